@@ -1,0 +1,96 @@
+import type { Observation } from '../domain/observation.ts'
+
+/** Names of the providers an upstream may have; the configuration's `provider`. */
+export const PROVIDERS = [
+  'openai',
+  'azure-openai',
+  'azure-ai',
+  'anthropic',
+  'gemini',
+  'vertex',
+  'bedrock',
+  'xai',
+  'openrouter',
+  'mistral',
+  'groq',
+  'deepseek',
+  'cohere',
+  'perplexity',
+  'together',
+  'fireworks',
+  'cerebras',
+  'databricks',
+  'vercel-gateway',
+  'cloudflare',
+  'huggingface-router',
+  'alibaba',
+  'moonshotai',
+  'zai',
+  'voyageai',
+  'ollama',
+  'vllm',
+  'llamacpp',
+  'tgi',
+  'lmstudio',
+  'litellm-proxy',
+  'gpustack',
+  'openai-compatible',
+] as const
+
+export type Provider = (typeof PROVIDERS)[number]
+
+/** What the gateway knows of the request when the response begins. */
+export interface RequestFacts {
+  /** Upper case. */
+  readonly method: string
+  /** The upstream's path without query, percent-encoding as sent, an upstream's `path_prefix` taken off. */
+  readonly path: string
+  /** The model the body named, or `null`. */
+  readonly model: string | null
+  /** Whether the body asked for a stream; `null` when it did not say. */
+  readonly stream: boolean | null
+}
+
+/** What begins a response: enough to choose how to read its body. */
+export interface ResponseHead {
+  readonly status: number
+  /** Lower-case names; a repeated header as an array. `content-encoding` is already undone before a reader. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
+/**
+ * Reads one response body as it passes. Chunks are borrowed: a reader must copy what it keeps, and keeps at
+ * most tens of KB whatever passes. It may be cut at any byte. It must not throw; the caller still guards.
+ */
+export interface UsageReader {
+  /** The next bytes of the body, content-encoding undone. */
+  push(chunk: Uint8Array): void
+  /** The body ended as it should. Called at most once; then only the returned observation counts. */
+  end(): Observation
+  /**
+   * What was seen so far, for a call cut here: final usage that already passed is `reported`, running usage
+   * `partial`. May be called at any time before `end`, and costs little when nothing new was seen.
+   */
+  peek(): Observation
+  /** Goes up by one whenever `peek` would say more than before: how the gateway knows to note it. */
+  readonly revision: number
+}
+
+/** How one endpoint of a provider writes usage. Stateless; one instance serves all calls. */
+export interface Dialect {
+  /** `<provider family>.<endpoint>`, e.g. `openai.chat-completions`. */
+  readonly name: string
+  /** Whether a request body that is JSON is worth reading (model, stream) before it goes upstream. */
+  readonly readsRequest: boolean
+  /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
+  readonly takesIncludeUsage: boolean
+  /** Error shape the gateway's own refusals take on this path. */
+  readonly errorShape: 'openai' | 'anthropic'
+  /** The model named in the path, for providers that put it there; `null` otherwise. */
+  modelInPath(path: string): string | null
+  createReader(request: RequestFacts, head: ResponseHead): UsageReader
+  /**
+   * The generated text inside one stream event's JSON, or one whole body's, for estimates; '' when it has none.
+   */
+  textOf(json: unknown): string
+}

@@ -1,0 +1,59 @@
+import type { BilledUnits, TokenUsage, UsageSource } from './usage.ts'
+
+/** How a call ended. */
+export type Outcome = 'complete' | 'client_aborted' | 'upstream_error' | 'interrupted'
+
+/** What is known of a call when it is about to go upstream: written to the journal first. */
+export interface OpenCall {
+  /** UUID version 7, lower case with dashes. */
+  readonly callId: string
+  /** Milliseconds since 1970 by the gateway's clock, when the request arrived. Its UTC day is the call's day. */
+  readonly arrivedAtMs: number
+  readonly clientId: string
+  readonly keyId: string
+  /** The upstream's configured name. */
+  readonly upstream: string
+  readonly provider: string
+  readonly method: string
+  /** Without query; at most 512 bytes. */
+  readonly path: string
+  /** As the client wrote it; `null` when the request named none. Bounded and cleaned. */
+  readonly requestedModel: string | null
+  /** A WebSocket session: its duration is not a latency. */
+  readonly webSocket: boolean
+}
+
+/**
+ * The fact that a call happened and what it used: the unit of the ledger, written once, never changed.
+ * Built only by `buildCallRecord`, which makes every string storable and every number sane.
+ */
+export interface CallRecord extends OpenCall {
+  readonly reportedModel: string | null
+  /** The name this call is totalled under in `daily_usage`. */
+  readonly model: string
+  /** The upstream's HTTP status; `null` when it never answered. */
+  readonly status: number | null
+  readonly outcome: Outcome
+  readonly usageSource: UsageSource
+  readonly usage: TokenUsage
+  readonly units: BilledUnits
+  /** The usage object as the upstream wrote it, at most 8 KiB. */
+  readonly usageRaw: string | null
+  /** Arrival to the upstream's last byte or the abort, in microseconds; `null` when the upstream never answered. */
+  readonly latencyUs: number | null
+  /** Arrival to the upstream's first body byte, in microseconds. */
+  readonly ttftUs: number | null
+  /** Integer pico-USD in decimal; `null`: unpriced. */
+  readonly costPico: string | null
+  /** Names the price, its tier and service tier; `null`: unpriced or nothing to price. */
+  readonly priceId: string | null
+  /**
+   * The price behind `priceId`, as `Price` in JSON, on the first record of a producer that uses it: so the
+   * definition reaches Postgres by the same exactly-once way as the records that rely on it.
+   */
+  readonly price: string | null
+  /** The provider's response id where the same response may be fetched (and so reported) again. */
+  readonly responseId: string | null
+  /** A success status, but the body carried an error. */
+  readonly failedInBody: boolean
+}

@@ -1,0 +1,35 @@
+import type { BilledUnits, TokenUsage } from './usage.ts'
+
+/** What a response has told about a call so far, or, once it has ended, in all. */
+export interface Observation {
+  /**
+   * `reported`: final counts. `partial`: counts that the response would have corrected later.
+   * `none`: no usage seen. `invalid`: usage seen, but impossible (negative, not a number, above MAX_COUNT).
+   */
+  readonly usageSource: 'reported' | 'partial' | 'none' | 'invalid'
+  readonly usage: TokenUsage
+  readonly units: BilledUnits
+  /** The model the response named; `null` when it named none. */
+  readonly model: string | null
+  /** The usage object as the upstream wrote it, at most 8 KiB of text; `null` when there was none. */
+  readonly raw: string | null
+  /** The body carried an error although the status was a success (error event in a stream, 200 with an error). */
+  readonly failed: boolean
+  /** The provider's id of the response, where a later request may fetch the same response again. */
+  readonly responseId: string | null
+  /** The response is not finished and its usage comes with a later request (`queued`, `in_progress`). */
+  readonly pending: boolean
+  /** The upstream's total disagrees with our sum: a sign of a quirk we do not know yet. */
+  readonly totalMismatch: boolean
+  /** Cost by the provider's own word, integer pico-USD; `null` when it names none. */
+  readonly reportedCostPico: bigint | null
+  /** The tier the call was served at (`default`, `flex`, `priority`, `batch`, ...), as written; `null`: not said. */
+  readonly serviceTier: string | null
+  /** Usage per model where one call was served by several (Anthropic's advisor), adding up to `usage`. */
+  readonly parts: readonly UsagePart[] | null
+}
+
+export interface UsagePart {
+  readonly model: string
+  readonly usage: TokenUsage
+}
