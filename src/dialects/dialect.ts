@@ -76,6 +76,18 @@ export interface UsageReader {
   readonly revision: number
 }
 
+/**
+ * Reads the messages a server sends over one WebSocket session, one call each, already unmasked, joined and
+ * inflated. The bytes are borrowed. It must not throw; the caller still guards. A session has no proper end of
+ * its own, so `peek` is also the last word.
+ */
+export interface MessageReader {
+  message(bytes: Uint8Array): void
+  peek(): Observation
+  /** As {@link UsageReader.revision}. */
+  readonly revision: number
+}
+
 /** How one endpoint of a provider writes usage. Stateless; one instance serves all calls. */
 export interface Dialect {
   /** `<provider family>.<endpoint>`, e.g. `openai.chat-completions`. */
@@ -89,6 +101,8 @@ export interface Dialect {
   /** The model named in the path, for providers that put it there; `null` otherwise. */
   modelInPath(path: string): string | null
   createReader(request: RequestFacts, head: ResponseHead): UsageReader
+  /** Present where the endpoint speaks WebSocket. */
+  createMessageReader?(request: RequestFacts): MessageReader
   /**
    * The generated text inside one stream event's JSON, or one whole body's, for estimates; '' when it has none.
    */
