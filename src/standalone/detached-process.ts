@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { until } from './until.ts'
+
+/** What to run, and as whom. */
+export interface Command {
+  readonly file: string
+  readonly args: readonly string[]
+  /** Numeric user and group to run as; absent: ours. */
+  readonly account?: { readonly uid: number; readonly gid: number }
+}
+
+/** A server process in a session of its own, so that a Ctrl-C in our terminal does not reach it. */
+export interface DetachedProcess {
+  readonly pid: number
+  /** Resolves once it is gone, with how it ended: `exit code 1`, `SIGKILL`. */
+  readonly ended: Promise<string>
+  readonly running: boolean
+  /** What it wrote to its log since it was started, at most the last `lines` lines. */
+  lastWords(lines?: number): string
+}
+
+/** A log is started anew when it is larger than this: a private server's log is only read when it fails. */
+const LOG_MAX_BYTES = 8 * 1024 * 1024
+
+/**
+ * Starts a process detached from our terminal and process group, its output appended to `logFile`.
+ * Of our environment it gets only the PATH: `PGPORT`, `LC_ALL`, `LD_LIBRARY_PATH` of ours are none of its business.
+ *
+ * @throws when the program cannot be executed
+ */
+export async function startDetached(
+  command: Command,
+  options: { readonly cwd: string; readonly logFile: string },
+): Promise<DetachedProcess> {
+  const log = openSync(options.logFile, 'a', 0o600)
+  let logStart = statSync(options.logFile).size
+  if (logStart > LOG_MAX_BYTES) {
+    truncateSync(options.logFile)
+    logStart = 0
+  }
+  const child = spawn(command.file, command.args, {
+    cwd: options.cwd,
+    env: { PATH: process.env.PATH ?? '', LANG: 'C', TZ: 'UTC' },
+    stdio: ['ignore', log, log],
+    detached: true,
+    ...command.account,
+  })
+  closeSync(log)
+  let running = true
+  const ended = new Promise<string>((resolve) => {
+    child.once('exit', (code, signal) => {
+      running = false
+      resolve(signal ?? `exit code ${code}`)
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', reject)
+  })
+  child.unref()
+  const { pid } = child
+  if (pid === undefined) throw new Error(`${command.file} did not start`)
+  return {
+    pid,
+    ended,
+    get running() {
+      return running
+    },
+    lastWords(lines = 5) {
+      const written = readFileSync(options.logFile).subarray(logStart).toString('utf8')
+      return written.trimEnd().split('\n').slice(-lines).join('\n')
+    },
+  }
+}
+
+/** Sends the signals in turn, each after the one before had its time, the last one being SIGKILL. */
+export async function stopDetached(
+  process_: DetachedProcess,
+  signals: readonly { readonly signal: NodeJS.Signals; readonly graceMs: number }[],
+): Promise<void> {
+  for (const { signal, graceMs } of [...signals, { signal: 'SIGKILL' as const, graceMs: 5_000 }]) {
+    if (!process_.running) return
+    sendSignal(process_.pid, signal)
+    await until(() => (process_.running ? null : true), { timeoutMs: graceMs, everyMs: 10 })
+  }
+}
+
+/** Signals a process; one that is gone already is fine. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}

@@ -1,0 +1,67 @@
+import { spawn, spawnSync } from 'node:child_process'
+
+/** A package manager's way to a `redis-server`. */
+export interface InstallWay {
+  /** As shown to the user. */
+  readonly shown: string
+  readonly file: string
+  readonly args: readonly string[]
+}
+
+/**
+ * Debian's package starts a daemon on port 6379 when installed, and again at every boot. The first is prevented by a
+ * `policy-rc.d` that says no for as long as this script lives (left behind by a kill it says yes), the second by
+ * disabling the unit. A machine that has a policy of its own keeps it.
+ */
+const APT_SCRIPT = `
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\\nkill -0 %s 2>/dev/null && exit 101\\nexit 0\\n' "$$" > "$policy"
+  chmod 755 "$policy"
+  trap 'rm -f "$policy"' EXIT
+  trap 'exit 130' INT TERM HUP
+fi
+install() { apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends redis-server; }
+install || { apt-get -o DPkg::Lock::Timeout=300 update && install; }
+if [ -d /run/systemd/system ]; then systemctl disable redis-server.service || true; fi
+`
+
+/** The ways that this machine and this user have, none where all need more rights than there are. */
+export function waysToInstall(): InstallWay[] {
+  const ways: InstallWay[] = []
+  const isRoot = process.getuid?.() === 0
+  if (works('apt-get', ['--version'])) {
+    if (isRoot) ways.push({ shown: 'apt-get install redis-server', file: 'sh', args: ['-c', APT_SCRIPT] })
+    else if (works('sudo', ['-n', 'true']))
+      ways.push({
+        shown: 'sudo apt-get install redis-server',
+        file: 'sudo',
+        args: ['-n', 'sh', '-c', APT_SCRIPT],
+      })
+  }
+  if (works('brew', ['--version']))
+    ways.push({ shown: 'brew install redis', file: 'brew', args: ['install', 'redis'] })
+  return ways
+}
+
+/** Runs it to its end. Returns the last line it said when it failed, null when it did not. */
+export async function installRedis(way: InstallWay): Promise<string | null> {
+  const child = spawn(way.file, way.args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  const hear = (chunk: Buffer) => {
+    said = (said + chunk.toString('utf8')).slice(-4_000)
+  }
+  child.stdout.on('data', hear)
+  child.stderr.on('data', hear)
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  return code === 0 ? null : (said.trimEnd().split('\n').at(-1) ?? `exit code ${code}`)
+}
+
+function works(file: string, args: readonly string[]): boolean {
+  return spawnSync(file, args, { stdio: 'ignore', timeout: 10_000 }).status === 0
+}
