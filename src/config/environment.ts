@@ -1,0 +1,106 @@
+/** A variable that tallygate reads from its environment. */
+export interface EnvironmentVariable {
+  readonly name: string
+  readonly meaning: string
+  /** As text, parsed like a value from outside; `null`: unset, or decided elsewhere. */
+  readonly default: string | null
+}
+
+/** Every variable there is, in the order in which the README lists them. */
+export const ENVIRONMENT = [
+  { name: 'HOST', meaning: 'address to listen on; 127.0.0.1 for `npm start`', default: '0.0.0.0' },
+  { name: 'PORT', meaning: 'port to listen on', default: '8080' },
+  { name: 'BASE_PATH', meaning: 'path prefix of the base URL, such as `/llm`', default: null },
+  { name: 'TLS_CERT_FILE', meaning: 'certificate chain in PEM; serve HTTPS', default: null },
+  { name: 'TLS_KEY_FILE', meaning: 'private key in PEM; serve HTTPS', default: null },
+  {
+    name: 'UPSTREAM_URL',
+    meaning: 'the backend; path and query are appended, a trailing `/v1` is not doubled',
+    default: null,
+  },
+  {
+    name: 'UPSTREAM_API_KEY',
+    meaning: "credential sent upstream in place of the client's key; unset: none is sent",
+    default: null,
+  },
+  {
+    name: 'UPSTREAM_PROVIDER',
+    meaning: 'whose wire format and prices; unset: known from the host, else `openai-compatible`',
+    default: null,
+  },
+  {
+    name: 'TALLYGATE_CONFIG',
+    meaning: 'YAML file: several upstreams, models shown, price overrides',
+    default: null,
+  },
+  { name: 'REDIS_URL', meaning: 'Redis; required by gateway and worker', default: null },
+  { name: 'DATABASE_URL', meaning: 'PostgreSQL; required by gateway and worker', default: null },
+  { name: 'REDIS_PREFIX', meaning: 'prefix of every Redis key', default: 'tallygate:' },
+  {
+    name: 'JOURNAL_DIR',
+    meaning: "the gateway's disk journal; unset: `journal` in TALLYGATE_DATA_DIR",
+    default: null,
+  },
+  {
+    name: 'JOURNAL_MAX_BYTES',
+    meaning: 'cap of what the journal holds uncommitted; at the cap calls get 503',
+    default: '1073741824',
+  },
+  { name: 'ADMIN_HOST', meaning: "address of the operator's listener", default: '127.0.0.1' },
+  { name: 'ADMIN_PORT', meaning: "port of the operator's listener", default: '8081' },
+  {
+    name: 'ADMIN_TOKEN',
+    meaning: 'bearer token for `/admin/v1/*` and the dashboard; unset: both answer 404',
+    default: null,
+  },
+  {
+    name: 'ON_CLIENT_ABORT',
+    meaning: '`cancel` the upstream call, or `drain` it to its end for exact usage',
+    default: 'cancel',
+  },
+  { name: 'GATEWAY_PROCESSES', meaning: 'processes sharing the port', default: '1' },
+  { name: 'TALLYGATE_DATA_DIR', meaning: 'where `npm start` keeps everything', default: '.tallygate' },
+  {
+    name: 'KEY_PEPPER',
+    meaning: 'secret mixed into the hashes of keys at rest; `new,old` while changing it',
+    default: null,
+  },
+  {
+    name: 'CALL_RETENTION_DAYS',
+    meaning: 'days for which single calls are kept beside the daily totals; 0: not at all',
+    default: '35',
+  },
+  { name: 'STREAM_SHARDS', meaning: 'Redis streams and roll-up jobs side by side', default: '1' },
+  {
+    name: 'UPSTREAM_HEADERS_TIMEOUT_MS',
+    meaning: 'milliseconds to wait for the first byte of an answer',
+    default: '600000',
+  },
+  {
+    name: 'UPSTREAM_IDLE_TIMEOUT_MS',
+    meaning: 'milliseconds to wait between two bytes of an answer',
+    default: '300000',
+  },
+  { name: 'BODY_LIMIT_BYTES', meaning: 'largest request body', default: '104857600' },
+  {
+    name: 'KEY_GRACE_SECONDS',
+    meaning: 'seconds for which known keys go on with the stores down',
+    default: '3600',
+  },
+  { name: 'SHUTDOWN_GRACE_MS', meaning: 'milliseconds for running calls at SIGTERM', default: '30000' },
+  { name: 'LOG_LEVEL', meaning: 'pino level; calls are logged one line each at `debug`', default: 'info' },
+] as const satisfies readonly EnvironmentVariable[]
+
+export type EnvironmentName = (typeof ENVIRONMENT)[number]['name']
+
+/** The environment as given: `process.env`, or what a test says. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const DEFAULTS: ReadonlyMap<string, string | null> = new Map(
+  ENVIRONMENT.map((variable) => [variable.name, variable.default]),
+)
+
+/** The variable's text, else its default, else `null`. An empty variable counts as unset. */
+export function readVariable(env: Environment, name: EnvironmentName): string | null {
+  return env[name] || (DEFAULTS.get(name) ?? null)
+}

@@ -1,0 +1,99 @@
+import type { ConfigFile, FileUpstream } from './config-file.ts'
+import { providerOfHost } from './provider-hosts.ts'
+import type { UpstreamConfig } from './upstream.ts'
+
+/** A model that `/v1/models` shows. */
+export interface ModelConfig {
+  readonly id: string
+  readonly owned_by: string
+  /** Seconds since 1970, where the file says it. */
+  readonly created?: number
+}
+
+/** Where calls go, and the models shown. */
+export interface Upstreams {
+  /** The one of UPSTREAM_URL first. */
+  readonly upstreams: readonly UpstreamConfig[]
+  readonly defaultUpstream: string
+  readonly models: readonly ModelConfig[] | null
+}
+
+/**
+ * The upstreams of UPSTREAM_URL (`fromEnvironment`) and of the YAML file together. Reports what does not fit
+ * together to the file.
+ */
+export function joinUpstreams(
+  fromEnvironment: UpstreamConfig | null,
+  env: Readonly<Record<string, string | undefined>>,
+  file: ConfigFile,
+): Upstreams {
+  const first = fromEnvironment === null ? [] : [fromEnvironment]
+  reportDoubles(first, file)
+  const upstreams = [...first, ...file.upstreams.map((written) => upstreamOf(written, env))]
+  const names = [...first.map(({ name }) => name), ...file.upstreamNames]
+  if (file.defaultUpstream !== null && !names.includes(file.defaultUpstream)) {
+    file.report(
+      file.defaultUpstreamLine,
+      `default_upstream must be one of ${names.join(', ') || 'the upstreams'}`,
+    )
+  }
+  const defaultUpstream = file.defaultUpstream ?? upstreams[0]?.name ?? ''
+  return { upstreams, defaultUpstream, models: shownModels(file, upstreams, defaultUpstream) }
+}
+
+function upstreamOf(
+  written: FileUpstream,
+  env: Readonly<Record<string, string | undefined>>,
+): UpstreamConfig {
+  const { origin, basePath, host } = written.url
+  return {
+    name: written.name,
+    origin,
+    basePath,
+    provider: written.provider ?? providerOfHost(host),
+    apiKey: (written.api_key_env && env[written.api_key_env]) || null,
+    models: written.models ?? null,
+    pathPrefix: written.path_prefix ?? null,
+    includeUsage: written.include_usage,
+    trustReportedCost: written.trust_reported_cost,
+  }
+}
+
+function reportDoubles(first: readonly UpstreamConfig[], file: ConfigFile): void {
+  const names = new Set(first.map(({ name }) => name))
+  const prefixes = new Set<string>()
+  for (const { name, path_prefix: prefix, line } of file.upstreams) {
+    if (names.has(name)) file.report(line, `the name ${name} is taken by another upstream`)
+    names.add(name)
+    if (prefix === undefined) continue
+    if (prefixes.has(prefix)) file.report(line, `the path_prefix ${prefix} is taken by another upstream`)
+    prefixes.add(prefix)
+  }
+  const ids = new Set<string>()
+  for (const { id, line } of file.models ?? []) {
+    if (ids.has(id)) file.report(line, `the model ${id} is listed twice`)
+    ids.add(id)
+  }
+}
+
+function shownModels(
+  file: ConfigFile,
+  upstreams: readonly UpstreamConfig[],
+  defaultUpstream: string,
+): readonly ModelConfig[] | null {
+  if (file.models === null) return null
+  return file.models.map(({ id, owned_by, created }) => {
+    const source =
+      upstreams.find(({ models }) => models?.some((pattern) => matches(pattern, id))) ??
+      upstreams.find(({ name }) => name === defaultUpstream)
+    return {
+      id,
+      owned_by: owned_by ?? source?.provider ?? 'openai-compatible',
+      ...(created === undefined ? {} : { created }),
+    }
+  })
+}
+
+function matches(pattern: string, model: string): boolean {
+  return pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : model === pattern
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+
+/** Where an upstream is: see `UpstreamConfig`. */
+export interface UpstreamAddress {
+  readonly origin: string
+  readonly basePath: string
+  /** Lower case, without port. */
+  readonly host: string
+}
+
+/** What kinds of text variables hold, as zod schemas: text in, typed value out, one plain message when wrong. */
+
+/** A whole number written plainly. */
+export function integer(min: number, max: number): z.ZodType<number, string> {
+  return z.string().transform((text, context) => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    context.addIssue({
+      code: 'custom',
+      message: `must be a whole number from ${min} to ${max}, not "${text}"`,
+    })
+    return z.NEVER
+  })
+}
+
+/** One of the words given. */
+export function choice<const Word extends string>(words: readonly Word[]): z.ZodType<Word, string> {
+  return z.string().transform((text, context) => {
+    const word = words.find((candidate) => candidate === text)
+    if (word !== undefined) return word
+    context.addIssue({ code: 'custom', message: `must be one of ${words.join(', ')}, not "${text}"` })
+    return z.NEVER
+  })
+}
+
+/** A path prefix such as `/llm`: without trailing slash, `/` alone is none. Only unreserved characters. */
+export const pathPrefix: z.ZodType<string, string> = z.string().transform((text, context) => {
+  const path = text.replace(/\/+$/, '')
+  if (/^(\/[A-Za-z0-9._~-]+)*$/.test(path) && !/\/\.{1,2}(\/|$)/.test(path)) return path
+  context.addIssue({ code: 'custom', message: `must be a path such as /llm, not "${text}"` })
+  return z.NEVER
+})
+
+/** A server's address by its scheme; the text is never shown, it may hold a password. */
+export function serverUrl(schemes: readonly string[]): z.ZodType<string, string> {
+  return z.string().refine((text) => schemes.some((scheme) => text.startsWith(scheme)), {
+    message: `must begin with ${schemes.join(' or ')}`,
+  })
+}
+
+/** A model's exact name, or a prefix of names followed by `*`. */
+export const modelPattern: z.ZodType<string, string> = z
+  .string()
+  .regex(/^[^*\s][^*]*\*?$|^\*$/, 'must be a model name, or the beginning of names followed by *')
+
+/** Text without spaces or control characters: an address, a token, a credential. Never shown. */
+export const word: z.ZodType<string, string> = z
+  .string()
+  .refine(isHeaderValue, { message: 'must be printable ASCII without spaces' })
+
+/** Whether a credential can be sent in a header as it is. */
+export function isHeaderValue(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
+}
+
+/** Secrets parted by commas, the one in use first. Never shown. */
+export const pepperList: z.ZodType<readonly string[], string> = z.string().transform((text, context) => {
+  const peppers = text.split(',').map((pepper) => pepper.trim())
+  if (peppers.every((pepper) => pepper !== '') && new Set(peppers).size === peppers.length) return peppers
+  context.addIssue({ code: 'custom', message: 'must be one secret, or "new,old" while changing it' })
+  return z.NEVER
+})
+
+/**
+ * An upstream's URL. A trailing `/v1` is dropped, as the paths of calls bring their own. The text is never
+ * shown: it may hold a password.
+ */
+export const upstreamUrl: z.ZodType<UpstreamAddress, string> = z.string().transform((text, context) => {
+  const problem =
+    /^https?:\/\//i.test(text) && URL.canParse(text) ? urlProblem(text) : 'must be an http:// or https:// URL'
+  if (problem !== null) {
+    context.addIssue({ code: 'custom', message: problem })
+    return z.NEVER
+  }
+  const { origin, pathname, hostname } = new URL(text)
+  const basePath = pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
+  return { origin, basePath, host: hostname }
+})
+
+function urlProblem(text: string): string | null {
+  const { username, password } = new URL(text)
+  if (username !== '' || password !== '') return 'must not hold a user or password: give the API key apart'
+  if (/[?#]/.test(text)) return 'must not have a query or fragment'
+  return null
+}

@@ -1,0 +1,163 @@
+/** What a refusal of the gateway's own says; the cause is only ever in the log. */
+export interface ErrorDefinition {
+  readonly status: number
+  readonly type: string
+  /** Machine-readable; `null` where the type says it all. */
+  readonly code: string | null
+  /** For the client: says what to do, shows nothing of the inside. */
+  readonly message: string
+}
+
+/** Every error that the gateway makes itself, by name. */
+export const ERRORS = {
+  invalid_request: {
+    status: 400,
+    type: 'invalid_request_error',
+    code: null,
+    message: 'The request could not be understood.',
+  },
+  invalid_api_key: {
+    status: 401,
+    type: 'authentication_error',
+    code: 'invalid_api_key',
+    message: 'No API key, or not one of this gateway. Send it as "Authorization: Bearer tg_...".',
+  },
+  key_inactive: {
+    status: 403,
+    type: 'permission_error',
+    code: 'key_inactive',
+    message: 'This API key was revoked or has expired.',
+  },
+  client_disabled: {
+    status: 403,
+    type: 'permission_error',
+    code: 'client_disabled',
+    message: 'The client that this API key belongs to is disabled.',
+  },
+  model_not_allowed: {
+    status: 403,
+    type: 'permission_error',
+    code: 'model_not_allowed',
+    message: 'This API key may not use that model.',
+  },
+  not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    code: 'not_found',
+    message: 'There is nothing here.',
+  },
+  request_timeout: {
+    status: 408,
+    type: 'invalid_request_error',
+    code: 'request_timeout',
+    message: 'The request took too long to arrive.',
+  },
+  body_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    code: 'body_too_large',
+    message: 'The request body is over the limit.',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    code: 'rate_limit_exceeded',
+    message: 'Too many requests. Try again after the time in the retry-after header.',
+  },
+  budget_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    code: 'budget_exceeded',
+    message: 'The budget is used up. Try again after the time in the retry-after header.',
+  },
+  headers_too_large: {
+    status: 431,
+    type: 'invalid_request_error',
+    code: 'headers_too_large',
+    message: 'The request headers are over the limit.',
+  },
+  internal_error: {
+    status: 500,
+    type: 'internal_error',
+    code: 'internal_error',
+    message: 'The gateway failed. The call id in the x-tallygate-call-id header helps to find out why.',
+  },
+  upstream_unreachable: {
+    status: 502,
+    type: 'upstream_error',
+    code: 'upstream_unreachable',
+    message: 'The upstream could not be reached, or broke off before it answered.',
+  },
+  upstream_timeout: {
+    status: 504,
+    type: 'upstream_error',
+    code: 'upstream_timeout',
+    message: 'The upstream did not answer in time.',
+  },
+  metering_unavailable: {
+    status: 503,
+    type: 'service_unavailable',
+    code: 'metering_unavailable',
+    message: 'Calls cannot be metered right now, so none is taken. Try again later.',
+  },
+  storage_unavailable: {
+    status: 503,
+    type: 'service_unavailable',
+    code: 'storage_unavailable',
+    message: 'A store that this answer needs cannot be reached. Try again later.',
+  },
+  overloaded: {
+    status: 503,
+    type: 'service_unavailable',
+    code: 'overloaded',
+    message: 'Too many large requests at once. Try again later.',
+  },
+  shutting_down: {
+    status: 503,
+    type: 'service_unavailable',
+    code: 'shutting_down',
+    message: 'This gateway is shutting down. Try again.',
+  },
+} as const satisfies Readonly<Record<string, ErrorDefinition>>
+
+export type ErrorName = keyof typeof ERRORS
+
+/** How an error is written: Anthropic's way on Anthropic's paths, else OpenAI's. */
+export type ErrorShape = 'openai' | 'anthropic'
+
+/** What one occurrence of an error adds to its definition. */
+export interface ErrorDetail {
+  /** The name of the parameter at fault. */
+  readonly param?: string | undefined
+  /** In place of the definition's message. */
+  readonly message?: string | undefined
+}
+
+export type ErrorBody =
+  | { readonly error: { message: string; type: string; param: string | null; code: string | null } }
+  | { readonly type: 'error'; readonly error: { type: string; message: string } }
+
+/** The JSON body of an error, as plain data. */
+export function errorBody(shape: ErrorShape, name: ErrorName, detail: ErrorDetail = {}): ErrorBody {
+  const { type, code, message } = ERRORS[name]
+  const text = detail.message ?? message
+  return shape === 'anthropic'
+    ? { type: 'error', error: { type, message: text } }
+    : { error: { message: text, type, param: detail.param ?? null, code } }
+}
+
+/** Thrown inside a handler to refuse the request: the error handler answers with it. `cause` is for the log. */
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError'
+  readonly error: ErrorName
+  readonly detail: ErrorDetail
+  /** Read by Fastify. */
+  readonly statusCode: number
+
+  constructor(error: ErrorName, detail: ErrorDetail & { readonly cause?: unknown } = {}) {
+    super(detail.message ?? ERRORS[error].message, 'cause' in detail ? { cause: detail.cause } : undefined)
+    this.error = error
+    this.detail = detail
+    this.statusCode = ERRORS[error].status
+  }
+}
