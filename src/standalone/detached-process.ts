@@ -18,6 +18,8 @@ export interface DetachedProcess {
   readonly running: boolean
   /** What it wrote to its log since it was started, at most the last `lines` lines. */
   lastWords(lines?: number): string
+  /** From now on its running does not keep this process alive. */
+  release(): void
 }
 
 /** A log is started anew when it is larger than this: a private server's log is only read when it fails. */
@@ -58,7 +60,6 @@ export async function startDetached(
     child.once('spawn', resolve)
     child.once('error', reject)
   })
-  child.unref()
   const { pid } = child
   if (pid === undefined) throw new Error(`${command.file} did not start`)
   return {
@@ -71,6 +72,7 @@ export async function startDetached(
       const written = readFileSync(options.logFile).subarray(logStart).toString('utf8')
       return written.trimEnd().split('\n').slice(-lines).join('\n')
     },
+    release: () => child.unref(),
   }
 }
 

@@ -38,6 +38,7 @@ export function asPrivateServer(
   at: { readonly url: string; readonly port: number },
   politely: NodeJS.Signals,
 ): PrivateServer {
+  server.release()
   return {
     ...at,
     pid: server.pid,

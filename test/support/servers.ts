@@ -54,8 +54,9 @@ async function asTestServer(
   folder: string,
   startOn: (port: number | undefined) => Promise<PrivateServer>,
 ): Promise<TestServer> {
+  const end = stopWithMe(folder)
   let server = await startOn(undefined)
-  let stopNow = stopWithMe(server.pid, folder)
+  end.add(server.pid)
   const { url, port } = server
   return {
     url,
@@ -69,12 +70,7 @@ async function asTestServer(
     },
     async start() {
       server = await startOn(port)
-      const stopBefore = stopNow
-      const stopThis = stopWithMe(server.pid, folder)
-      stopNow = async () => {
-        await stopThis()
-        await stopBefore()
-      }
+      end.add(server.pid)
     },
     freeze() {
       for (const pid of [server.pid, ...childrenOf(server.pid)]) sendSignal(pid, 'SIGSTOP')
@@ -82,7 +78,7 @@ async function asTestServer(
     thaw() {
       for (const pid of [server.pid, ...childrenOf(server.pid)]) sendSignal(pid, 'SIGCONT')
     },
-    stop: () => stopNow(),
+    stop: () => end.now(),
   }
 }
 

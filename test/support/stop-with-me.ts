@@ -1,23 +1,43 @@
 import { spawn } from 'node:child_process'
 
+/** What ends together with this process. */
+export interface StopWithMe {
+  /** A server process that is to be killed then. */
+  add(pid: number): void
+  /** Does it now, and waits until it is done. */
+  now(): Promise<void>
+}
+
+const SCRIPT = `
+pids=
+while read -r pid; do pids="$pids $pid"; done
+running() { for pid in $pids; do kill -0 "$pid" && return 0; done; return 1; }
+exec 2>/dev/null
+for signal in CONT TERM INT; do for pid in $pids; do kill -"$signal" "$pid"; done; done
+tries=0
+while running && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+for pid in $pids; do kill -KILL "$pid"; done
+rm -rf "$1" || { sleep 1; rm -rf "$1"; }
+`
+
 /**
- * Kills a server and deletes its folder when this process is gone, however it ended: a shell of its own session waits
- * for the end of a pipe that only this process holds. Closing the pipe by hand does it at once.
- *
- * @returns a function that lets the shell do its work now and waits for it
+ * Kills servers and deletes their folder when this process is gone, however it ended: a shell in a session of its own
+ * waits for the end of a pipe that only this process holds.
  */
-export function stopWithMe(pid: number, folder: string): () => Promise<void> {
-  const script =
-    'cat >/dev/null; kill -CONT "$1"; kill -TERM "$1"; kill -INT "$1"; n=0; while kill -0 "$1" && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.05; done; kill -9 "$1"; rm -rf "$2"'
-  const watch = spawn('/bin/sh', ['-c', script, 'sh', String(pid), folder], {
+export function stopWithMe(folder: string): StopWithMe {
+  const watch = spawn('/bin/sh', ['-c', SCRIPT, 'sh', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     cwd: '/',
   })
   watch.unref()
   const ended = new Promise<void>((resolve) => watch.once('exit', () => resolve()))
-  return async () => {
-    watch.stdin.end()
-    await ended
+  return {
+    add: (pid) => void watch.stdin.write(`${pid}\n`),
+    async now() {
+      watch.ref()
+      watch.stdin.end()
+      await ended
+    },
   }
 }
