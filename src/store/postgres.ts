@@ -1,0 +1,111 @@
+import pg from 'pg'
+
+/** A pool of connections to Postgres. `int8` and `numeric` arrive as strings, `date` as YYYY-MM-DD. */
+export type Postgres = pg.Pool
+/** One connection of it, for a transaction. */
+export type PostgresSession = pg.PoolClient
+
+/** The one thing the stores need of a log: a structured object and a message. */
+export interface StoreLog {
+  info(context: object, message: string): void
+  warn(context: object, message: string): void
+  error(context: object, message: string): void
+}
+
+export interface PostgresOptions {
+  /** Connections at most. */
+  readonly max: number
+  /** Longest a statement may run, by the server's clock. */
+  readonly statementTimeoutMs: number
+  /** Shown in `pg_stat_activity`. */
+  readonly applicationName: string
+  readonly log: StoreLog
+}
+
+const CONNECT_TIMEOUT_MS = 3_000
+/** How long the server may be silent beyond the statement's own limit before the client gives up on it. */
+const SILENCE_MS = 5_000
+
+/**
+ * What frees the locks of a process that froze or vanished: the session ends when its transaction idles, a lock
+ * is not waited for without bound, and the server notices a peer that no longer acknowledges bytes.
+ * A commit that was answered is on disk.
+ */
+const SESSION_SETTINGS = [
+  ['idle_in_transaction_session_timeout', '10000'],
+  ['lock_timeout', '5000'],
+  ['tcp_user_timeout', '10000'],
+  ['tcp_keepalives_idle', '10'],
+  ['tcp_keepalives_interval', '3'],
+  ['synchronous_commit', 'on'],
+  ['timezone', 'UTC'],
+] as const
+
+const DATE_OID = 1082
+
+/**
+ * Opens a pool. It never throws because the server is away: queries reject then, and work again when it is back.
+ * Connections that break while idle are logged and replaced.
+ *
+ * @param url `postgres://user:password@host:port/database`, `?host=` with a folder for a Unix socket.
+ */
+export function openPostgres(url: string, options: PostgresOptions): Postgres {
+  const settings = [...SESSION_SETTINGS, ['statement_timeout', `${options.statementTimeoutMs}`] as const]
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max,
+    application_name: options.applicationName,
+    options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: options.statementTimeoutMs + SILENCE_MS,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: { getTypeParser },
+  })
+  pool.on('error', (error) => options.log.warn({ err: error }, 'a connection to Postgres broke'))
+  return pool
+}
+
+/** The driver's parsers, but a date stays text: as a `Date` it would move with the process's time zone. */
+const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  oid === DATE_OID ? (text: string) => text : pg.types.getTypeParser(oid, format)
+
+/**
+ * Runs `work` in one transaction. It commits when `work` resolves, rolls back when it rejects. A connection
+ * whose state is not known for certain afterwards is closed, not reused.
+ */
+export async function inTransaction<T>(
+  pool: Postgres,
+  work: (session: PostgresSession) => Promise<T>,
+): Promise<T> {
+  const session = await pool.connect()
+  let broken: Error | undefined
+  const onError = (error: Error) => {
+    broken = error
+  }
+  session.on('error', onError)
+  try {
+    await session.query('begin isolation level read committed')
+    const result = await work(session)
+    const { command } = await session.query('commit')
+    // An aborted transaction answers `commit` with ROLLBACK, as if nothing were wrong.
+    if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed')
+    return result
+  } catch (error) {
+    if (sqlStateOf(error) === null) {
+      broken ??= error instanceof Error ? error : new Error(String(error))
+    } else {
+      await session.query('rollback').catch(onError)
+    }
+    throw error
+  } finally {
+    session.off('error', onError)
+    session.release(broken)
+  }
+}
+
+/** The five-character SQLSTATE of an error that the server answered; `null` for every other error. */
+export function sqlStateOf(error: unknown): string | null {
+  return error instanceof pg.DatabaseError && typeof error.code === 'string' ? error.code : null
+}
