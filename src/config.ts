@@ -114,9 +114,11 @@ const upstreamVariables = {
 export function loadGatewayConfig(env: Environment): GatewayConfig {
   const problems: string[] = []
   const values = readVariables(env, gatewayVariables, problems)
+  const problemsBeforeFile = problems.length
   const file = readConfigFile(env, problems)
+  const fileIsRight = problems.length === problemsBeforeFile
   const upstreams = joinUpstreams(environmentUpstream(env, problems), env, file)
-  if (readVariable(env, 'UPSTREAM_URL') === null && file.upstreamNames.length === 0) {
+  if (readVariable(env, 'UPSTREAM_URL') === null && file.upstreamNames.length === 0 && fileIsRight) {
     problems.push('UPSTREAM_URL: is not set, and no TALLYGATE_CONFIG names upstreams')
   }
   const tls = readTls(env, problems)
@@ -189,11 +191,7 @@ function environmentUpstream(env: Environment, problems: string[]): UpstreamConf
   const values = readVariables(env, upstreamVariables, problems)
   if (values === null) return null
   const { UPSTREAM_URL: address, UPSTREAM_API_KEY: apiKey, UPSTREAM_PROVIDER: provider } = values
-  if (address === null) {
-    if (apiKey !== null) problems.push('UPSTREAM_API_KEY: is set, but UPSTREAM_URL is not')
-    if (provider !== null) problems.push('UPSTREAM_PROVIDER: is set, but UPSTREAM_URL is not')
-    return null
-  }
+  if (address === null) return null
   return {
     name: 'default',
     origin: address.origin,

@@ -30,7 +30,7 @@ export function joinUpstreams(
   const first = fromEnvironment === null ? [] : [fromEnvironment]
   reportDoubles(first, file)
   const upstreams = [...first, ...file.upstreams.map((written) => upstreamOf(written, env))]
-  const names = [...first.map(({ name }) => name), ...file.upstreamNames]
+  const names = [...first.map(({ name }) => name), ...file.upstreamNames.filter((name) => name !== '')]
   if (file.defaultUpstream !== null && !names.includes(file.defaultUpstream)) {
     file.report(
       file.defaultUpstreamLine,

@@ -1,0 +1,42 @@
+import { createHmac } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { randomBase62, toBase62 } from './base62.ts'
+
+const MARK = 'tg_'
+const RANDOM_LENGTH = 30
+const CHECK_LENGTH = 6
+const CHECKED_LENGTH = MARK.length + RANDOM_LENGTH
+const SHAPE = /^tg_[0-9A-Za-z]{36}$/
+
+/**
+ * A new secret key: `tg_`, 30 random base62 digits (178 bits), 6 base62 digits of the CRC-32 of all before them.
+ * The checksum is what refuses typos and scans without asking a store.
+ */
+export function createKey(): string {
+  const checked = MARK + randomBase62(RANDOM_LENGTH)
+  return checked + checksum(checked)
+}
+
+/** Whether `text` could be a key of ours, by form and checksum. Says nothing of whether it exists. */
+export function isKeyShaped(text: string): boolean {
+  return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, CHECKED_LENGTH)))
+}
+
+/** What is kept of a key at rest: HMAC-SHA256 under the pepper, 32 bytes. */
+export function hashKey(key: string, pepper: string): Buffer {
+  return createHmac('sha256', pepper).update(key).digest()
+}
+
+/** What tells keys apart on a screen: the first 8 random digits. 131 secret bits remain. */
+export function keyPrefix(key: string): string {
+  return key.slice(0, MARK.length + 8)
+}
+
+/** Names a pepper in the rows hashed with it without telling it: 16 hex digits. */
+export function pepperId(pepper: string): string {
+  return createHmac('sha256', pepper).update('tallygate pepper id').digest('hex').slice(0, 16)
+}
+
+function checksum(text: string): string {
+  return toBase62(crc32(text), CHECK_LENGTH)
+}
