@@ -15,18 +15,18 @@ const BACKSLASH = 0x5c
 /** Strings are first looked at byte by byte: calling the native search costs as much as some fifty such steps. */
 const NEAR_BYTES = 48
 
-const FOREIGN = 0
-const SCALAR = 1
-const BETWEEN = 2
-const OPENING = 3
-const CLOSING = 4
-const QUOTING = 5
+const SCALAR = 0
+const BETWEEN = 1
+const OPENING = 2
+const CLOSING = 3
+const QUOTING = 4
+const FOREIGN = 5
 
 /**
  * What a byte means outside of strings. Whatever JSON does not know there (comments, other quotes, NUL) is
  * foreign: lenient parsers read it differently, and a reading that depends on the parser is no reading.
  */
-const MEANING = new Uint8Array(256)
+const MEANING = new Uint8Array(256).fill(FOREIGN)
 for (const [meaning, bytes] of [
   [SCALAR, '+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'],
   [BETWEEN, ' \t\r\n,:'],
@@ -117,7 +117,8 @@ function jsonValueEnd(body: Buffer, at: number): number {
 function nestedEnd(body: Buffer, from: number): number {
   let depth = 0
   for (let at = from; at < body.length; at++) {
-    const meaning = MEANING[body[at] ?? 0]
+    const meaning = MEANING[body[at] ?? 0] ?? FOREIGN
+    if (meaning < OPENING) continue
     if (meaning === QUOTING) {
       at = stringEnd(body, at + 1)
       if (at < 0) return -1
@@ -126,7 +127,7 @@ function nestedEnd(body: Buffer, from: number): number {
     } else if (meaning === CLOSING) {
       depth--
       if (depth === 0) return at + 1
-    } else if (meaning === FOREIGN) {
+    } else {
       return -1
     }
   }
