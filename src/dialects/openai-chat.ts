@@ -1,0 +1,151 @@
+import type { Observation } from '../domain/observation.ts'
+import { NO_UNITS } from '../domain/usage.ts'
+import { type BodyFormat, createBodyReader, type Gatherer } from './body-reader.ts'
+import { boundRawUsage, observe, saysTokens, totalDisagrees } from './counts.ts'
+import type { Dialect } from './dialect.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { chatText } from './openai-text.ts'
+import { chatUsage, type OpenAiQuirks } from './openai-usage.ts'
+import { planJson } from './wires/json.ts'
+import { findMembers } from './wires/telling.ts'
+
+const PLAN = planJson({
+  object: 'value',
+  model: 'value',
+  service_tier: 'value',
+  usage: 'usage',
+  choices: [{ finish_reason: 'value', usage: 'usage', error: 'value' }],
+  x_groq: { usage: 'usage', error: 'value' },
+  error: 'value',
+})
+
+const FIND_TELLING = findMembers(['usage', 'error'])
+
+/** Azure's first chunk names no model; a stream that names none in its first events never does. */
+const MAX_EVENTS_FOR_MODEL = 4
+
+/**
+ * Chat completions, of OpenAI and of everyone who speaks its format.
+ *
+ * One body: `usage` at the root. A stream: the last `usage` that is an object, wherever it stands; nothing there
+ * is a delta. It is final once a choice has finished or there is no choice beside it; before, it is the running
+ * usage that some servers put on every chunk. Groq writes it a second time in `x_groq`.
+ * Source: OpenAI's API reference, "Chat" and "Streaming"; differences of providers: {@link OpenAiQuirks}.
+ */
+export function openAiChat(quirks: OpenAiQuirks): Dialect {
+  return chatDialect('openai.chat-completions', quirks)
+}
+
+/** Legacy completions: usage as in chat, without details. Source: OpenAI's API reference, "Completions". */
+export function openAiCompletions(quirks: OpenAiQuirks): Dialect {
+  return chatDialect('openai.completions', quirks)
+}
+
+function chatDialect(name: string, quirks: OpenAiQuirks): Dialect {
+  const format: BodyFormat = {
+    plan: PLAN,
+    findTelling: FIND_TELLING,
+    createGatherer: () => new ChatGatherer(quirks),
+  }
+  return {
+    name,
+    readsRequest: true,
+    takesIncludeUsage: quirks.takesIncludeUsage,
+    errorShape: 'openai',
+    modelInPath: modelOfDeployment,
+    createReader: (_request, head) => createBodyReader(head, format),
+    textOf: chatText,
+  }
+}
+
+const DEPLOYMENT =
+  /\/(?:deployments|serving-endpoints)\/([^/]+)\/(?:chat\/completions|completions|embeddings|invocations)$/
+
+/** Azure and Databricks name the deployment in the path. */
+export function modelOfDeployment(path: string): string | null {
+  const name = DEPLOYMENT.exec(path)?.[1]
+  if (name === undefined) return null
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
+class ChatGatherer implements Gatherer {
+  readonly #quirks: OpenAiQuirks
+  #events = 0
+  #model: string | null = null
+  #serviceTier: string | null = null
+  #usage: JsonObject | null = null
+  #raw: string | null = null
+  #finished = false
+  #usageIsFinal = false
+  #failed = false
+
+  constructor(quirks: OpenAiQuirks) {
+    this.#quirks = quirks
+  }
+
+  get wantsEvery(): boolean {
+    return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
+  }
+
+  take({ value, raw }: { value: unknown; raw: string | null }, isError: boolean): boolean {
+    this.#events += 1
+    const document = objectIn(value)
+    const model = textIn(document?.model)
+    const knewModel = this.#model !== null
+    const hadFailed = this.#failed
+    this.#model = model ?? this.#model
+    this.#serviceTier = textIn(document?.service_tier) ?? this.#serviceTier
+    this.#failed ||= isError || (document !== null && carriesError(document))
+    if (document === null) return this.#failed !== hadFailed
+    const choices = arrayIn(document.choices).map(objectIn)
+    this.#finished ||= choices.some((choice) => textIn(choice?.finish_reason) !== null)
+    const usage = this.#usageIn(document, choices)
+    if (usage !== null) {
+      this.#usage = usage
+      this.#raw = raw
+      this.#usageIsFinal = this.#finished || choices.length === 0
+    }
+    return usage !== null || (!knewModel && model !== null) || this.#failed !== hadFailed
+  }
+
+  #usageIn(document: JsonObject, choices: readonly (JsonObject | null)[]): JsonObject | null {
+    const usage = objectIn(document.usage) ?? member(document.x_groq, 'usage')
+    if (usage !== null || this.#quirks.usageInChoices !== true) return usage
+    return choices.map((choice) => member(choice, 'usage')).find((inside) => inside !== null) ?? null
+  }
+
+  observe(ended: boolean): Observation {
+    const seen = { model: this.#model, serviceTier: this.#serviceTier, failed: this.#failed }
+    if (this.#usage === null) return observe(seen)
+    const { usage, invalid, total } = chatUsage(this.#usage, this.#quirks, this.#model)
+    const isFinal = this.#usageIsFinal || (ended && !this.#failed)
+    return observe({
+      ...seen,
+      usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isFinal ? 'reported' : 'partial',
+      usage,
+      units: { ...NO_UNITS, ...this.#quirks.readUnits?.(this.#usage) },
+      raw: this.#raw === null ? null : boundRawUsage(this.#raw),
+      totalMismatch: totalDisagrees(total, usage),
+      reportedCostPico: this.#quirks.readCost?.(this.#usage) ?? null,
+      serviceTier: this.#serviceTier ?? textIn(this.#usage.service_tier),
+    })
+  }
+}
+
+/** An error in a body or event that was sent under a success status. */
+function carriesError(document: JsonObject): boolean {
+  if (isSaid(document.error) || document.object === 'error') return true
+  if (isSaid(member(document, 'x_groq')?.error)) return true
+  return arrayIn(document.choices).some((choice) => {
+    const { error, finish_reason } = objectIn(choice) ?? {}
+    return isSaid(error) || finish_reason === 'error'
+  })
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '' && value !== false
+}

@@ -1,0 +1,105 @@
+import { type Count, type Counts, parseCount, subtractCounts } from './counts.ts'
+import type { Provider } from './dialect.ts'
+import { type JsonObject, member } from './json-value.ts'
+import { addReasoning, type OpenAiQuirks } from './openai-usage.ts'
+import { costInTicks, costInUsd, totalCostInUsd } from './reported-cost.ts'
+
+/** Streams carry no usage unless asked. */
+const ASKED: OpenAiQuirks = { takesIncludeUsage: true }
+/** Streams carry usage always, or the provider does not know the option. */
+const UNASKED: OpenAiQuirks = { takesIncludeUsage: false }
+
+/**
+ * How each provider's OpenAI-style usage differs from OpenAI's own, with where that is known from. "Recorded"
+ * means seen in real responses, checked against the provider's own totals or costs.
+ */
+export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
+  openai: ASKED,
+  'azure-openai': ASKED,
+  'azure-ai': ASKED,
+  anthropic: ASKED,
+  // Thoughts are in neither count, only in the total (recorded).
+  gemini: { takesIncludeUsage: true, correct: outputIsTheRest },
+  vertex: { takesIncludeUsage: true, correct: outputIsTheRest },
+  bedrock: ASKED,
+  // completion_tokens leaves reasoning out: total = prompt + completion + reasoning (recorded, 219 of 219).
+  xai: { takesIncludeUsage: true, correct: addReasoning, readCost: costInTicks, readUnits: sourcesSearched },
+  // Always on the last chunk. reasoning_tokens can exceed completion_tokens, which is what is billed (recorded).
+  openrouter: { takesIncludeUsage: false, readCost: costInUsd, readUnits: serverToolUse },
+  // Always on the last chunk; an unknown request field is refused with 422.
+  mistral: { takesIncludeUsage: false, correct: audioIsApart },
+  // Always in `x_groq` of the last chunk (console.groq.com/docs/api-reference).
+  groq: UNASKED,
+  deepseek: UNASKED,
+  cohere: ASKED,
+  perplexity: { takesIncludeUsage: false, readCost: totalCostInUsd, readUnits: searchQueries },
+  together: UNASKED,
+  fireworks: UNASKED,
+  cerebras: UNASKED,
+  databricks: UNASKED,
+  // google/ models: neither completion_tokens nor the total has reasoning; the cost proves it (recorded).
+  'vercel-gateway': { takesIncludeUsage: false, correct: addReasoningOfGoogle, readCost: costInUsd },
+  cloudflare: ASKED,
+  'huggingface-router': ASKED,
+  alibaba: ASKED,
+  moonshotai: { takesIncludeUsage: true, usageInChoices: true },
+  zai: UNASKED,
+  voyageai: UNASKED,
+  ollama: ASKED,
+  vllm: ASKED,
+  llamacpp: ASKED,
+  tgi: ASKED,
+  lmstudio: ASKED,
+  'litellm-proxy': ASKED,
+  gpustack: ASKED,
+  'openai-compatible': ASKED,
+}
+
+function outputIsTheRest(counts: Counts, usage: JsonObject): Counts {
+  const rest = subtractCounts(parseCount(usage.total_tokens), counts.inputTokens ?? null)
+  return rest === null ? counts : { ...counts, outputTokens: rest }
+}
+
+function addReasoningOfGoogle(counts: Counts, _usage: JsonObject, model: string | null): Counts {
+  return model?.startsWith('google/') === true ? addReasoning(counts) : counts
+}
+
+/**
+ * Audio is not in `prompt_tokens` but in the total, and at times it is nowhere else, so with audio input is
+ * what the total leaves beside the completion (recorded).
+ */
+function audioIsApart(counts: Counts, usage: JsonObject): Counts {
+  const rest = subtractCounts(parseCount(usage.total_tokens), counts.outputTokens ?? null)
+  const isAudio = isPositive(counts.audioInputTokens) || isPositive(parseSeconds(usage.prompt_audio_seconds))
+  if (!isAudio || rest === null) return counts
+  const audio = isPositive(counts.audioInputTokens)
+    ? counts.audioInputTokens
+    : subtractCounts(rest, counts.inputTokens ?? null)
+  return { ...counts, inputTokens: rest, audioInputTokens: audio ?? null }
+}
+
+function parseSeconds(value: unknown): Count {
+  return typeof value === 'number' && value > 0 ? Math.ceil(value) : null
+}
+
+function isPositive(count: Count | undefined): boolean {
+  return typeof count === 'number' && count > 0
+}
+
+/** docs.x.ai, "Live Search": each source used is billed. */
+function sourcesSearched(usage: JsonObject): { webSearches: number | null } {
+  const sources = parseCount(usage.num_sources_used)
+  return { webSearches: typeof sources === 'number' ? sources : null }
+}
+
+/** openrouter.ai/docs, "Web search": `server_tool_use.web_search_requests`. */
+function serverToolUse(usage: JsonObject): { webSearches: number | null } {
+  const searches = parseCount(member(usage, 'server_tool_use')?.web_search_requests)
+  return { webSearches: typeof searches === 'number' ? searches : null }
+}
+
+/** docs.perplexity.ai, "Pricing": deep research is billed by the query. */
+function searchQueries(usage: JsonObject): { webSearches: number | null } {
+  const queries = parseCount(usage.num_search_queries)
+  return { webSearches: typeof queries === 'number' ? queries : null }
+}

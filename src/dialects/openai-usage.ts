@@ -1,0 +1,118 @@
+import type { BilledUnits } from '../domain/usage.ts'
+import {
+  addCounts,
+  type Count,
+  type CountedUsage,
+  type Counts,
+  countUsage,
+  firstCount,
+  parseCount,
+} from './counts.ts'
+import { type JsonObject, member } from './json-value.ts'
+import type { ReadCost } from './reported-cost.ts'
+
+/** Where a provider's OpenAI-style usage means something else than OpenAI's own. Set per provider, never guessed. */
+export interface OpenAiQuirks {
+  /** Whether chat streams carry usage only if asked, and the provider knows `stream_options.include_usage`. */
+  readonly takesIncludeUsage: boolean
+  /** Corrects counts as read by OpenAI's rules. `model` is the one the response named. */
+  readonly correct?: (counts: Counts, usage: JsonObject, model: string | null) => Counts
+  readonly readCost?: ReadCost
+  readonly readUnits?: (usage: JsonObject) => Partial<BilledUnits>
+  /** Usage stands inside the last choice (Moonshot). */
+  readonly usageInChoices?: boolean
+}
+
+/** OpenAI-style usage in the normal form. `total`: the sum that the provider itself wrote. */
+export interface OpenAiUsage extends CountedUsage {
+  readonly total: Count
+}
+
+/**
+ * Reads `usage` of chat completions, completions and embeddings.
+ * Source: OpenAI's API reference, "The chat completion object"; the other names of the same things are DeepSeek's
+ * (`prompt_cache_hit_tokens`), Mistral's (`num_cached_tokens`), Together's and Moonshot's (`cached_tokens`),
+ * LiteLLM's (`cache_creation_tokens`), Vercel's and Databricks' (`cache_creation_input_tokens`), Azure's DeepSeek
+ * (`reasoning_tokens` at the root) and Writer's (`prompt_token_details`).
+ */
+export function chatUsage(usage: JsonObject, quirks: OpenAiQuirks, model: string | null): OpenAiUsage {
+  const input = member(usage, 'prompt_tokens_details') ?? member(usage, 'prompt_token_details') ?? {}
+  const output = member(usage, 'completion_tokens_details') ?? {}
+  const counts: Counts = {
+    inputTokens: parseCount(usage.prompt_tokens),
+    outputTokens: parseCount(usage.completion_tokens),
+    cacheReadTokens: firstCount(
+      parseCount(input.cached_tokens),
+      parseCount(usage.prompt_cache_hit_tokens),
+      parseCount(usage.num_cached_tokens),
+      parseCount(usage.cached_tokens),
+      ifPositive(parseCount(usage.cache_read_input_tokens)),
+    ),
+    cacheWriteTokens: firstCount(
+      parseCount(input.cache_write_tokens),
+      parseCount(input.cache_creation_tokens),
+      parseCount(usage.cache_creation_input_tokens),
+    ),
+    reasoningTokens: firstCount(parseCount(output.reasoning_tokens), parseCount(usage.reasoning_tokens)),
+    audioInputTokens: parseCount(input.audio_tokens),
+    audioOutputTokens: parseCount(output.audio_tokens),
+    imageInputTokens: parseCount(input.image_tokens),
+    imageOutputTokens: parseCount(output.image_tokens),
+  }
+  return withTotal(quirks.correct?.(counts, usage, model) ?? counts, usage)
+}
+
+/**
+ * Reads `usage` of the Responses API, image generation and transcriptions: `input_tokens`, `output_tokens` and
+ * their details (transcriptions spell it `input_token_details`, realtime too).
+ * Source: OpenAI's API reference, "The response object", "Create image", "Create transcription".
+ */
+export function responsesUsage(usage: JsonObject): OpenAiUsage {
+  const input = member(usage, 'input_tokens_details') ?? member(usage, 'input_token_details') ?? {}
+  const output = member(usage, 'output_tokens_details') ?? member(usage, 'output_token_details') ?? {}
+  const counts: Counts = {
+    inputTokens: parseCount(usage.input_tokens),
+    outputTokens: parseCount(usage.output_tokens),
+    cacheReadTokens: parseCount(input.cached_tokens),
+    cacheWriteTokens: parseCount(input.cache_write_tokens),
+    reasoningTokens: parseCount(output.reasoning_tokens),
+    audioInputTokens: parseCount(input.audio_tokens),
+    audioOutputTokens: parseCount(output.audio_tokens),
+    imageInputTokens: parseCount(input.image_tokens),
+    imageOutputTokens: parseCount(output.image_tokens),
+    cacheReadAudioTokens: parseCount(member(input, 'cached_tokens_details')?.audio_tokens),
+  }
+  return withTotal(counts, usage)
+}
+
+/** Reads usage of endpoints that generate nothing: embeddings and rerankers, some of which write a total alone. */
+export function promptOnlyUsage(usage: JsonObject): OpenAiUsage {
+  const details = member(usage, 'prompt_tokens_details') ?? {}
+  const inputTokens = firstCount(
+    parseCount(usage.prompt_tokens),
+    parseCount(usage.input_tokens),
+    parseCount(usage.total_tokens),
+  )
+  const counts: Counts = {
+    inputTokens,
+    outputTokens: inputTokens === null ? null : firstCount(parseCount(usage.completion_tokens), 0),
+    cacheReadTokens: parseCount(details.cached_tokens),
+    audioInputTokens: parseCount(details.audio_tokens),
+    imageInputTokens: parseCount(details.image_tokens),
+  }
+  return withTotal(counts, usage)
+}
+
+/** Reasoning that the provider left out of the output belongs to it. */
+export function addReasoning(counts: Counts): Counts {
+  return { ...counts, outputTokens: addCounts(counts.outputTokens ?? null, counts.reasoningTokens ?? null) }
+}
+
+function withTotal(counts: Counts, usage: JsonObject): OpenAiUsage {
+  return { ...countUsage(counts), total: parseCount(usage.total_tokens) }
+}
+
+/** Databricks writes zero for models without a cache too, so its zero says nothing. */
+function ifPositive(count: Count): Count {
+  return count === 0 ? null : count
+}

@@ -1,0 +1,45 @@
+import { type JsonObject, member } from './json-value.ts'
+
+const DECIMAL = /^(\d{1,12})(?:\.(\d{0,40}))?(?:e([+-]?\d{1,2}))?$/i
+const PICO_DIGITS = 12
+/** xAI counts in ticks of 1e-10 USD (docs.x.ai, "cost_in_usd_ticks"). */
+const PICO_PER_TICK = 100n
+/** Above this many USD a single call's cost is no cost but a mistake. */
+const MAX_USD = 1e9
+
+/** What a provider says a call cost, from its usage object; integer pico-USD or `null`. */
+export type ReadCost = (usage: JsonObject) => bigint | null
+
+/** OpenRouter, Vercel and LiteLLM: `usage.cost` in USD. */
+export const costInUsd: ReadCost = (usage) => picoFromUsd(usage.cost)
+
+/** Perplexity: `usage.cost.total_cost` in USD, request fee included. */
+export const totalCostInUsd: ReadCost = (usage) => picoFromUsd(member(usage, 'cost')?.total_cost)
+
+/** xAI: `usage.cost_in_usd_ticks`, server tools included. */
+export const costInTicks: ReadCost = (usage) => {
+  const ticks = usage.cost_in_usd_ticks
+  return typeof ticks === 'number' && Number.isSafeInteger(ticks) && ticks >= 0
+    ? BigInt(ticks) * PICO_PER_TICK
+    : null
+}
+
+/**
+ * US dollars as JSON has them to integer pico-USD, rounded half up. A number is taken by its shortest decimal
+ * text, which is what the provider wrote as far as a double can hold it; no arithmetic is done on floats.
+ * `null` for anything that is no amount, negative ones included.
+ */
+export function picoFromUsd(value: unknown): bigint | null {
+  if (typeof value === 'number' && !(value >= 0 && value < MAX_USD)) return null
+  if (typeof value !== 'number' && typeof value !== 'string') return null
+  const match = DECIMAL.exec(String(value))
+  if (match === null) return null
+  const [, whole = '', fraction = '', exponent = '0'] = match
+  const digits = whole + fraction
+  // Digits that stand left of the pico-dollar's own place.
+  const kept = whole.length + Number(exponent) + PICO_DIGITS
+  if (kept < 0) return 0n
+  if (kept >= digits.length) return BigInt(digits.padEnd(kept, '0'))
+  const roundUp = (digits[kept] ?? '0') >= '5'
+  return BigInt(digits.slice(0, kept) || '0') + (roundUp ? 1n : 0n)
+}

@@ -1,0 +1,269 @@
+import { asBuffer } from './elements.ts'
+
+/** Where the events of a stream go. */
+export interface SseSink {
+  /** Whether events without a telling word are wanted too, for now: before the model's name is known. */
+  readonly wantsEvery: boolean
+  /**
+   * One event's data, its lines joined by line feeds; valid only during the call. `isError`: its `event` field
+   * is `error`.
+   */
+  event(data: Buffer, isError: boolean): void
+  /** An event too long to be held begins; its data comes in pieces, joined as above but for the line feeds. */
+  openLong(): LongEventSink
+}
+
+/** Takes the data of one long event. */
+export interface LongEventSink {
+  push(piece: Buffer): void
+  end(isError: boolean): void
+}
+
+/**
+ * Finds the next telling word in `bytes` at or after `from`; -1: none. An event that holds none is passed over
+ * without being looked at.
+ */
+export type FindTelling = (bytes: Buffer, from: number) => number
+
+/** An unfinished event is held up to here; beyond, its data is passed on piece by piece. */
+export const MAX_HELD_EVENT_BYTES = 65_536
+
+const LF = 0x0a
+const CR = 0x0d
+const BLANK_LINE = Buffer.from('\n\n')
+const MAX_PIECES = 64
+const SPACE = 0x20
+const LINE_FEED = Buffer.from('\n')
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
+const DATA_FIELD = Buffer.from('data:')
+const EVENT_FIELD = Buffer.from('event:')
+const ERROR_EVENT = /^event: ?error$/
+/** Enough of a line to tell `event: error` from any other event. */
+const LINE_START_BYTES = 16
+
+/**
+ * Splits a `text/event-stream` body into events, on bytes, as the WHATWG HTML standard (9.2.6) has it: lines end
+ * in LF, CRLF or CR, a blank line ends an event, a field's value may follow its colon without a space, several
+ * `data` lines are one text, lines that begin with a colon are comments, a leading byte order mark is dropped.
+ * Unlike the standard it hands out the last event also when no blank line follows, as many servers end so.
+ *
+ * Cheap by construction: an event is taken apart only if it holds a telling word or the sink wants every one.
+ */
+export class SseSplitter {
+  readonly #sink: SseSink
+  readonly #findTelling: FindTelling
+  /** The unfinished event's bytes from earlier chunks. */
+  #held: Buffer[] = []
+  #heldBytes = 0
+  /** Nothing of the current line has been seen. */
+  #atLineStart = true
+  /** The last byte was a CR: a LF that follows belongs to it. */
+  #afterCr = false
+  #long: LongEvent | null = null
+
+  constructor(sink: SseSink, findTelling: FindTelling) {
+    this.#sink = sink
+    this.#findTelling = findTelling
+  }
+
+  push(chunk: Uint8Array): void {
+    if (chunk.length === 0) return
+    const bytes = asBuffer(chunk)
+    // Without a CR every event ends in two LFs, which one native search finds.
+    const rest = this.#afterCr || bytes.includes(CR) ? this.#splitAnyLines(bytes) : this.#splitLfLines(bytes)
+    if (rest < bytes.length) this.#hold(bytes.subarray(rest))
+  }
+
+  /** The body ended: what is left is the last event. */
+  end(): void {
+    this.#finishEvent(Buffer.alloc(0), 0, 0, 0)
+  }
+
+  /** Bytes held of an unfinished event. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /** Takes the events that end in `bytes`; gives where the unfinished one begins. */
+  #splitLfLines(bytes: Buffer): number {
+    const last = bytes.length - 1
+    let start = 0
+    let telling = -2
+    if (this.#atLineStart && bytes[0] === LF) {
+      telling = this.#finishEvent(bytes, 0, 1, telling)
+      start = 1
+    }
+    while (start <= last) {
+      const blank = bytes.indexOf(BLANK_LINE, start)
+      if (blank === -1) break
+      telling = this.#finishEvent(bytes, start, blank + 2, telling)
+      start = blank + 2
+    }
+    this.#atLineStart = bytes[last] === LF
+    return start
+  }
+
+  /** As `#splitLfLines`, for lines that end in any of the three ways. */
+  #splitAnyLines(bytes: Buffer): number {
+    let start = 0
+    let telling = -2
+    for (let at = 0; at < bytes.length; at += 1) {
+      const byte = bytes[at]
+      if (byte !== LF && byte !== CR) {
+        this.#afterCr = false
+        this.#atLineStart = false
+        continue
+      }
+      if (byte === LF && this.#afterCr) {
+        this.#afterCr = false
+        continue
+      }
+      this.#afterCr = byte === CR
+      if (this.#atLineStart) {
+        telling = this.#finishEvent(bytes, start, at + 1, telling)
+        start = at + 1
+      }
+      this.#atLineStart = true
+    }
+    return start
+  }
+
+  /**
+   * An event ends: the held bytes and `bytes` from `start` to `end`. `telling` is where in `bytes` the last
+   * search for a telling word ended (-2: not searched, -1: there is none further on); gives the same anew.
+   */
+  #finishEvent(bytes: Buffer, start: number, end: number, telling: number): number {
+    if (this.#long !== null) {
+      this.#long.push(bytes.subarray(start, end))
+      this.#long.end()
+      this.#long = null
+      return telling
+    }
+    if (this.#heldBytes > 0) {
+      this.#held.push(bytes.subarray(start, end))
+      const event = Buffer.concat(this.#held)
+      this.#held = []
+      this.#heldBytes = 0
+      if (this.#sink.wantsEvery || this.#findTelling(event, 0) !== -1) this.#give(event)
+      return telling
+    }
+    let next = telling
+    if (next !== -1 && next < start) next = this.#findTelling(bytes, start)
+    if ((next !== -1 && next < end) || this.#sink.wantsEvery) this.#give(bytes.subarray(start, end))
+    return next
+  }
+
+  #hold(rest: Buffer): void {
+    if (this.#long !== null) {
+      this.#long.push(rest)
+      return
+    }
+    if (this.#heldBytes + rest.length <= MAX_HELD_EVENT_BYTES) {
+      // Borrowed bytes: what outlives this chunk is copied.
+      this.#held.push(Buffer.from(rest))
+      this.#heldBytes += rest.length
+      if (this.#held.length === MAX_PIECES) this.#held = [Buffer.concat(this.#held)]
+      return
+    }
+    this.#long = new LongEvent(this.#sink.openLong())
+    for (const piece of this.#held) this.#long.push(piece)
+    this.#long.push(rest)
+    this.#held = []
+    this.#heldBytes = 0
+  }
+
+  #give(event: Buffer): void {
+    const { data, isError } = readEvent(event)
+    if (data !== null) this.#sink.event(data, isError)
+  }
+}
+
+/** Takes one event's bytes apart into the fields that matter: `data` and `event`. */
+function readEvent(event: Buffer): { readonly data: Buffer | null; readonly isError: boolean } {
+  const hasCr = event.includes(CR)
+  const lines: Buffer[] = []
+  let isError = false
+  let at = startsWith(event, 0, event.length, BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0
+  while (at < event.length) {
+    const end = endOfLine(event, at, hasCr)
+    if (startsWith(event, at, end, DATA_FIELD)) {
+      const value = at + DATA_FIELD.length
+      lines.push(event.subarray(event[value] === SPACE ? value + 1 : value, end))
+    } else if (startsWith(event, at, end, EVENT_FIELD)) {
+      isError = ERROR_EVENT.test(event.toString('latin1', at, Math.min(end, at + LINE_START_BYTES)))
+    }
+    at = end + 1
+  }
+  const [first] = lines
+  if (first === undefined) return { data: null, isError }
+  if (lines.length === 1) return { data: first, isError }
+  return {
+    data: Buffer.concat(lines.flatMap((line, index) => (index === 0 ? line : [LINE_FEED, line]))),
+    isError,
+  }
+}
+
+function endOfLine(bytes: Buffer, from: number, hasCr: boolean): number {
+  if (!hasCr) {
+    const lf = bytes.indexOf(LF, from)
+    return lf === -1 ? bytes.length : lf
+  }
+  let at = from
+  while (at < bytes.length && bytes[at] !== LF && bytes[at] !== CR) at += 1
+  return at
+}
+
+function startsWith(bytes: Buffer, at: number, end: number, word: Buffer): boolean {
+  if (end - at < word.length) return false
+  for (let index = 0; index < word.length; index += 1) if (bytes[at + index] !== word[index]) return false
+  return true
+}
+
+/** Passes on the data of one event that is too long to be held, line by line as it comes. */
+class LongEvent {
+  readonly #sink: LongEventSink
+  /** The line's first bytes until its field is known; `null` then. */
+  #lineStart: string | null = ''
+  #isData = false
+  #isError = false
+
+  constructor(sink: LongEventSink) {
+    this.#sink = sink
+  }
+
+  push(bytes: Buffer): void {
+    const hasCr = bytes.includes(CR)
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#lineStart === null) {
+        const end = endOfLine(bytes, at, hasCr)
+        if (this.#isData && end > at) this.#sink.push(bytes.subarray(at, end))
+        if (end < bytes.length) this.#lineStart = ''
+        at = end + 1
+      } else {
+        this.#lineStart = this.#takeLineStart(this.#lineStart, bytes[at] ?? LF)
+        at += 1
+      }
+    }
+  }
+
+  end(): void {
+    if (this.#lineStart !== null) this.#endShortLine(this.#lineStart)
+    this.#sink.end(this.#isError)
+  }
+
+  #takeLineStart(line: string, byte: number): string | null {
+    if (byte === LF || byte === CR) {
+      this.#endShortLine(line)
+      return ''
+    }
+    const longer = line + String.fromCharCode(byte)
+    if (longer === '\u00ef\u00bb\u00bf') return ''
+    this.#isData = longer === 'data:'
+    return this.#isData || longer.length === LINE_START_BYTES ? null : longer
+  }
+
+  #endShortLine(line: string): void {
+    if (ERROR_EVENT.test(line)) this.#isError = true
+  }
+}
