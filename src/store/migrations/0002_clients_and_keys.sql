@@ -1,6 +1,6 @@
--- Up Migration
+-- Who may call: clients, and the keys they call with.
 
-create table tallygate.clients (
+create table clients (
   id text primary key,
   name text not null unique,
   disabled boolean not null default false,
@@ -8,11 +8,11 @@ create table tallygate.clients (
   version bigint not null
 );
 
-create index clients_version on tallygate.clients (version);
+create index clients_version on clients (version);
 
-create table tallygate.keys (
+create table keys (
   id text primary key,
-  client_id text not null references tallygate.clients,
+  client_id text not null references clients,
   name text not null,
   -- What is shown of the key; the secret itself is nowhere.
   prefix text not null,
@@ -28,15 +28,15 @@ create table tallygate.keys (
   version bigint not null
 );
 
-create index keys_version on tallygate.keys (version);
-create index keys_client on tallygate.keys (client_id);
+create index keys_version on keys (version);
+create index keys_client on keys (client_id);
 
 -- Every change of a client or key takes the next number from the one row here and writes it to what it changed.
 -- The row stays locked until the change commits, so numbers become visible in their order: who has seen number n
 -- has missed nothing at or under it.
-create table tallygate.key_version (
+create table key_version (
   only_row boolean primary key default true check (only_row),
   version bigint not null
 );
 
-insert into tallygate.key_version (version) values (0);
+insert into key_version (version) values (0);
