@@ -1,0 +1,214 @@
+import type { Transform } from 'node:stream'
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib'
+
+/** Decodes a copy of a compressed body for its reader; the client's bytes never wait for it. */
+export interface BodyDecoder {
+  /** The next bytes of the body. Kept until they are decoded, not copied. */
+  push(chunk: Uint8Array): void
+  /**
+   * The body has ended. `done` is called once, when all that its bytes hold has gone through the sink
+   * (`complete`) or never will (`unreadable`); at once where nothing is left to do. A body that was cut short
+   * counts as `complete` up to the cut: the caller knows that it was.
+   */
+  end(done: (result: DecodeResult) => void): void
+  /** Lets everything go; neither the sink nor `done` is called any more. */
+  destroy(): void
+}
+
+export type DecodeResult = 'complete' | 'unreadable'
+
+/** Takes decoded bytes as they come; a throw makes the body unreadable. */
+export type DecodedSink = (decoded: Uint8Array) => void
+
+/** More than any answer that carries usage. */
+const MAX_DECODED_BYTES = 64 * 1024 * 1024
+/** Decoded bytes for one encoded byte: text comes to 5 or 10, long white space to 70. */
+const MAX_RATIO = 200
+/** Below this the ratio says nothing and harms nobody. */
+const RATIO_FREE_BYTES = 1024 * 1024
+/**
+ * Encoded bytes that may wait for one decoder, and for all of the process. An upstream nearby sends faster than
+ * zlib's threads decode, and the client waits for neither: what goes beyond makes the body unreadable, for all
+ * to see, rather than the memory unbounded or the count silently short.
+ */
+const MAX_WAITING_BYTES = 8 * 1024 * 1024
+const MAX_WAITING_BYTES_IN_ALL = 64 * 1024 * 1024
+/** The codings of one body; more are an attack. */
+const MAX_CODINGS = 4
+/** 8 MiB, the largest window that RFC 9659 allows for this coding. */
+const ZSTD_WINDOW_LOG_MAX = 23
+
+/** With these a body that was cut gives what it holds, instead of an error. */
+const ZLIB_OPTIONS = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
+const BROTLI_OPTIONS = {
+  flush: constants.BROTLI_OPERATION_FLUSH,
+  finishFlush: constants.BROTLI_OPERATION_FLUSH,
+}
+const ZSTD_OPTIONS = {
+  flush: constants.ZSTD_e_flush,
+  finishFlush: constants.ZSTD_e_flush,
+  params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX },
+}
+
+type OpenInflater = (firstByte: number) => Transform
+
+const INFLATERS: ReadonlyMap<string, OpenInflater> = new Map([
+  ['gzip', () => createGunzip(ZLIB_OPTIONS)],
+  ['x-gzip', () => createGunzip(ZLIB_OPTIONS)],
+  ['deflate', openDeflate],
+  ['br', () => createBrotliDecompress(BROTLI_OPTIONS)],
+  ['zstd', () => createZstdDecompress(ZSTD_OPTIONS)],
+])
+
+/** RFC 9110 means zlib's format, some servers send the bare one: zlib's header begins with compression method 8. */
+function openDeflate(firstByte: number): Transform {
+  return (firstByte & 0x0f) === 8 ? createInflate(ZLIB_OPTIONS) : createInflateRaw(ZLIB_OPTIONS)
+}
+
+let waitingBytesInAll = 0
+
+/**
+ * Opens a decoder for a body whose `content-encoding` is `codings`: gzip, x-gzip, deflate, br, zstd, identity, or
+ * several of them in the order in which they were applied. Decoded bytes reach `sink` as soon as the encoded
+ * ones allow. An unknown coding makes the body unreadable.
+ */
+export function createDecoder(codings: string, sink: DecodedSink): BodyDecoder {
+  return new InflatingDecoder(codings, sink)
+}
+
+class InflatingDecoder implements BodyDecoder {
+  readonly #sink: DecodedSink
+  /** In the order of decoding. */
+  readonly #codings: OpenInflater[] = []
+  /** The inflaters opened so far, one for each coding; each is opened with the first byte it gets. */
+  readonly #inflaters: Transform[] = []
+  #state: 'open' | 'ended' | DecodeResult | 'destroyed' = 'open'
+  #done: (result: DecodeResult) => void = () => {}
+  #encodedBytes = 0
+  #waitingBytes = 0
+
+  constructor(codings: string, sink: DecodedSink) {
+    this.#sink = sink
+    for (const name of codings.toLowerCase().split(',')) {
+      const coding = name.trim()
+      if (coding === '' || coding === 'identity') continue
+      const open = INFLATERS.get(coding)
+      if (open === undefined) this.#state = 'unreadable'
+      else this.#codings.unshift(open)
+    }
+    if (this.#codings.length > MAX_CODINGS) this.#state = 'unreadable'
+  }
+
+  push(chunk: Uint8Array): void {
+    if (this.#state !== 'open' || chunk.length === 0) return
+    if (this.#codings.length === 0) {
+      this.#give(chunk)
+      return
+    }
+    this.#encodedBytes += chunk.length
+    if (!this.#takeWaiting(chunk.length)) {
+      this.#finish('unreadable')
+      return
+    }
+    const inflater = this.#inflaters[0] ?? this.#open(0, chunk)
+    inflater.write(chunk, () => this.#giveBackWaiting(chunk.length))
+  }
+
+  end(done: (result: DecodeResult) => void): void {
+    if (this.#state === 'complete' || this.#state === 'unreadable') {
+      done(this.#state)
+      return
+    }
+    if (this.#state !== 'open') return
+    this.#state = 'ended'
+    this.#done = done
+    const [first] = this.#inflaters
+    if (first === undefined) this.#finish('complete')
+    else first.end()
+  }
+
+  destroy(): void {
+    this.#state = 'destroyed'
+    this.#letGo()
+  }
+
+  get #isOver(): boolean {
+    return this.#state !== 'open' && this.#state !== 'ended'
+  }
+
+  #open(index: number, firstChunk: Uint8Array): Transform {
+    const open = this.#codings[index]
+    if (open === undefined) throw new RangeError(`no coding ${index}`)
+    const inflater = open(firstChunk[0] ?? 0)
+    this.#inflaters.push(inflater)
+    const isLast = index === this.#codings.length - 1
+    let decodedBytes = 0
+    inflater.on('data', (decoded: Buffer) => {
+      if (this.#isOver) return
+      decodedBytes += decoded.length
+      if (decodedBytes > this.#limitBytes()) this.#finish('unreadable')
+      else if (isLast) this.#give(decoded)
+      else if (this.#inflaters.length === index + 1) this.#openNext(index + 1, decoded)
+    })
+    inflater.on('end', () => {
+      // An inflater that gave nothing leaves the next one unopened, and the body empty.
+      if (isLast || this.#inflaters.length === index + 1) this.#finish('complete')
+    })
+    inflater.on('error', () => this.#finish('unreadable'))
+    return inflater
+  }
+
+  #openNext(index: number, firstChunk: Buffer): void {
+    const next = this.#open(index, firstChunk)
+    next.write(firstChunk)
+    this.#inflaters[index - 1]?.pipe(next)
+  }
+
+  #limitBytes(): number {
+    return Math.min(MAX_DECODED_BYTES, Math.max(RATIO_FREE_BYTES, this.#encodedBytes * MAX_RATIO))
+  }
+
+  #give(decoded: Uint8Array): void {
+    try {
+      this.#sink(decoded)
+    } catch {
+      this.#finish('unreadable')
+    }
+  }
+
+  #takeWaiting(bytes: number): boolean {
+    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) return false
+    if (waitingBytesInAll + bytes > MAX_WAITING_BYTES_IN_ALL) return false
+    this.#waitingBytes += bytes
+    waitingBytesInAll += bytes
+    return true
+  }
+
+  #giveBackWaiting(bytes: number): void {
+    if (this.#isOver) return
+    this.#waitingBytes -= bytes
+    waitingBytesInAll -= bytes
+  }
+
+  #finish(result: DecodeResult): void {
+    if (this.#isOver) return
+    const done = this.#done
+    this.#state = result
+    this.#letGo()
+    done(result)
+  }
+
+  #letGo(): void {
+    waitingBytesInAll -= this.#waitingBytes
+    this.#waitingBytes = 0
+    this.#done = () => {}
+    for (const inflater of this.#inflaters) inflater.destroy()
+  }
+}
