@@ -210,7 +210,7 @@ class PolledKeyDirectory implements KeyDirectory {
     for (;;) {
       const page = await this.#withinDeadline(pages.next())
       if (page.done === true) break
-      this.#deactivate(this.#table.update(page.value))
+      this.#deactivate(this.#table.update(page.value, Date.now()))
       if (all) for (const { keyId } of page.value) keyIds.add(keyId)
     }
     if (all) this.#deactivate(this.#table.keepOnly(keyIds))

@@ -66,13 +66,13 @@ export class KeyTable {
   }
 
   /** Takes over what a store says of these keys. Returns the ids of those that were active and no longer are. */
-  update(facts: Iterable<KeyFacts>): readonly string[] {
+  update(facts: Iterable<KeyFacts>, nowMs: number): readonly string[] {
     const deactivated: string[] = []
     for (const fact of facts) {
-      const lookup = lookupFrom(fact)
+      const lookup = lookupFrom(fact, nowMs)
       const digest = digestText(fact.digest)
       const expiresAtMs = fact.expiresAtMs ?? Number.POSITIVE_INFINITY
-      this.#nextExpiryMs = Math.min(this.#nextExpiryMs, expiresAtMs)
+      if (lookup.kind === 'active') this.#nextExpiryMs = Math.min(this.#nextExpiryMs, expiresAtMs)
       const entry = this.#byId.get(fact.keyId)
       if (entry === undefined) {
         const added = { keyId: fact.keyId, digest, lookup, expiresAtMs, usedInPeriod: -1 }
@@ -127,8 +127,8 @@ export class KeyTable {
   }
 }
 
-function lookupFrom(fact: KeyFacts): CallerLookup {
-  if (fact.revoked) return KEY_INACTIVE
+function lookupFrom(fact: KeyFacts, nowMs: number): CallerLookup {
+  if (fact.revoked || (fact.expiresAtMs !== null && nowMs >= fact.expiresAtMs)) return KEY_INACTIVE
   if (fact.clientDisabled) return CLIENT_DISABLED
   const { clientId, clientName, keyId, keyName, models } = fact
   return { kind: 'active', caller: { clientId, clientName, keyId, keyName, models } }
