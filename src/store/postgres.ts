@@ -105,7 +105,12 @@ export async function inTransaction<T>(
   }
 }
 
+/** The error as the server answered it; `null` for every other error, a broken connection for one. */
+export function sqlErrorOf(error: unknown): pg.DatabaseError | null {
+  return error instanceof pg.DatabaseError && typeof error.code === 'string' ? error : null
+}
+
 /** The five-character SQLSTATE of an error that the server answered; `null` for every other error. */
 export function sqlStateOf(error: unknown): string | null {
-  return error instanceof pg.DatabaseError && typeof error.code === 'string' ? error.code : null
+  return sqlErrorOf(error)?.code ?? null
 }

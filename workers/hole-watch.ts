@@ -1,0 +1,60 @@
+import type { SequenceRange } from './contiguous.ts'
+
+/** How long a producer's mark must have stood before a hole, in milliseconds of a monotonic clock. */
+export const HOLE_PATIENCE_MS = 600_000
+
+/** What waits of one producer: the ranges of its entries in the stream, and the mark they wait for. */
+export interface Waiting {
+  readonly mark: number
+  readonly entries: readonly SequenceRange[]
+}
+
+/**
+ * Remembers since when producers' marks have stood before a hole. Its clock is the process's own: no step of
+ * another clock gives up on a producer, and a new process begins to wait anew.
+ */
+export interface HoleWatch {
+  /**
+   * To be told of every whole reading of the stream.
+   *
+   * @returns By producer, the holes that have stood for too long.
+   */
+  observe(
+    stream: string,
+    waiting: ReadonlyMap<string, Waiting>,
+  ): ReadonlyMap<string, readonly SequenceRange[]>
+}
+
+export function createHoleWatch(
+  options: { readonly patienceMs?: number; readonly now?: () => number } = {},
+): HoleWatch {
+  const { patienceMs = HOLE_PATIENCE_MS, now = () => performance.now() } = options
+  const standing = new Map<string, ReadonlyMap<string, { readonly mark: number; readonly sinceMs: number }>>()
+
+  return {
+    observe(stream, waiting) {
+      const before = standing.get(stream)
+      const after = new Map<string, { readonly mark: number; readonly sinceMs: number }>()
+      const expired = new Map<string, SequenceRange[]>()
+      for (const [producer, { mark, entries }] of waiting) {
+        const last = before?.get(producer)
+        const stands = last?.mark === mark ? last : { mark, sinceMs: now() }
+        after.set(producer, stands)
+        if (now() - stands.sinceMs >= patienceMs) expired.set(producer, holesBetween(mark, entries))
+      }
+      standing.set(stream, after)
+      return expired
+    },
+  }
+}
+
+/** The ranges above `mark` that no entry covers, up to the last entry. */
+export function holesBetween(mark: number, entries: readonly SequenceRange[]): SequenceRange[] {
+  const holes: SequenceRange[] = []
+  let covered = mark
+  for (const { from, to } of [...entries].sort((left, right) => left.from - right.from)) {
+    if (from > covered + 1) holes.push({ from: covered + 1, to: from - 1 })
+    covered = Math.max(covered, to)
+  }
+  return holes
+}
