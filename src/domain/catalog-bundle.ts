@@ -1,0 +1,20 @@
+import { findProvider } from '@pydantic/genai-prices'
+import type { CatalogEntries } from './catalog-entries.ts'
+import { parseCatalog } from './catalog-parse.ts'
+import { CATALOG_PROVIDER_IDS } from './catalog-providers.ts'
+
+/** The version of the package in package.json; a test holds the two together. */
+export const BUNDLED_SOURCE = 'genai-prices@0.1.8'
+
+/**
+ * The price data that came with the package. Its matching of providers is not used (it takes any name that
+ * contains `openai` for OpenAI), only its data.
+ *
+ * @throws {Error} when the package's data is not as documented: an incompatible version was installed.
+ */
+export function bundledEntries(): CatalogEntries {
+  const providers = CATALOG_PROVIDER_IDS.map((id) => findProvider({ providerId: id }))
+  const { entries, problems } = parseCatalog(providers, BUNDLED_SOURCE)
+  if (entries === null) throw new Error(`the bundled price catalog cannot be read: ${problems.join('; ')}`)
+  return entries
+}

@@ -1,0 +1,54 @@
+/** An answer that holds for a while: `fromMs` <= time < `untilMs`, milliseconds since 1970. */
+export interface TimedAnswer {
+  readonly fromMs: number
+  readonly untilMs: number
+}
+
+/** The answers to one question: now's, and the one before, for calls that began before it ended. */
+interface Known<Answer> {
+  readonly latest: Answer
+  readonly earlier: Answer | null
+}
+
+/**
+ * Remembers answers by question and time, for at most twice `capacity` questions: when one generation is full, the
+ * one before is dropped. A question that is asked is carried over; one hit costs one look-up.
+ */
+export class CatalogCache<Answer extends TimedAnswer> {
+  readonly #capacity: number
+  #young = new Map<string, Known<Answer>>()
+  #old = new Map<string, Known<Answer>>()
+
+  constructor(capacity: number) {
+    this.#capacity = capacity
+  }
+
+  /** The answer for `atMs`, made by `resolve` where it is not known. */
+  find(question: string, atMs: number, resolve: () => Answer): Answer {
+    const young = this.#young.get(question)
+    const known = young ?? this.#old.get(question)
+    if (known !== undefined) {
+      const { latest, earlier } = known
+      const holds = isWithin(latest, atMs)
+      if (holds || (earlier !== null && isWithin(earlier, atMs))) {
+        if (young === undefined) this.#keep(question, known)
+        return holds || earlier === null ? latest : earlier
+      }
+    }
+    const answer = resolve()
+    this.#keep(question, { latest: answer, earlier: known?.latest ?? null })
+    return answer
+  }
+
+  #keep(question: string, known: Known<Answer>): void {
+    if (this.#young.size >= this.#capacity && !this.#young.has(question)) {
+      this.#old = this.#young
+      this.#young = new Map()
+    }
+    this.#young.set(question, known)
+  }
+}
+
+function isWithin({ fromMs, untilMs }: TimedAnswer, atMs: number): boolean {
+  return atMs >= fromMs && atMs < untilMs
+}

@@ -1,0 +1,47 @@
+import type { UsagePart } from './observation.ts'
+import type { Price } from './price.ts'
+import type { BilledUnits, TokenUsage } from './usage.ts'
+
+/** A call, as far as its price goes. */
+export interface CallToPrice {
+  /** One of our provider names. */
+  readonly provider: string
+  /** The upstream's configured name. */
+  readonly upstream: string
+  /** `null`: prices are asked for no client, so clients' markups do not apply. */
+  readonly clientName: string | null
+  /** The model the response named. */
+  readonly model: string | null
+  /** The model the request named: what is asked for where the other has no price. */
+  readonly requestedModel: string | null
+  readonly usage: TokenUsage
+  readonly units: BilledUnits
+  /** As the upstream wrote it. */
+  readonly serviceTier: string | null
+  /** Milliseconds since 1970. */
+  readonly arrivedAtMs: number
+  readonly reportedCostPico: bigint | null
+  readonly parts: readonly UsagePart[] | null
+}
+
+export type PriceOfCall = Priced | Unpriced
+
+export interface Priced {
+  readonly kind: 'priced'
+  /** Integer pico-USD, never below 0. */
+  readonly costPico: bigint
+  readonly price: Price
+  readonly priceId: string
+}
+
+export interface Unpriced {
+  readonly kind: 'unpriced'
+  /**
+   * `no_model`: no name to look for. `no_price`: neither the configuration nor the catalog has a price for it.
+   * `use_without_price`: it has one, but for nothing that was used. `contradictory_usage`: a part is larger than
+   * its whole. `nothing_used`: no price is known, but nothing was used either.
+   */
+  readonly reason: 'no_model' | 'no_price' | 'use_without_price' | 'contradictory_usage' | 'nothing_used'
+  /** The model whose price is missing; `null`: none was named. */
+  readonly model: string | null
+}

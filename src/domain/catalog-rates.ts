@@ -1,0 +1,78 @@
+import type { CatalogRate, DatedPrices } from './catalog-entries.ts'
+import { type Decimal, multiply, scaleToInteger } from './decimal.ts'
+import type { RateClass, Rates } from './price-rates.ts'
+
+interface RateKey {
+  readonly rate: RateClass
+  /** Of what we count, as many as the catalog's figure is the price of. */
+  readonly per: bigint
+  readonly measure: 'tokens' | 'other'
+}
+
+const perMillionTokens = (rate: RateClass): RateKey => ({ rate, per: 1_000_000n, measure: 'tokens' })
+const perThousand = (rate: RateClass): RateKey => ({ rate, per: 1_000n, measure: 'other' })
+const PER_AUDIO_HOUR: RateKey = { rate: 'audioMs', per: 3_600_000n, measure: 'other' }
+
+/**
+ * The catalog's price keys and what we count of them. Of two keys for the same rate the later one wins: the more
+ * particular. Source: the package's unit table (its README, `prices/units.yml`).
+ */
+const RATE_KEYS: ReadonlyMap<string, RateKey> = new Map([
+  ['input_mtok', perMillionTokens('input')],
+  ['cache_read_mtok', perMillionTokens('cacheRead')],
+  ['cache_write_mtok', perMillionTokens('cacheWrite')],
+  ['cache_write_5m_mtok', perMillionTokens('cacheWrite')],
+  ['cache_write_1h_mtok', perMillionTokens('cacheWrite1h')],
+  ['input_audio_mtok', perMillionTokens('audioInput')],
+  ['cache_audio_read_mtok', perMillionTokens('cacheReadAudio')],
+  ['input_image_mtok', perMillionTokens('imageInput')],
+  ['output_mtok', perMillionTokens('output')],
+  ['output_reasoning_mtok', perMillionTokens('reasoning')],
+  ['output_audio_mtok', perMillionTokens('audioOutput')],
+  ['output_image_mtok', perMillionTokens('imageOutput')],
+  ['requests_kcount', perThousand('request')],
+  ['web_searches_kcount', perThousand('webSearch')],
+  ['rerank_searches_kcount', perThousand('searchUnit')],
+  ['audio_hours', PER_AUDIO_HOUR],
+  ['input_audio_hours', PER_AUDIO_HOUR],
+  ['input_mchars', { rate: 'character', per: 1_000_000n, measure: 'other' }],
+  ['input_document_kpages', perThousand('page')],
+])
+
+const PICO_PER_DOLLAR = 1_000_000_000_000n
+
+/** `price` US dollars for `per` of something, as integer pico-USD for one, halves rounded up: the only rounding. */
+export function picoPerOne(price: Decimal, per: bigint): bigint {
+  return scaleToInteger(price, PICO_PER_DOLLAR, per)
+}
+
+/** The sizes of prompt at which the price of anything changes, rising. */
+export function tierStarts(prices: DatedPrices): number[] {
+  const starts = new Set<number>()
+  for (const { tiers } of prices.byKey.values()) for (const { above } of tiers) starts.add(above)
+  return [...starts].sort((a, b) => a - b)
+}
+
+/**
+ * The flat rates for calls of more than `above` input tokens (and no more than the next tier's start). The factors
+ * go in before the rounding; `tokenFactor` is for token prices only.
+ */
+export function ratesAbove(prices: DatedPrices, above: number, factor: Decimal, tokenFactor: Decimal): Rates {
+  const rates: Partial<Record<RateClass, bigint>> = {}
+  for (const [key, { rate, per, measure }] of RATE_KEYS) {
+    const listed = prices.byKey.get(key)
+    if (listed === undefined) continue
+    const price = multiply(priceAbove(listed, above), factor)
+    rates[rate] = picoPerOne(measure === 'tokens' ? multiply(price, tokenFactor) : price, per)
+  }
+  return rates
+}
+
+function priceAbove({ base, tiers }: CatalogRate, above: number): Decimal {
+  return tiers.findLast((tier) => tier.above <= above)?.price ?? base
+}
+
+/** Prices in the catalog for what no upstream's answer lets us count, so that calls cost more than we can say. */
+export function unmeteredKeys(prices: DatedPrices): string[] {
+  return [...prices.byKey.keys()].filter((key) => !RATE_KEYS.has(key))
+}

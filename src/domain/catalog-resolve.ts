@@ -1,0 +1,125 @@
+import { type CatalogEntries, findCatalogModel } from './catalog-entries.ts'
+import { buildPriceSet, type PriceSet } from './catalog-price-set.ts'
+import { catalogPlaces } from './catalog-providers.ts'
+import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
+import { MS_PER_DAY, pricesAt } from './catalog-schedule.ts'
+import { serviceTierFactor } from './catalog-service-tiers.ts'
+import { ONE } from './decimal.ts'
+import type { Factor } from './price-markups.ts'
+import { findOverride, overrideRates } from './price-override-match.ts'
+import type { PriceOverride } from './price-overrides.ts'
+import { utcDayOf } from './utc-day.ts'
+
+/** What a price is looked for: all that does not depend on how much was used. */
+export interface PriceQuestion {
+  /** One of our provider names. */
+  readonly provider: string
+  /** The upstream's configured name. */
+  readonly upstream: string
+  /** Names of the model, the first that has a price wins: the reported one, then the requested one. */
+  readonly models: readonly string[]
+  /** In the form of `serviceTierOf`; `null`: standard. */
+  readonly serviceTier: string | null
+  readonly factor: Factor
+  readonly atMs: number
+}
+
+/** The prices found, and the time for which they are the answer. */
+export interface PriceAnswer {
+  /** `null`: no price is known for any of the names. */
+  readonly found: FoundPrices | null
+  readonly fromMs: number
+  readonly untilMs: number
+}
+
+export interface FoundPrices {
+  readonly prices: PriceSet
+  /** Which of the names it was. */
+  readonly model: string
+  /** The line of the configuration it comes from; `null`: from the catalog. */
+  readonly line: number | null
+  /** The catalog's keys for what we cannot count, so that calls may cost more. */
+  readonly unmetered: readonly string[]
+}
+
+/** Where prices come from. `overrides` in the order of `byPrecedence`. */
+export interface PriceSources {
+  readonly entries: CatalogEntries
+  readonly overrides: readonly PriceOverride[]
+}
+
+/** The operator's prices for any of the names, else the catalog's. */
+export function resolvePrices(sources: PriceSources, question: PriceQuestion): PriceAnswer {
+  const midnightMs = Math.floor(question.atMs / MS_PER_DAY) * MS_PER_DAY
+  const day = { fromMs: midnightMs, untilMs: midnightMs + MS_PER_DAY }
+  for (const model of question.models) {
+    const found = fromOverrides(sources.overrides, question, model)
+    if (found !== null) return { found, ...day }
+  }
+  for (const model of question.models) {
+    const answer = fromCatalog(sources.entries, question, model)
+    if (answer !== null) return answer
+  }
+  return { found: null, ...day }
+}
+
+function fromOverrides(
+  overrides: readonly PriceOverride[],
+  { provider, upstream, serviceTier, factor, atMs }: PriceQuestion,
+  model: string,
+): FoundPrices | null {
+  const day = utcDayOf(atMs)
+  const override = findOverride(overrides, { provider, upstream, model, serviceTier, day })
+  if (override === null) return null
+  const prices = buildPriceSet(
+    {
+      basis: 'linear',
+      source: 'yaml',
+      provider: override.provider ?? '*',
+      model: override.model,
+      from: override.from,
+      hours: null,
+      serviceTier,
+      serviceTierPriced: override.serviceTier === serviceTier,
+      factor: factor.text,
+    },
+    [],
+    () => overrideRates(override, factor.value),
+    0,
+  )
+  return { prices, model, line: override.line, unmetered: [] }
+}
+
+/** Groq bills transcriptions for at least ten seconds (https://groq.com/pricing). */
+const MINIMUM_AUDIO_MS = 10_000
+const MINIMUM_AUDIO_MODELS: readonly string[] = ['whisper-large-v3', 'whisper-large-v3-turbo']
+
+function fromCatalog(entries: CatalogEntries, question: PriceQuestion, model: string): PriceAnswer | null {
+  const { provider: ourProvider, serviceTier, factor, atMs } = question
+  for (const place of catalogPlaces(ourProvider, model)) {
+    const entry = findCatalogModel(entries, place.providerId, place.name)
+    if (entry === null) continue
+    const now = pricesAt(entry.model, atMs)
+    if (now === null || now.prices.byKey.size === 0) return null
+    const tierFactor = serviceTierFactor(entry.provider.id, serviceTier)
+    const prices = buildPriceSet(
+      {
+        basis: 'linear',
+        source: entries.source,
+        provider: entry.provider.id,
+        model: entry.model.id,
+        from: now.from,
+        hours: now.hours,
+        serviceTier,
+        serviceTierPriced: tierFactor !== null,
+        factor: factor.text,
+      },
+      tierStarts(now.prices),
+      (above) => ratesAbove(now.prices, above, factor.value, tierFactor ?? ONE),
+      entry.provider.id === 'groq' && MINIMUM_AUDIO_MODELS.includes(entry.model.id) ? MINIMUM_AUDIO_MS : 0,
+    )
+    const found = { prices, model, line: null, unmetered: unmeteredKeys(now.prices) }
+    return { found, fromMs: now.fromMs, untilMs: now.untilMs }
+  }
+  return null
+}

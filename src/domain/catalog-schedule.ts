@@ -1,0 +1,54 @@
+import type { CatalogModel, DatedPrices, PriceConstraint } from './catalog-entries.ts'
+import { type UtcDay, utcDayOf } from './utc-day.ts'
+
+/** A model's prices at a moment, and how long the same answer holds. */
+export interface PricesNow {
+  readonly prices: DatedPrices
+  /** The day they took effect; `null`: no beginning known. */
+  readonly from: UtcDay | null
+  /** As `LinearDefinition.hours`. */
+  readonly hours: string | null
+  /** Milliseconds since 1970; within one UTC day, `untilMs` excluded. */
+  readonly fromMs: number
+  readonly untilMs: number
+}
+
+export const MS_PER_DAY = 86_400_000
+
+/** Which of a model's prices hold at `atMs`: the last in the list whose constraint is met, else the first. */
+export function pricesAt(model: CatalogModel, atMs: number): PricesNow | null {
+  const midnightMs = Math.floor(atMs / MS_PER_DAY) * MS_PER_DAY
+  const timeMs = atMs - midnightMs
+  const day = utcDayOf(atMs)
+  const prices =
+    model.prices.findLast(({ constraint }) => isMet(constraint, day, timeMs)) ?? model.prices.at(0) ?? null
+  if (prices === null) return null
+  const turns = model.prices.flatMap(({ constraint }) =>
+    constraint?.kind === 'hours' ? [constraint.startMs, constraint.endMs] : [],
+  )
+  const { constraint } = prices
+  return {
+    prices,
+    from: constraint?.kind === 'from' && constraint.day <= day ? constraint.day : null,
+    hours: constraint?.kind === 'hours' ? hoursText(constraint) : turns.length > 0 ? 'other' : null,
+    fromMs: midnightMs + Math.max(0, ...turns.filter((turn) => turn <= timeMs)),
+    untilMs: midnightMs + Math.min(MS_PER_DAY, ...turns.filter((turn) => turn > timeMs)),
+  }
+}
+
+function isMet(constraint: PriceConstraint | null, day: UtcDay, timeMs: number): boolean {
+  if (constraint === null) return true
+  if (constraint.kind === 'from') return constraint.day <= day
+  const { startMs, endMs } = constraint
+  return endMs < startMs ? timeMs >= startMs || timeMs < endMs : timeMs >= startMs && timeMs < endMs
+}
+
+function hoursText({ startMs, endMs }: { startMs: number; endMs: number }): string {
+  return `${clock(startMs)}-${clock(endMs)}`
+}
+
+/** `00:30`, or to the millisecond where it is not a whole minute. */
+function clock(ms: number): string {
+  const text = new Date(ms).toISOString()
+  return ms % 60_000 === 0 ? text.slice(11, 16) : text.slice(11, 23)
+}
