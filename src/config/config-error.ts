@@ -10,3 +10,9 @@ export class ConfigError extends Error {
     this.problems = problems
   }
 }
+
+/** Why a file could not be used, short: `ENOENT`. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error ? String(error.code) : error.message
+}

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { PROVIDERS } from '../dialects/dialect.ts'
-import type { Environment } from './environment.ts'
+import { reasonOf } from './config-error.ts'
+import { type Environment, readVariable } from './environment.ts'
 import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from './variables.ts'
 import { type TextEntry, YamlSource } from './yaml-source.ts'
 
@@ -66,12 +68,7 @@ function upstreamShape(env: Environment) {
  * Parses the YAML file. Problems are added as lines `<file>:<line>: <what>`; what has one is left out of the
  * answer, so that everything else is still checked.
  */
-export function parseConfigFile(
-  text: string,
-  fileName: string,
-  env: Environment,
-  problems: string[],
-): ConfigFile {
+function parseConfigFile(text: string, fileName: string, env: Environment, problems: string[]): ConfigFile {
   const source = new YamlSource(text, fileName, problems)
   source.parse(sections, [])
   const upstreams = source.parseEach(upstreamShape(env), 'upstreams') ?? []
@@ -84,5 +81,17 @@ export function parseConfigFile(
     prices: source.textEntries('prices'),
     markups: source.textEntries('markups'),
     report: (line, what) => source.report(line, what),
+  }
+}
+
+/** Reads the file that TALLYGATE_CONFIG names; without one, or when it cannot be read, it reads as empty. */
+export function readConfigFile(env: Environment, problems: string[]): ConfigFile {
+  const fileName = readVariable(env, 'TALLYGATE_CONFIG')
+  if (fileName === null) return parseConfigFile('', '', env, problems)
+  try {
+    return parseConfigFile(readFileSync(fileName, 'utf8'), fileName, env, problems)
+  } catch (error) {
+    problems.push(`TALLYGATE_CONFIG: cannot read ${fileName}: ${reasonOf(error)}`)
+    return parseConfigFile('', fileName, env, problems)
   }
 }

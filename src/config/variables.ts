@@ -93,3 +93,6 @@ function urlProblem(text: string): string | null {
   if (/[?#]/.test(text)) return 'must not have a query or fragment'
   return null
 }
+
+/** What `setTimeout` takes; a longer time would fire at once. */
+export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1

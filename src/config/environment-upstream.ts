@@ -1,0 +1,32 @@
+import type { z } from 'zod'
+import { PROVIDERS } from '../dialects/dialect.ts'
+import type { Environment, EnvironmentName } from './environment.ts'
+import { providerOfHost } from './provider-hosts.ts'
+import { readVariables } from './read-variables.ts'
+import type { UpstreamConfig } from './upstream.ts'
+import { choice, upstreamUrl, word } from './variables.ts'
+
+const upstreamVariables = {
+  UPSTREAM_URL: upstreamUrl.nullable(),
+  UPSTREAM_API_KEY: word.nullable(),
+  UPSTREAM_PROVIDER: choice(PROVIDERS).nullable(),
+} as const satisfies Partial<Record<EnvironmentName, z.ZodType>>
+
+/** The upstream that UPSTREAM_URL describes, named `default`; `null`: it is unset, or wrong. */
+export function readEnvironmentUpstream(env: Environment, problems: string[]): UpstreamConfig | null {
+  const values = readVariables(env, upstreamVariables, problems)
+  if (values === null) return null
+  const { UPSTREAM_URL: address, UPSTREAM_API_KEY: apiKey, UPSTREAM_PROVIDER: provider } = values
+  if (address === null) return null
+  return {
+    name: 'default',
+    origin: address.origin,
+    basePath: address.basePath,
+    provider: provider ?? providerOfHost(address.host),
+    apiKey,
+    models: null,
+    pathPrefix: null,
+    includeUsage: 'auto',
+    trustReportedCost: false,
+  }
+}

@@ -1,0 +1,135 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type PriceMarkup, parseMarkups } from '../domain/price-markups.ts'
+import type { PriceOverride } from '../domain/price-overrides.ts'
+import { parseOverrides } from '../domain/price-overrides-parse.ts'
+import { ConfigError } from './config-error.ts'
+import { type ConfigFile, readConfigFile } from './config-file.ts'
+import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
+import { readEnvironmentUpstream } from './environment-upstream.ts'
+import { readVariables } from './read-variables.ts'
+import { readTlsFiles, type TlsFiles } from './tls-files.ts'
+import type { UpstreamConfig } from './upstream.ts'
+import { joinUpstreams, type ModelConfig, type Upstreams } from './upstreams.ts'
+import { choice, integer, LONGEST_TIMEOUT_MS, pathPrefix, pepperList, word } from './variables.ts'
+import { type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
+
+/** What a gateway process is told. */
+export interface GatewayConfig extends WorkerConfig {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** '' or `/llm`, never ending in '/'. */
+  readonly basePath: string
+  readonly tls: TlsFiles | null
+  /** At least one; the one of UPSTREAM_URL first, named `default`. */
+  readonly upstreams: readonly UpstreamConfig[]
+  /** The name of one of `upstreams`. */
+  readonly defaultUpstream: string
+  /** What `/v1/models` shows; `null`: what the upstreams list. */
+  readonly models: readonly ModelConfig[] | null
+  readonly priceOverrides: readonly PriceOverride[]
+  readonly priceMarkups: readonly PriceMarkup[]
+  readonly journalDir: string
+  readonly journalMaxBytes: number
+  readonly adminHost: string
+  /** 0: any free one. */
+  readonly adminPort: number
+  readonly adminToken: string | null
+  readonly onClientAbort: 'cancel' | 'drain'
+  readonly gatewayProcesses: number
+  readonly dataDir: string
+  /** At least one. The first hashes new keys, every one finds the keys that it hashed. */
+  readonly keyPepper: readonly string[]
+  readonly upstreamHeadersTimeoutMs: number
+  readonly upstreamIdleTimeoutMs: number
+  readonly bodyLimitBytes: number
+  readonly keyGraceSeconds: number
+}
+
+const gatewayVariables = {
+  ...workerVariables,
+  HOST: word,
+  PORT: integer(0, 65_535),
+  BASE_PATH: pathPrefix.nullable(),
+  TLS_CERT_FILE: z.string().nullable(),
+  TLS_KEY_FILE: z.string().nullable(),
+  JOURNAL_DIR: z.string().nullable(),
+  JOURNAL_MAX_BYTES: integer(1, Number.MAX_SAFE_INTEGER),
+  ADMIN_HOST: word,
+  ADMIN_PORT: integer(0, 65_535),
+  ADMIN_TOKEN: word.nullable(),
+  ON_CLIENT_ABORT: choice(['cancel', 'drain']),
+  GATEWAY_PROCESSES: integer(1, 256),
+  TALLYGATE_DATA_DIR: z.string(),
+  KEY_PEPPER: pepperList,
+  UPSTREAM_HEADERS_TIMEOUT_MS: integer(1, LONGEST_TIMEOUT_MS),
+  UPSTREAM_IDLE_TIMEOUT_MS: integer(1, LONGEST_TIMEOUT_MS),
+  BODY_LIMIT_BYTES: integer(1, 2 ** 31),
+  KEY_GRACE_SECONDS: integer(0, 31_536_000),
+} as const satisfies Partial<Record<EnvironmentName, z.ZodType>>
+
+/**
+ * The gateway's configuration, from the environment and the YAML file it names.
+ * Throws one {@link ConfigError} with every problem of both.
+ */
+export function loadGatewayConfig(env: Environment): GatewayConfig {
+  const problems: string[] = []
+  const values = readVariables(env, gatewayVariables, problems)
+  const problemsBeforeFile = problems.length
+  const file = readConfigFile(env, problems)
+  const fileIsRight = problems.length === problemsBeforeFile
+  const upstreams = joinUpstreams(readEnvironmentUpstream(env, problems), env, file)
+  if (readVariable(env, 'UPSTREAM_URL') === null && file.upstreamNames.length === 0 && fileIsRight) {
+    problems.push('UPSTREAM_URL: is not set, and no TALLYGATE_CONFIG names upstreams')
+  }
+  const prices = parsePrices(file, upstreams)
+  const tls = readTlsFiles(env, problems)
+  if (values !== null && listensTwice(values)) {
+    problems.push(`ADMIN_PORT: must differ from PORT, both are ${values.PORT}`)
+  }
+  if (values === null || problems.length > 0) throw new ConfigError(problems)
+  return {
+    ...workerConfig(values),
+    ...upstreams,
+    ...prices,
+    tls,
+    host: values.HOST,
+    port: values.PORT,
+    basePath: values.BASE_PATH ?? '',
+    journalDir: values.JOURNAL_DIR ?? join(values.TALLYGATE_DATA_DIR, 'journal'),
+    journalMaxBytes: values.JOURNAL_MAX_BYTES,
+    adminHost: values.ADMIN_HOST,
+    adminPort: values.ADMIN_PORT,
+    adminToken: values.ADMIN_TOKEN,
+    onClientAbort: values.ON_CLIENT_ABORT,
+    gatewayProcesses: values.GATEWAY_PROCESSES,
+    dataDir: values.TALLYGATE_DATA_DIR,
+    keyPepper: values.KEY_PEPPER,
+    upstreamHeadersTimeoutMs: values.UPSTREAM_HEADERS_TIMEOUT_MS,
+    upstreamIdleTimeoutMs: values.UPSTREAM_IDLE_TIMEOUT_MS,
+    bodyLimitBytes: values.BODY_LIMIT_BYTES,
+    keyGraceSeconds: values.KEY_GRACE_SECONDS,
+  }
+}
+
+const WILDCARD_HOSTS: readonly string[] = ['0.0.0.0', '::', '[::]']
+
+/** Whether both listeners would take the same address: one that stands for all addresses takes every other's. */
+function listensTwice(values: z.output<z.ZodObject<typeof gatewayVariables>>): boolean {
+  const { HOST: host, PORT: port, ADMIN_HOST: adminHost, ADMIN_PORT: adminPort } = values
+  if (port === 0 || port !== adminPort) return false
+  return host === adminHost || WILDCARD_HOSTS.includes(host) || WILDCARD_HOSTS.includes(adminHost)
+}
+
+function parsePrices(
+  file: ConfigFile,
+  upstreams: Upstreams,
+): Pick<GatewayConfig, 'priceOverrides' | 'priceMarkups'> {
+  const names = [...new Set([...upstreams.upstreams.map(({ name }) => name), ...file.upstreamNames])]
+  const prices = parseOverrides(file.prices, names)
+  const markups = parseMarkups(file.markups, names)
+  for (const { line, what } of prices.problems) file.report(line, `prices: ${what}`)
+  for (const { line, what } of markups.problems) file.report(line, `markups: ${what}`)
+  return { priceOverrides: prices.overrides, priceMarkups: markups.markups }
+}

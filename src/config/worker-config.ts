@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { ConfigError } from './config-error.ts'
+import type { Environment, EnvironmentName } from './environment.ts'
+import { readVariables } from './read-variables.ts'
+import { choice, integer, LONGEST_TIMEOUT_MS, serverUrl } from './variables.ts'
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** What a worker process is told. */
+export interface WorkerConfig {
+  readonly redisUrl: string
+  readonly databaseUrl: string
+  readonly redisPrefix: string
+  readonly callRetentionDays: number
+  readonly streamShards: number
+  readonly shutdownGraceMs: number
+  readonly logLevel: LogLevel
+}
+
+export const workerVariables = {
+  REDIS_URL: serverUrl(['redis://', 'rediss://', '/']),
+  DATABASE_URL: serverUrl(['postgres://', 'postgresql://', 'socket://']),
+  REDIS_PREFIX: z.string(),
+  CALL_RETENTION_DAYS: integer(0, 3650),
+  STREAM_SHARDS: integer(1, 64),
+  SHUTDOWN_GRACE_MS: integer(0, LONGEST_TIMEOUT_MS),
+  LOG_LEVEL: choice(LOG_LEVELS),
+} as const satisfies Partial<Record<EnvironmentName, z.ZodType>>
+
+/** The worker's configuration. Throws one {@link ConfigError} with every problem. */
+export function loadWorkerConfig(env: Environment): WorkerConfig {
+  const problems: string[] = []
+  const values = readVariables(env, workerVariables, problems)
+  if (values === null) throw new ConfigError(problems)
+  return workerConfig(values)
+}
+
+/** The part of the configuration that gateways share. */
+export function workerConfig(values: z.output<z.ZodObject<typeof workerVariables>>): WorkerConfig {
+  return {
+    redisUrl: values.REDIS_URL,
+    databaseUrl: values.DATABASE_URL,
+    redisPrefix: values.REDIS_PREFIX,
+    callRetentionDays: values.CALL_RETENTION_DAYS,
+    streamShards: values.STREAM_SHARDS,
+    shutdownGraceMs: values.SHUTDOWN_GRACE_MS,
+    logLevel: values.LOG_LEVEL,
+  }
+}
