@@ -58,12 +58,12 @@ export function createDrain(options: DrainOptions): Drain {
     const endsAtMs = performance.now() + slotMs
     const sums = { counted: 0, corrupt: 0, deadLetters: 0, callsSkipped: 0, gaps: [] as RolledUp['gaps'] }
     const waiting = new WaitingEntries()
-    let holes: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
+    let holes = NO_HOLES
     let cursor = STREAM_START
     const ended = (end: Drained['end']): Drained => ({ ...sums, end, waiting: waiting.count })
 
     while (!signal.aborted) {
-      const entries = await readEntries(redis, stream, cursor, { count: batch, blockMs })
+      const entries = await readEntries(redis, stream, cursor, { count: batch, blockMs, signal })
       const read = readBatch(entries)
       if (read.newer) return ended('newer')
       sums.corrupt += read.corrupt.length
@@ -77,9 +77,7 @@ export function createDrain(options: DrainOptions): Drain {
         sums.gaps = [...sums.gaps, ...rolledUp.gaps]
         // Only now, after the commit, may Redis forget them; a crash before it leaves duplicates, never a loss.
         const settled = [...read.corrupt, ...rolledUp.settled]
-        if (settled.length > 0 || rolledUp.marks.size > 0) {
-          await trimEntries(redis, stream, settled, options.marksKey, rolledUp.marks)
-        }
+        if (settled.length > 0) await trimEntries(redis, stream, settled, options.marksKey, rolledUp.marks)
         if (rolledUp.kind === 'busy') return ended('busy')
         waiting.add(rolledUp)
         if (waiting.canAdvance()) {
@@ -90,22 +88,27 @@ export function createDrain(options: DrainOptions): Drain {
       }
 
       const atTheEnd = entries.length < batch
-      if (atTheEnd && waiting.count > 0) {
-        const expired = holes.size > 0 ? holes : options.holeWatch.observe(stream, waiting.byProducer)
-        holes = waiting.beginsWithOne(expired) ? expired : new Map()
-        if (holes.size > 0) {
+      if (atTheEnd) {
+        const expired = options.holeWatch.observe(stream, waiting.byProducer)
+        if (holes.size === 0) holes = expired
+        if (waiting.isBehind(holes)) {
           cursor = STREAM_START
           waiting.clear()
           continue
         }
+        holes = NO_HOLES
       }
-      if (entries.length === 0) return ended('idle')
-      if (performance.now() >= endsAtMs) return ended('slot')
-      if (atTheEnd) await pause(gatherMs, signal)
+      const slotOver = performance.now() >= endsAtMs
+      // What waits was read at some cost, and would be again by the next drain.
+      if (entries.length === 0 && (waiting.count === 0 || slotOver)) return ended('idle')
+      if (slotOver) return ended('slot')
+      if (atTheEnd && entries.length > 0) await pause(gatherMs, signal)
     }
     return ended('stopped')
   }
 }
+
+const NO_HOLES: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
 
 interface ReadBatch {
   readonly candidates: readonly Candidate[]
@@ -170,8 +173,8 @@ class WaitingEntries {
     return this.byProducer.values().some(({ mark, lowest }) => lowest <= mark + 1)
   }
 
-  /** Whether one of these holes is the one that entries wait behind now. */
-  beginsWithOne(holes: ReadonlyMap<string, readonly SequenceRange[]>): boolean {
+  /** Whether entries wait behind one of these holes. */
+  isBehind(holes: ReadonlyMap<string, readonly SequenceRange[]>): boolean {
     return this.byProducer
       .entries()
       .some(([producer, { mark }]) => holes.get(producer)?.some(({ from }) => from === mark + 1) ?? false)

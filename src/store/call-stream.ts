@@ -14,19 +14,35 @@ export const STREAM_START = '0-0'
 /** Ids in one XDEL: Redis does nothing else meanwhile. */
 const DELETE_AT_A_TIME = 1_000
 
+export interface ReadLimit {
+  readonly count: number
+  readonly blockMs: number
+  /** Ends the waiting at once. The connection is then closed for good. */
+  readonly signal: AbortSignal
+}
+
 /**
  * Entries after the id `after`, in order. When there are none, waits for the first one.
  *
- * @returns Empty when none came within `blockMs`.
+ * @returns Empty when none came within `blockMs`, or the signal was given.
  */
 export async function readEntries(
   redis: Redis,
   stream: string,
   after: string,
-  limit: { readonly count: number; readonly blockMs: number },
+  { count, blockMs, signal }: ReadLimit,
 ): Promise<StreamEntry[]> {
-  const reply = await redis.xread('COUNT', limit.count, 'BLOCK', limit.blockMs, 'STREAMS', stream, after)
-  return (reply?.[0]?.[1] ?? []).map(([id, fields]) => ({ id, fields }))
+  const stopWaiting = () => redis.disconnect()
+  signal.addEventListener('abort', stopWaiting)
+  try {
+    const reply = await redis.xread('COUNT', count, 'BLOCK', blockMs, 'STREAMS', stream, after)
+    return (reply?.[0]?.[1] ?? []).map(([id, fields]) => ({ id, fields }))
+  } catch (error) {
+    if (signal.aborted) return []
+    throw error
+  } finally {
+    signal.removeEventListener('abort', stopWaiting)
+  }
 }
 
 /**

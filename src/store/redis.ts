@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { atMostEvery } from './at-most-every.ts'
 import type { StoreLog } from './postgres.ts'
 
 export type { Redis }
@@ -37,14 +38,31 @@ export function openRedis(url: string, options: RedisConnectionOptions): Redis {
     autoResendUnfulfilledCommands: waits,
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), RECONNECT_MAX_MS),
   })
-  let loggedAtMs = Number.NEGATIVE_INFINITY
+  const gate = atMostEvery(LOG_EVERY_MS)
   redis.on('error', (error: Error) => {
-    if (performance.now() - loggedAtMs < LOG_EVERY_MS) return
-    loggedAtMs = performance.now()
-    options.log.warn({ err: error, connection: options.name }, 'Redis is not reachable')
+    if (gate.passes()) options.log.warn({ err: error, connection: options.name }, 'Redis is not reachable')
   })
-  redis.on('ready', () => {
-    loggedAtMs = Number.NEGATIVE_INFINITY
-  })
+  redis.on('ready', () => gate.reopen())
   return redis
+}
+
+/**
+ * Waits for the connection, which a `fail` connection needs once, before its first command.
+ *
+ * @throws When it is not there within `timeoutMs`.
+ */
+export async function untilReady(redis: Redis, timeoutMs: number): Promise<void> {
+  if (redis.status === 'ready') return
+  let timer: NodeJS.Timeout | undefined
+  let onReady = () => {}
+  try {
+    await new Promise<void>((resolve, reject) => {
+      onReady = resolve
+      redis.once('ready', resolve)
+      timer = setTimeout(() => reject(new Error('Redis is not reachable')), timeoutMs)
+    })
+  } finally {
+    clearTimeout(timer)
+    redis.off('ready', onReady)
+  }
 }

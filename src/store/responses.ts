@@ -1,0 +1,23 @@
+import { SCHEMA } from './migrate.ts'
+import type { PostgresSession } from './postgres.ts'
+
+/** Rows in one statement, so that none runs for long. */
+const DELETE_AT_A_TIME = 10_000
+
+/**
+ * Forgets the responses that were counted more than `days` days ago.
+ *
+ * @returns How many.
+ */
+export async function forgetResponses(session: PostgresSession, days: number): Promise<number> {
+  let forgotten = 0
+  for (;;) {
+    const { rowCount } = await session.query(
+      `delete from ${SCHEMA}.responses_seen where ctid = any(array(
+         select ctid from ${SCHEMA}.responses_seen where seen_at < now() - make_interval(days => $1) limit $2))`,
+      [days, DELETE_AT_A_TIME],
+    )
+    forgotten += rowCount ?? 0
+    if ((rowCount ?? 0) < DELETE_AT_A_TIME) return forgotten
+  }
+}

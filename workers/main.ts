@@ -1,0 +1,40 @@
+import closeWithGrace from 'close-with-grace'
+import { ConfigError, loadWorkerConfig, type WorkerConfig } from '../src/config.ts'
+import { createLog } from '../src/log.ts'
+import { startWorkers } from './workers.ts'
+
+const SUMMARY_EVERY_MS = 60_000
+
+function loadConfig(): WorkerConfig {
+  try {
+    return loadWorkerConfig(process.env)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    console.error(error.message)
+    process.exit(1)
+  }
+}
+
+const config = loadConfig()
+const log = createLog(config.logLevel, 'worker')
+const workers = startWorkers({ ...config, log })
+log.info({ redisPrefix: config.redisPrefix }, 'the worker has started')
+
+let countedBefore = 0
+setInterval(() => {
+  if (workers.sums.counted === countedBefore) return
+  countedBefore = workers.sums.counted
+  log.info(workers.sums, 'calls counted since the start')
+}, SUMMARY_EVERY_MS).unref()
+
+const { close } = closeWithGrace(
+  { delay: config.shutdownGraceMs, logger: console },
+  async ({ signal, err }) => {
+    if (err) log.error({ err }, 'the worker ends because of an error')
+    else log.info({ signal }, 'the worker ends')
+    await workers.close(config.shutdownGraceMs / 2)
+  },
+)
+
+// A parent that started us dies: nobody would stop us any more.
+process.once('disconnect', () => close())

@@ -1,0 +1,100 @@
+import { type Job, Queue, Worker } from 'bullmq'
+import type { StoreLog } from '../src/store/postgres.ts'
+import { openRedis, type Redis } from '../src/store/redis.ts'
+
+/** A job that BullMQ starts again and again. */
+export interface Schedule {
+  /** Names the schedule in Redis; no colons. */
+  readonly id: string
+  readonly job: string
+  /** What the job is about. */
+  readonly subject: string
+  readonly everyMs: number
+}
+
+export interface JobQueue {
+  /** Makes sure that the schedule exists. `again`: also where it does, and one job at once. */
+  schedule(schedule: Schedule, again?: boolean): Promise<void>
+  /** How many jobs this process works on at a time. */
+  allow(jobs: number): void
+  /** Takes no more jobs and waits for those under way, for `graceMs` at most. */
+  close(graceMs: number): Promise<void>
+}
+
+export interface JobQueueOptions {
+  readonly redisUrl: string
+  /** Begins every key; BullMQ's own prefix, as ioredis's breaks its scripts. */
+  readonly prefix: string
+  readonly run: (job: string, subject: string) => Promise<void>
+  readonly log: StoreLog
+}
+
+const QUEUE = 'jobs'
+/** Longer than BullMQ blocks, which is 10 s at most. */
+const BLOCKING_SILENCE_MS = 15_000
+const COMMAND_SILENCE_MS = 3_000
+const LOCK_MS = 10_000
+const STALLED_CHECK_MS = 5_000
+/** BullMQ waits 15 s after a failed connection by default: longer than a call may take to be counted. */
+const RETRY_MS = 1_000
+
+/** One queue and its worker. Neither needs Redis to be there: they begin when it is. */
+export function openJobQueue(options: JobQueueOptions): JobQueue {
+  const { redisUrl, prefix, run, log } = options
+  const commands = openRedis(redisUrl, {
+    name: 'tallygate queue',
+    whenAway: 'fail',
+    silenceMs: COMMAND_SILENCE_MS,
+    log,
+  })
+  const jobs = openRedis(redisUrl, {
+    name: 'tallygate worker',
+    whenAway: 'wait',
+    silenceMs: BLOCKING_SILENCE_MS,
+    log,
+  })
+  const keep = { removeOnComplete: true, removeOnFail: true }
+  const queue = new Queue<Subject>(QUEUE, { connection: commands, prefix, defaultJobOptions: keep })
+  const worker = new Worker<Subject>(QUEUE, (job: Job<Subject>) => run(job.name, job.data.subject), {
+    connection: jobs,
+    prefix,
+    lockDuration: LOCK_MS,
+    stalledInterval: STALLED_CHECK_MS,
+    runRetryDelay: RETRY_MS,
+    removeOnComplete: { count: 0 },
+    removeOnFail: { count: 0 },
+  })
+  // The connections log that Redis is away; what else goes wrong here costs a job, and the next one comes.
+  queue.on('error', (error) => log.info({ err: error }, 'the job queue had an error'))
+  worker.on('error', (error) => log.info({ err: error }, 'the job worker had an error'))
+
+  return {
+    async schedule({ id, job, subject, everyMs }, again = false) {
+      if (!again && (await queue.getJobScheduler(id)) !== undefined) return
+      await queue.upsertJobScheduler(id, { every: everyMs }, { name: job, data: { subject }, opts: keep })
+      if (again) await queue.add(job, { subject })
+    },
+    allow(count) {
+      if (worker.concurrency !== count) worker.concurrency = count
+    },
+    async close(graceMs) {
+      await withinMs(worker.close(), graceMs)
+      await withinMs(Promise.allSettled([worker.close(true), queue.close()]), COMMAND_SILENCE_MS)
+      for (const connection of [commands, jobs] satisfies Redis[]) connection.disconnect()
+    },
+  }
+}
+
+interface Subject {
+  readonly subject: string
+}
+
+/** Waits for the end of `work`, however it ends, but not for longer than `ms`. */
+async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work.catch(() => {}), timeout])
+  clearTimeout(timer)
+}

@@ -1,0 +1,109 @@
+import { atMostEvery } from '../src/store/at-most-every.ts'
+import { readStreamHead } from '../src/store/call-stream.ts'
+import type { StoreLog } from '../src/store/postgres.ts'
+import type { Redis } from '../src/store/redis.ts'
+import type { JobQueue, Schedule } from './queue.ts'
+
+export interface WatchOptions {
+  /** The streams to drain, as known now. */
+  readonly listStreams: () => Promise<readonly string[]>
+  readonly scheduleOf: (stream: string) => Schedule
+  /** Schedules that are not about a stream. */
+  readonly schedules: readonly Schedule[]
+  readonly queue: JobQueue
+  readonly redis: Redis
+  /** Drains the stream here and now; harmless beside a job that does. */
+  readonly drain: (stream: string) => Promise<void>
+  /** When this process last drained the stream, by the monotonic clock. */
+  readonly drainedAtMs: (stream: string) => number | null
+  readonly log: StoreLog
+  readonly everyMs?: number
+}
+
+export interface Watch {
+  /** Told of a failure that repeats while something is away. */
+  close(): Promise<void>
+}
+
+const EVERY_MS = 1_000
+/** Entries wait and the oldest has not moved for so long: the chain of jobs is broken, and begun anew. */
+const STUCK_MS = 3_000
+/** Still so: the queue itself does not work, and this process drains without it. */
+const STUCK_FOR_GOOD_MS = 5_000
+const LOG_EVERY_MS = 10_000
+/** A drain and the prune job may run beside each stream's next job. */
+const SPARE_JOBS = 2
+
+/**
+ * Sees to it that streams are drained whatever happens to the job queue: Redis may have lost it, or a worker may
+ * have died between two of its steps. It watches the streams' progress, not the queue's word.
+ */
+export function startWatch(options: WatchOptions): Watch {
+  const { queue, redis, log, everyMs = EVERY_MS } = options
+  const gate = atMostEvery(LOG_EVERY_MS)
+  const heads = new Map<
+    string,
+    { readonly firstId: string; readonly sinceMs: number; readonly revived: boolean }
+  >()
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  async function tick(): Promise<void> {
+    const streams = await options.listStreams()
+    queue.allow(streams.length + SPARE_JOBS)
+    for (const schedule of options.schedules) await queue.schedule(schedule)
+    for (const stream of streams) {
+      await queue.schedule(options.scheduleOf(stream))
+      await look(stream)
+    }
+    gate.reopen()
+  }
+
+  async function look(stream: string): Promise<void> {
+    const { firstId } = await readStreamHead(redis, stream)
+    const before = heads.get(stream)
+    const now = performance.now()
+    if (firstId === null) {
+      heads.delete(stream)
+    } else if (before?.firstId !== firstId) {
+      heads.set(stream, { firstId, sinceMs: now, revived: false })
+    } else {
+      // Entries may wait behind a hole for long; a drain that saw them is progress too.
+      const sinceMs = Math.max(before.sinceMs, options.drainedAtMs(stream) ?? before.sinceMs)
+      const stuckMs = now - sinceMs
+      if (stuckMs >= STUCK_MS && !before.revived) {
+        heads.set(stream, { ...before, revived: true })
+        await queue.schedule(options.scheduleOf(stream), true)
+      }
+      if (stuckMs >= STUCK_FOR_GOOD_MS) {
+        heads.set(stream, { firstId, sinceMs: now, revived: false })
+        options.drain(stream).catch(complain)
+      }
+    }
+  }
+
+  function complain(error: unknown): void {
+    if (gate.passes()) log.warn({ err: error }, 'calls are not being counted: trying again')
+  }
+
+  async function run(): Promise<void> {
+    while (!closed) {
+      await tick().catch(complain)
+      await new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, everyMs)
+        wake = resolve
+      })
+    }
+  }
+  let wake = () => {}
+  const running = run()
+
+  return {
+    async close() {
+      closed = true
+      clearTimeout(timer)
+      wake()
+      await running
+    },
+  }
+}

@@ -1,0 +1,133 @@
+import { registerStream, selectStreams } from '../src/store/ledger-state.ts'
+import { openPostgres, type StoreLog, sqlErrorOf } from '../src/store/postgres.ts'
+import { openRedis } from '../src/store/redis.ts'
+import { createCallDays } from './call-days.ts'
+import { createDrain } from './drain.ts'
+import { createHoleWatch } from './hole-watch.ts'
+import { addCallDays, prune } from './prune.ts'
+import { openJobQueue, type Schedule } from './queue.ts'
+import { createRollUp } from './roll-up.ts'
+import { createShards, type ShardSums } from './shards.ts'
+import { startWatch } from './watch.ts'
+
+export interface WorkersOptions {
+  readonly databaseUrl: string
+  readonly redisUrl: string
+  /** Begins every Redis key. */
+  readonly redisPrefix: string
+  /** Days that single calls are kept; 0: not at all. */
+  readonly callRetentionDays: number
+  readonly log: StoreLog
+  /** How long a hole of a silent producer is waited for. */
+  readonly holePatienceMs?: number
+}
+
+export interface Workers {
+  /** What this process has counted since it began. */
+  readonly sums: Readonly<ShardSums>
+  /** Ends after the transactions under way; what waits in the streams is for the next worker. */
+  close(graceMs: number): Promise<void>
+}
+
+const DAY_MS = 86_400_000
+const ROLL_UP_EVERY_MS = 1_000
+const STATEMENT_TIMEOUT_MS = 30_000
+const REDIS_SILENCE_MS = 3_000
+
+/** Starts all jobs. Neither Redis nor Postgres need be there: what depends on them begins when they are. */
+export function startWorkers(options: WorkersOptions): Workers {
+  const { redisUrl, redisPrefix, callRetentionDays, log } = options
+  const pool = openPostgres(options.databaseUrl, {
+    max: 10,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    applicationName: 'tallygate worker',
+    log,
+  })
+  const marksKey = `${redisPrefix}marks`
+  const callDays = createCallDays(pool, callRetentionDays)
+  const holeWatch = createHoleWatch(
+    options.holePatienceMs === undefined ? {} : { patienceMs: options.holePatienceMs },
+  )
+  const drain = createDrain({ rollUp: createRollUp({ pool, callDays }), holeWatch, marksKey })
+  const shards = createShards({ redisUrl, drain, prepare: once(addFirstCallDays), log })
+  const redis = openRedis(redisUrl, {
+    name: 'tallygate watch',
+    whenAway: 'fail',
+    silenceMs: REDIS_SILENCE_MS,
+    log,
+  })
+
+  const jobs: Readonly<Record<string, (subject: string) => Promise<void>>> = {
+    'roll-up': (stream) => shards.drain(stream),
+    prune: async () => {
+      const pruned = await prune(pool, callRetentionDays)
+      callDays.forget()
+      // Only a hint: begun anew, so that the producers of the past do not stay in it for ever.
+      await redis.del(marksKey)
+      if (pruned !== null) log.info(pruned, 'pruned')
+    },
+  }
+  const queue = openJobQueue({
+    redisUrl,
+    prefix: `${redisPrefix}bull`,
+    run: async (job, subject) => await jobs[job]?.(subject),
+    log,
+  })
+
+  /** Without the partitions the first calls would be counted but not kept. Refused by Postgres: counted all the same. */
+  async function addFirstCallDays(): Promise<void> {
+    try {
+      await addCallDays(pool, callRetentionDays)
+    } catch (error) {
+      if (sqlErrorOf(error) === null) throw error
+      log.error({ err: error }, 'the partitions of calls could not be made: calls are counted but not kept')
+    }
+  }
+
+  let streams: readonly string[] = []
+  const registerOwn = once(() => registerStream(pool, `${redisPrefix}calls`))
+  const watch = startWatch({
+    async listStreams() {
+      try {
+        await registerOwn()
+        streams = await selectStreams(pool)
+      } catch (error) {
+        if (streams.length === 0) throw error
+      }
+      return streams
+    },
+    scheduleOf: (stream) => ({
+      id: `roll-up/${stream.replaceAll(':', '/')}`,
+      job: 'roll-up',
+      subject: stream,
+      everyMs: ROLL_UP_EVERY_MS,
+    }),
+    schedules: [{ id: 'prune', job: 'prune', subject: '', everyMs: DAY_MS }] satisfies Schedule[],
+    queue,
+    redis,
+    drain: (stream) => shards.drain(stream),
+    drainedAtMs: (stream) => shards.drainedAtMs(stream),
+    log,
+  })
+
+  return {
+    sums: shards.sums,
+    async close(graceMs) {
+      await watch.close()
+      await shards.close()
+      await queue.close(graceMs)
+      redis.disconnect()
+      await pool.end()
+    },
+  }
+}
+
+/** Does `work` until it has succeeded once. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done = false
+  return async () => {
+    if (done) return
+    await work()
+    done = true
+  }
+}
