@@ -95,6 +95,12 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
     peeked = null
   }
 
+  /** A body that carries an error is news only under a success status. */
+  const observe = (ended: boolean): Observation => {
+    const observation = gatherer.observe(ended)
+    return observation.failed && head.status >= 400 ? { ...observation, failed: false } : observation
+  }
+
   return {
     push(chunk) {
       const bytes = asBuffer(chunk)
@@ -110,11 +116,11 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
     end() {
       reader?.end()
       gatherWhole()
-      return gatherer.observe(true)
+      return observe(true)
     },
     peek() {
       gatherWhole()
-      peeked ??= gatherer.observe(false)
+      peeked ??= observe(false)
       return peeked
     },
     get revision() {

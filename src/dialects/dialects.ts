@@ -1,42 +1,87 @@
+import { alibabaGeneration } from './alibaba-generation.ts'
+import { anthropicComplete } from './anthropic-complete.ts'
+import { anthropicMessages } from './anthropic-messages.ts'
 import type { Dialect, Provider } from './dialect.ts'
+import { type Endpoint, endpoint, postTo } from './endpoint.ts'
+import { mistralOcr } from './mistral-ocr.ts'
+import { openAiSpeech, openAiTranscriptions } from './openai-audio.ts'
 import { openAiChat, openAiCompletions } from './openai-chat.ts'
+import { openAiImages } from './openai-images.ts'
+import { openAiEmbeddings, openAiModerations, openAiRerank } from './openai-prompt-only.ts'
 import { OPENAI_QUIRKS } from './openai-quirks.ts'
+import { openAiResponses } from './openai-responses.ts'
 
-/** One metered endpoint of a provider. */
-export interface Endpoint {
-  readonly method: string
-  /** Whether the endpoint is meant by a path without query and without a slash at its end. */
-  readonly matches: (path: string) => boolean
-  readonly dialect: Dialect
-}
-
-/** A POST endpoint known by the end of its path, whatever prefix a provider puts before it. */
-export function postTo(end: string, dialect: Dialect): Endpoint {
-  return { method: 'POST', matches: (path) => path.endsWith(end), dialect }
-}
-
-/** OpenAI-style endpoints as `provider` has them. The first that matches is meant. */
+/** OpenAI-style endpoints, known by the end of the path: prefixes differ from provider to provider. */
 function openAiEndpoints(provider: Provider): readonly Endpoint[] {
   const quirks = OPENAI_QUIRKS[provider]
-  return [postTo('/chat/completions', openAiChat(quirks)), postTo('/completions', openAiCompletions(quirks))]
+  const responses = openAiResponses(quirks)
+  const images = openAiImages(quirks)
+  const transcriptions = openAiTranscriptions(quirks)
+  const rerank = openAiRerank(quirks)
+  return [
+    postTo('/chat/completions', openAiChat(quirks)),
+    postTo('/responses', responses),
+    postTo('/embeddings', openAiEmbeddings(quirks)),
+    postTo('/v1/messages', anthropicMessages),
+    postTo('/completions', openAiCompletions(quirks)),
+    postTo('/responses/compact', responses),
+    // Fetching a response tells the usage of one that ran in the background; cancelling answers with it too.
+    endpoint('GET', /\/responses\/[^/]+$/, responses),
+    endpoint('POST', /\/responses\/[^/]+\/cancel$/, responses),
+    postTo('/images/generations', images),
+    postTo('/images/edits', images),
+    postTo('/images/variations', images),
+    postTo('/audio/transcriptions', transcriptions),
+    postTo('/audio/translations', transcriptions),
+    postTo('/audio/speech', openAiSpeech),
+    postTo('/moderations', openAiModerations),
+    postTo('/rerank', rerank),
+    postTo('/score', rerank),
+  ]
+}
+
+/** What a provider has beside the OpenAI-style endpoints, looked at before them. */
+function ownEndpoints(provider: Provider): readonly Endpoint[] {
+  const quirks = OPENAI_QUIRKS[provider]
+  switch (provider) {
+    case 'anthropic':
+      return [postTo('/messages', anthropicMessages), postTo('/complete', anthropicComplete)]
+    case 'mistral':
+      return [
+        postTo('/ocr', mistralOcr),
+        // Agents answer with chat's usage, in a stream on its last event.
+        endpoint('POST', /\/conversations(?:\/[^/]+(?:\/restart)?)?$/, openAiChat(quirks)),
+      ]
+    case 'databricks':
+      // Every model by its own name: chat and completions answer alike, embeddings have no completion.
+      return [endpoint('POST', /\/serving-endpoints\/[^/]+\/invocations$/, openAiChat(quirks))]
+    case 'alibaba':
+      return [endpoint('POST', /\/services\/aigc\/.+\/generation$/, alibabaGeneration)]
+    case 'openai-compatible':
+      // Writer's chat.
+      return [postTo('/v1/chat', openAiChat(quirks))]
+    default:
+      return []
+  }
 }
 
 /** The metered endpoints of each provider, made at its first call. */
 const endpointsOf = new Map<Provider, readonly Endpoint[]>()
 
 /**
- * The dialect in which `provider` answers a call, by method and path alone; `null` when nothing is metered there
- * (lists of models, files, counting of tokens). `path` is without query.
+ * The dialect in which `provider` answers a call, by method and path alone, never by what the body looks like;
+ * `null` when nothing is metered there (lists of models, files, counting of tokens). `path` is without query.
+ * Of several endpoints that match, the first is meant.
  */
 export function selectDialect(provider: Provider, method: string, path: string): Dialect | null {
   let endpoints = endpointsOf.get(provider)
   if (endpoints === undefined) {
-    endpoints = openAiEndpoints(provider)
+    endpoints = [...ownEndpoints(provider), ...openAiEndpoints(provider)]
     endpointsOf.set(provider, endpoints)
   }
   const plain = path.endsWith('/') ? path.slice(0, -1) : path
-  for (const endpoint of endpoints) {
-    if (endpoint.method === method && endpoint.matches(plain)) return endpoint.dialect
+  for (const candidate of endpoints) {
+    if (candidate.method === method && candidate.matches(plain)) return candidate.dialect
   }
   return null
 }

@@ -11,6 +11,11 @@ export function arrayIn(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
+/** The objects in an array; what is none is left out. */
+export function objectsIn(value: unknown): readonly JsonObject[] {
+  return arrayIn(value).filter(isObject)
+}
+
 /** `value` if it is a string that is not empty, else `null`. */
 export function textIn(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null

@@ -1,15 +1,19 @@
 import type { Observation } from '../domain/observation.ts'
 import { NO_UNITS } from '../domain/usage.ts'
-import { type BodyFormat, createBodyReader, type Gatherer } from './body-reader.ts'
+import type { Gatherer } from './body-reader.ts'
 import { boundRawUsage, observe, saysTokens, totalDisagrees } from './counts.ts'
+import { deploymentIn } from './deployment-path.ts'
 import type { Dialect } from './dialect.ts'
+import { carriesError } from './error-in-body.ts'
+import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { chatText } from './openai-text.ts'
 import { chatUsage, type OpenAiQuirks } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
-import { findMembers } from './wires/telling.ts'
+import { findWords } from './wires/telling.ts'
 
 const PLAN = planJson({
+  type: 'value',
   object: 'value',
   model: 'value',
   service_tier: 'value',
@@ -19,7 +23,7 @@ const PLAN = planJson({
   error: 'value',
 })
 
-const FIND_TELLING = findMembers(['usage', 'error'])
+const FIND_TELLING = findWords(['usage', 'error'])
 
 /** Azure's first chunk names no model; a stream that names none in its first events never does. */
 const MAX_EVENTS_FOR_MODEL = 4
@@ -42,34 +46,13 @@ export function openAiCompletions(quirks: OpenAiQuirks): Dialect {
 }
 
 function chatDialect(name: string, quirks: OpenAiQuirks): Dialect {
-  const format: BodyFormat = {
-    plan: PLAN,
-    findTelling: FIND_TELLING,
-    createGatherer: () => new ChatGatherer(quirks),
-  }
-  return {
+  return jsonDialect({
     name,
-    readsRequest: true,
+    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => new ChatGatherer(quirks) },
     takesIncludeUsage: quirks.takesIncludeUsage,
-    errorShape: 'openai',
-    modelInPath: modelOfDeployment,
-    createReader: (_request, head) => createBodyReader(head, format),
+    modelInPath: deploymentIn,
     textOf: chatText,
-  }
-}
-
-const DEPLOYMENT =
-  /\/(?:deployments|serving-endpoints)\/([^/]+)\/(?:chat\/completions|completions|embeddings|invocations)$/
-
-/** Azure and Databricks name the deployment in the path. */
-export function modelOfDeployment(path: string): string | null {
-  const name = DEPLOYMENT.exec(path)?.[1]
-  if (name === undefined) return null
-  try {
-    return decodeURIComponent(name)
-  } catch {
-    return name
-  }
+  })
 }
 
 class ChatGatherer implements Gatherer {
@@ -134,18 +117,4 @@ class ChatGatherer implements Gatherer {
       serviceTier: this.#serviceTier ?? textIn(this.#usage.service_tier),
     })
   }
-}
-
-/** An error in a body or event that was sent under a success status. */
-function carriesError(document: JsonObject): boolean {
-  if (isSaid(document.error) || document.object === 'error') return true
-  if (isSaid(member(document, 'x_groq')?.error)) return true
-  return arrayIn(document.choices).some((choice) => {
-    const { error, finish_reason } = objectIn(choice) ?? {}
-    return isSaid(error) || finish_reason === 'error'
-  })
-}
-
-function isSaid(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== '' && value !== false
 }

@@ -29,8 +29,8 @@ function contentText(content: unknown): string {
   if (typeof content === 'string') return content
   return arrayIn(content)
     .map((part) => {
-      const { text, thinking, summary } = objectIn(part) ?? {}
-      return stringIn(text) + contentText(thinking) + contentText(summary)
+      const { text, thinking, summary, refusal } = objectIn(part) ?? {}
+      return stringIn(text) + stringIn(refusal) + contentText(thinking) + contentText(summary)
     })
     .join('')
 }
@@ -41,4 +41,22 @@ function callText(call: JsonObject | null): string {
 
 function stringIn(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+/**
+ * Generated text of the Responses API: a delta event's piece, or a whole response's messages, refusals, reasoning
+ * and calls. Events that repeat what deltas brought (`...done`, `response.completed`) give nothing.
+ */
+export function responsesText(json: unknown): string {
+  const { type, delta, output } = objectIn(json) ?? {}
+  if (typeof type === 'string') {
+    const isText = type.endsWith('.delta') && !type.endsWith('audio.delta')
+    return isText ? stringIn(delta) : ''
+  }
+  return arrayIn(output)
+    .map((item) => {
+      const { content, summary, name, arguments: input } = objectIn(item) ?? {}
+      return contentText(summary) + contentText(content) + stringIn(name) + stringIn(input)
+    })
+    .join('')
 }

@@ -2,7 +2,8 @@ import { asBuffer } from './elements.ts'
 
 /**
  * What to keep of a JSON document, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
- * text, an object goes into the named members, a one-element array into every element.
+ * text, an object goes into the named members, a one-element array into every element. `{}` keeps an object as
+ * an empty one: that it was there.
  */
 export type Wanted = 'value' | 'usage' | { readonly [key: string]: Wanted } | readonly [Wanted]
 
@@ -64,7 +65,11 @@ export function planJson(wanted: Wanted): JsonPlan {
   if (wanted === 'value' || wanted === 'usage') return { kind: 'keep', isUsage: wanted === 'usage' }
   if (isElements(wanted)) return { kind: 'elements', element: planJson(wanted[0]) }
   const members = new Map(Object.entries(wanted).map(([key, inner]) => [key, planJson(inner)]))
-  return { kind: 'members', members, longestKey: Math.max(...[...members.keys()].map((key) => key.length)) }
+  return {
+    kind: 'members',
+    members,
+    longestKey: Math.max(0, ...[...members.keys()].map((key) => key.length)),
+  }
 }
 
 function isElements(wanted: Wanted): wanted is readonly [Wanted] {

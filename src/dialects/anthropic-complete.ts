@@ -1,0 +1,49 @@
+import type { Observation } from '../domain/observation.ts'
+import { anthropicText } from './anthropic-text.ts'
+import type { Gatherer } from './body-reader.ts'
+import { observe } from './counts.ts'
+import type { Dialect } from './dialect.ts'
+import { carriesError } from './error-in-body.ts'
+import { jsonDialect } from './json-dialect.ts'
+import { objectIn, textIn } from './json-value.ts'
+import { type Kept, planJson } from './wires/json.ts'
+import { findWords } from './wires/telling.ts'
+
+const MAX_EVENTS_FOR_MODEL = 4
+
+/**
+ * Anthropic's legacy text completions report no usage at all, only the model.
+ * Source: platform.claude.com/docs, "Text completions (legacy)".
+ */
+export const anthropicComplete: Dialect = jsonDialect({
+  name: 'anthropic.complete',
+  format: {
+    plan: planJson({ type: 'value', model: 'value', error: 'value' }),
+    findTelling: findWords(['error']),
+    createGatherer: () => new CompleteGatherer(),
+  },
+  errorShape: 'anthropic',
+  textOf: anthropicText,
+})
+
+class CompleteGatherer implements Gatherer {
+  #events = 0
+  #model: string | null = null
+  #failed = false
+
+  get wantsEvery(): boolean {
+    return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
+  }
+
+  take({ value }: Kept, isError: boolean): boolean {
+    this.#events += 1
+    const document = objectIn(value)
+    this.#failed ||= isError || (document !== null && carriesError(document))
+    this.#model = textIn(document?.model) ?? this.#model
+    return true
+  }
+
+  observe(): Observation {
+    return observe({ model: this.#model, failed: this.#failed })
+  }
+}

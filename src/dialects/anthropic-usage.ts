@@ -1,0 +1,96 @@
+import type { UsagePart } from '../domain/observation.ts'
+import { type BilledUnits, NO_UNITS, TOKEN_CLASSES, type TokenUsage } from '../domain/usage.ts'
+import { unitsIn } from './billed-units.ts'
+import { addCounts, type CountedUsage, type Counts, countUsage, parseCount } from './counts.ts'
+import { type JsonObject, member, objectIn, objectsIn, textIn } from './json-value.ts'
+
+/** What Anthropic's usage object says. */
+export interface AnthropicUsage extends CountedUsage {
+  readonly units: BilledUnits
+  /** Per model where other models than the answering one worked on the call (advisor), else `null`. */
+  readonly parts: readonly UsagePart[] | null
+  /**
+   * What the price depends on besides the model: `standard`, `priority` or `batch`, or `fast`; with `+us` when
+   * inference was kept in the US. `null`: not said.
+   */
+  readonly serviceTier: string | null
+}
+
+/**
+ * Reads a Messages API usage object: the one of a whole message, or a stream's merged by
+ * {@link mergeAnthropicUsage}. `model` is the answering one.
+ *
+ * `input_tokens` leaves out what was read from and written to the cache. `iterations` lists every sampling run;
+ * compaction and advisor runs are billed but not in the top level, so with one of those the sum of the list
+ * counts; with a fallback the top level does.
+ * Source: platform.claude.com/docs, "Messages", "Prompt caching", "Compaction", "Advisor tool", "Fast mode".
+ */
+export function anthropicUsage(usage: JsonObject, model: string | null): AnthropicUsage {
+  const units = { ...NO_UNITS, webSearches: unitsIn(member(usage, 'server_tool_use')?.web_search_requests) }
+  const said = { units, serviceTier: serviceTierOf(usage) }
+  const iterations = objectsIn(usage.iterations)
+  const types = new Set(iterations.map((iteration) => iteration.type))
+  const isSum = (types.has('compaction') || types.has('advisor_message')) && !types.has('fallback_message')
+  const top = countUsage(countsOf(usage))
+  if (!isSum) return { ...top, ...said, parts: null }
+  const counted = iterations.map((iteration) => ({
+    model: textIn(iteration.model) ?? model,
+    ...countUsage(countsOf(iteration)),
+  }))
+  const invalid = counted.some((part) => part.invalid)
+  // Reasoning is told for the whole message only, and is the answering model's.
+  const { reasoningTokens } = top.usage
+  const sum = { ...addUsage(counted.map((part) => part.usage)), reasoningTokens }
+  return { ...said, usage: sum, invalid, parts: partsOf(counted, model, reasoningTokens) }
+}
+
+/** A stream's usage so far with a later event's laid over it: each field that is not null replaces. */
+export function mergeAnthropicUsage(earlier: JsonObject | null, later: JsonObject): JsonObject {
+  if (earlier === null) return later
+  const merged = {
+    ...earlier,
+    ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)),
+  }
+  // The split of cache writes comes with the first event only; when a later one moves the total it is outdated.
+  const movesTotal = merged.cache_creation_input_tokens !== earlier.cache_creation_input_tokens
+  return movesTotal && objectIn(later.cache_creation) === null ? { ...merged, cache_creation: null } : merged
+}
+
+function countsOf(usage: JsonObject): Counts {
+  const cacheRead = parseCount(usage.cache_read_input_tokens)
+  const cacheWrite = parseCount(usage.cache_creation_input_tokens)
+  const fresh = parseCount(usage.input_tokens)
+  const split = member(usage, 'cache_creation')
+  return {
+    inputTokens: fresh === null ? null : addCounts(fresh, cacheRead, cacheWrite),
+    outputTokens: parseCount(usage.output_tokens),
+    cacheReadTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    cacheWrite5mTokens: parseCount(split?.ephemeral_5m_input_tokens),
+    cacheWrite1hTokens: parseCount(split?.ephemeral_1h_input_tokens),
+    reasoningTokens: parseCount(member(usage, 'output_tokens_details')?.thinking_tokens),
+  }
+}
+
+function addUsage(usages: readonly TokenUsage[]): TokenUsage {
+  const sums = TOKEN_CLASSES.map((name) => [name, addCounts(...usages.map((usage) => usage[name]))] as const)
+  return countUsage(Object.fromEntries(sums)).usage
+}
+
+function partsOf(
+  counted: readonly { readonly model: string | null; readonly usage: TokenUsage }[],
+  model: string | null,
+  reasoningTokens: number | null,
+): readonly UsagePart[] | null {
+  if (model === null || counted.every((part) => part.model === model)) return null
+  const models = [...new Set(counted.map((part) => part.model))]
+  return models.map((name) => {
+    const usage = addUsage(counted.filter((part) => part.model === name).map((part) => part.usage))
+    return { model: name ?? model, usage: name === model ? { ...usage, reasoningTokens } : usage }
+  })
+}
+
+function serviceTierOf(usage: JsonObject): string | null {
+  const tier = usage.speed === 'fast' ? 'fast' : textIn(usage.service_tier)
+  return usage.inference_geo === 'us' ? `${tier ?? 'standard'}+us` : tier
+}

@@ -1,0 +1,27 @@
+import { unitsIn } from './billed-units.ts'
+import type { Dialect } from './dialect.ts'
+import { jsonDialect } from './json-dialect.ts'
+import { member } from './json-value.ts'
+import { LastUsageGatherer } from './last-usage.ts'
+import { promptOnlyUsage } from './openai-usage.ts'
+import { planJson } from './wires/json.ts'
+import { findWords } from './wires/telling.ts'
+
+/** Mistral's OCR: billed by the page, `usage_info.pages_processed`. Source: docs.mistral.ai, "OCR". */
+export const mistralOcr: Dialect = jsonDialect({
+  name: 'mistral.ocr',
+  format: {
+    plan: planJson({
+      model: 'value',
+      usage: 'usage',
+      usage_info: { pages_processed: 'value' },
+      error: 'value',
+    }),
+    findTelling: findWords(['usage', 'error']),
+    createGatherer: () =>
+      new LastUsageGatherer({
+        readUsage: promptOnlyUsage,
+        readUnits: (document) => ({ pages: unitsIn(member(document, 'usage_info')?.pages_processed) }),
+      }),
+  },
+})

@@ -1,0 +1,62 @@
+import { millisecondsIn } from './billed-units.ts'
+import { deploymentIn } from './deployment-path.ts'
+import type { Dialect } from './dialect.ts'
+import { jsonDialect } from './json-dialect.ts'
+import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { LastUsageGatherer, type LastUsageRules } from './last-usage.ts'
+import { chatUsage, type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+import { planJson } from './wires/json.ts'
+import { findWords } from './wires/telling.ts'
+
+const PLAN = planJson({ model: 'value', usage: 'usage', error: 'value', duration: 'value' })
+const FIND_TELLING = findWords(['usage', 'error'])
+
+/**
+ * Transcriptions and translations. `usage.type` is `tokens`, or `duration` for models billed by the second
+ * (Whisper), whose seconds also stand in a verbose answer's `duration`. A stream has usage in its
+ * `transcript.text.done` event. Mistral writes usage as in its chat.
+ * Source: OpenAI's API reference, "Create transcription"; docs.mistral.ai "Audio transcriptions".
+ */
+export function openAiTranscriptions(quirks: OpenAiQuirks): Dialect {
+  return audioDialect('openai.audio-transcriptions', {
+    readUsage: (usage) => {
+      const isChatStyle = usage.prompt_tokens !== undefined
+      return isChatStyle ? chatUsage(usage, quirks, null) : responsesUsage(usage)
+    },
+    readUnits: (document) => ({ audioMs: audioMsOf(document) }),
+    readCost: quirks.readCost,
+  })
+}
+
+/**
+ * Speech. The answer is audio and tells nothing, unless it is streamed as events: `speech.audio.done` has usage.
+ * Source: OpenAI's API reference, "Create speech".
+ */
+export const openAiSpeech: Dialect = audioDialect('openai.audio-speech', { readUsage: responsesUsage })
+
+function audioDialect(name: string, rules: LastUsageRules): Dialect {
+  return jsonDialect({
+    name,
+    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => new LastUsageGatherer(rules) },
+    modelInPath: deploymentIn,
+    textOf: transcript,
+  })
+}
+
+function audioMsOf(document: JsonObject): number | null {
+  const usage = member(document, 'usage')
+  return (
+    millisecondsIn(usage?.seconds) ??
+    millisecondsIn(usage?.prompt_audio_seconds) ??
+    millisecondsIn(document.duration) ??
+    // Older Whisper servers write seconds as text.
+    millisecondsIn(Number.parseFloat(textIn(document.duration) ?? ''))
+  )
+}
+
+/** A whole answer's text, or a stream's deltas; the last event repeats all and is left out. */
+function transcript(json: unknown): string {
+  const { text, delta, type } = objectIn(json) ?? {}
+  if (type === 'transcript.text.done') return ''
+  return textIn(delta) ?? textIn(text) ?? ''
+}

@@ -1,0 +1,125 @@
+import type { Observation } from '../domain/observation.ts'
+import { NO_UNITS } from '../domain/usage.ts'
+import { unitsIn } from './billed-units.ts'
+import type { Gatherer } from './body-reader.ts'
+import { boundRawUsage, observe, saysTokens, totalDisagrees } from './counts.ts'
+import type { Dialect } from './dialect.ts'
+import { carriesError } from './error-in-body.ts'
+import { jsonDialect } from './json-dialect.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { responsesText } from './openai-text.ts'
+import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+import { type Kept, planJson } from './wires/json.ts'
+import { findWords } from './wires/telling.ts'
+
+const RESPONSE = {
+  object: 'value',
+  id: 'value',
+  model: 'value',
+  status: 'value',
+  background: 'value',
+  service_tier: 'value',
+  error: 'value',
+  usage: 'usage',
+  output: [{ type: 'value', action: { type: 'value' } }],
+  tool_usage: { web_search: { num_requests: 'value' } },
+} as const
+
+/** A whole body is the response itself, a stream's events have it under `response`. */
+const PLAN = planJson({ ...RESPONSE, type: 'value', response: RESPONSE })
+const FIND_TELLING = findWords(['usage', 'error'])
+/** The first event of a stream is `response.created` and names the model. */
+const MAX_EVENTS_FOR_MODEL = 4
+
+/**
+ * The Responses API: creating a response, streamed or not, fetching or cancelling one, compacting.
+ *
+ * Usage comes with the terminal state: `completed`, `incomplete` and `failed` alike. A response in the background
+ * (`queued`, `in_progress`) has none yet and is `pending`: a later fetch tells it, and may tell it again, which is
+ * what `responseId` is for. Source: OpenAI's API reference, "Responses", "Streaming events", "Background mode".
+ */
+export function openAiResponses(quirks: OpenAiQuirks): Dialect {
+  return jsonDialect({
+    name: 'openai.responses',
+    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => new ResponsesGatherer(quirks) },
+    textOf: responsesText,
+  })
+}
+
+/** Gathers what a response, whole or in events, tells; also for the events of the API's WebSocket mode. */
+export class ResponsesGatherer implements Gatherer {
+  readonly #quirks: OpenAiQuirks
+  #events = 0
+  #response: JsonObject = {}
+  #raw: string | null = null
+  #failed = false
+
+  constructor(quirks: OpenAiQuirks) {
+    this.#quirks = quirks
+  }
+
+  get wantsEvery(): boolean {
+    return textIn(this.#response.model) === null && this.#events < MAX_EVENTS_FOR_MODEL
+  }
+
+  take({ value, raw }: Kept, isError: boolean): boolean {
+    this.#events += 1
+    const document = objectIn(value)
+    const hadFailed = this.#failed
+    this.#failed ||=
+      isError || (document !== null && (carriesError(document) || document.status === 'failed'))
+    if (document === null) return this.#failed !== hadFailed
+    const response = objectIn(document.response) ?? document
+    if (textIn(response.id) === null && objectIn(response.usage) === null) return this.#failed !== hadFailed
+    this.#failed ||= response.status === 'failed'
+    // A later event describes the same response more fully; what it lacks is known from before.
+    this.#response = { ...this.#response, ...withoutNulls(response) }
+    this.#raw = raw ?? this.#raw
+    return true
+  }
+
+  observe(): Observation {
+    const response = this.#response
+    const status = textIn(response.status)
+    const isRunning = status === 'queued' || status === 'in_progress'
+    const seen = {
+      model: textIn(response.model),
+      failed: this.#failed,
+      responseId: textIn(response.id),
+      pending: isRunning && response.background === true,
+      serviceTier: textIn(response.service_tier),
+    }
+    const reported = objectIn(response.usage)
+    if (reported === null) return observe(seen)
+    const { usage, invalid, total } = responsesUsage(reported)
+    return observe({
+      ...seen,
+      usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isRunning ? 'partial' : 'reported',
+      usage,
+      units: { ...NO_UNITS, webSearches: webSearchesOf(response, reported) },
+      raw: this.#raw === null ? null : boundRawUsage(this.#raw),
+      totalMismatch: totalDisagrees(total, usage),
+      reportedCostPico: this.#quirks.readCost?.(reported) ?? null,
+    })
+  }
+}
+
+function withoutNulls(response: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(response).filter(([, value]) => value !== null))
+}
+
+/**
+ * Searches billed by the call: as the provider counted them (OpenAI's `tool_usage`, xAI's
+ * `server_side_tool_usage_details`), else the output's search calls. Opening a page found is not one.
+ */
+function webSearchesOf(response: JsonObject, usage: JsonObject): number | null {
+  const counted =
+    unitsIn(member(member(response, 'tool_usage'), 'web_search')?.num_requests) ??
+    unitsIn(member(usage, 'server_side_tool_usage_details')?.web_search_calls)
+  if (counted !== null) return counted
+  const calls = arrayIn(response.output).filter((item) => {
+    const action = textIn(member(item, 'action')?.type)
+    return objectIn(item)?.type === 'web_search_call' && (action === null || action === 'search')
+  })
+  return calls.length === 0 ? null : calls.length
+}
