@@ -5,7 +5,7 @@ import { LastUsageGatherer } from './last-usage.ts'
 import { chatText } from './openai-text.ts'
 import { responsesUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
 /**
  * DashScope's own generation API (`/api/v1/services/aigc/...`): `usage` with `input_tokens` and `output_tokens`
@@ -16,7 +16,7 @@ export const alibabaGeneration: Dialect = jsonDialect({
   name: 'alibaba.generation',
   format: {
     plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
-    findTelling: findWords(['usage', 'error']),
+    findTelling: findMembers(['usage', 'error']),
     createGatherer: () => new LastUsageGatherer({ readUsage: responsesUsage }),
   },
   textOf(json) {

@@ -7,7 +7,7 @@ import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { objectIn, textIn } from './json-value.ts'
 import { type Kept, planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
 const MAX_EVENTS_FOR_MODEL = 4
 
@@ -19,7 +19,7 @@ export const anthropicComplete: Dialect = jsonDialect({
   name: 'anthropic.complete',
   format: {
     plan: planJson({ type: 'value', model: 'value', error: 'value' }),
-    findTelling: findWords(['error']),
+    findTelling: findMembers(['error']),
     createGatherer: () => new CompleteGatherer(),
   },
   errorShape: 'anthropic',

@@ -8,7 +8,7 @@ import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { type Kept, planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
 /** A server that names its model in none of the first events never does. */
 const MAX_EVENTS_FOR_MODEL = 4
@@ -32,7 +32,7 @@ export const ANTHROPIC_FORMAT: BodyFormat = {
     message: { model: 'value', usage: 'usage' },
     delta: { stop_reason: 'value' },
   }),
-  findTelling: findWords(['usage', 'error']),
+  findTelling: findMembers(['usage', 'error']),
   createGatherer: () => new AnthropicGatherer(),
 }
 

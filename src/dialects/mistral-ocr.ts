@@ -5,7 +5,7 @@ import { member } from './json-value.ts'
 import { LastUsageGatherer } from './last-usage.ts'
 import { promptOnlyUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
 /** Mistral's OCR: billed by the page, `usage_info.pages_processed`. Source: docs.mistral.ai, "OCR". */
 export const mistralOcr: Dialect = jsonDialect({
@@ -17,7 +17,7 @@ export const mistralOcr: Dialect = jsonDialect({
       usage_info: { pages_processed: 'value' },
       error: 'value',
     }),
-    findTelling: findWords(['usage', 'error']),
+    findTelling: findMembers(['usage', 'error']),
     createGatherer: () =>
       new LastUsageGatherer({
         readUsage: promptOnlyUsage,

@@ -6,10 +6,10 @@ import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { LastUsageGatherer, type LastUsageRules } from './last-usage.ts'
 import { chatUsage, type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
 const PLAN = planJson({ model: 'value', usage: 'usage', error: 'value', duration: 'value' })
-const FIND_TELLING = findWords(['usage', 'error'])
+const FIND_TELLING = findMembers(['usage', 'error'])
 
 /**
  * Transcriptions and translations. `usage.type` is `tokens`, or `duration` for models billed by the second

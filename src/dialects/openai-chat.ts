@@ -10,7 +10,7 @@ import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value
 import { chatText } from './openai-text.ts'
 import { chatUsage, type OpenAiQuirks } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
 const PLAN = planJson({
   type: 'value',
@@ -23,7 +23,7 @@ const PLAN = planJson({
   error: 'value',
 })
 
-const FIND_TELLING = findWords(['usage', 'error'])
+const FIND_TELLING = findMembers(['usage', 'error'])
 
 /** Azure's first chunk names no model; a stream that names none in its first events never does. */
 const MAX_EVENTS_FOR_MODEL = 4

@@ -4,10 +4,10 @@ import { jsonDialect } from './json-dialect.ts'
 import { LastUsageGatherer } from './last-usage.ts'
 import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
 const PLAN = planJson({ model: 'value', usage: 'usage', error: 'value', data: [{}] })
-const FIND_TELLING = findWords(['usage', 'error'])
+const FIND_TELLING = findMembers(['usage', 'error'])
 
 /**
  * Image generation and edits. GPT image models write `usage` after megabytes of base64, in a stream in the

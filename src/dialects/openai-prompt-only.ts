@@ -6,9 +6,9 @@ import { member } from './json-value.ts'
 import { LastUsageGatherer } from './last-usage.ts'
 import { type OpenAiQuirks, promptOnlyUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
-const FIND_TELLING = findWords(['usage', 'error'])
+const FIND_TELLING = findMembers(['usage', 'error'])
 
 /**
  * Embeddings: `usage` stands after the vectors, in bodies of megabytes; the output is 0.

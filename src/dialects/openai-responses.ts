@@ -10,7 +10,7 @@ import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value
 import { responsesText } from './openai-text.ts'
 import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
 import { type Kept, planJson } from './wires/json.ts'
-import { findWords } from './wires/telling.ts'
+import { findMembers } from './wires/telling.ts'
 
 const RESPONSE = {
   object: 'value',
@@ -27,7 +27,7 @@ const RESPONSE = {
 
 /** A whole body is the response itself, a stream's events have it under `response`. */
 const PLAN = planJson({ ...RESPONSE, type: 'value', response: RESPONSE })
-const FIND_TELLING = findWords(['usage', 'error'])
+const FIND_TELLING = findMembers(['usage', 'error'])
 /** The first event of a stream is `response.created` and names the model. */
 const MAX_EVENTS_FOR_MODEL = 4
 

@@ -4,12 +4,12 @@ const COLON = 0x3a
 const LOWER_N = 0x6e
 
 /**
- * Finds words in bytes that were not parsed, as names of JSON members or as values: `"usage"`, `"error"`, with
- * their quotes. A member whose value is `null` says nothing and is passed over. Inside a JSON string the quotes
- * would be escaped, so text that speaks of usage is not taken for it; the same word elsewhere in the document is,
- * and costs a look that finds nothing.
+ * Finds JSON members by name in bytes that were not parsed: `"usage"`, `"error"`, with their quotes; also strings
+ * that are just that word, as in `"type":"error"`. A member whose value is `null` says nothing and is passed
+ * over. Inside a longer JSON string the quotes would be escaped, so text that speaks of usage is not taken for it;
+ * a member of that name elsewhere in the document is, and costs a look that finds nothing.
  */
-export function findWords(words: readonly string[]): FindTelling {
+export function findMembers(words: readonly string[]): FindTelling {
   const quoted = words.map((word) => Buffer.from(`"${word}"`))
   return (bytes, from) => {
     let first = -1
