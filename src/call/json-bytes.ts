@@ -114,7 +114,8 @@ function jsonValueEnd(body: Buffer, at: number): number {
   return end > at ? end : -1
 }
 
-function nestedEnd(body: Buffer, from: number): number {
+/** The offset behind the object or array that begins at `from`, or -1 when its end is not there. */
+export function nestedEnd(body: Buffer, from: number): number {
   let depth = 0
   for (let at = from; at < body.length; at++) {
     const meaning = MEANING[body[at] ?? 0] ?? FOREIGN

@@ -1,0 +1,50 @@
+import { countOpenAiTokens } from './count-tokens.ts'
+import { familyOf } from './model-family.ts'
+import { readPrompt } from './prompt-text.ts'
+
+/** Parsing takes several times a body's bytes in memory; no prompt of text comes near this. */
+const MAX_PARSED_BYTES = 32 * 1024 * 1024
+
+/** Dialects whose prompts go through a chat template even where the request names no messages. */
+const CHAT_DIALECT = /chat|messages|responses|generate|converse|interactions|invoke/
+
+/** Estimates the tokens of generated `text`. */
+export async function estimateTextTokens(
+  text: string,
+  model: string | null,
+  dialectName: string,
+): Promise<number> {
+  const counted = await countOpenAiTokens(text, model)
+  return Math.round(counted * familyOf(model, dialectName).tokensPerOpenAiToken)
+}
+
+/** Estimates the tokens of the prompt in a request's JSON; `null` when it cannot be read as JSON, or is too big. */
+export async function estimatePromptTokens(
+  body: Buffer,
+  model: string | null,
+  dialectName: string,
+): Promise<number | null> {
+  if (body.length > MAX_PARSED_BYTES) return null
+  let request: unknown
+  try {
+    request = JSON.parse(body.toString('utf8').replace(/^\ufeff/, ''))
+  } catch {
+    return null
+  }
+  const prompt = readPrompt(request)
+  const family = familyOf(model, dialectName)
+  const messages = Math.max(prompt.messages, CHAT_DIALECT.test(dialectName) ? 1 : 0)
+  return Math.round(
+    (await countOpenAiTokens(prompt.text, model)) * family.tokensPerOpenAiToken +
+      (await countOpenAiTokens(prompt.definitions, model)) * family.tokensPerDefinitionToken +
+      (messages > 0 ? family.tokensPerChat : 0) +
+      messages * family.tokensPerMessage +
+      (prompt.hasTools ? family.tokensPerToolList : 0) +
+      prompt.tokenIds +
+      prompt.images * family.tokensPerImage +
+      prompt.lowDetailImages * family.tokensPerLowDetailImage +
+      prompt.videos * family.tokensPerVideo +
+      prompt.documents * family.tokensPerDocument +
+      prompt.audioBytes / family.audioBytesPerToken,
+  )
+}

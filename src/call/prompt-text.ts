@@ -1,0 +1,213 @@
+/** What in a request a model reads as its prompt, for an estimate of its tokens. */
+export interface Prompt {
+  /** Every text the model reads. */
+  readonly text: string
+  /** Definitions of tools and of the answer's form, as JSON. */
+  readonly definitions: string
+  /** Messages, for the tokens that a chat template puts around each. */
+  readonly messages: number
+  readonly hasTools: boolean
+  /** Tokens that the request names as numbers. */
+  readonly tokenIds: number
+  readonly images: number
+  readonly lowDetailImages: number
+  readonly documents: number
+  readonly videos: number
+  /** Bytes of sound, decoded from base64. */
+  readonly audioBytes: number
+}
+
+/** Top-level keys that hold prompts, in all formats that the gateway reads. */
+const PROMPT_KEYS = new Set([
+  ...['messages', 'system', 'input', 'instructions', 'prompt', 'suffix', 'images', 'image'],
+  ...['contents', 'content', 'systemInstruction', 'system_instruction', 'requests', 'instances'],
+  ...['inputs', 'inputText', 'inputImage', 'singleEmbeddingParams', 'input_prefix', 'input_suffix'],
+  ...['message', 'chat_history', 'preamble', 'tool_results', 'texts', 'query', 'documents'],
+])
+
+/** Top-level keys whose values a model reads as JSON. */
+const DEFINITION_KEYS = new Set([
+  'tools',
+  'functions',
+  'toolConfig',
+  'response_format',
+  'output_format',
+  'format',
+])
+
+/** Keys whose values no model reads: they say what their neighbours are. */
+const UNREAD_KEYS = new Set([
+  ...[
+    'type',
+    'role',
+    'id',
+    'call_id',
+    'tool_call_id',
+    'tool_use_id',
+    'toolUseId',
+    'tool_name',
+    'index',
+    'status',
+  ],
+  ...[
+    'cache_control',
+    'cachePoint',
+    'citations',
+    'signature',
+    'thoughtSignature',
+    'encrypted_content',
+    'phase',
+  ],
+  ...['title', 'task_type', 'taskType', 'embeddingPurpose', 'truncationMode', 'model', 'detail', 'format'],
+])
+
+type MediaKind = 'image' | 'audio' | 'video' | 'document'
+
+/** Types of content parts that are no text, and words that tell the kind in their MIME types. */
+const MEDIA_TYPES: ReadonlyMap<unknown, MediaKind> = new Map([
+  ['image', 'image'],
+  ['image_url', 'image'],
+  ['input_image', 'image'],
+  ['input_audio', 'audio'],
+  ['audio', 'audio'],
+  ['audio_url', 'audio'],
+  ['video', 'video'],
+  ['video_url', 'video'],
+  ['document', 'document'],
+  ['file', 'document'],
+  ['input_file', 'document'],
+])
+const MEDIA_KEYS: ReadonlyMap<string, MediaKind> = new Map([
+  ['images', 'image'],
+  ['image', 'image'],
+  ['inputImage', 'image'],
+])
+const MIME_TYPE_KEYS = ['mimeType', 'mime_type', 'media_type'] as const
+const INLINE_KEYS = ['inlineData', 'inline_data', 'fileData', 'file_data'] as const
+
+/** Reads the prompt out of a request body's JSON, whichever format it is in; unknown keys are not prompts. */
+export function readPrompt(request: unknown): Prompt {
+  const reading = new PromptReading()
+  for (const [key, value] of entriesOf(request)) {
+    if (PROMPT_KEYS.has(key)) reading.read(key, value)
+    else if (DEFINITION_KEYS.has(key)) reading.readDefinitions(key, value)
+  }
+  return reading
+}
+
+class PromptReading implements Prompt {
+  readonly #texts: string[] = []
+  readonly #definitions: string[] = []
+  messages = 0
+  hasTools = false
+  tokenIds = 0
+  images = 0
+  lowDetailImages = 0
+  documents = 0
+  videos = 0
+  audioBytes = 0
+
+  get text(): string {
+    return this.#texts.join('\n')
+  }
+
+  get definitions(): string {
+    return this.#definitions.join('\n')
+  }
+
+  /** Walks with a stack of its own: a request may be nested as deep as it likes. */
+  read(topKey: string, topValue: unknown): void {
+    const waiting: [key: string, value: unknown][] = [[topKey, topValue]]
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const [key, value] = next
+      if (typeof value === 'string') {
+        this.#readString(key, value)
+      } else if (Array.isArray(value)) {
+        if (typeof value[0] === 'number') this.tokenIds += value.length
+        else for (const item of value.toReversed()) waiting.push([key, item])
+      } else if (typeof value === 'object' && value !== null && !this.#readMedia(value)) {
+        if ('role' in value) this.messages++
+        for (const [name, inner] of entriesOf(value).toReversed()) {
+          if (!UNREAD_KEYS.has(name)) waiting.push([name, inner])
+        }
+      }
+    }
+  }
+
+  readDefinitions(key: string, value: unknown): void {
+    if (value === null || typeof value !== 'object' || Object.keys(value).length === 0) return
+    if (key !== 'response_format' && key !== 'format') this.hasTools = true
+    this.#definitions.push(JSON.stringify(value))
+  }
+
+  #readString(key: string, value: string): void {
+    const kind = MEDIA_KEYS.get(key)
+    if (kind === undefined) this.#texts.push(value)
+    else this.#addMedia(kind, value, null)
+  }
+
+  /** Whether `part` is a picture, a sound, a film or a file, and so has been counted as one. */
+  #readMedia(part: object): boolean {
+    const fields: { readonly [key: string]: unknown } = { ...part }
+    for (const key of INLINE_KEYS) {
+      const inline = fields[key]
+      if (typeof inline === 'object' && inline !== null) {
+        this.#addMedia(kindOfMimeType(inline), inline, null)
+        return true
+      }
+    }
+    const kind = MEDIA_TYPES.get(fields.type)
+    if (kind !== undefined) {
+      const isPlainText = kind === 'document' && mimeTypeOf(fields.source ?? null) === 'text/plain'
+      if (isPlainText) return false
+      this.#addMedia(kind, part, fields.detail ?? memberOf(fields.image_url, 'detail'))
+      return true
+    }
+    // Bedrock's converse has the kind as the key: { image: { format, source } }.
+    const [[key, value] = ['', null], ...others] = Object.entries(fields)
+    if (others.length > 0 || typeof value !== 'object' || value === null || !('source' in value)) return false
+    const bedrockKind = MEDIA_TYPES.get(key)
+    if (bedrockKind === undefined) return false
+    this.#addMedia(bedrockKind, value, null)
+    return true
+  }
+
+  #addMedia(kind: MediaKind, part: unknown, detail: unknown): void {
+    if (kind === 'image' && detail === 'low') this.lowDetailImages++
+    else if (kind === 'image') this.images++
+    else if (kind === 'document') this.documents++
+    else if (kind === 'video') this.videos++
+    else this.audioBytes += Math.floor(longestString(part) * 0.75)
+  }
+}
+
+function entriesOf(value: unknown): [string, unknown][] {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : []
+}
+
+function memberOf(value: unknown, key: string): unknown {
+  return entriesOf(value).find(([name]) => name === key)?.[1]
+}
+
+function mimeTypeOf(part: unknown): string {
+  for (const key of MIME_TYPE_KEYS) {
+    const mimeType = memberOf(part, key)
+    if (typeof mimeType === 'string') return mimeType
+  }
+  return ''
+}
+
+function kindOfMimeType(part: unknown): MediaKind {
+  const [family] = mimeTypeOf(part).split('/')
+  return family === 'image' || family === 'audio' || family === 'video' ? family : 'document'
+}
+
+/** Length of the longest string in `part` or one level in it: the base64 among its labels. */
+function longestString(part: unknown): number {
+  if (typeof part === 'string') return part.length
+  const inner = entriesOf(part).flatMap(([, value]) => [
+    value,
+    ...entriesOf(value).map(([, deeper]) => deeper),
+  ])
+  return Math.max(0, ...inner.map((value) => (typeof value === 'string' ? value.length : 0)))
+}

@@ -1,0 +1,312 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import { describe, expect, test } from 'vitest'
+import { estimateInput, openDeliveredSample } from '../../src/call/estimate.ts'
+import { estimateInThread } from '../../src/call/estimating.ts'
+import { chatDialect, chatStream } from './chat-stream.ts'
+
+const prose =
+  'The committee met on Tuesday, 14 October, to consider whether the harbour ought to be dredged again. ' +
+  "Nobody could say what it would cost; Mrs. O'Leary guessed £40,000, which was laughed at. "
+const code =
+  'export function add(a: number, b: number): number {\n  // sums two numbers\n  return a + b\n}\n\n'
+const chinese = '今天天气很好，我们去公园散步。孩子们在湖边玩耍，老人们坐在长椅上聊天。'
+const mixed = 'Große Übung: naïve café – «привет, мир» 😀👩‍👩‍👧 1234567890 {"k":[1,2,3]} '
+
+const texts: readonly (readonly [string, string])[] = [
+  ['prose', prose],
+  ['code', code],
+  ['Chinese', chinese],
+  ['mixed scripts', mixed],
+]
+
+async function estimateDelivered(bytes: Buffer, pieceLength: number, model = 'gpt-4o'): Promise<number> {
+  const sample = openDeliveredSample(chatDialect)
+  for (let at = 0; at < bytes.length; at += pieceLength) sample.push(bytes.subarray(at, at + pieceLength))
+  return sample.estimateOutput(model)
+}
+
+function expectWithin(share: number, estimate: number, actual: number): void {
+  expect(Math.abs(estimate - actual) / actual, `${estimate} for ${actual}`).toBeLessThanOrEqual(share)
+}
+
+describe('tokens delivered', () => {
+  test.each(texts)('%s: a short stream is counted exactly, whatever its pieces', async (_, text) => {
+    const { bytes, tokens } = chatStream(text.repeat(2))
+    for (const pieceLength of [1, 100, bytes.length]) {
+      expect(await estimateDelivered(bytes, pieceLength)).toBe(tokens)
+    }
+  })
+
+  test.each(texts)('%s: the estimate for a stream of megabytes is within 5 percent', async (_, text) => {
+    const { bytes, tokens } = chatStream(text.repeat(Math.ceil(10_000 / text.length) * 5))
+    expect(bytes.length).toBeGreaterThan(1024 * 1024)
+    for (const pieceLength of [200, 50_000]) {
+      expectWithin(0.05, await estimateDelivered(bytes, pieceLength), tokens)
+    }
+  })
+
+  test('a stream cut anywhere is counted up to the cut', async () => {
+    const { bytes, tokens } = chatStream(prose.repeat(200))
+    for (const share of [0.01, 0.05, 0.2, 0.5, 0.9]) {
+      const cut = Math.floor(bytes.length * share) + 13
+      expectWithin(0.06, await estimateDelivered(bytes.subarray(0, cut), 1000), tokens * share)
+    }
+  })
+
+  test('a JSON body counts, whole or cut, short or longer than what is kept', async () => {
+    for (const content of [prose.repeat(30), prose.repeat(2000)]) {
+      const body = Buffer.from(
+        JSON.stringify({ id: 'c', choices: [{ message: { role: 'assistant', content } }] }),
+      )
+      const tokens = countTokens(content)
+      expectWithin(0.05, await estimateDelivered(body, 1000), tokens)
+      expectWithin(0.05, await estimateDelivered(body.subarray(0, body.length / 2), 1000), tokens / 2)
+    }
+  })
+
+  test("other makers' tokens are told from OpenAI's by what was measured", async () => {
+    const { bytes, tokens } = chatStream(prose.repeat(4))
+    expectWithin(0.01, await estimateDelivered(bytes, 1000, 'claude-sonnet-4-5'), tokens * 1.18)
+    expectWithin(0.01, await estimateDelivered(bytes, 1000, 'llama-3.1-8b'), tokens * 1.05)
+  })
+
+  test('nothing delivered, no text and no JSON are no tokens', async () => {
+    for (const body of [
+      '',
+      'data: [DONE]\n\n',
+      '<html>',
+      '{"data":[{"embedding":[0.1,0.2',
+      'x'.repeat(200_000),
+    ]) {
+      expect(await estimateDelivered(Buffer.from(body), 1000)).toBe(0)
+    }
+  })
+
+  test('a sample keeps at most 64 KiB of a response, and of a short one little more than its length', () => {
+    const samples = Array.from({ length: 200 }, () => openDeliveredSample(chatDialect))
+    const chunk = Buffer.alloc(50_000, 'x')
+    const before = process.memoryUsage().arrayBuffers
+    for (const sample of samples) sample.push(chunk.subarray(0, 500))
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(samples.length * 5 * 1024)
+    for (const sample of samples) for (let i = 0; i < 10; i++) sample.push(chunk)
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(samples.length * 130 * 1024)
+  })
+})
+
+describe("the prompt's tokens", () => {
+  const input = (
+    request: unknown,
+    model: string | null = 'gpt-4o',
+    dialectName = 'openai.chat-completions',
+  ) => estimateInput(dialectName, Buffer.from(JSON.stringify(request)), model)
+
+  test('OpenAI chat: texts, 3 a message and 3 for the answer', async () => {
+    const messages = [
+      { role: 'system', content: 'You are a helpful assistant.' },
+      { role: 'user', content: [{ type: 'text', text: prose }] },
+    ]
+    const text = countTokens('You are a helpful assistant.') + countTokens(prose)
+    expectWithin(0.02, (await input({ model: 'gpt-4o', temperature: 0.5, messages })) ?? 0, text + 9)
+  })
+
+  test.each<readonly [string, unknown, string]>([
+    ['chat', { messages: [{ role: 'user', content: prose }] }, 'openai.chat-completions'],
+    ['completions', { prompt: prose }, 'openai.completions'],
+    ['several prompts', { prompt: [prose.slice(0, 60), prose.slice(60)] }, 'openai.completions'],
+    ['responses', { instructions: prose.slice(0, 60), input: prose.slice(60) }, 'openai.responses'],
+    [
+      'responses, items',
+      {
+        input: [
+          { role: 'user', content: [{ type: 'input_text', text: prose.slice(0, 60) }] },
+          { type: 'function_call_output', call_id: 'call_abcdefghijklmnop', output: prose.slice(60) },
+        ],
+      },
+      'openai.responses',
+    ],
+    ['embeddings', { input: [prose] }, 'openai.embeddings'],
+    [
+      'Anthropic',
+      {
+        system: [{ type: 'text', text: prose.slice(0, 60) }],
+        messages: [{ role: 'user', content: prose.slice(60) }],
+      },
+      'anthropic.messages',
+    ],
+    [
+      'Gemini',
+      {
+        systemInstruction: { parts: [{ text: prose.slice(0, 60) }] },
+        contents: [{ role: 'user', parts: [{ text: prose.slice(60) }] }],
+      },
+      'gemini.generate-content',
+    ],
+    ['Gemini embeddings', { requests: [{ content: { parts: [{ text: prose }] } }] }, 'gemini.embed-content'],
+    ['Ollama', { prompt: prose, stream: false }, 'ollama.generate'],
+    [
+      'Cohere 1',
+      { message: prose.slice(0, 60), chat_history: [{ role: 'USER', message: prose.slice(60) }] },
+      'cohere.chat-v1',
+    ],
+    ['Cohere rerank', { query: prose.slice(0, 60), documents: [prose.slice(60)] }, 'cohere.rerank'],
+    ['Bedrock Titan', { inputText: prose }, 'bedrock.invoke'],
+    ['text generation inference', { inputs: prose }, 'tgi.generate'],
+  ])('%s: the prompt is found where the format has it', async (_, request, dialectName) => {
+    const text = countTokens(prose)
+    const estimate = (await input(request, 'gpt-4o', dialectName)) ?? 0
+    expect(estimate).toBeGreaterThanOrEqual(text - 1)
+    expect(estimate).toBeLessThanOrEqual(text + 14)
+  })
+
+  test('tokens given as numbers are counted, one list or several', async () => {
+    expect(await input({ input: [1, 2, 3] }, 'gpt-4o', 'openai.embeddings')).toBe(3)
+    expect(await input({ input: [[1, 2, 3], [4]] }, 'gpt-4o', 'openai.embeddings')).toBe(4)
+  })
+
+  test('pictures, sounds and files count by constants, not by their base64', async () => {
+    const base64 = 'QUJD'.repeat(50_000)
+    const tokensOf = async (content: unknown, model: string, dialectName: string) =>
+      ((await input({ messages: [{ role: 'user', content: [content] }] }, model, dialectName)) ?? 0) -
+      ((await input({ messages: [{ role: 'user', content: [] }] }, model, dialectName)) ?? 0)
+    const url = `data:image/png;base64,${base64}`
+    const image = { type: 'image_url', image_url: { url } }
+    const lowImage = { type: 'image_url', image_url: { url, detail: 'low' } }
+    const source = { type: 'base64', media_type: 'image/png', data: base64 }
+    const sound = { type: 'input_audio', input_audio: { data: base64, format: 'wav' } }
+    expect(await tokensOf(image, 'gpt-4o', 'openai.chat-completions')).toBe(765)
+    expect(await tokensOf(lowImage, 'gpt-4o', 'openai.chat-completions')).toBe(85)
+    expect(await tokensOf({ type: 'input_image', image_url: url }, 'gpt-4o', 'openai.responses')).toBe(765)
+    expect(await tokensOf({ type: 'image', source }, 'claude-sonnet-4', 'anthropic.messages')).toBe(1500)
+    expect(
+      await tokensOf({ inlineData: { mimeType: 'image/png', data: base64 } }, 'gemini-2', 'gemini.x'),
+    ).toBe(258)
+    expect(
+      await tokensOf({ image: { format: 'png', source: { bytes: base64 } } }, 'nova', 'bedrock.converse'),
+    ).toBe(765)
+    expect(await tokensOf(sound, 'gpt-4o-audio', 'openai.chat-completions')).toBe(Math.round(150_000 / 3200))
+    expect(await input({ prompt: '', images: [base64, base64] }, 'llava', 'x')).toBe(2 * 765)
+  })
+
+  test('a text document counts as its text', async () => {
+    const source = { type: 'text', media_type: 'text/plain', data: prose }
+    const request = { messages: [{ role: 'user', content: [{ type: 'document', source }] }] }
+    expectWithin(
+      0.1,
+      (await input(request, 'claude-sonnet-4', 'anthropic.messages')) ?? 0,
+      countTokens(prose) * 1.18 + 6,
+    )
+  })
+
+  test("tools' definitions count", async () => {
+    const parameters = { type: 'object', properties: { city: { type: 'string', description: prose } } }
+    const tools = [{ type: 'function', function: { name: 'f', parameters } }]
+    const messages = [{ role: 'user', content: 'Hi' }]
+    const added = ((await input({ messages, tools })) ?? 0) - ((await input({ messages, tools: [] })) ?? 0)
+    expectWithin(0.05, added, countTokens(JSON.stringify(tools)) * 0.75)
+  })
+
+  test('long prompts are counted within 3 %, and one long word does not take long', async () => {
+    const words = prose.repeat(5000)
+    expectWithin(
+      0.03,
+      (await input({ prompt: words }, 'gpt-4o', 'openai.completions')) ?? 0,
+      countTokens(prose) * 5000,
+    )
+    expect(await input({ prompt: '漢'.repeat(500_000) }, 'gpt-4o', 'openai.completions')).toBeGreaterThan(
+      100_000,
+    )
+  })
+
+  test('what cannot be read is not known, never 0', async () => {
+    expect(await estimateInput('openai.chat-completions', null, 'gpt-4o')).toBe(null)
+    expect(await estimateInput('openai.chat-completions', Buffer.from('{"messages":'), 'gpt-4o')).toBe(null)
+    expect(
+      await estimateInput('openai.chat-completions', Buffer.alloc(33 * 1024 * 1024, ' '), 'gpt-4o'),
+    ).toBe(null)
+  })
+
+  test('nesting, odd values and special tokens are harmless', async () => {
+    const deep = `{"messages":${'[{"content":'.repeat(50_000)}"x"${'}]'.repeat(50_000)}}`
+    expect(await estimateInput('openai.chat-completions', Buffer.from(deep), 'gpt-4o')).toBeGreaterThan(0)
+    for (const messages of [
+      null,
+      7,
+      'x',
+      [null, 3, true],
+      { role: 'user' },
+      [{ content: { __proto__: null } }],
+    ]) {
+      expect(await input({ messages, tools: null, input: [null], system: {} })).toBeGreaterThanOrEqual(0)
+    }
+    expect(await input({ prompt: '<|endoftext|>' }, 'gpt-4o', 'openai.completions')).toBeGreaterThan(3)
+  })
+
+  test("recorded calls to OpenAI's models are estimated within 10 %, half of all the others within 25 %", async () => {
+    const folder = new URL('../../../shared/recordings/', import.meta.url)
+    if (!existsSync(folder)) {
+      console.log('No recordings at ../shared/recordings: estimates are checked against our own counts only.')
+      expect(await input({ messages: [{ role: 'user', content: 'Hi' }] })).toBe(7)
+      return
+    }
+    const openAi: number[] = []
+    const others: number[] = []
+    for (const name of readdirSync(folder)) {
+      const metaFile = new URL(`${name}/meta.json`, folder)
+      if (!existsSync(metaFile)) continue
+      const {
+        request_body: body,
+        request_model,
+        expected,
+        provider,
+        endpoint,
+      } = JSON.parse(readFileSync(metaFile, 'utf8'))
+      if (!body || body._trimmed || !(expected.input_tokens > 0)) continue
+      const model = expected.model ?? request_model ?? null
+      const estimate = (await input(body, model, `${provider}.${endpoint}`)) ?? 0
+      const isPlain = body.tools === undefined && JSON.stringify(body).length > 90
+      const ofOpenAi = /^(gpt-|o\d|text-embedding)/.test(model) && /^(openai|azure-openai)$/.test(provider)
+      if (ofOpenAi && isPlain) openAi.push(estimate / expected.input_tokens)
+      else others.push(estimate / expected.input_tokens)
+    }
+    const near = (ratios: number[], share: number) =>
+      ratios.filter((ratio) => Math.abs(ratio - 1) <= share).length
+    expect(near(openAi, 0.1) / openAi.length).toBeGreaterThan(0.6)
+    expect(near(others, 0.25) / others.length).toBeGreaterThan(0.5)
+  })
+})
+
+describe('in nobody’s way', () => {
+  test('the event loop turns while a hostile prompt is counted', async () => {
+    let turns = 0
+    let counting = true
+    const turn = () => {
+      turns++
+      if (counting) setImmediate(turn)
+    }
+    turn()
+    const body = Buffer.from(JSON.stringify({ prompt: 'a'.repeat(2_000_000) }))
+    await estimateInput('openai.completions', body, 'gpt-4o')
+    counting = false
+    expect(turns).toBeGreaterThan(50)
+  })
+
+  test('beyond 1,000 estimates under way the next ones are given up', async () => {
+    const jobs = Array.from({ length: 1100 }, () => estimateInThread('Hello', 'gpt-4o', 'openai.completions'))
+    const results = await Promise.all(jobs)
+    expect(results.filter((tokens) => tokens === 1).length).toBe(1000)
+    expect(results.filter((tokens) => tokens === null).length).toBe(100)
+    expect(await estimateInThread('Hello', 'gpt-4o', 'openai.completions')).toBe(1)
+  })
+
+  test('a process that has estimated ends by itself', async () => {
+    const file = JSON.stringify(new URL('../../src/call/estimate.ts', import.meta.url).href)
+    const script = `const { estimateInput } = await import(${file})
+      console.log(await estimateInput('openai.completions', Buffer.from('{"prompt":"Hello"}'), 'gpt-4o'))`
+    const run = promisify(execFile)
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 })
+    expect(stdout.trim()).toBe('1')
+  })
+})
