@@ -29,8 +29,8 @@ export interface DeliveredSample {
   push(chunk: Uint8Array): void
   /**
    * Estimates the tokens of the text delivered so far. Within a few per cent for OpenAI's models while the body
-   * is no longer than 64 KiB; of a longer one the middle is taken to be like its beginning and its end.
-   * Never rejects.
+   * is no longer than 64 KiB; of a longer one the middle is taken to be like its beginning and its end. What a
+   * model thought and did not show is not in it. Never rejects.
    */
   estimateOutput(model: string | null): Promise<number>
 }
