@@ -9,9 +9,18 @@ import type { BilledUnits, TokenUsage } from './usage.ts'
 export interface PriceSet {
   /** By rising size of prompt; a model without tiers has one. */
   readonly tiers: readonly TierPrices[]
+  readonly habits: BillingHabits
+}
+
+/** How a provider counts and bills, apart from its rates. */
+export interface BillingHabits {
   /** The least that a request with audio is billed for, in milliseconds; 0: what it has. */
   readonly minimumAudioMs: number
+  /** Reasoning is never part of the output it reports. */
+  readonly reasoningIsBeside: boolean
 }
+
+export const USUAL_HABITS: BillingHabits = { minimumAudioMs: 0, reasoningIsBeside: false }
 
 export interface TierPrices {
   /** For calls of more input tokens than this. */
@@ -19,7 +28,7 @@ export interface TierPrices {
   readonly usual: LinearPrice
   /** For calls that used nothing. */
   readonly unused: LinearPrice
-  /** For calls that report more reasoning than output, so that it cannot be part of it. */
+  /** For calls whose reasoning is not, or cannot be, part of their output. */
   readonly reasoningBeside: LinearPrice
   /** For calls with less audio than the least billed. */
   readonly shortAudio: LinearPrice
@@ -30,8 +39,9 @@ export function buildPriceSet(
   definition: Omit<LinearDefinition, 'context' | 'variant' | 'rates'>,
   tierStarts: readonly number[],
   ratesAbove: (above: number) => Rates,
-  minimumAudioMs: number,
+  habits: BillingHabits,
 ): PriceSet {
+  const { minimumAudioMs } = habits
   const lowerEnds = [...new Set([0, ...tierStarts])]
   const tiers = lowerEnds.map((above, index): TierPrices => {
     const context = lowerEnds.length === 1 ? null : { above, upTo: lowerEnds[index + 1] ?? null }
@@ -57,12 +67,12 @@ export function buildPriceSet(
             }),
     }
   })
-  return { tiers, minimumAudioMs }
+  return { tiers, habits }
 }
 
 /** The price of a call that used this. `isUsed`: whether any count is above 0. */
 export function choosePrice(
-  { tiers, minimumAudioMs }: PriceSet,
+  { tiers, habits }: PriceSet,
   usage: TokenUsage,
   units: BilledUnits,
   isUsed: boolean,
@@ -72,8 +82,11 @@ export function choosePrice(
     tiers.length === 1 ? tiers[0] : tiers.findLast(({ above }) => above === 0 || inputTokens > above)
   if (tier === undefined) return null
   if (!isUsed) return tier.unused
-  if (units.audioMs !== null && units.audioMs > 0 && units.audioMs < minimumAudioMs) return tier.shortAudio
-  if ((usage.reasoningTokens ?? 0) > (usage.outputTokens ?? 0)) return tier.reasoningBeside
+  const audioMs = units.audioMs ?? 0
+  if (audioMs > 0 && audioMs < habits.minimumAudioMs) return tier.shortAudio
+  const reasoning = usage.reasoningTokens ?? 0
+  const isBeside = habits.reasoningIsBeside ? reasoning > 0 : reasoning > (usage.outputTokens ?? 0)
+  if (isBeside) return tier.reasoningBeside
   return tier.usual
 }
 

@@ -1,5 +1,5 @@
 import { type CatalogEntries, findCatalogModel } from './catalog-entries.ts'
-import { buildPriceSet, type PriceSet } from './catalog-price-set.ts'
+import { type BillingHabits, buildPriceSet, type PriceSet, USUAL_HABITS } from './catalog-price-set.ts'
 import { catalogPlaces } from './catalog-providers.ts'
 import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
 import { MS_PER_DAY, pricesAt } from './catalog-schedule.ts'
@@ -85,14 +85,10 @@ function fromOverrides(
     },
     [],
     () => overrideRates(override, factor.value),
-    0,
+    USUAL_HABITS,
   )
   return { prices, model, line: override.line, unmetered: [] }
 }
-
-/** Groq bills transcriptions for at least ten seconds (https://groq.com/pricing). */
-const MINIMUM_AUDIO_MS = 10_000
-const MINIMUM_AUDIO_MODELS: readonly string[] = ['whisper-large-v3', 'whisper-large-v3-turbo']
 
 function fromCatalog(entries: CatalogEntries, question: PriceQuestion, model: string): PriceAnswer | null {
   const { provider: ourProvider, serviceTier, factor, atMs } = question
@@ -116,10 +112,23 @@ function fromCatalog(entries: CatalogEntries, question: PriceQuestion, model: st
       },
       tierStarts(now.prices),
       (above) => ratesAbove(now.prices, above, factor.value, tierFactor ?? ONE),
-      entry.provider.id === 'groq' && MINIMUM_AUDIO_MODELS.includes(entry.model.id) ? MINIMUM_AUDIO_MS : 0,
+      habitsOf(entry.provider.id, entry.model.id),
     )
     const found = { prices, model, line: null, unmetered: unmeteredKeys(now.prices) }
     return { found, fromMs: now.fromMs, untilMs: now.untilMs }
   }
   return null
+}
+
+/**
+ * What the catalog's data has no field for. Groq bills transcriptions for at least ten seconds
+ * (https://groq.com/pricing; the package has the same rule in its code). Perplexity's deep research reports reasoning
+ * tokens on top of `completion_tokens` (https://docs.perplexity.ai/getting-started/pricing).
+ */
+function habitsOf(providerId: string, modelId: string): BillingHabits {
+  if (providerId === 'groq' && modelId.startsWith('whisper-large-v3')) {
+    return { ...USUAL_HABITS, minimumAudioMs: 10_000 }
+  }
+  if (providerId === 'perplexity') return { ...USUAL_HABITS, reasoningIsBeside: true }
+  return USUAL_HABITS
 }

@@ -96,8 +96,10 @@ export function buildReportedPrice(definition: ReportedDefinition): FixedPrice {
   return identify(definition, `${definition.provider}/reported`)
 }
 
+/** `definition.prices` in any order. */
 export function buildPartsPrice(definition: PartsDefinition): FixedPrice {
-  return identify(definition, 'parts')
+  const prices = [...new Set(definition.prices)].sort()
+  return identify({ ...definition, prices }, 'parts')
 }
 
 const HASH_DIGITS = 12
@@ -158,7 +160,7 @@ function canonicalJson(definition: PriceDefinition): string {
         factor: definition.factor,
       })
     case 'parts':
-      return JSON.stringify({ basis: definition.basis, prices: [...new Set(definition.prices)].sort() })
+      return JSON.stringify({ basis: definition.basis, prices: definition.prices })
     default: {
       const unknown: never = definition
       throw new TypeError(`no such price: ${JSON.stringify(unknown)}`)

@@ -1,0 +1,369 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { PROVIDERS } from '../../src/dialects/dialect.ts'
+import { buildCatalog } from '../../src/domain/catalog.ts'
+import { BUNDLED_SOURCE, bundledEntries } from '../../src/domain/catalog-bundle.ts'
+import type { CallToPrice, PriceOfCall } from '../../src/domain/catalog-call.ts'
+import { CATALOG_PROVIDER_IDS, catalogPlaces, PRICED_PROVIDERS } from '../../src/domain/catalog-providers.ts'
+import { parsePrice } from '../../src/domain/price-parse.ts'
+import { NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/domain/usage.ts'
+
+const catalog = buildCatalog()
+
+function callOf(call: Partial<Omit<CallToPrice, 'usage'>> & { usage?: Partial<TokenUsage> }): CallToPrice {
+  return {
+    provider: 'openai',
+    upstream: 'up',
+    clientName: null,
+    model: null,
+    requestedModel: null,
+    units: NO_UNITS,
+    serviceTier: null,
+    arrivedAtMs: Date.parse('2026-11-20T12:00:00Z'),
+    reportedCostPico: null,
+    parts: null,
+    ...call,
+    usage: { ...NO_USAGE, ...call.usage },
+  }
+}
+
+/** `<cost in pico-USD> <price id without its hash>`, or why there is none. */
+function told(answer: PriceOfCall): string {
+  return answer.kind === 'priced'
+    ? `${answer.costPico} ${answer.priceId.replace(/\.[0-9a-f]{12}$/, '')}`
+    : answer.reason
+}
+
+function priced(call: Parameters<typeof callOf>[0]): string {
+  return told(catalog.priceCall(callOf(call)))
+}
+
+/** The catalog's model that a name at a provider is, by one input token. */
+function modelAt(provider: string, model: string | null, requestedModel: string | null = null): string {
+  const answer = catalog.priceCall(callOf({ provider, model, requestedModel, usage: { inputTokens: 1 } }))
+  if (answer.kind === 'unpriced') return answer.reason
+  const { definition } = answer.price
+  return definition.basis === 'linear' ? `${definition.provider}/${definition.model}` : definition.basis
+}
+
+test('a gpt-4o call costs what the price list says', () => {
+  // 800 at $2.50, 200 cached at $1.25, 100 at $10 a million.
+  const usage = { inputTokens: 1_000, cacheReadTokens: 200, outputTokens: 100 }
+  expect(priced({ model: 'gpt-4o-2024-08-06', usage })).toBe('3250000000 openai/gpt-4o#std')
+})
+
+test('a Claude call pays each lifetime of cache writes at its own price', () => {
+  // 400 at $3, 200 read at $0.30, 100 for 5 minutes at $3.75, 300 for an hour at $6, 100 out at $15.
+  const usage = {
+    inputTokens: 1_000,
+    cacheReadTokens: 200,
+    cacheWriteTokens: 400,
+    cacheWrite5mTokens: 100,
+    cacheWrite1hTokens: 300,
+    outputTokens: 100,
+  }
+  expect(priced({ provider: 'anthropic', model: 'claude-sonnet-4-5-20250929', usage })).toBe(
+    '4935000000 anthropic/claude-sonnet-4-5#std<200000',
+  )
+})
+
+test('over 200,000 tokens of prompt a Gemini call is at the higher price, all of it', () => {
+  const at = (inputTokens: number) =>
+    priced({ provider: 'gemini', model: 'gemini-2.5-pro', usage: { inputTokens, outputTokens: 10 } })
+  expect(at(200_000)).toBe('250100000000 google/gemini-2.5-pro#std<200000')
+  expect(at(200_001)).toBe('500152500000 google/gemini-2.5-pro#std>200000')
+})
+
+test('audio, cached audio and text of a realtime call are billed apart', () => {
+  // 100 text at $4, 50 cached text at $0.40, 200 audio at $32, 100 cached audio at $0.40; 30 text at $16, 70 audio at $64.
+  const usage = {
+    inputTokens: 450,
+    cacheReadTokens: 150,
+    audioInputTokens: 300,
+    cacheReadAudioTokens: 100,
+    outputTokens: 100,
+    audioOutputTokens: 70,
+  }
+  expect(priced({ model: 'gpt-realtime', usage })).toBe(
+    `${400_000_000n + 20_000_000n + 6_400_000_000n + 40_000_000n + 480_000_000n + 4_480_000_000n} openai/gpt-realtime#std`,
+  )
+})
+
+test('prices change at midnight UTC of their day', () => {
+  const at = (time: string) =>
+    priced({ model: 'o3', usage: { inputTokens: 1 }, arrivedAtMs: Date.parse(time) })
+  expect(at('2025-06-09T23:59:59.999Z')).toBe('10000000 openai/o3#std')
+  expect(at('2025-06-10T00:00:00.000Z')).toBe('2000000 openai/o3@2025-06-10#std')
+  // A call that arrived before midnight and is priced after it, and the other way round.
+  expect(at('2025-06-09T23:59:59.999Z')).toBe('10000000 openai/o3#std')
+})
+
+test('prices by the hour hold from their first millisecond to before their last', () => {
+  const at = (time: string) =>
+    priced({
+      provider: 'deepseek',
+      model: 'deepseek-chat',
+      usage: { inputTokens: 1 },
+      arrivedAtMs: Date.parse(`2026-11-20T${time}Z`),
+    })
+  expect(at('00:29:59.999')).toBe('135000 deepseek/deepseek-chat#std+other')
+  expect(at('00:30:00.000')).toBe('270000 deepseek/deepseek-chat#std+00:30-16:30')
+  expect(at('16:29:59.999')).toBe('270000 deepseek/deepseek-chat#std+00:30-16:30')
+  expect(at('16:30:00.000')).toBe('135000 deepseek/deepseek-chat#std+other')
+})
+
+test('a transcription at Groq is billed for at least ten seconds, one of no length for none', () => {
+  const at = (audioMs: number | null) =>
+    priced({ provider: 'groq', model: 'whisper-large-v3', units: { ...NO_UNITS, audioMs } })
+  expect(at(1)).toBe('308330000 groq/whisper-large-v3#std+minimum-audio')
+  expect(at(9_999)).toBe('308330000 groq/whisper-large-v3#std+minimum-audio')
+  expect(at(10_000)).toBe('308330000 groq/whisper-large-v3#std')
+  expect(at(20_000)).toBe('616660000 groq/whisper-large-v3#std')
+  expect(at(0)).toBe('0 groq/whisper-large-v3#std')
+})
+
+test("Perplexity's fee is due for each request that was answered, and not for one that used nothing", () => {
+  expect(priced({ provider: 'perplexity', model: 'sonar', usage: { inputTokens: 10 } })).toBe(
+    '12010000000 perplexity/sonar#std',
+  )
+  expect(priced({ provider: 'perplexity', model: 'sonar' })).toBe('0 perplexity/sonar#std+no-request-fee')
+})
+
+test("deep research's reasoning is paid on top of its answer", () => {
+  const usage = { inputTokens: 33, outputTokens: 7_163, reasoningTokens: 100 }
+  expect(priced({ provider: 'perplexity', model: 'sonar-deep-research', usage })).toBe(
+    `${33n * 2_000_000n + 7_163n * 8_000_000n + 100n * 3_000_000n} perplexity/sonar-deep-research#std+reasoning-beside`,
+  )
+})
+
+test('tokens of an Anthropic batch cost half, searches do not', () => {
+  const usage = { inputTokens: 1_000, outputTokens: 100 }
+  const call = { provider: 'anthropic', model: 'claude-sonnet-4-6', serviceTier: 'batch', usage }
+  expect(priced({ ...call, units: { ...NO_UNITS, webSearches: 1 } })).toBe(
+    '12250000000 anthropic/claude-sonnet-4-6@2026-03-13#batch',
+  )
+})
+
+test('a tier without a price of its own is at the standard price, and its identity says so', () => {
+  const usage = { inputTokens: 1_000 }
+  expect(priced({ model: 'gpt-4o', serviceTier: 'flex', usage })).toBe(
+    '2500000000 openai/gpt-4o#flex?standard',
+  )
+  expect(priced({ model: 'gpt-4o', serviceTier: 'default', usage })).toBe('2500000000 openai/gpt-4o#std')
+})
+
+test('the reported model is priced, and where it has no price, the requested one', () => {
+  expect(modelAt('openai', 'gpt-4o-2024-08-06', 'gpt-4o-mini')).toBe('openai/gpt-4o')
+  expect(modelAt('openai', 'something-internal', 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
+  expect(modelAt('openai', null, 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
+  expect(modelAt('openai', '', 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
+})
+
+test('an unknown model, or none, is unpriced with its reason and never free', () => {
+  const usage = { inputTokens: 1 }
+  expect(catalog.priceCall(callOf({ model: 'gpt-99', requestedModel: 'x', usage }))).toEqual({
+    kind: 'unpriced',
+    reason: 'no_price',
+    model: 'gpt-99',
+  })
+  expect(catalog.priceCall(callOf({ usage }))).toEqual({ kind: 'unpriced', reason: 'no_model', model: null })
+  expect(priced({})).toBe('nothing_used')
+  expect(priced({ model: 'gpt-99' })).toBe('nothing_used')
+  expect(priced({ model: 'gpt-4o' })).toBe('0 openai/gpt-4o#std')
+})
+
+test('a model that the catalog lists without any price is unpriced, unless its name says :free', () => {
+  expect(modelAt('gemini', 'gemma-3-27b-it')).toBe('no_price')
+  expect(modelAt('cerebras', 'qwen-3-coder-480b')).toBe('no_price')
+  const free = {
+    provider: 'openrouter',
+    model: 'allenai/molmo-7b-d:free',
+    usage: { inputTokens: 5, outputTokens: 5 },
+  }
+  expect(priced(free)).toBe('0 openrouter/allenai/molmo-7b-d:free#std')
+})
+
+test('use of which nothing has a price is unpriced: tokens of a model billed by the page', () => {
+  const call = { provider: 'mistral', model: 'mistral-ocr-latest' }
+  expect(priced({ ...call, usage: { inputTokens: 10 } })).toBe('use_without_price')
+  expect(priced({ ...call, usage: { inputTokens: 10 }, units: { ...NO_UNITS, pages: 2 } })).toBe(
+    '8000000000 mistral/mistral-ocr-latest@2026-06-23#std',
+  )
+})
+
+test('near names are other models: nothing is guessed', () => {
+  for (const name of ['gpt-4o-mini2', 'gpt4o', 'gpt-4o ', ' gpt-4o', 'GPT-4O']) {
+    const known = ['gpt-4o ', ' gpt-4o', 'GPT-4O'].includes(name)
+    expect(modelAt('openai', name), name).toBe(known ? 'openai/gpt-4o' : 'no_price')
+  }
+  expect(modelAt('mistral', 'gpt-4o')).toBe('no_price')
+  expect(modelAt('anthropic', 'gemini-2.5-pro')).toBe('no_price')
+})
+
+test('each provider is looked up where its prices are', () => {
+  const cases: [string, string, string][] = [
+    ['openai', 'ft:gpt-4o-mini-2024-07-18:acme::abc', 'openai/ft:gpt-4o-mini'],
+    ['azure-openai', 'gpt-5-nano-2025-08-07', 'openai/gpt-5-nano'],
+    ['azure-openai', 'o4-mini-2025-04-16', 'azure/o4-mini'],
+    ['azure-ai', 'claude-sonnet-4-5-20250929', 'anthropic/claude-sonnet-4-5'],
+    ['azure-ai', 'grok-4-1-fast-non-reasoning', 'x-ai/grok-4-1-fast-non-reasoning'],
+    ['anthropic', 'claude-opus-4-20250514', 'anthropic/claude-opus-4-0'],
+    ['gemini', 'models/gemini-2.5-flash', 'google/gemini-2.5-flash'],
+    ['vertex', 'google/gemini-2.5-flash', 'google/gemini-2.5-flash'],
+    ['vertex', 'publishers/google/models/gemini-2.5-pro', 'google/gemini-2.5-pro'],
+    ['vertex', 'claude-3-5-sonnet@20240620', 'google/claude-3-5-sonnet'],
+    ['vertex', 'claude-opus-4-5@20251101', 'anthropic/claude-opus-4-5'],
+    ['bedrock', 'claude-sonnet-4-20250514', 'aws/regional.anthropic.claude-sonnet-4-20250514-v1:0'],
+    ['bedrock', 'amazon.nova-lite-v1%3A0', 'aws/amazon.nova-lite-v1:0'],
+    [
+      'bedrock',
+      'arn:aws:bedrock:us-east-1:1:inference-profile/global.anthropic.claude-sonnet-4-6-v1:0',
+      'aws/global.anthropic.claude-sonnet-4-6-v1:0',
+    ],
+    ['bedrock', 'arn:aws:bedrock:us-east-1:1:application-inference-profile/abc', 'no_price'],
+    ['bedrock', '%E0%A4%A', 'no_price'],
+    ['xai', 'grok-4.3-latest', 'x-ai/grok-4.3'],
+    ['openrouter', 'anthropic/claude-opus-5', 'openrouter/anthropic/claude-opus-5'],
+    ['openrouter', 'z-ai/glm-5-turbo-20260315', 'openrouter/z-ai/glm-5-turbo'],
+    ['groq', 'moonshotai/kimi-k2-instruct-0905', 'groq/moonshotai/kimi-k2-instruct'],
+    [
+      'together',
+      'meta-llama/Llama-3.3-70B-Instruct-Turbo',
+      'together/meta-llama/Llama-3.3-70B-Instruct-Turbo',
+    ],
+    ['fireworks', 'accounts/fireworks/models/kimi-k3', 'fireworks/kimi-k3'],
+    [
+      'cloudflare',
+      '@cf/meta/llama-3.3-70b-instruct-fp8-fast',
+      'cloudflare/@cf/meta/llama-3.3-70b-instruct-fp8-fast',
+    ],
+    ['cloudflare', 'workers-ai/@cf/openai/gpt-oss-20b', 'cloudflare/@cf/openai/gpt-oss-20b'],
+    ['cloudflare', 'google-ai-studio/gemini-2.5-flash', 'google/gemini-2.5-flash'],
+    ['huggingface-router', 'openai/gpt-oss-120b:groq', 'huggingface_groq/openai/gpt-oss-120b'],
+    ['huggingface-router', 'openai/gpt-oss-120b', 'no_price'],
+    ['huggingface-router', 'openai/gpt-oss-120b:fastest', 'no_price'],
+    ['moonshotai', 'kimi-k3', 'moonshotai/kimi-k3'],
+    ['zai', 'glm-5.3', 'zai/GLM-5.3'],
+    ['voyageai', 'voyage-3.5', 'voyageai/voyage-3.5'],
+    ['vercel-gateway', 'google/gemini-2.5-flash', 'google/gemini-2.5-flash'],
+    ['vercel-gateway', 'xai/grok-4', 'x-ai/grok-4-0709'],
+    ['litellm-proxy', 'gpt-3.5-turbo-0125', 'openai/gpt-3.5-turbo'],
+    ['openai-compatible', 'claude-sonnet-4-6', 'anthropic/claude-sonnet-4-6'],
+    ['openai-compatible', 'mistralai/mistral-large-latest', 'mistral/mistral-large'],
+    ['openai-compatible', 'command-r', 'cohere/command-r'],
+    ['openai-compatible', 'deepseek-chat', 'deepseek/deepseek-chat'],
+    ['openai-compatible', 'someone/gpt-4o', 'no_price'],
+    ['openai-compatible', 'someone/claude-3-haiku-tuned', 'no_price'],
+    ['databricks', 'us.anthropic.claude-3-7-sonnet-20250219-v1:0', 'no_price'],
+    ['alibaba', 'qwen3-max', 'no_price'],
+  ]
+  expect(cases.map(([provider, model]) => [provider, model, modelAt(provider, model)])).toEqual(cases)
+})
+
+test('the router of Hugging Face is priced by the provider that the client chose, not by what that one calls it', () => {
+  expect(modelAt('huggingface-router', 'llama3.1-8b', 'openai/gpt-oss-20b:together')).toBe(
+    'huggingface_together/openai/gpt-oss-20b',
+  )
+})
+
+test('what runs on machines of your own has no price but the one you write', () => {
+  for (const provider of ['vllm', 'ollama', 'llamacpp', 'tgi', 'lmstudio', 'gpustack']) {
+    expect(catalogPlaces(provider, 'gpt-4o')).toEqual([])
+    expect(modelAt(provider, 'gpt-4o')).toBe('no_price')
+  }
+})
+
+test('every provider an upstream can have is in the table, and every place it names is in the catalog', () => {
+  expect(PRICED_PROVIDERS.toSorted()).toEqual(PROVIDERS.toSorted())
+  expect([...bundledEntries().providers.keys()]).toEqual(CATALOG_PROVIDER_IDS)
+  for (const provider of bundledEntries().providers.values()) {
+    for (const id of provider.fallbackProviders) expect(CATALOG_PROVIDER_IDS).toContain(id)
+  }
+  for (const provider of PRICED_PROVIDERS) {
+    for (const { providerId } of catalogPlaces(provider, 'model'))
+      expect(CATALOG_PROVIDER_IDS).toContain(providerId)
+  }
+})
+
+test('the source names the version of the package that is installed', () => {
+  const manifest: unknown = JSON.parse(
+    readFileSync(new URL('../../node_modules/@pydantic/genai-prices/package.json', import.meta.url), 'utf8'),
+  )
+  expect(manifest).toMatchObject({ version: BUNDLED_SOURCE.slice('genai-prices@'.length) })
+})
+
+test("an upstream's own figure is taken where it is trusted and gives one", () => {
+  const trusting = buildCatalog({
+    trustedUpstreams: ['up'],
+    markups: [{ client: 'acme', upstream: null, factor: { digits: 15n, scale: 1 }, line: 1 }],
+  })
+  const call = callOf({ provider: 'openrouter', model: 'openai/gpt-4o', usage: { inputTokens: 1 } })
+  const costOf = (change: Partial<CallToPrice>) => told(trusting.priceCall({ ...call, ...change }))
+  expect(costOf({ reportedCostPico: 7n })).toBe('7 openrouter/reported')
+  expect(costOf({ reportedCostPico: 0n })).toBe('0 openrouter/reported')
+  expect(costOf({ reportedCostPico: 7n, clientName: 'acme' })).toBe('11 openrouter/reported')
+  expect(costOf({ reportedCostPico: 7n, upstream: 'other' })).toBe('2500000 openrouter/openai/gpt-4o#std')
+  expect(costOf({ reportedCostPico: null })).toBe('2500000 openrouter/openai/gpt-4o#std')
+  expect(costOf({ reportedCostPico: -7n })).toBe('2500000 openrouter/openai/gpt-4o#std')
+})
+
+test('a call that several models served is priced part by part', () => {
+  const part = (model: string, inputTokens: number) => ({ model, usage: { ...NO_USAGE, inputTokens } })
+  const call = { provider: 'anthropic', model: 'claude-sonnet-4-6', usage: { inputTokens: 30 } }
+  // 10 at $3, 20 at $5 a million.
+  const mixed = { ...call, parts: [part('claude-sonnet-4-6', 10), part('claude-opus-4-6', 20)] }
+  expect(priced(mixed)).toBe('130000000 parts')
+  const answer = catalog.priceCall(callOf(mixed))
+  expect(answer.kind === 'priced' && parsePrice(answer.price.json)).toEqual(
+    answer.kind === 'priced' && answer.price,
+  )
+  const alike = { ...call, parts: [part('claude-sonnet-4-6', 10), part('claude-sonnet-4-6', 20)] }
+  expect(priced(alike)).toBe('90000000 anthropic/claude-sonnet-4-6@2026-03-13#std')
+  expect(priced({ ...alike, units: { ...NO_UNITS, webSearches: 1 } })).toBe(
+    '10090000000 anthropic/claude-sonnet-4-6@2026-03-13#std',
+  )
+  const unknown = { ...call, parts: [part('claude-sonnet-4-6', 10), part('claude-99', 20)] }
+  expect(catalog.priceCall(callOf(unknown))).toEqual({
+    kind: 'unpriced',
+    reason: 'no_price',
+    model: 'claude-99',
+  })
+})
+
+test('contradictory counts are unpriced, never a credit and never an error', () => {
+  for (const inputTokens of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60]) {
+    expect(priced({ model: 'gpt-4o', usage: { inputTokens } })).toBe('contradictory_usage')
+  }
+  expect(priced({ model: 'gpt-4o', usage: { inputTokens: 1, cacheReadTokens: 2 } })).toBe(
+    'contradictory_usage',
+  )
+})
+
+test('names nobody can have are answered like any other', () => {
+  for (const name of [
+    '',
+    '\n',
+    'a\nb',
+    '__proto__',
+    'constructor',
+    '💥',
+    'x'.repeat(100_000),
+    '*',
+    '/',
+    ':',
+  ]) {
+    for (const provider of PRICED_PROVIDERS) expect(modelAt(provider, name)).toMatch(/^no_(price|model)$/)
+  }
+})
+
+test('all of a model is told: its tiers, and what it is billed for that cannot be counted', () => {
+  const query = { provider: 'openai', upstream: 'up', clientName: null, serviceTier: null }
+  const found = catalog.findPrices({ ...query, model: 'gpt-5.4', atMs: Date.parse('2026-11-20T00:00:00Z') })
+  expect(found?.prices.tiers.map(({ usual }) => usual.definition.context)).toEqual([
+    { above: 0, upTo: 271_999 },
+    { above: 271_999, upTo: null },
+  ])
+  expect(found?.unmetered).toEqual(['storage_searches_kcount'])
+  expect(catalog.knowsModel('openai', 'up', 'gpt-5.4', 0)).toBe(true)
+  expect(catalog.knowsModel('openai', 'up', 'gpt-99', 0)).toBe(false)
+})
