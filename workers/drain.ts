@@ -62,8 +62,9 @@ export function createDrain(options: DrainOptions): Drain {
     let cursor = STREAM_START
     const ended = (end: Drained['end']): Drained => ({ ...sums, end, waiting: waiting.count })
 
-    while (!signal.aborted) {
+    for (;;) {
       const entries = await readEntries(redis, stream, cursor, { count: batch, blockMs, signal })
+      if (signal.aborted) return ended('stopped')
       const read = readBatch(entries)
       if (read.newer) return ended('newer')
       sums.corrupt += read.corrupt.length
@@ -104,7 +105,6 @@ export function createDrain(options: DrainOptions): Drain {
       if (slotOver) return ended('slot')
       if (atTheEnd && entries.length > 0) await pause(gatherMs, signal)
     }
-    return ended('stopped')
   }
 }
 

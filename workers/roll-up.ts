@@ -8,6 +8,7 @@ import {
   addPrices,
   addProducers,
   claimResponses,
+  type DeadLetter,
   type GapRow,
   lockMarks,
   lockShard,
@@ -115,7 +116,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
         await addDeadLetters(
           session,
           stream,
-          letters.map((letter) => ({ ...letter, ...(refusal ?? NOT_A_RECORD) })),
+          letters.map((letter) => deadLetterOf(letter, refusal ?? NOT_A_RECORD)),
         )
       }
       const gaps = await writeGaps(session, decisions)
@@ -184,6 +185,10 @@ interface Refusal {
 }
 
 const NOT_A_RECORD: Refusal = { sqlState: null, message: 'the body is not a record' }
+
+function deadLetterOf({ producer, sequence, body }: Candidate, refusal: Refusal): DeadLetter {
+  return { producer, sequence, body, ...refusal }
+}
 
 const NO_HOLES: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
 
