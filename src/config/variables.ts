@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isModelPattern } from '../domain/names.ts'
 
 /** Where an upstream is: see `UpstreamConfig`. */
 export interface UpstreamAddress {
@@ -51,7 +52,7 @@ export function serverUrl(schemes: readonly string[]): z.ZodType<string, string>
 /** A model's exact name, or a prefix of names followed by `*`. */
 export const modelPattern: z.ZodType<string, string> = z
   .string()
-  .regex(/^[^*\s][^*]*\*?$|^\*$/, 'must be a model name, or the beginning of names followed by *')
+  .refine(isModelPattern, { message: 'must be a model name, or the beginning of names followed by *' })
 
 /** Text without spaces or control characters: an address, a token, a credential. Never shown. */
 export const word: z.ZodType<string, string> = z

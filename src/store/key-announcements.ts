@@ -1,5 +1,6 @@
 import type { StoreLog } from './postgres.ts'
 import { openRedis } from './redis.ts'
+import { withRedis } from './redis-once.ts'
 
 /** A Redis that does not answer is given up after this: announcing is a favour, nobody waits for it long. */
 const SILENCE_MS = 1_000
@@ -15,20 +16,11 @@ export async function announceKeyChange(
   redisPrefix: string,
   log: StoreLog,
 ): Promise<boolean> {
-  const redis = openRedis(redisUrl, { name: 'tallygate keys', whenAway: 'fail', silenceMs: SILENCE_MS, log })
-  const deadline = AbortSignal.timeout(SILENCE_MS)
   try {
-    await new Promise<void>((resolve, reject) => {
-      redis.once('ready', resolve)
-      redis.once('error', reject)
-      deadline.addEventListener('abort', () => reject(deadline.reason))
-    })
-    await redis.publish(channel(redisPrefix), 'changed')
+    await withRedis(redisUrl, SILENCE_MS, log, (redis) => redis.publish(channel(redisPrefix), 'changed'))
     return true
   } catch {
     return false
-  } finally {
-    redis.disconnect()
   }
 }
 

@@ -1,0 +1,22 @@
+/** What one look at one thing found. */
+export interface Finding {
+  /** The thing: `postgres`, `backlog`. */
+  readonly name: string
+  /** `wrong`: calls are refused, not counted, or counted late. `note`: works, and could be better. */
+  readonly state: 'ok' | 'note' | 'wrong'
+  readonly detail: string
+  /** What to do about it; `null` when nothing is to be done. */
+  readonly mend: string | null
+}
+
+export function ok(name: string, detail: string): Finding {
+  return { name, state: 'ok', detail, mend: null }
+}
+
+export function note(name: string, detail: string, mend: string): Finding {
+  return { name, state: 'note', detail, mend }
+}
+
+export function wrong(name: string, detail: string, mend: string): Finding {
+  return { name, state: 'wrong', detail, mend }
+}

@@ -1,0 +1,43 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readJournalDirectory } from '../../ledger/producer-folder.ts'
+import { reasonOf } from '../explain-error.ts'
+import { type Finding, ok, wrong } from './finding.ts'
+
+/** What gateways of this machine keep on disk. */
+export async function checkJournal(journalDir: string): Promise<Finding> {
+  try {
+    const { producers, corrupt } = readJournalDirectory(journalDir)
+    const bytes = await sizeOf(journalDir)
+    const detail = `${producers.length} in ${journalDir}, ${(bytes / 1_048_576).toFixed(1)} MiB`
+    if (corrupt === 0) return ok('journals', detail)
+    return wrong(
+      'journals',
+      `${detail}; ${corrupt} could not be read whole and were set aside`,
+      'look into the .corrupt folders there; what could be read was counted',
+    )
+  } catch (error) {
+    if (isMissing(error)) return ok('journals', `none on this machine (${journalDir} is not there)`)
+    return wrong('journals', `${journalDir}: ${reasonOf(error)}`, 'correct JOURNAL_DIR, or the rights on it')
+  }
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const sizes = await Promise.all(
+    files
+      .filter((file) => file.isFile())
+      .map((file) => stat(join(file.parentPath, file.name)).then(({ size }) => size, sizeIfGone)),
+  )
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
+
+/** Journals come and go while we look. */
+function sizeIfGone(error: unknown): number {
+  if (isMissing(error)) return 0
+  throw error
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

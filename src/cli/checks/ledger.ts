@@ -1,0 +1,43 @@
+import { addDays, utcDayOf } from '../../domain/utc-day.ts'
+import { selectUnpricedModels } from '../../store/daily-usage.ts'
+import type { LedgerStatus } from '../../store/ledger-state.ts'
+import type { Postgres } from '../../store/postgres.ts'
+import { type Finding, note, ok, wrong } from './finding.ts'
+
+const UNPRICED_DAYS = 30
+const SHOWN_MODELS = 5
+
+/** Whether records are known to be missing. */
+export function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Finding {
+  if (gapCount === 0) return ok('gaps', 'no record is missing')
+  const newest = gaps[0]
+  return wrong(
+    'gaps',
+    `${missingRecords} records are missing in ${gapCount} gaps, the last one of producer ${newest?.producer} (${newest?.reason})`,
+    'start a gateway on the disk that has their journal; if it is lost, so are they',
+  )
+}
+
+/** Whether records came that could not be counted. */
+export function checkDeadLetters({ deadLetters }: LedgerStatus): Finding {
+  if (deadLetters === 0) return ok('dead letters', 'every record could be counted')
+  return wrong(
+    'dead letters',
+    `${deadLetters} records could not be counted`,
+    'see why in the table tallygate.dead_letters, and report it',
+  )
+}
+
+/** Which models are used and have no price. */
+export async function checkPrices(pool: Postgres): Promise<Finding> {
+  const models = await selectUnpricedModels(pool, addDays(utcDayOf(Date.now()), 1 - UNPRICED_DAYS))
+  if (models.length === 0) return ok('prices', `every model of the last ${UNPRICED_DAYS} days has a price`)
+  const calls = models.reduce((sum, model) => sum + model.calls, 0n)
+  const named = models.slice(0, SHOWN_MODELS).map(({ model, provider }) => `${model} (${provider})`)
+  const others = models.length > SHOWN_MODELS ? ` and ${models.length - SHOWN_MODELS} more` : ''
+  return note(
+    'prices',
+    `${calls} calls of the last ${UNPRICED_DAYS} days have no price: ${named.join(', ')}${others}`,
+    "add them to prices in TALLYGATE_CONFIG; '0' is what is free",
+  )
+}

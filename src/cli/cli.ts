@@ -1,0 +1,18 @@
+import type { Environment } from '../config.ts'
+import type { Servers } from './servers.ts'
+
+/** What a command may use of the world around it. */
+export interface Cli {
+  readonly env: Environment
+  /** Shows a command's result: with `--json` the document alone, else the text. Called once by every command. */
+  print(document: unknown, text: string): void
+  /** Makes the process end with code 1 although nothing was thrown. */
+  fail(): void
+  /** Opens what the environment, or a running `npm start`, names; closes it when `work` is done. */
+  withServers<Result>(work: (servers: Servers) => Promise<Result>): Promise<Result>
+}
+
+/** A command could not do what it was asked: one line on stderr, exit code 1. */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+}

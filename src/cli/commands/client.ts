@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import { type Client, createClient, selectClients, setClientDisabled } from '../../store/clients.ts'
+import { parseName } from '../arguments.ts'
+import { type Cli, Failure } from '../cli.ts'
+import { renderTable } from '../table.ts'
+
+/** `client create | list | disable | enable`: the accounts that usage is summed up for. */
+export function addClientCommands(program: Command, cli: Cli): void {
+  const client = program.command('client').description('the accounts that usage is summed up for')
+
+  client
+    .command('create')
+    .description('make a client')
+    .argument('<name>', 'its name', parseName)
+    .action(async (name: string) => {
+      const created = await cli.withServers(({ pool }) => createClient(pool, name))
+      if (created === null) throw new Failure(`there is already a client named ${name}`)
+      cli.print(document(created), `Client ${name} is made. Give it a key: key create --client '${name}'`)
+    })
+
+  client
+    .command('list')
+    .description('show all clients')
+    .action(async () => {
+      const clients = await cli.withServers(({ pool }) => selectClients(pool))
+      cli.print(clients.map(document), table(clients))
+    })
+
+  for (const [verb, disabled] of [
+    ['disable', true],
+    ['enable', false],
+  ] as const) {
+    client
+      .command(verb)
+      .description(disabled ? 'refuse all of its keys' : 'take its keys again')
+      .argument('<name>', 'the name of the client')
+      .action(async (name: string) => {
+        const changed = await cli.withServers(async ({ pool, announce }) => {
+          const found = await setClientDisabled(pool, name, disabled)
+          await announce()
+          return found
+        })
+        if (changed === null) throw new Failure(`there is no client named ${name}`)
+        cli.print(document(changed), `Client ${name} is ${verb}d.`)
+      })
+  }
+}
+
+function document(client: Client) {
+  return {
+    id: client.id,
+    name: client.name,
+    disabled: client.disabled,
+    created_at: client.createdAt.toISOString(),
+  }
+}
+
+function table(clients: readonly Client[]): string {
+  if (clients.length === 0) return 'There is no client yet. Make one: client create NAME'
+  return renderTable(
+    [{ heading: 'NAME' }, { heading: 'STATE' }, { heading: 'CREATED' }, { heading: 'ID' }],
+    clients.map(({ id, name, disabled, createdAt }) => [
+      name,
+      disabled ? 'disabled' : 'enabled',
+      createdAt.toISOString().slice(0, 10),
+      id,
+    ]),
+  )
+}

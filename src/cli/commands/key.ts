@@ -1,0 +1,154 @@
+import type { Command } from 'commander'
+import { findClient } from '../../store/clients.ts'
+import {
+  createClientKey,
+  type NewKey,
+  revokeKey,
+  rotateKey,
+  type StoredKey,
+  selectKeys,
+} from '../../store/keys.ts'
+import { parseDuration, parseLifetime, parseModels, parseName } from '../arguments.ts'
+import { type Cli, Failure } from '../cli.ts'
+import { renderTable } from '../table.ts'
+
+/** `key create | list | revoke | rotate`: what clients call with. */
+export function addKeyCommands(program: Command, cli: Cli): void {
+  const key = program.command('key').description('the API keys that clients call with')
+
+  key
+    .command('create')
+    .description('make a key; it is shown this once')
+    .requiredOption('--client <name>', 'the client it belongs to')
+    .option('--name <label>', 'a label to tell keys apart', parseName, 'default')
+    .option('--expires-in <duration>', 'end it after this time, such as 90d', parseLifetime)
+    .option('--models <list>', 'the models it may use, such as gpt-4o,claude-*', parseModels)
+    .action(async (options: CreateOptions) => {
+      const created = await cli.withServers(async ({ pool, keyPepper, announce }) => {
+        const made = await createClientKey(
+          pool,
+          {
+            client: options.client,
+            name: options.name,
+            models: options.models ?? null,
+            expiresInSeconds: options.expiresIn ?? null,
+          },
+          keyPepper(),
+        )
+        await announce()
+        return made
+      })
+      if (created === null) throw noClient(options.client)
+      cli.print(newDocument(created), newText(created))
+    })
+
+  key
+    .command('list')
+    .description('show keys, without their secrets')
+    .option('--client <name>', 'of this client alone')
+    .action(async (options: { readonly client?: string }) => {
+      const client = options.client ?? null
+      const keys = await cli.withServers(async ({ pool }) => {
+        if (client !== null && (await findClient(pool, client)) === null) throw noClient(client)
+        return await selectKeys(pool, client)
+      })
+      cli.print(keys.map(document), table(keys))
+    })
+
+  key
+    .command('revoke')
+    .description('refuse a key from now on')
+    .argument('<id>', 'the id of the key')
+    .action(async (id: string) => {
+      const revoked = await cli.withServers(async ({ pool, announce }) => {
+        const found = await revokeKey(pool, id)
+        await announce()
+        return found
+      })
+      if (revoked === null) throw noKey(id)
+      cli.print(document(revoked), `Key ${id} of client ${revoked.client} is revoked.`)
+    })
+
+  key
+    .command('rotate')
+    .description('make a like key in the place of this one')
+    .argument('<id>', 'the id of the key')
+    .option('--overlap <duration>', 'how long the old key goes on', parseDuration, 86_400)
+    .action(async (id: string, { overlap }: { readonly overlap: number }) => {
+      const rotation = await cli.withServers(async ({ pool, keyPepper, announce }) => {
+        const done = await rotateKey(pool, id, overlap, keyPepper())
+        await announce()
+        return done
+      })
+      if (rotation.kind === 'unknown') throw noKey(id)
+      if (rotation.kind === 'inactive') throw new Failure(`key ${id} is revoked or expired: make a new one`)
+      cli.print(newDocument(rotation.key), newText(rotation.key))
+    })
+}
+
+interface CreateOptions {
+  readonly client: string
+  readonly name: string
+  readonly expiresIn?: number
+  readonly models?: readonly string[]
+}
+
+function noClient(name: string): Failure {
+  return new Failure(`there is no client named ${name}`)
+}
+
+function noKey(id: string): Failure {
+  return new Failure(`there is no key with the id ${id}`)
+}
+
+function newDocument({ id, client, name, prefix, key, expiresAt }: NewKey) {
+  return { id, client, name, prefix, key, expires_at: timeOf(expiresAt) }
+}
+
+function newText(key: NewKey): string {
+  const end = key.expiresAt === null ? '' : ` It ends on ${dayOf(key.expiresAt)}.`
+  return `${key.key}\n\nThe key ${key.name} (${key.id}) of client ${key.client}, shown this once.${end}`
+}
+
+function document({ id, client, name, prefix, expiresAt, revokedAt, lastUsedAt }: StoredKey) {
+  return {
+    id,
+    client,
+    name,
+    prefix,
+    expires_at: timeOf(expiresAt),
+    revoked_at: timeOf(revokedAt),
+    last_used_at: timeOf(lastUsedAt),
+  }
+}
+
+function table(keys: readonly StoredKey[]): string {
+  if (keys.length === 0) return 'There is no key yet. Make one: key create --client NAME'
+  const headings = ['CLIENT', 'NAME', 'KEY', 'STATE', 'MODELS', 'LAST USED', 'ID']
+  return renderTable(
+    headings.map((heading) => ({ heading })),
+    keys.map((key) => [
+      key.client,
+      key.name,
+      `${key.prefix}...`,
+      stateOf(key),
+      key.models?.join(',') ?? 'all',
+      dayOf(key.lastUsedAt),
+      key.id,
+    ]),
+  )
+}
+
+function stateOf({ revokedAt, expiresAt }: StoredKey): string {
+  if (revokedAt !== null) return `revoked ${dayOf(revokedAt)}`
+  if (expiresAt === null) return 'active'
+  return `${expiresAt.getTime() <= Date.now() ? 'expired' : 'until'} ${dayOf(expiresAt)}`
+}
+
+function timeOf(time: Date | null): string | null {
+  return time?.toISOString() ?? null
+}
+
+function dayOf(time: Date | null): string {
+  return time?.toISOString().slice(0, 10) ?? 'never'
+}

@@ -1,0 +1,16 @@
+import type { Command } from 'commander'
+import { migrate } from '../../store/migrate.ts'
+import type { Cli } from '../cli.ts'
+import { SILENT } from '../servers.ts'
+
+/** `migrate`: brings the database to what this release needs. */
+export function addMigrateCommand(program: Command, cli: Cli): void {
+  program
+    .command('migrate')
+    .description('bring the database to what this release needs')
+    .action(async () => {
+      const applied = await cli.withServers(({ whereabouts }) => migrate(whereabouts.databaseUrl, SILENT))
+      const text = applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`
+      cli.print({ applied }, text)
+    })
+}

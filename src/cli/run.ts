@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { z } from 'zod'
+import type { Environment } from '../config.ts'
+import type { Cli } from './cli.ts'
+import { addClientCommands } from './commands/client.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
+import { addKeyCommands } from './commands/key.ts'
+import { addMigrateCommand } from './commands/migrate.ts'
+import { addUsageCommand } from './commands/usage.ts'
+import { explainError } from './explain-error.ts'
+import { withServers } from './servers.ts'
+import { findWhereabouts } from './whereabouts.ts'
+
+/** Every command, in the order in which help shows them: one file and one line each. */
+const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
+  addClientCommands,
+  addKeyCommands,
+  addUsageCommand,
+  addDoctorCommand,
+  addMigrateCommand,
+]
+
+const FAILED = 1
+const USED_WRONGLY = 2
+
+/** Where a command's words go. */
+export interface Streams {
+  out(text: string): void
+  err(text: string): void
+}
+
+/**
+ * Runs one command line, `args` without the program's own name. Errors are told, not thrown.
+ *
+ * @returns The exit code: 0, 1 when the command failed, 2 when it was not understood.
+ */
+export async function runCommandLine(
+  args: readonly string[],
+  env: Environment,
+  streams: Streams,
+): Promise<number> {
+  const program = new Command('tallygate')
+  let exitCode = 0
+  const cli: Cli = {
+    env,
+    print(document, text) {
+      streams.out(program.opts<{ json?: boolean }>().json ? JSON.stringify(document) : text)
+      streams.out('\n')
+    },
+    fail() {
+      exitCode = FAILED
+    },
+    withServers: (work) => withServers(findWhereabouts(env), work),
+  }
+  program
+    .description('who used what of a model backend, and what did it cost')
+    .version(readVersion())
+    .option('--json', 'print one JSON document on stdout and nothing else')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: (text) => streams.out(text), writeErr: (text) => streams.err(text) })
+    .exitOverride()
+  for (const addCommand of COMMANDS) addCommand(program, cli)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USED_WRONGLY // it has told
+    streams.err(`tallygate: ${explainError(error)}\n`)
+    return FAILED
+  }
+  return exitCode
+}
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return z.object({ version: z.string() }).parse(JSON.parse(text)).version
+}

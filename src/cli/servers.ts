@@ -1,0 +1,49 @@
+import { announceKeyChange } from '../store/key-announcements.ts'
+import { openPostgres, type Postgres, type StoreLog } from '../store/postgres.ts'
+import { Failure } from './cli.ts'
+import type { Whereabouts } from './whereabouts.ts'
+
+/** The servers of a command, open while it runs. */
+export interface Servers {
+  readonly whereabouts: Whereabouts
+  readonly pool: Postgres
+  /** The secret that new keys are hashed with. @throws {Failure} when it is not told. */
+  keyPepper(): string
+  /** Tells gateways that clients or keys have changed; harmless when it cannot. */
+  announce(): Promise<void>
+}
+
+/** A command says what went wrong by itself, in one line. */
+export const SILENT: StoreLog = { info() {}, warn() {}, error() {} }
+
+const STATEMENT_TIMEOUT_MS = 30_000
+
+export async function withServers<Result>(
+  whereabouts: Whereabouts,
+  work: (servers: Servers) => Promise<Result>,
+): Promise<Result> {
+  const pool = openPostgres(whereabouts.databaseUrl, {
+    max: 3,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    applicationName: 'tallygate command line',
+    log: SILENT,
+  })
+  try {
+    return await work({
+      whereabouts,
+      pool,
+      keyPepper() {
+        const [pepper] = whereabouts.keyPeppers
+        if (pepper === undefined)
+          throw new Failure('KEY_PEPPER is not set: it must be the one of the gateway')
+        return pepper
+      },
+      async announce() {
+        const { redisUrl, redisPrefix } = whereabouts
+        if (redisUrl !== null) await announceKeyChange(redisUrl, redisPrefix, SILENT)
+      },
+    })
+  } finally {
+    await pool.end()
+  }
+}

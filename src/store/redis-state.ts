@@ -1,0 +1,51 @@
+import type { Redis } from './redis.ts'
+
+/** What an operator wants to know of a Redis. */
+export interface RedisState {
+  /** `Redis`, or what it is compatible with: `Valkey`. */
+  readonly product: string
+  /** `7.2.4`. */
+  readonly version: string
+  /** What is promised to clients by name, by version: the Redis release whose commands there are. */
+  readonly redisVersion: string
+  /** Whether it writes what it is told to disk. */
+  readonly appendOnly: boolean
+  /** What it does when memory is full. */
+  readonly evictionPolicy: string
+}
+
+export async function readRedisState(redis: Redis): Promise<RedisState> {
+  const facts = new Map(
+    (await redis.info()).split('\r\n').flatMap((line): [string, string][] => {
+      const colon = line.indexOf(':')
+      return colon > 0 ? [[line.slice(0, colon), line.slice(colon + 1)]] : []
+    }),
+  )
+  const redisVersion = facts.get('redis_version') ?? ''
+  const valkeyVersion = facts.get('valkey_version')
+  return {
+    product: valkeyVersion === undefined ? 'Redis' : 'Valkey',
+    version: valkeyVersion ?? redisVersion,
+    redisVersion,
+    appendOnly: facts.get('aof_enabled') === '1',
+    evictionPolicy: facts.get('maxmemory_policy') ?? '',
+  }
+}
+
+/** A stream on which records wait to be rolled up. */
+export interface StreamBacklog {
+  readonly entries: number
+  /** Age of the entry that waits longest, by Redis's clock; 0 when there is none. */
+  readonly oldestMs: number
+}
+
+export async function readStreamBacklog(redis: Redis, stream: string): Promise<StreamBacklog> {
+  const [entries, [first], [seconds]] = await Promise.all([
+    redis.xlen(stream),
+    redis.xrange(stream, '-', '+', 'COUNT', 1),
+    redis.time(),
+  ])
+  if (first === undefined) return { entries, oldestMs: 0 }
+  const appendedAtMs = Number(first[0].split('-')[0])
+  return { entries, oldestMs: Math.max(0, Number(seconds) * 1000 - appendedAtMs) }
+}

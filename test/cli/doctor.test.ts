@@ -1,0 +1,212 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Environment } from '../../src/config.ts'
+import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type TestPrefix, testRedisPrefix } from '../support/redis.ts'
+import { json, run } from './command-line.ts'
+
+const quiet = { info() {}, warn() {}, error() {} }
+const report = z.strictObject({
+  ok: z.boolean(),
+  node: z.string(),
+  checks: z.array(
+    z.strictObject({
+      name: z.string(),
+      state: z.enum(['ok', 'note', 'wrong']),
+      detail: z.string(),
+      mend: z.string().nullable(),
+    }),
+  ),
+})
+
+let database: TestDatabase
+let pool: Postgres
+let keys: TestPrefix
+let redis: Redis
+let folder: string
+let env: Environment
+
+beforeAll(() => {
+  redis = new Redis(testRedisPrefix().redisUrl)
+  folder = mkdtempSync(join(tmpdir(), 'tallygate-doctor-'))
+})
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  pool = openPostgres(database.url, {
+    max: 2,
+    statementTimeoutMs: 5_000,
+    applicationName: 'test',
+    log: quiet,
+  })
+  keys = testRedisPrefix()
+  env = {
+    DATABASE_URL: database.url,
+    REDIS_URL: keys.redisUrl,
+    REDIS_PREFIX: keys.prefix,
+    KEY_PEPPER: 'new,old',
+    JOURNAL_DIR: join(folder, 'journal'),
+    TALLYGATE_DATA_DIR: folder,
+  }
+})
+
+afterEach(async () => {
+  await pool.end()
+  await database.drop()
+  await keys.drop()
+})
+
+afterAll(() => {
+  redis.disconnect()
+  rmSync(folder, { recursive: true })
+})
+
+/** What doctor says of one thing, and how it ended. */
+async function examine(name: string, settings: Environment = env) {
+  const { code, out, err } = await run(settings, 'doctor', '--json')
+  const { ok, checks } = report.parse(JSON.parse(out))
+  expect(err).toBe('')
+  expect(code).toBe(ok ? 0 : 1)
+  expect(ok).toBe(checks.every(({ state }) => state !== 'wrong'))
+  return checks.find((check) => check.name === name)
+}
+
+test('a sound set of servers has nothing wrong, one line a thing', async () => {
+  const { code, out } = await run({ ...env, KEY_PEPPER: 'new' }, 'doctor')
+  expect(code).toBe(0)
+  const names = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => /^(?:ok {3}|note ) {2}([a-z]+(?: [a-z]+)?) {2}/.exec(line)?.[1])
+  expect(names).toEqual([
+    'postgres',
+    'migrations',
+    'keys',
+    'gaps',
+    'dead letters',
+    'prices',
+    'redis',
+    'backlog',
+    'journals',
+  ])
+  expect(out).toMatch(/PostgreSQL \d+/)
+  expect(out).toMatch(/(Redis|Valkey) \d+\.\d+/)
+})
+
+test('servers that are away are each told, with the others still looked at', async () => {
+  const away = {
+    ...env,
+    DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/db',
+    REDIS_URL: 'redis://127.0.0.1:1',
+  }
+  expect(await examine('postgres', away)).toMatchObject({ state: 'wrong' })
+  expect(await examine('redis', away)).toMatchObject({ state: 'wrong' })
+  expect(await examine('journals', away)).toMatchObject({ state: 'ok' })
+  expect((await run(away, 'doctor')).out).not.toContain('hunter2')
+})
+
+test('a database that lacks migrations names them', async () => {
+  const empty = await createEmptyDatabase()
+  try {
+    expect(await examine('migrations', { ...env, DATABASE_URL: empty.url })).toMatchObject({
+      state: 'wrong',
+      detail: expect.stringContaining('0001_ledger, 0002_clients_and_keys'),
+      mend: 'npm run migrate',
+    })
+  } finally {
+    await empty.drop()
+  }
+})
+
+test('records that nobody rolls up are wrong once they have waited too long', async () => {
+  const stream = `${keys.prefix}calls`
+  await pool.query('insert into tallygate.streams (name) values ($1)', [stream])
+  await redis.xadd(stream, '*', 'p', 'x')
+  expect(await examine('backlog')).toMatchObject({
+    state: 'ok',
+    detail: expect.stringMatching(/^1 records wait/),
+  })
+  await redis.del(stream)
+  await redis.xadd(stream, `${Date.now() - 60_000}-0`, 'p', 'x')
+  await redis.xadd(stream, '*', 'p', 'x')
+  expect(await examine('backlog')).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringMatching(/^2 records wait .* for 6\d s$/),
+  })
+})
+
+test('gaps and records that could not be counted are wrong', async () => {
+  await pool.query(
+    `insert into tallygate.ledger_gaps (producer, from_seq, to_seq, reason) values ('p', 3, 7, 'producer_lost')`,
+  )
+  await pool.query(
+    `insert into tallygate.dead_letters (producer, sequence, stream, body, message) values ('p', 1, 's', '', '')`,
+  )
+  expect(await examine('gaps')).toMatchObject({ state: 'wrong', detail: expect.stringMatching(/^5 records/) })
+  expect(await examine('dead letters')).toMatchObject({ state: 'wrong' })
+})
+
+test('keys under a secret that is gone are wrong, an old secret without keys may go', async () => {
+  await json(env, 'client', 'create', 'acme')
+  await json({ ...env, KEY_PEPPER: 'older' }, 'key', 'create', '--client', 'acme')
+  expect(await examine('keys')).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringMatching(/^1 of 1 active/),
+  })
+  const both = { ...env, KEY_PEPPER: 'new,older' }
+  expect(await examine('keys', both)).toMatchObject({ state: 'ok' })
+  expect(await examine('keys', { ...env, KEY_PEPPER: 'older,oldest' })).toMatchObject({ state: 'note' })
+  expect(await examine('keys', { ...env, KEY_PEPPER: '' })).toMatchObject({ state: 'note' })
+})
+
+test('journals are counted and weighed, and one set aside is wrong', async () => {
+  const producer = join(folder, 'journals', 'a'.repeat(32))
+  const settings = { ...env, JOURNAL_DIR: join(folder, 'journals') }
+  mkdirSync(producer, { recursive: true })
+  writeFileSync(join(producer, 'journal.db'), Buffer.alloc(3 * 1_048_576))
+  expect(await examine('journals', settings)).toMatchObject({
+    state: 'ok',
+    detail: expect.stringMatching(/^1 in .*, 3\.0 MiB$/),
+  })
+  mkdirSync(`${producer}.corrupt`)
+  expect(await examine('journals', settings)).toMatchObject({ state: 'wrong' })
+})
+
+test('a running npm start is asked how it is', async () => {
+  let answer = { status: 200, body: {} }
+  const gateway = createServer((_request, response) => {
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body))
+  })
+  await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve))
+  const { port } = gateway.address() as AddressInfo
+  writeFileSync(
+    join(folder, 'running.json'),
+    JSON.stringify({
+      pid: process.pid,
+      adminUrl: `http://127.0.0.1:${port}`,
+      databaseUrl: database.url,
+      redisUrl: keys.redisUrl,
+      redisPrefix: keys.prefix,
+      keyPepper: 'new',
+      journalDir: folder,
+    }),
+  )
+  expect(await examine('gateway')).toMatchObject({ state: 'ok' })
+  answer = { status: 200, body: { degraded: ['redis'] } }
+  expect(await examine('gateway')).toMatchObject({ state: 'wrong', detail: 'takes calls, without redis' })
+  answer = { status: 503, body: { degraded: ['journal'] } }
+  expect(await examine('gateway')).toMatchObject({
+    state: 'wrong',
+    detail: 'takes no calls (503), without journal',
+  })
+  gateway.closeAllConnections()
+  await new Promise((resolve) => gateway.close(resolve))
+  expect(await examine('gateway')).toMatchObject({ state: 'wrong' })
+})
