@@ -1,0 +1,202 @@
+import { existsSync, rmSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { CallRecord, OpenCall } from '../domain/call-record.ts'
+import { adoptJournal } from './adopt-journal.ts'
+import { ALIVE_FILE, type AliveLock, takeAliveLock } from './alive-lock.ts'
+import { withinDeadline } from './deadline.ts'
+import type { Journal } from './journal.ts'
+import type { JournalWork } from './journal-work.ts'
+import type { Logger } from './log.ts'
+import type { Producer } from './producer.ts'
+import {
+  deleteProducerFolder,
+  type ProducerFolder,
+  readJournalDirectory,
+  setAsideProducerFolder,
+} from './producer-folder.ts'
+import { isDamage } from './sqlite-result.ts'
+
+/** Each costs some descriptors and memory; the rest of many is taken as these are done. */
+const MAX_ADOPTED = 64
+/** A journal that cannot be adopted now is tried again, less and less often. */
+const RETRY_MIN_MS = 5_000
+const RETRY_MAX_MS = 300_000
+const READ_LIMIT_MS = 5_000
+
+export interface AdoptionOptions {
+  readonly journalDir: string
+  /** This process's own producer, never adopted. */
+  readonly ownProducer: string
+  readonly work: JournalWork
+  readonly buildInterrupted: (open: OpenCall, seen: string | null) => CallRecord
+  /** Marks in Postgres now; rejects when it is away. */
+  readonly readMarks: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
+  /** Takes a journal into care: ships and forgets. */
+  readonly take: (folder: ProducerFolder, journal: Journal, stream: string, mark: number) => Producer
+  readonly log: Logger
+}
+
+interface Adopted {
+  readonly producer: Producer
+  /** Something in it could not be read: in the end its folder is kept. */
+  readonly damaged: boolean
+}
+
+/** Finds the journals of producers that are gone and has them in its care until nothing in them is needed. */
+export class Adoption {
+  readonly #options: AdoptionOptions
+  readonly #adopted = new Map<string, Adopted>()
+  readonly #retries = new Map<string, { readonly atMs: number; readonly delayMs: number }>()
+  #corrupt = 0
+  #halted = false
+
+  constructor(options: AdoptionOptions) {
+    this.#options = options
+  }
+
+  get producers(): Producer[] {
+    return [...this.#adopted.values()].map(({ producer }) => producer)
+  }
+
+  /** How many are in its care. */
+  get size(): number {
+    return this.#adopted.size
+  }
+
+  /** How many folders were set aside in the journal directory, by whomever. */
+  get corrupt(): number {
+    return this.#corrupt
+  }
+
+  /** Looks for journals whose producer is gone and adopts them; deletes the folders of those that are done. */
+  async scan(): Promise<void> {
+    const { journalDir, readMarks, log } = this.#options
+    await this.#releaseEmpty()
+    const directory = readJournalDirectory(journalDir)
+    this.#corrupt = directory.corrupt
+    for (const leftover of directory.leftovers) await rm(leftover, { recursive: true, force: true })
+    for (const producer of this.#retries.keys()) {
+      if (!directory.producers.includes(producer)) this.#retries.delete(producer)
+    }
+    const folders: ProducerFolder[] = []
+    for (const producer of directory.producers) {
+      if (this.#adopted.size + folders.length >= MAX_ADOPTED) break
+      const folder = this.#tryLock(producer)
+      if (folder !== null) folders.push(folder)
+    }
+    if (folders.length === 0) return
+    let marks: ReadonlyMap<string, number>
+    try {
+      // Before any is touched: a journal that has fallen behind its mark must not number new records.
+      marks = await withinDeadline(readMarks(folders.map(({ producer }) => producer)), READ_LIMIT_MS)
+    } catch (error) {
+      for (const { lock } of folders) lock.release()
+      log.warn({ err: error, journals: folders.length }, 'journals wait for Postgres to be adopted')
+      return
+    }
+    for (const folder of folders) await this.#adopt(folder, marks.get(folder.producer) ?? 0)
+  }
+
+  /** Adopts no more. */
+  halt(): void {
+    this.#halted = true
+  }
+
+  /** Lets go of all, after `halt` and the last `scan`; they wait for the next adopter. */
+  async letGo(): Promise<void> {
+    for (const { producer } of this.#adopted.values()) {
+      await producer.stop()
+      producer.folder.lock.release()
+    }
+    this.#adopted.clear()
+  }
+
+  #tryLock(producer: string): ProducerFolder | null {
+    const { journalDir, ownProducer } = this.#options
+    if (producer === ownProducer || this.#adopted.has(producer)) return null
+    if (performance.now() < (this.#retries.get(producer)?.atMs ?? 0)) return null
+    const path = join(journalDir, producer)
+    try {
+      const lock = takeAnyLock(path)
+      return lock === null ? null : { producer, path, lock }
+    } catch (error) {
+      if (existsSync(path)) this.#postpone(producer, error) // Else another adopter has finished it meanwhile.
+      return null
+    }
+  }
+
+  async #adopt(folder: ProducerFolder, mark: number): Promise<void> {
+    const { take, log, work, buildInterrupted } = this.#options
+    const { producer } = folder
+    if (this.#halted) return folder.lock.release()
+    try {
+      const adopted = await adoptJournal({
+        folder,
+        mark,
+        work,
+        buildInterrupted,
+        onSynced: () => this.#adopted.get(producer)?.producer.kick(),
+        log,
+      })
+      if (adopted.kind !== 'adopted') return await this.#finish(folder, adopted.kind === 'unusable')
+      const { journal, stream, damaged } = adopted
+      const records = journal.last - mark
+      this.#adopted.set(producer, { producer: take(folder, journal, stream, mark), damaged })
+      this.#retries.delete(producer)
+      log.info({ producer, records, damaged }, 'adopted the journal of a producer that is gone')
+    } catch (error) {
+      folder.lock.release()
+      this.#postpone(producer, error)
+    }
+  }
+
+  async #releaseEmpty(): Promise<void> {
+    for (const { producer, damaged } of [...this.#adopted.values()]) {
+      if (!producer.isEmpty) continue
+      await producer.journal.shrink()
+      await producer.stop()
+      this.#adopted.delete(producer.id)
+      await this.#finish(producer.folder, damaged)
+    }
+  }
+
+  /** The folder is of no more use to us: deleted, or kept under another name; the lock is held to the end. */
+  async #finish({ producer, lock }: ProducerFolder, keep: boolean): Promise<void> {
+    const { journalDir, log } = this.#options
+    try {
+      if (keep) {
+        const path = setAsideProducerFolder(journalDir, producer)
+        log.error({ producer, path }, 'a journal that was damaged is set aside')
+        this.#corrupt++
+      } else {
+        await deleteProducerFolder(journalDir, producer)
+      }
+    } finally {
+      lock.release()
+    }
+  }
+
+  #postpone(producer: string, error: unknown): void {
+    const delayMs = this.#retries.get(producer)?.delayMs ?? RETRY_MIN_MS
+    this.#retries.set(producer, {
+      atMs: performance.now() + delayMs,
+      delayMs: Math.min(delayMs * 2, RETRY_MAX_MS),
+    })
+    this.#options.log.warn({ err: error, producer, retryInMs: delayMs }, 'a journal could not be adopted')
+  }
+}
+
+/**
+ * The folder's lock, with a new lock file where the old one is missing or no SQLite file. Should its owner live
+ * all the same, the journal itself is found to be in use before anything is done with it.
+ */
+function takeAnyLock(folder: string): AliveLock | null {
+  try {
+    return takeAliveLock(folder)
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    rmSync(join(folder, ALIVE_FILE), { force: true })
+    return takeAliveLock(folder)
+  }
+}

@@ -1,0 +1,32 @@
+import { DatabaseSync } from 'node:sqlite'
+
+/**
+ * `passive`: moves what it can into the database while the owner goes on writing.
+ * `restart`: moves the rest and makes the WAL begin anew; the owner must not write meanwhile.
+ */
+export type CheckpointMode = 'passive' | 'restart'
+
+export interface CheckpointResult {
+  /** Frames that are in the WAL and not in the database yet. */
+  readonly framesLeft: number
+}
+
+/**
+ * Checkpoints the journal at `path` through a connection of its own. Blocks for disk writes and syncs: for the
+ * thread only. After `restart` everything committed before is synced, in the database or the WAL.
+ */
+export function checkpoint(path: string, mode: CheckpointMode): CheckpointResult {
+  const database = new DatabaseSync(path, { timeout: 2_000 })
+  try {
+    database.exec('pragma synchronous = normal; pragma wal_autocheckpoint = 0')
+    const result = database.prepare(`pragma wal_checkpoint(${mode})`).get()
+    const framesLeft = Number(result?.log ?? 0) - Number(result?.checkpointed ?? 0)
+    // The first commit in a WAL that begins anew writes and syncs its header: here, not on the event loop.
+    if (mode === 'restart' && Number(result?.busy) === 0) {
+      database.exec("update meta set value = value where name = 'pruned_to'")
+    }
+    return { framesLeft: Number(result?.busy) === 0 ? framesLeft : Math.max(framesLeft, 1) }
+  } finally {
+    database.close()
+  }
+}

@@ -1,0 +1,38 @@
+/** A mark as read from Postgres, at a time of the monotonic clock. */
+export interface MarkReading {
+  readonly atMs: number
+  readonly mark: number
+}
+
+/** So many readings tell the age of a mark to a sixteenth of the keeping time. */
+export const READINGS = 16
+
+/**
+ * `history`, oldest first, with one more reading. Marks above the new one are lowered to it: what Postgres went
+ * back behind counts as committed only from when it is so again.
+ */
+export function withReading(
+  history: readonly MarkReading[],
+  reading: MarkReading,
+  keepMs: number,
+): readonly MarkReading[] {
+  const lowered = history.some(({ mark }) => mark > reading.mark)
+    ? history.map(({ atMs, mark }) => ({ atMs, mark: Math.min(mark, reading.mark) }))
+    : history
+  const oldEnough = lowered.findLastIndex(({ atMs }) => atMs <= reading.atMs - keepMs)
+  const needed = lowered.slice(Math.max(oldEnough, 0))
+  const newest = needed.at(-1)
+  if (newest !== undefined && reading.atMs - newest.atMs < keepMs / READINGS) return needed
+  return [...needed, reading]
+}
+
+/**
+ * The highest record that may be deleted: at or under every mark read in the last `keepMs`, and under one read
+ * before that. 0: none.
+ *
+ * @param latest the reading made last, whether or not it is in `history`.
+ */
+export function forgettable(history: readonly MarkReading[], latest: MarkReading, keepMs: number): number {
+  const old = history.findLast(({ atMs }) => atMs <= latest.atMs - keepMs)
+  return old === undefined ? 0 : Math.min(old.mark, latest.mark)
+}

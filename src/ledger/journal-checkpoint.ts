@@ -1,0 +1,101 @@
+import { withinDeadline } from './deadline.ts'
+import type { JournalWork } from './journal-work.ts'
+import type { Logger } from './log.ts'
+
+/** 16 MiB of frames: a page of 4 KiB and its header. Small enough to stay in the page cache it was written to. */
+const MAX_WAL_FRAMES = 4_000
+/** So few frames are moved in the time of a sync or two: for these commits may wait. */
+export const FEW_FRAMES = 128
+const PASSIVE_ROUNDS = 4
+/** A checkpoint that holds up commits for longer lets them go on, and is tried again with the next sync. */
+const PAUSE_LIMIT_MS = 5_000
+/** After a checkpoint that failed. */
+const RETRY_MS = 5_000
+
+export interface JournalCheckpointOptions {
+  readonly path: string
+  readonly work: Pick<JournalWork, 'checkpoint'>
+  readonly log: Logger
+  /** The WAL's length now. */
+  readonly walFrames: () => number
+  /** The highest sequence committed. */
+  readonly committed: () => number
+  /** Commits may go on. */
+  readonly resumed: () => void
+  /** Everything at or under `sequence` is on the disk. */
+  readonly synced: (sequence: number) => void
+}
+
+/**
+ * Decides when a journal's WAL goes into its database and begins anew. The work is done in the thread: most of it
+ * beside commits, the small rest while they wait. The loop never does.
+ */
+export class JournalCheckpoint {
+  readonly #options: JournalCheckpointOptions
+  #running: Promise<void> | null = null
+  #pausesCommits = false
+  #distrustsSync = false
+  #notBeforeMs = 0
+
+  constructor(options: JournalCheckpointOptions) {
+    this.#options = options
+  }
+
+  /** While true nothing may be written to the journal. */
+  get pausesCommits(): boolean {
+    return this.#pausesCommits
+  }
+
+  /**
+   * A sync of the WAL failed. The kernel reports that once and then takes the pages for clean, so that later
+   * syncs prove nothing: only a checkpoint, which writes everything to another file, does.
+   */
+  get distrustsSync(): boolean {
+    return this.#distrustsSync
+  }
+
+  distrustSync(): void {
+    this.#distrustsSync = true
+  }
+
+  /** Begins a checkpoint when the WAL is long enough. */
+  consider(): void {
+    if (this.#running !== null || performance.now() < this.#notBeforeMs) return
+    if (this.#options.walFrames() > MAX_WAL_FRAMES) void this.run()
+  }
+
+  /** Checkpoints now; resolves when it was done or has failed. */
+  run(): Promise<void> {
+    this.#running ??= this.#checkpoint().finally(() => {
+      this.#running = null
+    })
+    return this.#running
+  }
+
+  /** Resolves when none is under way. */
+  async settled(): Promise<void> {
+    await this.#running
+  }
+
+  async #checkpoint(): Promise<void> {
+    const { path, work, log, resumed, committed, synced } = this.#options
+    try {
+      for (let round = 0; round < PASSIVE_ROUNDS; round++) {
+        const { framesLeft } = await work.checkpoint(path, 'passive')
+        if (framesLeft <= FEW_FRAMES) break
+      }
+      this.#pausesCommits = true
+      const upTo = committed()
+      const { framesLeft } = await withinDeadline(work.checkpoint(path, 'restart'), PAUSE_LIMIT_MS)
+      if (framesLeft > 0) throw new Error(`${framesLeft} frames could not be moved`)
+      this.#distrustsSync = false
+      synced(upTo)
+    } catch (error) {
+      this.#notBeforeMs = performance.now() + RETRY_MS
+      log.warn({ err: error }, 'a checkpoint of the journal failed; its WAL grows until one succeeds')
+    } finally {
+      this.#pausesCommits = false
+      resumed()
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+
+/** The tables' version, in `user_version`. A journal of a higher one is left to a newer release. */
+export const JOURNAL_VERSION = 1
+
+/**
+ * `open.slot` is a small number that is used again, so that the rows of short calls stay on the same few pages.
+ * `calls.bytes_total` is the size of all bodies up to and with this one: any range's size is a difference.
+ */
+const TABLES = `
+  create table open(slot integer primary key, call text not null, seen text);
+  create table calls(sequence integer primary key, bytes_total integer not null, body text not null);
+  create table meta(name text primary key, value not null) without rowid;
+  pragma user_version = ${JOURNAL_VERSION};`
+
+/** A finished record as the journal has it. */
+export interface JournalRow {
+  readonly sequence: number
+  /** Bytes of all bodies of this journal up to and with this one. */
+  readonly bytesTotal: number
+  /** The exact text that is shipped. */
+  readonly body: string
+}
+
+/** A call that was under way: `call` as `serialiseOpenCall` wrote it, `seen` as it was noted last. */
+export interface OpenRow {
+  readonly slot: number
+  readonly call: string
+  readonly seen: string | null
+}
+
+/** Sets up the tables of an empty journal. WAL from here on, as the file remembers. */
+export function createTables(database: DatabaseSync, stream: string): void {
+  database.exec(`pragma journal_mode = wal; begin; ${TABLES}`)
+  const set = database.prepare('insert into meta(name, value) values (?, ?)')
+  set.run('pruned_to', 0)
+  set.run('stream', stream)
+  database.exec('commit')
+}
+
+/**
+ * The statements on one `journal.db`, nothing decided here. Writing ones stand between `begin` and `commit`.
+ * Every method throws `node:sqlite`'s errors.
+ */
+export class JournalDatabase {
+  readonly #database: DatabaseSync
+  readonly #begin: StatementSync
+  readonly #commit: StatementSync
+  readonly #insertOpen: StatementSync
+  readonly #setSeen: StatementSync
+  readonly #deleteOpen: StatementSync
+  readonly #insertCall: StatementSync
+  readonly #selectCalls: StatementSync
+  readonly #deleteCalls: StatementSync
+  readonly #setMeta: StatementSync
+  readonly #walFrames: StatementSync
+
+  /** Opens the journal at `path`, with `stream`'s name also makes its tables. */
+  constructor(path: string, stream?: string) {
+    const database = new DatabaseSync(path, { timeout: 0 })
+    this.#database = database
+    try {
+      if (stream !== undefined) createTables(database, stream)
+      // NORMAL: a commit writes and does not sync. Checkpoints are ours to time, and to keep off the event loop.
+      database.exec('pragma synchronous = normal; pragma wal_autocheckpoint = 0; pragma cache_size = -8192')
+      this.#begin = database.prepare('begin immediate')
+      this.#commit = database.prepare('commit')
+      this.#insertOpen = database.prepare('insert into open(slot, call) values (?, ?)')
+      this.#setSeen = database.prepare('update open set seen = ? where slot = ?')
+      this.#deleteOpen = database.prepare('delete from open where slot = ?')
+      this.#insertCall = database.prepare('insert into calls(sequence, bytes_total, body) values (?, ?, ?)')
+      this.#selectCalls = database.prepare(
+        'select sequence, bytes_total as bytesTotal, body from calls where sequence > ? order by sequence limit ?',
+      )
+      this.#deleteCalls = database.prepare('delete from calls where sequence <= ?')
+      this.#setMeta = database.prepare(
+        'insert into meta(name, value) values (?, ?) on conflict do update set value = excluded.value',
+      )
+      this.#walFrames = database.prepare('pragma wal_checkpoint(noop)')
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  }
+
+  begin(): void {
+    this.#begin.run()
+  }
+
+  commit(): void {
+    this.#commit.run()
+  }
+
+  /** Undoes the transaction under way; SQLite may have done so itself. */
+  rollback(): void {
+    if (this.#database.isTransaction) this.#database.exec('rollback')
+  }
+
+  insertOpen(slot: number, call: string): void {
+    this.#insertOpen.run(slot, call)
+  }
+
+  setSeen(slot: number, seen: string): void {
+    this.#setSeen.run(seen, slot)
+  }
+
+  deleteOpen(slot: number): void {
+    this.#deleteOpen.run(slot)
+  }
+
+  insertCall(sequence: number, bytesTotal: number, body: string): void {
+    this.#insertCall.run(sequence, bytesTotal, body)
+  }
+
+  /** Deletes the records at or under `sequence` and remembers that they were there. */
+  deleteCalls(sequence: number): void {
+    this.#deleteCalls.run(sequence)
+    this.setMeta('pruned_to', sequence)
+  }
+
+  setMeta(name: string, value: number | string): void {
+    this.#setMeta.run(name, value)
+  }
+
+  /** `undefined`: never set. */
+  getMeta(name: string): unknown {
+    return this.#database.prepare('select value from meta where name = ?').get(name)?.value
+  }
+
+  /** Records after `sequence`, in order: at most `maxRows` and, but for the first, at most `maxBytes` of bodies. */
+  selectCalls(sequence: number, maxRows: number, maxBytes: number): JournalRow[] {
+    const rows: JournalRow[] = []
+    let bytes = 0
+    for (const row of this.#selectCalls.iterate(sequence, maxRows)) {
+      const body = text(row.body)
+      bytes += body.length
+      if (rows.length > 0 && bytes > maxBytes) break
+      rows.push({ sequence: number(row.sequence), bytesTotal: number(row.bytesTotal), body })
+    }
+    return rows
+  }
+
+  /** Rows of calls under way, in the order of their slots. */
+  selectOpen(afterSlot: number, maxRows: number): OpenRow[] {
+    const select = this.#database.prepare(
+      'select slot, call, seen from open where slot > ? order by slot limit ?',
+    )
+    return select.all(afterSlot, maxRows).map((row) => ({
+      slot: number(row.slot),
+      call: text(row.call),
+      seen: row.seen === null ? null : text(row.seen),
+    }))
+  }
+
+  /** The highest sequence there is; 0 without records. */
+  lastSequence(): number {
+    return this.#number('select max(sequence) as number from calls')
+  }
+
+  /** `bytes_total` of the last record at or under `sequence`; just before the first record when there is none. */
+  bytesTotalAt(sequence: number): number {
+    const at = 'select bytes_total as number from calls where sequence <= ? order by sequence desc limit 1'
+    const before = 'select bytes_total - octet_length(body) as number from calls order by sequence limit 1'
+    return this.#number(at, sequence) || this.#number(before)
+  }
+
+  /** The WAL's length in frames, each a page and 24 bytes; 0 where SQLite does not say. */
+  walFrames(): number {
+    try {
+      return Number(this.#walFrames.get()?.log ?? 0)
+    } catch {
+      return 0
+    }
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #number(sql: string, ...values: number[]): number {
+    return Number(this.#database.prepare(sql).get(...values)?.number ?? 0)
+  }
+}
+
+function number(value: SQLOutputValue | undefined): number {
+  if (typeof value !== 'number') throw new TypeError(`the journal has ${typeof value} where a number belongs`)
+  return value
+}
+
+function text(value: SQLOutputValue | undefined): string {
+  if (typeof value !== 'string') throw new TypeError(`the journal has ${typeof value} where text belongs`)
+  return value
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto'
+import { unlinkSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+
+/** Room for some thousand records: what the running calls of a busy gateway need to be closed. */
+const RESERVE_BYTES = 4 * 1024 * 1024
+
+/** Disk space held by a file, given up when the disk is full so that running calls can still be recorded. */
+export class Reserve {
+  readonly #path: string
+  #held = false
+  #making: Promise<boolean> | null = null
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  get held(): boolean {
+    return this.#held
+  }
+
+  /** Deletes the file; false: there was nothing to give up. */
+  give(): boolean {
+    if (!this.#held) return false
+    this.#held = false
+    try {
+      unlinkSync(this.#path)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Writes the file where it is missing; false: the disk has no room for it yet. */
+  make(): Promise<boolean> {
+    if (this.#held) return Promise.resolve(true)
+    this.#making ??= this.#write().finally(() => {
+      this.#making = null
+    })
+    return this.#making
+  }
+
+  async #write(): Promise<boolean> {
+    const part = `${this.#path}.part`
+    try {
+      const file = await open(part, 'w', 0o600)
+      try {
+        // Random, so that a file system that compresses or leaves out zeros holds the space too.
+        await file.writeFile(randomBytes(RESERVE_BYTES))
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await rename(part, this.#path)
+      this.#held = true
+    } catch {
+      await rm(part, { force: true })
+    }
+    return this.#held
+  }
+}

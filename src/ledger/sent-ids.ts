@@ -1,0 +1,43 @@
+/**
+ * The stream ids under which sequences were acknowledged last, in rising order. An id stands for its sequence
+ * and, of a void, for all down to the one before.
+ */
+export class SentIds {
+  #sequences: number[] = []
+  #ids: string[] = []
+  #start = 0
+
+  add(sequence: number, id: string): void {
+    this.#sequences.push(sequence)
+    this.#ids.push(id)
+  }
+
+  /** The id of the entry that stands for `sequence`; `null`: not sent, or forgotten. */
+  find(sequence: number): string | null {
+    let low = this.#start
+    let high = this.#sequences.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#sequences[middle] ?? 0) < sequence) low = middle + 1
+      else high = middle
+    }
+    return this.#ids[low] ?? null
+  }
+
+  /** Forgets the sequences at or under `sequence`. */
+  dropThrough(sequence: number): void {
+    while ((this.#sequences[this.#start] ?? Number.POSITIVE_INFINITY) <= sequence) this.#start++
+    if (this.#start > 1_024 && this.#start * 2 > this.#sequences.length) {
+      this.#sequences = this.#sequences.slice(this.#start)
+      this.#ids = this.#ids.slice(this.#start)
+      this.#start = 0
+    }
+  }
+
+  /** Forgets all: everything will be sent again. */
+  clear(): void {
+    this.#sequences = []
+    this.#ids = []
+    this.#start = 0
+  }
+}
