@@ -1,6 +1,7 @@
 import { findProvider } from '@pydantic/genai-prices'
 import { expect, test } from 'vitest'
 import { buildCatalog } from '../../src/domain/catalog.ts'
+import { readCatalogFile } from '../../src/domain/catalog-file.ts'
 import { parseCatalog } from '../../src/domain/catalog-parse.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 
@@ -29,11 +30,21 @@ test('prices of a newer data file are those of its own version', () => {
   expect(answer).toMatchObject({ costPico: 75_000n, price: { definition: { source: 'genai-prices@file' } } })
 })
 
-test("the package's data survives JSON: a file is read as the package is", () => {
-  const provider: unknown = JSON.parse(JSON.stringify(findProvider({ providerId: 'deepseek' })))
-  const { entries, problems } = parseCatalog([provider], 'x')
+test("a file with the package's own data is read whole, and named by its content", () => {
+  const provider = findProvider({ providerId: 'deepseek' })
+  const text = JSON.stringify([provider])
+  const { entries, problems } = readCatalogFile(text)
   expect(problems).toEqual([])
-  expect(entries?.providers.get('deepseek')?.models.length).toBeGreaterThan(0)
+  expect(entries?.providers.get('deepseek')?.models.map(({ id }) => id)).toEqual(
+    provider?.models.map(({ id }) => id),
+  )
+  expect(entries?.source).toMatch(/^genai-prices-file@[0-9a-f]{12}$/)
+  expect(readCatalogFile(text).entries?.source).toBe(entries?.source)
+  expect(readCatalogFile(`${text} `).entries?.source).not.toBe(entries?.source)
+})
+
+test('a file that is not JSON is refused with the reason', () => {
+  expect(readCatalogFile('[{').problems).toEqual([expect.stringMatching(/^catalog: is not JSON: /)])
 })
 
 test('constraints are read with or without their type, in any offset', () => {

@@ -297,6 +297,16 @@ test('parts larger than their whole, and counts that are none, are contradiction
   expect(of({})).toBeNull()
 })
 
+test('a count that is none is found in every class and unit', () => {
+  const { terms } = buildLinearPrice({ ...SONNET, rates: {} })
+  for (const name of TOKEN_CLASSES) {
+    expect(contradiction(terms, usage({ [name]: Number.NaN }), NO_UNITS, false), name).not.toBeNull()
+  }
+  for (const name of BILLED_UNITS) {
+    expect(contradiction(terms, NO_USAGE, { ...NO_UNITS, [name]: -1 }, false), name).not.toBeNull()
+  }
+})
+
 test('parts that have no price of their own may be of any size: nothing hangs on them', () => {
   const price = buildLinearPrice({ ...SONNET, rates: { input: 1n, output: 1n } })
   const odd = usage({
