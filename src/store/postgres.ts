@@ -64,6 +64,9 @@ export function openPostgres(url: string, options: PostgresOptions): Postgres {
     types: { getTypeParser },
   })
   pool.on('error', (error) => options.log.warn({ err: error }, 'a connection to Postgres broke'))
+  // While a session is handed out nobody listens to it: its next query rejects, and that is enough to know. Without
+  // a listener the event would end the process.
+  pool.on('connect', (session) => session.on('error', () => {}))
   return pool
 }
 
@@ -81,10 +84,6 @@ export async function inTransaction<T>(
 ): Promise<T> {
   const session = await pool.connect()
   let broken: Error | undefined
-  const onError = (error: Error) => {
-    broken = error
-  }
-  session.on('error', onError)
   try {
     await session.query('begin isolation level read committed')
     const result = await work(session)
@@ -93,14 +92,15 @@ export async function inTransaction<T>(
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed')
     return result
   } catch (error) {
-    if (sqlStateOf(error) === null) {
-      broken ??= error instanceof Error ? error : new Error(String(error))
+    if (sqlErrorOf(error) === null) {
+      broken = error instanceof Error ? error : new Error(String(error))
     } else {
-      await session.query('rollback').catch(onError)
+      await session.query('rollback').catch((failure: Error) => {
+        broken = failure
+      })
     }
     throw error
   } finally {
-    session.off('error', onError)
     session.release(broken)
   }
 }
