@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { selectLedgerStatus } from '../../store/ledger-state.ts'
+import { selectLedgerStatus, selectStreams } from '../../store/ledger-state.ts'
 import { withRedis } from '../../store/redis-once.ts'
 import { type Finding, note, wrong } from '../checks/finding.ts'
 import { checkGateway } from '../checks/gateway.ts'
@@ -58,10 +58,8 @@ const REDIS_SILENCE_MS = 3_000
 async function examineRedis({ pool, whereabouts }: Servers): Promise<readonly Finding[]> {
   if (whereabouts.redisUrl === null)
     return [note('redis', 'not looked at', 'set REDIS_URL as the gateway has it')]
-  const streams = await selectLedgerStatus(pool).then(
-    (ledger) => ledger.streams,
-    () => [], // told by the look at Postgres
-  )
+  // Where Postgres cannot name the streams, which it tells itself, there is at least the one that is always there.
+  const streams = await selectStreams(pool).catch(() => [`${whereabouts.redisPrefix}calls`])
   try {
     return await withRedis(whereabouts.redisUrl, REDIS_SILENCE_MS, SILENT, async (redis) => [
       await checkRedis(redis),

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { isModelPattern, isName } from '../../src/domain/names.ts'
+
+test.each([
+  'acme',
+  'Acme GmbH & Co.',
+  'ünïcödé 🙂',
+  '日本',
+  "o'neil",
+  'a'.repeat(128),
+])('%j can name a client', (text) => {
+  expect(isName(text)).toBe(true)
+})
+
+test.each([
+  '',
+  ' a',
+  'a ',
+  'a\nb',
+  'a\0',
+  'a\u{1b}[2J',
+  'a\u{202e}b',
+  'a\u{200b}b',
+  '\ud800',
+  'a'.repeat(129),
+])('%j cannot', (text) => {
+  expect(isName(text)).toBe(false)
+})
+
+test.each(['gpt-4o', 'gpt-*', '*', 'openai/gpt-4o:free', 'llama3.1:8b'])('%j names models', (text) => {
+  expect(isModelPattern(text)).toBe(true)
+})
+
+test.each(['', 'g*t', '**', 'a b', 'a\n', '\0', '*a'])('%j names none', (text) => {
+  expect(isModelPattern(text)).toBe(false)
+})
