@@ -7,8 +7,12 @@ const MAX_COUNTED_LENGTH = 128 * 1024
  * length the worst such piece takes some 10 ms.
  */
 const PIECE_LENGTH = 2048
+/** No text is counted for longer than this: the rest is extrapolated, so that one cannot hold up the others. */
+const MAX_COUNTING_MS = 100
 /** How far before a piece's end a space is looked for, where a cut costs no token. */
 const CUT_SEARCH_LENGTH = 64
+/** Pieces are counted in this many rounds. */
+const SPREAD = 8
 /** Keeps what a hostile text can make the tokenizer remember within a few MB. */
 const MERGE_CACHE_SIZE = 1000
 
@@ -23,18 +27,28 @@ const counters = new Map<Encoding, Promise<CountPiece>>()
 
 /**
  * Tokens of `text` in the OpenAI encoding that is `model`'s, or comes nearest: exact up to 128 Ki characters,
- * beyond that extrapolated from samples. Loads the tokenizer at first need: 0.1 s and 70 MB.
+ * beyond that, and for text that is slow to count, extrapolated from samples. Loads the tokenizer at first need:
+ * 0.1 s and 70 MB.
  */
 export async function countOpenAiTokens(text: string, model: string | null): Promise<number> {
   if (text === '') return 0
   const count = await counterFor(CL100K_MODELS.test(bareName(model)) ? 'cl100k_base' : 'o200k_base')
+  const deadline = performance.now() + MAX_COUNTING_MS
   let counted = 0
   let countedLength = 0
-  for (const piece of piecesOf(text)) {
+  for (const piece of spreadOut(piecesOf(text))) {
     counted += count(piece)
     countedLength += piece.length
+    if (performance.now() > deadline) break
   }
   return counted * (text.length / countedLength)
+}
+
+/** `pieces` in an order in which the first few stand for all: from every eighth to the ones between. */
+function* spreadOut(pieces: readonly string[]): Generator<string> {
+  for (let offset = 0; offset < SPREAD; offset++) {
+    for (let i = offset; i < pieces.length; i += SPREAD) yield pieces[i] ?? ''
+  }
 }
 
 function counterFor(encoding: Encoding): Promise<CountPiece> {
@@ -64,19 +78,21 @@ function bareName(model: string | null): string {
 }
 
 /** Pieces of `text` that make it up, or, of a long one, that stand for it. */
-function* piecesOf(text: string): Generator<string> {
-  const stride = Math.max(PIECE_LENGTH, (text.length / MAX_COUNTED_LENGTH) * PIECE_LENGTH)
-  if (stride > PIECE_LENGTH) {
+function piecesOf(text: string): readonly string[] {
+  const pieces: string[] = []
+  if (text.length > MAX_COUNTED_LENGTH) {
+    const stride = (text.length / MAX_COUNTED_LENGTH) * PIECE_LENGTH
     for (let start = 0; start + PIECE_LENGTH <= text.length; start += stride) {
-      yield text.slice(start, start + PIECE_LENGTH)
+      pieces.push(text.slice(start, start + PIECE_LENGTH))
     }
-    return
+    return pieces
   }
   for (let start = 0; start < text.length; ) {
     const end = cutBefore(text, start + PIECE_LENGTH)
-    yield text.slice(start, end)
+    pieces.push(text.slice(start, end))
     start = end
   }
+  return pieces
 }
 
 function cutBefore(text: string, wanted: number): number {

@@ -1,9 +1,15 @@
 import { countOpenAiTokens } from './count-tokens.ts'
+import { countJsonValues } from './json-bytes.ts'
 import { familyOf } from './model-family.ts'
 import { readPrompt } from './prompt-text.ts'
 
-/** Parsing takes several times a body's bytes in memory; no prompt of text comes near this. */
+/** No prompt of text comes near this. */
 const MAX_PARSED_BYTES = 32 * 1024 * 1024
+/**
+ * Three bytes of hostile JSON become a hundred in memory, and a thread that runs out of it takes the process along:
+ * with this many values parsing stays under 100 MB.
+ */
+const MAX_PARSED_VALUES = 500_000
 
 /** Dialects whose prompts go through a chat template even where the request names no messages. */
 const CHAT_DIALECT = /chat|messages|responses|generate|converse|interactions|invoke/
@@ -25,6 +31,7 @@ export async function estimatePromptTokens(
   dialectName: string,
 ): Promise<number | null> {
   if (body.length > MAX_PARSED_BYTES) return null
+  if (countJsonValues(body, MAX_PARSED_VALUES) > MAX_PARSED_VALUES) return null
   let request: unknown
   try {
     request = JSON.parse(body.toString('utf8').replace(/^\ufeff/, ''))

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialects/dialect.ts'
-import { estimateInThread } from './estimating.ts'
+import { EstimateThread } from './estimate-thread.ts'
 import { type GeneratedText, generatedTextIn, textInCutJson } from './generated-text.ts'
 
 /** Of a response, this much of its beginning and this much of its end are kept: 64 KiB in all. */
@@ -11,6 +11,9 @@ const CHARACTERS_PER_TOKEN = 4
 
 const EMPTY = Buffer.alloc(0)
 
+/** Loading a tokenizer and counting would hold up every stream of the process. */
+const thread = new EstimateThread(new URL('./estimate-thread-main.ts', import.meta.url))
+
 /**
  * Estimates the tokens of the prompt in a request body: text by tokenizer, chat templates, tools and media by the
  * constants of the model's family. `null` when there is no body or it cannot be read. Never rejects.
@@ -20,7 +23,7 @@ export async function estimateInput(
   requestBody: Buffer | null,
   model: string | null,
 ): Promise<number | null> {
-  return requestBody === null ? null : estimateInThread(requestBody, model, dialectName)
+  return requestBody === null ? null : thread.estimate(requestBody, model, dialectName)
 }
 
 /** Keeps enough of what was delivered to tell how many tokens it was. */
@@ -94,7 +97,7 @@ class WindowedSample implements DeliveredSample {
 
   async #count(text: string, model: string | null): Promise<number> {
     if (text === '') return 0
-    const tokens = await estimateInThread(text, model, this.#dialect.name)
+    const tokens = await thread.estimate(text, model, this.#dialect.name)
     return tokens ?? Math.ceil(text.length / CHARACTERS_PER_TOKEN)
   }
 

@@ -70,6 +70,24 @@ export function walkObject(body: Buffer, start: number, onMember: OnMember): num
   }
 }
 
+/**
+ * How many values the JSON in `body` holds, in objects and arrays of any depth, give or take the empty ones: what
+ * decides how much memory parsing it takes. Counting stops above `limit`.
+ */
+export function countJsonValues(body: Buffer, limit: number): number {
+  let values = 1
+  for (let at = 0; at < body.length && values <= limit; at++) {
+    const byte = body[at]
+    if (byte === QUOTE) {
+      at = stringEnd(body, at + 1)
+      if (at < 0) break
+    } else if (byte === COMMA || byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      values++
+    }
+  }
+  return values
+}
+
 /** The offset of the first byte at or after `at` that is not JSON's white space. */
 export function spaceEnd(body: Buffer, at: number): number {
   let end = at
