@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { parseDocument } from 'yaml'
 import { buildCatalog, type CatalogOptions } from '../../src/domain/catalog.ts'
 import type { CallToPrice } from '../../src/domain/catalog-call.ts'
 import { parseMarkups } from '../../src/domain/price-markups.ts'
+import { OVERRIDE_FIELDS } from '../../src/domain/price-overrides.ts'
 import { parseOverrides, type WrittenEntry } from '../../src/domain/price-overrides-parse.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 
@@ -278,4 +281,19 @@ test('all problems of all markups are told at once, each with its line', () => {
     "5: factor 1001: is no decimal number from 0 to 1000, as '1.2'",
     '6: is for the same calls as line 5',
   ])
+})
+
+test('the entries in docs/prices.md are good ones, and its table has every field', () => {
+  const page = readFileSync(new URL('../../docs/prices.md', import.meta.url), 'utf8')
+  const yaml = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? ''
+  const { prices, markups } = parseDocument(yaml, { schema: 'failsafe' }).toJS() as Record<
+    'prices' | 'markups',
+    readonly Record<string, string>[]
+  >
+  const written = (entries: readonly Record<string, string>[]) =>
+    entries.map((entry, index): WrittenEntry => ({ ...entry, line: index + 1 }))
+  const upstreams = ['openai', 'azure-eu']
+  expect(parseOverrides(written(prices), upstreams)).toMatchObject({ overrides: { length: 3 }, problems: [] })
+  expect(parseMarkups(written(markups), upstreams)).toMatchObject({ markups: { length: 2 }, problems: [] })
+  for (const { field } of OVERRIDE_FIELDS) expect(page).toContain(`\`${field}\``)
 })
