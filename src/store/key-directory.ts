@@ -4,6 +4,7 @@ import { noteKeysUsed, selectKeyFacts } from './key-facts.ts'
 import { KeyTable } from './key-table.ts'
 import { readKeyVersion } from './key-version.ts'
 import type { Postgres, StoreLog } from './postgres.ts'
+import { SharedRefresh } from './shared-refresh.ts'
 
 export interface KeyDirectoryOptions {
   /** Best one of its own with a statement time-out of some seconds: a poll must not wait behind other work. */
@@ -56,26 +57,18 @@ export function openKeyDirectory(options: KeyDirectoryOptions): KeyDirectory {
   return new PolledKeyDirectory(options)
 }
 
-interface Waiting {
-  readonly promise: Promise<boolean>
-  readonly resolve: (answered: boolean) => void
-}
-
 class PolledKeyDirectory implements KeyDirectory {
   readonly #options: KeyDirectoryOptions
   readonly #table: KeyTable
   readonly #listeners = new Set<(keyId: string) => void>()
   readonly #announcements: { close(): void } | null
+  readonly #refresh = new SharedRefresh(() => this.#read(), REFRESH_SPACING_MS)
   readonly #firstRead = Promise.withResolvers<void>()
   #version = -1n
   /** `null`: never yet. Monotonic milliseconds. */
   #answeredAtMs: number | null = null
   #reachable: boolean | null = null
   #graceOver = false
-  /** The refresh that has not begun yet, for all who ask now. */
-  #next: Waiting | null = null
-  #refreshing: Promise<void> | null = null
-  #startedAtMs = Number.NEGATIVE_INFINITY
   /** Statements given up on that have not ended: more of them would only fill the pool. */
   #hanging = 0
   #pollTimer: NodeJS.Timeout | undefined
@@ -89,7 +82,12 @@ class PolledKeyDirectory implements KeyDirectory {
     this.#announcements =
       options.redisUrl === null
         ? null
-        : listenForKeyChanges(options.redisUrl, options.redisPrefix, options.log, () => void this.#refresh())
+        : listenForKeyChanges(
+            options.redisUrl,
+            options.redisPrefix,
+            options.log,
+            () => void this.#refresh.request(),
+          )
     this.#periodTimer = setInterval(() => this.#table.beginPeriod(), USE_PERIOD_MS).unref()
     this.#poll()
   }
@@ -110,7 +108,7 @@ class PolledKeyDirectory implements KeyDirectory {
   }
 
   async #findAfterRefresh(key: string): Promise<CallerLookup> {
-    const answered = await this.#refresh()
+    const answered = await this.#refresh.request()
     return this.#table.find(key, Date.now()) ?? (answered ? UNKNOWN : UNAVAILABLE)
   }
 
@@ -132,7 +130,7 @@ class PolledKeyDirectory implements KeyDirectory {
     clearTimeout(this.#pollTimer)
     clearInterval(this.#periodTimer)
     this.#announcements?.close()
-    await this.#refreshing
+    await this.#refresh.settled()
     if (this.#reachable) {
       await this.#noting
       await this.#noteUse()
@@ -140,7 +138,7 @@ class PolledKeyDirectory implements KeyDirectory {
   }
 
   #poll(): void {
-    void this.#refresh().then(() => {
+    void this.#refresh.request().then(() => {
       if (this.#closed) return
       this.#deactivate(this.#table.expire(Date.now()))
       this.#noting ??= this.#noteUse().finally(() => {
@@ -150,38 +148,7 @@ class PolledKeyDirectory implements KeyDirectory {
     })
   }
 
-  /**
-   * A look at Postgres that begins after this call, so that it sees every change committed before. Resolves to
-   * whether Postgres answered.
-   */
-  #refresh(): Promise<boolean> {
-    if (this.#next === null) {
-      this.#next = Promise.withResolvers<boolean>()
-      if (this.#refreshing === null) this.#schedule()
-    }
-    return this.#next.promise
-  }
-
-  #schedule(): void {
-    const waitMs = this.#startedAtMs + REFRESH_SPACING_MS - performance.now()
-    setTimeout(
-      () => {
-        this.#refreshing = this.#runRefresh()
-      },
-      Math.max(0, waitMs),
-    )
-  }
-
-  async #runRefresh(): Promise<void> {
-    const waiting = this.#next
-    this.#next = null
-    this.#startedAtMs = performance.now()
-    const answered = await this.#read()
-    this.#refreshing = null
-    waiting?.resolve(answered)
-    if (this.#next !== null) this.#schedule()
-  }
-
+  /** Whether Postgres answered. */
   async #read(): Promise<boolean> {
     if (this.#closed) return false
     try {

@@ -6,7 +6,7 @@ export interface RedisState {
   readonly product: string
   /** `7.2.4`. */
   readonly version: string
-  /** What is promised to clients by name, by version: the Redis release whose commands there are. */
+  /** The Redis release that it understands the commands of. */
   readonly redisVersion: string
   /** Whether it writes what it is told to disk. */
   readonly appendOnly: boolean

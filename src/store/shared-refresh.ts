@@ -1,0 +1,51 @@
+/**
+ * One refresh for all who ask at the same time: at most one under way, never two begun within `spacingMs`.
+ * Who asks gets the result of a refresh that begins after the question, so that it sees everything before it.
+ */
+export class SharedRefresh<Result> {
+  readonly #run: () => Promise<Result>
+  readonly #spacingMs: number
+  /** The refresh that has not begun yet. */
+  #next: PromiseWithResolvers<Result> | null = null
+  #running: Promise<void> | null = null
+  #startedAtMs = Number.NEGATIVE_INFINITY
+
+  /** `run` must not reject. */
+  constructor(run: () => Promise<Result>, spacingMs: number) {
+    this.#run = run
+    this.#spacingMs = spacingMs
+  }
+
+  request(): Promise<Result> {
+    if (this.#next === null) {
+      this.#next = Promise.withResolvers<Result>()
+      if (this.#running === null) this.#schedule()
+    }
+    return this.#next.promise
+  }
+
+  /** Resolves when the refresh under way, if any, has ended. */
+  async settled(): Promise<void> {
+    await this.#running
+  }
+
+  #schedule(): void {
+    const waitMs = this.#startedAtMs + this.#spacingMs - performance.now()
+    setTimeout(
+      () => {
+        this.#running = this.#begin()
+      },
+      Math.max(0, waitMs),
+    )
+  }
+
+  async #begin(): Promise<void> {
+    const waiting = this.#next
+    this.#next = null
+    this.#startedAtMs = performance.now()
+    const result = await this.#run()
+    this.#running = null
+    waiting?.resolve(result)
+    if (this.#next !== null) this.#schedule()
+  }
+}
