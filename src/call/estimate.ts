@@ -67,12 +67,12 @@ class WindowedSample implements DeliveredSample {
     const bytesBetween = this.#tailBytes - tail.length
     if (bytesBetween === 0) {
       const all = tail.length === 0 ? head : Buffer.concat([head, tail])
-      const found = generatedTextIn(all, this.#dialect)
-      return this.#count(found.hasJson ? found.text : textInCutJson(all, this.#dialect), model)
+      return this.#count(generatedTextIn(all, this.#dialect).text || textInCutJson(all, this.#dialect), model)
     }
     const first = generatedTextIn(head, this.#dialect)
-    if (!first.hasJson) {
-      const tokens = await this.#count(textInCutJson(head, this.#dialect), model)
+    const cutText = first.text === '' ? textInCutJson(head, this.#dialect) : ''
+    if (cutText !== '') {
+      const tokens = await this.#count(cutText, model)
       return Math.round((tokens * (this.#headBytes + this.#tailBytes)) / this.#headBytes)
     }
     return this.#extrapolate(first, generatedTextIn(tail, this.#dialect), bytesBetween, model)
@@ -91,7 +91,9 @@ class WindowedSample implements DeliveredSample {
     ])
     const readBytes = first.end - first.start + last.end - last.start
     if (readBytes === 0) return 0
-    const unreadBytes = this.#headBytes - first.end + bytesBetween + last.start
+    // A window without any text is a preamble or an epilogue, of which there is no more in between.
+    const headRest = first.text === '' ? 0 : this.#headBytes - first.end
+    const unreadBytes = headRest + bytesBetween + last.start
     return Math.round((firstTokens + lastTokens) * (1 + unreadBytes / readBytes))
   }
 

@@ -16,8 +16,6 @@ export interface GeneratedText {
   readonly start: number
   /** Behind the last JSON with text in it; 0 without any. */
   readonly end: number
-  /** Whether any JSON object stood there whole. */
-  readonly hasJson: boolean
 }
 
 /**
@@ -26,7 +24,6 @@ export interface GeneratedText {
  */
 export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText {
   const texts: string[] = []
-  let hasJson = false
   let start = 0
   let end = 0
   let misses = 0
@@ -39,7 +36,6 @@ export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText 
       brace = bytes.indexOf(OPEN_BRACE, brace + 1)
       continue
     }
-    hasJson = true
     const text = textOf(json, dialect)
     if (text !== '') {
       if (texts.length === 0) start = brace
@@ -48,7 +44,7 @@ export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText 
     }
     brace = bytes.indexOf(OPEN_BRACE, objectEnd)
   }
-  return { text: texts.join(''), start, end, hasJson }
+  return { text: texts.join(''), start, end }
 }
 
 /** The text in the beginning of a JSON body that was cut anywhere; '' when it cannot be told. */

@@ -25,40 +25,16 @@ const PROMPT_KEYS = new Set([
   ...['message', 'chat_history', 'preamble', 'tool_results', 'texts', 'query', 'documents'],
 ])
 
-/** Top-level keys whose values a model reads as JSON. */
-const DEFINITION_KEYS = new Set([
-  'tools',
-  'functions',
-  'toolConfig',
-  'response_format',
-  'output_format',
-  'format',
-])
+/** Top-level keys whose values a model reads as JSON: tools, and, where it holds a schema, the answer's form. */
+const TOOL_KEYS = new Set(['tools', 'functions', 'toolConfig'])
+const FORM_KEYS = new Set(['response_format', 'output_format', 'format', 'text'])
 
 /** Keys whose values no model reads: they say what their neighbours are. */
 const UNREAD_KEYS = new Set([
-  ...[
-    'type',
-    'role',
-    'id',
-    'call_id',
-    'tool_call_id',
-    'tool_use_id',
-    'toolUseId',
-    'tool_name',
-    'index',
-    'status',
-  ],
-  ...[
-    'cache_control',
-    'cachePoint',
-    'citations',
-    'signature',
-    'thoughtSignature',
-    'encrypted_content',
-    'phase',
-  ],
-  ...['title', 'task_type', 'taskType', 'embeddingPurpose', 'truncationMode', 'model', 'detail', 'format'],
+  ...['type', 'role', 'id', 'index', 'status', 'phase', 'title', 'model', 'detail', 'format'],
+  ...['call_id', 'tool_call_id', 'tool_use_id', 'toolUseId', 'tool_name', 'cache_control', 'cachePoint'],
+  ...['citations', 'signature', 'thoughtSignature', 'encrypted_content'],
+  ...['task_type', 'taskType', 'embeddingPurpose', 'truncationMode'],
 ])
 
 type MediaKind = 'image' | 'audio' | 'video' | 'document'
@@ -90,7 +66,8 @@ export function readPrompt(request: unknown): Prompt {
   const reading = new PromptReading()
   for (const [key, value] of entriesOf(request)) {
     if (PROMPT_KEYS.has(key)) reading.read(key, value)
-    else if (DEFINITION_KEYS.has(key)) reading.readDefinitions(key, value)
+    else if (TOOL_KEYS.has(key)) reading.readTools(value)
+    else if (FORM_KEYS.has(key)) reading.readForm(value)
   }
   return reading
 }
@@ -134,10 +111,15 @@ class PromptReading implements Prompt {
     }
   }
 
-  readDefinitions(key: string, value: unknown): void {
-    if (value === null || typeof value !== 'object' || Object.keys(value).length === 0) return
-    if (key !== 'response_format' && key !== 'format') this.hasTools = true
-    this.#definitions.push(JSON.stringify(value))
+  readTools(tools: unknown): void {
+    if (entriesOf(tools).length === 0) return
+    this.hasTools = true
+    this.#definitions.push(JSON.stringify(tools))
+  }
+
+  readForm(form: unknown): void {
+    const json = entriesOf(form).length === 0 ? '' : JSON.stringify(form)
+    if (json.includes('"schema"') || json.includes('"properties"')) this.#definitions.push(json)
   }
 
   #readString(key: string, value: string): void {
@@ -158,8 +140,7 @@ class PromptReading implements Prompt {
     }
     const kind = MEDIA_TYPES.get(fields.type)
     if (kind !== undefined) {
-      const isPlainText = kind === 'document' && mimeTypeOf(fields.source ?? null) === 'text/plain'
-      if (isPlainText) return false
+      if (kind === 'document' && isTextSource(fields.source)) return false
       this.#addMedia(kind, part, fields.detail ?? memberOf(fields.image_url, 'detail'))
       return true
     }
@@ -195,6 +176,11 @@ function mimeTypeOf(part: unknown): string {
     if (typeof mimeType === 'string') return mimeType
   }
   return ''
+}
+
+/** Anthropic's documents may be text, or content blocks. */
+function isTextSource(source: unknown): boolean {
+  return mimeTypeOf(source) === 'text/plain' || memberOf(source, 'type') === 'content'
 }
 
 function kindOfMimeType(part: unknown): MediaKind {

@@ -69,6 +69,25 @@ describe('tokens delivered', () => {
     }
   })
 
+  test('whole objects inside a cut JSON body do not hide its text', async () => {
+    const filter = { hate: { filtered: false } }
+    for (const content of [prose.repeat(30), prose.repeat(2000)]) {
+      const body = Buffer.from(JSON.stringify({ filter, choices: [{ filter, message: { content } }] }))
+      expectWithin(
+        0.05,
+        await estimateDelivered(body.subarray(0, body.length / 2), 1000),
+        countTokens(content) / 2,
+      )
+    }
+  })
+
+  test('a long first or last event without text does not count as text', async () => {
+    const { bytes, tokens } = chatStream(prose.repeat(100))
+    const silent = Buffer.from(`data: {"choices":[],"tools":${JSON.stringify('x'.repeat(50_000))}}\n\n`)
+    expectWithin(0.05, await estimateDelivered(Buffer.concat([silent, bytes]), 1000), tokens)
+    expectWithin(0.05, await estimateDelivered(Buffer.concat([bytes, silent]), 1000), tokens)
+  })
+
   test("other makers' tokens are told from OpenAI's by what was measured", async () => {
     const { bytes, tokens } = chatStream(prose.repeat(4))
     expectWithin(0.01, await estimateDelivered(bytes, 1000, 'claude-sonnet-4-5'), tokens * 1.18)
@@ -208,6 +227,25 @@ describe("the prompt's tokens", () => {
     const messages = [{ role: 'user', content: 'Hi' }]
     const added = ((await input({ messages, tools })) ?? 0) - ((await input({ messages, tools: [] })) ?? 0)
     expectWithin(0.05, added, countTokens(JSON.stringify(tools)) * 0.75)
+  })
+
+  test("the answer's form counts where it is a schema", async () => {
+    const schema = { type: 'object', properties: { answer: { type: 'string', description: prose } } }
+    const added = async (form: object) =>
+      ((await input({ input: 'Hi', ...form })) ?? 0) - ((await input({ input: 'Hi' })) ?? 0)
+    const format = { type: 'json_schema', name: 'answer', schema }
+    expect(await added({ text: { format } })).toBeGreaterThan(countTokens(prose) * 0.75)
+    expect(
+      await added({ response_format: { type: 'json_schema', json_schema: { schema } } }),
+    ).toBeGreaterThan(30)
+    expect(await added({ format: schema })).toBeGreaterThan(30)
+    expect(
+      await added({
+        text: { format: { type: 'text' } },
+        response_format: { type: 'json_object' },
+        format: 'json',
+      }),
+    ).toBe(0)
   })
 
   test('long prompts are counted within 3 %, and one long word does not take long', async () => {
