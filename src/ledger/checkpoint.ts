@@ -2,9 +2,10 @@ import { DatabaseSync } from 'node:sqlite'
 
 /**
  * `passive`: moves what it can into the database while the owner goes on writing.
- * `restart`: moves the rest and makes the WAL begin anew; the owner must not write meanwhile.
+ * `restart`: moves the rest and makes the WAL begin anew; the owner must not write meanwhile. `truncate`: also
+ * gives the WAL's room back, which makes the syncs after it dearer (they must record the file's growth).
  */
-export type CheckpointMode = 'passive' | 'restart'
+export type CheckpointMode = 'passive' | 'restart' | 'truncate'
 
 export interface CheckpointResult {
   /** Frames that are in the WAL and not in the database yet. */
@@ -13,7 +14,7 @@ export interface CheckpointResult {
 
 /**
  * Checkpoints the journal at `path` through a connection of its own. Blocks for disk writes and syncs: for the
- * thread only. After `restart` everything committed before is synced, in the database or the WAL.
+ * thread only. After `restart` and `truncate` everything committed before is synced, in the database or the WAL.
  */
 export function checkpoint(path: string, mode: CheckpointMode): CheckpointResult {
   const database = new DatabaseSync(path, { timeout: 2_000 })
@@ -22,7 +23,7 @@ export function checkpoint(path: string, mode: CheckpointMode): CheckpointResult
     const result = database.prepare(`pragma wal_checkpoint(${mode})`).get()
     const framesLeft = Number(result?.log ?? 0) - Number(result?.checkpointed ?? 0)
     // The first commit in a WAL that begins anew writes and syncs its header: here, not on the event loop.
-    if (mode === 'restart' && Number(result?.busy) === 0) {
+    if (mode !== 'passive' && Number(result?.busy) === 0) {
       database.exec("update meta set value = value where name = 'pruned_to'")
     }
     return { framesLeft: Number(result?.busy) === 0 ? framesLeft : Math.max(framesLeft, 1) }

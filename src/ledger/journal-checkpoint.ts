@@ -66,10 +66,13 @@ export class JournalCheckpoint {
 
   /** Checkpoints now; resolves when it was done or has failed. */
   run(): Promise<void> {
-    this.#running ??= this.#checkpoint().finally(() => {
-      this.#running = null
-    })
-    return this.#running
+    return this.#begin('restart')
+  }
+
+  /** Gives the room of the WAL back to a full disk; commits wait from now on until it was tried. */
+  makeRoom(): Promise<void> {
+    this.#pausesCommits = true
+    return this.#begin('truncate')
   }
 
   /** Resolves when none is under way. */
@@ -77,16 +80,23 @@ export class JournalCheckpoint {
     await this.#running
   }
 
-  async #checkpoint(): Promise<void> {
+  #begin(mode: 'restart' | 'truncate'): Promise<void> {
+    this.#running ??= this.#checkpoint(mode).finally(() => {
+      this.#running = null
+    })
+    return this.#running
+  }
+
+  async #checkpoint(mode: 'restart' | 'truncate'): Promise<void> {
     const { path, work, log, resumed, committed, synced } = this.#options
     try {
-      for (let round = 0; round < PASSIVE_ROUNDS; round++) {
+      for (let round = 0; round < PASSIVE_ROUNDS && !this.#pausesCommits; round++) {
         const { framesLeft } = await work.checkpoint(path, 'passive')
         if (framesLeft <= FEW_FRAMES) break
       }
       this.#pausesCommits = true
       const upTo = committed()
-      const { framesLeft } = await withinDeadline(work.checkpoint(path, 'restart'), PAUSE_LIMIT_MS)
+      const { framesLeft } = await withinDeadline(work.checkpoint(path, mode), PAUSE_LIMIT_MS)
       if (framesLeft > 0) throw new Error(`${framesLeft} frames could not be moved`)
       this.#distrustsSync = false
       synced(upTo)

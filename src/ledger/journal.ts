@@ -43,7 +43,8 @@ interface Operation {
 /** How often usage seen in running calls is written, all of it in one transaction. */
 const NOTE_INTERVAL_MS = 1_000
 /** How often a journal whose disk refused tries again. */
-const RETRY_INTERVAL_MS = 1_000
+const RETRY_MIN_MS = 1_000
+const RETRY_MAX_MS = 10_000
 /** Another connection holds the write lock for a moment only (a checkpoint); after this long it is a fault. */
 const BUSY_LIMIT_MS = 5_000
 const BUSY_RETRY_MS = 5
@@ -71,8 +72,11 @@ export class Journal {
   #noteTimer: NodeJS.Timeout | null = null
   #turnScheduled = false
   #retryTimer: NodeJS.Timeout | null = null
+  #retryMs = RETRY_MIN_MS
   #busySinceMs: number | null = null
   #failure: Error | null = null
+  /** What could be done against a full disk has been done since the last commit. */
+  #madeRoom = false
   #closed = false
   #last: number
   #bytesTotal: number
@@ -281,7 +285,7 @@ export class Journal {
       for (const row of committed) this.#recent.add(row)
     }
     this.#walSync.touch(this.#last)
-    this.#failure = null
+    if (this.#failure !== null) this.#recovered()
     for (const operation of operations) operation.onWritten?.(null)
   }
 
@@ -322,8 +326,9 @@ export class Journal {
   }
 
   /**
-   * Nothing of `operations` was committed. New calls are refused; what ends running calls waits and is tried
-   * again while the process lives, at once when the reserve makes room, its callers being told otherwise.
+   * Nothing of `operations` was committed. New calls are refused. What ends running calls is tried again with
+   * the reserve given up and the WAL emptied; if that does not help, its callers are told, and it waits to be
+   * tried again while the process lives.
    */
   #refused(operations: readonly Operation[], error: Error): void {
     if (this.#isBriefLock(error)) {
@@ -338,8 +343,10 @@ export class Journal {
     this.#queue = [...others, ...this.#queue]
     for (const { call } of opens) this.#forget(call)
     for (const { onWritten } of opens) onWritten?.(error)
-    if (this.#reserve?.give() === true) {
-      this.#schedule()
+    if (!this.#madeRoom) {
+      this.#madeRoom = true
+      this.#reserve?.give()
+      void this.#checkpoint.makeRoom()
       return
     }
     for (const operation of others) {
@@ -368,15 +375,23 @@ export class Journal {
     this.#retryTimer ??= setTimeout(() => {
       this.#retryTimer = null
       void this.#recover()
-    }, RETRY_INTERVAL_MS)
+    }, this.#retryMs)
+    this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS)
+  }
+
+  #recovered(): void {
+    this.#failure = null
+    this.#madeRoom = false
+    this.#retryLater() // The reserve is to be made again.
   }
 
   async #recover(): Promise<void> {
     if (this.#failure !== null) this.#turn()
     if (this.#checkpoint.distrustsSync) await this.#checkpoint.run()
     if (this.#failure === null) await this.#reserve?.make()
-    if (this.refuses) this.#retryLater()
-    else this.#log.info({}, 'the journal takes writes again')
+    if (this.refuses) return this.#retryLater()
+    this.#retryMs = RETRY_MIN_MS
+    this.#log.info({}, 'the journal takes writes again')
   }
 
   #advanceSynced(sequence: number): void {
