@@ -1,10 +1,13 @@
 import { alibabaGeneration } from './alibaba-generation.ts'
 import { anthropicComplete } from './anthropic-complete.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
+import { cloudflareRun } from './cloudflare-run.ts'
 import type { Dialect, Provider } from './dialect.ts'
 import { type Endpoint, endpoint, postTo } from './endpoint.ts'
+import { lmStudioChat } from './lmstudio-chat.ts'
 import { mistralOcr } from './mistral-ocr.ts'
 import { openAiSpeech, openAiTranscriptions } from './openai-audio.ts'
+import { openAiBatch } from './openai-batches.ts'
 import { openAiChat, openAiCompletions } from './openai-chat.ts'
 import { openAiImages } from './openai-images.ts'
 import { openAiEmbeddings, openAiModerations, openAiRerank } from './openai-prompt-only.ts'
@@ -28,6 +31,9 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
     // Fetching a response tells the usage of one that ran in the background; cancelling answers with it too.
     endpoint('GET', /\/responses\/[^/]+$/, responses),
     endpoint('POST', /\/responses\/[^/]+\/cancel$/, responses),
+    // The WebSocket mode.
+    endpoint('GET', /\/responses$/, responses),
+    endpoint('GET', /\/v1\/batches\/[^/]+$/, openAiBatch),
     postTo('/images/generations', images),
     postTo('/images/edits', images),
     postTo('/images/variations', images),
@@ -57,6 +63,13 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
       return [endpoint('POST', /\/serving-endpoints\/[^/]+\/invocations$/, openAiChat(quirks))]
     case 'alibaba':
       return [endpoint('POST', /\/services\/aigc\/.+\/generation$/, alibabaGeneration)]
+    case 'cloudflare':
+      return [endpoint('POST', /\/ai\/run\/./, cloudflareRun(quirks))]
+    case 'lmstudio':
+      return [postTo('/api/v1/chat', lmStudioChat)]
+    case 'xai':
+      // Answers a completion once, so no response id is needed against counting it twice.
+      return [endpoint('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(quirks))]
     case 'openai-compatible':
       // Writer's chat.
       return [postTo('/v1/chat', openAiChat(quirks))]

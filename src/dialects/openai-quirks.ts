@@ -1,3 +1,4 @@
+import { millisecondsIn, unitsIn } from './billed-units.ts'
 import { type Count, type Counts, parseCount, subtractCounts } from './counts.ts'
 import type { Provider } from './dialect.ts'
 import { type JsonObject, member } from './json-value.ts'
@@ -27,7 +28,7 @@ export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
   // Always on the last chunk. reasoning_tokens can exceed completion_tokens, which is what is billed (recorded).
   openrouter: { takesIncludeUsage: false, readCost: costInUsd, readUnits: serverToolUse },
   // Always on the last chunk; an unknown request field is refused with 422.
-  mistral: { takesIncludeUsage: false, correct: audioIsApart },
+  mistral: { takesIncludeUsage: false, correct: audioIsApart, readUnits: audioSeconds },
   // Always in `x_groq` of the last chunk (console.groq.com/docs/api-reference).
   groq: UNASKED,
   deepseek: UNASKED,
@@ -70,7 +71,8 @@ function addReasoningOfGoogle(counts: Counts, _usage: JsonObject, model: string 
  */
 function audioIsApart(counts: Counts, usage: JsonObject): Counts {
   const rest = subtractCounts(parseCount(usage.total_tokens), counts.outputTokens ?? null)
-  const isAudio = isPositive(counts.audioInputTokens) || isPositive(parseSeconds(usage.prompt_audio_seconds))
+  const isAudio =
+    isPositive(counts.audioInputTokens) || isPositive(millisecondsIn(usage.prompt_audio_seconds))
   if (!isAudio || rest === null) return counts
   const audio = isPositive(counts.audioInputTokens)
     ? counts.audioInputTokens
@@ -78,8 +80,8 @@ function audioIsApart(counts: Counts, usage: JsonObject): Counts {
   return { ...counts, inputTokens: rest, audioInputTokens: audio ?? null }
 }
 
-function parseSeconds(value: unknown): Count {
-  return typeof value === 'number' && value > 0 ? Math.ceil(value) : null
+function audioSeconds(usage: JsonObject): { audioMs: number | null } {
+  return { audioMs: millisecondsIn(usage.prompt_audio_seconds) }
 }
 
 function isPositive(count: Count | undefined): boolean {
@@ -88,18 +90,15 @@ function isPositive(count: Count | undefined): boolean {
 
 /** docs.x.ai, "Live Search": each source used is billed. */
 function sourcesSearched(usage: JsonObject): { webSearches: number | null } {
-  const sources = parseCount(usage.num_sources_used)
-  return { webSearches: typeof sources === 'number' ? sources : null }
+  return { webSearches: unitsIn(usage.num_sources_used) }
 }
 
 /** openrouter.ai/docs, "Web search": `server_tool_use.web_search_requests`. */
 function serverToolUse(usage: JsonObject): { webSearches: number | null } {
-  const searches = parseCount(member(usage, 'server_tool_use')?.web_search_requests)
-  return { webSearches: typeof searches === 'number' ? searches : null }
+  return { webSearches: unitsIn(member(usage, 'server_tool_use')?.web_search_requests) }
 }
 
 /** docs.perplexity.ai, "Pricing": deep research is billed by the query. */
 function searchQueries(usage: JsonObject): { webSearches: number | null } {
-  const queries = parseCount(usage.num_search_queries)
-  return { webSearches: typeof queries === 'number' ? queries : null }
+  return { webSearches: unitsIn(usage.num_search_queries) }
 }

@@ -3,13 +3,15 @@ import { NO_UNITS } from '../domain/usage.ts'
 import { unitsIn } from './billed-units.ts'
 import type { Gatherer } from './body-reader.ts'
 import { boundRawUsage, observe, saysTokens, totalDisagrees } from './counts.ts'
-import type { Dialect } from './dialect.ts'
+import type { Dialect, MessageReader } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { responsesText } from './openai-text.ts'
 import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
-import { type Kept, planJson } from './wires/json.ts'
+import { createUsageSum } from './usage-sum.ts'
+import { asBuffer } from './wires/elements.ts'
+import { type Kept, planJson, scanJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
 const RESPONSE = {
@@ -39,15 +41,53 @@ const MAX_EVENTS_FOR_MODEL = 4
  * what `responseId` is for. Source: OpenAI's API reference, "Responses", "Streaming events", "Background mode".
  */
 export function openAiResponses(quirks: OpenAiQuirks): Dialect {
-  return jsonDialect({
-    name: 'openai.responses',
-    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => new ResponsesGatherer(quirks) },
-    textOf: responsesText,
-  })
+  return {
+    ...jsonDialect({
+      name: 'openai.responses',
+      format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => new ResponsesGatherer(quirks) },
+      textOf: responsesText,
+    }),
+    createMessageReader: () => createSessionReader(quirks),
+  }
 }
 
-/** Gathers what a response, whole or in events, tells; also for the events of the API's WebSocket mode. */
-export class ResponsesGatherer implements Gatherer {
+/**
+ * The WebSocket mode: the same events as in a stream, for one response after the other; their usage is added.
+ * Source: OpenAI's guide "WebSocket mode".
+ */
+function createSessionReader(quirks: OpenAiQuirks): MessageReader {
+  const sum = createUsageSum()
+  let current = new ResponsesGatherer(quirks)
+  let webSearches: number | null = null
+  let model: string | null = null
+  let serviceTier: string | null = null
+  let failed = false
+  let revision = 0
+  return {
+    message(bytes) {
+      if (FIND_TELLING(asBuffer(bytes), 0) === -1 && !current.wantsEvery) return
+      const kept = scanJson(bytes, PLAN)
+      if (!current.take(kept, false)) return
+      revision += 1
+      const seen = current.observe()
+      model = seen.model ?? model
+      serviceTier = seen.serviceTier ?? serviceTier
+      failed ||= seen.failed
+      if (seen.usageSource === 'none') return
+      sum.add({ usage: seen.usage, invalid: seen.usageSource === 'invalid' }, seen.totalMismatch, seen.raw)
+      if (seen.units.webSearches !== null) webSearches = (webSearches ?? 0) + seen.units.webSearches
+      current = new ResponsesGatherer(quirks)
+    },
+    peek: () =>
+      observe({ ...sum.observed(true), model, serviceTier, failed, units: { ...NO_UNITS, webSearches } }),
+    get revision() {
+      return revision
+    },
+  }
+}
+
+/** Gathers what a response tells, whole or in events. */
+class ResponsesGatherer implements Gatherer {
   readonly #quirks: OpenAiQuirks
   #events = 0
   #response: JsonObject = {}
@@ -70,7 +110,7 @@ export class ResponsesGatherer implements Gatherer {
       isError || (document !== null && (carriesError(document) || document.status === 'failed'))
     if (document === null) return this.#failed !== hadFailed
     const response = objectIn(document.response) ?? document
-    if (textIn(response.id) === null && objectIn(response.usage) === null) return this.#failed !== hadFailed
+    if (!describesResponse(response)) return this.#failed !== hadFailed
     this.#failed ||= response.status === 'failed'
     // A later event describes the same response more fully; what it lacks is known from before.
     this.#response = { ...this.#response, ...withoutNulls(response) }
@@ -102,6 +142,11 @@ export class ResponsesGatherer implements Gatherer {
       reportedCostPico: this.#quirks.readCost?.(reported) ?? null,
     })
   }
+}
+
+/** Unlike an event about an item or a piece of text, or an error. */
+function describesResponse({ id, model, usage }: JsonObject): boolean {
+  return textIn(id) !== null || textIn(model) !== null || objectIn(usage) !== null
 }
 
 function withoutNulls(response: JsonObject): JsonObject {

@@ -232,6 +232,7 @@ export class JsonScanner {
   #open(frame: Frame): void {
     this.#keep(frame.members ?? frame.elements)
     this.#frames.push(frame)
+    if (frame.plan.kind === 'members' && frame.plan.members.size === 0) this.revision += 1
     this.#next()
   }
 
@@ -259,17 +260,17 @@ export class JsonScanner {
       this.#escaped = false
       at += 1
     }
-    const near = Math.min(length, at + SHORT_STRING)
-    while (at < near) {
-      const byte = bytes[at]
-      if (byte === QUOTE) return at
-      at += byte === BACKSLASH ? 2 : 1
-    }
-    if (at >= length) {
-      this.#escaped = at > length
-      return -1
-    }
     for (;;) {
+      const near = Math.min(length, at + SHORT_STRING)
+      while (at < near) {
+        const byte = bytes[at]
+        if (byte === QUOTE) return at
+        at += byte === BACKSLASH ? 2 : 1
+      }
+      if (at >= length) {
+        this.#escaped = at > length
+        return -1
+      }
       const quote = bytes.indexOf(QUOTE, at)
       const end = quote === -1 ? length : quote
       let before = end
@@ -281,7 +282,6 @@ export class JsonScanner {
       }
       if (!isEscaped) return quote
       at = quote + 1
-      if (at >= length) return -1
     }
   }
 

@@ -1,0 +1,42 @@
+import { totalDisagrees } from './counts.ts'
+import type { Dialect } from './dialect.ts'
+import { carriesError } from './error-in-body.ts'
+import { jsonDialect } from './json-dialect.ts'
+import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { createLatestUsageGatherer } from './latest-usage.ts'
+import { chatText } from './openai-text.ts'
+import { chatUsage, type OpenAiQuirks } from './openai-usage.ts'
+import { planJson } from './wires/json.ts'
+import { findMembers } from './wires/telling.ts'
+
+const MODEL = /\/ai\/run\/(.+)$/
+
+/**
+ * Workers AI's own endpoint, `/ai/run/{model}`: the answer under `result` with `usage` as in chat; a stream's
+ * events have `response` and, the last ones, `usage` at their root.
+ * Source: developers.cloudflare.com/workers-ai, "REST API" and the models' output schemas.
+ */
+export function cloudflareRun(quirks: OpenAiQuirks): Dialect {
+  const readUsage = (usage: JsonObject) => {
+    const counted = chatUsage(usage, quirks, null)
+    return { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }
+  }
+  return jsonDialect({
+    name: 'cloudflare.run',
+    format: {
+      plan: planJson({ usage: 'usage', error: 'value', result: { usage: 'usage' } }),
+      findTelling: findMembers(['usage', 'error']),
+      createGatherer: () =>
+        createLatestUsageGatherer((document) => {
+          const usage = member(document.result, 'usage') ?? member(document, 'usage')
+          return { usage: usage === null ? null : readUsage(usage), failed: carriesError(document) }
+        }),
+    },
+    modelInPath: (path) => MODEL.exec(path)?.[1] ?? null,
+    textOf(json) {
+      const document = objectIn(json)
+      const answer = member(document, 'result') ?? document
+      return textIn(answer?.response) ?? chatText(answer)
+    },
+  })
+}

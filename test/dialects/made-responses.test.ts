@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { selectDialect } from '../../src/dialects/dialects.ts'
+import { anthropicResponses } from '../fixtures/anthropic.ts'
+import { type MadeResponse, wholeObservation } from '../fixtures/made-response.ts'
+import { openAiChatResponses } from '../fixtures/openai-chat.ts'
+import { openAiMediaResponses } from '../fixtures/openai-media.ts'
+import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
+import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
+
+const CUT_EVERYWHERE_BYTES = 8192
+
+function exchangeOf(made: MadeResponse): Exchange {
+  const method = made.method ?? 'POST'
+  const dialect = selectDialect(made.provider, method, made.path)
+  if (dialect === null) throw new Error(`nothing is metered at ${made.provider} ${made.path}`)
+  return {
+    id: made.oddity,
+    dialect,
+    request: { method, path: made.path, model: null, stream: null },
+    head: { status: made.status ?? 200, headers: made.headers ?? {} },
+    body: Buffer.from(made.body),
+  }
+}
+
+/** The provider's oddities, read as they should be, at every split. */
+function readsAsExpected(responses: readonly MadeResponse[]): void {
+  for (const made of responses) {
+    test(`${made.provider} ${made.path}: ${made.oddity}`, () => {
+      const exchange = exchangeOf(made)
+      const whole = readWhole(exchange)
+      const { raw: _, ...read } = whole
+      expect(read).toEqual(wholeObservation(made.expected))
+      if (exchange.body.length < 100_000) {
+        const { last, peeked } = readBytes(exchange)
+        expect(last).toEqual(whole)
+        for (const early of peeked)
+          if (early.usageSource === 'reported') expect(early.usage).toEqual(whole.usage)
+      }
+      const cuts = cutsOf(exchange.body, CUT_EVERYWHERE_BYTES)
+      expect(cuts.filter((at) => !sameReading(readCutAt(exchange, at), whole))).toEqual([])
+    })
+  }
+}
+
+describe('chat completions and completions are read as they should be', () => {
+  readsAsExpected(openAiChatResponses)
+})
+
+describe('responses are read as they should be', () => {
+  readsAsExpected(openAiResponsesResponses)
+})
+
+describe('messages are read as they should be', () => {
+  readsAsExpected(anthropicResponses)
+})
+
+describe('embeddings, rankings, images, sound, pages and batches are read as they should be', () => {
+  readsAsExpected(openAiMediaResponses)
+})
