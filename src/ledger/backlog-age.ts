@@ -1,15 +1,17 @@
-/** With one sample a second, an hour at full detail; a longer backlog is told to some seconds. */
+/** With one sample a second, an hour at full detail; a longer backlog is told to within a thousandth of its age. */
 const MAX_SAMPLES = 4_096
 
 interface Sample {
   readonly atMs: number
-  readonly last: number
+  /** Records at or under it, and above the sample before, were closed at `atMs` or after. */
+  last: number
 }
 
 /** How long the oldest record that is not committed has been waiting, from samples of the highest sequence. */
 export class BacklogAge {
   #samples: Sample[] = []
   #sampledAtMs: number
+  #strideMs = 0
 
   constructor(nowMs: number) {
     this.#sampledAtMs = nowMs
@@ -18,9 +20,11 @@ export class BacklogAge {
   /** @param last the highest sequence at `nowMs`; called about once a second. */
   sample(nowMs: number, last: number, mark: number): void {
     this.#samples = this.#samples.filter((sample) => sample.last > mark)
-    if (last > (this.#samples.at(-1)?.last ?? mark)) this.#samples.push({ atMs: this.#sampledAtMs, last })
-    if (this.#samples.length > MAX_SAMPLES)
-      this.#samples = this.#samples.filter((_, index) => index % 2 === 0)
+    const newest = this.#samples.at(-1)
+    if (newest === undefined) this.#strideMs = 0
+    if (newest !== undefined && this.#sampledAtMs - newest.atMs < this.#strideMs) newest.last = last
+    else if (last > (newest?.last ?? mark)) this.#samples.push({ atMs: this.#sampledAtMs, last })
+    if (this.#samples.length > MAX_SAMPLES) this.#thin(nowMs)
     this.#sampledAtMs = nowMs
   }
 
@@ -28,5 +32,17 @@ export class BacklogAge {
   ageMs(nowMs: number, mark: number): number {
     const oldest = this.#samples.find((sample) => sample.last > mark)
     return oldest === undefined ? 0 : nowMs - oldest.atMs
+  }
+
+  /** Makes one of each two samples, and the next ones as far apart. */
+  #thin(nowMs: number): void {
+    const thinned: Sample[] = []
+    for (const [index, sample] of this.#samples.entries()) {
+      const newest = thinned.at(-1)
+      if (index % 2 === 1 && newest !== undefined) newest.last = sample.last
+      else thinned.push(sample)
+    }
+    this.#samples = thinned
+    this.#strideMs = (nowMs - (thinned[0]?.atMs ?? nowMs)) / thinned.length
   }
 }

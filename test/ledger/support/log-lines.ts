@@ -1,0 +1,16 @@
+import type { Logger } from '../../../src/ledger/log.ts'
+
+export interface LogLine {
+  readonly level: 'info' | 'warn' | 'error'
+  readonly message: string
+  readonly facts: object
+}
+
+/** A log that keeps its lines for the test to look at. */
+export function logLines(): Logger & { readonly lines: LogLine[] } {
+  const lines: LogLine[] = []
+  const at = (level: LogLine['level']) => (facts: object, message: string) => {
+    lines.push({ level, message, facts })
+  }
+  return { lines, info: at('info'), warn: at('warn'), error: at('error') }
+}
