@@ -18,7 +18,6 @@ function loadConfig(): WorkerConfig {
 const config = loadConfig()
 const log = createLog(config.logLevel, 'worker')
 const workers = startWorkers({ ...config, log })
-log.info({ redisPrefix: config.redisPrefix }, 'the worker has started')
 
 let countedBefore = 0
 setInterval(() => {
@@ -32,9 +31,11 @@ const { close } = closeWithGrace(
   async ({ signal, err }) => {
     if (err) log.error({ err }, 'the worker ends because of an error')
     else log.info({ signal }, 'the worker ends')
-    await workers.close(config.shutdownGraceMs / 2)
+    await workers.close()
   },
 )
 
 // A parent that started us dies: nobody would stop us any more.
 process.once('disconnect', () => close())
+
+log.info({ redisPrefix: config.redisPrefix }, 'the worker has started')

@@ -1,6 +1,7 @@
 import { type Job, Queue, Worker } from 'bullmq'
 import type { StoreLog } from '../src/store/postgres.ts'
 import { openRedis, type Redis } from '../src/store/redis.ts'
+import { withinMs } from './within-ms.ts'
 
 /** A job that BullMQ starts again and again. */
 export interface Schedule {
@@ -17,8 +18,8 @@ export interface JobQueue {
   schedule(schedule: Schedule, again?: boolean): Promise<void>
   /** How many jobs this process works on at a time. */
   allow(jobs: number): void
-  /** Takes no more jobs and waits for those under way, for `graceMs` at most. */
-  close(graceMs: number): Promise<void>
+  /** Takes no more jobs, and lets those that have ended be written down, if Redis is there to do so. */
+  close(): Promise<void>
 }
 
 export interface JobQueueOptions {
@@ -35,6 +36,8 @@ const BLOCKING_SILENCE_MS = 15_000
 const COMMAND_SILENCE_MS = 3_000
 const LOCK_MS = 10_000
 const STALLED_CHECK_MS = 5_000
+/** A job that is not marked as done is done again; with Redis away nothing else could be. */
+const CLOSE_MS = 2_000
 /** BullMQ waits 15 s after a failed connection by default: longer than a call may take to be counted. */
 const RETRY_MS = 1_000
 
@@ -77,9 +80,8 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
     allow(count) {
       if (worker.concurrency !== count) worker.concurrency = count
     },
-    async close(graceMs) {
-      await withinMs(worker.close(), graceMs)
-      await withinMs(Promise.allSettled([worker.close(true), queue.close()]), COMMAND_SILENCE_MS)
+    async close() {
+      await withinMs(Promise.allSettled([worker.close(), queue.close()]), CLOSE_MS)
       for (const connection of [commands, jobs] satisfies Redis[]) connection.disconnect()
     },
   }
@@ -87,14 +89,4 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
 
 interface Subject {
   readonly subject: string
-}
-
-/** Waits for the end of `work`, however it ends, but not for longer than `ms`. */
-async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work.catch(() => {}), timeout])
-  clearTimeout(timer)
 }

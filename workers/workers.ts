@@ -9,6 +9,7 @@ import { openJobQueue, type Schedule } from './queue.ts'
 import { createRollUp } from './roll-up.ts'
 import { createShards, type ShardSums } from './shards.ts'
 import { startWatch } from './watch.ts'
+import { withinMs } from './within-ms.ts'
 
 export interface WorkersOptions {
   readonly databaseUrl: string
@@ -26,13 +27,16 @@ export interface Workers {
   /** What this process has counted since it began. */
   readonly sums: Readonly<ShardSums>
   /** Ends after the transactions under way; what waits in the streams is for the next worker. */
-  close(graceMs: number): Promise<void>
+  close(): Promise<void>
 }
 
 const DAY_MS = 86_400_000
 const ROLL_UP_EVERY_MS = 1_000
 const STATEMENT_TIMEOUT_MS = 30_000
 const REDIS_SILENCE_MS = 3_000
+/** A server that does not answer by then is not waited for: what was not committed is done again by another. */
+const TRANSACTION_END_MS = 5_000
+const POOL_END_MS = 1_000
 
 /** Starts all jobs. Neither Redis nor Postgres need be there: what depends on them begins when they are. */
 export function startWorkers(options: WorkersOptions): Workers {
@@ -112,12 +116,11 @@ export function startWorkers(options: WorkersOptions): Workers {
 
   return {
     sums: shards.sums,
-    async close(graceMs) {
-      await watch.close()
-      await shards.close()
-      await queue.close(graceMs)
+    async close() {
+      await withinMs(Promise.all([watch.close(), shards.close()]), TRANSACTION_END_MS)
+      await queue.close()
       redis.disconnect()
-      await pool.end()
+      await withinMs(pool.end(), POOL_END_MS)
     },
   }
 }

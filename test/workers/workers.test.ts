@@ -1,0 +1,206 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Queue } from 'bullmq'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { registerStream } from '../../src/store/ledger-state.ts'
+import { migrate } from '../../src/store/migrate.ts'
+import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
+import { openRedis, type Redis } from '../../src/store/redis.ts'
+import { startWorkers, type Workers } from '../../workers/workers.ts'
+import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../support/servers.ts'
+import { append, aRecord, newProducer, quiet } from './records.ts'
+
+const PREFIX = 'test:'
+const STREAM = `${PREFIX}calls`
+
+let postgres: TestServer
+let redisServer: TestServer
+let pool: Postgres
+let redis: Redis
+let running: Workers[] = []
+let producer: string
+let sent = 0
+
+beforeAll(async () => {
+  ;[postgres, redisServer] = await Promise.all([startPrivatePostgres(), startPrivateRedis()])
+  await migrate(postgres.url, quiet)
+  pool = openPostgres(postgres.url, {
+    max: 3,
+    statementTimeoutMs: 3_000,
+    applicationName: 'test',
+    log: quiet,
+  })
+  redis = openRedis(redisServer.url, { name: 'test', whenAway: 'wait', silenceMs: 5_000, log: quiet })
+})
+afterAll(async () => {
+  redis.disconnect()
+  await pool.end()
+  await Promise.all([postgres.stop(), redisServer.stop()])
+})
+beforeEach(async () => {
+  producer = newProducer()
+  sent = 0
+  await pool.query('truncate tallygate.daily_usage, tallygate.calls')
+})
+afterEach(async () => {
+  await Promise.all(running.map((workers) => workers.close()))
+  running = []
+  await redis.flushall()
+})
+
+function start(count = 1): void {
+  for (let index = 0; index < count; index += 1) {
+    running.push(
+      startWorkers({
+        databaseUrl: postgres.url,
+        redisUrl: redisServer.url,
+        redisPrefix: PREFIX,
+        callRetentionDays: 2,
+        log: quiet,
+      }),
+    )
+  }
+}
+
+async function send(count: number, stream = STREAM): Promise<void> {
+  const records = Array.from({ length: count }, () => aRecord())
+  await append(redis, stream, producer, sent + 1, records)
+  sent += count
+}
+
+async function requests(): Promise<number | null> {
+  const { rows } = await pool
+    .query('select coalesce(sum(requests), 0)::int as requests from tallygate.daily_usage')
+    .catch(() => ({ rows: [] }))
+  return rows[0]?.requests ?? null
+}
+
+/** Resolves with the time it took until all that was sent is in the totals, and fails if more is. */
+async function untilCounted(withinMs: number): Promise<number> {
+  const beganMs = performance.now()
+  await expect.poll(requests, { timeout: withinMs, interval: 10 }).toBe(sent)
+  return performance.now() - beganMs
+}
+
+/** Resolves when no drain is under way that would count the next entry by chance: none has waited for half a second. */
+async function untilNobodyReads(): Promise<void> {
+  let quietSinceMs = performance.now()
+  await expect
+    .poll(
+      async () => {
+        const clients = String(await redis.client('LIST'))
+        if (/flags=b .*cmd=xread/.test(clients)) quietSinceMs = performance.now()
+        return performance.now() - quietSinceMs
+      },
+      { timeout: 8_000, interval: 20 },
+    )
+    .toBeGreaterThan(500)
+}
+
+test('a call is in the totals within two seconds, whenever it comes, and its row is kept', async () => {
+  start()
+  await send(1)
+  await untilCounted(5_000)
+  let slowestMs = 0
+  for (let call = 0; call < 25; call += 1) {
+    await delay((call * 137) % 400) // at all phases of the jobs' second
+    await send(1)
+    slowestMs = Math.max(slowestMs, await untilCounted(2_000))
+  }
+  expect(slowestMs).toBeLessThan(2_000)
+  const { rows } = await pool.query('select count(*)::int as calls from tallygate.calls')
+  expect(rows[0]).toEqual({ calls: sent })
+})
+
+test('two workers and the same job many times at once count each call once', async () => {
+  start(2)
+  const queue = new Queue('jobs', { connection: redis, prefix: `${PREFIX}bull` })
+  for (let round = 0; round < 20; round += 1) {
+    await send(100)
+    await Promise.all([1, 2, 3, 4].map(() => queue.add('roll-up', { subject: STREAM })))
+  }
+  await untilCounted(10_000)
+  await expect.poll(() => redis.xlen(STREAM), { timeout: 5_000 }).toBe(0)
+  expect(await requests()).toBe(2_000)
+})
+
+test('streams registered while the workers run are drained too', async () => {
+  start()
+  await registerStream(pool, `${STREAM}:1`)
+  await send(10, `${STREAM}:1`)
+  await untilCounted(5_000)
+})
+
+test('after everything in Redis was lost, counting goes on within seconds', async () => {
+  start()
+  await send(5)
+  await untilCounted(5_000)
+  for (let round = 0; round < 3; round += 1) {
+    await redis.flushall()
+    await send(5)
+    await untilCounted(4_000)
+  }
+})
+
+test('a chain of jobs that broke between two of its steps is begun anew', async () => {
+  start()
+  await send(1)
+  await untilCounted(5_000)
+  const jobs = await redis.keys(`${PREFIX}bull:jobs:*`)
+  const scheduler = jobs.filter((key) => /:jobs:(repeat|meta)/.test(key) && !/:repeat:.*:\d+$/.test(key))
+  expect(scheduler.length).toBeGreaterThan(0)
+  await redis.del(jobs.filter((key) => !scheduler.includes(key)))
+  await untilNobodyReads()
+  await send(1)
+  await untilCounted(8_000)
+})
+
+test('a queue that does nothing does not keep calls from being counted', async () => {
+  start()
+  await send(1)
+  await untilCounted(5_000)
+  const queue = new Queue('jobs', { connection: redis, prefix: `${PREFIX}bull` })
+  await queue.pause()
+  await untilNobodyReads()
+  await send(3)
+  await untilCounted(10_000)
+})
+
+test('Redis that dies and comes back empty, or freezes, is found again within seconds', async () => {
+  start()
+  await send(5)
+  await untilCounted(5_000)
+  await redisServer.kill()
+  await redisServer.start()
+  await send(5)
+  await untilCounted(8_000)
+  redisServer.freeze()
+  await delay(4_000) // longer than the connections' patience
+  redisServer.thaw()
+  await send(5)
+  await untilCounted(8_000)
+})
+
+test('Postgres that dies, or freezes, is found again within seconds, and nothing is counted twice', async () => {
+  start()
+  await send(5)
+  await untilCounted(5_000)
+  await postgres.kill()
+  await send(200)
+  await postgres.start()
+  await untilCounted(10_000)
+  postgres.freeze()
+  await send(200)
+  await delay(1_000)
+  postgres.thaw()
+  await untilCounted(10_000)
+  await expect.poll(() => redis.xlen(STREAM), { timeout: 5_000 }).toBe(0)
+  expect(await requests()).toBe(sent)
+})
+
+test('workers that start before Redis and Postgres begin when they are there', async () => {
+  await Promise.all([postgres.kill(), redisServer.kill()])
+  start()
+  await Promise.all([postgres.start(), redisServer.start()])
+  await send(5)
+  await untilCounted(15_000)
+})
