@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { addDays } from '../../src/domain/utc-day.ts'
+import { addCallDay, selectCallDays, selectToday } from '../../src/store/call-partitions.ts'
+import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
+import { addCallDays, prune } from '../../workers/prune.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { quiet } from './records.ts'
+
+let database: TestDatabase
+let pool: Postgres
+let today: string
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  pool = openPostgres(database.url, {
+    max: 4,
+    statementTimeoutMs: 5_000,
+    applicationName: 'test',
+    log: quiet,
+  })
+  today = await selectToday(pool)
+})
+afterEach(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+const days = async () => [...(await selectCallDays(pool))].sort()
+const tables = async () => {
+  const { rows } = await pool.query(
+    `select relname from pg_class where relkind = 'r' and relname ~ '^calls_[0-9]+$' order by 1`,
+  )
+  return rows.map(({ relname }) => relname)
+}
+async function addDay(day: string): Promise<void> {
+  const session = await pool.connect()
+  await addCallDay(session, day)
+  session.release()
+}
+
+test('there is a partition for every day that is kept and for a week ahead, however often it is asked for', async () => {
+  const runs = await Promise.all([addCallDays(pool, 3), addCallDays(pool, 3), prune(pool, 3)])
+  expect(runs[0].length + runs[1].length + (runs[2]?.added.length ?? 0)).toBe(11)
+  expect(await days()).toEqual([-3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7].map((offset) => addDays(today, offset)))
+})
+
+test('partitions older than the retention are dropped, the oldest day kept stays', async () => {
+  await addCallDays(pool, 10)
+  const pruned = await prune(pool, 2)
+  expect(pruned?.dropped).toEqual([-10, -9, -8, -7, -6, -5, -4, -3].map((offset) => addDays(today, offset)))
+  expect((await days())[0]).toBe(addDays(today, -2))
+  expect(await tables()).toHaveLength(10)
+})
+
+test('with a retention of no days there are no partitions', async () => {
+  await addCallDays(pool, 1)
+  await prune(pool, 0)
+  expect(await tables()).toEqual([])
+})
+
+test('what a cut run left is finished, a partition that somebody detached to keep stays', async () => {
+  const [mine, theirs] = [addDays(today, -100), addDays(today, -101)]
+  await addDay(mine)
+  await addDay(theirs)
+  const table = (day: string) => `tallygate.calls_${day.replaceAll('-', '')}`
+  await pool.query(`comment on table ${table(mine)} is 'tallygate: expired, to be dropped'`)
+  await pool.query(`alter table tallygate.calls detach partition ${table(mine)}`)
+  await pool.query(`alter table tallygate.calls detach partition ${table(theirs)}`)
+  expect((await prune(pool, 1))?.dropped).toEqual([mine])
+  expect(await tables()).toContain(table(theirs).split('.')[1])
+})
+
+test('a table that was made but not attached is attached', async () => {
+  await pool.query(
+    `create table tallygate.calls_${today.replaceAll('-', '')} (like tallygate.calls including all)`,
+  )
+  await addCallDays(pool, 1)
+  expect(await days()).toContain(today)
+})
+
+test('response ids are forgotten when no provider knows them any more, not sooner', async () => {
+  await pool.query(
+    `insert into tallygate.responses_seen (upstream, response_id, seen_at) values
+       ('openai', 'old', now() - interval '41 days'), ('openai', 'new', now() - interval '39 days')`,
+  )
+  expect((await prune(pool, 1))?.responsesForgotten).toBe(1)
+  const { rows } = await pool.query('select response_id from tallygate.responses_seen')
+  expect(rows).toEqual([{ response_id: 'new' }])
+})
