@@ -4,7 +4,8 @@ import { asBuffer, type ElementSink } from './wires/elements.ts'
 import { type JsonPlan, JsonScanner, type Kept, scanJson } from './wires/json.ts'
 import { createArraySplitter } from './wires/json-array.ts'
 import { createLineSplitter } from './wires/ndjson.ts'
-import { type FindTelling, SseSplitter } from './wires/sse.ts'
+import { SseSplitter } from './wires/sse.ts'
+import type { FindTelling } from './wires/telling.ts'
 
 /** Puts together what the JSON documents of one response tell: a stream's events, or the one whole body. */
 export interface Gatherer {

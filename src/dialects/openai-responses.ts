@@ -12,7 +12,7 @@ import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
 import { createUsageSum } from './usage-sum.ts'
 import { asBuffer } from './wires/elements.ts'
 import { type Kept, planJson, scanJson } from './wires/json.ts'
-import { findMembers } from './wires/telling.ts'
+import { findMembers, isTelling } from './wires/telling.ts'
 
 const RESPONSE = {
   object: 'value',
@@ -65,7 +65,7 @@ function createSessionReader(quirks: OpenAiQuirks): MessageReader {
   let revision = 0
   return {
     message(bytes) {
-      if (FIND_TELLING(asBuffer(bytes), 0) === -1 && !current.wantsEvery) return
+      if (!current.wantsEvery && !isTelling(FIND_TELLING, asBuffer(bytes))) return
       const kept = scanJson(bytes, PLAN)
       if (!current.take(kept, false)) return
       revision += 1

@@ -68,7 +68,7 @@ function bigintsAsText(_key: string, value: unknown): unknown {
 
 /**
  * Where to cut a body: before every byte when it is small, else before every byte of the last event that has
- * usage and at 500 seeded places.
+ * usage and at seeded places: 500 of them, 50 in bodies of megabytes.
  */
 export function cutsOf(body: Buffer, smallBytes: number): readonly number[] {
   if (body.length <= smallBytes) return Array.from({ length: body.length + 1 }, (_, at) => at)
@@ -76,7 +76,8 @@ export function cutsOf(body: Buffer, smallBytes: number): readonly number[] {
   const cuts = new Set<number>([0, 1, 2, 3, body.length - 2, body.length - 1, body.length])
   for (let at = Math.max(0, usage - 300); at < Math.min(body.length, usage + 500); at += 1) cuts.add(at)
   const random = seededRandom(body.length)
-  for (let count = 0; count < 500; count += 1) cuts.add(Math.floor(random() * body.length))
+  const places = body.length < 500_000 ? 500 : 50
+  for (let count = 0; count < places; count += 1) cuts.add(Math.floor(random() * body.length))
   return [...cuts]
 }
 

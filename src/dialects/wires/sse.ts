@@ -1,4 +1,5 @@
 import { asBuffer } from './elements.ts'
+import { type FindTelling, isTelling, TellingSearch } from './telling.ts'
 
 /** Where the events of a stream go. */
 export interface SseSink {
@@ -18,12 +19,6 @@ export interface LongEventSink {
   push(piece: Buffer): void
   end(isError: boolean): void
 }
-
-/**
- * Finds the next telling word in `bytes` at or after `from`; -1: none. An event that holds none is passed over
- * without being looked at.
- */
-export type FindTelling = (bytes: Buffer, from: number) => number
 
 /** An unfinished event is held up to here; beyond, its data is passed on piece by piece. */
 export const MAX_HELD_EVENT_BYTES = 65_536
@@ -52,6 +47,7 @@ const LINE_START_BYTES = 16
 export class SseSplitter {
   readonly #sink: SseSink
   readonly #findTelling: FindTelling
+  readonly #search: TellingSearch
   /** The unfinished event's bytes from earlier chunks. */
   #held: Buffer[] = []
   #heldBytes = 0
@@ -64,11 +60,13 @@ export class SseSplitter {
   constructor(sink: SseSink, findTelling: FindTelling) {
     this.#sink = sink
     this.#findTelling = findTelling
+    this.#search = new TellingSearch(findTelling)
   }
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return
     const bytes = asBuffer(chunk)
+    this.#search.begin(bytes)
     // Without a CR every event ends in two LFs, which one native search finds.
     const rest = this.#afterCr || bytes.includes(CR) ? this.#splitAnyLines(bytes) : this.#splitLfLines(bytes)
     if (rest < bytes.length) this.#hold(bytes.subarray(rest))
@@ -76,7 +74,7 @@ export class SseSplitter {
 
   /** The body ended: what is left is the last event. */
   end(): void {
-    this.#finishEvent(Buffer.alloc(0), 0, 0, 0)
+    this.#finishEvent(Buffer.alloc(0), 0, 0)
   }
 
   /** Bytes held of an unfinished event. */
@@ -88,15 +86,14 @@ export class SseSplitter {
   #splitLfLines(bytes: Buffer): number {
     const last = bytes.length - 1
     let start = 0
-    let telling = -2
     if (this.#atLineStart && bytes[0] === LF) {
-      telling = this.#finishEvent(bytes, 0, 1, telling)
+      this.#finishEvent(bytes, 0, 1)
       start = 1
     }
     while (start <= last) {
       const blank = bytes.indexOf(BLANK_LINE, start)
       if (blank === -1) break
-      telling = this.#finishEvent(bytes, start, blank + 2, telling)
+      this.#finishEvent(bytes, start, blank + 2)
       start = blank + 2
     }
     this.#atLineStart = bytes[last] === LF
@@ -106,7 +103,6 @@ export class SseSplitter {
   /** As `#splitLfLines`, for lines that end in any of the three ways. */
   #splitAnyLines(bytes: Buffer): number {
     let start = 0
-    let telling = -2
     for (let at = 0; at < bytes.length; at += 1) {
       const byte = bytes[at]
       if (byte !== LF && byte !== CR) {
@@ -120,7 +116,7 @@ export class SseSplitter {
       }
       this.#afterCr = byte === CR
       if (this.#atLineStart) {
-        telling = this.#finishEvent(bytes, start, at + 1, telling)
+        this.#finishEvent(bytes, start, at + 1)
         start = at + 1
       }
       this.#atLineStart = true
@@ -128,29 +124,21 @@ export class SseSplitter {
     return start
   }
 
-  /**
-   * An event ends: the held bytes and `bytes` from `start` to `end`. `telling` is where in `bytes` the last
-   * search for a telling word ended (-2: not searched, -1: there is none further on); gives the same anew.
-   */
-  #finishEvent(bytes: Buffer, start: number, end: number, telling: number): number {
+  /** An event ends: the held bytes and `bytes` from `start` to `end`. */
+  #finishEvent(bytes: Buffer, start: number, end: number): void {
     if (this.#long !== null) {
       this.#long.push(bytes.subarray(start, end))
       this.#long.end()
       this.#long = null
-      return telling
-    }
-    if (this.#heldBytes > 0) {
+    } else if (this.#heldBytes > 0) {
       this.#held.push(bytes.subarray(start, end))
       const event = Buffer.concat(this.#held)
       this.#held = []
       this.#heldBytes = 0
-      if (this.#sink.wantsEvery || this.#findTelling(event, 0) !== -1) this.#give(event)
-      return telling
+      if (this.#sink.wantsEvery || isTelling(this.#findTelling, event)) this.#give(event)
+    } else if (this.#sink.wantsEvery || this.#search.isWithin(start, end)) {
+      this.#give(bytes.subarray(start, end))
     }
-    let next = telling
-    if (next !== -1 && next < start) next = this.#findTelling(bytes, start)
-    if ((next !== -1 && next < end) || this.#sink.wantsEvery) this.#give(bytes.subarray(start, end))
-    return next
   }
 
   #hold(rest: Buffer): void {

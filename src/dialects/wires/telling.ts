@@ -1,4 +1,8 @@
-import type { FindTelling } from './sse.ts'
+/** Finds the next telling word in `bytes` at or after `from`; -1: none. */
+type FindWord = (bytes: Buffer, from: number) => number
+
+/** The words by which an event shows that it may tell something; one without any is not looked at. */
+export type FindTelling = readonly FindWord[]
 
 const QUOTE = 0x22
 const COLON = 0x3a
@@ -15,18 +19,50 @@ const EVENT_FIELD = 'event:'
  * finds events of that name as well, whose data need not say so again.
  */
 export function findMembers(names: readonly string[]): FindTelling {
-  const finders = names.map((name) => (name === 'error' ? findError : findMember(name)))
-  return (bytes, from) => {
-    let first = -1
-    for (const find of finders) {
-      const at = find(bytes, from)
-      if (at !== -1 && (first === -1 || at < first)) first = at
+  return names.map((name) => (name === 'error' ? findError : findMember(name)))
+}
+
+/** Whether any telling word stands in `bytes`. */
+export function isTelling(find: FindTelling, bytes: Buffer): boolean {
+  return find.some((findWord) => findWord(bytes, 0) !== -1)
+}
+
+/** Finds the telling places of one chunk in passing: each word is searched for once, however many events pass. */
+export class TellingSearch {
+  readonly #find: FindTelling
+  readonly #next: number[]
+  #bytes: Buffer = Buffer.alloc(0)
+
+  constructor(find: FindTelling) {
+    this.#find = find
+    this.#next = find.map(() => -1)
+  }
+
+  /** A chunk begins: earlier places count no more. */
+  begin(bytes: Buffer): void {
+    this.#bytes = bytes
+    this.#next.fill(NOT_SEARCHED)
+  }
+
+  /** Whether a telling word begins from `start` to `end`; `start` never goes back within a chunk. */
+  isWithin(start: number, end: number): boolean {
+    let found = false
+    for (const [word, find] of this.#find.entries()) {
+      let at = this.#next[word] ?? -1
+      if (at !== -1 && at < start) {
+        at = find(this.#bytes, start)
+        this.#next[word] = at
+      }
+      found ||= at !== -1 && at < end
     }
-    return first
+    return found
   }
 }
 
-function findMember(name: string): FindTelling {
+/** Below every place in a chunk, and not -1, which says that there is none. */
+const NOT_SEARCHED = -2
+
+function findMember(name: string): FindWord {
   const quoted = Buffer.from(`"${name}"`)
   return (bytes, from) => {
     let at = bytes.indexOf(quoted, from)
