@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseEntry, parseRecord } from '../src/ledger/entry.ts'
 import { readEntries, STREAM_START, type StreamEntry, trimEntries } from '../src/store/call-stream.ts'
 import type { Redis } from '../src/store/redis.ts'
@@ -188,13 +189,5 @@ class WaitingEntries {
 
 /** Ends early, without error, when the signal is given. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal.addEventListener('abort', end)
-  })
+  await delay(ms, undefined, { signal }).catch(() => {})
 }

@@ -26,16 +26,10 @@ setInterval(() => {
   log.info(workers.sums, 'calls counted since the start')
 }, SUMMARY_EVERY_MS).unref()
 
-const { close } = closeWithGrace(
-  { delay: config.shutdownGraceMs, logger: console },
-  async ({ signal, err }) => {
-    if (err) log.error({ err }, 'the worker ends because of an error')
-    else log.info({ signal }, 'the worker ends')
-    await workers.close()
-  },
-)
-
-// A parent that started us dies: nobody would stop us any more.
-process.once('disconnect', () => close())
+closeWithGrace({ delay: config.shutdownGraceMs, logger: console }, async ({ signal, err }) => {
+  if (err) log.error({ err }, 'the worker ends because of an error')
+  else log.info({ signal }, 'the worker ends')
+  await workers.close()
+})
 
 log.info({ redisPrefix: config.redisPrefix }, 'the worker has started')

@@ -1,4 +1,5 @@
 import { type Job, Queue, Worker } from 'bullmq'
+import { atMostEvery } from '../src/store/at-most-every.ts'
 import type { StoreLog } from '../src/store/postgres.ts'
 import { openRedis, type Redis } from '../src/store/redis.ts'
 import { withinMs } from './within-ms.ts'
@@ -38,6 +39,7 @@ const LOCK_MS = 10_000
 const STALLED_CHECK_MS = 5_000
 /** A job that is not marked as done is done again; with Redis away nothing else could be. */
 const CLOSE_MS = 2_000
+const LOG_EVERY_MS = 10_000
 /** BullMQ waits 15 s after a failed connection by default: longer than a call may take to be counted. */
 const RETRY_MS = 1_000
 
@@ -67,9 +69,16 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
   })
-  // The connections log that Redis is away; what else goes wrong here costs a job, and the next one comes.
-  queue.on('error', (error) => log.info({ err: error }, 'the job queue had an error'))
-  worker.on('error', (error) => log.info({ err: error }, 'the job worker had an error'))
+  // A job that fails is no loss: the next one comes within a second. But it repeats while something is away.
+  const gate = atMostEvery(LOG_EVERY_MS)
+  worker.on('failed', (job, error) => {
+    if (gate.passes()) log.warn({ err: error, job: job?.name, subject: job?.data.subject }, 'a job failed')
+  })
+  const onError = (error: Error) => {
+    if (gate.passes()) log.warn({ err: error }, 'the job queue had an error')
+  }
+  queue.on('error', onError)
+  worker.on('error', onError)
 
   return {
     async schedule({ id, job, subject, everyMs }, again = false) {

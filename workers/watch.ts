@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { atMostEvery } from '../src/store/at-most-every.ts'
 import { readStreamHead } from '../src/store/call-stream.ts'
 import type { StoreLog } from '../src/store/postgres.ts'
@@ -5,7 +6,7 @@ import type { Redis } from '../src/store/redis.ts'
 import type { JobQueue, Schedule } from './queue.ts'
 
 export interface WatchOptions {
-  /** The streams to drain, as known now. */
+  /** Asks for the streams to drain. */
   readonly listStreams: () => Promise<readonly string[]>
   readonly scheduleOf: (stream: string) => Schedule
   /** Schedules that are not about a stream. */
@@ -21,7 +22,6 @@ export interface WatchOptions {
 }
 
 export interface Watch {
-  /** Told of a failure that repeats while something is away. */
   close(): Promise<void>
 }
 
@@ -36,48 +36,49 @@ const SPARE_JOBS = 2
 
 /**
  * Sees to it that streams are drained whatever happens to the job queue: Redis may have lost it, or a worker may
- * have died between two of its steps. It watches the streams' progress, not the queue's word.
+ * have died between two of its steps. It watches the streams' progress, not the queue's word, and does not need the
+ * queue to work.
  */
 export function startWatch(options: WatchOptions): Watch {
   const { queue, redis, log, everyMs = EVERY_MS } = options
   const gate = atMostEvery(LOG_EVERY_MS)
-  const heads = new Map<
-    string,
-    { readonly firstId: string; readonly sinceMs: number; readonly revived: boolean }
-  >()
-  let timer: NodeJS.Timeout | undefined
-  let closed = false
+  const heads = new Map<string, Head>()
+  const stopping = new AbortController()
 
-  async function tick(): Promise<void> {
-    const streams = await options.listStreams()
+  let streams: readonly string[] = []
+
+  async function learnStreams(): Promise<void> {
+    streams = await options.listStreams()
+  }
+
+  async function keepScheduled(): Promise<void> {
     queue.allow(streams.length + SPARE_JOBS)
     for (const schedule of options.schedules) await queue.schedule(schedule)
-    for (const stream of streams) {
-      await queue.schedule(options.scheduleOf(stream))
-      await look(stream)
-    }
-    gate.reopen()
+    for (const stream of streams) await queue.schedule(options.scheduleOf(stream))
+  }
+
+  async function lookAtStreams(): Promise<void> {
+    for (const stream of streams) await look(stream)
   }
 
   async function look(stream: string): Promise<void> {
     const { firstId } = await readStreamHead(redis, stream)
     const before = heads.get(stream)
-    const now = performance.now()
+    const nowMs = performance.now()
     if (firstId === null) {
       heads.delete(stream)
     } else if (before?.firstId !== firstId) {
-      heads.set(stream, { firstId, sinceMs: now, revived: false })
+      heads.set(stream, { firstId, sinceMs: nowMs, revived: false })
     } else {
       // Entries may wait behind a hole for long; a drain that saw them is progress too.
       const sinceMs = Math.max(before.sinceMs, options.drainedAtMs(stream) ?? before.sinceMs)
-      const stuckMs = now - sinceMs
-      if (stuckMs >= STUCK_MS && !before.revived) {
-        heads.set(stream, { ...before, revived: true })
-        await queue.schedule(options.scheduleOf(stream), true)
-      }
+      const stuckMs = nowMs - sinceMs
       if (stuckMs >= STUCK_FOR_GOOD_MS) {
-        heads.set(stream, { firstId, sinceMs: now, revived: false })
+        heads.set(stream, { firstId, sinceMs: nowMs, revived: false })
         options.drain(stream).catch(complain)
+      } else if (stuckMs >= STUCK_MS && !before.revived) {
+        heads.set(stream, { ...before, revived: true })
+        queue.schedule(options.scheduleOf(stream), true).catch(complain)
       }
     }
   }
@@ -86,24 +87,26 @@ export function startWatch(options: WatchOptions): Watch {
     if (gate.passes()) log.warn({ err: error }, 'calls are not being counted: trying again')
   }
 
-  async function run(): Promise<void> {
-    while (!closed) {
-      await tick().catch(complain)
-      await new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, everyMs)
-        wake = resolve
-      })
+  async function repeat(work: () => Promise<void>): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await work().catch(complain)
+      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
-  let wake = () => {}
-  const running = run()
+  // Apart, so that none waits for what another waits for.
+  const running = [learnStreams, keepScheduled, lookAtStreams].map(repeat)
 
   return {
     async close() {
-      closed = true
-      clearTimeout(timer)
-      wake()
-      await running
+      stopping.abort()
+      await Promise.all(running)
     },
   }
+}
+
+interface Head {
+  readonly firstId: string
+  readonly sinceMs: number
+  /** A job was added since. */
+  readonly revived: boolean
 }

@@ -88,17 +88,13 @@ export function startWorkers(options: WorkersOptions): Workers {
     }
   }
 
-  let streams: readonly string[] = []
-  const registerOwn = once(() => registerStream(pool, `${redisPrefix}calls`))
+  const ownStream = `${redisPrefix}calls`
   const watch = startWatch({
     async listStreams() {
-      try {
-        await registerOwn()
-        streams = await selectStreams(pool)
-      } catch (error) {
-        if (streams.length === 0) throw error
-      }
-      return streams
+      const streams = await selectStreams(pool)
+      if (streams.includes(ownStream)) return streams
+      await registerStream(pool, ownStream)
+      return [...streams, ownStream]
     },
     scheduleOf: (stream) => ({
       id: `roll-up/${stream.replaceAll(':', '/')}`,

@@ -98,14 +98,6 @@ test('SIGTERM ends a worker in order, within seconds', async () => {
   expect({ code, signal }).toEqual({ code: 0, signal: null })
 })
 
-test('a worker whose parent is gone ends by itself', async () => {
-  const worker = startWorker({ LOG_LEVEL: 'info' })
-  await outputOf(worker, /has started/)
-  worker.disconnect()
-  const [code] = await once(worker, 'exit')
-  expect(code).toBe(0)
-})
-
 test('every problem of the configuration is told at once, and nothing starts', async () => {
   const worker = startWorker({ DATABASE_URL: '', CALL_RETENTION_DAYS: 'soon' })
   const [output, [code]] = await Promise.all([
