@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { StoreLog } from '../../src/store/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/redis.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers.ts'
 import { quiet } from '../workers/records.ts'
@@ -14,7 +15,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-function open(whenAway: 'fail' | 'wait', log = quiet): Redis {
+function open(whenAway: 'fail' | 'wait', log: StoreLog = quiet): Redis {
   const redis = openRedis(server.url, { name: 'test', whenAway, silenceMs: 500, log })
   opened.push(redis)
   return redis
