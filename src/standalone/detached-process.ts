@@ -10,7 +10,19 @@ export interface Command {
   readonly account?: { readonly uid: number; readonly gid: number }
 }
 
-/** A server process in a session of its own, so that a Ctrl-C in our terminal does not reach it. */
+export interface DetachedOptions {
+  readonly cwd: string
+  /** Appended to; its folder exists. */
+  readonly logFile: string
+  /**
+   * Absent: only the PATH, since `PGPORT`, `LC_ALL` or `LD_LIBRARY_PATH` of ours are none of a server's business.
+   */
+  readonly env?: NodeJS.ProcessEnv
+  /** Gives it a channel to us, whose end tells it that we are gone. For our own Node processes only. */
+  readonly withChannel?: boolean
+}
+
+/** A process in a session of its own, so that a Ctrl-C in our terminal does not reach it. */
 export interface DetachedProcess {
   readonly pid: number
   /** Resolves once it is gone, with how it ended: `exit code 1`, `SIGKILL`. */
@@ -22,19 +34,15 @@ export interface DetachedProcess {
   release(): void
 }
 
-/** A log is started anew when it is larger than this: a private server's log is only read when it fails. */
+/** A log is started anew when it is larger than this: a private process's log is only read when something fails. */
 const LOG_MAX_BYTES = 8 * 1024 * 1024
 
 /**
- * Starts a process detached from our terminal and process group, its output appended to `logFile`.
- * Of our environment it gets only the PATH: `PGPORT`, `LC_ALL`, `LD_LIBRARY_PATH` of ours are none of its business.
+ * Starts a process detached from our terminal and process group.
  *
  * @throws when the program cannot be executed
  */
-export async function startDetached(
-  command: Command,
-  options: { readonly cwd: string; readonly logFile: string },
-): Promise<DetachedProcess> {
+export async function startDetached(command: Command, options: DetachedOptions): Promise<DetachedProcess> {
   const log = openSync(options.logFile, 'a', 0o600)
   let logStart = statSync(options.logFile).size
   if (logStart > LOG_MAX_BYTES) {
@@ -43,8 +51,8 @@ export async function startDetached(
   }
   const child = spawn(command.file, command.args, {
     cwd: options.cwd,
-    env: { PATH: process.env.PATH ?? '', LANG: 'C', TZ: 'UTC' },
-    stdio: ['ignore', log, log],
+    env: options.env ?? { PATH: process.env.PATH ?? '', LANG: 'C', TZ: 'UTC' },
+    stdio: ['ignore', log, log, ...(options.withChannel ? (['ipc'] as const) : [])],
     detached: true,
     ...command.account,
   })
@@ -60,6 +68,7 @@ export async function startDetached(
     child.once('spawn', resolve)
     child.once('error', reject)
   })
+  child.on('error', () => {}) // the channel's, when the process is gone: `ended` tells
   const { pid } = child
   if (pid === undefined) throw new Error(`${command.file} did not start`)
   return {
@@ -72,19 +81,24 @@ export async function startDetached(
       const written = readFileSync(options.logFile).subarray(logStart).toString('utf8')
       return written.trimEnd().split('\n').slice(-lines).join('\n')
     },
-    release: () => child.unref(),
+    release() {
+      child.unref()
+    },
   }
 }
 
-/** Sends the signals in turn, each after the one before had its time, the last one being SIGKILL. */
-export async function stopDetached(
-  process_: DetachedProcess,
-  signals: readonly { readonly signal: NodeJS.Signals; readonly graceMs: number }[],
-): Promise<void> {
-  for (const { signal, graceMs } of [...signals, { signal: 'SIGKILL' as const, graceMs: 5_000 }]) {
-    if (!process_.running) return
-    sendSignal(process_.pid, signal)
-    await until(() => (process_.running ? null : true), { timeoutMs: graceMs, everyMs: 10 })
+/** One step of stopping a process: what it is told, and how long it may take. */
+export interface StopStep {
+  readonly signal: NodeJS.Signals
+  readonly graceMs: number
+}
+
+/** Sends the signals in turn, each after the one before had its time, then SIGKILL. */
+export async function stopDetached(target: DetachedProcess, steps: readonly StopStep[]): Promise<void> {
+  for (const { signal, graceMs } of [...steps, { signal: 'SIGKILL', graceMs: 5_000 } as const]) {
+    if (!target.running) return
+    sendSignal(target.pid, signal)
+    await until(() => (target.running ? null : true), { timeoutMs: graceMs, everyMs: 10 })
   }
 }
 
@@ -93,6 +107,6 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }

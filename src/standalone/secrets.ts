@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { writeFileAtomically } from './write-file.ts'
+
+/** What `npm start` makes once and keeps, so that the next start finds its data, and the user his key. */
+export interface Secrets {
+  readonly postgresPassword: string
+  readonly redisPassword: string
+  readonly keyPepper: string
+  readonly adminToken: string
+  /** The text of the demo client's key; null until there is one. */
+  readonly demoKey: string | null
+}
+
+/**
+ * Reads the file, making it at the first start. It is never made anew over one that cannot be read: with another pepper
+ * no key would be known any more.
+ *
+ * @throws Error when the file is there but is not ours
+ */
+export function loadSecrets(file: string): Secrets {
+  if (!existsSync(file)) {
+    const made = {
+      postgresPassword: randomSecret(),
+      redisPassword: randomSecret(),
+      keyPepper: randomSecret(),
+      adminToken: randomSecret(),
+      demoKey: null,
+    }
+    saveSecrets(file, made)
+    return made
+  }
+  const text = readFileSync(file, 'utf8')
+  const read = parseSecrets(text)
+  if (read === null)
+    throw new Error(`${file} is damaged: restore it, or move the whole folder away to begin anew`)
+  return read
+}
+
+export function saveSecrets(file: string, secrets: Secrets): void {
+  writeFileAtomically(file, `${JSON.stringify(secrets, null, 2)}\n`)
+}
+
+function parseSecrets(text: string): Secrets | null {
+  let read: Record<string, unknown>
+  try {
+    read = Object(JSON.parse(text))
+  } catch {
+    return null
+  }
+  const { postgresPassword, redisPassword, keyPepper, adminToken, demoKey } = read
+  if (typeof postgresPassword !== 'string' || typeof redisPassword !== 'string') return null
+  if (typeof keyPepper !== 'string' || typeof adminToken !== 'string') return null
+  return {
+    postgresPassword,
+    redisPassword,
+    keyPepper,
+    adminToken,
+    demoKey: typeof demoKey === 'string' ? demoKey : null,
+  }
+}
+
+/** 160 bits, in characters that need no quoting in a URL, a header, SQL or redis.conf. */
+function randomSecret(): string {
+  return randomBytes(20).toString('hex')
+}
