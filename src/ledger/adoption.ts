@@ -69,10 +69,9 @@ export class Adoption {
     return this.#corrupt
   }
 
-  /** Looks for journals whose producer is gone and adopts them; deletes the folders of those that are done. */
+  /** Looks for journals whose producer is gone and adopts them. */
   async scan(): Promise<void> {
     const { journalDir, readMarks, log } = this.#options
-    await this.#releaseEmpty()
     const directory = readJournalDirectory(journalDir)
     this.#corrupt = directory.corrupt
     for (const leftover of directory.leftovers) await rm(leftover, { recursive: true, force: true })
@@ -96,6 +95,21 @@ export class Adoption {
       return
     }
     for (const folder of folders) await this.#adopt(folder, marks.get(folder.producer) ?? 0)
+  }
+
+  /** Deletes the folders of those of which nothing is needed any more. */
+  async releaseEmpty(): Promise<void> {
+    for (const { producer, damaged } of [...this.#adopted.values()]) {
+      if (!producer.isEmpty) continue
+      try {
+        await producer.journal.shrink()
+        await producer.stop()
+        this.#adopted.delete(producer.id)
+        await this.#finish(producer.folder, damaged)
+      } catch (error) {
+        this.#postpone(producer.id, error)
+      }
+    }
   }
 
   /** Adopts no more. */
@@ -151,16 +165,6 @@ export class Adoption {
     }
   }
 
-  async #releaseEmpty(): Promise<void> {
-    for (const { producer, damaged } of [...this.#adopted.values()]) {
-      if (!producer.isEmpty) continue
-      await producer.journal.shrink()
-      await producer.stop()
-      this.#adopted.delete(producer.id)
-      await this.#finish(producer.folder, damaged)
-    }
-  }
-
   /** The folder is of no more use to us: deleted, or kept under another name; the lock is held to the end. */
   async #finish({ producer, lock }: ProducerFolder, keep: boolean): Promise<void> {
     const { journalDir, log } = this.#options
@@ -183,7 +187,10 @@ export class Adoption {
       atMs: performance.now() + delayMs,
       delayMs: Math.min(delayMs * 2, RETRY_MAX_MS),
     })
-    this.#options.log.warn({ err: error, producer, retryInMs: delayMs }, 'a journal could not be adopted')
+    this.#options.log.warn(
+      { err: error, producer, retryInMs: delayMs },
+      'a journal could not be adopted or let go',
+    )
   }
 }
 

@@ -32,10 +32,10 @@ interface OpenSlot {
 }
 
 interface Operation {
-  readonly kind: 'open' | 'close' | 'discard'
+  readonly kind: 'open' | 'note' | 'close' | 'discard'
   /** `null`: a record without an open row. */
   readonly call: OpenSlot | null
-  /** The open call, or the record's body. */
+  /** The open call, the usage seen, or the record's body. */
   readonly text: string
   onWritten: OnWritten | null
 }
@@ -165,6 +165,13 @@ export class Journal {
     }, NOTE_INTERVAL_MS)
   }
 
+  /** As `note`, but in this turn's transaction: for what the client must not see before it is written. */
+  noteNow(callId: string, seen: string, onWritten: OnWritten): void {
+    const call = this.#calls.get(callId) ?? null
+    if (call !== null) this.#noted.delete(call)
+    this.#enqueue({ kind: 'note', call, text: seen, onWritten })
+  }
+
   /** The call ended: its record gets the next number and its open row goes, in one transaction. */
   close(callId: string, body: string, onWritten: OnWritten): void {
     this.#enqueue({ kind: 'close', call: this.#release(callId), text: body, onWritten })
@@ -227,6 +234,7 @@ export class Journal {
 
   /** Lets go of the files. What was not committed by then gets an error. */
   async stop(): Promise<void> {
+    if (this.#closed) return
     this.#closed = true
     if (this.#noteTimer !== null) clearTimeout(this.#noteTimer)
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer)
@@ -297,6 +305,10 @@ export class Journal {
     for (const { kind, call, text } of operations) {
       if (kind === 'open') {
         if (call !== null) database.insertOpen(call.slot, text)
+        continue
+      }
+      if (kind === 'note') {
+        if (call !== null) database.setSeen(call.slot, text)
         continue
       }
       if (call !== null) database.deleteOpen(call.slot)

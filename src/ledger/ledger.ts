@@ -64,6 +64,8 @@ export interface LedgerStats {
   readonly synced: number
   readonly sent: number
   readonly mark: number
+  /** Of this process's producer: the highest sequence that was committed for long enough and is deleted. */
+  readonly pruned: number
   /** Producers that are gone whose journals this process cares for. */
   readonly adopted: number
   /** Folders set aside in the journal directory because something in them could not be read. */
@@ -80,6 +82,8 @@ export interface Ledger {
   open(call: OpenCall, onWritten: OnWritten): void
   /** The last usage seen in a call under way, as JSON for `buildInterrupted`; written within about a second. */
   note(callId: string, seen: string): void
+  /** As `note`, written in this turn of the event loop; then, or when the disk refuses, `onWritten` runs. */
+  noteNow(callId: string, seen: string, onWritten: OnWritten): void
   /** Records a call that has ended; `onWritten` with an error: the client must not see a whole answer. */
   close(record: CallRecord, onWritten: OnWritten): void
   /** Drops a call that was opened and never sent upstream. */
@@ -174,6 +178,10 @@ class RunningLedger implements Ledger {
     this.#own.journal.open(call, onWritten)
   }
 
+  noteNow(callId: string, seen: string, onWritten: OnWritten): void {
+    this.#own.journal.noteNow(callId, seen, onWritten)
+  }
+
   note(callId: string, seen: string): void {
     this.#own.journal.note(callId, seen)
   }
@@ -199,6 +207,7 @@ class RunningLedger implements Ledger {
       synced: journal.synced,
       sent,
       mark,
+      pruned: journal.prunedTo,
       adopted: this.#adoption.size,
       corrupt: this.#adoption.corrupt,
       redisConnected: this.#link.connected,
@@ -209,6 +218,7 @@ class RunningLedger implements Ledger {
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true
     const { journal, folder } = this.#own
+    const { log } = this.#options
     const idle = Promise.all(this.#repeating.map((one) => one.stop()))
     this.#adoption.halt()
     // 1. What waits for a commit gets one, and its sync.
@@ -223,8 +233,16 @@ class RunningLedger implements Ledger {
     await this.#adoption.letGo()
     const isUnused = this.#own.isEmpty && journal.openCalls === 0
     await this.#own.stop()
-    if (isUnused) await deleteProducerFolder(this.#options.journalDir, folder.producer)
-    folder.lock.release()
+    try {
+      if (isUnused) await deleteProducerFolder(this.#options.journalDir, folder.producer)
+    } catch (error) {
+      log.warn(
+        { err: error, producer: folder.producer },
+        'the folder of an unused journal could not be deleted',
+      )
+    } finally {
+      folder.lock.release()
+    }
   }
 
   #producers(): Producer[] {
@@ -265,6 +283,7 @@ class RunningLedger implements Ledger {
     await this.#withPostgres(async () => {
       for (const producer of this.#producers()) if (!producer.isEmpty) await producer.forget()
     })
+    await this.#adoption.releaseEmpty()
   }
 
   async #adopt(): Promise<void> {

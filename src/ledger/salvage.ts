@@ -1,10 +1,21 @@
-import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { createTables } from './journal-database.ts'
 import { DAMAGED_FILE, JOURNAL_FILE, SALVAGED_FILE } from './producer-folder.ts'
 
 const SALVAGE_PART_FILE = `${SALVAGED_FILE}.part`
+const HEADER_BYTES = 100
+const PAGE_BYTES = 4_096
 
 type Row = Record<string, SQLOutputValue>
 
@@ -19,6 +30,7 @@ export function salvage(folder: string): boolean {
   const target = join(folder, SALVAGE_PART_FILE)
   for (const suffix of ['', '-wal', '-shm']) rmSync(target + suffix, { force: true })
   closeSync(openSync(target, 'wx', 0o600))
+  padToHeader(join(folder, JOURNAL_FILE))
   const from = new DatabaseSync(join(folder, JOURNAL_FILE), { timeout: 0 })
   const to = new DatabaseSync(target)
   try {
@@ -51,6 +63,22 @@ export function finishSalvage(folder: string): void {
     if (existsSync(journal + suffix)) renameSync(journal + suffix, join(folder, DAMAGED_FILE + suffix))
   }
   renameSync(salvaged, journal)
+}
+
+/** Fills a file that was cut up to the length its header tells: SQLite reads nothing of a shorter one. */
+function padToHeader(path: string): void {
+  const header = Buffer.alloc(HEADER_BYTES)
+  const file = openSync(path, 'r')
+  try {
+    if (readSync(file, header, 0, HEADER_BYTES, 0) < HEADER_BYTES) return
+  } finally {
+    closeSync(file)
+  }
+  // https://www.sqlite.org/fileformat2.html#the_database_header
+  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0' || header.readUInt16BE(16) !== PAGE_BYTES)
+    return
+  const bytes = header.readUInt32BE(28) * PAGE_BYTES
+  if (statSync(path).size < bytes) truncateSync(path, bytes)
 }
 
 function readStream(from: DatabaseSync): string | null {
