@@ -1,17 +1,8 @@
 import { asBuffer } from './elements.ts'
+import { type JsonPlan, memberNamed, type WantedMember } from './json-plan.ts'
+import { StringEnd, TextCapture } from './json-text.ts'
 
-/**
- * What to keep of a JSON document, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
- * text, an object goes into the named members, a one-element array into every element. `{}` keeps an object as
- * an empty one: that it was there.
- */
-export type Wanted = 'value' | 'usage' | { readonly [key: string]: Wanted } | readonly [Wanted]
-
-/** A {@link Wanted} made ready for scanning. Make it once, not per document. */
-export type JsonPlan =
-  | { readonly kind: 'keep'; readonly isUsage: boolean }
-  | { readonly kind: 'members'; readonly members: ReadonlyMap<string, JsonPlan>; readonly longestKey: number }
-  | { readonly kind: 'elements'; readonly element: JsonPlan }
+export { type JsonPlan, planJson, type Wanted } from './json-plan.ts'
 
 /** What a scan has kept: the document with everything unwanted left out. */
 export interface Kept {
@@ -25,13 +16,11 @@ export interface Kept {
 const MAX_VALUE_BYTES = 4096
 /** Longest usage object kept, in bytes; the longest seen have some 70 entries of 250 bytes. */
 const MAX_USAGE_BYTES = 65_536
-/** All values but usage of one document together, so that a hostile document cannot fill memory. */
-const MAX_DOCUMENT_BYTES = 65_536
-const MAX_ELEMENTS = 4096
-/** Pieces of one captured value before they are joined: a buffer object outweighs a byte by far. */
-const MAX_PIECES = 64
-/** Up to here a string's end is sought byte by byte; beyond, a native search is cheaper. */
-const SHORT_STRING = 48
+/** All that is kept of one document, so that a hostile one cannot fill memory. */
+const MAX_DOCUMENT_BYTES = 131_072
+const MAX_ELEMENTS = 1024
+/** A character of a key takes up to six bytes when it is written as an escape. */
+const ESCAPE_BYTES = 6
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -61,21 +50,6 @@ interface Frame {
   key: string
 }
 
-export function planJson(wanted: Wanted): JsonPlan {
-  if (wanted === 'value' || wanted === 'usage') return { kind: 'keep', isUsage: wanted === 'usage' }
-  if (isElements(wanted)) return { kind: 'elements', element: planJson(wanted[0]) }
-  const members = new Map(Object.entries(wanted).map(([key, inner]) => [key, planJson(inner)]))
-  return {
-    kind: 'members',
-    members,
-    longestKey: Math.max(0, ...[...members.keys()].map((key) => key.length)),
-  }
-}
-
-function isElements(wanted: Wanted): wanted is readonly [Wanted] {
-  return Array.isArray(wanted)
-}
-
 /** Scans one whole document. */
 export function scanJson(bytes: Uint8Array, plan: JsonPlan): Kept {
   const scanner = new JsonScanner(plan)
@@ -86,9 +60,9 @@ export function scanJson(bytes: Uint8Array, plan: JsonPlan): Kept {
 
 /**
  * A tokenizer that reads one JSON document as it passes, in any pieces, and keeps only wanted values. Strings
- * are skipped without decoding, so that megabytes of base64 cost a native search; keys are compared decoded,
- * so that only a value at its right path counts and no text that looks like one. Malformed input never throws:
- * what was well formed before it is kept. After the document's end everything is ignored.
+ * are skipped without decoding, so that megabytes of base64 cost a native search; keys are compared as a parser
+ * would see them, so that only a value at its right path counts and no text that looks like one. Malformed input
+ * never throws: what was well formed before it is kept. After the document's end everything is ignored.
  */
 export class JsonScanner {
   /** Goes up with every wanted value found that is not `null`. */
@@ -98,15 +72,13 @@ export class JsonScanner {
   #state = VALUE
   /** Plan of the value that comes next; `null`: not wanted. */
   #plan: JsonPlan | null
+  /** Depth inside a container that is passed over as a whole. */
   #depth = 0
-  /** The last byte of the previous chunk was a backslash that escapes the next byte. */
-  #escaped = false
   #capturing = false
-  #tooLong = false
-  #captured: Buffer[] = []
-  #capturedBytes = 0
   #documentBytes = 0
   readonly #frames: Frame[] = []
+  readonly #stringEnd = new StringEnd()
+  readonly #capture = new TextCapture()
 
   constructor(plan: JsonPlan) {
     this.#plan = plan
@@ -130,37 +102,14 @@ export class JsonScanner {
     while (at < length) {
       switch (this.#state) {
         case VALUE: {
-          const byte = bytes[at] ?? 0
-          if (isSpace(byte) || byte === COMMA || this.#isByteOrderMark(byte)) {
-            at += 1
-          } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
-            at += 1
-            this.#close()
-          } else if (byte === OPEN_BRACE && this.#plan?.kind === 'members') {
-            at += 1
-            this.#open({ members: {}, elements: null, plan: this.#plan, key: '' })
-          } else if (byte === OPEN_BRACKET && this.#plan?.kind === 'elements') {
-            at += 1
-            this.#open({ members: null, elements: [], plan: this.#plan, key: '' })
-          } else {
-            this.#capturing = this.#plan?.kind === 'keep'
-            from = at
-            if (byte === QUOTE) this.#state = STRING
-            else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#state = SKIP
-            else this.#state = SCALAR
-            this.#depth = 1
-            if (this.#state !== SCALAR) at += 1
-          }
+          from = at
+          at = this.#beginValue(bytes[at] ?? 0, at)
           break
         }
         case STRING: {
-          const end = this.#endOfString(bytes, at)
-          if (end === -1) {
-            at = length
-          } else {
-            at = end + 1
-            this.#finish(bytes, from, at)
-          }
+          const end = this.#stringEnd.find(bytes, at)
+          at = end === -1 ? length : end + 1
+          if (end !== -1) this.#finish(bytes, from, at)
           break
         }
         case SKIP: {
@@ -169,7 +118,7 @@ export class JsonScanner {
           break
         }
         case SKIP_STRING: {
-          const end = this.#endOfString(bytes, at)
+          const end = this.#stringEnd.find(bytes, at)
           at = end === -1 ? length : end + 1
           if (end !== -1) this.#state = SKIP
           break
@@ -189,23 +138,15 @@ export class JsonScanner {
         case KEY: {
           const byte = bytes[at] ?? 0
           at += 1
-          if (byte === QUOTE) {
-            this.#capturing = true
-            from = at
-            this.#state = KEY_STRING
-          } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-            this.#close()
-          }
+          from = at
+          if (byte === QUOTE) this.#beginKey()
+          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close()
           break
         }
         case KEY_STRING: {
-          const end = this.#endOfString(bytes, at)
-          if (end === -1) {
-            at = length
-          } else {
-            at = end + 1
-            this.#takeKey(bytes, from, end)
-          }
+          const end = this.#stringEnd.find(bytes, at)
+          at = end === -1 ? length : end + 1
+          if (end !== -1) this.#takeKey(bytes, from, end)
           break
         }
         case AFTER_KEY: {
@@ -217,12 +158,43 @@ export class JsonScanner {
           return
       }
     }
-    if (this.#capturing) this.#capture(bytes, from, length)
+    if (this.#capturing) this.#capture.add(bytes, from, length)
   }
 
   /** The input has ended: a bare number or word at its very end is a value now. */
   end(): void {
     if (this.#state === SCALAR && this.#frames.length === 0) this.#finish(Buffer.alloc(0), 0, 0)
+  }
+
+  /** Looks at a byte where a value may begin; gives where to go on. */
+  #beginValue(byte: number, at: number): number {
+    const plan = this.#plan
+    if (isSpace(byte) || byte === COMMA || this.#isByteOrderMark(byte)) return at + 1
+    if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
+      this.#close()
+      return at + 1
+    }
+    if (byte === OPEN_BRACE && plan?.kind === 'members') {
+      this.#open({ members: {}, elements: null, plan, key: '' })
+      return at + 1
+    }
+    if (byte === OPEN_BRACKET && plan?.kind === 'elements') {
+      this.#open({ members: null, elements: [], plan, key: '' })
+      return at + 1
+    }
+    if (plan?.kind === 'keep') {
+      this.#capturing = true
+      const left = MAX_DOCUMENT_BYTES - this.#documentBytes
+      this.#capture.begin(Math.min(left, plan.isUsage ? MAX_USAGE_BYTES : MAX_VALUE_BYTES))
+    }
+    this.#depth = 1
+    if (byte === QUOTE) this.#state = STRING
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#state = SKIP
+    else {
+      this.#state = SCALAR
+      return at
+    }
+    return at + 1
   }
 
   #isByteOrderMark(byte: number): boolean {
@@ -232,7 +204,7 @@ export class JsonScanner {
   #open(frame: Frame): void {
     this.#keep(frame.members ?? frame.elements)
     this.#frames.push(frame)
-    if (frame.plan.kind === 'members' && frame.plan.members.size === 0) this.revision += 1
+    if (frame.plan.kind === 'members' && frame.plan.members.length === 0) this.revision += 1
     this.#next()
   }
 
@@ -243,45 +215,12 @@ export class JsonScanner {
 
   /** Before the next member or element of the innermost frame. */
   #next(): void {
-    const frame = this.#frames.at(-1)
-    if (frame?.plan.kind === 'elements') {
-      this.#plan = frame.plan.element
+    const plan = this.#frames.at(-1)?.plan
+    if (plan?.kind === 'elements') {
+      this.#plan = plan.element
       this.#state = VALUE
     } else {
       this.#state = KEY
-    }
-  }
-
-  /** Index of the quote that ends the string which goes on at `start`, or -1 when it is not in this chunk. */
-  #endOfString(bytes: Buffer, start: number): number {
-    const length = bytes.length
-    let at = start
-    if (this.#escaped) {
-      this.#escaped = false
-      at += 1
-    }
-    for (;;) {
-      const near = Math.min(length, at + SHORT_STRING)
-      while (at < near) {
-        const byte = bytes[at]
-        if (byte === QUOTE) return at
-        at += byte === BACKSLASH ? 2 : 1
-      }
-      if (at >= length) {
-        this.#escaped = at > length
-        return -1
-      }
-      const quote = bytes.indexOf(QUOTE, at)
-      const end = quote === -1 ? length : quote
-      let before = end
-      while (before > at && bytes[before - 1] === BACKSLASH) before -= 1
-      const isEscaped = (end - before) % 2 === 1
-      if (quote === -1) {
-        this.#escaped = isEscaped
-        return -1
-      }
-      if (!isEscaped) return quote
-      at = quote + 1
     }
   }
 
@@ -308,25 +247,42 @@ export class JsonScanner {
     return at
   }
 
+  #beginKey(): void {
+    const plan = this.#frames.at(-1)?.plan
+    this.#capturing = true
+    this.#capture.begin(plan?.kind === 'members' ? plan.longestKey * ESCAPE_BYTES : 0)
+    this.#state = KEY_STRING
+  }
+
   #takeKey(bytes: Buffer, from: number, to: number): void {
     const frame = this.#frames.at(-1)
-    const text = this.#takeCaptured(bytes, from, to)
-    this.#plan = null
+    this.#capturing = false
     this.#state = AFTER_KEY
-    if (frame?.plan.kind !== 'members' || text === null) return
-    const key = text.includes('\\') ? parsed(`"${text}"`) : text
-    if (typeof key !== 'string') return
-    frame.key = key
-    this.#plan = frame.plan.members.get(key) ?? null
+    const wanted =
+      frame?.plan.kind === 'members' ? this.#wantedKey(frame.plan.members, bytes, from, to) : null
+    this.#plan = wanted?.plan ?? null
+    if (frame !== undefined && wanted !== null) frame.key = wanted.key
+  }
+
+  #wantedKey(members: readonly WantedMember[], bytes: Buffer, from: number, to: number): WantedMember | null {
+    // Nearly every key stands whole and unescaped in one chunk and is compared without being decoded.
+    const isWhole = from > 0
+    const plain = isWhole ? memberNamed(members, bytes, from, to) : null
+    if (plain !== null || (isWhole && !includesBackslash(bytes, from, to))) return plain
+    const text = this.#capture.finish(bytes, from, to)
+    const key = text === null ? null : parsed(`"${text}"`)
+    return members.find((member) => member.key === key) ?? null
   }
 
   /** A value that is not a frame has ended. */
   #finish(bytes: Buffer, from: number, to: number): void {
-    const isUsage = this.#plan?.kind === 'keep' && this.#plan.isUsage
     if (this.#capturing) {
-      const text = this.#takeCaptured(bytes, from, to)
+      this.#capturing = false
+      const text = this.#capture.finish(bytes, from, to)
       const value = text === null ? true : parsed(text)
+      this.#documentBytes += text?.length ?? 0
       if (value !== undefined) this.#keep(value)
+      const isUsage = this.#plan?.kind === 'keep' && this.#plan.isUsage
       if (isUsage && text !== null && value !== undefined && value !== null) this.#raw = text
     }
     this.#state = this.#frames.length === 0 ? DONE : AFTER
@@ -337,53 +293,7 @@ export class JsonScanner {
     if (frame === undefined) this.#root = value
     else if (frame.members !== null) frame.members[frame.key] = value
     else if (frame.elements !== null && frame.elements.length < MAX_ELEMENTS) frame.elements.push(value)
-    if (value !== null && typeof value !== 'object') this.revision += 1
-    else if (value !== null && this.#plan?.kind === 'keep') this.revision += 1
-  }
-
-  #capture(bytes: Buffer, from: number, to: number): void {
-    if (this.#tooLong || to <= from) return
-    this.#capturedBytes += to - from
-    if (this.#capturedBytes > this.#captureLimit()) {
-      this.#tooLong = true
-      this.#captured = []
-      return
-    }
-    // Borrowed bytes: what outlives this chunk is copied.
-    this.#captured.push(Buffer.from(bytes.subarray(from, to)))
-    if (this.#captured.length === MAX_PIECES) this.#captured = [Buffer.concat(this.#captured)]
-  }
-
-  #captureLimit(): number {
-    if (this.#state === KEY_STRING) {
-      const plan = this.#frames.at(-1)?.plan
-      // A character takes up to six bytes when it is written as an escape.
-      return plan?.kind === 'members' ? plan.longestKey * 6 : 0
-    }
-    return this.#plan?.kind === 'keep' && this.#plan.isUsage ? MAX_USAGE_BYTES : MAX_VALUE_BYTES
-  }
-
-  /** The captured text with the last piece added; `null` when it was too long to keep. */
-  #takeCaptured(bytes: Buffer, from: number, to: number): string | null {
-    const limit = this.#captureLimit()
-    const size = this.#capturedBytes + (to - from)
-    const isUsage = this.#plan?.kind === 'keep' && this.#plan.isUsage
-    let text: string | null = null
-    if (!this.#tooLong && size <= limit) {
-      text =
-        this.#captured.length === 0
-          ? bytes.toString('utf8', from, to)
-          : Buffer.concat([...this.#captured, bytes.subarray(from, to)]).toString()
-    }
-    if (this.#state !== KEY_STRING && !isUsage) {
-      this.#documentBytes += size
-      if (this.#documentBytes > MAX_DOCUMENT_BYTES) text = null
-    }
-    this.#capturing = false
-    this.#tooLong = false
-    this.#captured = []
-    this.#capturedBytes = 0
-    return text
+    if (value !== null && this.#plan?.kind === 'keep') this.revision += 1
   }
 }
 
@@ -393,6 +303,11 @@ function parsed(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+function includesBackslash(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) if (bytes[at] === BACKSLASH) return true
+  return false
 }
 
 function isSpace(byte: number): boolean {

@@ -1,4 +1,5 @@
 import { asBuffer } from './elements.ts'
+import { LongEvent, type LongEventSink, readEvent } from './sse-event.ts'
 import { type FindTelling, isTelling, TellingSearch } from './telling.ts'
 
 /** Where the events of a stream go. */
@@ -14,12 +15,6 @@ export interface SseSink {
   openLong(): LongEventSink
 }
 
-/** Takes the data of one long event. */
-export interface LongEventSink {
-  push(piece: Buffer): void
-  end(isError: boolean): void
-}
-
 /** An unfinished event is held up to here; beyond, its data is passed on piece by piece. */
 export const MAX_HELD_EVENT_BYTES = 65_536
 
@@ -27,14 +22,6 @@ const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
 const MAX_PIECES = 64
-const SPACE = 0x20
-const LINE_FEED = Buffer.from('\n')
-const BYTE_ORDER_MARK = Buffer.from('\ufeff')
-const DATA_FIELD = Buffer.from('data:')
-const EVENT_FIELD = Buffer.from('event:')
-const ERROR_EVENT = /^event: ?error$/
-/** Enough of a line to tell `event: error` from any other event. */
-const LINE_START_BYTES = 16
 
 /**
  * Splits a `text/event-stream` body into events, on bytes, as the WHATWG HTML standard (9.2.6) has it: lines end
@@ -67,6 +54,11 @@ export class SseSplitter {
     if (chunk.length === 0) return
     const bytes = asBuffer(chunk)
     this.#search.begin(bytes)
+    if (this.#holdsNothingTelling(bytes)) {
+      this.#atLineStart = true
+      this.#afterCr = bytes[bytes.length - 1] === CR
+      return
+    }
     // Without a CR every event ends in two LFs, which one native search finds.
     const rest = this.#afterCr || bytes.includes(CR) ? this.#splitAnyLines(bytes) : this.#splitLfLines(bytes)
     if (rest < bytes.length) this.#hold(bytes.subarray(rest))
@@ -80,6 +72,12 @@ export class SseSplitter {
   /** Bytes held of an unfinished event. */
   get heldBytes(): number {
     return this.#heldBytes
+  }
+
+  /** Whether `bytes` are whole events of which none is worth being found: so most chunks are done with. */
+  #holdsNothingTelling(bytes: Buffer): boolean {
+    if (this.#heldBytes > 0 || this.#long !== null || this.#sink.wantsEvery) return false
+    return endsInBlankLine(bytes) && !this.#search.isWithin(0, bytes.length)
   }
 
   /** Takes the events that end in `bytes`; gives where the unfinished one begins. */
@@ -166,92 +164,10 @@ export class SseSplitter {
   }
 }
 
-/** Takes one event's bytes apart into the fields that matter: `data` and `event`. */
-function readEvent(event: Buffer): { readonly data: Buffer | null; readonly isError: boolean } {
-  const hasCr = event.includes(CR)
-  const lines: Buffer[] = []
-  let isError = false
-  let at = startsWith(event, 0, event.length, BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0
-  while (at < event.length) {
-    const end = endOfLine(event, at, hasCr)
-    if (startsWith(event, at, end, DATA_FIELD)) {
-      const value = at + DATA_FIELD.length
-      lines.push(event.subarray(event[value] === SPACE ? value + 1 : value, end))
-    } else if (startsWith(event, at, end, EVENT_FIELD)) {
-      isError = ERROR_EVENT.test(event.toString('latin1', at, Math.min(end, at + LINE_START_BYTES)))
-    }
-    at = end + 1
-  }
-  const [first] = lines
-  if (first === undefined) return { data: null, isError }
-  if (lines.length === 1) return { data: first, isError }
-  return {
-    data: Buffer.concat(lines.flatMap((line, index) => (index === 0 ? line : [LINE_FEED, line]))),
-    isError,
-  }
-}
-
-function endOfLine(bytes: Buffer, from: number, hasCr: boolean): number {
-  if (!hasCr) {
-    const lf = bytes.indexOf(LF, from)
-    return lf === -1 ? bytes.length : lf
-  }
-  let at = from
-  while (at < bytes.length && bytes[at] !== LF && bytes[at] !== CR) at += 1
-  return at
-}
-
-function startsWith(bytes: Buffer, at: number, end: number, word: Buffer): boolean {
-  if (end - at < word.length) return false
-  for (let index = 0; index < word.length; index += 1) if (bytes[at + index] !== word[index]) return false
-  return true
-}
-
-/** Passes on the data of one event that is too long to be held, line by line as it comes. */
-class LongEvent {
-  readonly #sink: LongEventSink
-  /** The line's first bytes until its field is known; `null` then. */
-  #lineStart: string | null = ''
-  #isData = false
-  #isError = false
-
-  constructor(sink: LongEventSink) {
-    this.#sink = sink
-  }
-
-  push(bytes: Buffer): void {
-    const hasCr = bytes.includes(CR)
-    let at = 0
-    while (at < bytes.length) {
-      if (this.#lineStart === null) {
-        const end = endOfLine(bytes, at, hasCr)
-        if (this.#isData && end > at) this.#sink.push(bytes.subarray(at, end))
-        if (end < bytes.length) this.#lineStart = ''
-        at = end + 1
-      } else {
-        this.#lineStart = this.#takeLineStart(this.#lineStart, bytes[at] ?? LF)
-        at += 1
-      }
-    }
-  }
-
-  end(): void {
-    if (this.#lineStart !== null) this.#endShortLine(this.#lineStart)
-    this.#sink.end(this.#isError)
-  }
-
-  #takeLineStart(line: string, byte: number): string | null {
-    if (byte === LF || byte === CR) {
-      this.#endShortLine(line)
-      return ''
-    }
-    const longer = line + String.fromCharCode(byte)
-    if (longer === '\u00ef\u00bb\u00bf') return ''
-    this.#isData = longer === 'data:'
-    return this.#isData || longer.length === LINE_START_BYTES ? null : longer
-  }
-
-  #endShortLine(line: string): void {
-    if (ERROR_EVENT.test(line)) this.#isError = true
-  }
+function endsInBlankLine(bytes: Buffer): boolean {
+  const last = bytes[bytes.length - 1]
+  const before = bytes[bytes.length - 2]
+  if (last !== LF || before !== CR) return (last === LF || last === CR) && last === before
+  const third = bytes[bytes.length - 3]
+  return third === LF || third === CR
 }

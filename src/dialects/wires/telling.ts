@@ -8,7 +8,9 @@ const QUOTE = 0x22
 const COLON = 0x3a
 const SPACE = 0x20
 const LOWER_N = 0x6e
-const ERROR = Buffer.from('error')
+const LOWER_E = 0x65
+const REST_OF_ERROR = Buffer.from('rror')
+const ERROR_BYTES = REST_OF_ERROR.length + 1
 const EVENT_FIELD = 'event:'
 
 /**
@@ -47,10 +49,10 @@ export class TellingSearch {
   /** Whether a telling word begins from `start` to `end`; `start` never goes back within a chunk. */
   isWithin(start: number, end: number): boolean {
     let found = false
-    for (const [word, find] of this.#find.entries()) {
+    for (let word = 0; word < this.#find.length; word += 1) {
       let at = this.#next[word] ?? -1
       if (at !== -1 && at < start) {
-        at = find(this.#bytes, start)
+        at = this.#find[word]?.(this.#bytes, start) ?? -1
         this.#next[word] = at
       }
       found ||= at !== -1 && at < end
@@ -62,26 +64,34 @@ export class TellingSearch {
 /** Below every place in a chunk, and not -1, which says that there is none. */
 const NOT_SEARCHED = -2
 
+/**
+ * The native search runs along the first byte of what it seeks, so it is given none that JSON is full of: without
+ * the leading quote it takes a third of the time.
+ */
 function findMember(name: string): FindWord {
-  const quoted = Buffer.from(`"${name}"`)
+  const word = Buffer.from(`${name}"`)
   return (bytes, from) => {
-    let at = bytes.indexOf(quoted, from)
-    while (at !== -1 && isNull(bytes, at + quoted.length)) at = bytes.indexOf(quoted, at + quoted.length)
+    let at = bytes.indexOf(word, from)
+    while (at !== -1 && (bytes[at - 1] !== QUOTE || isNull(bytes, at + word.length))) {
+      at = bytes.indexOf(word, at + word.length)
+    }
     return at
   }
 }
 
+/** As {@link findMember}; `e` is frequent as well, so that the search is for the rest of the word. */
 function findError(bytes: Buffer, from: number): number {
-  let at = bytes.indexOf(ERROR, from)
-  while (at !== -1 && !isErrorMember(bytes, at) && !isErrorEvent(bytes, at)) {
-    at = bytes.indexOf(ERROR, at + ERROR.length)
+  let at = bytes.indexOf(REST_OF_ERROR, from)
+  while (at !== -1 && !isErrorMember(bytes, at - 1) && !isErrorEvent(bytes, at - 1)) {
+    at = bytes.indexOf(REST_OF_ERROR, at + REST_OF_ERROR.length)
   }
   return at
 }
 
 function isErrorMember(bytes: Buffer, at: number): boolean {
-  const end = at + ERROR.length
-  return bytes[at - 1] === QUOTE && bytes[end] === QUOTE && !isNull(bytes, end + 1)
+  const end = at + ERROR_BYTES
+  const isQuoted = bytes[at - 1] === QUOTE && bytes[at] === LOWER_E && bytes[end] === QUOTE
+  return isQuoted && !isNull(bytes, end + 1)
 }
 
 function isErrorEvent(bytes: Buffer, at: number): boolean {
