@@ -37,7 +37,7 @@ test('with the server away commands fail at once or wait, as asked, and one line
   const [failing, waiting] = [open('fail', counting), open('wait')]
   await Promise.all([untilReady(failing, 5_000), untilReady(waiting, 5_000)])
   await server.kill()
-  await expect.poll(() => failing.status).toBe('reconnecting')
+  await expect.poll(() => failing.status, { timeout: 10_000 }).toBe('reconnecting')
   await expect(failing.ping()).rejects.toThrow()
   const answer = waiting.ping()
   await expect(untilReady(failing, 300)).rejects.toThrow('not reachable')
