@@ -1,5 +1,5 @@
 import type { CallRecord } from '../src/domain/call-record.ts'
-import { totalByDay, withoutUsage } from '../src/domain/daily-usage.ts'
+import { totalByDay } from '../src/domain/daily-usage.ts'
 import { utcDayOf } from '../src/domain/utc-day.ts'
 import { addCalls, isPartitionMissing } from '../src/store/add-calls.ts'
 import { addUsage } from '../src/store/add-usage.ts'
@@ -7,7 +7,6 @@ import {
   addDeadLetters,
   addPrices,
   addProducers,
-  claimResponses,
   type DeadLetter,
   type GapRow,
   lockMarks,
@@ -17,10 +16,12 @@ import {
   replaceGaps,
   selectGaps,
 } from '../src/store/ledger-transaction.ts'
-import { inTransaction, type Postgres, type PostgresSession, sqlErrorOf } from '../src/store/postgres.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../src/store/postgres.ts'
 import type { CallDays } from './call-days.ts'
 import { type Decision, decide, type Numbered, type SequenceRange } from './contiguous.ts'
 import { createModelLimit, type ModelLimit } from './model-limit.ts'
+import { isLostRace, NOT_A_RECORD, type Refusal, refusalOf } from './refusal.ts'
+import { countResponsesOnce } from './responses-once.ts'
 
 /** An entry of the stream, read and believed. */
 export interface Candidate extends Numbered {
@@ -179,13 +180,6 @@ export function createRollUp(options: RollUpOptions): RollUp {
   return rollUp
 }
 
-interface Refusal {
-  readonly sqlState: string | null
-  readonly message: string
-}
-
-const NOT_A_RECORD: Refusal = { sqlState: null, message: 'the body is not a record' }
-
 function deadLetterOf({ producer, sequence, body }: Candidate, refusal: Refusal): DeadLetter {
   return { producer, sequence, body, ...refusal }
 }
@@ -223,35 +217,6 @@ async function decideAll(
     const state = { mark: marks.get(producer) ?? 0, gaps: gaps.get(producer) ?? [] }
     return { producer, decision: decide(state, entries, holes.get(producer)) }
   })
-}
-
-/** The first record with a response's usage keeps it; the same response reported again is a request only. */
-async function countResponsesOnce(
-  session: PostgresSession,
-  records: readonly CallRecord[],
-): Promise<readonly CallRecord[]> {
-  const first = new Map<string, { readonly upstream: string; readonly responseId: string }>()
-  for (const record of records) {
-    const name = responseNameOf(record)
-    if (name !== null) first.set(`${name.upstream}\0${name.responseId}`, name)
-  }
-  if (first.size === 0) return records
-  const sorted = [...first].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, name]) => name)
-  const claimed = await claimResponses(session, sorted)
-  const unspent = new Set(claimed.map(({ upstream, responseId }) => `${upstream}\0${responseId}`))
-  return records.map((record) => {
-    const name = responseNameOf(record)
-    return name === null || unspent.delete(`${name.upstream}\0${name.responseId}`)
-      ? record
-      : withoutUsage(record)
-  })
-}
-
-/** What names the response whose usage this record brings; `null`: it brings none, or none that may come again. */
-function responseNameOf(record: CallRecord): { upstream: string; responseId: string } | null {
-  const { upstream, responseId, usageSource } = record
-  if (responseId === null || usageSource === 'none' || usageSource === 'invalid') return null
-  return { upstream, responseId }
 }
 
 async function addDefinitions(session: PostgresSession, records: readonly CallRecord[]): Promise<void> {
@@ -298,22 +263,4 @@ function merge(first: RolledUp, second: RolledUp): RolledUp {
 function byProducerAndSequence(left: Candidate, right: Candidate): number {
   if (left.producer !== right.producer) return left.producer < right.producer ? -1 : 1
   return left.from - right.from
-}
-
-/** Serialization failure or deadlock: nothing is wrong with the batch. */
-function isLostRace(error: unknown): boolean {
-  const code = sqlErrorOf(error)?.code
-  return code === '40001' || code === '40P01'
-}
-
-/**
- * Why Postgres refuses what is in the batch; `null` for every other error. Class 22: data exception, 23: integrity
- * constraint, 54: a limit of the server's, such as a key too long for an index.
- */
-function refusalOf(error: unknown): Refusal | null {
-  const sqlError = sqlErrorOf(error)
-  if (sqlError?.code === undefined || isPartitionMissing(error)) return null
-  return ['22', '23', '54'].includes(sqlError.code.slice(0, 2))
-    ? { sqlState: sqlError.code, message: sqlError.message }
-    : null
 }
