@@ -1,0 +1,226 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { PassThrough, type Readable } from 'node:stream'
+import httpProxy from '@fastify/http-proxy'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Dialect } from '../dialects/dialect.ts'
+import { cleanModel, cleanPath } from '../domain/build-call-record.ts'
+import { newCallId } from '../domain/call-id.ts'
+import type { OpenCall } from '../domain/call-record.ts'
+import type { Caller } from '../domain/caller.ts'
+import type { ErrorName } from '../errors.ts'
+import { errorShapeOf, writeError } from './answer-error.ts'
+import { forwardableRequestHeaders } from './headers.ts'
+import { spliceIncludeUsage } from './include-usage.ts'
+import { mayUseModel } from './may-use-model.ts'
+import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
+import { type RequestScan, scanRequestBody } from './request-body.ts'
+import { type BodyBudget, type BodyProblem, readBody } from './request-stream.ts'
+import { type Route, routeCall } from './route.ts'
+import type { UpstreamTable } from './upstream-table.ts'
+
+/** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
+const KEPT_BODY_BYTES = 32 * 1024 * 1024
+
+export interface ForwardOptions extends ProxiedCallParts {
+  readonly basePath: string
+  readonly upstreams: UpstreamTable
+  readonly bodyLimitBytes: number
+  readonly bodyBudget: BodyBudget
+  /** Methods that the router knows, all of which go upstream. */
+  readonly methods: readonly string[]
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** Everything that is not the gateway's own goes upstream, whatever its method. */
+export function forward(app: FastifyInstance, options: ForwardOptions): void {
+  app.register(httpProxy, {
+    // The library owns the routes and refuses destinations that leave the upstream (`..`, `//host`, absolute forms); the bytes are
+    // ours from there on, because they have to be untouched, counted, and stopped when their client leaves.
+    prefix: options.basePath,
+    upstream: 'http://upstream.invalid',
+    proxyPayloads: false,
+    httpMethods: [...options.methods],
+    handler: (request: FastifyRequest, reply: FastifyReply) => {
+      reply.hijack()
+      const call = new IncomingCall(options, request)
+      call.start(reply.raw)
+    },
+  })
+}
+
+/** A call from the moment its caller is known until its bytes are on their way. */
+class IncomingCall {
+  readonly #options: ForwardOptions
+  readonly #request: IncomingMessage
+  readonly #caller: Caller
+  readonly #pathAndQuery: string
+  readonly #arrivedAt = performance.now()
+  readonly #arrivedAtMs: number
+
+  constructor(options: ForwardOptions, request: FastifyRequest) {
+    if (request.caller === null) throw new Error('a call reached the proxy without a caller')
+    this.#options = options
+    this.#request = request.raw
+    this.#caller = request.caller
+    this.#arrivedAtMs = options.now()
+    this.#pathAndQuery = request.keylessUrl.slice(options.basePath.length) || '/'
+  }
+
+  start(response: ServerResponse): void {
+    if (!this.#options.ledger.canTakeCalls) {
+      this.#refuse(response, 'metering_unavailable')
+      return
+    }
+    const { upstreams } = this.#options
+    const method = this.#request.method ?? 'GET'
+    const route = routeCall(upstreams, method, this.#pathAndQuery)
+    if (!this.#mustReadBody(route)) {
+      const model = route.dialect?.modelInPath(route.path) ?? null
+      if (!mayUseModel(this.#caller, { model, modelInPath: model, scan: null })) {
+        this.#refuse(response, 'model_not_allowed')
+        return
+      }
+      this.#send(response, route, null, null)
+      return
+    }
+    readBody(this.#request, this.#options.bodyLimitBytes, this.#options.bodyBudget, (body) => {
+      if (typeof body === 'string') this.#refuseBody(response, body)
+      else this.#sendRead(response, route, body)
+    })
+  }
+
+  /** Whether the body has to be known before the call goes on: to route it, to check its model, to ask for its usage. */
+  #mustReadBody(route: Route): boolean {
+    const { headers, method } = this.#request
+    if (method === 'GET' || method === 'HEAD') return false
+    if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return false
+    const encoding = headers['content-encoding']
+    if (encoding !== undefined && encoding !== 'identity') return false
+    const type = headers['content-type'] ?? ''
+    if (type.startsWith('multipart/')) return false
+    if (route.dialect?.readsRequest === true) return true
+    const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(type)
+    return isJson && (route.needsModel || this.#caller.models !== null)
+  }
+
+  #sendRead(response: ServerResponse, first: Route, body: Buffer): void {
+    const scan = scanRequestBody(body)
+    const route = first.needsModel ? first.withModel(scan.model) : first
+    const modelInPath = route.dialect?.modelInPath(route.path) ?? null
+    if (!mayUseModel(this.#caller, { model: scan.model ?? modelInPath, modelInPath, scan })) {
+      this.#options.bodyBudget.give(body.length)
+      this.#refuse(response, 'model_not_allowed')
+      return
+    }
+    this.#send(response, route, body, scan)
+  }
+
+  #send(response: ServerResponse, route: Route, body: Buffer | null, scan: RequestScan | null): void {
+    const { ledger, observer, now } = this.#options
+    const { upstream, dialect } = route
+    const method = this.#request.method ?? 'GET'
+    const requestedModel = cleanModel(dialect?.modelInPath(route.path) ?? scan?.model ?? null)
+    const open: OpenCall = {
+      callId: newCallId(now()),
+      arrivedAtMs: this.#arrivedAtMs,
+      clientId: this.#caller.clientId,
+      keyId: this.#caller.keyId,
+      upstream: upstream.name,
+      provider: upstream.provider,
+      method,
+      path: cleanPath(route.path),
+      requestedModel,
+      webSocket: false,
+    }
+    const asks =
+      scan !== null && body !== null && dialect !== null && asksForUsage(upstream.includeUsage, dialect)
+    const spliced = asks ? spliceIncludeUsage(body, scan) : null
+    const heldBytes = body?.length ?? 0
+    const keptBody = body !== null && body.length <= KEPT_BODY_BYTES ? body : null
+    const call = new ProxiedCall(
+      this.#options,
+      {
+        call: open,
+        clientName: this.#caller.clientName,
+        request: { method, path: route.path, model: requestedModel, stream: scan?.stream ?? null },
+        arrivedAt: this.#arrivedAt,
+        dialect,
+        stripUsageEvent: spliced !== null,
+        requestBody: keptBody,
+      },
+      response,
+      (failed, code) => writeError(failed, dialect?.errorShape ?? errorShapeOf(route.path), code, open),
+      () => this.#options.bodyBudget.give(heldBytes),
+    )
+    let clientLeft = false
+    response.on('close', () => {
+      clientLeft = true
+      if (!response.writableFinished) call.clientLeft()
+    })
+    ledger.open(open, (error) => {
+      if (error !== null) {
+        this.#options.bodyBudget.give(heldBytes)
+        this.#refuse(response, 'metering_unavailable')
+        return
+      }
+      if (clientLeft) {
+        // It left before a byte went upstream: nothing happened that could be counted.
+        ledger.discard(open.callId)
+        this.#options.bodyBudget.give(heldBytes)
+        return
+      }
+      observer.callStarted(open)
+      this.#dispatch(call, route, spliced ?? body)
+    })
+  }
+
+  #dispatch(call: ProxiedCall, route: Route, body: Buffer | null): void {
+    const { upstream, dialect } = route
+    const headers = forwardableRequestHeaders(this.#request.rawHeaders, {
+      host: upstream.host,
+      credential: upstream.credential,
+      askIdentity: dialect !== null,
+      contentLength: body === null ? null : body.length,
+    })
+    try {
+      upstream.pool.dispatch(
+        {
+          path: upstream.basePath + route.pathAndQuery,
+          method: (this.#request.method ?? 'GET') as 'GET',
+          headers,
+          body: body ?? streamedBody(this.#request),
+        },
+        call,
+      )
+    } catch (error) {
+      call.onResponseError(null, error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  #refuseBody(response: ServerResponse, problem: BodyProblem): void {
+    if (problem === 'gone') return
+    this.#refuse(response, problem === 'too_large' ? 'body_too_large' : 'overloaded')
+  }
+
+  #refuse(response: ServerResponse, code: ErrorName): void {
+    writeError(response, errorShapeOf(this.#pathAndQuery), code)
+  }
+}
+
+function asksForUsage(setting: 'auto' | 'always' | 'never', dialect: Dialect): boolean {
+  if (setting === 'auto') return dialect.takesIncludeUsage
+  return setting === 'always' && /chat-completions|completions/.test(dialect.name)
+}
+
+/** A body that goes upstream as it comes; apart from the request's own stream, so that an upstream's end does not take the client's connection with it. */
+function streamedBody(request: IncomingMessage): Readable | null {
+  const { headers } = request
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return null
+  if (headers['content-length'] === '0') return null
+  const body = new PassThrough()
+  request.on('close', () => {
+    if (!request.complete) body.destroy(new Error('client left'))
+  })
+  return request.pipe(body)
+}

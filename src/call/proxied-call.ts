@@ -1,0 +1,442 @@
+import type { ServerResponse } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { Dialect, RequestFacts, UsageReader } from '../dialects/dialect.ts'
+import { buildCallRecord } from '../domain/build-call-record.ts'
+import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
+import type { Observation } from '../domain/observation.ts'
+import type { ErrorName } from '../errors.ts'
+import { type BodyDecoder, createDecoder } from './decode.ts'
+import { type DeliveredSample, estimateInput, openDeliveredSample } from './estimate.ts'
+import { forwardableResponseHeaders } from './headers.ts'
+import { UsageEventFilter } from './include-usage.ts'
+import { encodeSeen } from './seen.ts'
+import {
+  type CallFacts,
+  type Estimates,
+  needsEstimate,
+  type Pricing,
+  settle,
+  settleWithEstimate,
+} from './settle.ts'
+
+/** An answer of announced length up to this is held and sent in one piece with its headers. */
+const HELD_ANSWER_BYTES = 64 * 1024
+/** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
+const MAX_HOLDS = 3
+
+/** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
+export interface CallLedger {
+  readonly canTakeCalls: boolean
+  open(call: OpenCall, onWritten: (error: Error | null) => void): void
+  note(callId: string, seen: string): void
+  noteNow(callId: string, seen: string, onWritten: () => void): void
+  close(record: CallRecord, onWritten: (error: Error | null) => void): void
+  discard(callId: string): void
+}
+
+/** Where the walk of a call reports what the operator counts. */
+export interface CallObserver {
+  callStarted(call: OpenCall): void
+  callEnded(record: CallRecord): void
+  readingFailed(provider: string, error: unknown): void
+  totalMismatch(provider: string): void
+  callFailed(call: OpenCall, error: unknown): void
+}
+
+export interface ProxiedCallParts {
+  readonly ledger: CallLedger
+  readonly pricing: Pricing
+  readonly observer: CallObserver
+  readonly onClientAbort: 'cancel' | 'drain'
+}
+
+export interface ProxiedCallFacts {
+  readonly call: OpenCall
+  readonly clientName: string
+  readonly request: RequestFacts
+  /** Monotonic milliseconds at the request's arrival. */
+  readonly arrivedAt: number
+  readonly dialect: Dialect | null
+  /** We asked for the usage event, so it is taken out again. */
+  readonly stripUsageEvent: boolean
+  /** The request's body where it was read, for an estimate of its tokens. */
+  readonly requestBody: Buffer | null
+}
+
+/** How a call that got no answer is answered to the client. */
+export type AnswerError = (response: ServerResponse, code: ErrorName, dialect: Dialect | null) => void
+
+/**
+ * One call on its way through the upstream and back: undici calls its `on…` methods in the order of the response, and it passes the
+ * bytes on, shows them to the reader, and ends in exactly one record.
+ *
+ * The last byte goes to the client only when the record is in the journal:
+ * a client that has a whole answer implies a record that survives a kill.
+ */
+export class ProxiedCall implements Dispatcher.DispatchHandler {
+  readonly #parts: ProxiedCallParts
+  readonly #facts: ProxiedCallFacts
+  readonly #response: ServerResponse
+  readonly #answerError: AnswerError
+  readonly #onEnd: () => void
+
+  #controller: Dispatcher.DispatchController | null = null
+  #clientGone = false
+  #ended = false
+  #released = false
+
+  #status: number | null = null
+  #statusMessage = ''
+  #headers: string[] = []
+  #trailers: string[] | null = null
+  #firstByteAt: number | null = null
+
+  #reader: UsageReader | null = null
+  #decoder: BodyDecoder | null = null
+  #sample: DeliveredSample | null = null
+  #filter: UsageEventFilter | null = null
+  #revision = 0
+  #holds = 0
+
+  /** `hold`: the whole answer waits for its end. `stream`: pieces are written as they come. */
+  #mode: 'hold' | 'stream' = 'stream'
+  #announcedBytes: number | null = null
+  #passedBytes = 0
+  #headWritten = false
+  /** Pieces not to be written yet. */
+  #held: Buffer[] = []
+  #holding = false
+
+  constructor(
+    parts: ProxiedCallParts,
+    facts: ProxiedCallFacts,
+    response: ServerResponse,
+    answerError: AnswerError,
+    onEnd: () => void,
+  ) {
+    this.#parts = parts
+    this.#facts = facts
+    this.#response = response
+    this.#answerError = answerError
+    this.#onEnd = onEnd
+  }
+
+  /** The client's connection closed before its answer was whole. */
+  clientLeft(): void {
+    if (this.#clientGone || this.#released) return
+    this.#clientGone = true
+    this.#held = []
+    if (this.#ended) return
+    if (this.#parts.onClientAbort === 'cancel') this.#controller?.abort(new Error('client left'))
+    else this.#controller?.resume()
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    // It left while the connection was being made: nothing was sent yet, and nothing will be.
+    if (this.#clientGone) controller.abort(new Error('client left'))
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+    statusMessage?: string,
+  ): void {
+    if (status < 200) return
+    this.#status = status
+    this.#statusMessage = statusMessage ?? ''
+    const encoding = headers['content-encoding']
+    this.#openReader(status, headers, typeof encoding === 'string' ? encoding : null)
+    this.#announcedBytes = announcedLength(headers['content-length'])
+    const isEventStream = String(headers['content-type'] ?? '').startsWith('text/event-stream')
+    if (this.#facts.stripUsageEvent && status === 200 && isEventStream && encoding === undefined) {
+      this.#filter = new UsageEventFilter()
+      this.#announcedBytes = null
+    }
+    this.#headers = forwardableResponseHeaders(rawHeadersOf(controller), this.#filter !== null)
+    this.#headers.push('x-tallygate-call-id', this.#facts.call.callId)
+    if (this.#clientGone) return
+    const bodyless = this.#facts.request.method === 'HEAD' || status === 204 || status === 304
+    if (bodyless || (this.#announcedBytes !== null && this.#announcedBytes <= HELD_ANSWER_BYTES)) {
+      this.#mode = 'hold'
+      return
+    }
+    // A stream's first event may be long in coming; its headers are not held back for it.
+    setImmediate(() => {
+      if (!this.#headWritten && !this.#clientGone && !this.#released) {
+        this.#writeHead()
+        this.#response.flushHeaders()
+      }
+    })
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#firstByteAt ??= performance.now()
+    this.#passedBytes += chunk.length
+    this.#read(chunk)
+    if (this.#clientGone) return
+    if (this.#filter !== null) {
+      for (const piece of this.#filter.push(chunk)) this.#pass(controller, piece)
+    } else {
+      this.#pass(controller, chunk)
+    }
+  }
+
+  onResponseEnd(
+    _controller: Dispatcher.DispatchController,
+    trailers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (this.#ended) return
+    this.#trailers =
+      trailers === null || trailers === undefined ? null : Object.entries(trailers).flat().map(String)
+    if (this.#filter !== null && !this.#clientGone) this.#held.push(...this.#filter.end())
+    this.#end(this.#clientGone ? 'client_aborted' : 'complete', null)
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#ended) return
+    if (this.#clientGone && this.#controller === null) {
+      // It never left this machine: not a call.
+      this.#ended = true
+      this.#parts.ledger.discard(this.#facts.call.callId)
+      this.#onEnd()
+      return
+    }
+    if (this.#filter !== null && this.#headWritten && !this.#clientGone) {
+      // The answer is cut, but what came of it is the client's.
+      for (const piece of this.#filter.end()) this.#pass(null, piece)
+    }
+    this.#end(this.#clientGone ? 'client_aborted' : 'upstream_error', error)
+  }
+
+  #openReader(
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+    encoding: string | null,
+  ): void {
+    const { dialect, request } = this.#facts
+    if (dialect === null) return
+    try {
+      const reader = dialect.createReader(request, { status, headers })
+      this.#reader = reader
+      this.#revision = reader.revision
+      this.#sample = openDeliveredSample(dialect)
+      if (encoding !== null && encoding !== 'identity') {
+        this.#decoder = createDecoder(encoding, (decoded) => {
+          reader.push(decoded)
+          this.#sample?.push(decoded)
+          if (reader.revision !== this.#revision && !this.#ended) this.#noteUsage(reader)
+        })
+      }
+    } catch (error) {
+      this.#readingFailed(error)
+    }
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#reader === null) return
+    try {
+      if (this.#decoder !== null) {
+        this.#decoder.push(chunk)
+        return
+      }
+      this.#reader.push(chunk)
+      this.#sample?.push(chunk)
+      if (this.#reader.revision !== this.#revision) this.#noteUsage(this.#reader)
+    } catch (error) {
+      this.#readingFailed(error)
+    }
+  }
+
+  /**
+   * Usage passed. Final counts are in the journal before the client sees them: a client may take `[DONE]` for the
+   * end and be content although the connection was cut after it. Running counts are noted behind the bytes.
+   */
+  #noteUsage(reader: UsageReader): void {
+    this.#revision = reader.revision
+    if (this.#mode === 'hold') return
+    const seen = reader.peek()
+    if (seen.usageSource === 'none') return
+    const { ledger } = this.#parts
+    const text = encodeSeen({
+      observation: seen,
+      status: this.#status ?? 200,
+      clientName: this.#facts.clientName,
+    })
+    if (seen.usageSource !== 'reported' || this.#holds >= MAX_HOLDS || this.#holding || this.#clientGone) {
+      ledger.note(this.#facts.call.callId, text)
+      return
+    }
+    this.#holds += 1
+    this.#holding = true
+    ledger.noteNow(this.#facts.call.callId, text, () => {
+      this.#holding = false
+      // Once the body has ended, what is held waits for the record instead.
+      if (this.#ended || this.#clientGone) return
+      const held = this.#held
+      this.#held = []
+      for (const piece of held) this.#pass(this.#controller, piece)
+    })
+  }
+
+  #readingFailed(error: unknown): void {
+    this.#reader = null
+    this.#decoder?.destroy()
+    this.#decoder = null
+    this.#parts.observer.readingFailed(this.#facts.call.provider, error)
+  }
+
+  #pass(controller: Dispatcher.DispatchController | null, piece: Buffer): void {
+    if (this.#mode === 'hold' || this.#holding) {
+      this.#held.push(piece)
+      return
+    }
+    if (this.#announcedBytes !== null && this.#passedBytes >= this.#announcedBytes) {
+      // The length was announced, so with this piece the client has all: it waits for the record.
+      this.#held.push(piece)
+      return
+    }
+    if (!this.#headWritten) this.#writeHead()
+    if (!this.#response.write(piece) && controller !== null) {
+      controller.pause()
+      this.#response.once('drain', () => controller.resume())
+    }
+  }
+
+  #writeHead(): void {
+    this.#headWritten = true
+    this.#response.sendDate = false
+    this.#response.writeHead(this.#status ?? 502, this.#statusMessage, this.#headers)
+  }
+
+  #end(outcome: Outcome, error: Error | null): void {
+    this.#ended = true
+    const endedAt = performance.now()
+    if (this.#decoder === null) {
+      this.#settle(outcome, error, endedAt)
+      return
+    }
+    this.#decoder.end((result) => {
+      if (result === 'unreadable') this.#readingFailed(new Error('content-encoding could not be decoded'))
+      this.#settle(outcome, error, endedAt)
+    })
+  }
+
+  #settle(outcome: Outcome, error: Error | null, endedAt: number): void {
+    const { pricing, observer } = this.#parts
+    const { call, clientName, arrivedAt } = this.#facts
+    const facts: CallFacts = {
+      call,
+      clientName,
+      status: this.#status,
+      outcome,
+      observation: this.#observe(error === null),
+      latencyUs: this.#status === null ? null : (endedAt - arrivedAt) * 1000,
+      ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
+      estimates: this.#estimates(),
+    }
+    if (facts.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
+    if (!needsEstimate(facts)) {
+      this.#record(buildCallRecord(call, settle(facts, pricing)), error)
+      return
+    }
+    settleWithEstimate(facts, pricing).then(
+      (end) => this.#record(buildCallRecord(call, end), error),
+      (reason: unknown) => {
+        observer.readingFailed(call.provider, reason)
+        this.#record(buildCallRecord(call, settle(facts, pricing)), error)
+      },
+    )
+  }
+
+  #observe(bodyIsWhole: boolean): Observation | null {
+    if (this.#reader === null) return null
+    try {
+      return bodyIsWhole ? this.#reader.end() : this.#reader.peek()
+    } catch (error) {
+      this.#readingFailed(error)
+      return null
+    }
+  }
+
+  #estimates(): Estimates | null {
+    const { dialect, requestBody, request } = this.#facts
+    if (dialect === null) return null
+    const sample = this.#sample
+    return {
+      input: () => estimateInput(dialect.name, requestBody, request.model),
+      output: sample === null ? null : () => sample.estimateOutput(request.model),
+    }
+  }
+
+  #record(record: CallRecord, upstreamError: Error | null): void {
+    this.#parts.ledger.close(record, (error) => {
+      this.#parts.observer.callEnded(record)
+      this.#release(upstreamError, error)
+    })
+  }
+
+  /** The record is written: the client may have the rest. */
+  #release(upstreamError: Error | null, ledgerError: Error | null): void {
+    this.#released = true
+    try {
+      this.#finishResponse(upstreamError, ledgerError)
+    } catch (error) {
+      this.#parts.observer.callFailed(this.#facts.call, error)
+      this.#response.destroy()
+    } finally {
+      this.#onEnd()
+    }
+  }
+
+  #finishResponse(upstreamError: Error | null, ledgerError: Error | null): void {
+    const response = this.#response
+    if (this.#clientGone || response.destroyed) return
+    if (ledgerError !== null) {
+      // Without a record the client must not have a whole answer: it is cut, and the caller may try again.
+      response.destroy()
+      return
+    }
+    if (upstreamError !== null) {
+      if (this.#headWritten) this.#cut(response)
+      else this.#answerError(response, errorCodeOf(upstreamError), this.#facts.dialect)
+      return
+    }
+    if (!this.#headWritten) this.#writeHead()
+    const last = this.#held.length === 1 ? this.#held[0] : Buffer.concat(this.#held)
+    if (this.#trailers !== null && this.#trailers.length > 0 && this.#announcedBytes === null) {
+      response.addTrailers(pairsOf(this.#trailers))
+    }
+    if (last === undefined || last.length === 0) response.end()
+    else response.end(last)
+  }
+
+  /** The upstream broke off: the client gets what came, and sees that it is not the whole. */
+  #cut(response: ServerResponse): void {
+    if (this.#held.length === 0) response.destroy()
+    else response.write(Buffer.concat(this.#held), () => response.destroy())
+  }
+}
+
+function rawHeadersOf(controller: Dispatcher.DispatchController): readonly (string | Buffer)[] {
+  return Array.isArray(controller.rawHeaders) ? controller.rawHeaders : []
+}
+
+function announcedLength(header: string | string[] | undefined): number | null {
+  return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : null
+}
+
+function pairsOf(flat: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = []
+  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i] ?? '', flat[i + 1] ?? ''])
+  return pairs
+}
+
+const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+
+function errorCodeOf(error: Error): ErrorName {
+  return 'code' in error && TIMEOUT_CODES.has(String(error.code))
+    ? 'upstream_timeout'
+    : 'upstream_unreachable'
+}

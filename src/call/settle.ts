@@ -1,0 +1,138 @@
+import type { CallEnd } from '../domain/build-call-record.ts'
+import type { OpenCall, Outcome } from '../domain/call-record.ts'
+import type { Observation } from '../domain/observation.ts'
+import { NO_USAGE, type TokenUsage, type UsageSource } from '../domain/usage.ts'
+
+/** What a call costs, or why that cannot be said. */
+export type PricedCall =
+  | {
+      readonly kind: 'priced'
+      readonly costPico: bigint
+      readonly priceId: string | null
+      readonly definition: string | null
+    }
+  | { readonly kind: 'unpriced'; readonly reason: string }
+
+/** What pricing a call needs to know. */
+export interface CallToPrice {
+  readonly call: OpenCall
+  readonly observation: Observation
+  readonly usage: TokenUsage
+  /** `null`: not known any more, so no markup of the client's applies. */
+  readonly clientName: string | null
+}
+
+export interface Pricing {
+  /** Never throws; a call without a price is `unpriced`, never free. */
+  priceCall(call: CallToPrice): PricedCall
+  /** Whether the configuration lists the model that `call` asked for, or the catalog has a price for it. */
+  knowsModel(call: OpenCall, model: string): boolean
+}
+
+/** Token counts by our own tokenizer, for what the upstream did not report. */
+export interface Estimates {
+  /** Prompt tokens; `null` when this endpoint has none to count. */
+  readonly input: (() => Promise<number | null>) | null
+  /** Tokens of what was delivered. */
+  readonly output: (() => Promise<number>) | null
+}
+
+export interface CallFacts {
+  readonly call: OpenCall
+  readonly clientName: string | null
+  readonly status: number | null
+  readonly outcome: Outcome
+  readonly observation: Observation | null
+  readonly latencyUs: number | null
+  readonly ttftUs: number | null
+  /** `null`: this endpoint's answers carry no tokens, so their absence is nothing to estimate. */
+  readonly estimates: Estimates | null
+}
+
+/** Nothing was observed: no dialect, or no answer. */
+export const NOTHING_OBSERVED: Observation = {
+  usageSource: 'none',
+  usage: NO_USAGE,
+  units: { webSearches: null, searchUnits: null, images: null, audioMs: null, characters: null, pages: null },
+  model: null,
+  raw: null,
+  failed: false,
+  responseId: null,
+  pending: false,
+  totalMismatch: false,
+  reportedCostPico: null,
+  serviceTier: null,
+  parts: null,
+}
+
+/** A call that used nothing costs nothing, whatever its model would cost. */
+export const NOTHING_TO_PRICE: PricedCall = { kind: 'priced', costPico: 0n, priceId: null, definition: null }
+
+/** Whether the counts have to be completed by estimates: only where an answer was (partly) given without its usage. */
+export function needsEstimate(facts: CallFacts): boolean {
+  if (facts.estimates === null) return false
+  const source = facts.observation?.usageSource ?? 'none'
+  if (source === 'reported' || source === 'invalid') return false
+  // The provider sends these counts with a later request; an estimate now would count them twice.
+  if (facts.observation?.pending === true) return false
+  if (facts.status === null) return facts.outcome === 'client_aborted'
+  return facts.status >= 200 && facts.status < 300 && facts.observation?.failed !== true
+}
+
+/**
+ * How the call ended, with counts and cost. Figures the upstream reported stand as they are; what it did not
+ * report is estimated and said to be so.
+ */
+export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Promise<CallEnd> {
+  const seen = facts.observation ?? NOTHING_OBSERVED
+  const [input, output] = await Promise.all([
+    seen.usage.inputTokens ?? facts.estimates?.input?.() ?? null,
+    facts.status === null ? 0 : (facts.estimates?.output?.() ?? 0),
+  ])
+  // Running counts (vLLM's continuous usage) may be ahead of an estimate; the first words of Anthropic's are behind it.
+  const reportedOutput = seen.usage.outputTokens ?? 0
+  const estimated = output > reportedOutput || seen.usage.inputTokens === null
+  const usage: TokenUsage = {
+    ...seen.usage,
+    inputTokens: input,
+    outputTokens: Math.max(output, reportedOutput),
+  }
+  return finish(facts, seen, usage, estimated ? 'estimated' : 'partial', pricing)
+}
+
+/** As {@link settleWithEstimate}, where {@link needsEstimate} said no. */
+export function settle(facts: CallFacts, pricing: Pricing): CallEnd {
+  const seen = facts.observation ?? NOTHING_OBSERVED
+  return finish(facts, seen, seen.usage, seen.usageSource, pricing)
+}
+
+function finish(
+  facts: CallFacts,
+  seen: Observation,
+  usage: TokenUsage,
+  usageSource: UsageSource,
+  pricing: Pricing,
+): CallEnd {
+  const billable = usageSource !== 'none' || Object.values(seen.units).some((count) => count !== null)
+  const priced = billable
+    ? pricing.priceCall({ call: facts.call, observation: seen, usage, clientName: facts.clientName })
+    : NOTHING_TO_PRICE
+  const requested = facts.call.requestedModel
+  return {
+    status: facts.status,
+    outcome: facts.outcome,
+    usageSource,
+    usage,
+    units: seen.units,
+    usageRaw: seen.raw,
+    reportedModel: seen.model,
+    requestedModelKnown: requested !== null && pricing.knowsModel(facts.call, requested),
+    latencyUs: facts.latencyUs,
+    ttftUs: facts.ttftUs,
+    costPico: priced.kind === 'priced' ? priced.costPico : null,
+    priceId: priced.kind === 'priced' ? priced.priceId : null,
+    price: priced.kind === 'priced' ? priced.definition : null,
+    responseId: seen.responseId,
+    failedInBody: seen.failed,
+  }
+}

@@ -1,0 +1,77 @@
+import type { Upstream } from './upstreams.ts'
+
+/** An upstream found by its path prefix, and the path to ask it for, the prefix taken off. */
+export interface PrefixMatch {
+  readonly upstream: Upstream
+  readonly pathAndQuery: string
+}
+
+/** Chooses the upstream of a call. */
+export interface UpstreamTable {
+  readonly all: readonly Upstream[]
+  /** By path prefix alone; `null` when no upstream's prefix matches. */
+  byPrefix(pathAndQuery: string): PrefixMatch | null
+  /** Whether any upstream is chosen by model name, so that the model has to be known. */
+  readonly needsModel: boolean
+  /** Among upstreams without a prefix: by model name, else the default one. */
+  byModel(model: string | null): Upstream
+}
+
+/** Whether `model` is one of `patterns`: exact names or `prefix*`. */
+export function matchesModel(patterns: readonly string[], model: string): boolean {
+  for (const pattern of patterns) {
+    if (pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : model === pattern) return true
+  }
+  return false
+}
+
+/** How well `model` fits: exact beats prefix, a longer prefix a shorter one; -1: not at all. */
+function closeness(patterns: readonly string[], model: string): number {
+  let best = -1
+  for (const pattern of patterns) {
+    if (!pattern.endsWith('*')) {
+      if (model === pattern) return Number.POSITIVE_INFINITY
+    } else if (pattern.length - 1 > best && model.startsWith(pattern.slice(0, -1))) {
+      best = pattern.length - 1
+    }
+  }
+  return best
+}
+
+export function buildUpstreamTable(upstreams: readonly Upstream[], defaultName: string): UpstreamTable {
+  const fallback = upstreams.find(({ name }) => name === defaultName) ?? upstreams[0]
+  if (fallback === undefined) throw new Error('an upstream table needs an upstream')
+  // The longest prefix first, so that /a/b is not swallowed by /a.
+  const prefixed = upstreams
+    .filter((upstream) => upstream.pathPrefix !== null)
+    .map((upstream) => ({ upstream, prefix: upstream.pathPrefix ?? '' }))
+    .sort((a, b) => b.prefix.length - a.prefix.length)
+  const named = upstreams.filter(({ pathPrefix, models }) => pathPrefix === null && models !== null)
+  return {
+    all: upstreams,
+    needsModel: named.length > 0 && upstreams.length > 1,
+    byPrefix(pathAndQuery) {
+      for (const { upstream, prefix } of prefixed) {
+        if (!pathAndQuery.startsWith(prefix)) continue
+        const rest = pathAndQuery.slice(prefix.length)
+        if (rest === '' || rest.startsWith('/') || rest.startsWith('?')) {
+          return { upstream, pathAndQuery: rest.startsWith('/') ? rest : `/${rest}` }
+        }
+      }
+      return null
+    },
+    byModel(model) {
+      if (model === null) return fallback
+      let best = fallback
+      let bestFit = -1
+      for (const upstream of named) {
+        const found = closeness(upstream.models ?? [], model)
+        if (found > bestFit) {
+          best = upstream
+          bestFit = found
+        }
+      }
+      return best
+    },
+  }
+}

@@ -1,0 +1,359 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Server } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { MessageReader } from '../dialects/dialect.ts'
+import { createFrameReader, type FrameReader } from '../dialects/wires/websocket-frames.ts'
+import { buildCallRecord, cleanModel, cleanPath } from '../domain/build-call-record.ts'
+import { newCallId } from '../domain/call-id.ts'
+import type { OpenCall, Outcome } from '../domain/call-record.ts'
+import type { Caller, CallerLookup } from '../domain/caller.ts'
+import { ERRORS, type ErrorName, errorBody } from '../errors.ts'
+import { errorShapeOf } from './answer-error.ts'
+import { findCredential, refusalOf } from './authenticate.ts'
+import { forwardableRequestHeaders, forwardableResponseHeaders } from './headers.ts'
+import { mayUseModel } from './may-use-model.ts'
+import type { ProxiedCallParts } from './proxied-call.ts'
+import { modelInQuery, type Route, routeCall } from './route.ts'
+import { encodeSeen } from './seen.ts'
+import { settle } from './settle.ts'
+import type { UpstreamTable } from './upstream-table.ts'
+
+export interface WebSocketOptions extends ProxiedCallParts {
+  readonly basePath: string
+  readonly upstreams: UpstreamTable
+  readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
+  /** Calls back when a key stops being active; returns how to stop listening. */
+  readonly onDeactivated: (listener: (keyId: string) => void) => () => void
+  /** Milliseconds to wait for the upstream's answer to the handshake. */
+  readonly handshakeTimeoutMs: number
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** The open sessions of a server: what a stopping process has to end. */
+export interface WebSocketSessions {
+  readonly count: number
+  /** Closes them all (1001, going away); resolves when their records are written. */
+  closeAll(): Promise<void>
+}
+
+/** RFC 6455 section 7.4.1. */
+const GOING_AWAY = 1001
+const POLICY_VIOLATION = 1008
+
+/**
+ * Sessions go through as the bytes they are: the handshake is the upstream's to accept or refuse, then both directions are joined,
+ * with their own back-pressure, and the upstream's frames are watched for usage.
+ */
+export function acceptWebSockets(server: Server, options: WebSocketOptions): WebSocketSessions {
+  const sessions = new Set<Session>()
+  options.onDeactivated((keyId) => {
+    for (const session of sessions) if (session.keyId === keyId) session.close(POLICY_VIOLATION)
+  })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy())
+    void admit(request, options).then(
+      (admitted) => {
+        if (typeof admitted === 'string') {
+          refuse(socket, request, admitted)
+          return
+        }
+        if (socket.destroyed) return
+        const session = new Session(options, request, socket, head, admitted, () => sessions.delete(session))
+        sessions.add(session)
+        session.start()
+      },
+      (error: unknown) => {
+        options.observer.readingFailed('websocket', error)
+        refuse(socket, request, 'internal_error')
+      },
+    )
+  })
+  return {
+    get count() {
+      return sessions.size
+    },
+    async closeAll() {
+      await Promise.all([...sessions].map((session) => session.close(GOING_AWAY)))
+    },
+  }
+}
+
+interface Admitted {
+  readonly caller: Caller
+  readonly route: Route
+}
+
+async function admit(request: IncomingMessage, options: WebSocketOptions): Promise<Admitted | ErrorName> {
+  const credential = findCredential(request)
+  if (credential.kind === 'ambiguous') return 'invalid_request'
+  if (credential.kind === 'none') return 'invalid_api_key'
+  const lookup = await options.findCaller(credential.key)
+  if (lookup.kind !== 'active') return refusalOf(lookup) ?? 'invalid_api_key'
+  const { basePath } = options
+  const { url } = credential
+  const inBase = url.startsWith(`${basePath}/`)
+  if (!inBase) return 'not_found'
+  if (!options.ledger.canTakeCalls) return 'metering_unavailable'
+  const found = routeCall(options.upstreams, 'GET', url.slice(basePath.length))
+  const route = found.needsModel ? found.withModel(modelInQuery(url)) : found
+  const model = route.dialect?.modelInPath(route.path) ?? modelInQuery(url)
+  if (!mayUseModel(lookup.caller, { model, modelInPath: model, scan: null })) return 'model_not_allowed'
+  return { caller: lookup.caller, route }
+}
+
+/** One session, from the handshake to its record. */
+class Session {
+  readonly #options: WebSocketOptions
+  readonly #request: IncomingMessage
+  readonly #client: Duplex
+  readonly #head: Buffer
+  readonly #admitted: Admitted
+  readonly #call: OpenCall
+  readonly #onEnd: () => void
+  readonly #ended = Promise.withResolvers<void>()
+  #handshake: ClientRequest | null = null
+  #upstream: Duplex | null = null
+  #reader: MessageReader | null = null
+  #revision = 0
+  #status: number | null = null
+  #settled = false
+
+  constructor(
+    options: WebSocketOptions,
+    request: IncomingMessage,
+    client: Duplex,
+    head: Buffer,
+    admitted: Admitted,
+    onEnd: () => void,
+  ) {
+    this.#options = options
+    this.#request = request
+    this.#client = client
+    this.#head = head
+    this.#admitted = admitted
+    this.#onEnd = onEnd
+    const { caller, route } = admitted
+    const model = route.dialect?.modelInPath(route.path) ?? modelInQuery(route.pathAndQuery)
+    this.#call = {
+      callId: newCallId(options.now()),
+      arrivedAtMs: options.now(),
+      clientId: caller.clientId,
+      keyId: caller.keyId,
+      upstream: route.upstream.name,
+      provider: route.upstream.provider,
+      method: 'GET',
+      path: cleanPath(route.path),
+      requestedModel: cleanModel(model),
+      webSocket: true,
+    }
+  }
+
+  get keyId(): string {
+    return this.#call.keyId
+  }
+
+  start(): void {
+    const { ledger, observer } = this.#options
+    let clientLeft = false
+    this.#client.on('close', () => {
+      clientLeft = true
+      this.#handshake?.destroy()
+      this.#upstream?.destroy()
+      if (this.#handshake !== null) this.#end('client_aborted')
+    })
+    ledger.open(this.#call, (error) => {
+      if (error !== null) {
+        refuse(this.#client, this.#request, 'metering_unavailable')
+        this.#forget()
+      } else if (clientLeft) {
+        ledger.discard(this.#call.callId)
+        this.#forget()
+      } else {
+        observer.callStarted(this.#call)
+        this.#shakeHands()
+      }
+    })
+  }
+
+  /** Ends the session with `code`; resolves when its record is written. */
+  close(code: number): Promise<void> {
+    if (this.#upstream !== null && !this.#client.destroyed) this.#client.end(closeFrame(code))
+    else this.#client.destroy()
+    this.#upstream?.end()
+    this.#end('client_aborted')
+    return this.#ended.promise
+  }
+
+  #shakeHands(): void {
+    const { upstream, pathAndQuery } = this.#admitted.route
+    const headers = forwardableRequestHeaders(this.#request.rawHeaders, {
+      host: upstream.host,
+      credential: upstream.credential,
+      askIdentity: false,
+      contentLength: null,
+    })
+    headers.push('connection', 'Upgrade', 'upgrade', 'websocket')
+    const url = new URL(upstream.origin)
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+    const handshake = send({
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port,
+      path: upstream.basePath + pathAndQuery,
+      method: 'GET',
+      headers,
+      setDefaultHeaders: false,
+      agent: false,
+      timeout: this.#options.handshakeTimeoutMs,
+    })
+    this.#handshake = handshake
+    handshake.on('upgrade', (answer, socket, head) => this.#join(answer, socket, head))
+    handshake.on('response', (answer) => this.#passRefusal(answer))
+    handshake.on('timeout', () => {
+      if (this.#status === null) this.#fail('upstream_timeout')
+      handshake.destroy()
+    })
+    handshake.on('error', () => {
+      if (this.#status === null) this.#fail('upstream_unreachable')
+    })
+    handshake.end()
+  }
+
+  #join(answer: IncomingMessage, upstream: Duplex, head: Buffer): void {
+    this.#status = answer.statusCode ?? 101
+    this.#upstream = upstream
+    const client = this.#client
+    if (client.destroyed) {
+      upstream.destroy()
+      return
+    }
+    const frames = this.#openReader(answer)
+    const headers = forwardableResponseHeaders(answer.rawHeaders, false)
+    headers.push('connection', 'Upgrade', 'upgrade', 'websocket', 'x-tallygate-call-id', this.#call.callId)
+    client.write(headText(this.#status, answer.statusMessage ?? 'Switching Protocols', headers), 'latin1')
+    upstream.on('error', () => upstream.destroy())
+    upstream.on('data', (chunk: Buffer) => frames?.push(chunk))
+    upstream.on('close', () => {
+      client.end()
+      this.#end('complete')
+    })
+    if (head.length > 0) {
+      frames?.push(head)
+      client.write(head)
+    }
+    if (this.#head.length > 0) upstream.write(this.#head)
+    upstream.pipe(client)
+    client.pipe(upstream)
+  }
+
+  /** Usage is in the messages the upstream sends; without a reader for this path only the session is counted. */
+  #openReader(answer: IncomingMessage): FrameReader | null {
+    const { route } = this.#admitted
+    const reader = route.dialect?.createMessageReader?.({
+      method: 'GET',
+      path: route.path,
+      model: this.#call.requestedModel,
+      stream: null,
+    })
+    if (reader === undefined) return null
+    this.#reader = reader
+    const extensions = answer.headers['sec-websocket-extensions'] ?? ''
+    return createFrameReader({
+      deflate: extensions.includes('permessage-deflate'),
+      serverNoContextTakeover: extensions.includes('server_no_context_takeover'),
+      onMessage: (bytes) => this.#read(reader, bytes),
+    })
+  }
+
+  #read(reader: MessageReader, bytes: Uint8Array): void {
+    if (this.#settled || this.#reader === null) return
+    try {
+      reader.message(bytes)
+      if (reader.revision === this.#revision) return
+      this.#revision = reader.revision
+      const seen = { observation: reader.peek(), status: 101, clientName: this.#admitted.caller.clientName }
+      this.#options.ledger.note(this.#call.callId, encodeSeen(seen))
+    } catch (error) {
+      this.#reader = null
+      this.#options.observer.readingFailed(this.#call.provider, error)
+    }
+  }
+
+  /** The upstream refused the handshake: its answer is the client's. */
+  #passRefusal(answer: IncomingMessage): void {
+    this.#status = answer.statusCode ?? 502
+    const client = this.#client
+    const headers = forwardableResponseHeaders(answer.rawHeaders, false)
+    headers.push('connection', 'close', 'x-tallygate-call-id', this.#call.callId)
+    client.write(headText(this.#status, answer.statusMessage ?? '', headers), 'latin1')
+    answer.on('data', (chunk: Buffer) => {
+      if (!client.write(chunk)) {
+        answer.pause()
+        client.once('drain', () => answer.resume())
+      }
+    })
+    answer.on('close', () => this.#end(answer.complete ? 'complete' : 'upstream_error', () => client.end()))
+  }
+
+  #fail(error: 'upstream_timeout' | 'upstream_unreachable'): void {
+    this.#end('upstream_error', () => refuse(this.#client, this.#request, error))
+  }
+
+  #end(outcome: Outcome, afterwards: () => void = () => {}): void {
+    if (this.#settled) return
+    this.#settled = true
+    const { ledger, pricing, observer } = this.#options
+    const end = settle(
+      {
+        call: this.#call,
+        clientName: this.#admitted.caller.clientName,
+        status: this.#status,
+        outcome,
+        observation: this.#reader?.peek() ?? null,
+        // A session's length is no latency.
+        latencyUs: null,
+        ttftUs: null,
+        estimates: null,
+      },
+      pricing,
+    )
+    const record = buildCallRecord(this.#call, end)
+    ledger.close(record, () => {
+      observer.callEnded(record)
+      afterwards()
+      this.#forget()
+    })
+  }
+
+  #forget(): void {
+    this.#onEnd()
+    this.#ended.resolve()
+  }
+}
+
+/** An unmasked close frame, as a server sends it. */
+function closeFrame(code: number): Buffer {
+  return Buffer.from([0x88, 2, code >> 8, code & 0xff])
+}
+
+function headText(status: number, message: string, headers: readonly string[]): string {
+  let text = `HTTP/1.1 ${status} ${message}\r\n`
+  for (let i = 0; i + 1 < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`
+  return `${text}\r\n`
+}
+
+function refuse(socket: Duplex, request: IncomingMessage, name: ErrorName): void {
+  if (socket.destroyed) return
+  const body = JSON.stringify(errorBody(errorShapeOf(request.url ?? ''), name))
+  socket.end(
+    headText(ERRORS[name].status, ERRORS[name].type, [
+      'content-type',
+      'application/json; charset=utf-8',
+      'content-length',
+      `${Buffer.byteLength(body)}`,
+      'connection',
+      'close',
+    ]) + body,
+  )
+}

@@ -1,0 +1,139 @@
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  METHODS,
+  type RequestListener,
+} from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import { errorShapeOf, sendError } from './call/answer-error.ts'
+import { type AuthenticateOptions, authenticate } from './call/authenticate.ts'
+import { type ForwardOptions, forward } from './call/forward.ts'
+import { acceptWebSockets, type WebSocketOptions, type WebSocketSessions } from './call/web-socket.ts'
+import { ERRORS, errorBody } from './errors.ts'
+import { health, type Readiness } from './routes/health.ts'
+import { type ModelsOptions, models } from './routes/models.ts'
+import { type UsageOptions, usage } from './routes/usage.ts'
+
+const MAX_HEADER_BYTES = 64 * 1024
+/** From the connection's first byte to the end of the headers. */
+const HEADERS_TIMEOUT_MS = 60_000
+const KEEP_ALIVE_TIMEOUT_MS = 72_000
+
+export interface GatewayParts {
+  readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
+  readonly basePath: string
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
+  readonly findCaller: AuthenticateOptions['findCaller']
+  readonly listModels: ModelsOptions['listModels']
+  readonly summariseUsage: UsageOptions['summarise']
+  readonly readiness: () => Readiness
+  readonly forward: Omit<ForwardOptions, 'basePath' | 'methods'>
+  readonly webSockets: WebSocketOptions
+}
+
+export interface Gateway {
+  readonly app: FastifyInstance
+  readonly webSockets: WebSocketSessions
+}
+
+/**
+ * The gateway's server, not yet listening. The order of registration is the life of a request: what needs no key, then the key,
+ * then the gateway's own operations, then everything else upstream.
+ */
+export function buildGateway(parts: GatewayParts): Gateway {
+  const { basePath } = parts
+  const app = Fastify({
+    loggerInstance: parts.logger,
+    // One line per call costs a quarter of the call's CPU, and would hold the URL, and so a key in its query.
+    disableRequestLogging: true,
+    exposeHeadRoutes: true,
+    // Calls that arrive while the last ones end are served; their connections are then closed.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false, caseSensitive: true },
+    serverFactory: (handler) => createServer(parts.tls, handler),
+    frameworkErrors: (error, request, reply) => answerFrameworkError(error, request.raw.url ?? '', reply),
+    clientErrorHandler: answerClientError,
+  })
+
+  // The router parses no bodies: the gateway's own operations have none, and all others go upstream unread or are read in `forward`.
+  const methods = METHODS.filter((method) => method !== 'CONNECT')
+  for (const method of methods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    answerFrameworkError(error, request.raw.url ?? '', reply)
+  })
+  app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+
+  for (const prefix of new Set(['', basePath])) health(app, prefix, parts.readiness)
+  app.register(async (keyed) => {
+    authenticate(keyed, { findCaller: parts.findCaller })
+    models(keyed, { basePath, listModels: parts.listModels })
+    usage(keyed, {
+      basePath,
+      summarise: parts.summariseUsage,
+      now: parts.forward.now,
+      storageFailed: (err) => app.log.error({ err }, 'usage summary not read'),
+    })
+    forward(keyed, { ...parts.forward, basePath, methods })
+  })
+  return { app, webSockets: acceptWebSockets(app.server, parts.webSockets) }
+}
+
+/** HTTPS where there is a certificate; the limits are the same. */
+function createServer(tls: GatewayParts['tls'], handler: RequestListener): HttpServer {
+  const limits = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    // A slow upload is bounded by its silence, not by its length.
+    requestTimeout: 0,
+    // Header names that only lenient parsers take are how requests are smuggled.
+    insecureHTTPParser: false,
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      request.headers.upgrade?.toLowerCase() === 'websocket',
+  }
+  return tls === null ? createHttpServer(limits, handler) : createHttpsServer({ ...limits, ...tls }, handler)
+}
+
+function answerFrameworkError(
+  error: { readonly statusCode?: number },
+  url: string,
+  reply: Parameters<typeof sendError>[0],
+): void {
+  const status = error.statusCode ?? 500
+  if (status >= 500) {
+    reply.log.error({ err: error }, 'a request failed in the gateway')
+    sendError(reply, 'internal_error')
+  } else if (status === 404) {
+    sendError(reply, 'not_found')
+  } else if (status === 413) {
+    sendError(reply, 'body_too_large')
+  } else {
+    sendError(reply, 'invalid_request', {
+      message: url.length > 0 ? 'The path of the request is not a valid one.' : 'The request is not valid.',
+    })
+  }
+}
+
+/** Answers what Node's parser refused: there is no request, only a socket. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const name =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? 'headers_too_large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? 'request_timeout'
+        : 'invalid_request'
+  const body = JSON.stringify(errorBody(errorShapeOf(''), name))
+  const reason = name === 'headers_too_large' ? 'Request Header Fields Too Large' : 'Bad Request'
+  socket.end(
+    `HTTP/1.1 ${ERRORS[name].status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,26 @@
+import { decodeSeen } from './call/seen.ts'
+import { type Pricing, settle } from './call/settle.ts'
+import { buildCallRecord } from './domain/build-call-record.ts'
+import type { CallRecord, OpenCall } from './domain/call-record.ts'
+
+/**
+ * The record of a call that a crash cut: with the usage that was noted of it, else with none. What passed after
+ * the last note is nobody's to know, so nothing is estimated.
+ */
+export function buildInterrupted(call: OpenCall, seenText: string | null, pricing: Pricing): CallRecord {
+  const seen = seenText === null ? null : decodeSeen(seenText)
+  const end = settle(
+    {
+      call,
+      clientName: seen?.clientName ?? null,
+      status: seen?.status ?? null,
+      outcome: 'interrupted',
+      observation: seen?.observation ?? null,
+      latencyUs: null,
+      ttftUs: null,
+      estimates: null,
+    },
+    pricing,
+  )
+  return buildCallRecord(call, end)
+}

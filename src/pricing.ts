@@ -1,0 +1,34 @@
+import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './call/settle.ts'
+import type { Catalog } from './domain/catalog.ts'
+
+/**
+ * The catalog as the walk of a call asks it. A price's definition goes with the first record that uses it, so
+ * that it reaches Postgres by the ledger's own way.
+ */
+export function buildPricing(catalog: () => Catalog, listedModels: ReadonlySet<string>): Pricing {
+  const announced = new Set<string>()
+  return {
+    priceCall({ call, observation, usage, clientName }): PricedCall {
+      const priced = catalog().priceCall({
+        provider: call.provider,
+        upstream: call.upstream,
+        clientName,
+        model: observation.model,
+        requestedModel: call.requestedModel,
+        usage,
+        units: observation.units,
+        serviceTier: observation.serviceTier,
+        arrivedAtMs: call.arrivedAtMs,
+        reportedCostPico: observation.reportedCostPico,
+        parts: observation.parts,
+      })
+      if (priced.kind === 'unpriced') return priced.reason === 'nothing_used' ? NOTHING_TO_PRICE : priced
+      const { costPico, priceId, price } = priced
+      if (announced.has(priceId)) return { kind: 'priced', costPico, priceId, definition: null }
+      announced.add(priceId)
+      return { kind: 'priced', costPico, priceId, definition: price.json }
+    },
+    knowsModel: (call, model) =>
+      listedModels.has(model) || catalog().knowsModel(call.provider, call.upstream, model, call.arrivedAtMs),
+  }
+}

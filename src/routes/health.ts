@@ -1,0 +1,17 @@
+import type { FastifyInstance } from 'fastify'
+
+/** Whether calls can be taken, and what is away. */
+export interface Readiness {
+  readonly ready: boolean
+  /** What works less well just now: `redis`, `postgres`, `keys`, `journal`, `stopping`. */
+  readonly degraded: readonly string[]
+}
+
+/** `GET /healthz` (the process lives) and `GET /readyz` (calls can be taken). Neither needs a key. */
+export function health(app: FastifyInstance, prefix: string, readiness: () => Readiness): void {
+  app.get(`${prefix}/healthz`, (_request, reply) => reply.send({ status: 'ok' }))
+  app.get(`${prefix}/readyz`, (_request, reply) => {
+    const { ready, degraded } = readiness()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'unavailable', degraded })
+  })
+}

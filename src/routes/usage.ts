@@ -1,0 +1,88 @@
+import type { FastifyInstance } from 'fastify'
+import { sendError } from '../call/answer-error.ts'
+import { addDays, type UtcDay, utcDayOf } from '../domain/utc-day.ts'
+
+export type UsageGroup = 'day' | 'model' | 'key'
+
+const GROUPS: readonly UsageGroup[] = ['day', 'model', 'key']
+const DEFAULT_DAYS = 30
+const MAX_DAYS = 365
+
+export interface UsageQuestion {
+  readonly clientId: string
+  readonly clientName: string
+  readonly fromDay: UtcDay
+  readonly toDay: UtcDay
+  readonly days: number
+  readonly groupBy: readonly UsageGroup[]
+}
+
+export interface UsageOptions {
+  readonly basePath: string
+  /** The whole answer; rejects when the store is away. */
+  readonly summarise: (question: UsageQuestion) => Promise<object>
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number
+  readonly storageFailed: (error: unknown) => void
+}
+
+/** What was asked, or the parameter that is wrong. */
+export type ParsedQuery =
+  | { readonly kind: 'query'; readonly days: number; readonly groupBy: readonly UsageGroup[] }
+  | { readonly kind: 'problem'; readonly param: 'days' | 'group_by'; readonly message: string }
+
+/** Reads the query of `/v1/usage`; `search` is what stands behind `?`. */
+export function parseUsageQuery(search: string): ParsedQuery {
+  const query = new URLSearchParams(search)
+  const days = query.getAll('days')
+  if (days.length > 1 || (days[0] !== undefined && !isDays(days[0]))) {
+    return { kind: 'problem', param: 'days', message: `days must be one integer from 1 to ${MAX_DAYS}.` }
+  }
+  const groups = query.getAll('group_by')
+  const names = groups[0]?.split(',') ?? []
+  const groupBy = GROUPS.filter((name) => names.includes(name))
+  if (groups.length > 1 || groupBy.length !== names.length) {
+    return {
+      kind: 'problem',
+      param: 'group_by',
+      message: `group_by must name ${GROUPS.join(', ')}, or several of them with commas between, each once.`,
+    }
+  }
+  return { kind: 'query', days: days[0] === undefined ? DEFAULT_DAYS : Number(days[0]), groupBy }
+}
+
+function isDays(text: string): boolean {
+  return /^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= MAX_DAYS
+}
+
+/** `GET /v1/usage`: what the caller's client used, whichever of its keys asks. */
+export function usage(app: FastifyInstance, options: UsageOptions): void {
+  app.get(`${options.basePath}/v1/usage`, async (request, reply) => {
+    const { caller, keylessUrl } = request
+    if (caller === null) throw new Error('the usage of nobody was asked for')
+    const question = keylessUrl.indexOf('?')
+    const parsed = parseUsageQuery(question === -1 ? '' : keylessUrl.slice(question + 1))
+    if (parsed.kind === 'problem') {
+      sendError(reply, 'invalid_request', { param: parsed.param, message: parsed.message })
+      return reply
+    }
+    const toDay = utcDayOf(options.now())
+    try {
+      return reply.send(
+        await options.summarise({
+          clientId: caller.clientId,
+          clientName: caller.clientName,
+          fromDay: addDays(toDay, 1 - parsed.days),
+          toDay,
+          days: parsed.days,
+          groupBy: parsed.groupBy,
+        }),
+      )
+    } catch (error) {
+      // A figure that might be wrong is never shown.
+      options.storageFailed(error)
+      sendError(reply, 'storage_unavailable')
+      return reply
+    }
+  })
+}

@@ -1,0 +1,204 @@
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { credentialHeader } from './call/headers.ts'
+import type { CallObserver } from './call/proxied-call.ts'
+import { BodyBudget } from './call/request-stream.ts'
+import { buildUpstreamTable } from './call/upstream-table.ts'
+import { openPool, type Upstream } from './call/upstreams.ts'
+import type { GatewayConfig } from './config.ts'
+import { buildCatalog } from './domain/catalog.ts'
+import { NO_TOTALS, renderFigures, renderSummary } from './domain/usage-summary.ts'
+import { buildGateway } from './gateway.ts'
+import { buildInterrupted } from './interrupted.ts'
+import { openLedger } from './ledger/ledger.ts'
+import type { Logger } from './log.ts'
+import { buildPricing } from './pricing.ts'
+import type { Readiness } from './routes/health.ts'
+import type { UsageQuestion } from './routes/usage.ts'
+import { selectUsageSummary } from './store/daily-usage.ts'
+import { openKeyDirectory } from './store/key-directory.ts'
+import { readGaps, readMarks, registerStream } from './store/ledger-state.ts'
+import { openPostgres, type Postgres } from './store/postgres.ts'
+import { configuredModels, watchUpstreamModels } from './upstream-models.ts'
+
+/** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
+const BODY_BUDGET_BYTES = 256 * 1024 * 1024
+const JOURNAL_KEEP_SECONDS = 300
+/** A poll of keys or marks that takes longer than this counts as unanswered. */
+const POLL_STATEMENT_MS = 2_000
+const SUMMARY_STATEMENT_MS = 10_000
+/** After the last call: time to ship what its records wait for. */
+const SHIP_GRACE_MS = 5_000
+
+/** A running gateway process. */
+export interface RunningGateway {
+  /** Where it listens. */
+  readonly address: AddressInfo
+  /** Takes no new connections, lets running calls end, ships their records. */
+  stop(): Promise<void>
+}
+
+/** Opens stores, ledger and server, in this order; whoever opens a thing closes it, in reverse. */
+export async function runGateway(
+  config: GatewayConfig,
+  log: Logger,
+  observer: CallObserver,
+): Promise<RunningGateway> {
+  const polls = openPostgres(config.databaseUrl, {
+    max: 4,
+    statementTimeoutMs: POLL_STATEMENT_MS,
+    applicationName: 'tallygate gateway',
+    log,
+  })
+  const summaries = openPostgres(config.databaseUrl, {
+    max: 8,
+    statementTimeoutMs: SUMMARY_STATEMENT_MS,
+    applicationName: 'tallygate usage',
+    log,
+  })
+  const keys = openKeyDirectory({
+    pool: polls,
+    redisUrl: config.redisUrl,
+    redisPrefix: config.redisPrefix,
+    peppers: config.keyPepper,
+    graceSeconds: config.keyGraceSeconds,
+    log,
+  })
+
+  const upstreams = openUpstreams(config)
+  const catalog = buildCatalog({
+    overrides: config.priceOverrides,
+    markups: config.priceMarkups,
+    trustedUpstreams: config.upstreams
+      .filter((upstream) => upstream.trustReportedCost)
+      .map(({ name }) => name),
+  })
+  const pricing = buildPricing(() => catalog, new Set(config.models?.map(({ id }) => id)))
+  const ledger = await openLedger({
+    journalDir: config.journalDir,
+    journalMaxBytes: config.journalMaxBytes,
+    keepSeconds: JOURNAL_KEEP_SECONDS,
+    redisUrl: config.redisUrl,
+    redisPrefix: config.redisPrefix,
+    stream: streamOf(config),
+    readMarks: (producers) => readMarks(polls, producers),
+    readGaps: (producer) => readGaps(polls, producer),
+    registerStream: (stream) => registerStream(polls, stream),
+    buildInterrupted: (open, seen) => buildInterrupted(open, seen, pricing),
+    log,
+  })
+  const listing =
+    config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models)
+
+  let stopping = false
+  const readiness = (): Readiness => {
+    const { redisConnected, journalWritable } = ledger.stats()
+    const away: [string, boolean][] = [
+      ['stopping', stopping],
+      ['keys', !keys.ready],
+      ['journal', !journalWritable || !ledger.canTakeCalls],
+      ['postgres', !keys.stats().storeReachable],
+      ['redis', !redisConnected],
+    ]
+    const degraded = away.filter(([, isAway]) => isAway).map(([name]) => name)
+    return { ready: !stopping && keys.ready && ledger.canTakeCalls, degraded }
+  }
+
+  const table = buildUpstreamTable(upstreams, config.defaultUpstream)
+  const parts = {
+    ledger,
+    pricing,
+    observer,
+    onClientAbort: config.onClientAbort,
+    upstreams: table,
+    now: Date.now,
+  }
+  const findCaller = (key: string) => keys.find(key)
+  const { app, webSockets } = buildGateway({
+    logger: log,
+    basePath: config.basePath,
+    tls:
+      config.tls === null
+        ? null
+        : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
+    findCaller,
+    listModels: () => listing.list(),
+    summariseUsage: (question) => summarise(summaries, question),
+    readiness,
+    forward: {
+      ...parts,
+      bodyLimitBytes: config.bodyLimitBytes,
+      bodyBudget: new BodyBudget(Math.max(BODY_BUDGET_BYTES, config.bodyLimitBytes)),
+    },
+    webSockets: {
+      ...parts,
+      basePath: config.basePath,
+      findCaller,
+      onDeactivated: (listener) => keys.onDeactivated(listener),
+      handshakeTimeoutMs: config.upstreamHeadersTimeoutMs,
+    },
+  })
+  await app.listen({ host: config.host, port: config.port })
+
+  return {
+    address: app.server.address() as AddressInfo,
+    async stop() {
+      stopping = true
+      listing.stop()
+      const closed = app.close()
+      const sessions = delay(config.shutdownGraceMs, undefined, { ref: false }).then(() =>
+        webSockets.closeAll(),
+      )
+      await Promise.race([closed, sessions.then(() => app.server.closeAllConnections())])
+      await webSockets.closeAll()
+      await closed
+      await ledger.stop(SHIP_GRACE_MS)
+      await Promise.all(upstreams.map(({ pool }) => pool.destroy()))
+      await keys.close()
+      await Promise.all([polls.end(), summaries.end()])
+    },
+  }
+}
+
+/** A process's records all go to one stream; several processes spread over them. */
+function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
+  const shard = Math.floor(Math.random() * streamShards)
+  return shard === 0 ? `${redisPrefix}calls` : `${redisPrefix}calls:${shard}`
+}
+
+function openUpstreams(config: GatewayConfig): readonly Upstream[] {
+  const limits = {
+    headersTimeoutMs: config.upstreamHeadersTimeoutMs,
+    idleTimeoutMs: config.upstreamIdleTimeoutMs,
+  }
+  return config.upstreams.map((upstream) => ({
+    name: upstream.name,
+    origin: upstream.origin,
+    host: new URL(upstream.origin).host,
+    basePath: upstream.basePath,
+    provider: upstream.provider,
+    credential: upstream.apiKey === null ? null : credentialHeader(upstream.provider, upstream.apiKey),
+    models: upstream.models,
+    pathPrefix: upstream.pathPrefix,
+    includeUsage: upstream.includeUsage,
+    pool: openPool(upstream.origin, limits),
+  }))
+}
+
+async function summarise(pool: Postgres, question: UsageQuestion): Promise<object> {
+  const { clientId, clientName, fromDay, toDay, days, groupBy } = question
+  const [[totals], groups] = await Promise.all([
+    selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy: [] }),
+    groupBy.length === 0 ? [] : selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy }),
+  ])
+  const summary = renderSummary(clientName, days, totals ?? NO_TOTALS)
+  if (groupBy.length === 0) return summary
+  const data = groups.map((row) => ({
+    ...(groupBy.includes('day') ? { day: row.day } : {}),
+    ...(groupBy.includes('model') ? { model: row.model } : {}),
+    ...(groupBy.includes('key') ? { key_id: row.keyId, key_name: row.keyName } : {}),
+    ...renderFigures(row),
+  }))
+  return { ...summary, data }
+}
