@@ -8,8 +8,6 @@ export interface NodeProcess extends Run {
   lastWords(lines?: number): string
 }
 
-/** The project's root, where `npm start` runs. */
-export const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
 const DIE_WITH_PARENT = new URL('./die-with-parent.ts', import.meta.url).href
 
 /** Starts one of our own programs with the Node that runs us. It ends when we do. */

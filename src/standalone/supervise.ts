@@ -19,7 +19,8 @@ export interface Supervised {
 
 export interface SuperviseOptions {
   readonly name: string
-  start(): Promise<Run>
+  /** Starts a run and waits until it is of use. Rejects, with nothing left running, when that fails or is given up. */
+  start(givenUp: AbortSignal): Promise<Run>
   /** Called with every run's pid, so that it can be found after a kill of ours. */
   onStarted(pid: number): void
   /** Called with a line for the user when it died or could not be started again. */
@@ -35,47 +36,49 @@ const SETTLED_MS = 30_000
  *
  * @throws what the first start throws; later ones are tried for ever
  */
-export async function supervise(options: SuperviseOptions): Promise<Supervised> {
-  const { name, start, onStarted, say } = options
+export async function supervise(
+  { name, start, onStarted, say }: SuperviseOptions,
+  givenUp: AbortSignal,
+): Promise<Supervised> {
   const stopping = new AbortController()
-  let run = await start()
+  const { signal: stopped } = stopping
+  let run = await start(givenUp)
   onStarted(run.pid)
 
-  const watch = async () => {
+  const keepRunning = async () => {
     let backoffMs = BACKOFF_MS.first
     let startedAtMs = performance.now()
-    while (true) {
+    while (!stopped.aborted) {
       const how = await run.ended
-      if (stopping.signal.aborted) return
+      if (stopped.aborted) return
       if (performance.now() - startedAtMs > SETTLED_MS) backoffMs = BACKOFF_MS.first
       say(`${name} ended (${how}), starting it again`)
-      while (true) {
-        await delay(backoffMs, undefined, { signal: stopping.signal }).catch(() => {})
-        if (stopping.signal.aborted) return
+      let next: Run | null = null
+      while (next === null) {
+        await delay(backoffMs, undefined, { signal: stopped }).catch(() => {})
+        if (stopped.aborted) return
         backoffMs = Math.min(backoffMs * 2, BACKOFF_MS.most)
-        try {
-          startedAtMs = performance.now()
-          run = await start()
-          onStarted(run.pid)
-          break
-        } catch (error) {
-          say(`${name} does not start: ${error instanceof Error ? error.message : error}`)
-        }
+        startedAtMs = performance.now()
+        next = await start(stopped).catch((error: unknown) => {
+          if (!stopped.aborted)
+            say(`${name} does not start: ${error instanceof Error ? error.message : error}`)
+          return null
+        })
       }
+      run = next
+      onStarted(run.pid)
     }
   }
-  const watching = watch()
+  const kept = keepRunning()
 
   return {
     name,
     async stop(graceMs) {
       stopping.abort()
       await run.stop(graceMs)
-      await watching
-      await run.stop(graceMs) // one that was being started meanwhile
+      await kept
+      await run.stop(graceMs) // one whose start could not be given up any more
     },
-    signal(signal) {
-      sendSignal(run.pid, signal)
-    },
+    signal: (signal) => sendSignal(run.pid, signal),
   }
 }

@@ -1,0 +1,149 @@
+import { rmSync } from 'node:fs'
+import { relative } from 'node:path'
+import { ConfigError } from './config.ts'
+import { type DataFolder, type Holder, takeDataFolder } from './standalone/data-folder.ts'
+import { whyPortIsTaken } from './standalone/free-port.ts'
+import { stopLeftovers } from './standalone/leftovers.ts'
+import { MachineRoom } from './standalone/machine.ts'
+import { modelIds } from './standalone/own-gateway.ts'
+import { chooseExample, renderScreen } from './standalone/screen.ts'
+import { readSettings, type Settings } from './standalone/settings.ts'
+import { listenForStop } from './standalone/stop-signals.ts'
+import { openTerminal } from './standalone/terminal.ts'
+import { until } from './standalone/until.ts'
+
+/**
+ * `npm start`: everything on one machine. Gateway and worker are processes of their own, as in production; PostgreSQL,
+ * Redis and the demo upstream are started where the environment names none. Ends when it is told to, stopping
+ * all of it in order.
+ */
+
+/** How long another `npm start` may take to let go: one that stops, and one whose npm was killed just now. */
+const WAIT_FOR_STOPPING_MS = 60_000
+const WAIT_FOR_RUNNING_MS = 1_500
+
+const terminal = openTerminal()
+const stop = listenForStop()
+process.exitCode = await run()
+process.exit()
+
+async function run(): Promise<number> {
+  let folder: DataFolder | null = null
+  try {
+    const settings = readSettings(process.env)
+    folder = await takeFolder(settings.config.dataDir)
+    return await runIn(folder, settings)
+  } catch (error) {
+    terminal.complain(
+      error instanceof ConfigError ? error.message : `tallygate cannot start: ${messageOf(error)}`,
+    )
+    return 1
+  } finally {
+    folder?.release()
+  }
+}
+
+async function runIn(folder: DataFolder, settings: Settings): Promise<number> {
+  folder.announce({ state: 'starting', baseUrl: null })
+  rmSync(folder.file('running.json'), { force: true })
+  const { notes, stopped } = await stopLeftovers(folder.file('processes.json'))
+  if (stopped.length > 0) terminal.say(`stopped what a run before left behind: ${stopped.join(', ')}`)
+  await checkPorts(settings)
+  const room = new MachineRoom(settings, folder, notes, terminal)
+  stop.onSecond(() => room.hurry())
+  try {
+    await serve(room, folder, settings)
+    return 0
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+    return 0 // told to stop while starting
+  } finally {
+    folder.announce({ state: 'stopping', baseUrl: null })
+    await room.stop()
+    if (stop.signal.aborted) terminal.say(`stopped; everything is kept in ${shownFolder(folder)}`)
+  }
+}
+
+async function serve(room: MachineRoom, folder: DataFolder, settings: Settings): Promise<void> {
+  const machine = await room.start(stop.signal)
+  folder.announce({ state: 'running', baseUrl: machine.baseUrl })
+  const { config, wantsDemoUpstream } = settings
+  const upstream = config.upstreams.find(({ name }) => name === config.defaultUpstream)
+  const example = chooseExample(upstream?.provider ?? 'openai-compatible', modelIds(machine.models))
+  const screen = renderScreen(
+    {
+      ...machine,
+      example: { ...example, path: `${upstream?.pathPrefix ?? ''}${example.path}` },
+      dataDir: shownFolder(folder),
+      upstream: wantsDemoUpstream
+        ? null
+        : config.upstreams.map(({ origin, basePath }) => origin + basePath).join(', '),
+      insecure: config.tls !== null,
+    },
+    terminal.paint,
+  )
+  terminal.print(screen)
+  if (machine.models?.status === 403)
+    terminal.say(
+      'the demo key or its client was switched off: make another with npm run -s tallygate -- key create --client demo',
+    )
+  await stop.wanted
+  terminal.say('stopping: calls under way may end, press Ctrl-C again to cut them')
+}
+
+/** Takes the folder, waiting for one that stops. */
+async function takeFolder(path: string): Promise<DataFolder> {
+  let told = false
+  let holder: Holder | null = null
+  const startedAtMs = performance.now()
+  const taken = await until(
+    () => {
+      const folder = takeDataFolder(path)
+      if (!('heldBy' in folder)) return folder
+      holder = folder.heldBy
+      if (holder?.state === 'stopping' && !told) {
+        told = true
+        terminal.say(`waiting for the tallygate that is stopping (process ${holder.pid})`)
+      }
+      const waitedMs = performance.now() - startedAtMs
+      if (stop.signal.aborted || (holder?.state !== 'stopping' && waitedMs > WAIT_FOR_RUNNING_MS))
+        return 'held'
+      return null
+    },
+    { timeoutMs: WAIT_FOR_STOPPING_MS, everyMs: 100 },
+  )
+  if (taken !== null && taken !== 'held') return taken
+  throw new Error(explainHolder(path, holder))
+}
+
+function explainHolder(path: string, holder: Holder | null): string {
+  const who = holder === null ? 'another process' : `process ${holder.pid}`
+  const where = holder?.baseUrl ? `, at ${holder.baseUrl}` : ''
+  return `it is running already: ${who} has ${path}${where}. Stop that one first, or give this one a TALLYGATE_DATA_DIR, PORT and ADMIN_PORT of its own`
+}
+
+/** @throws Error naming every port that is taken */
+async function checkPorts({ config }: Settings): Promise<void> {
+  const wanted = [
+    { variable: 'PORT', host: config.host, port: config.port },
+    { variable: 'ADMIN_PORT', host: config.adminHost, port: config.adminPort },
+  ]
+  const problems: string[] = []
+  for (const { variable, host, port } of wanted) {
+    const code = port === 0 ? null : await whyPortIsTaken(host, port)
+    if (code === 'EADDRINUSE')
+      problems.push(`port ${port} on ${host} is taken by another program: set ${variable} to another one`)
+    else if (code !== null)
+      problems.push(`cannot listen on port ${port} of ${host} (${code}): change ${variable} or its host`)
+  }
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+}
+
+function shownFolder(folder: DataFolder): string {
+  const path = relative(process.cwd(), folder.path)
+  return path.startsWith('..') || path === '' ? folder.path : path
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

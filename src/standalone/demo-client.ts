@@ -1,0 +1,14 @@
+import { createClient, findClient } from '../store/clients.ts'
+import { createClientKey } from '../store/keys.ts'
+import type { Postgres } from '../store/postgres.ts'
+
+export const DEMO_CLIENT = 'demo'
+
+/** Makes a key of the demo client, and the client where it is missing. Its text is known only now. */
+export async function createDemoKey(pool: Postgres, pepper: string): Promise<string> {
+  if ((await findClient(pool, DEMO_CLIENT)) === null) await createClient(pool, DEMO_CLIENT)
+  const order = { client: DEMO_CLIENT, name: 'npm start', models: null, expiresInSeconds: null }
+  const made = await createClientKey(pool, order, pepper)
+  if (made === null) throw new Error(`the client "${DEMO_CLIENT}" was deleted while its key was being made`)
+  return made.key
+}
