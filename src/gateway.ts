@@ -7,7 +7,12 @@ import {
 } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify'
 import { errorShapeOf, sendError } from './call/answer-error.ts'
 import { type AuthenticateOptions, authenticate } from './call/authenticate.ts'
 import { type ForwardOptions, forward } from './call/forward.ts'
@@ -48,7 +53,7 @@ export function buildGateway(parts: GatewayParts): Gateway {
   const app = Fastify({
     loggerInstance: parts.logger,
     // One line per call costs a quarter of the call's CPU, and would hold the URL, and so a key in its query.
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: true,
     // Calls that arrive while the last ones end are served; their connections are then closed.
     return503OnClosing: false,
