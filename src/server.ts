@@ -1,8 +1,13 @@
+import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
 import { ConfigError, type GatewayConfig, loadGatewayConfig } from './config.ts'
 import { createLog } from './log.ts'
 import { NO_METRICS } from './no-metrics.ts'
 import { runGateway } from './run-gateway.ts'
+import { type GatewayProcesses, startProcesses } from './server-processes.ts'
+
+/** Beyond the running calls' grace: for their records to be shipped and the stores closed. */
+const CLOSING_MS = 10_000
 
 function loadConfig(): GatewayConfig {
   try {
@@ -16,10 +21,22 @@ function loadConfig(): GatewayConfig {
 
 const config = loadConfig()
 const log = createLog(config.logLevel, 'gateway')
-const gateway = await runGateway(config, log, NO_METRICS)
-closeWithGrace({ delay: config.shutdownGraceMs + 10_000, logger: log }, async ({ signal, err }) => {
+
+async function start(): Promise<GatewayProcesses> {
+  if (cluster.isPrimary && config.gatewayProcesses > 1) {
+    return startProcesses(config.gatewayProcesses, config.shutdownGraceMs + CLOSING_MS, log)
+  }
+  const gateway = await runGateway(config, log, NO_METRICS)
+  log.info({ ...gateway.address }, 'the gateway takes calls')
+  return gateway
+}
+
+const running = await start().catch((error: unknown) => {
+  log.fatal({ err: error }, 'the gateway could not start')
+  process.exit(1)
+})
+closeWithGrace({ delay: config.shutdownGraceMs + CLOSING_MS, logger: log }, async ({ signal, err }) => {
   if (err) log.error({ err }, 'the gateway ends because of an error')
   else log.info({ signal }, 'the gateway ends')
-  await gateway.stop()
+  await running.stop()
 })
-log.info({ ...gateway.address }, 'the gateway takes calls')

@@ -1,0 +1,41 @@
+import cluster, { type Worker } from 'node:cluster'
+import type { Logger } from './log.ts'
+
+const RESTART_MS = 500
+
+/** What runs under one `npm run gateway`: this process, or several that share the port. */
+export interface GatewayProcesses {
+  stop(): Promise<void>
+}
+
+/**
+ * Starts `count` processes that share one port; each is a producer of its own. One that dies is replaced, and
+ * the others adopt its journal.
+ */
+export function startProcesses(count: number, stopMs: number, log: Logger): GatewayProcesses {
+  let stopping = false
+  cluster.on('exit', (worker, code, signal) => {
+    if (stopping) return
+    log.error({ pid: worker.process.pid, code, signal }, 'a gateway process died, starting another')
+    setTimeout(() => {
+      if (!stopping) cluster.fork()
+    }, RESTART_MS)
+  })
+  for (let i = 0; i < count; i += 1) cluster.fork()
+  return {
+    async stop() {
+      stopping = true
+      await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => stopWorker(worker, stopMs)))
+    },
+  }
+}
+
+async function stopWorker(worker: Worker | undefined, stopMs: number): Promise<void> {
+  if (worker === undefined || worker.isDead()) return
+  const { promise: exited, resolve } = Promise.withResolvers<void>()
+  worker.once('exit', () => resolve())
+  worker.process.kill('SIGTERM')
+  const force = setTimeout(() => worker.process.kill('SIGKILL'), stopMs)
+  await exited
+  clearTimeout(force)
+}
