@@ -43,6 +43,8 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
     postTo('/moderations', openAiModerations),
     postTo('/rerank', rerank),
     postTo('/score', rerank),
+    postTo('/classify', rerank),
+    postTo('/pooling', rerank),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { millisecondsIn, unitsIn } from './billed-units.ts'
-import { type Count, type Counts, parseCount, subtractCounts } from './counts.ts'
+import { type Counts, parseCount, subtractCounts } from './counts.ts'
 import type { Provider } from './dialect.ts'
 import { type JsonObject, member } from './json-value.ts'
 import { addReasoning, type OpenAiQuirks } from './openai-usage.ts'
@@ -35,16 +35,18 @@ export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
   cohere: ASKED,
   perplexity: { takesIncludeUsage: false, readCost: totalCostInUsd, readUnits: searchQueries },
   together: UNASKED,
-  fireworks: UNASKED,
-  cerebras: UNASKED,
+  // Some models always report, others only when asked (vercel/ai pull request 16087).
+  fireworks: ASKED,
+  cerebras: ASKED,
   databricks: UNASKED,
   // google/ models: neither completion_tokens nor the total has reasoning; the cost proves it (recorded).
-  'vercel-gateway': { takesIncludeUsage: false, correct: addReasoningOfGoogle, readCost: costInUsd },
+  'vercel-gateway': { takesIncludeUsage: true, correct: addReasoningOfGoogle, readCost: costInUsd },
   cloudflare: ASKED,
   'huggingface-router': ASKED,
   alibaba: ASKED,
+  // Unasked, usage stands inside the last choice (earendil-works/pi issue 2017).
   moonshotai: { takesIncludeUsage: true, usageInChoices: true },
-  zai: UNASKED,
+  zai: ASKED,
   voyageai: UNASKED,
   ollama: ASKED,
   vllm: ASKED,
@@ -58,7 +60,7 @@ export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
 
 function outputIsTheRest(counts: Counts, usage: JsonObject): Counts {
   const rest = subtractCounts(parseCount(usage.total_tokens), counts.inputTokens ?? null)
-  return rest === null ? counts : { ...counts, outputTokens: rest }
+  return typeof rest === 'number' ? { ...counts, outputTokens: rest } : counts
 }
 
 function addReasoningOfGoogle(counts: Counts, _usage: JsonObject, model: string | null): Counts {
@@ -66,26 +68,18 @@ function addReasoningOfGoogle(counts: Counts, _usage: JsonObject, model: string 
 }
 
 /**
- * Audio is not in `prompt_tokens` but in the total, and at times it is nowhere else, so with audio input is
- * what the total leaves beside the completion (recorded).
+ * Audio is not in `prompt_tokens` but in the total, and at times nowhere else, so the input is what the total
+ * leaves beside the completion (recorded). Without audio that is the prompt itself.
  */
 function audioIsApart(counts: Counts, usage: JsonObject): Counts {
   const rest = subtractCounts(parseCount(usage.total_tokens), counts.outputTokens ?? null)
-  const isAudio =
-    isPositive(counts.audioInputTokens) || isPositive(millisecondsIn(usage.prompt_audio_seconds))
-  if (!isAudio || rest === null) return counts
-  const audio = isPositive(counts.audioInputTokens)
-    ? counts.audioInputTokens
-    : subtractCounts(rest, counts.inputTokens ?? null)
-  return { ...counts, inputTokens: rest, audioInputTokens: audio ?? null }
+  const isMore =
+    typeof rest === 'number' && typeof counts.inputTokens === 'number' && rest > counts.inputTokens
+  return isMore ? { ...counts, inputTokens: rest } : counts
 }
 
 function audioSeconds(usage: JsonObject): { audioMs: number | null } {
   return { audioMs: millisecondsIn(usage.prompt_audio_seconds) }
-}
-
-function isPositive(count: Count | undefined): boolean {
-  return typeof count === 'number' && count > 0
 }
 
 /** docs.x.ai, "Live Search": each source used is billed. */

@@ -82,11 +82,7 @@ describe('the dialect of a call', () => {
       'deepseek',
       'perplexity',
       'together',
-      'fireworks',
-      'cerebras',
       'databricks',
-      'vercel-gateway',
-      'zai',
     ]
     for (const provider of unasked) {
       expect(selectDialect(provider, 'POST', '/v1/chat/completions')?.takesIncludeUsage).toBe(false)
