@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type DetachedProcess, startDetached, stopDetached } from './detached-process.ts'
+import { clearStaleLock } from './postmaster-lock.ts'
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
 import { chooseServerAccount, type RunAs } from './server-account.ts'
 import { until } from './until.ts'
@@ -49,6 +50,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PrivateSe
     await makeCluster(runAs, programs.initdb, options)
   } else {
     checkVersion(data, programs.postgres)
+    await clearStaleLock(join(data, 'postmaster.pid'))
   }
   return await startOnFreePort(options.port, async (port) => {
     const logFile = join(options.folder, 'postgres.log')

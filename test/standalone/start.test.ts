@@ -1,0 +1,160 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { sendSignal } from '../../src/standalone/detached-process.ts'
+import { findFreePort } from '../../src/standalone/free-port.ts'
+import { until } from '../../src/standalone/until.ts'
+import { type NpmStart, npmStart, paste, processesOf } from '../support/npm-start.ts'
+
+const dataDir = await mkdtemp(join(tmpdir(), 'tallygate-test-start-'))
+const [port, adminPort] = [await findFreePort(), await findFreePort()]
+const env = { TALLYGATE_DATA_DIR: dataDir, PORT: String(port), ADMIN_PORT: String(adminPort), CI: '1' }
+
+afterAll(async () => {
+  for (const pid of processesOf(dataDir)) sendSignal(pid, 'SIGKILL')
+  await until(() => (processesOf(dataDir).length === 0 ? true : null), { timeoutMs: 10_000 })
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+async function usageOf(command: string | undefined, requests: number): Promise<Record<string, unknown>> {
+  let usage: Record<string, unknown> = {}
+  await until(
+    async () => {
+      usage = await paste(command ?? '')
+      return usage.requests === requests ? true : null
+    },
+    { timeoutMs: 2_000 },
+  )
+  return usage
+}
+
+async function stopped(started: NpmStart): Promise<void> {
+  started.signal('SIGINT')
+  await started.exited
+  expect(started.output).toContain(`stopped; everything is kept in ${dataDir}`)
+  expect(processesOf(dataDir)).toEqual([])
+}
+
+const priced = (calls: number) => ({
+  client: 'demo',
+  period_days: 1,
+  requests: calls,
+  total_tokens: expect.toSatisfy((tokens: number) => tokens >= 40 * calls),
+  cost_usd: expect.toSatisfy((cost: number) => cost > 0),
+})
+
+let keyLine = ''
+
+test('the printed commands, pasted, make a call and show it priced within 2 s; Ctrl-C leaves no process', async () => {
+  const started = npmStart(env)
+  const [call, usage] = await started.screen()
+  keyLine = /^demo key\s.*$/m.exec(started.output)?.[0] ?? ''
+  expect(await paste(call ?? '')).toMatchObject({ choices: [{ message: { role: 'assistant' } }] })
+  expect(await usageOf(usage, 1)).toMatchObject(priced(1))
+  await stopped(started)
+})
+
+test('what it keeps is closed to others', async () => {
+  const modes = await Promise.all(
+    ['.', 'secrets.json', 'journal', 'redis', 'redis/redis.conf', 'postgres/data'].map(async (name) => {
+      const { mode } = await stat(join(dataDir, name))
+      return [name, mode & 0o077]
+    }),
+  )
+  expect(modes.filter(([, others]) => others !== 0)).toEqual([])
+})
+
+test('a second start keeps the key and the usage; one beside it is refused and does no harm', async () => {
+  const started = npmStart(env)
+  const [call, usage] = await started.screen()
+  expect(started.output).toContain(keyLine)
+  expect(await usageOf(usage, 1)).toMatchObject(priced(1))
+
+  const other = npmStart({ ...env, PORT: '0', ADMIN_PORT: '0' })
+  expect(await other.exited).not.toBe(0)
+  const { pid, baseUrl } = JSON.parse(await readFile(join(dataDir, 'running.json'), 'utf8'))
+  expect(other.output).toContain(`process ${pid} has ${dataDir}, at ${baseUrl}`)
+
+  await paste(call ?? '')
+  expect(await usageOf(usage, 2)).toMatchObject(priced(2))
+  await stopped(started)
+})
+
+test('after kill -9 of every process in the middle of its work, the next start has all calls', async () => {
+  const killed = npmStart(env)
+  const [call] = await killed.screen()
+  await Promise.all(Array.from({ length: 8 }, () => paste(call ?? '')))
+  killed.signal('SIGKILL')
+  for (const pid of processesOf(dataDir)) sendSignal(pid, 'SIGKILL')
+  await until(() => (processesOf(dataDir).length === 0 ? true : null), { timeoutMs: 10_000 })
+
+  const started = npmStart(env)
+  const [, usage] = await started.screen()
+  const counted = await until(async () => ((await usageOf(usage, 10)).requests === 10 ? true : null), {
+    timeoutMs: 15_000, // the new gateway adopts the journal of the killed one first
+  })
+  expect(counted).toBe(true)
+
+  const { pid } = JSON.parse(await readFile(join(dataDir, 'running.json'), 'utf8'))
+  sendSignal(pid, 'SIGKILL') // npm start alone: its gateway and worker end by themselves, its servers stay
+  await started.exited
+  const again = npmStart(env)
+  const [callAgain, usageAgain] = await again.screen()
+  expect(again.output).toMatch(/stopped what a run before left behind: .*redis, postgres/)
+  await paste(callAgain ?? '')
+  expect(await usageOf(usageAgain, 11)).toMatchObject(priced(11))
+  await stopped(again)
+})
+
+test('a part that dies is started again, and said so', async () => {
+  const started = npmStart(env)
+  const [call, usage] = await started.screen()
+  const parts: { name: string; pid: number }[] = JSON.parse(
+    await readFile(join(dataDir, 'processes.json'), 'utf8'),
+  )
+  for (const { pid } of parts) sendSignal(pid, 'SIGKILL')
+  for (const { name } of parts) await started.said(new RegExp(`${name} ended \\(SIGKILL\\)`))
+  const works = await until(
+    () =>
+      paste(call ?? '').then(
+        ({ choices }) => choices ?? null,
+        () => null,
+      ),
+    {
+      timeoutMs: 20_000,
+    },
+  )
+  expect(works).not.toBeNull()
+  const counted = await until(
+    () =>
+      paste(usage ?? '').then(
+        ({ requests }) => (Number(requests) >= 12 ? true : null),
+        () => null,
+      ),
+    { timeoutMs: 20_000 },
+  )
+  expect(counted).toBe(true)
+  await stopped(started)
+})
+
+test('a port that is taken is named, with the variable that changes it, before anything is started', async () => {
+  const occupant = createServer().listen(port, '127.0.0.1')
+  const refused = npmStart(env)
+  expect(await refused.exited).not.toBe(0)
+  expect(refused.output).toContain(`port ${port} on 127.0.0.1 is taken by another program: set PORT`)
+  expect(processesOf(dataDir)).toEqual([])
+  occupant.close()
+})
+
+test('all problems of the configuration are told at once', async () => {
+  const refused = npmStart({
+    ...env,
+    PORT: 'eighty',
+    ON_CLIENT_ABORT: 'perhaps',
+    TALLYGATE_CONFIG: '/nowhere.yaml',
+  })
+  expect(await refused.exited).not.toBe(0)
+  for (const name of ['PORT', 'ON_CLIENT_ABORT', 'TALLYGATE_CONFIG']) expect(refused.output).toContain(name)
+})
