@@ -1,0 +1,113 @@
+import {
+  addCounts,
+  type Count,
+  type CountedUsage,
+  countUsage,
+  firstCount,
+  parseCount,
+  totalDisagrees,
+} from './counts.ts'
+import { arrayIn, type JsonObject, member, textIn } from './json-value.ts'
+
+/** One `usageMetadata` or `usage` object of Google's, read. */
+export interface GeminiUsage extends CountedUsage {
+  readonly totalMismatch: boolean
+  /** Who was served how: `standard`, `flex`, `priority`, `provisioned`; `null`: not said. */
+  readonly serviceTier: string | null
+}
+
+/**
+ * `usageMetadata` of generateContent, streamGenerateContent, embedContent and Live, on AI Studio and Vertex.
+ * `promptTokenCount` has the cached tokens in it but not those of tool use, `candidatesTokenCount` (in Live
+ * `responseTokenCount`) not the thoughts: https://ai.google.dev/api/generate-content#UsageMetadata
+ * @returns `null` when it holds no counts, as in a Vertex stream's early chunks, which only name the traffic's type
+ */
+export function geminiUsage(metadata: JsonObject): GeminiUsage | null {
+  const prompt = parseCount(metadata.promptTokenCount)
+  const toolUse = parseCount(metadata.toolUsePromptTokenCount)
+  const answer = parseCount(firstOf(metadata, 'candidatesTokenCount', 'responseTokenCount'))
+  const thoughts = parseCount(metadata.thoughtsTokenCount)
+  const total = parseCount(metadata.totalTokenCount)
+  if (firstCount(prompt, toolUse, answer, thoughts, total) === null) return null
+  const promptDetails = metadata.promptTokensDetails
+  const answerDetails = firstOf(metadata, 'candidatesTokensDetails', 'responseTokensDetails')
+  const counted = countUsage({
+    inputTokens: addCounts(prompt, toolUse),
+    outputTokens: addCounts(answer, thoughts),
+    cacheReadTokens: parseCount(metadata.cachedContentTokenCount),
+    reasoningTokens: thoughts,
+    audioInputTokens: modalityCount(promptDetails, 'AUDIO'),
+    audioOutputTokens: modalityCount(answerDetails, 'AUDIO'),
+    imageInputTokens: modalityCount(promptDetails, 'IMAGE'),
+    imageOutputTokens: modalityCount(answerDetails, 'IMAGE'),
+    cacheReadAudioTokens: modalityCount(metadata.cacheTokensDetails, 'AUDIO'),
+  })
+  return {
+    ...counted,
+    // Live leaves the thoughts out of its total.
+    totalMismatch:
+      totalDisagrees(total, counted.usage) && totalDisagrees(addCounts(total, thoughts), counted.usage),
+    serviceTier:
+      textIn(metadata.serviceTier)?.toLowerCase() ?? TRAFFIC_TIERS.get(metadata.trafficType) ?? null,
+  }
+}
+
+/**
+ * `usage` of the Interactions API, where output leaves out the thoughts and input the tokens of tool use:
+ * https://ai.google.dev/api/interactions-api
+ * @returns `null` when it holds no counts
+ */
+export function interactionUsage(usage: JsonObject): GeminiUsage | null {
+  const input = parseCount(usage.total_input_tokens)
+  const toolUse = parseCount(usage.total_tool_use_tokens)
+  const output = parseCount(usage.total_output_tokens)
+  const thoughts = parseCount(firstOf(usage, 'total_thought_tokens', 'total_reasoning_tokens'))
+  const total = parseCount(usage.total_tokens)
+  if (firstCount(input, toolUse, output, thoughts, total) === null) return null
+  const counted = countUsage({
+    inputTokens: addCounts(input, toolUse),
+    outputTokens: addCounts(output, thoughts),
+    cacheReadTokens: parseCount(usage.total_cached_tokens),
+    reasoningTokens: thoughts,
+    audioInputTokens: modalityCount(usage.input_tokens_by_modality, 'AUDIO'),
+    audioOutputTokens: modalityCount(usage.output_tokens_by_modality, 'AUDIO'),
+    imageInputTokens: modalityCount(usage.input_tokens_by_modality, 'IMAGE'),
+    imageOutputTokens: modalityCount(usage.output_tokens_by_modality, 'IMAGE'),
+    cacheReadAudioTokens: modalityCount(usage.cached_tokens_by_modality, 'AUDIO'),
+  })
+  return {
+    ...counted,
+    totalMismatch: totalDisagrees(total, counted.usage),
+    serviceTier: textIn(usage.service_tier)?.toLowerCase() ?? null,
+  }
+}
+
+/** Vertex's `trafficType`, in the words of its price list. */
+const TRAFFIC_TIERS: ReadonlyMap<unknown, string> = new Map([
+  ['ON_DEMAND', 'standard'],
+  ['ON_DEMAND_PRIORITY', 'priority'],
+  ['ON_DEMAND_FLEX', 'flex'],
+  ['PROVISIONED_THROUGHPUT', 'provisioned'],
+])
+
+/** Numbers that stand for modalities where a client asked for `$alt=json;enum-encoding=int`. */
+const MODALITY_NUMBERS: Readonly<Record<Modality, number>> = { IMAGE: 2, AUDIO: 4 }
+type Modality = 'AUDIO' | 'IMAGE'
+
+/** Tokens of one modality in a list of `{modality, tokenCount}`; `null` when the list has none of it. */
+function modalityCount(details: unknown, modality: Modality): Count {
+  const counts = arrayIn(details).map((detail) => {
+    const entry = member({ detail }, 'detail')
+    if (entry === null) return null
+    const name = entry.modality
+    const isIt =
+      typeof name === 'string' ? name.toUpperCase() === modality : name === MODALITY_NUMBERS[modality]
+    return isIt ? parseCount(firstOf(entry, 'tokenCount', 'tokens')) : null
+  })
+  return addCounts(...counts)
+}
+
+function firstOf(parent: JsonObject, ...keys: readonly string[]): unknown {
+  for (const key of keys) if (parent[key] !== undefined && parent[key] !== null) return parent[key]
+  return null
+}

@@ -1,0 +1,114 @@
+import { type BodyFormat, createBodyReader } from './body-reader.ts'
+import type { Dialect } from './dialect.ts'
+import { type GeminiUsage, geminiUsage } from './gemini-usage.ts'
+import { googleModelInPath } from './google-path.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { createToldGatherer, type Told, withoutOutput } from './told.ts'
+import { planJson } from './wires/json.ts'
+import { findMembers } from './wires/telling.ts'
+
+const findUsage = findMembers(['usageMetadata', 'error'])
+
+/**
+ * Gemini's generateContent and streamGenerateContent, on AI Studio and Vertex. A stream is server-sent events
+ * with `alt=sse`, else one JSON array. Nearly every chunk has running counts, and with server tools they start
+ * anew in each internal turn, so the last ones count, as a whole.
+ * https://ai.google.dev/api/generate-content
+ */
+export const geminiGenerateContent: Dialect = {
+  name: 'gemini.generate-content',
+  readsRequest: true,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  modelInPath: googleModelInPath,
+  createReader: (_request, head) => createBodyReader(head, contentFormat),
+  textOf: (json) => (Array.isArray(json) ? json.map(textOfContent).join('') : textOfContent(json)),
+}
+
+const contentFormat: BodyFormat = {
+  plan: planJson({
+    usageMetadata: 'usage',
+    modelVersion: 'value',
+    candidates: [{ finishReason: 'value' }],
+    error: 'value',
+  }),
+  findTelling: findUsage,
+  createGatherer: () => createToldGatherer(readContent),
+}
+
+function readContent(document: JsonObject): Told {
+  return {
+    ...readUsage(document, geminiUsage),
+    isFinal: arrayIn(document.candidates).every(
+      (candidate) => textOrNumber(candidate, 'finishReason') !== null,
+    ),
+  }
+}
+
+/**
+ * embedContent, batchEmbedContents and their asynchronous kin on AI Studio and Vertex. Older models report no
+ * usage. https://ai.google.dev/api/embeddings
+ */
+export const geminiEmbedContent: Dialect = {
+  name: 'gemini.embed-content',
+  readsRequest: true,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  modelInPath: googleModelInPath,
+  createReader: (_request, head) => createBodyReader(head, embeddingFormat),
+  textOf: () => '',
+}
+
+const embeddingFormat: BodyFormat = {
+  plan: planJson({ usageMetadata: 'usage', modelVersion: 'value', error: 'value' }),
+  findTelling: findUsage,
+  createGatherer: () =>
+    createToldGatherer((document) => ({
+      ...readUsage(document, (metadata) => {
+        const usage = geminiUsage(metadata)
+        return usage === null ? null : { ...usage, ...withoutOutput(usage) }
+      }),
+      isFinal: true,
+    })),
+}
+
+function readUsage(document: JsonObject, read: (metadata: JsonObject) => GeminiUsage | null): Told {
+  const metadata = member(document, 'usageMetadata')
+  const usage = metadata === null ? null : read(metadata)
+  return {
+    usage,
+    model: textIn(document.modelVersion),
+    serviceTier: usage?.serviceTier ?? null,
+    failed: isError(document.error),
+  }
+}
+
+function isError(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function textOrNumber(parent: unknown, key: string): unknown {
+  const value = objectIn(parent)?.[key]
+  return typeof value === 'string' || typeof value === 'number' ? value : null
+}
+
+/** Text, thoughts and the arguments of function calls in one answer or chunk. */
+function textOfContent(json: unknown): string {
+  const candidates = arrayIn(objectIn(json)?.candidates)
+  return candidates
+    .map((candidate) => arrayIn(member(candidate, 'content')?.parts).map(textOfPart).join(''))
+    .join('')
+}
+
+/** The text of one part of a Gemini message: what the model wrote, not what it was given. */
+export function textOfPart(part: unknown): string {
+  const fields = objectIn(part)
+  if (fields === null) return ''
+  const call = member(fields, 'functionCall')
+  const code = member(fields, 'executableCode')
+  return [
+    textIn(fields.text) ?? '',
+    call === null ? '' : `${textIn(call.name) ?? ''}${JSON.stringify(call.args ?? {})}`,
+    textIn(code?.code) ?? '',
+  ].join('')
+}

@@ -1,0 +1,22 @@
+const MODEL = /\/(models|endpoints|tunedModels)\/([^/:]+)(?::|\/|$)/
+
+/**
+ * The model a path of Google's names, on AI Studio (`/v1beta/models/{model}:generateContent`) or Vertex
+ * (`.../publishers/google/models/{model}:predict`, `.../endpoints/{id}:predict`, then with `endpoints/` kept:
+ * the bare number could be anything); `null` when it names none.
+ */
+export function googleModelInPath(path: string): string | null {
+  const [, kind, name] = MODEL.exec(decodePath(path)) ?? []
+  if (kind === undefined || name === undefined || name === 'openapi') return null
+  return kind === 'models' ? name : `${kind}/${name}`
+}
+
+/** A path with its percent-encoding undone; as it stands where that is malformed. */
+export function decodePath(path: string): string {
+  if (!path.includes('%')) return path
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

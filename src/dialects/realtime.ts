@@ -1,0 +1,136 @@
+import type { Observation } from '../domain/observation.ts'
+import { NO_UNITS } from '../domain/usage.ts'
+import { createBodyReader } from './body-reader.ts'
+import { observe, saysTokens, totalDisagrees } from './counts.ts'
+import type { Dialect, MessageReader } from './dialect.ts'
+import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { responsesUsage } from './openai-usage.ts'
+import { createToldGatherer } from './told.ts'
+import { createUsageSum } from './usage-sum.ts'
+import { planJson, scanJson } from './wires/json.ts'
+import { findMembers } from './wires/telling.ts'
+
+/**
+ * The realtime API over WebSocket, of OpenAI, Azure and xAI: each `response.done` has the usage of that response
+ * (xAI writes it beside an empty one), so they are added over the session. Input transcription runs on another
+ * model and is billed apart: its usage is kept as text and not added, except in a session that does nothing else.
+ * https://platform.openai.com/docs/api-reference/realtime-server-events
+ */
+export const realtime: Dialect = {
+  name: 'openai.realtime',
+  readsRequest: false,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  modelInPath: () => null,
+  createReader: (_request, head) =>
+    createBodyReader(head, {
+      plan: PLAN,
+      findTelling: findMembers(['usage']),
+      createGatherer: () => createToldGatherer(() => null),
+    }),
+  createMessageReader,
+  textOf(json) {
+    const event = objectIn(json)
+    const isDelta =
+      textIn(event?.type)?.endsWith('.delta') === true && !textIn(event?.type)?.endsWith('audio.delta')
+    return isDelta ? (textIn(event?.delta) ?? '') : ''
+  },
+}
+
+const TRANSCRIPTION = { model: 'value' } as const
+
+const PLAN = planJson({
+  type: 'value',
+  usage: 'usage',
+  response: { id: 'value', model: 'value', usage: 'usage' },
+  session: {
+    type: 'value',
+    object: 'value',
+    model: 'value',
+    input_audio_transcription: TRANSCRIPTION,
+    audio: { input: { transcription: TRANSCRIPTION } },
+  },
+})
+
+const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
+
+function createMessageReader(): MessageReader {
+  const sum = createUsageSum()
+  let open = 0
+  let model: string | null = null
+  let onlyTranscribes = false
+  let audioMs: number | null = null
+  let revision = 0
+
+  function readSession(session: JsonObject): void {
+    onlyTranscribes = session.type === 'transcription' || session.object === 'realtime.transcription_session'
+    const transcription =
+      member(member(member(session, 'audio'), 'input'), 'transcription') ??
+      member(session, 'input_audio_transcription')
+    const named = textIn(onlyTranscribes ? transcription?.model : session.model)
+    if (named === null || named === model) return
+    model = named
+    revision += 1
+  }
+
+  function addResponse(event: JsonObject, raw: string | null): void {
+    open = Math.max(0, open - 1)
+    const usage = [member(member(event, 'response'), 'usage'), member(event, 'usage')].find(saysCounts)
+    if (usage === undefined || usage === null) return
+    const counted = responsesUsage(usage)
+    sum.add(counted, totalDisagrees(counted.total, counted.usage), raw)
+    // xAI's seconds are the session's so far, not this response's.
+    audioMs = milliseconds(usage.billable_audio_seconds) ?? audioMs
+    revision += 1
+  }
+
+  function addTranscription(event: JsonObject, raw: string | null): void {
+    const usage = member(event, 'usage')
+    if (usage === null) return
+    revision += 1
+    if (!onlyTranscribes) {
+      if (raw !== null) sum.note(raw)
+      return
+    }
+    const counted = responsesUsage(usage)
+    if (saysTokens(counted.usage) || counted.invalid) sum.add(counted, false, raw)
+    else if (raw !== null) sum.note(raw)
+    const seconds = milliseconds(usage.seconds)
+    if (seconds !== null) audioMs = (audioMs ?? 0) + seconds
+  }
+
+  return {
+    message(bytes) {
+      const { value, raw } = scanJson(bytes, PLAN)
+      const event = objectIn(value)
+      const type = textIn(event?.type)
+      if (event === null || type === null) return
+      if (type === 'response.created') open += 1
+      else if (type === 'response.done') addResponse(event, raw)
+      else if (type === TRANSCRIBED) addTranscription(event, raw)
+      else if (/session\.(?:created|updated)$/.test(type)) readSession(member(event, 'session') ?? {})
+      else if (type === 'error') revision += 1
+    },
+    peek: (): Observation => {
+      const observed = sum.observed(open === 0)
+      const usageSource =
+        observed.usageSource === 'none' && audioMs !== null ? 'reported' : observed.usageSource
+      return observe({ ...observed, usageSource, model, units: { ...NO_UNITS, audioMs } })
+    },
+    get revision() {
+      return revision
+    },
+  }
+}
+
+/** Whether a usage object has counts: xAI's `response.usage` is empty. */
+function saysCounts(usage: JsonObject | null): boolean {
+  return usage !== null && Object.keys(usage).length > 0
+}
+
+/** Seconds, possibly with a fraction, as whole milliseconds. */
+function milliseconds(seconds: unknown): number | null {
+  return typeof seconds === 'number' && seconds >= 0 && Number.isFinite(seconds)
+    ? Math.round(seconds * 1000)
+    : null
+}

@@ -1,0 +1,90 @@
+import type { Observation } from '../domain/observation.ts'
+import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../domain/usage.ts'
+import type { Gatherer } from './body-reader.ts'
+import { boundRawUsage, type CountedUsage, observe } from './counts.ts'
+import { type JsonObject, objectIn } from './json-value.ts'
+
+/** What one document of a response told. What is left out, or `null`, it did not speak of. */
+export interface Told {
+  readonly usage?: (CountedUsage & { readonly totalMismatch?: boolean }) | null
+  /** The usage as written, where that is not the one object the plan marks as usage. */
+  readonly raw?: string | null
+  /** No later document will correct this usage. */
+  readonly isFinal?: boolean
+  readonly units?: Partial<BilledUnits> | null
+  readonly model?: string | null
+  readonly serviceTier?: string | null
+  readonly failed?: boolean
+  readonly responseId?: string | null
+  readonly pending?: boolean
+}
+
+/**
+ * Gathers from documents of which each later usage replaces the earlier one as a whole, and each later word on
+ * anything else the earlier word.
+ * @param read what one document tells; it gets objects only, and the text of the usage in them
+ * @param first what is known before any document, such as from the response's headers
+ */
+export function createToldGatherer(
+  read: (document: JsonObject, raw: string | null) => Told | null,
+  first: Told = {},
+): Gatherer {
+  let usage: Told['usage'] = first.usage ?? null
+  let raw = first.raw ?? null
+  let isFinal = first.isFinal ?? false
+  let units: BilledUnits = { ...NO_UNITS, ...first.units }
+  let model = first.model ?? null
+  let serviceTier = first.serviceTier ?? null
+  let failed = first.failed ?? false
+  let responseId = first.responseId ?? null
+  let pending = false
+
+  return {
+    wantsEvery: false,
+    take(kept, isError) {
+      const document = objectIn(kept.value)
+      const told = document === null ? null : read(document, kept.raw)
+      const before = { failed, model, pending }
+      failed ||= isError || told?.failed === true
+      model = told?.model ?? model
+      serviceTier = told?.serviceTier ?? serviceTier
+      responseId = told?.responseId ?? responseId
+      pending = told?.pending ?? pending
+      if (told?.units) units = { ...units, ...told.units }
+      if (told?.usage) {
+        usage = told.usage
+        raw = told.raw ?? kept.raw
+        isFinal = told.isFinal ?? false
+      }
+      const saysMore = told?.usage || told?.units
+      return (
+        Boolean(saysMore) || failed !== before.failed || model !== before.model || pending !== before.pending
+      )
+    },
+    observe: (ended) =>
+      observe({
+        usageSource: sourceOf(usage, units, isFinal || (ended && !failed)),
+        usage: usage?.usage ?? NO_USAGE,
+        totalMismatch: usage?.totalMismatch ?? false,
+        raw: raw === null ? null : boundRawUsage(raw),
+        units,
+        model,
+        serviceTier,
+        failed,
+        responseId,
+        pending,
+      }),
+  }
+}
+
+function sourceOf(usage: Told['usage'], units: BilledUnits, isFinal: boolean): Observation['usageSource'] {
+  if (usage?.invalid) return 'invalid'
+  if (!usage && Object.values(units).every((unit) => unit === null)) return 'none'
+  return isFinal ? 'reported' : 'partial'
+}
+
+/** The usage of an embedding or a ranking: it reads tokens and generates none. */
+export function withoutOutput(counted: CountedUsage): CountedUsage {
+  const usage: TokenUsage = { ...counted.usage, outputTokens: counted.usage.outputTokens ?? 0 }
+  return { usage, invalid: counted.invalid }
+}
