@@ -109,7 +109,8 @@ export class Journal {
       log,
       walFrames: () => database.walFrames(),
       committed: () => this.#last,
-      resumed: () => this.#schedule(),
+      begins: () => database.share(),
+      ended: () => this.#checkpointEnded(),
       synced: (sequence) => this.#advanceSynced(sequence),
     })
     this.#walSync.touch(this.#last)
@@ -345,6 +346,7 @@ export class Journal {
   #refused(operations: readonly Operation[], error: Error): void {
     if (this.#isBriefLock(error)) {
       this.#queue = [...operations, ...this.#queue]
+      this.#database.share() // Somebody has it open: it cannot be ours alone just now.
       setTimeout(() => this.#schedule(), BUSY_RETRY_MS)
       return
     }
@@ -412,6 +414,12 @@ export class Journal {
       this.#onSynced()
     }
     if (!this.#closed) this.#checkpoint.consider()
+  }
+
+  #checkpointEnded(): void {
+    if (this.#closed) return
+    this.#database.exclude()
+    this.#schedule()
   }
 
   #syncFailed(error: Error): void {
