@@ -1,0 +1,46 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { CallObserver } from './call/proxied-call.ts'
+import type { OpenCall } from './domain/call-record.ts'
+import type { LedgerStats } from './ledger/ledger.ts'
+import { CallCounts } from './metrics/call-counts.ts'
+import { showCalls } from './metrics/call-metrics.ts'
+import { showKeys, showLedger } from './metrics/state-metrics.ts'
+import type { KeyDirectoryStats } from './store/key-directory.ts'
+
+export interface MetricsParts {
+  /** Whether the configuration lists a model or there is a price for it: only then may it be a label. */
+  readonly knowsModel: (call: OpenCall, model: string) => boolean
+  readonly ledger: () => LedgerStats
+  readonly keys: () => KeyDirectoryStats
+  /** Of this release. */
+  readonly version: string
+}
+
+/** What Prometheus is shown of this process. */
+export interface Metrics {
+  /** To be told of every call. */
+  readonly observer: CallObserver
+  readonly contentType: string
+  /** In Prometheus's text format. */
+  render(): Promise<string>
+}
+
+/**
+ * Metrics of one process, in a registry of their own. Labels are names from the configuration and models that are
+ * listed or priced, never a client, a key or what else comes from outside.
+ */
+export function buildMetrics({ knowsModel, ledger, keys, version }: MetricsParts): Metrics {
+  const registry = new Registry()
+  const counts = new CallCounts(knowsModel)
+  showCalls(registry, counts)
+  showLedger(registry, ledger)
+  showKeys(registry, keys)
+  new Gauge({
+    name: 'tallygate_build_info',
+    help: 'Always 1; the labels say what runs.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version, node: process.version }, 1)
+  collectDefaultMetrics({ register: registry })
+  return { observer: counts, contentType: registry.contentType, render: () => registry.metrics() }
+}

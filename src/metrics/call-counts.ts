@@ -1,0 +1,152 @@
+import type { CallObserver } from '../call/proxied-call.ts'
+import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
+import { NO_USAGE, TOKEN_CLASSES, type UsageSource } from '../domain/usage.ts'
+import { LatencyCounts } from './latency-counts.ts'
+
+const OUTCOMES = [
+  'complete',
+  'client_aborted',
+  'upstream_error',
+  'interrupted',
+] as const satisfies readonly Outcome[]
+const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
+const SOURCES = [
+  'reported',
+  'partial',
+  'estimated',
+  'none',
+  'invalid',
+] as const satisfies readonly UsageSource[]
+
+const OUTCOME_INDEX = indexOf(OUTCOMES)
+const SOURCE_INDEX = indexOf(SOURCES)
+
+/** What every model that may not be a label is counted under. */
+export const OTHER_MODEL = 'other'
+/** A pattern in the configuration may give a price to any name, and names come from outside. */
+const MAX_MODELS = 200
+
+/** Counts of one upstream. */
+export class UpstreamCounts {
+  readonly latency = new LatencyCounts()
+  readonly firstByte = new LatencyCounts()
+  /** By outcome, then class of status, then source of usage. */
+  readonly #calls = new Float64Array(OUTCOMES.length * STATUS_CLASSES.length * SOURCES.length)
+
+  add(record: CallRecord): void {
+    const status = record.status === null ? 0 : Math.min(5, Math.max(1, Math.floor(record.status / 100)))
+    const index =
+      (OUTCOME_INDEX[record.outcome] * STATUS_CLASSES.length + status) * SOURCES.length +
+      SOURCE_INDEX[record.usageSource]
+    this.#calls[index] = (this.#calls[index] ?? 0) + 1
+    if (record.webSocket) return
+    if (record.latencyUs !== null) this.latency.add(record.latencyUs)
+    if (record.ttftUs !== null) this.firstByte.add(record.ttftUs)
+  }
+
+  /** The combinations that occurred. */
+  *calls(): Generator<{ outcome: string; status_class: string; usage_source: string; count: number }> {
+    let index = 0
+    for (const outcome of OUTCOMES) {
+      for (const status_class of STATUS_CLASSES) {
+        for (const usage_source of SOURCES) {
+          const count = this.#calls[index] ?? 0
+          index += 1
+          if (count > 0) yield { outcome, status_class, usage_source, count }
+        }
+      }
+    }
+  }
+}
+
+/** Counts of one model of one provider. */
+export class ModelCounts {
+  /** In the order of `TOKEN_CLASSES`. */
+  readonly tokens = new Float64Array(TOKEN_CLASSES.length)
+  costPico = 0n
+  unpriced = 0
+
+  add(record: CallRecord): void {
+    const { usage, costPico } = record
+    if (usage !== NO_USAGE) {
+      for (let index = 0; index < TOKEN_CLASSES.length; index += 1) {
+        const name = TOKEN_CLASSES[index]
+        const count = name === undefined ? null : usage[name]
+        if (count !== null && count > 0) this.tokens[index] = (this.tokens[index] ?? 0) + count
+      }
+    }
+    if (costPico === null) this.unpriced += 1
+    else if (costPico !== '0') this.costPico += BigInt(costPico)
+  }
+}
+
+/**
+ * What this process counts of its calls, made to cost well under a microsecond a call: plain numbers, turned into
+ * metrics only when somebody asks. No client and no key is known here.
+ */
+export class CallCounts implements CallObserver {
+  readonly #knowsModel: (call: OpenCall, model: string) => boolean
+  /** By provider, then upstream: configuration bounds both. */
+  readonly upstreams = new Map<string, Map<string, UpstreamCounts>>()
+  /** By provider, then model or `OTHER_MODEL`. */
+  readonly models = new Map<string, Map<string, ModelCounts>>()
+  /** By provider. */
+  readonly readingFailures = new Map<string, number>()
+  readonly totalMismatches = new Map<string, number>()
+  failures = 0
+
+  /** `knowsModel`: whether the configuration lists a model or there is a price for it. */
+  constructor(knowsModel: (call: OpenCall, model: string) => boolean) {
+    this.#knowsModel = knowsModel
+  }
+
+  /** How many are open is the ledger's to say, which also knows of those that were never sent. */
+  callStarted(): void {}
+
+  callEnded(record: CallRecord): void {
+    const upstreams = within(this.upstreams, record.provider)
+    let upstream = upstreams.get(record.upstream)
+    if (upstream === undefined) {
+      upstream = new UpstreamCounts()
+      upstreams.set(record.upstream, upstream)
+    }
+    upstream.add(record)
+    this.#countsOfModel(record).add(record)
+  }
+
+  readingFailed(provider: string): void {
+    this.readingFailures.set(provider, (this.readingFailures.get(provider) ?? 0) + 1)
+  }
+
+  totalMismatch(provider: string): void {
+    this.totalMismatches.set(provider, (this.totalMismatches.get(provider) ?? 0) + 1)
+  }
+
+  callFailed(): void {
+    this.failures += 1
+  }
+
+  #countsOfModel(record: CallRecord): ModelCounts {
+    const models = within(this.models, record.provider)
+    const found = models.get(record.model)
+    if (found !== undefined) return found
+    const isLabel = models.size < MAX_MODELS && this.#knowsModel(record, record.model)
+    const label = isLabel ? record.model : OTHER_MODEL
+    const counts = models.get(label) ?? new ModelCounts()
+    models.set(label, counts)
+    return counts
+  }
+}
+
+function within<Counts>(byProvider: Map<string, Map<string, Counts>>, provider: string): Map<string, Counts> {
+  const found = byProvider.get(provider)
+  if (found !== undefined) return found
+  const made = new Map<string, Counts>()
+  byProvider.set(provider, made)
+  return made
+}
+
+function indexOf<Word extends string>(words: readonly Word[]): Readonly<Record<Word, number>>
+function indexOf(words: readonly string[]): Readonly<Record<string, number>> {
+  return Object.fromEntries(words.map((word, index) => [word, index]))
+}

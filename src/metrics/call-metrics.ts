@@ -1,0 +1,131 @@
+import { Counter, type Registry } from 'prom-client'
+import { TOKEN_CLASSES } from '../domain/usage.ts'
+import { picoToUsdNumber } from '../domain/usage-summary.ts'
+import type { CallCounts, UpstreamCounts } from './call-counts.ts'
+import { LatencyHistogram } from './latency-histogram.ts'
+
+/** `cacheReadTokens` -> `cache_read`. */
+const CLASS_LABELS: readonly string[] = TOKEN_CLASSES.map((name) =>
+  name.slice(0, -'Tokens'.length).replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`),
+)
+
+/** Shows `counts` in `registry`. */
+export function showCalls(registry: Registry, counts: CallCounts): void {
+  const counter = <Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[],
+    show: (count: (labels: Record<Label, string>, value: number) => void) => void,
+  ) =>
+    new Counter<Label>({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset()
+        show((labels, value) => this.inc(labels, value))
+      },
+    })
+
+  counter(
+    'tallygate_calls_total',
+    'Calls of this process that went upstream, by how they ended and where their token counts come from.',
+    ['provider', 'upstream', 'outcome', 'status_class', 'usage_source'],
+    (add) => {
+      for (const { provider, upstream, of } of upstreams(counts)) {
+        for (const { count, ...labels } of of.calls()) add({ provider, upstream, ...labels }, count)
+      }
+    },
+  )
+  counter(
+    'tallygate_tokens_total',
+    'Tokens by class. Cached and audio ones are parts of input or output, reasoning is part of output.',
+    ['provider', 'model', 'class'],
+    (add) => {
+      for (const { provider, model, of } of models(counts)) {
+        for (const [index, count] of of.tokens.entries()) {
+          if (count > 0) add({ provider, model, class: CLASS_LABELS[index] ?? '' }, count)
+        }
+      }
+    },
+  )
+  counter(
+    'tallygate_cost_usd_total',
+    'Cost of the calls that have a price, in US dollars.',
+    ['provider', 'model'],
+    (add) => {
+      for (const { provider, model, of } of models(counts)) {
+        if (of.costPico > 0n) add({ provider, model }, picoToUsdNumber(of.costPico))
+      }
+    },
+  )
+  counter(
+    'tallygate_unpriced_calls_total',
+    'Calls that have no price: what they cost is in no sum.',
+    ['provider', 'model'],
+    (add) => {
+      for (const { provider, model, of } of models(counts)) {
+        if (of.unpriced > 0) add({ provider, model }, of.unpriced)
+      }
+    },
+  )
+  counter(
+    'tallygate_reading_failures_total',
+    'Answers that passed unchanged but could not be read for usage.',
+    ['provider'],
+    (add) => {
+      for (const [provider, count] of counts.readingFailures) add({ provider }, count)
+    },
+  )
+  counter(
+    'tallygate_total_mismatches_total',
+    'Answers whose own token total is not the sum of their parts: perhaps a way of counting we do not know.',
+    ['provider'],
+    (add) => {
+      for (const [provider, count] of counts.totalMismatches) add({ provider }, count)
+    },
+  )
+  counter('tallygate_call_failures_total', 'Calls that failed in the gateway itself.', [], (add) => {
+    add({}, counts.failures)
+  })
+
+  showLatencies(registry, counts)
+}
+
+function showLatencies(registry: Registry, counts: CallCounts): void {
+  const histogram = (name: string, help: string, pick: (of: UpstreamCounts) => UpstreamCounts['latency']) =>
+    new LatencyHistogram({
+      registry,
+      name,
+      help,
+      labelNames: ['provider', 'upstream'],
+      select: () =>
+        upstreams(counts).map(({ provider, upstream, of }) => ({
+          labels: { provider, upstream },
+          latency: pick(of),
+        })),
+    })
+  histogram(
+    'tallygate_call_duration_seconds',
+    'From the arrival of a request to the last byte of its answer, WebSockets left out.',
+    ({ latency }) => latency,
+  )
+  histogram(
+    'tallygate_call_first_byte_seconds',
+    'From the arrival of a request to the first byte of its answer, WebSockets left out.',
+    ({ firstByte }) => firstByte,
+  )
+}
+
+function upstreams(counts: CallCounts) {
+  return [...counts.upstreams].flatMap(([provider, byUpstream]) =>
+    [...byUpstream].map(([upstream, of]) => ({ provider, upstream, of })),
+  )
+}
+
+function models(counts: CallCounts) {
+  return [...counts.models].flatMap(([provider, byModel]) =>
+    [...byModel].map(([model, of]) => ({ provider, model, of })),
+  )
+}

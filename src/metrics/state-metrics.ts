@@ -1,0 +1,78 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { LedgerStats } from '../ledger/ledger.ts'
+import type { KeyDirectoryStats } from '../store/key-directory.ts'
+
+type LedgerGauge = readonly [name: string, help: string, read: (stats: LedgerStats) => number]
+
+const LEDGER_GAUGES: readonly LedgerGauge[] = [
+  ['tallygate_open_calls', 'Calls under way.', ({ openCalls }) => openCalls],
+  [
+    'tallygate_ledger_uncommitted_records',
+    'Records in the journals that are not in Postgres yet.',
+    ({ uncommittedRecords }) => uncommittedRecords,
+  ],
+  [
+    'tallygate_ledger_uncommitted_bytes',
+    'Size of those records; at JOURNAL_MAX_BYTES no new call is taken.',
+    ({ uncommittedBytes }) => uncommittedBytes,
+  ],
+  [
+    'tallygate_ledger_oldest_uncommitted_seconds',
+    'How long the oldest of those records has waited; 0 when there is none.',
+    ({ oldestUncommittedMs }) => oldestUncommittedMs / 1_000,
+  ],
+  ['tallygate_ledger_last_sequence', 'Last record in the journal of this process.', ({ last }) => last],
+  ['tallygate_ledger_synced_sequence', 'Last record that survives a power loss.', ({ synced }) => synced],
+  ['tallygate_ledger_sent_sequence', 'Last record that is on the stream.', ({ sent }) => sent],
+  ['tallygate_ledger_mark', 'Last record that is in Postgres, with all before it.', ({ mark }) => mark],
+  [
+    'tallygate_ledger_adopted_producers',
+    'Producers that are gone whose journals this process cares for.',
+    ({ adopted }) => adopted,
+  ],
+  [
+    'tallygate_ledger_corrupt_journals',
+    'Journals that could not be read whole and were set aside.',
+    ({ corrupt }) => corrupt,
+  ],
+  [
+    'tallygate_redis_connected',
+    'Whether Redis is connected.',
+    ({ redisConnected }) => Number(redisConnected),
+  ],
+  [
+    'tallygate_journal_writable',
+    'Whether the disk takes what is written to the journal.',
+    ({ journalWritable }) => Number(journalWritable),
+  ],
+]
+
+/** Shows where the ledger stands. */
+export function showLedger(registry: Registry, stats: () => LedgerStats): void {
+  for (const [name, help, read] of LEDGER_GAUGES) gauge(registry, name, help, () => read(stats()))
+}
+
+/** Shows how well callers are known. */
+export function showKeys(registry: Registry, stats: () => KeyDirectoryStats): void {
+  gauge(registry, 'tallygate_keys', 'API keys known to this process.', () => stats().keys)
+  gauge(registry, 'tallygate_key_store_reachable', 'Whether Postgres told of keys when last asked.', () =>
+    Number(stats().storeReachable),
+  )
+  gauge(
+    registry,
+    'tallygate_keys_stale_seconds',
+    'Since Postgres last told of keys; NaN when it never did.',
+    () => (stats().staleMs ?? Number.NaN) / 1_000,
+  )
+}
+
+function gauge(registry: Registry, name: string, help: string, read: () => number): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.set(read())
+    },
+  })
+}

@@ -1,0 +1,11 @@
+import type { FastifyInstance } from 'fastify'
+
+export interface MetricsOptions {
+  readonly contentType: string
+  readonly render: () => Promise<string>
+}
+
+/** `GET /metrics`, in Prometheus's text format. It needs no token: it tells of no client and no key. */
+export function metrics(app: FastifyInstance, { contentType, render }: MetricsOptions): void {
+  app.get('/metrics', async (_request, reply) => reply.type(contentType).send(await render()))
+}
