@@ -1,4 +1,5 @@
 import { alibabaGeneration } from './alibaba-generation.ts'
+import { anthropicBatchResults } from './anthropic-batch-results.ts'
 import { anthropicComplete } from './anthropic-complete.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { cloudflareRun } from './cloudflare-run.ts'
@@ -8,7 +9,7 @@ import { lmStudioChat } from './lmstudio-chat.ts'
 import { mistralOcr } from './mistral-ocr.ts'
 import { openAiSpeech, openAiTranscriptions } from './openai-audio.ts'
 import { openAiBatch } from './openai-batches.ts'
-import { openAiChat, openAiCompletions } from './openai-chat.ts'
+import { openAiChat, openAiCompletions, perplexityAsyncChat } from './openai-chat.ts'
 import { openAiImages } from './openai-images.ts'
 import { openAiEmbeddings, openAiModerations, openAiRerank } from './openai-prompt-only.ts'
 import { OPENAI_QUIRKS } from './openai-quirks.ts'
@@ -53,7 +54,16 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
   const quirks = OPENAI_QUIRKS[provider]
   switch (provider) {
     case 'anthropic':
-      return [postTo('/messages', anthropicMessages), postTo('/complete', anthropicComplete)]
+      return [
+        postTo('/messages', anthropicMessages),
+        postTo('/complete', anthropicComplete),
+        endpoint('GET', /\/messages\/batches\/[^/]+\/results$/, anthropicBatchResults),
+      ]
+    case 'perplexity':
+      return [
+        postTo('/async/chat/completions', perplexityAsyncChat(quirks)),
+        endpoint('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(quirks)),
+      ]
     case 'mistral':
       return [
         postTo('/ocr', mistralOcr),

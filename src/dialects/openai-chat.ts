@@ -9,10 +9,10 @@ import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { chatText } from './openai-text.ts'
 import { chatUsage, type OpenAiQuirks } from './openai-usage.ts'
-import { planJson } from './wires/json.ts'
+import { planJson, type Wanted } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
-const PLAN = planJson({
+const COMPLETION = {
   type: 'value',
   object: 'value',
   model: 'value',
@@ -21,8 +21,9 @@ const PLAN = planJson({
   choices: [{ finish_reason: 'value', usage: 'usage', error: 'value' }],
   x_groq: { usage: 'usage', error: 'value' },
   error: 'value',
-})
+} as const satisfies Wanted
 
+const PLAN = planJson(COMPLETION)
 const FIND_TELLING = findMembers(['usage', 'error'])
 
 /** Azure's first chunk names no model; a stream that names none in its first events never does. */
@@ -53,6 +54,45 @@ function chatDialect(name: string, quirks: OpenAiQuirks): Dialect {
     modelInPath: deploymentIn,
     textOf: chatText,
   })
+}
+
+/**
+ * Perplexity's asynchronous chat: the completion stands in `response` of a request that is fetched by its id until
+ * it has ended, and may be fetched again. Source: docs.perplexity.ai, "Async chat completions".
+ */
+export function perplexityAsyncChat(quirks: OpenAiQuirks): Dialect {
+  return jsonDialect({
+    name: 'perplexity.async-chat',
+    format: {
+      plan: planJson({ id: 'value', model: 'value', status: 'value', response: COMPLETION }),
+      findTelling: FIND_TELLING,
+      createGatherer: () => createAsyncGatherer(new ChatGatherer(quirks)),
+    },
+    textOf: (json) => chatText(member(objectIn(json), 'response')),
+  })
+}
+
+function createAsyncGatherer(completion: Gatherer): Gatherer {
+  let request: JsonObject = {}
+  return {
+    wantsEvery: false,
+    take(kept, isError) {
+      request = objectIn(kept.value) ?? {}
+      completion.take({ value: request.response, raw: kept.raw }, isError)
+      return true
+    },
+    observe(ended) {
+      const seen = completion.observe(ended)
+      const status = textIn(request.status)
+      return {
+        ...seen,
+        model: seen.model ?? textIn(request.model),
+        failed: seen.failed || status === 'FAILED',
+        responseId: textIn(request.id),
+        pending: status === 'CREATED' || status === 'IN_PROGRESS',
+      }
+    },
+  }
 }
 
 class ChatGatherer implements Gatherer {
