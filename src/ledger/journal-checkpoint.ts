@@ -75,9 +75,11 @@ export class JournalCheckpoint {
   }
 
   /** Gives the room of the WAL back to a full disk; commits wait from now on until it was tried. */
-  makeRoom(): Promise<void> {
+  async makeRoom(): Promise<void> {
     this.#pausesCommits = true
-    return this.#begin('truncate')
+    await this.#running
+    this.#pausesCommits = true
+    await this.#begin('truncate')
   }
 
   /** Resolves when none is under way. */

@@ -402,7 +402,7 @@ export class Journal {
   async #recover(): Promise<void> {
     if (this.#failure !== null) this.#turn()
     if (this.#checkpoint.distrustsSync) await this.#checkpoint.run()
-    if (this.#failure === null) await this.#reserve?.make()
+    if (this.#failure === null && (await this.#reserve?.make()) === false) await this.#checkpoint.makeRoom()
     if (this.refuses) return this.#retryLater()
     this.#retryMs = RETRY_MIN_MS
     this.#log.info({}, 'the journal takes writes again')
