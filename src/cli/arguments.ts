@@ -1,16 +1,14 @@
 import { InvalidArgumentError } from 'commander'
+import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
+import { parsePeriodDays } from '../domain/period.ts'
 
 /** What arguments and options may be. Each throws commander's error, which ends the process with code 2. */
 
-const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }
-const MAX_SECONDS = 100 * 366 * 86_400
-
 /** A length of time such as `90d`, `24h`, `15m` or `0`, in seconds. */
 export function parseDuration(text: string): number {
-  const match = /^(\d{1,9})([smhdw])$/.exec(text)
-  const seconds = text === '0' ? 0 : Number(match?.[1]) * (SECONDS[match?.[2] ?? ''] ?? Number.NaN)
-  if (seconds <= MAX_SECONDS) return seconds
+  const seconds = parseDurationSeconds(text)
+  if (seconds !== null) return seconds
   throw new InvalidArgumentError('Write a whole number and s, m, h, d or w, such as 90d, 24h or 15m.')
 }
 
@@ -36,6 +34,7 @@ export function parseModels(text: string): readonly string[] {
 
 /** A number of UTC days, today's included. */
 export function parseDays(text: string): number {
-  if (/^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= 365) return Number(text)
+  const days = parsePeriodDays(text)
+  if (days !== null) return days
   throw new InvalidArgumentError('Write a whole number from 1 to 365.')
 }

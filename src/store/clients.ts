@@ -49,6 +49,11 @@ export async function findClient(pool: Postgres, name: string): Promise<Client |
   return firstClient(rows)
 }
 
+export async function findClientById(pool: Postgres, id: string): Promise<Client | null> {
+  const { rows } = await pool.query<ClientRow>(`select ${COLUMNS} from ${SCHEMA}.clients where id = $1`, [id])
+  return firstClient(rows)
+}
+
 /** Refuses all of a client's keys, or takes them again; `null`: there is no such client. */
 export async function setClientDisabled(
   pool: Postgres,

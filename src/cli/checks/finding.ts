@@ -20,3 +20,9 @@ export function note(name: string, detail: string, mend: string): Finding {
 export function wrong(name: string, detail: string, mend: string): Finding {
   return { name, state: 'wrong', detail, mend }
 }
+
+/** All findings as JSON, the same on the command line and over HTTP. */
+export function renderFindings(findings: readonly Finding[]) {
+  const isSound = findings.every(({ state }) => state !== 'wrong')
+  return { ok: isSound, node: process.version, checks: findings }
+}

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { renderClient } from '../../domain/client-document.ts'
 import { type Client, createClient, selectClients, setClientDisabled } from '../../store/clients.ts'
 import { parseName } from '../arguments.ts'
 import { type Cli, Failure } from '../cli.ts'
@@ -15,7 +16,7 @@ export function addClientCommands(program: Command, cli: Cli): void {
     .action(async (name: string) => {
       const created = await cli.withServers(({ pool }) => createClient(pool, name))
       if (created === null) throw new Failure(`there is already a client named ${name}`)
-      cli.print(document(created), `Client ${name} is made. Give it a key: key create --client '${name}'`)
+      cli.print(renderClient(created), `Client ${name} is made. Give it a key: key create --client '${name}'`)
     })
 
   client
@@ -23,7 +24,7 @@ export function addClientCommands(program: Command, cli: Cli): void {
     .description('show all clients')
     .action(async () => {
       const clients = await cli.withServers(({ pool }) => selectClients(pool))
-      cli.print(clients.map(document), table(clients))
+      cli.print(clients.map(renderClient), table(clients))
     })
 
   for (const [verb, disabled] of [
@@ -41,17 +42,8 @@ export function addClientCommands(program: Command, cli: Cli): void {
           return found
         })
         if (changed === null) throw new Failure(`there is no client named ${name}`)
-        cli.print(document(changed), `Client ${name} is ${verb}d.`)
+        cli.print(renderClient(changed), `Client ${name} is ${verb}d.`)
       })
-  }
-}
-
-function document(client: Client) {
-  return {
-    id: client.id,
-    name: client.name,
-    disabled: client.disabled,
-    created_at: client.createdAt.toISOString(),
   }
 }
 

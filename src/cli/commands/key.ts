@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { renderKey, renderNewKey } from '../../domain/key-document.ts'
 import { findClient } from '../../store/clients.ts'
 import {
   createClientKey,
@@ -39,7 +40,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
         return made
       })
       if (created === null) throw noClient(options.client)
-      cli.print(newDocument(created), newText(created))
+      cli.print(renderNewKey(created), newText(created))
     })
 
   key
@@ -52,7 +53,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
         if (client !== null && (await findClient(pool, client)) === null) throw noClient(client)
         return await selectKeys(pool, client)
       })
-      cli.print(keys.map(document), table(keys))
+      cli.print(keys.map(renderKey), table(keys))
     })
 
   key
@@ -66,7 +67,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
         return found
       })
       if (revoked === null) throw noKey(id)
-      cli.print(document(revoked), `Key ${id} of client ${revoked.client} is revoked.`)
+      cli.print(renderKey(revoked), `Key ${id} of client ${revoked.client} is revoked.`)
     })
 
   key
@@ -82,7 +83,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
       })
       if (rotation.kind === 'unknown') throw noKey(id)
       if (rotation.kind === 'inactive') throw new Failure(`key ${id} is revoked or expired: make a new one`)
-      cli.print(newDocument(rotation.key), newText(rotation.key))
+      cli.print(renderNewKey(rotation.key), newText(rotation.key))
     })
 }
 
@@ -101,25 +102,9 @@ function noKey(id: string): Failure {
   return new Failure(`there is no key with the id ${id}`)
 }
 
-function newDocument({ id, client, name, prefix, key, expiresAt }: NewKey) {
-  return { id, client, name, prefix, key, expires_at: timeOf(expiresAt) }
-}
-
 function newText(key: NewKey): string {
   const end = key.expiresAt === null ? '' : ` It ends on ${dayOf(key.expiresAt)}.`
   return `${key.key}\n\nThe key ${key.name} (${key.id}) of client ${key.client}, shown this once.${end}`
-}
-
-function document({ id, client, name, prefix, expiresAt, revokedAt, lastUsedAt }: StoredKey) {
-  return {
-    id,
-    client,
-    name,
-    prefix,
-    expires_at: timeOf(expiresAt),
-    revoked_at: timeOf(revokedAt),
-    last_used_at: timeOf(lastUsedAt),
-  }
 }
 
 function table(keys: readonly StoredKey[]): string {
@@ -143,10 +128,6 @@ function stateOf({ revokedAt, expiresAt }: StoredKey): string {
   if (revokedAt !== null) return `revoked ${dayOf(revokedAt)}`
   if (expiresAt === null) return 'active'
   return `${expiresAt.getTime() <= Date.now() ? 'expired' : 'until'} ${dayOf(expiresAt)}`
-}
-
-function timeOf(time: Date | null): string | null {
-  return time?.toISOString() ?? null
 }
 
 function dayOf(time: Date | null): string {

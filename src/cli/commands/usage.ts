@@ -1,13 +1,19 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
+import {
+  groupName,
+  parseUsageGroups,
+  renderBreakdown,
+  sortByGroups,
+  USAGE_GROUPS,
+  type UsageGroup,
+} from '../../domain/usage-breakdown.ts'
 import { picoToUsdText, renderSummary } from '../../domain/usage-summary.ts'
-import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../store/clients.ts'
-import { selectUsageSummary, type UsageGroup, type UsageRow } from '../../store/daily-usage.ts'
+import { selectUsageSummary, type UsageRow } from '../../store/daily-usage.ts'
 import { parseDays } from '../arguments.ts'
 import { type Cli, Failure } from '../cli.ts'
 import { renderTable } from '../table.ts'
-
-const GROUPS: readonly UsageGroup[] = ['day', 'model', 'key', 'client']
 
 /** `usage`: what was used and what it cost, as `GET /v1/usage` says it. */
 export function addUsageCommand(program: Command, cli: Cli): void {
@@ -15,23 +21,26 @@ export function addUsageCommand(program: Command, cli: Cli): void {
     .command('usage')
     .description('what was used and what it cost')
     .option('--client <name>', 'of this client alone')
-    .option('--days <n>', 'UTC days, today and those before', parseDays, 30)
-    .option('--by <groups>', `break down by ${GROUPS.join(', ')}; several parted by commas`, parseGroups, [])
+    .option('--days <n>', 'UTC days, today and those before', parseDays, DEFAULT_PERIOD_DAYS)
+    .option(
+      '--by <groups>',
+      `break down by ${USAGE_GROUPS.join(', ')}; several parted by commas`,
+      parseGroups,
+      [],
+    )
     .action(async ({ client, days, by }: UsageOptions) => {
       const name = client ?? null
       const unsorted = await cli.withServers(async ({ pool }) => {
         const found = name === null ? null : await findClient(pool, name)
         if (name !== null && found === null) throw new Failure(`there is no client named ${name}`)
-        const toDay = utcDayOf(Date.now())
-        const fromDay = addDays(toDay, 1 - days)
-        return await selectUsageSummary(pool, { clientId: found?.id ?? null, fromDay, toDay, groupBy: by })
+        return await selectUsageSummary(pool, {
+          clientId: found?.id ?? null,
+          ...periodOf(days, Date.now()),
+          groupBy: by,
+        })
       })
-      const rows = unsorted.toSorted((a, b) => compareGroups(a, b, by))
-      const documents = rows.map((row) => ({
-        ...groupFields(row, by),
-        ...renderSummary(by.includes('client') ? row.clientName : name, days, row),
-      }))
-      cli.print(by.length === 0 ? documents[0] : documents, table(rows, by))
+      const rows = sortByGroups(unsorted, by)
+      cli.print(renderBreakdown(rows, by, name, days), table(rows, by))
     })
 }
 
@@ -42,34 +51,9 @@ interface UsageOptions {
 }
 
 function parseGroups(text: string): readonly UsageGroup[] {
-  const groups = text.split(',').map((word) => GROUPS.find((group) => group === word.trim()))
-  const known = groups.filter((group) => group !== undefined)
-  if (known.length === groups.length) return [...new Set(known)]
-  throw new InvalidArgumentError(`Write ${GROUPS.join(', ')}, or several of them parted by commas.`)
-}
-
-function groupFields(row: UsageRow, by: readonly UsageGroup[]): Readonly<Record<string, string | null>> {
-  return {
-    ...(by.includes('day') ? { day: row.day } : {}),
-    ...(by.includes('model') ? { model: row.model } : {}),
-    ...(by.includes('key') ? { key_id: row.keyId, key_name: row.keyName } : {}),
-  }
-}
-
-const GROUP_CELLS: Readonly<Record<UsageGroup, (row: UsageRow) => string>> = {
-  day: ({ day }) => day ?? '',
-  model: ({ model }) => model ?? '',
-  key: ({ keyId, keyName }) => keyName ?? keyId ?? '',
-  client: ({ clientName, clientId }) => clientName ?? clientId ?? '',
-}
-
-/** By the names that people read, as ids have no order that means anything. */
-function compareGroups(a: UsageRow, b: UsageRow, by: readonly UsageGroup[]): number {
-  for (const group of by) {
-    const [nameOfA, nameOfB] = [GROUP_CELLS[group](a), GROUP_CELLS[group](b)]
-    if (nameOfA !== nameOfB) return nameOfA < nameOfB ? -1 : 1
-  }
-  return 0
+  const groups = parseUsageGroups(text)
+  if (groups !== null) return groups
+  throw new InvalidArgumentError(`Write ${USAGE_GROUPS.join(', ')}, or several of them parted by commas.`)
 }
 
 /** Figures that say how far to trust the others have a column only where there is something to say. */
@@ -97,9 +81,6 @@ function table(rows: readonly UsageRow[], by: readonly UsageGroup[]): string {
       ...by.map((group) => ({ heading: group.toUpperCase() })),
       ...figures.map(({ heading }) => ({ heading, align: 'right' as const })),
     ],
-    rows.map((row) => [
-      ...by.map((group) => GROUP_CELLS[group](row)),
-      ...figures.map(({ cell }) => cell(row)),
-    ]),
+    rows.map((row) => [...by.map((group) => groupName(row, group)), ...figures.map(({ cell }) => cell(row))]),
   )
 }

@@ -1,0 +1,69 @@
+import { selectLedgerStatus, selectStreams } from '../../store/ledger-state.ts'
+import type { Postgres } from '../../store/postgres.ts'
+import { withRedis } from '../../store/redis-once.ts'
+import { reasonOf } from '../explain-error.ts'
+import { SILENT } from '../servers.ts'
+import { type Finding, note, wrong } from './finding.ts'
+import { checkGateway } from './gateway.ts'
+import { checkJournal } from './journal.ts'
+import { checkKeys } from './keys.ts'
+import { checkDeadLetters, checkGaps, checkPrices } from './ledger.ts'
+import { checkMigrations, checkPostgres } from './postgres.ts'
+import { checkBacklog, checkRedis } from './redis.ts'
+
+/** What is looked at. */
+export interface Examined {
+  readonly pool: Postgres
+  /** `null`: not told, so not looked at. */
+  readonly redisUrl: string | null
+  readonly redisPrefix: string
+  /** The secrets of keys at rest; empty: not told. */
+  readonly keyPeppers: readonly string[]
+  readonly journalDir: string
+  /** A gateway's listener for operators; `null`: none is to be asked. */
+  readonly adminUrl: string | null
+}
+
+/** What is reachable, and what is wrong. */
+export async function examine(examined: Examined): Promise<readonly Finding[]> {
+  const { journalDir, adminUrl } = examined
+  const [inPostgres, inRedis, others] = await Promise.all([
+    examinePostgres(examined),
+    examineRedis(examined),
+    Promise.all([checkJournal(journalDir), ...(adminUrl === null ? [] : [checkGateway(adminUrl)])]),
+  ])
+  return [...inPostgres, ...inRedis, ...others]
+}
+
+/** Each look needs the one before: without an answer there are no tables, without tables no figures. */
+async function examinePostgres({ pool, keyPeppers }: Examined): Promise<readonly Finding[]> {
+  const postgres = await checkPostgres(pool)
+  if (postgres.state === 'wrong') return [postgres]
+  const migrations = await checkMigrations(pool)
+  if (migrations.state === 'wrong') return [postgres, migrations]
+  const ledger = await selectLedgerStatus(pool)
+  return [
+    postgres,
+    migrations,
+    await checkKeys(pool, keyPeppers),
+    checkGaps(ledger),
+    checkDeadLetters(ledger),
+    await checkPrices(pool),
+  ]
+}
+
+const REDIS_SILENCE_MS = 3_000
+
+async function examineRedis({ pool, redisUrl, redisPrefix }: Examined): Promise<readonly Finding[]> {
+  if (redisUrl === null) return [note('redis', 'not looked at', 'set REDIS_URL as the gateway has it')]
+  // Where Postgres cannot name the streams, which it tells itself, there is at least the one that is always there.
+  const streams = await selectStreams(pool).catch(() => [`${redisPrefix}calls`])
+  try {
+    return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT, async (redis) => [
+      await checkRedis(redis),
+      await checkBacklog(redis, streams),
+    ])
+  } catch (error) {
+    return [wrong('redis', `not reachable: ${reasonOf(error)}`, 'start it, or correct REDIS_URL')]
+  }
+}
