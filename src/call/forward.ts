@@ -8,7 +8,7 @@ import { newCallId } from '../domain/call-id.ts'
 import type { OpenCall } from '../domain/call-record.ts'
 import type { Caller } from '../domain/caller.ts'
 import type { ErrorName } from '../errors.ts'
-import { errorShapeOf, writeError } from './answer-error.ts'
+import { errorShapeOf, sendError, writeError } from './answer-error.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
 import { mayUseModel } from './may-use-model.ts'
@@ -42,6 +42,11 @@ export function forward(app: FastifyInstance, options: ForwardOptions): void {
     proxyPayloads: false,
     httpMethods: [...options.methods],
     handler: (request: FastifyRequest, reply: FastifyReply) => {
+      // `OPTIONS *` is about this server: there is nothing to append to the upstream's address.
+      if (!request.keylessUrl.startsWith('/')) {
+        sendError(reply, 'invalid_request')
+        return
+      }
       reply.hijack()
       const call = new IncomingCall(options, request)
       call.start(reply.raw)
@@ -64,7 +69,8 @@ class IncomingCall {
     this.#request = request.raw
     this.#caller = request.caller
     this.#arrivedAtMs = options.now()
-    this.#pathAndQuery = request.keylessUrl.slice(options.basePath.length) || '/'
+    const rest = request.keylessUrl.slice(options.basePath.length)
+    this.#pathAndQuery = rest.startsWith('/') ? rest : `/${rest}`
   }
 
   start(response: ServerResponse): void {

@@ -1,0 +1,113 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream.ts'
+
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  stack = await startStack(upstream.url)
+  client = await stack.addClient('restricted', { models: ['gpt-4o-mini', 'o3*'] })
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+})
+
+beforeEach(() => {
+  upstream.requests.length = 0
+  upstream.answer(chatAnswer)
+})
+
+interface Sent {
+  readonly path?: string
+  readonly method?: string
+  readonly headers?: Record<string, string>
+}
+
+async function send(
+  body: string | Uint8Array<ArrayBuffer> | FormData,
+  sent: Sent = {},
+): Promise<[number, unknown]> {
+  const { path = '/v1/chat/completions', method = 'POST', headers = {} } = sent
+  const type = body instanceof FormData ? {} : { 'content-type': 'application/json' }
+  const answer = await fetch(stack.url + path, {
+    method,
+    headers: { authorization: `Bearer ${client.key}`, ...type, ...headers },
+    body,
+  })
+  const text = await answer.text()
+  return [answer.status, answer.status === 200 ? null : JSON.parse(text)]
+}
+
+const NOT_ALLOWED = [
+  403,
+  {
+    error: { message: expect.any(String), type: 'permission_error', param: null, code: 'model_not_allowed' },
+  },
+]
+
+test('calls for the models of a key go upstream untouched', async () => {
+  for (const model of ['gpt-4o-mini', 'o3', 'o3-mini', 'o3-2025-04-16']) {
+    const body = `{ "messages":[],\t"model" : "${model}" ,"seed": 1e2}`
+    expect(await send(body)).toEqual([200, null])
+    expect(upstream.requests.pop()?.body.toString()).toBe(body)
+  }
+})
+
+test('a call for another model, or for one that two readers could read differently, is refused', async () => {
+  const bodies = [
+    '{"model":"gpt-4o"}',
+    '{"model":"gpt-4o-mini-2"}',
+    '{"model":"GPT-4o-mini"}',
+    '{"model":"o4-mini"}',
+    '{"model":" o3"}',
+    '{"model":"gpt-4o-mini","model":"gpt-4o"}',
+    '{"model":"gpt-4o","model":"gpt-4o-mini"}',
+    '{"model":"gpt-4o-mini","mod\\u0065l":"gpt-4o"}',
+    '{"model":"gpt-4o-mini","Model":"gpt-4o"}',
+    '{"model":"gpt-4o-mini","models":["gpt-4o"]}',
+    '{"model":"gpt-4o-mini","fallbacks":[{"model":"gpt-4o"}]}',
+    '{"model":["gpt-4o-mini"]}',
+    '{"model":null}',
+    '{}',
+    '',
+    '[]',
+    '{"model":"gpt-4o-mini"',
+    '{"model":"gpt-4o-mini"}{"model":"gpt-4o"}',
+  ]
+  for (const body of bodies) expect([body, ...(await send(body))]).toEqual([body, ...NOT_ALLOWED])
+  expect(upstream.requests).toEqual([])
+})
+
+test('what cannot be read cannot be allowed: compressed, multipart and plain bodies, and calls without a model', async () => {
+  const allowed = '{"model":"gpt-4o-mini"}'
+  expect(await send(gzipSync(allowed), { headers: { 'content-encoding': 'gzip' } })).toEqual(NOT_ALLOWED)
+  const form = new FormData()
+  form.set('model', 'gpt-4o-mini')
+  expect(await send(form, { path: '/v1/audio/transcriptions' })).toEqual(NOT_ALLOWED)
+  expect(await send(allowed, { path: '/v1/other', headers: { 'content-type': 'text/plain' } })).toEqual(
+    NOT_ALLOWED,
+  )
+  const answer = await fetch(`${stack.url}/v1/files`, { headers: { authorization: `Bearer ${client.key}` } })
+  expect([answer.status, await answer.json()]).toEqual(NOT_ALLOWED)
+  expect(upstream.requests).toEqual([])
+})
+
+test('a refusal on an Anthropic path has the shape that its clients read', async () => {
+  expect(await send('{"model":"claude-opus-4-5"}', { path: '/v1/messages' })).toEqual([
+    403,
+    { type: 'error', error: { type: 'permission_error', message: expect.any(String) } },
+  ])
+})
+
+test('refused calls are not counted', async () => {
+  client = await stack.addClient('refused', { models: ['gpt-4o-mini'] })
+  expect(await send('{"model":"gpt-4o"}')).toEqual(NOT_ALLOWED)
+  expect(await send('{"model":"gpt-4o-mini"}')).toEqual([200, null])
+  expect(await stack.usageOf(client, 1)).toMatchObject({ requests: 1, input_tokens: 11 })
+})
