@@ -1,4 +1,6 @@
 import { InvalidArgumentError } from 'commander'
+import { PROVIDERS } from '../dialects/dialect.ts'
+import { isDay } from '../domain/catalog-parse.ts'
 import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
 import { parsePeriodDays } from '../domain/period.ts'
@@ -37,4 +39,39 @@ export function parseDays(text: string): number {
   const days = parsePeriodDays(text)
   if (days !== null) return days
   throw new InvalidArgumentError('Write a whole number from 1 to 365.')
+}
+
+/** A UTC day, as 2026-01-31. */
+export function parseDay(text: string): string {
+  if (isDay(text)) return text
+  throw new InvalidArgumentError('Write a day that exists, such as 2026-01-31.')
+}
+
+const USD = /^(-?)(\d{1,15})(?:\.(\d{1,12}))?$/
+
+/** An amount of US dollars such as `-12.50`, not zero, in integer pico-USD. */
+export function parseUsd(text: string): bigint {
+  const [, sign, whole, fraction = ''] = USD.exec(text) ?? []
+  const pico = whole === undefined ? 0n : BigInt(whole + fraction.padEnd(12, '0'))
+  if (pico !== 0n) return sign === '-' ? -pico : pico
+  throw new InvalidArgumentError('Write dollars other than 0, such as -12.50, to 12 places at most.')
+}
+
+/** Text of one line that says something. */
+export function parseReason(text: string): string {
+  if (text.trim() !== '' && text.length <= 500 && !/\p{Cc}/u.test(text)) return text.trim()
+  throw new InvalidArgumentError('Write one line of at most 500 characters.')
+}
+
+/** The name of a provider. */
+export function parseProvider(text: string): string {
+  const provider = PROVIDERS.find((name) => name === text)
+  if (provider !== undefined) return provider
+  throw new InvalidArgumentError(`Write one of ${PROVIDERS.join(', ')}.`)
+}
+
+/** One model's name, or the beginning of names and a `*`. */
+export function parseModel(text: string): string {
+  if (isModelPattern(text)) return text
+  throw new InvalidArgumentError('Write the name of a model; a * may only end it.')
 }

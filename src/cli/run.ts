@@ -7,6 +7,7 @@ import { addClientCommands } from './commands/client.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
+import { addPricesCommands } from './commands/prices.ts'
 import { addUsageCommand } from './commands/usage.ts'
 import { explainError } from './explain-error.ts'
 import { withServers } from './servers.ts'
@@ -17,6 +18,7 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addClientCommands,
   addKeyCommands,
   addUsageCommand,
+  addPricesCommands,
   addDoctorCommand,
   addMigrateCommand,
 ]

@@ -13,8 +13,16 @@ export const BUNDLED_SOURCE = 'genai-prices@0.1.8'
  * @throws {Error} when the package's data is not as documented: an incompatible version was installed.
  */
 export function bundledEntries(): CatalogEntries {
-  const providers = CATALOG_PROVIDER_IDS.map((id) => findProvider({ providerId: id }))
-  const { entries, problems } = parseCatalog(providers, BUNDLED_SOURCE)
+  const { entries, problems } = parseCatalog(bundledProviders(), BUNDLED_SOURCE)
   if (entries === null) throw new Error(`the bundled price catalog cannot be read: ${problems.join('; ')}`)
   return entries
+}
+
+/** The same data as text, in the form of a catalog file. */
+export function bundledText(): string {
+  return JSON.stringify(bundledProviders())
+}
+
+function bundledProviders(): unknown[] {
+  return CATALOG_PROVIDER_IDS.map((id) => findProvider({ providerId: id }))
 }

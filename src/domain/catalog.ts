@@ -4,6 +4,7 @@ import type { CallToPrice, PriceOfCall } from './catalog-call.ts'
 import { addUp, hasUse, priceUse, takeReported, type Use } from './catalog-cost.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
+import { MS_PER_DAY } from './catalog-schedule.ts'
 import { serviceTierOf } from './catalog-service-tiers.ts'
 import { buildReportedPrice, type FixedPrice } from './price.ts'
 import { type Factor, findFactors, type PriceMarkup } from './price-markups.ts'
@@ -38,6 +39,8 @@ export interface Catalog {
   priceCall(call: CallToPrice): PriceOfCall
   /** All prices of a model at a moment; `null`: it has none. */
   findPrices(query: PriceQuery): FoundPrices | null
+  /** The same for each part of the UTC day of `query.atMs`, in order: several where prices change by the hour. */
+  findPricesOfDay(query: PriceQuery): readonly PriceAnswer[]
   /** Whether calls of a model have a price, for any client and at the standard tier. */
   knowsModel(provider: string, upstream: string, model: string, atMs: number): boolean
 }
@@ -57,13 +60,27 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
 
   /** `first` and `second`: names of the model, in the order in which they are tried. */
   function find(call: CallScope, first: string | null, second: string | null): FoundPrices | null {
+    return answer(call, first, second).found
+  }
+
+  function answer(call: CallScope, first: string | null, second: string | null): PriceAnswer {
     const { provider, upstream, factor, serviceTier, atMs } = call
     const question = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${first}\n${second}`
-    const answer = cache.find(question, atMs, () => {
+    return cache.find(question, atMs, () => {
       const models = [first, second].filter((model) => model !== null)
       return resolvePrices(sources, { provider, upstream, models, serviceTier, factor, atMs })
     })
-    return answer.found
+  }
+
+  function answersOfDay(query: PriceQuery): PriceAnswer[] {
+    const midnightMs = Math.floor(query.atMs / MS_PER_DAY) * MS_PER_DAY
+    const answers: PriceAnswer[] = []
+    for (let atMs = midnightMs; atMs < midnightMs + MS_PER_DAY; ) {
+      const part = answer(scopeOf({ ...query, atMs }), query.model, null)
+      answers.push(part)
+      atMs = part.untilMs
+    }
+    return answers
   }
 
   function scopeOf(query: Omit<PriceQuery, 'model'>): CallScope {
@@ -102,6 +119,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     source: entries.source,
     priceCall,
     findPrices: (query) => find(scopeOf(query), query.model, null),
+    findPricesOfDay: answersOfDay,
     knowsModel: (provider, upstream, model, atMs) =>
       find(scopeOf({ provider, upstream, clientName: null, serviceTier: null, atMs }), model, null) !== null,
   }

@@ -29,7 +29,7 @@ export interface UsageRow {
   readonly estimated: bigint
   readonly withoutUsage: bigint
   readonly invalid: bigint
-  /** Calls that have no price; what they cost is in no sum. */
+  /** Calls that have no price, nor were given one since; what they cost is in no sum. */
   readonly unpriced: bigint
   readonly errors: bigint
   readonly inputTokens: bigint
@@ -62,7 +62,6 @@ const SUMS = {
   estimated: 'estimated',
   withoutUsage: 'without_usage',
   invalid: 'invalid',
-  unpriced: 'unpriced',
   errors: 'errors',
   inputTokens: 'input_tokens',
   outputTokens: 'output_tokens',
@@ -77,6 +76,7 @@ const SUMS = {
 
 const SUM_LIST = [
   ...Object.values(SUMS).map((column) => `coalesce(sum(u.${column}), 0) as ${column}`),
+  'coalesce(sum(u.unpriced - u.priced_later), 0) as unpriced',
   'coalesce(sum(u.cost_pico + u.adjusted_pico), 0) as cost_pico',
 ].join(', ')
 
@@ -117,7 +117,7 @@ function usageRowFrom(row: SqlRow): UsageRow {
     estimated: sum(SUMS.estimated),
     withoutUsage: sum(SUMS.withoutUsage),
     invalid: sum(SUMS.invalid),
-    unpriced: sum(SUMS.unpriced),
+    unpriced: sum('unpriced'),
     errors: sum(SUMS.errors),
     inputTokens: sum(SUMS.inputTokens),
     outputTokens: sum(SUMS.outputTokens),
@@ -140,13 +140,13 @@ export interface UnpricedModel {
   readonly outputTokens: bigint
 }
 
-/** Models with unpriced calls since `fromDay` (included), those with most calls first; at most 1,000. */
+/** Models with calls that are still unpriced since `fromDay` (included), those with most calls first; at most 1,000. */
 export async function selectUnpricedModels(pool: Postgres, fromDay: string): Promise<UnpricedModel[]> {
   const { rows } = await pool.query<SqlRow & { model: string; provider: string }>(
-    `select model, provider, sum(unpriced) as calls,
+    `select model, provider, sum(unpriced - priced_later) as calls,
        sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
      from ${SCHEMA}.daily_usage
-     where day >= $1 and unpriced > 0
+     where day >= $1 and unpriced > priced_later
      group by model, provider order by calls desc, model limit 1000`,
     [fromDay],
   )

@@ -1,0 +1,81 @@
+import type { Command } from 'commander'
+import { loadPriceConfig } from '../../config/price-config.ts'
+import { addDays, utcDayOf } from '../../domain/utc-day.ts'
+import { selectUnpricedUse, type UnpricedUse } from '../../store/unpriced-use.ts'
+import { parseDays } from '../arguments.ts'
+import type { Cli } from '../cli.ts'
+import { renderTable } from '../table.ts'
+
+/** `prices check`: the models that were used and have no price. */
+export function addPricesCheckCommand(prices: Command, cli: Cli): void {
+  prices
+    .command('check')
+    .description('which models that were used have no price')
+    .option('--days <n>', 'UTC days, today and those before', parseDays, 30)
+    .action(async ({ days }: { readonly days: number }) => {
+      const { catalog } = loadPriceConfig(cli.env)
+      const nowMs = Date.now()
+      const used = await cli.withServers(({ pool }) =>
+        selectUnpricedUse(pool, addDays(utcDayOf(nowMs), 1 - days)),
+      )
+      const rows = used.map((use) => ({
+        ...use,
+        hasPriceNow: catalog.knowsModel(use.provider, use.upstream, use.model, nowMs),
+      }))
+      cli.print(rows.map(document), text(rows, days))
+    })
+}
+
+type Row = UnpricedUse & { readonly hasPriceNow: boolean }
+
+function document(row: Row) {
+  return {
+    model: row.model,
+    provider: row.provider,
+    upstream: row.upstream,
+    calls: Number(row.calls),
+    input_tokens: Number(row.inputTokens),
+    output_tokens: Number(row.outputTokens),
+    first_day: row.firstDay,
+    last_day: row.lastDay,
+    has_price_now: row.hasPriceNow,
+  }
+}
+
+function text(rows: readonly Row[], days: number): string {
+  if (rows.length === 0) return `Every call of the last ${days} days has a price.`
+  const right = { align: 'right' } as const
+  const table = renderTable(
+    [
+      { heading: 'MODEL' },
+      { heading: 'PROVIDER' },
+      { heading: 'UPSTREAM' },
+      { heading: 'CALLS', ...right },
+      { heading: 'INPUT', ...right },
+      { heading: 'OUTPUT', ...right },
+      { heading: 'FIRST' },
+      { heading: 'LAST' },
+      { heading: 'PRICE NOW' },
+    ],
+    rows.map((row) => [
+      row.model,
+      row.provider,
+      row.upstream,
+      `${row.calls}`,
+      `${row.inputTokens}`,
+      `${row.outputTokens}`,
+      row.firstDay,
+      row.lastDay,
+      row.hasPriceNow ? 'yes' : 'no',
+    ]),
+  )
+  const mends = [
+    ...(rows.some(({ hasPriceNow }) => !hasPriceNow)
+      ? ["No price: add it to prices in TALLYGATE_CONFIG; '0' is what is free."]
+      : []),
+    ...(rows.some(({ hasPriceNow }) => hasPriceNow)
+      ? ['A price now: correct the past with prices reprice --model NAME --since DAY.']
+      : []),
+  ]
+  return [table, '', ...mends].join('\n')
+}

@@ -1,0 +1,151 @@
+import { buildCatalog, type Catalog } from './catalog.ts'
+import type { CatalogEntries } from './catalog-entries.ts'
+import type { Price } from './price.ts'
+import { parseMarkups } from './price-markups.ts'
+import { parseOverrides, type WrittenEntry } from './price-overrides-parse.ts'
+import type { BilledUnits, TokenUsage, UsageSource } from './usage.ts'
+import type { UtcDay } from './utc-day.ts'
+
+/** The operator's own prices, as the rule of a repricing keeps them beside its catalog. */
+export interface RepricingSettings {
+  readonly prices: readonly WrittenEntry[]
+  readonly markups: readonly WrittenEntry[]
+  /** The names of the upstreams there were. */
+  readonly upstreams: readonly string[]
+}
+
+/** Settings as they are compared and kept: lines of a file that may have changed since mean nothing. */
+export function settingsOf(
+  prices: readonly WrittenEntry[],
+  markups: readonly WrittenEntry[],
+  upstreams: readonly string[],
+): RepricingSettings {
+  const numbered = (entry: WrittenEntry, index: number) => ({ ...entry, line: index + 1 })
+  return { prices: prices.map(numbered), markups: markups.map(numbered), upstreams: [...upstreams].sort() }
+}
+
+/**
+ * The catalog that a rule prices by. An upstream's own word on a cost is in no record, so none is trusted here.
+ *
+ * @throws {Error} when the settings are not those of a rule.
+ */
+export function buildRuleCatalog(entries: CatalogEntries, settings: RepricingSettings): Catalog {
+  const { overrides, problems } = parseOverrides(settings.prices, settings.upstreams)
+  const { markups, problems: markupProblems } = parseMarkups(settings.markups, settings.upstreams)
+  const first = [...problems, ...markupProblems][0]
+  if (first !== undefined) throw new Error(`the prices of a repricing cannot be read: ${first.what}`)
+  return buildCatalog({ entries, overrides, markups })
+}
+
+/** Which calls a repricing is about. */
+export interface RepricingScope {
+  /** The name that calls are totalled under, or the beginning of names and a `*`. */
+  readonly model: string
+  /** `null`: any. */
+  readonly provider: string | null
+  readonly since: UtcDay
+}
+
+/** Whether a call's totals are in the scope. */
+export function isInScope(
+  scope: RepricingScope,
+  totals: { readonly model: string; readonly provider: string; readonly day: UtcDay },
+): boolean {
+  const { model, provider, since } = scope
+  if (totals.day < since || (provider !== null && totals.provider !== provider)) return false
+  return model.endsWith('*') ? totals.model.startsWith(model.slice(0, -1)) : totals.model === model
+}
+
+/** What is known of a call after the fact, as far as its price goes. */
+export interface PastCall {
+  readonly provider: string
+  readonly upstream: string
+  /** `null`: no longer known, so no markup of the client's applies. */
+  readonly clientName: string | null
+  readonly reportedModel: string | null
+  readonly requestedModel: string | null
+  readonly usageSource: UsageSource
+  readonly usage: TokenUsage
+  readonly units: BilledUnits
+  readonly usageRaw: string | null
+  readonly arrivedAtMs: number
+  /** As metered; `null`: unpriced. */
+  readonly costPico: bigint | null
+  readonly priceId: string | null
+}
+
+/**
+ * What a call costs by newer prices.
+ * `as_metered`: as before. `cost`: this; `wasUnpriced` where it had none. `unknown`: it had a cost, and the newer
+ * prices cannot tell one.
+ */
+export type NewCost =
+  | { readonly kind: 'as_metered' }
+  | {
+      readonly kind: 'cost'
+      readonly costPico: bigint
+      readonly priceId: string
+      readonly wasUnpriced: boolean
+    }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+const AS_METERED: NewCost = { kind: 'as_metered' }
+
+/**
+ * Prices a past call again. The tier it was served at is that of its old price; of a call that had none, the one
+ * that its usage names (Anthropic), else the standard one.
+ *
+ * @param oldPrice The price behind `call.priceId`; `null`: not known, or there is none.
+ */
+export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | null): NewCost {
+  const { costPico: oldCost, priceId } = call
+  const wasUnpriced = oldCost === null
+  if (!wasUnpriced && priceId === null) return AS_METERED // it used nothing
+  if (wasUnpriced && call.usageSource === 'invalid') return AS_METERED // what it used is not known
+  if (!wasUnpriced) {
+    if (oldPrice === null) return { kind: 'unknown', reason: 'the definition of its price is not known' }
+    if (oldPrice.definition.basis === 'reported') return AS_METERED // the upstream's own word
+    if (oldPrice.definition.basis === 'parts') {
+      return { kind: 'unknown', reason: 'several models served a call, and what each used is not kept' }
+    }
+  }
+  const serviceTier =
+    oldPrice?.definition.basis === 'linear' ? oldPrice.definition.serviceTier : tierInUsage(call.usageRaw)
+  const priced = catalog.priceCall({
+    provider: call.provider,
+    upstream: call.upstream,
+    clientName: call.clientName,
+    model: call.reportedModel,
+    requestedModel: call.requestedModel,
+    usage: call.usage,
+    units: call.units,
+    serviceTier,
+    arrivedAtMs: call.arrivedAtMs,
+    reportedCostPico: null,
+    parts: null,
+  })
+  if (priced.kind === 'priced') {
+    if (priced.priceId === priceId) return AS_METERED
+    return { kind: 'cost', costPico: priced.costPico, priceId: priced.priceId, wasUnpriced }
+  }
+  return wasUnpriced ? AS_METERED : { kind: 'unknown', reason: UNPRICED_NOW[priced.reason] }
+}
+
+const UNPRICED_NOW = {
+  no_model: 'a call names no model',
+  no_price: 'it has no price now',
+  use_without_price: 'its price now has none for what was used',
+  contradictory_usage: 'its counts contradict each other by the price now',
+  nothing_used: 'it has no price now',
+} as const
+
+function tierInUsage(usageRaw: string | null): string | null {
+  if (usageRaw === null || !usageRaw.includes('"service_tier"')) return null
+  try {
+    const usage: unknown = JSON.parse(usageRaw)
+    if (typeof usage !== 'object' || usage === null || !('service_tier' in usage)) return null
+    return typeof usage.service_tier === 'string' ? usage.service_tier : null
+  } catch {
+    return null
+  }
+}
