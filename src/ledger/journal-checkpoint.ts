@@ -12,6 +12,8 @@ export const FEW_FRAMES = 128
 const PASSIVE_ROUNDS = 4
 /** A checkpoint that holds up commits for longer lets them go on, and is tried again with the next sync. */
 const PAUSE_LIMIT_MS = 5_000
+/** Moving 32 MiB on a disk that is next to unusable. */
+const PASSIVE_LIMIT_MS = 30_000
 /** After a checkpoint that failed. */
 const RETRY_MS = 5_000
 
@@ -99,7 +101,7 @@ export class JournalCheckpoint {
     try {
       begins()
       for (let round = 0; round < PASSIVE_ROUNDS && !this.#pausesCommits; round++) {
-        const { framesLeft } = await work.checkpoint(path, 'passive')
+        const { framesLeft } = await withinDeadline(work.checkpoint(path, 'passive'), PASSIVE_LIMIT_MS)
         if (framesLeft <= FEW_FRAMES) break
       }
       this.#pausesCommits = true

@@ -92,9 +92,14 @@ export class JournalDatabase {
     this.#database.exec('pragma locking_mode = exclusive')
   }
 
-  /** Lets other connections in, as the checkpoint's one in the thread; takes effect at once. */
+  /** Lets other connections in, as the checkpoint's one in the thread. */
   share(): void {
-    this.#database.exec('pragma locking_mode = normal; select 1 from meta limit 1')
+    this.#database.exec('pragma locking_mode = normal')
+    try {
+      this.#database.exec('select 1 from meta limit 1') // The lock goes at the end of the next transaction.
+    } catch {
+      // Another has the journal for itself just now: there is no lock of ours to let go of.
+    }
   }
 
   begin(): void {

@@ -4,6 +4,8 @@ import { open, rename, rm } from 'node:fs/promises'
 
 /** Room for some thousand records: what the running calls of a busy gateway need to be closed. */
 const RESERVE_BYTES = 4 * 1024 * 1024
+/** Random, so that a file system that compresses, or leaves out zeros, holds the space too. */
+const FILLING = randomBytes(256 * 1024)
 
 /** Disk space held by a file, given up when the disk is full so that running calls can still be recorded. */
 export class Reserve {
@@ -45,8 +47,7 @@ export class Reserve {
     try {
       const file = await open(part, 'w', 0o600)
       try {
-        // Random, so that a file system that compresses or leaves out zeros holds the space too.
-        await file.writeFile(randomBytes(RESERVE_BYTES))
+        for (let bytes = 0; bytes < RESERVE_BYTES; bytes += FILLING.length) await file.writeFile(FILLING)
         await file.sync()
       } finally {
         await file.close()
@@ -54,7 +55,7 @@ export class Reserve {
       await rename(part, this.#path)
       this.#held = true
     } catch {
-      await rm(part, { force: true })
+      await rm(part, { force: true }).catch(() => {}) // The next try writes over it.
     }
     return this.#held
   }

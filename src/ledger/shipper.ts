@@ -11,7 +11,7 @@ const BATCH_ROWS = 500
 const BATCH_ROWS_MIN = 8
 const BATCH_BYTES = 1024 * 1024
 /** How often a full window looks for a hint that it may go on. */
-const WINDOW_RETRY_MS = 50
+const WINDOW_RETRY_MS = 100
 /** After an error of the journal itself. */
 const FAULT_RETRY_MS = 5_000
 const SHIP_ALL_POLL_MS = 5

@@ -111,6 +111,16 @@ test('usage seen is written once a second for all calls, the last of each', asyn
   expect(database.commits - before).toBe(2)
 })
 
+test('usage noted now is in the file when its callback runs, and is not overtaken by what was noted before', async () => {
+  const { journal, path, open } = testJournal()
+  await open(1)
+  journal.note(callId(1), '{"early":1}')
+  await new Promise((resolve) => journal.noteNow(callId(1), '{"final":1}', resolve))
+  expect(contents(path).seen).toEqual(['{"final":1}'])
+  await journal.flush()
+  expect(contents(path).seen).toEqual(['{"final":1}'])
+})
+
 describe('synced', () => {
   test('follows the last record', async () => {
     const { journal, close } = testJournal()
@@ -257,6 +267,18 @@ test('a lock that another connection holds for a moment delays a commit and fail
   other.close()
   expect(await opening).toBeNull()
   expect(await close(1)).toBeNull()
+})
+
+test('another connection that stays open holds up nothing', async () => {
+  const { database, path, open, close } = testJournal()
+  await open(1)
+  database.share()
+  const other = new DatabaseSync(path)
+  expect(other.prepare('select count(*) as calls from open').get()).toEqual({ calls: 1 })
+  database.exclude()
+  expect(await close(1)).toBeNull()
+  expect(await open(2)).toBeNull()
+  other.close()
 })
 
 test('the WAL stays bounded under load', { timeout: 60_000 }, async () => {
