@@ -1,4 +1,5 @@
 import type { BilledUnits } from '../domain/usage.ts'
+import { unitsIn } from './billed-units.ts'
 import { addCounts, type CountedUsage, countUsage, firstCount, parseCount } from './counts.ts'
 import { type JsonObject, member } from './json-value.ts'
 
@@ -19,8 +20,8 @@ export function cohereUsage(usage: JsonObject): CohereUsage | null {
   const input = firstCount(parseCount(billed?.input_tokens), parseCount(tokens?.input_tokens))
   const imageTokens = parseCount(billed?.image_tokens)
   const output = firstCount(parseCount(billed?.output_tokens), parseCount(tokens?.output_tokens))
-  const searchUnits = knownOrNull(billed?.search_units)
-  const images = knownOrNull(billed?.images)
+  const searchUnits = unitsIn(billed?.search_units)
+  const images = unitsIn(billed?.images)
   if (firstCount(input, output, imageTokens, searchUnits, images) === null) return null
   const counted = countUsage({
     inputTokens: addCounts(input, imageTokens),
@@ -28,9 +29,4 @@ export function cohereUsage(usage: JsonObject): CohereUsage | null {
     imageInputTokens: imageTokens,
   })
   return { ...counted, units: { searchUnits, images } }
-}
-
-function knownOrNull(value: unknown): number | null {
-  const count = parseCount(value)
-  return count === 'invalid' ? null : count
 }

@@ -1,43 +1,13 @@
-import { type BodyFormat, createBodyReader } from './body-reader.ts'
 import { cohereUsage } from './cohere-usage.ts'
 import type { Dialect } from './dialect.ts'
+import { carriesError } from './error-in-body.ts'
+import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
-import { createToldGatherer, type Told, withoutOutput } from './told.ts'
+import { createToldGatherer, ifCounted, type Told, withoutOutput } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
-/**
- * Cohere's chat: v2 (`usage` at the root; streamed as server-sent events, in `message-end`) and v1 (`meta`;
- * streamed as lines, in `stream-end`). https://docs.cohere.com/reference/chat
- */
-export const cohereChat: Dialect = dialect('cohere.chat', read)
-
-/** embed, rerank, classify and v1's generate and summarize: `meta` in one document. */
-export const cohereMeta: Dialect = dialect('cohere.meta', read)
-
-/** embed, which generates nothing. */
-export const cohereEmbed: Dialect = dialect('cohere.embed', (document, raw) => {
-  const told = read(document, raw)
-  const isTokens = told.usage !== null && told.usage !== undefined && told.usage.usage.inputTokens !== null
-  return { ...told, usage: isTokens && told.usage ? withoutOutput(told.usage) : null }
-})
-
-function dialect(name: string, reading: (document: JsonObject, raw: string | null) => Told): Dialect {
-  const format: BodyFormat = {
-    plan: PLAN,
-    findTelling: findMembers(['usage', 'meta', 'error']),
-    createGatherer: () => createToldGatherer(reading),
-  }
-  return {
-    name,
-    readsRequest: true,
-    takesIncludeUsage: false,
-    errorShape: 'openai',
-    modelInPath: () => null,
-    createReader: (_request, head) => createBodyReader(head, format),
-    textOf,
-  }
-}
+const FIND_TELLING = findMembers(['usage', 'meta', 'error'])
 
 const PLAN = planJson({
   usage: 'usage',
@@ -48,6 +18,30 @@ const PLAN = planJson({
   delta: { usage: 'usage', finish_reason: 'value', error: 'value' },
   response: { meta: 'usage', finish_reason: 'value' },
 })
+
+/**
+ * Cohere's chat: v2 (`usage` at the root; streamed as server-sent events, in `message-end`) and v1 (`meta`;
+ * streamed as lines, in `stream-end`), and v1's generate. https://docs.cohere.com/reference/chat
+ */
+export const cohereChat: Dialect = dialect('cohere.chat', read)
+
+/** rerank, billed by search units, and classify. https://docs.cohere.com/reference/rerank */
+export const cohereRerank: Dialect = dialect('cohere.rerank', withoutGenerated)
+
+/** embed, billed by tokens or images. https://docs.cohere.com/reference/embed */
+export const cohereEmbed: Dialect = dialect('cohere.embed', withoutGenerated)
+
+function dialect(name: string, reading: (document: JsonObject, raw: string | null) => Told): Dialect {
+  return jsonDialect({
+    name,
+    format: {
+      plan: PLAN,
+      findTelling: FIND_TELLING,
+      createGatherer: () => createToldGatherer(reading),
+    },
+    textOf,
+  })
+}
 
 /** An answer's end that is none: https://docs.cohere.com/reference/chat-stream */
 const FAILED = /^ERROR/
@@ -61,24 +55,20 @@ function read(document: JsonObject, raw: string | null): Told {
     member(response, 'meta') ??
     member(document, 'meta')
   const usage = written === null ? null : cohereUsage(written)
-  const reason =
-    textIn(delta?.finish_reason) ?? textIn(response?.finish_reason) ?? textIn(document.finish_reason)
-  const error = document.error ?? delta?.error
+  const reasons = [delta, response, document].map((part) => textIn(part?.finish_reason))
   return {
-    usage: usage !== null && (usage.invalid || saysAny(usage.usage)) ? usage : null,
+    usage: usage === null ? null : ifCounted(usage),
     raw,
     isFinal: true,
     units: usage?.units ?? null,
     model: textIn(document.model),
-    failed: (error !== undefined && error !== null) || (reason !== null && FAILED.test(reason)),
+    failed: carriesError(document) || reasons.some((reason) => reason !== null && FAILED.test(reason)),
   }
 }
 
-function saysAny(usage: {
-  readonly inputTokens: number | null
-  readonly outputTokens: number | null
-}): boolean {
-  return usage.inputTokens !== null || usage.outputTokens !== null
+function withoutGenerated(document: JsonObject, raw: string | null): Told {
+  const told = read(document, raw)
+  return { ...told, usage: told.usage ? withoutOutput(told.usage) : null }
 }
 
 function textOf(json: unknown): string {

@@ -7,6 +7,7 @@ import type { Dialect, Provider } from './dialect.ts'
 import { type Endpoint, endpoint, postTo } from './endpoint.ts'
 import { lmStudioChat } from './lmstudio-chat.ts'
 import { mistralOcr } from './mistral-ocr.ts'
+import { nativeEndpoints } from './native-endpoints.ts'
 import { openAiSpeech, openAiTranscriptions } from './openai-audio.ts'
 import { openAiBatch } from './openai-batches.ts'
 import { openAiChat, openAiCompletions, perplexityAsyncChat } from './openai-chat.ts'
@@ -101,7 +102,7 @@ const endpointsOf = new Map<Provider, readonly Endpoint[]>()
 export function selectDialect(provider: Provider, method: string, path: string): Dialect | null {
   let endpoints = endpointsOf.get(provider)
   if (endpoints === undefined) {
-    endpoints = [...ownEndpoints(provider), ...openAiEndpoints(provider)]
+    endpoints = [...ownEndpoints(provider), ...nativeEndpoints(provider), ...openAiEndpoints(provider)]
     endpointsOf.set(provider, endpoints)
   }
   const plain = path.endsWith('/') ? path.slice(0, -1) : path

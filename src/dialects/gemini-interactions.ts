@@ -1,33 +1,28 @@
-import { type BodyFormat, createBodyReader } from './body-reader.ts'
 import type { Dialect } from './dialect.ts'
+import { carriesError } from './error-in-body.ts'
 import { interactionUsage } from './gemini-usage.ts'
+import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { createToldGatherer, type Told } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
+
+const INTERACTION = { id: 'value', model: 'value', status: 'value', usage: 'usage' } as const
 
 /**
  * Gemini's Interactions API: an interaction at the root of an answer, in `interaction` of a stream's events. One
  * in the background answers at once and is fetched later by its id, with the usage.
  * https://ai.google.dev/api/interactions-api
  */
-export const geminiInteractions: Dialect = {
+export const geminiInteractions: Dialect = jsonDialect({
   name: 'gemini.interactions',
-  readsRequest: true,
-  takesIncludeUsage: false,
-  errorShape: 'openai',
-  modelInPath: () => null,
-  createReader: (_request, head) => createBodyReader(head, format),
+  format: {
+    plan: planJson({ ...INTERACTION, interaction: INTERACTION, event_type: 'value', error: 'value' }),
+    findTelling: findMembers(['usage', 'interaction', 'error']),
+    createGatherer: () => createToldGatherer(readInteraction),
+  },
   textOf,
-}
-
-const INTERACTION = { id: 'value', model: 'value', status: 'value', usage: 'usage' } as const
-
-const format: BodyFormat = {
-  plan: planJson({ ...INTERACTION, interaction: INTERACTION, event_type: 'value', error: 'value' }),
-  findTelling: findMembers(['usage', 'interaction', 'error']),
-  createGatherer: () => createToldGatherer(readInteraction),
-}
+})
 
 const RUNNING: ReadonlySet<unknown> = new Set(['in_progress', 'queued'])
 
@@ -42,7 +37,7 @@ function readInteraction(document: JsonObject): Told {
     model: textIn(interaction.model),
     serviceTier: usage?.serviceTier ?? null,
     responseId: textIn(interaction.id),
-    failed: status === 'failed' || (document.error !== undefined && document.error !== null),
+    failed: status === 'failed' || carriesError(document),
     ...(status === null ? {} : { pending: RUNNING.has(status) }),
   }
 }

@@ -1,7 +1,8 @@
-import { type BodyFormat, createBodyReader } from './body-reader.ts'
 import type { Dialect } from './dialect.ts'
-import { type GeminiUsage, geminiUsage } from './gemini-usage.ts'
+import { carriesError } from './error-in-body.ts'
+import { geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
+import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { createToldGatherer, type Told, withoutOutput } from './told.ts'
 import { planJson } from './wires/json.ts'
@@ -15,30 +16,25 @@ const findUsage = findMembers(['usageMetadata', 'error'])
  * anew in each internal turn, so the last ones count, as a whole.
  * https://ai.google.dev/api/generate-content
  */
-export const geminiGenerateContent: Dialect = {
+export const geminiGenerateContent: Dialect = jsonDialect({
   name: 'gemini.generate-content',
-  readsRequest: true,
-  takesIncludeUsage: false,
-  errorShape: 'openai',
+  format: {
+    plan: planJson({
+      usageMetadata: 'usage',
+      modelVersion: 'value',
+      candidates: [{ finishReason: 'value' }],
+      error: 'value',
+    }),
+    findTelling: findUsage,
+    createGatherer: () => createToldGatherer(readContent),
+  },
   modelInPath: googleModelInPath,
-  createReader: (_request, head) => createBodyReader(head, contentFormat),
   textOf: (json) => (Array.isArray(json) ? json.map(textOfContent).join('') : textOfContent(json)),
-}
-
-const contentFormat: BodyFormat = {
-  plan: planJson({
-    usageMetadata: 'usage',
-    modelVersion: 'value',
-    candidates: [{ finishReason: 'value' }],
-    error: 'value',
-  }),
-  findTelling: findUsage,
-  createGatherer: () => createToldGatherer(readContent),
-}
+})
 
 function readContent(document: JsonObject): Told {
   return {
-    ...readUsage(document, geminiUsage),
+    ...readUsage(document),
     isFinal: arrayIn(document.candidates).every(
       (candidate) => textOrNumber(candidate, 'finishReason') !== null,
     ),
@@ -49,42 +45,30 @@ function readContent(document: JsonObject): Told {
  * embedContent, batchEmbedContents and their asynchronous kin on AI Studio and Vertex. Older models report no
  * usage. https://ai.google.dev/api/embeddings
  */
-export const geminiEmbedContent: Dialect = {
+export const geminiEmbedContent: Dialect = jsonDialect({
   name: 'gemini.embed-content',
-  readsRequest: true,
-  takesIncludeUsage: false,
-  errorShape: 'openai',
+  format: {
+    plan: planJson({ usageMetadata: 'usage', modelVersion: 'value', error: 'value' }),
+    findTelling: findUsage,
+    createGatherer: () => createToldGatherer(readEmbedding),
+  },
   modelInPath: googleModelInPath,
-  createReader: (_request, head) => createBodyReader(head, embeddingFormat),
-  textOf: () => '',
+})
+
+function readEmbedding(document: JsonObject): Told {
+  const told = readUsage(document)
+  return { ...told, usage: told.usage ? withoutOutput(told.usage) : null, isFinal: true }
 }
 
-const embeddingFormat: BodyFormat = {
-  plan: planJson({ usageMetadata: 'usage', modelVersion: 'value', error: 'value' }),
-  findTelling: findUsage,
-  createGatherer: () =>
-    createToldGatherer((document) => ({
-      ...readUsage(document, (metadata) => {
-        const usage = geminiUsage(metadata)
-        return usage === null ? null : { ...usage, ...withoutOutput(usage) }
-      }),
-      isFinal: true,
-    })),
-}
-
-function readUsage(document: JsonObject, read: (metadata: JsonObject) => GeminiUsage | null): Told {
+function readUsage(document: JsonObject): Told {
   const metadata = member(document, 'usageMetadata')
-  const usage = metadata === null ? null : read(metadata)
+  const usage = metadata === null ? null : geminiUsage(metadata)
   return {
     usage,
     model: textIn(document.modelVersion),
     serviceTier: usage?.serviceTier ?? null,
-    failed: isError(document.error),
+    failed: carriesError(document),
   }
-}
-
-function isError(value: unknown): boolean {
-  return value !== undefined && value !== null
 }
 
 function textOrNumber(parent: unknown, key: string): unknown {

@@ -1,10 +1,19 @@
 import { type BodyFormat, createBodyReader } from './body-reader.ts'
-import { countUsage, parseCount, saysTokens } from './counts.ts'
+import { countUsage, parseCount } from './counts.ts'
 import type { Dialect } from './dialect.ts'
+import { carriesError } from './error-in-body.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
-import { createToldGatherer, type Told, withoutOutput } from './told.ts'
+import { createToldGatherer, ifCounted, type Told, withoutOutput } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
+
+const PLAN = planJson({
+  model: 'value',
+  done: 'value',
+  prompt_eval_count: 'value',
+  eval_count: 'value',
+  error: 'value',
+})
 
 /**
  * Ollama's own `/api/chat` and `/api/generate`. A stream, one document a line, unless the request says otherwise;
@@ -37,14 +46,6 @@ function dialect(name: string, read: (document: JsonObject) => Told): Dialect {
   }
 }
 
-const PLAN = planJson({
-  model: 'value',
-  done: 'value',
-  prompt_eval_count: 'value',
-  eval_count: 'value',
-  error: 'value',
-})
-
 function readAnswer(document: JsonObject): Told {
   const { prompt_eval_count, eval_count } = document
   const counted = countUsage({
@@ -52,11 +53,12 @@ function readAnswer(document: JsonObject): Told {
     outputTokens: parseCount(eval_count),
   })
   return {
-    usage: saysTokens(counted.usage) || counted.invalid ? counted : null,
+    usage: ifCounted(counted),
     raw: JSON.stringify({ prompt_eval_count, eval_count }),
-    isFinal: document.done === true,
+    // A whole answer is read as it comes, and `eval_count` stands last.
+    isFinal: document.done === true && eval_count !== undefined,
     model: textIn(document.model),
-    failed: document.error !== undefined && document.error !== null,
+    failed: carriesError(document),
   }
 }
 

@@ -1,5 +1,5 @@
-import type { Observation } from '../domain/observation.ts'
 import { NO_UNITS } from '../domain/usage.ts'
+import { millisecondsIn } from './billed-units.ts'
 import { createBodyReader } from './body-reader.ts'
 import { observe, saysTokens, totalDisagrees } from './counts.ts'
 import type { Dialect, MessageReader } from './dialect.ts'
@@ -80,7 +80,7 @@ function createMessageReader(): MessageReader {
     const counted = responsesUsage(usage)
     sum.add(counted, totalDisagrees(counted.total, counted.usage), raw)
     // xAI's seconds are the session's so far, not this response's.
-    audioMs = milliseconds(usage.billable_audio_seconds) ?? audioMs
+    audioMs = millisecondsIn(usage.billable_audio_seconds) ?? audioMs
     revision += 1
   }
 
@@ -95,7 +95,7 @@ function createMessageReader(): MessageReader {
     const counted = responsesUsage(usage)
     if (saysTokens(counted.usage) || counted.invalid) sum.add(counted, false, raw)
     else if (raw !== null) sum.note(raw)
-    const seconds = milliseconds(usage.seconds)
+    const seconds = millisecondsIn(usage.seconds)
     if (seconds !== null) audioMs = (audioMs ?? 0) + seconds
   }
 
@@ -111,12 +111,7 @@ function createMessageReader(): MessageReader {
       else if (/session\.(?:created|updated)$/.test(type)) readSession(member(event, 'session') ?? {})
       else if (type === 'error') revision += 1
     },
-    peek: (): Observation => {
-      const observed = sum.observed(open === 0)
-      const usageSource =
-        observed.usageSource === 'none' && audioMs !== null ? 'reported' : observed.usageSource
-      return observe({ ...observed, usageSource, model, units: { ...NO_UNITS, audioMs } })
-    },
+    peek: () => observe({ ...sum.observed(open === 0), model, units: { ...NO_UNITS, audioMs } }),
     get revision() {
       return revision
     },
@@ -126,11 +121,4 @@ function createMessageReader(): MessageReader {
 /** Whether a usage object has counts: xAI's `response.usage` is empty. */
 function saysCounts(usage: JsonObject | null): boolean {
   return usage !== null && Object.keys(usage).length > 0
-}
-
-/** Seconds, possibly with a fraction, as whole milliseconds. */
-function milliseconds(seconds: unknown): number | null {
-  return typeof seconds === 'number' && seconds >= 0 && Number.isFinite(seconds)
-    ? Math.round(seconds * 1000)
-    : null
 }

@@ -1,8 +1,9 @@
 import { createBodyReader } from './body-reader.ts'
-import { type CountedUsage, countUsage, firstCount, parseCount, saysTokens } from './counts.ts'
+import { countUsage, firstCount, parseCount } from './counts.ts'
 import type { Dialect, ResponseHead } from './dialect.ts'
+import { carriesError } from './error-in-body.ts'
 import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
-import { createToldGatherer, type Told } from './told.ts'
+import { createToldGatherer, ifCounted, type Told } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
@@ -20,7 +21,7 @@ export const tgiGenerate: Dialect = {
   createReader: (_request, head) =>
     createBodyReader(head, {
       plan: PLAN,
-      findTelling: findMembers(['details', 'error']),
+      findTelling: FIND_TELLING,
       createGatherer: () => createToldGatherer((document) => readDetails(document, head), readHeaders(head)),
     }),
   textOf(json) {
@@ -28,6 +29,8 @@ export const tgiGenerate: Dialect = {
     return answers.map((answer) => textIn(objectIn(answer)?.generated_text) ?? textOfToken(answer)).join('')
   },
 }
+
+const FIND_TELLING = findMembers(['details', 'error'])
 
 const PLAN = planJson({
   details: { generated_tokens: 'value', input_length: 'value', finish_reason: 'value' },
@@ -39,7 +42,7 @@ function readHeaders(head: ResponseHead): Told {
     'x-prompt-tokens': head.headers['x-prompt-tokens'],
     'x-generated-tokens': head.headers['x-generated-tokens'],
   }
-  const counted = known(
+  const counted = ifCounted(
     countUsage({
       inputTokens: parseCount(said['x-prompt-tokens']),
       outputTokens: parseCount(said['x-generated-tokens']),
@@ -53,7 +56,7 @@ function readDetails(document: JsonObject, head: ResponseHead): Told {
   const { headers } = head
   const details = member(document, 'details')
   const { generated_tokens, input_length } = details ?? {}
-  const counted = known(
+  const counted = ifCounted(
     countUsage({
       inputTokens: firstCount(parseCount(headers['x-prompt-tokens']), parseCount(input_length)),
       outputTokens: firstCount(parseCount(headers['x-generated-tokens']), parseCount(generated_tokens)),
@@ -63,12 +66,8 @@ function readDetails(document: JsonObject, head: ResponseHead): Told {
     usage: details === null ? null : counted,
     raw: JSON.stringify({ generated_tokens, input_length }),
     isFinal: true,
-    failed: document.error !== undefined && document.error !== null,
+    failed: carriesError(document),
   }
-}
-
-function known(counted: CountedUsage): CountedUsage | null {
-  return saysTokens(counted.usage) || counted.invalid ? counted : null
 }
 
 function textOfToken(event: unknown): string {

@@ -1,7 +1,7 @@
 import type { Observation } from '../domain/observation.ts'
 import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../domain/usage.ts'
 import type { Gatherer } from './body-reader.ts'
-import { boundRawUsage, type CountedUsage, observe } from './counts.ts'
+import { boundRawUsage, type CountedUsage, observe, saysTokens } from './counts.ts'
 import { type JsonObject, objectIn } from './json-value.ts'
 
 /** What one document of a response told. What is left out, or `null`, it did not speak of. */
@@ -63,7 +63,7 @@ export function createToldGatherer(
     },
     observe: (ended) =>
       observe({
-        usageSource: sourceOf(usage, units, isFinal || (ended && !failed)),
+        usageSource: sourceOf(usage, isFinal || (ended && !failed)),
         usage: usage?.usage ?? NO_USAGE,
         totalMismatch: usage?.totalMismatch ?? false,
         raw: raw === null ? null : boundRawUsage(raw),
@@ -77,14 +77,19 @@ export function createToldGatherer(
   }
 }
 
-function sourceOf(usage: Told['usage'], units: BilledUnits, isFinal: boolean): Observation['usageSource'] {
-  if (usage?.invalid) return 'invalid'
-  if (!usage && Object.values(units).every((unit) => unit === null)) return 'none'
+function sourceOf(usage: Told['usage'], isFinal: boolean): Observation['usageSource'] {
+  if (!usage) return 'none'
+  if (usage.invalid) return 'invalid'
   return isFinal ? 'reported' : 'partial'
 }
 
+/** Counts, if they say anything of input or output. */
+export function ifCounted<U extends CountedUsage>(counted: U): U | null {
+  return counted.invalid || saysTokens(counted.usage) ? counted : null
+}
+
 /** The usage of an embedding or a ranking: it reads tokens and generates none. */
-export function withoutOutput(counted: CountedUsage): CountedUsage {
+export function withoutOutput<U extends CountedUsage>(counted: U): U {
   const usage: TokenUsage = { ...counted.usage, outputTokens: counted.usage.outputTokens ?? 0 }
-  return { usage, invalid: counted.invalid }
+  return { ...counted, usage }
 }

@@ -1,0 +1,49 @@
+import type { Observation } from '../domain/observation.ts'
+import type { BodyFormat } from './body-reader.ts'
+import type { ResponseHead, UsageReader } from './dialect.ts'
+import { createEventStreamReader, type EventMessage } from './wires/eventstream.ts'
+import { scanJson } from './wires/json.ts'
+import { isTelling } from './wires/telling.ts'
+
+/**
+ * Reads an AWS event stream whose messages carry JSON. An exception in it, under a success status, is a failure,
+ * and so are damaged bytes: what follows them cannot be read.
+ * @param documentIn the JSON inside an event; `null` where the event is not worth a look
+ */
+export function createEventStreamBody(
+  format: BodyFormat,
+  documentIn: (message: EventMessage) => Buffer | null,
+): UsageReader {
+  const gatherer = format.createGatherer()
+  let revision = 0
+  let peeked: Observation | null = null
+
+  const stream = createEventStreamReader((message) => {
+    const isError = message.messageType !== 'event'
+    const document = isError ? message.payload : documentIn(message)
+    if (document === null) return
+    if (!isError && !gatherer.wantsEvery && !isTelling(format.findTelling, document)) return
+    if (!gatherer.take(scanJson(document, format.plan), isError)) return
+    revision += 1
+    peeked = null
+  })
+
+  return {
+    push: (chunk) => stream.push(chunk),
+    end: () => gatherer.observe(!stream.corrupt),
+    peek() {
+      peeked ??= gatherer.observe(false)
+      return peeked
+    },
+    get revision() {
+      return revision
+    },
+  }
+}
+
+/** Whether a response is an event stream, by its media type, or, without a telling one, as `isExpected` has it. */
+export function isEventStream(head: ResponseHead, isExpected: boolean): boolean {
+  const contentType = head.headers['content-type']
+  const text = (typeof contentType === 'string' ? contentType : contentType?.[0])?.toLowerCase() ?? ''
+  return text.includes('eventstream') || (isExpected && head.status < 300 && !/json|text/.test(text))
+}
