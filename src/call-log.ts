@@ -1,0 +1,28 @@
+import type { CallObserver } from './call/proxied-call.ts'
+import type { Logger } from './log.ts'
+
+/** What goes wrong in a call is always logged; the calls themselves, one line each, at `debug`: a line costs a quarter of a call's CPU. */
+export function logCalls(observer: CallObserver, log: Logger): CallObserver {
+  const watched: CallObserver = {
+    callStarted: (call) => observer.callStarted(call),
+    callEnded: (record) => observer.callEnded(record),
+    totalMismatch: (provider) => observer.totalMismatch(provider),
+    readingFailed(provider, error) {
+      log.warn({ provider, err: error }, 'an answer could not be read')
+      observer.readingFailed(provider, error)
+    },
+    callFailed(call, error) {
+      log.error({ callId: call.callId, err: error }, 'a call failed in the gateway')
+      observer.callFailed(call, error)
+    },
+  }
+  if (!log.isLevelEnabled('debug')) return watched
+  return {
+    ...watched,
+    callEnded(record) {
+      const { usageRaw: _raw, price: _price, ...facts } = record
+      log.debug(facts, 'call')
+      observer.callEnded(record)
+    },
+  }
+}
