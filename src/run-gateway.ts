@@ -110,7 +110,7 @@ export async function runGateway(
   const parts = {
     ledger,
     pricing,
-    observer,
+    observer: logCalls(observer, log),
     onClientAbort: config.onClientAbort,
     upstreams: table,
     now: Date.now,
