@@ -2,9 +2,9 @@ import { totalDisagrees } from './counts.ts'
 import type { Dialect } from './dialect.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, member, objectIn, objectsIn, textIn } from './json-value.ts'
-import { createLatestUsageGatherer } from './latest-usage.ts'
 import { chatText } from './openai-text.ts'
 import { responsesUsage } from './openai-usage.ts'
+import { createToldGatherer } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
@@ -23,7 +23,7 @@ export const alibabaGeneration: Dialect = jsonDialect({
     }),
     findTelling: findMembers(['usage', 'error']),
     createGatherer: () =>
-      createLatestUsageGatherer((document) => {
+      createToldGatherer((document) => {
         const usage = member(document, 'usage')
         if (usage === null) return null
         const counted = responsesUsage(usage)

@@ -3,9 +3,9 @@ import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
-import { createLatestUsageGatherer } from './latest-usage.ts'
 import { chatText } from './openai-text.ts'
 import { chatUsage, type OpenAiQuirks } from './openai-usage.ts'
+import { createToldGatherer } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
@@ -27,7 +27,7 @@ export function cloudflareRun(quirks: OpenAiQuirks): Dialect {
       plan: planJson({ usage: 'usage', error: 'value', result: { usage: 'usage' } }),
       findTelling: findMembers(['usage', 'error']),
       createGatherer: () =>
-        createLatestUsageGatherer((document) => {
+        createToldGatherer((document) => {
           const usage = member(document.result, 'usage') ?? member(document, 'usage')
           return { usage: usage === null ? null : readUsage(usage), failed: carriesError(document) }
         }),

@@ -3,7 +3,7 @@ import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { member, objectIn, objectsIn, textIn } from './json-value.ts'
-import { createLatestUsageGatherer } from './latest-usage.ts'
+import { createToldGatherer } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
@@ -19,7 +19,7 @@ export const lmStudioChat: Dialect = jsonDialect({
     plan: planJson({ ...RESULT, error: 'value', result: RESULT }),
     findTelling: findMembers(['stats', 'error', 'model_instance_id']),
     createGatherer: () =>
-      createLatestUsageGatherer((document) => {
+      createToldGatherer((document) => {
         const result = member(document, 'result') ?? document
         const stats = member(result, 'stats')
         return {

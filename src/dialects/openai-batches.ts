@@ -2,8 +2,8 @@ import { totalDisagrees } from './counts.ts'
 import type { Dialect } from './dialect.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { member, textIn } from './json-value.ts'
-import { createLatestUsageGatherer } from './latest-usage.ts'
 import { responsesUsage } from './openai-usage.ts'
+import { createToldGatherer } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
@@ -20,7 +20,7 @@ export const openAiBatch: Dialect = jsonDialect({
     plan: planJson({ id: 'value', model: 'value', status: 'value', usage: 'usage' }),
     findTelling: findMembers(['usage']),
     createGatherer: () =>
-      createLatestUsageGatherer((batch) => {
+      createToldGatherer((batch) => {
         const hasEnded = ENDED.has(textIn(batch.status) ?? '')
         const usage = hasEnded ? member(batch, 'usage') : null
         const counted = usage === null ? null : responsesUsage(usage)
