@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { dial, requestText } from './raw-http.ts'
+
+const MIB = 1024 * 1024
+/** Buffers of sockets on both sides, and garbage that was not yet collected; far less than what passes. */
+const FLAT_BYTES = 96 * MIB
+
+let answer: (incoming: IncomingMessage, response: ServerResponse) => void
+const server = createServer((incoming, response) => answer(incoming, response))
+let stack: TestStack
+let client: TestClient
+
+beforeAll(async () => {
+  answer = (_incoming, response) => response.writeHead(404).end()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  stack = await startStack(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  client = await stack.addClient('heavy')
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  server.closeAllConnections()
+  server.close()
+})
+
+/** The most memory outside the JavaScript heap while `work` ran, over what there was before. */
+async function peakDuring(work: Promise<unknown>): Promise<number> {
+  const before = process.memoryUsage()
+  let peak = 0
+  const timer = setInterval(() => {
+    const now = process.memoryUsage()
+    peak = Math.max(peak, now.arrayBuffers - before.arrayBuffers, now.rss - before.rss)
+  }, 5)
+  await work
+  clearInterval(timer)
+  return peak
+}
+
+test('an upload of 300 MB streams through with flat memory, untouched', async () => {
+  const piece = Buffer.alloc(MIB, 'upload ')
+  const pieces = 300
+  const sent = createHash('sha256')
+  const received = createHash('sha256')
+  answer = async (incoming, response) => {
+    for await (const chunk of incoming) received.update(chunk)
+    response.end('done')
+  }
+  const headers = { authorization: `Bearer ${client.key}`, 'content-type': 'application/octet-stream' }
+  const upload = request(`${stack.url}/v1/files`, { method: 'POST', headers })
+  const answered = once(upload, 'response')
+  const work = (async () => {
+    for (let n = 0; n < pieces; n += 1) {
+      sent.update(piece)
+      if (!upload.write(piece)) await once(upload, 'drain')
+    }
+    upload.end()
+    const [response] = await answered
+    await once(response.resume(), 'end')
+  })()
+  expect(await peakDuring(work)).toBeLessThan(FLAT_BYTES)
+  expect(received.digest('hex')).toBe(sent.digest('hex'))
+  await stack.usageOf(client, 1)
+})
+
+test.each([
+  ['of announced length', { 'content-length': 100 * MIB }, '/v1/files/x/content'],
+  ['without a length', {}, '/v1/files/x/content'],
+  ['on a metered path', { 'content-type': 'application/json' }, '/v1/chat/completions'],
+])('an answer of 100 MB %s passes with flat memory, untouched', async (_what, headers, path) => {
+  const before = (await stack.usage(client)).requests
+  const piece = Buffer.alloc(MIB, '{"answer": ')
+  const sent = createHash('sha256')
+  const received = createHash('sha256')
+  answer = async (incoming, response) => {
+    incoming.resume()
+    response.writeHead(200, headers)
+    for (let n = 0; n < 100; n += 1) {
+      sent.update(piece)
+      if (!response.write(piece)) await once(response, 'drain')
+    }
+    response.end()
+  }
+  const work = (async () => {
+    const metered = path.endsWith('completions')
+    const response = await fetch(stack.url + path, {
+      method: metered ? 'POST' : 'GET',
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      ...(metered ? { body: '{"model":"gpt-4o-mini","messages":[]}' } : {}),
+    })
+    for await (const chunk of response.body ?? []) received.update(chunk)
+  })()
+  expect(await peakDuring(work)).toBeLessThan(FLAT_BYTES)
+  expect(received.digest('hex')).toBe(sent.digest('hex'))
+  await stack.usageOf(client, before + 1)
+})
+
+test('a client that does not read holds its upstream back, not the memory', async () => {
+  const piece = Buffer.from(`data: {"choices":[{"delta":{"content":"${'x'.repeat(100_000)}"}}]}\n\n`)
+  let written = 0
+  let stuck = false
+  answer = async (incoming, response) => {
+    incoming.resume()
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    while (written < 100 * MIB && !response.destroyed) {
+      written += piece.length
+      if (response.write(piece)) continue
+      const drained = once(response, 'drain').then(
+        () => false,
+        () => false,
+      )
+      stuck = await Promise.race([drained, new Promise<boolean>((resolve) => setTimeout(resolve, 300, true))])
+      if (stuck) break
+    }
+  }
+  const body = '{"model":"gpt-4o-mini","stream":true,"messages":[]}'
+  const socket = dial(stack.url)
+  socket.pause()
+  const before = (await stack.usage(client)).requests
+  const headers = [
+    `Authorization: Bearer ${client.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ]
+  socket.write(requestText('/v1/chat/completions', headers, 'POST', body))
+  await expect.poll(() => stuck, { timeout: 10_000 }).toBe(true)
+  expect(written).toBeLessThan(32 * MIB)
+  socket.destroy()
+  await stack.usageOf(client, before + 1)
+  expect((await stack.calls(client)).at(-1)).toMatchObject({ outcome: 'client_aborted', status: 200 })
+})
