@@ -89,6 +89,8 @@ export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Pr
     seen.usage.inputTokens ?? facts.estimates?.input?.() ?? null,
     facts.status === null ? 0 : (facts.estimates?.output?.() ?? 0),
   ])
+  // Speech, images, moderations: nothing that could be counted, so nothing is claimed.
+  if (input === null && output === 0 && seen.usageSource === 'none') return settle(facts, pricing)
   // Running counts (vLLM's continuous usage) may be ahead of an estimate; the first words of Anthropic's are behind it.
   const reportedOutput = seen.usage.outputTokens ?? 0
   const estimated = output > reportedOutput || seen.usage.inputTokens === null
