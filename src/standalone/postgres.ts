@@ -44,7 +44,11 @@ export async function startPostgres(options: PostgresOptions): Promise<PrivateSe
   const programs = await findPrograms()
   const data = join(options.folder, 'data')
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
-  const runAs = chooseServerAccount(options.folder, programs.postgres)
+  // `--show` only tells what it found: itself, its server and their share folder.
+  const runAs = chooseServerAccount(options.folder, {
+    file: programs.initdb,
+    args: ['--show', `--pgdata=${data}`, `--username=${USER}`],
+  })
   if (!existsSync(join(data, 'PG_VERSION'))) {
     options.onFirstStart?.()
     await makeCluster(runAs, programs.initdb, options)

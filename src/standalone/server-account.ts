@@ -20,10 +20,10 @@ const asOurselves: RunAs = (file, args) => ({ file, args })
  * by `setpriv`, and nothing else of root's powers. Anybody but root is simply himself.
  *
  * @param folder the server's own folder, handed over to the account; it exists
- * @param program a program that the account must be able to execute
+ * @param tryOut a command that does nothing, and succeeds only where the server finds all its parts
  * @throws Error with a mend, when no way works
  */
-export function chooseServerAccount(folder: string, program: string): RunAs {
+export function chooseServerAccount(folder: string, tryOut: Command): RunAs {
   if (process.getuid?.() !== 0) return asOurselves
   const account = findAccount('postgres') ?? addAccount('postgres') ?? findAccount('nobody')
   if (account === null)
@@ -37,10 +37,10 @@ export function chooseServerAccount(folder: string, program: string): RunAs {
     withCapability(account, 'dac_read_search'),
     withCapability(account, 'dac_override'), // what a container's root has of the kind
   ]
-  const way = ways.find((runAs) => reaches(runAs, folder, program))
+  const way = ways.find((runAs) => reaches(runAs, folder, tryOut))
   if (way === undefined)
     throw new Error(
-      `PostgreSQL does not run as root, and the user "${account.name}" cannot reach ${folder} and ${program}: move the project out of root's home, run this as another user, or set DATABASE_URL`,
+      `PostgreSQL does not run as root, and the user "${account.name}" cannot reach ${folder} and ${tryOut.file}: move the project out of root's home, run this as another user, or set DATABASE_URL`,
     )
   return way
 }
@@ -55,6 +55,7 @@ function withCapability(account: Account, capability: string): RunAs {
       `--inh-caps=-all,+${capability}`,
       `--ambient-caps=-all,+${capability}`,
       `--bounding-set=-all,+${capability}`,
+      '--securebits=+no_setuid_fixup', // else access(2), by which PostgreSQL finds its parts, does not look at capabilities
       '--no-new-privs',
       file,
       ...args,
@@ -62,14 +63,9 @@ function withCapability(account: Account, capability: string): RunAs {
   })
 }
 
-function reaches(runAs: RunAs, folder: string, program: string): boolean {
-  const { file, args, account } = runAs('/bin/sh', [
-    '-c',
-    '[ -r "$1/." ] && [ -w "$1/." ] && "$2" --version',
-    'sh',
-    folder,
-    program,
-  ])
+function reaches(runAs: RunAs, folder: string, tryOut: Command): boolean {
+  const script = '[ -r "$1/." ] && [ -w "$1/." ] && shift && exec "$@"'
+  const { file, args, account } = runAs('/bin/sh', ['-c', script, 'sh', folder, tryOut.file, ...tryOut.args])
   return spawnSync(file, args, { ...account, cwd: '/', stdio: 'ignore', timeout: 10_000 }).status === 0
 }
 
