@@ -2,7 +2,7 @@ import { unitsIn } from './billed-units.ts'
 import type { Dialect } from './dialect.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { member } from './json-value.ts'
-import { LastUsageGatherer } from './last-usage.ts'
+import { createLastUsageGatherer } from './last-usage.ts'
 import { promptOnlyUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
@@ -19,7 +19,7 @@ export const mistralOcr: Dialect = jsonDialect({
     }),
     findTelling: findMembers(['usage', 'error']),
     createGatherer: () =>
-      new LastUsageGatherer({
+      createLastUsageGatherer({
         readUsage: promptOnlyUsage,
         readUnits: (document) => ({ pages: unitsIn(member(document, 'usage_info')?.pages_processed) }),
       }),

@@ -3,7 +3,7 @@ import { deploymentIn } from './deployment-path.ts'
 import type { Dialect } from './dialect.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
-import { LastUsageGatherer, type LastUsageRules } from './last-usage.ts'
+import { createLastUsageGatherer, type LastUsageRules } from './last-usage.ts'
 import { chatUsage, type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
@@ -37,7 +37,7 @@ export const openAiSpeech: Dialect = audioDialect('openai.audio-speech', { readU
 function audioDialect(name: string, rules: LastUsageRules): Dialect {
   return jsonDialect({
     name,
-    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => new LastUsageGatherer(rules) },
+    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => createLastUsageGatherer(rules) },
     modelInPath: deploymentIn,
     textOf: transcript,
   })

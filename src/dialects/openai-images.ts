@@ -1,7 +1,7 @@
 import { deploymentIn } from './deployment-path.ts'
 import type { Dialect } from './dialect.ts'
 import { jsonDialect } from './json-dialect.ts'
-import { LastUsageGatherer } from './last-usage.ts'
+import { createLastUsageGatherer } from './last-usage.ts'
 import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
@@ -27,7 +27,7 @@ export function openAiImages(quirks: OpenAiQuirks): Dialect {
     format: {
       plan: PLAN,
       findTelling: FIND_TELLING,
-      createGatherer: () => new LastUsageGatherer(rules),
+      createGatherer: () => createLastUsageGatherer(rules),
     },
     modelInPath: deploymentIn,
   })

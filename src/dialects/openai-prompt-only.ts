@@ -3,7 +3,7 @@ import { deploymentIn } from './deployment-path.ts'
 import type { Dialect } from './dialect.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { member } from './json-value.ts'
-import { LastUsageGatherer } from './last-usage.ts'
+import { createLastUsageGatherer } from './last-usage.ts'
 import { type OpenAiQuirks, promptOnlyUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
@@ -21,7 +21,7 @@ export function openAiEmbeddings(quirks: OpenAiQuirks): Dialect {
     format: {
       plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
       findTelling: FIND_TELLING,
-      createGatherer: () => new LastUsageGatherer(rules),
+      createGatherer: () => createLastUsageGatherer(rules),
     },
     modelInPath: deploymentIn,
   })
@@ -52,7 +52,7 @@ export function openAiRerank(quirks: OpenAiQuirks): Dialect {
         meta: { billed_units: { search_units: 'value' } },
       }),
       findTelling: FIND_TELLING,
-      createGatherer: () => new LastUsageGatherer(rules),
+      createGatherer: () => createLastUsageGatherer(rules),
     },
   })
 }
@@ -63,6 +63,6 @@ export const openAiModerations: Dialect = jsonDialect({
   format: {
     plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
     findTelling: FIND_TELLING,
-    createGatherer: () => new LastUsageGatherer({ readUsage: promptOnlyUsage }),
+    createGatherer: () => createLastUsageGatherer({ readUsage: promptOnlyUsage }),
   },
 })

@@ -17,6 +17,7 @@ export interface Told {
   readonly failed?: boolean
   readonly responseId?: string | null
   readonly pending?: boolean
+  readonly reportedCostPico?: bigint | null
 }
 
 /**
@@ -38,6 +39,7 @@ export function createToldGatherer(
   let failed = first.failed ?? false
   let responseId = first.responseId ?? null
   let pending = false
+  let reportedCostPico: bigint | null = null
 
   return {
     wantsEvery: false,
@@ -50,10 +52,11 @@ export function createToldGatherer(
       serviceTier = told?.serviceTier ?? serviceTier
       responseId = told?.responseId ?? responseId
       pending = told?.pending ?? pending
+      reportedCostPico = told?.reportedCostPico ?? reportedCostPico
+      raw = told?.raw ?? (told?.usage ? kept.raw : raw)
       if (told?.units) units = { ...units, ...told.units }
       if (told?.usage) {
         usage = told.usage
-        raw = told.raw ?? kept.raw
         isFinal = told.isFinal ?? false
       }
       const saysMore = told?.usage || told?.units
@@ -73,6 +76,7 @@ export function createToldGatherer(
         failed,
         responseId,
         pending,
+        reportedCostPico,
       }),
   }
 }

@@ -1,6 +1,6 @@
 import type { Dialect } from './dialect.ts'
 import { jsonDialect } from './json-dialect.ts'
-import { LastUsageGatherer } from './last-usage.ts'
+import { createLastUsageGatherer } from './last-usage.ts'
 import { promptOnlyUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
@@ -15,6 +15,6 @@ export const voyage: Dialect = jsonDialect({
   format: {
     plan: planJson({ usage: 'usage', model: 'value', error: 'value' }),
     findTelling: findMembers(['usage', 'error']),
-    createGatherer: () => new LastUsageGatherer({ readUsage: promptOnlyUsage }),
+    createGatherer: () => createLastUsageGatherer({ readUsage: promptOnlyUsage }),
   },
 })
