@@ -132,9 +132,12 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#clientGone) {
+      // It left while the connection was being made: nothing was sent yet, and nothing will be. No controller: no call.
+      controller.abort(new Error('client left'))
+      return
+    }
     this.#controller = controller
-    // It left while the connection was being made: nothing was sent yet, and nothing will be.
-    if (this.#clientGone) controller.abort(new Error('client left'))
   }
 
   onResponseStart(
