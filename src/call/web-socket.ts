@@ -118,6 +118,7 @@ class Session {
   #reader: MessageReader | null = null
   #revision = 0
   #status: number | null = null
+  #upstreamEnded = false
   #settled = false
 
   constructor(
@@ -161,7 +162,8 @@ class Session {
       clientLeft = true
       this.#handshake?.destroy()
       this.#upstream?.destroy()
-      if (this.#handshake !== null) this.#end('client_aborted')
+      // Once the upstream has ended the session, the client's closing is only the echo.
+      if (this.#handshake !== null) this.#end(this.#upstreamEnded ? 'complete' : 'client_aborted')
     })
     ledger.open(this.#call, (error) => {
       if (error !== null) {
@@ -234,9 +236,12 @@ class Session {
     client.write(headText(this.#status, answer.statusMessage ?? 'Switching Protocols', headers), 'latin1')
     upstream.on('error', () => upstream.destroy())
     upstream.on('data', (chunk: Buffer) => frames?.push(chunk))
+    upstream.on('end', () => {
+      this.#upstreamEnded = true
+    })
     upstream.on('close', () => {
       client.end()
-      this.#end('complete')
+      this.#end(this.#upstreamEnded ? 'complete' : 'upstream_error')
     })
     if (head.length > 0) {
       frames?.push(head)
