@@ -1,0 +1,133 @@
+import { callErrors, errors, json } from './responses.ts'
+import { ref, text } from './schema-parts.ts'
+import type { Operation, Parameter, PathItem } from './types.ts'
+
+/** Any one of the places where clients' libraries put a key. */
+const CLIENT_KEY: Operation['security'] = [
+  { bearerKey: [] },
+  { xApiKey: [] },
+  { apiKey: [] },
+  { xGoogApiKey: [] },
+  { queryKey: [] },
+]
+
+const KEY_ERRORS = ['invalid_api_key', 'key_inactive', 'client_disabled'] as const
+
+/** The UTC days that usage is asked for. */
+export const DAYS: Parameter = {
+  name: 'days',
+  in: 'query',
+  required: false,
+  description: 'UTC days: today and those before. Written plainly, once.',
+  schema: { type: 'integer', minimum: 1, maximum: 365, default: 30 },
+}
+
+/** Everything under the clients' base URL. */
+export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
+  '/v1/models': {
+    get: {
+      operationId: 'listModels',
+      tags: ['clients'],
+      summary: 'The models that this key may use.',
+      security: CLIENT_KEY,
+      responses: {
+        '200': json('From memory: no upstream is asked.', ref('ModelList')),
+        ...errors(...KEY_ERRORS, 'storage_unavailable'),
+      },
+    },
+  },
+  '/v1/models/{id}': {
+    parameters: [
+      {
+        name: 'id',
+        in: 'path',
+        required: true,
+        description: 'The rest of the path, slashes included.',
+        schema: text('An id from the list.'),
+      },
+    ],
+    get: {
+      operationId: 'getModel',
+      tags: ['clients'],
+      summary: 'One of those models.',
+      security: CLIENT_KEY,
+      responses: {
+        '200': json('The model.', ref('Model')),
+        ...errors(...KEY_ERRORS, 'not_found', 'storage_unavailable'),
+      },
+    },
+  },
+  '/v1/usage': {
+    get: {
+      operationId: 'getUsage',
+      tags: ['clients'],
+      summary: 'What the client of this key used, by whichever of its keys, and what it cost.',
+      description: 'A finished call is in it within two seconds. No usage is zeros, not an error.',
+      security: CLIENT_KEY,
+      parameters: [
+        DAYS,
+        {
+          name: 'group_by',
+          in: 'query',
+          required: false,
+          description: 'Adds the same figures for each group; changes nothing else.',
+          style: 'form',
+          explode: false,
+          schema: { type: 'array', items: { enum: ['day', 'model', 'key'] }, minItems: 1 },
+        },
+      ],
+      responses: {
+        '200': json('The summary.', ref('Usage')),
+        ...errors('invalid_request', ...KEY_ERRORS, 'storage_unavailable'),
+      },
+    },
+  },
+  '/{upstream_path}': {
+    parameters: [
+      {
+        name: 'upstream_path',
+        in: 'path',
+        required: true,
+        description: 'Any path, slashes included, and any query.',
+        schema: { type: 'string' },
+      },
+    ],
+    post: {
+      operationId: 'call',
+      tags: ['clients'],
+      summary: 'Everything else goes upstream, whatever the method, byte for byte, and is metered.',
+      description:
+        'The answer is the upstream\'s own. What stands here is what the gateway answers itself; on paths of Anthropic\'s API its errors are written {"type":"error","error":{"type","message"}}.',
+      security: CLIENT_KEY,
+      responses: {
+        '2XX': {
+          description: 'As the upstream answered.',
+          headers: {
+            'x-tallygate-call-id': {
+              description: 'The id of the call in the table `calls`.',
+              schema: text('A UUID.', { format: 'uuid' }),
+            },
+          },
+        },
+        ...callErrors(
+          'invalid_request',
+          ...KEY_ERRORS,
+          'model_not_allowed',
+          'not_found',
+          'request_timeout',
+          'body_too_large',
+          'headers_too_large',
+          'rate_limit_exceeded',
+          'budget_exceeded',
+          'internal_error',
+          'upstream_unreachable',
+          'upstream_timeout',
+          'metering_unavailable',
+          'storage_unavailable',
+          'overloaded',
+          'shutting_down',
+        ),
+      },
+    },
+  },
+}

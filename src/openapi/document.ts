@@ -1,0 +1,77 @@
+import { CLIENT_PATHS } from './client-paths.ts'
+import { HEALTH_PATHS, OPERATOR_PATHS } from './operator-paths.ts'
+import { SCHEMAS } from './schemas.ts'
+import type { OpenApiDocument, PathItem, Server } from './types.ts'
+
+export interface OpenApiFacts {
+  /** Where clients reach the gateway, with its base path. */
+  readonly baseUrl: string
+  readonly version: string
+}
+
+const DESCRIPTION = `A reverse proxy in front of a model backend that meters what passes through, exactly once.
+
+Clients call it as they would call the backend, with a key of the gateway. Operators have a listener of their own.`
+
+/** OpenAPI 3.1 of everything that the gateway itself answers. */
+export function buildOpenApi({ baseUrl, version }: OpenApiFacts): OpenApiDocument {
+  const clients: Server = { url: baseUrl, description: "The clients' listener." }
+  const operators: Server = { url: '/', description: "The operator's listener, which this document is from." }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'tallygate',
+      version,
+      summary: 'Who used what of a model backend, and what did it cost.',
+      description: DESCRIPTION,
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [clients],
+    tags: [
+      { name: 'clients', description: 'What clients call, with their keys.' },
+      {
+        name: 'operators',
+        description: 'What the command line does, with ADMIN_TOKEN. Without one set: 404.',
+      },
+      { name: 'health', description: 'For balancers, monitors and browsers; no credential.' },
+    ],
+    paths: {
+      ...CLIENT_PATHS,
+      ...at([operators, clients], HEALTH_PATHS),
+      ...at([operators], OPERATOR_PATHS),
+    },
+    components: {
+      schemas: SCHEMAS,
+      securitySchemes: {
+        bearerKey: { type: 'http', scheme: 'bearer', description: "A client's key: tg_..." },
+        xApiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
+          description: "As Anthropic's clients send it.",
+        },
+        apiKey: { type: 'apiKey', in: 'header', name: 'api-key', description: "As Azure's clients send it." },
+        xGoogApiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-goog-api-key',
+          description: "As Google's clients send it.",
+        },
+        queryKey: {
+          type: 'apiKey',
+          in: 'query',
+          name: 'key',
+          description: "As Google's older clients send it.",
+        },
+        operatorToken: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN.' },
+      },
+    },
+  }
+}
+
+function at(
+  servers: readonly Server[],
+  paths: Readonly<Record<string, PathItem>>,
+): Readonly<Record<string, PathItem>> {
+  return Object.fromEntries(Object.entries(paths).map(([path, item]) => [path, { servers, ...item }]))
+}

@@ -1,0 +1,149 @@
+import { count, list, object, ref, text, time, timeOrNull } from './schema-parts.ts'
+import type { Schema } from './types.ts'
+import { USAGE_SCHEMAS } from './usage-schemas.ts'
+
+const NAME: Schema = text('1 to 128 characters that can be seen, without spaces around them.', {
+  minLength: 1,
+  maxLength: 128,
+})
+const DURATION = text('A whole number and s, m, h, d or w.', {
+  pattern: '^(0|[0-9]{1,9}[smhdw])$',
+  examples: ['90d', '24h', '15m'],
+})
+
+const KEY: Readonly<Record<string, Schema>> = {
+  id: text('Begins with key_.'),
+  client: text('The name of its client.'),
+  name: text('Its label.'),
+  prefix: text('The beginning of the key, to tell it by.'),
+}
+const EXPIRES_AT = timeOrNull('null: never.')
+
+/** Everything that bodies are made of. */
+export const SCHEMAS: Readonly<Record<string, Schema>> = {
+  ...USAGE_SCHEMAS,
+
+  Error: object({
+    error: object({
+      message: text('For people.'),
+      type: text('The kind of error.'),
+      param: { type: ['string', 'null'], description: 'The parameter at fault.' },
+      code: { type: ['string', 'null'], description: 'For programs; null where the type says it all.' },
+    }),
+  }),
+  AnthropicError: object({
+    type: { const: 'error' },
+    error: object({ type: text('The kind of error.'), message: text('For people.') }),
+  }),
+
+  Model: object(
+    {
+      id: text('What calls name it by.'),
+      object: { const: 'model' },
+      created: {
+        type: 'integer',
+        description: 'Seconds since 1970; only where the source of the list gave it.',
+      },
+      owned_by: text("The source's word, else the provider."),
+    },
+    ['created'],
+  ),
+  ModelList: object({ object: { const: 'list' }, data: list(ref('Model')) }),
+
+  Alive: object({ status: { const: 'ok' } }),
+  Readiness: object({
+    status: { enum: ['ready', 'unavailable'] },
+    degraded: { ...list({ type: 'string' }), description: 'What works less well just now.' },
+  }),
+
+  Client: object({
+    id: text('Begins with cli_.'),
+    name: NAME,
+    disabled: { type: 'boolean', description: 'All of its keys are refused.' },
+    created_at: time('When it was made.'),
+  }),
+  NewClient: object({ name: NAME }),
+  Key: object({
+    ...KEY,
+    expires_at: EXPIRES_AT,
+    revoked_at: timeOrNull('null: it is not revoked.'),
+    last_used_at: timeOrNull('To the minute; null: never.'),
+  }),
+  NewKey: object(
+    {
+      client: text('The name of the client it is for.'),
+      name: { ...NAME, default: 'default' },
+      expires_in: { ...DURATION, description: 'How long it lasts; without it, for ever.' },
+      models: {
+        type: 'array',
+        items: text('A name, or a beginning of names followed by *.'),
+        minItems: 1,
+        description: 'What it may use; without it, every model.',
+      },
+    },
+    ['name', 'expires_in', 'models'],
+  ),
+  MadeKey: object({
+    ...KEY,
+    key: text('The key itself: this is the only time it is shown.'),
+    expires_at: EXPIRES_AT,
+  }),
+  Rotation: object(
+    { overlap: { ...DURATION, description: 'How long the old key goes on.', default: '24h' } },
+    ['overlap'],
+  ),
+
+  Ledger: object({
+    streams: { ...list({ type: 'string' }), description: 'Redis keys on which records wait.' },
+    backlog: {
+      anyOf: [
+        object({
+          entries: count('Records that wait to be rolled up.'),
+          oldest_ms: count('How long the oldest of them has waited.'),
+        }),
+        { type: 'null' },
+      ],
+      description: 'null: Redis does not answer.',
+    },
+    dead_letters: count('Records that could not be counted.'),
+    gap_count: count('Holes in the sequences of producers.'),
+    missing_records: count('Records in all those holes together.'),
+    gaps: list(ref('LedgerGap')),
+    producer_count: count('Runs of gateways that were ever counted.'),
+    producers: { ...list(ref('Producer')), description: 'Those that moved last.' },
+    journals: object({
+      uncommitted_records: count('Records in the journals that are not in Postgres yet.'),
+      uncommitted_bytes: count('Their size.'),
+      oldest_uncommitted_ms: count('How long the oldest of them has waited.'),
+      open_calls: count('Calls under way.'),
+      adopted: count('Journals of processes that are gone.'),
+      corrupt: count('Journals that could not be read whole.'),
+      writable: { type: 'boolean', description: 'false: new calls are refused.' },
+    }),
+  }),
+  LedgerGap: object({
+    producer: text('The run of a gateway that they are missing from.'),
+    from: count('The first missing record.'),
+    to: count('The last missing record.'),
+    reason: text('What the producer or the worker said.'),
+    recorded_at: time('When it was found.'),
+  }),
+  Producer: object({
+    producer: text('32 hex digits.'),
+    stream: text('Where its records go.'),
+    mark: count('Every record with a sequence at or under it is counted.'),
+    moved_at: time('When the mark last moved.'),
+  }),
+
+  Examination: object({
+    ok: { type: 'boolean', description: 'Nothing is wrong.' },
+    node: text('The version of Node.'),
+    checks: list(ref('Finding')),
+  }),
+  Finding: object({
+    name: text('What was looked at.'),
+    state: { enum: ['ok', 'note', 'wrong'] },
+    detail: text('What was found.'),
+    mend: { type: ['string', 'null'], description: 'What to do about it.' },
+  }),
+}

@@ -1,0 +1,70 @@
+import { count, list, object, ref, text } from './schema-parts.ts'
+import type { Schema } from './types.ts'
+
+const FIGURES: Readonly<Record<string, Schema>> = {
+  requests: count('Calls that were sent upstream, each once, however it ended.'),
+  input_tokens: count('Every prompt token, cached ones included.'),
+  output_tokens: count('Every generated token, reasoning included.'),
+  total_tokens: count('input_tokens + output_tokens.'),
+  avg_latency_ms: {
+    type: 'number',
+    minimum: 0,
+    description:
+      "From a request's arrival to the upstream's last byte, over the calls that got an upstream response; 0 when there were none.",
+  },
+  cost_usd: {
+    type: 'number',
+    description:
+      'The JSON number nearest to a sum that is exact to 1e-12 USD. What has no price adds nothing.',
+  },
+}
+
+const PERIOD_DAYS: Schema = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 365,
+  description: 'UTC days, today included.',
+}
+
+const DAY = text('YYYY-MM-DD, UTC.', { format: 'date' })
+const MODEL = text('The model that answered; a name in parentheses stands for several.')
+const KEY_ID = text('The id of the key.')
+const KEY_NAME: Schema = { type: ['string', 'null'], description: 'Its label; null: it is no longer known.' }
+
+/** What clients and operators see of usage. */
+export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
+  Usage: object(
+    {
+      client: text('The name of the client that the key belongs to.'),
+      period_days: PERIOD_DAYS,
+      ...FIGURES,
+      data: { ...list(ref('UsageGroup')), description: 'Only with group_by.' },
+    },
+    ['data'],
+  ),
+  UsageGroup: object({ day: DAY, model: MODEL, key_id: KEY_ID, key_name: KEY_NAME, ...FIGURES }, [
+    'day',
+    'model',
+    'key_id',
+    'key_name',
+  ]),
+  OperatorUsage: object(
+    {
+      day: DAY,
+      model: MODEL,
+      key_id: KEY_ID,
+      key_name: KEY_NAME,
+      client: { type: ['string', 'null'], description: 'The name of a client; null: all of them.' },
+      period_days: PERIOD_DAYS,
+      ...FIGURES,
+    },
+    ['day', 'model', 'key_id', 'key_name'],
+  ),
+  UnpricedModel: object({
+    model: MODEL,
+    provider: text('The provider of the upstream.'),
+    calls: count('Calls without a price.'),
+    input_tokens: FIGURES.input_tokens ?? {},
+    output_tokens: FIGURES.output_tokens ?? {},
+  }),
+}
