@@ -1,11 +1,8 @@
 import type { CallRecord } from '../src/domain/call-record.ts'
-import { totalByDay } from '../src/domain/daily-usage.ts'
-import { utcDayOf } from '../src/domain/utc-day.ts'
-import { addCalls, isPartitionMissing } from '../src/store/add-calls.ts'
-import { addUsage } from '../src/store/add-usage.ts'
+import { isPartitionMissing } from '../src/store/add-calls.ts'
+import { shareCorrections } from '../src/store/corrections-lock.ts'
 import {
   addDeadLetters,
-  addPrices,
   addProducers,
   type DeadLetter,
   type GapRow,
@@ -19,9 +16,8 @@ import {
 import { inTransaction, type Postgres, type PostgresSession } from '../src/store/postgres.ts'
 import type { CallDays } from './call-days.ts'
 import { type Decision, decide, type Numbered, type SequenceRange } from './contiguous.ts'
-import { createModelLimit, type ModelLimit } from './model-limit.ts'
+import { type CountingMemory, countRecords, createCountingMemory } from './count-records.ts'
 import { isLostRace, NOT_A_RECORD, type Refusal, refusalOf } from './refusal.ts'
-import { countResponsesOnce } from './responses-once.ts'
 
 /** An entry of the stream, read and believed. */
 export interface Candidate extends Numbered {
@@ -55,7 +51,7 @@ export interface RolledUp {
 export interface RollUpOptions {
   readonly pool: Postgres
   readonly callDays: CallDays
-  readonly modelLimit?: ModelLimit
+  readonly memory?: CountingMemory
 }
 
 /**
@@ -74,7 +70,7 @@ export type RollUp = (
 const RETRIES = 5
 
 export function createRollUp(options: RollUpOptions): RollUp {
-  const { pool, callDays, modelLimit = createModelLimit() } = options
+  const { pool, callDays, memory = createCountingMemory() } = options
 
   /**
    * docs/ledger.md, section 5. The order of the steps is the proof: each says what it gives.
@@ -94,6 +90,8 @@ export function createRollUp(options: RollUpOptions): RollUp {
     const rolledUp = await inTransaction(pool, async (session): Promise<RolledUp> => {
       // 1. Alone in its statement: one writer a shard.
       if (!(await lockShard(session, stream))) return BUSY
+      // Nobody corrects the past meanwhile: a correction would miss what is added here.
+      if (!(await shareCorrections(session))) return BUSY
       // 2. A row to lock exists.
       await addProducers(session, stream, producers)
       // 3. Its snapshot begins after the lock of 1: it sees the last committed marks.
@@ -104,15 +102,9 @@ export function createRollUp(options: RollUpOptions): RollUp {
       const letters = counted.filter(({ record }) => record === null || refusal !== null)
       const calls = refusal === null ? counted.flatMap(({ record }) => record ?? []) : []
 
-      const once = await countResponsesOnce(session, calls)
-      const limited = await modelLimit.apply(session, once)
-      remember = limited.remember
-      // 5. In the order of the key: two shards cannot wait for one another in a circle.
-      if (limited.records.length > 0) await addUsage(session, totalByDay(limited.records))
-      // 6. The single calls, where their day is kept.
-      const kept = limited.records.filter(({ arrivedAtMs }) => days.has(utcDayOf(arrivedAtMs)))
-      if (kept.length > 0) await addCalls(session, kept)
-      await addDefinitions(session, calls)
+      // 5. and 6. The totals, and the single calls where their day is kept.
+      const recorded = await countRecords(session, calls, days, memory)
+      remember = recorded.remember
       if (letters.length > 0) {
         await addDeadLetters(
           session,
@@ -137,7 +129,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
         marks: new Map(decisions.map(({ producer, decision }) => [producer, decision.mark])),
         counted: counted.length - letters.length,
         deadLetters: letters.length,
-        callsSkipped: limited.records.length - kept.length,
+        callsSkipped: recorded.callsSkipped,
         gaps,
       }
     })
@@ -217,22 +209,6 @@ async function decideAll(
     const state = { mark: marks.get(producer) ?? 0, gaps: gaps.get(producer) ?? [] }
     return { producer, decision: decide(state, entries, holes.get(producer)) }
   })
-}
-
-async function addDefinitions(session: PostgresSession, records: readonly CallRecord[]): Promise<void> {
-  const prices = records.flatMap(({ priceId, price }) =>
-    priceId !== null && price !== null && isJson(price) ? [{ priceId, definition: price }] : [],
-  )
-  if (prices.length > 0) await addPrices(session, prices)
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function writeGaps(

@@ -57,6 +57,7 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   if (model === null) return unknown('it was priced by a name its calls asked for, which is not kept')
 
   const prices = pricesOf(catalog, row, model, linear)
+  if (prices === NO_PRICE && row.priceId === '') return AS_METERED
   if (typeof prices === 'string') return unknown(prices)
   const price = priceOfAll(prices, row, linear)
   if (typeof price === 'string') return unknown(price)
@@ -73,6 +74,8 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   const pricedCalls = row.priceId === '' ? requests : 0n
   return { kind: 'cost', costPico: costOfSums(price, sums), priceId: price.id, pricedCalls }
 }
+
+const NO_PRICE = 'it has no price now'
 
 function unknown(reason: string): NewRowCost {
   return { kind: 'unknown', reason }
@@ -102,12 +105,12 @@ function pricesOf(
   })
   const parts = new Map<string, PriceSet>()
   for (const { found } of answers) {
-    if (found === null) return 'it has no price now'
+    if (found === null) return NO_PRICE
     const [tier] = found.prices.tiers
     if (tier !== undefined) parts.set(tier.usual.id, found.prices)
   }
   const [first, ...others] = parts.values()
-  if (first === undefined) return 'it has no price now'
+  if (first === undefined) return NO_PRICE
   if (others.length === 0) return first
   const same = [first, ...others].find(({ tiers }) => tiers.some((tier) => isSameHours(tier, old)))
   return same ?? 'its price changes with the hour, and the hours of its calls are not kept'

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
 import { addPricesCheckCommand } from './prices-check.ts'
+import { addPricesRepriceCommand } from './prices-reprice.ts'
 import { addPricesShowCommand } from './prices-show.ts'
 
 /** `prices show | check | reprice | ...`: what calls cost, and the mending of what they cost. */
@@ -8,4 +9,5 @@ export function addPricesCommands(program: Command, cli: Cli): void {
   const prices = program.command('prices').description('what calls cost, and why')
   addPricesShowCommand(prices, cli)
   addPricesCheckCommand(prices, cli)
+  addPricesRepriceCommand(prices, cli)
 }
