@@ -8,16 +8,16 @@ export interface Command {
   readonly args: readonly string[]
   /** Numeric user and group to run as; absent: ours. */
   readonly account?: { readonly uid: number; readonly gid: number }
+  /**
+   * Absent: only the PATH, since `PGPORT`, `LC_ALL` or `LD_LIBRARY_PATH` of ours are none of a server's business.
+   */
+  readonly env?: NodeJS.ProcessEnv
 }
 
 export interface DetachedOptions {
   readonly cwd: string
   /** Appended to; its folder exists. */
   readonly logFile: string
-  /**
-   * Absent: only the PATH, since `PGPORT`, `LC_ALL` or `LD_LIBRARY_PATH` of ours are none of a server's business.
-   */
-  readonly env?: NodeJS.ProcessEnv
   /** Gives it a channel to us, whose end tells it that we are gone. For our own Node processes only. */
   readonly withChannel?: boolean
 }
@@ -51,7 +51,7 @@ export async function startDetached(command: Command, options: DetachedOptions):
   }
   const child = spawn(command.file, command.args, {
     cwd: options.cwd,
-    env: options.env ?? { PATH: process.env.PATH ?? '', LANG: 'C', TZ: 'UTC' },
+    env: command.env ?? { PATH: process.env.PATH ?? '', LANG: 'C', TZ: 'UTC' },
     stdio: ['ignore', log, log, ...(options.withChannel ? (['ipc'] as const) : [])],
     detached: true,
     ...command.account,

@@ -226,7 +226,7 @@ export class MachineRoom {
     await gateway.stop(1_000)
     givenUp.throwIfAborted()
     throw new Error(
-      `the gateway did not get ready, its log is ${this.#logFile('gateway')}:\n${gateway.lastWords()}`,
+      `the gateway did not get ready, its log is ${this.#logFile('gateway')}:\n${gateway.lastWords(15)}`,
     )
   }
 

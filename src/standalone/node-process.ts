@@ -21,8 +21,8 @@ export async function startNode(options: {
   const script = fileURLToPath(new URL(`../../${options.script}`, import.meta.url))
   const args = ['--import', DIE_WITH_PARENT, script, ...(options.args ?? [])]
   const started: DetachedProcess = await startDetached(
-    { file: process.execPath, args },
-    { cwd: process.cwd(), logFile: options.logFile, env: options.env, withChannel: true },
+    { file: process.execPath, args, env: options.env },
+    { cwd: process.cwd(), logFile: options.logFile, withChannel: true },
   )
   return {
     pid: started.pid,

@@ -30,16 +30,20 @@ const USUAL_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew
 /**
  * Finds Redis: on the PATH, else by the system's package manager, else a Docker engine.
  *
+ * @param folders where an installed server is looked for
  * @throws Error saying what to install, when there is no way
  */
-export async function findRedisProgram(dialogue: Dialogue): Promise<RedisProgram> {
-  const installed = findInstalled()
+export async function findRedisProgram(
+  dialogue: Dialogue,
+  folders: readonly string[] = serverFolders(),
+): Promise<RedisProgram> {
+  const installed = findInstalled(folders)
   if (installed !== null) return installed
   for (const way of waysToInstall()) {
     if (!(await dialogue.ask(`Redis is not installed. Install it now with "${way.shown}"?`))) continue
     dialogue.say(`installing Redis: ${way.shown}`)
     const problem = await installRedis(way)
-    const program = findInstalled()
+    const program = findInstalled(folders)
     if (program !== null) return program
     dialogue.say(`that did not work: ${problem ?? 'no redis-server afterwards'}`)
   }
@@ -58,9 +62,12 @@ export async function findRedisProgram(dialogue: Dialogue): Promise<RedisProgram
   )
 }
 
-/** The first server new enough on the PATH or in the usual folders. */
-export function findInstalled(): RedisProgram | null {
-  const folders = [...(process.env.PATH ?? '').split(delimiter).filter(Boolean), ...USUAL_FOLDERS]
+function serverFolders(): string[] {
+  return [...(process.env.PATH ?? '').split(delimiter).filter(Boolean), ...USUAL_FOLDERS]
+}
+
+/** The first server that is new enough. */
+function findInstalled(folders: readonly string[]): RedisProgram | null {
   for (const name of NAMES) {
     for (const folder of folders) {
       const file = join(folder, name)
@@ -90,6 +97,16 @@ function versionOf(file: string): string | null {
   return isNewEnough ? version : null
 }
 
+/**
+ * A `docker run` does not take its container along when it is killed: one that was left on this folder is removed first,
+ * since two servers must not write the same append-only file.
+ */
+const DOCKER_SCRIPT = `
+for left in $(docker ps --all --quiet --filter "label=tallygate.folder=$1"); do docker rm --force "$left"; done
+folder=$1; shift
+exec docker run --rm --label "tallygate.folder=$folder" --volume "$folder:/data" "$@"
+`
+
 /** Redis in a container, its files in the same folder; the container ends with the `docker run` in front of it. */
 function findDocker(): RedisProgram | null {
   const answered = spawnSync('docker', ['info', '--format', '{{.ServerVersion}}'], {
@@ -97,21 +114,18 @@ function findDocker(): RedisProgram | null {
     timeout: 10_000,
   })
   if (answered.status !== 0 || answered.stdout.trim() === '') return null
+  const user = process.getuid === undefined ? [] : [`--user=${process.getuid()}:${process.getgid?.()}`]
   return {
     name: 'redis:7 in Docker',
     configure: (lines) => [...lines, 'bind 0.0.0.0', 'port 6379', 'dir /data', ''].join('\n'),
     command: (configFile, port) => ({
-      file: 'docker',
+      file: '/bin/sh',
       args: [
-        'run',
-        '--rm',
-        `--publish=127.0.0.1:${port}:6379`,
-        `--volume=${dirname(configFile)}:/data`,
-        ...(process.getuid === undefined ? [] : [`--user=${process.getuid()}:${process.getgid?.()}`]),
-        'redis:7',
-        'redis-server',
-        '/data/redis.conf',
+        ...['-c', DOCKER_SCRIPT, 'sh', dirname(configFile)],
+        ...[`--publish=127.0.0.1:${port}:6379`, ...user],
+        ...['redis:7', 'redis-server', '/data/redis.conf'],
       ],
+      env: process.env, // where the engine is
     }),
   }
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { Client } from 'pg'
 import { inject } from 'vitest'
+import { migrate } from '../../src/store/migrate.ts'
 
 /** A database of one test or test file. */
 export interface TestDatabase {
@@ -23,15 +23,8 @@ export async function createEmptyDatabase(): Promise<TestDatabase> {
 /** Makes the database that the others are copied from; once a run. */
 export async function makeTemplate(adminUrl: string): Promise<{ name: string; drop(): Promise<void> }> {
   const database = await createDatabase(adminUrl, 'template', 'template0')
-  await migrateIfWritten(database.url)
+  await migrate(database.url, { info() {}, warn() {}, error() {} })
   return { name: new URL(database.url).pathname.slice(1), drop: database.drop }
-}
-
-async function migrateIfWritten(url: string): Promise<void> {
-  const file = new URL('../../src/store/migrate.ts', import.meta.url)
-  if (!existsSync(file)) return
-  const { migrate } = await import(file.href)
-  await migrate(url, { info() {}, warn() {}, error() {} })
 }
 
 async function createDatabase(adminUrl: string, purpose: string, template: string): Promise<TestDatabase> {

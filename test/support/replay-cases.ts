@@ -4,7 +4,10 @@ import type { Provider } from '../../src/dialects/dialect.ts'
 import { NO_USAGE, type TokenUsage, type UsageSource } from '../../src/domain/usage.ts'
 import { loadRecordings, type Recording } from '../dialects/recordings.ts'
 import { anthropicResponses } from '../fixtures/anthropic.ts'
+import { bedrockResponses } from '../fixtures/bedrock.ts'
+import { googleResponses } from '../fixtures/google.ts'
 import type { MadeResponse } from '../fixtures/made-response.ts'
+import { nativeResponses } from '../fixtures/native.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
@@ -115,6 +118,9 @@ export function madeCases(): readonly ReplayCase[] {
     ...openAiResponsesResponses,
     ...openAiMediaResponses,
     ...anthropicResponses,
+    ...googleResponses,
+    ...bedrockResponses,
+    ...nativeResponses,
   ]
   return responses.map(madeCase)
 }

@@ -1,0 +1,38 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { loadSecrets, saveSecrets } from '../../src/standalone/secrets.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tallygate-test-secrets-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test('secrets are made once, kept, different from one another, and closed to others', () => {
+  const file = join(folder, 'kept.json')
+  const made = loadSecrets(file)
+  expect(loadSecrets(file)).toEqual(made)
+  const values = Object.values(made).filter((value) => value !== null)
+  expect(new Set(values).size).toBe(4)
+  for (const value of values) expect(value).toMatch(/^[0-9a-f]{40}$/)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+})
+
+test('the demo key is kept beside them', () => {
+  const file = join(folder, 'with-key.json')
+  const made = loadSecrets(file)
+  expect(made.demoKey).toBeNull()
+  saveSecrets(file, { ...made, demoKey: 'tg_x' })
+  expect(loadSecrets(file)).toEqual({ ...made, demoKey: 'tg_x' })
+})
+
+test.each([
+  '',
+  '{',
+  '[]',
+  '{"keyPepper":1}',
+])('a damaged file (%j) is not replaced by new secrets', (text) => {
+  const file = join(folder, 'damaged.json')
+  writeFileSync(file, text)
+  expect(() => loadSecrets(file)).toThrow(/damaged/)
+  expect(readFileSync(file, 'utf8')).toBe(text)
+})

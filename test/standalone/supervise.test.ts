@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { type Run, supervise } from '../../src/standalone/supervise.ts'
+import { until } from '../../src/standalone/until.ts'
+
+/** A made-up process that ends when told to. */
+function madeUpRun(pid: number) {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const run: Run = { pid, ended: promise, stop: async () => resolve('SIGTERM') }
+  return { run, die: () => resolve('SIGKILL') }
+}
+
+const never = new AbortController().signal
+
+function watched(start: (attempt: number) => ReturnType<typeof madeUpRun>) {
+  const runs: ReturnType<typeof madeUpRun>[] = []
+  const lines: string[] = []
+  const noted: number[] = []
+  let attempts = 0
+  return {
+    runs,
+    lines,
+    noted,
+    options: {
+      name: 'thing',
+      onStarted: (pid: number) => void noted.push(pid),
+      say: (line: string) => void lines.push(line),
+      async start() {
+        attempts += 1
+        const made = start(attempts)
+        runs.push(made)
+        return made.run
+      },
+    },
+  }
+}
+
+test('what dies is started again, noted by its new number and told', async () => {
+  const { runs, lines, noted, options } = watched((attempt) => madeUpRun(attempt))
+  const supervised = await supervise(options, never)
+  runs[0]?.die()
+  await until(() => (noted.length === 2 ? true : null), { timeoutMs: 5_000 })
+  expect(noted).toEqual([1, 2])
+  expect(lines).toEqual(['thing ended (SIGKILL), starting it again'])
+  await supervised.stop(1_000)
+})
+
+test('a start that fails later is tried again and again', async () => {
+  const { runs, lines, noted, options } = watched((attempt) => {
+    if (attempt === 2) throw new Error('no room')
+    return madeUpRun(attempt)
+  })
+  const supervised = await supervise(options, never)
+  runs[0]?.die()
+  await until(() => (noted.length === 2 ? true : null), { timeoutMs: 5_000 })
+  expect(noted).toEqual([1, 3])
+  expect(lines).toContain('thing does not start: no room')
+  await supervised.stop(1_000)
+})
+
+test('the first start’s failure is the caller’s', async () => {
+  const { options } = watched(() => {
+    throw new Error('no room')
+  })
+  await expect(supervise(options, never)).rejects.toThrow('no room')
+})
+
+test('what is stopped stays stopped, also while it waits to be started again', async () => {
+  const { runs, noted, lines, options } = watched((attempt) => madeUpRun(attempt))
+  const supervised = await supervise(options, never)
+  runs[0]?.die()
+  await until(() => (lines.length === 1 ? true : null), { timeoutMs: 5_000 })
+  await supervised.stop(1_000)
+  expect(noted).toEqual([1])
+})

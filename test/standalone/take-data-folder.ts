@@ -1,0 +1,6 @@
+import { takeDataFolder } from '../../src/standalone/data-folder.ts'
+
+/** Takes the folder named on the command line, tells its parent what it got, and keeps it. */
+const folder = takeDataFolder(process.argv[2] ?? '')
+process.send?.('heldBy' in folder ? folder : 'taken')
+setInterval(() => {}, 60_000)

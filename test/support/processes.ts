@@ -1,0 +1,89 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** A process of ours that a test kills and starts again. */
+export interface TestProcess {
+  readonly name: string
+  start(): Promise<void>
+  /** kill -9; resolves when it is gone. */
+  kill(): Promise<void>
+  signal(signal: NodeJS.Signals): void
+  /** SIGTERM; resolves with how it ended. */
+  stop(): Promise<string>
+}
+
+/** A program of ours as a child process; `ready` is awaited at every start. */
+export function testProcess(
+  name: string,
+  script: string,
+  env: Readonly<Record<string, string>>,
+  ready: () => Promise<void>,
+): TestProcess {
+  let child: ChildProcess | null = null
+  let gone: Promise<string> = Promise.resolve('never started')
+  return {
+    name,
+    async start() {
+      const started = fork(script, {
+        env: { PATH: process.env.PATH, ...env },
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      })
+      child = started
+      gone = new Promise((resolve) => started.once('exit', (code, signal) => resolve(signal ?? `${code}`)))
+      await Promise.race([ready(), gone.then((how) => Promise.reject(new Error(`${name} ended: ${how}`)))])
+    },
+    async kill() {
+      child?.kill('SIGKILL')
+      await gone
+    },
+    signal(signal) {
+      child?.kill(signal)
+    },
+    async stop() {
+      child?.kill('SIGTERM')
+      return await gone
+    },
+  }
+}
+
+/** A gateway process on a port of its own. */
+export function gatewayProcess(
+  name: string,
+  port: number,
+  env: Readonly<Record<string, string>>,
+): TestProcess {
+  return testProcess(
+    name,
+    'src/server.ts',
+    { ...env, HOST: '127.0.0.1', PORT: `${port}`, ADMIN_PORT: '0' },
+    () => untilReady(port),
+  )
+}
+
+export function workerProcess(name: string, env: Readonly<Record<string, string>>): TestProcess {
+  return testProcess(name, 'workers/main.ts', env, async () => {})
+}
+
+async function untilReady(port: number): Promise<void> {
+  const until = performance.now() + 20_000
+  while (performance.now() < until) {
+    const ok = await fetch(`http://127.0.0.1:${port}/readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    )
+    if (ok) return
+    await delay(50)
+  }
+  throw new Error(`nothing got ready on port ${port}`)
+}
+
+/** A loopback port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
