@@ -4,6 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/dialects/dialect.ts'
 import { selectDialect } from '../../src/dialects/dialects.ts'
 import { anthropicResponses } from '../fixtures/anthropic.ts'
+import { bedrockResponses } from '../fixtures/bedrock.ts'
+import { googleResponses } from '../fixtures/google.ts'
+import { nativeResponses } from '../fixtures/native.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
@@ -70,11 +73,25 @@ const made = [
   ...openAiResponsesResponses,
   ...openAiMediaResponses,
   ...anthropicResponses,
+  ...googleResponses,
+  ...bedrockResponses,
+  ...nativeResponses,
 ]
 const bodies: readonly Buffer[] = [
   ...made.map(({ body }) => Buffer.from(body)),
   ...loadRecordings().map(({ body }) => body),
 ].map((body) => body.subarray(0, 20_000))
+
+/** One endpoint for each way of reading. */
+const BOUNDED: readonly (readonly [Provider, string, string])[] = [
+  ['openai', '/v1/chat/completions', ''],
+  ['openai', '/v1/responses', ''],
+  ['anthropic', '/v1/messages', ''],
+  ['openai', '/v1/images/generations', ''],
+  ['ollama', '/api/chat', 'application/x-ndjson'],
+  ['gemini', '/v1beta/models/made:streamGenerateContent', 'application/json'],
+  ['bedrock', '/model/made/converse-stream', 'application/vnd.amazon.eventstream'],
+]
 
 interface Case {
   readonly provider: Provider
@@ -206,6 +223,11 @@ describe('readers under hostile bytes', () => {
     { name: 'a usage object without an end', first: '{"usage":{', again: '"prompt_tokens":1,'.repeat(4000) },
     { name: 'a key without an end', first: '{"', again: 'usage'.repeat(13_000) },
     {
+      name: 'an array without an end',
+      first: '[',
+      again: '{"usageMetadata":{"promptTokenCount":1}},'.repeat(1600),
+    },
+    {
       name: 'choices without an end',
       first: '{"choices":[',
       again: '{"finish_reason":"stop"},'.repeat(2600),
@@ -225,13 +247,11 @@ describe('readers under hostile bytes', () => {
   ]
   for (const { name, first, again } of endless) {
     test(`keep a bounded part of ${name}`, () => {
-      const readers = ['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1/images/generations'].map(
-        (path) => readerOf('openai', path, ''),
-      )
+      const readers = BOUNDED.map(([provider, path, contentType]) => readerOf(provider, path, contentType))
       const chunk = Buffer.from(again)
       for (const reader of readers) reader.push(Buffer.from(first))
       const before = heapBytes()
-      for (const reader of readers) for (let sent = 0; sent < 16e6; sent += chunk.length) reader.push(chunk)
+      for (const reader of readers) for (let sent = 0; sent < 8e6; sent += chunk.length) reader.push(chunk)
       const kept = (heapBytes() - before) / readers.length
       for (const reader of readers) reader.peek()
       expect(kept).toBeLessThan(400_000)
