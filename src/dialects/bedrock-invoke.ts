@@ -46,7 +46,7 @@ export const bedrockInvoke: Dialect = {
     }
     return isStream ? createEventStreamBody(format, documentInChunk) : createBodyReader(head, format)
   },
-  textOf: (json) => anthropicText(json) + converseText(json) + chatText(json) + textOfOlderFamilies(json),
+  textOf,
 }
 
 const METRICS = 'amazon-bedrock-invocationMetrics'
@@ -94,8 +94,6 @@ function documentInChunk({ eventType, payload }: EventMessage): Buffer | null {
 interface Written {
   readonly counted: BedrockUsage
   readonly raw: string | null
-  /** Its counts stand apart, so that in a body still under way some may be missing. */
-  readonly comesInParts?: boolean
 }
 
 class InvokeGatherer implements Gatherer {
@@ -146,9 +144,8 @@ class InvokeGatherer implements Gatherer {
     const written = this.#own ?? (isWhole ? this.#atRoot() : null) ?? this.#measured() ?? this.#atRoot()
     if (written === null) return observe(seen)
     const { usage, invalid, totalMismatch } = written.counted
-    const isFinal = this.#isStream
-      ? this.#metrics !== null || (ended && !failed)
-      : ended || !written.comesInParts
+    const saidLast = this.#isStream ? this.#metrics !== null : this.#own !== null
+    const isFinal = saidLast || (ended && !failed)
     return observe({
       ...seen,
       usageSource: invalid ? 'invalid' : isFinal ? 'reported' : 'partial',
@@ -170,7 +167,7 @@ class InvokeGatherer implements Gatherer {
       totalOutputTextTokenCount,
       results: this.#root.results,
     }
-    return { counted, raw: JSON.stringify(said), comesInParts: true }
+    return { counted, raw: JSON.stringify(said) }
   }
 
   #measured(): Written | null {
@@ -188,6 +185,19 @@ function usageIn(document: JsonObject): BedrockUsage | null {
   const chat = chatUsage(written, OPENAI_QUIRKS.bedrock, null)
   const counted = ifCounted({ ...chat, totalMismatch: totalDisagrees(chat.total, chat.usage) })
   return counted ?? converseUsage(written)
+}
+
+/** What a model wrote in an answer or in one event of its stream, also one still in its chunk. */
+function textOf(json: unknown): string {
+  const bytes = textIn(objectIn(json)?.bytes)
+  if (bytes !== null) {
+    try {
+      return textOf(JSON.parse(Buffer.from(bytes, 'base64').toString()))
+    } catch {
+      return ''
+    }
+  }
+  return anthropicText(json) + converseText(json) + chatText(json) + textOfOlderFamilies(json)
 }
 
 /** Llama's `generation`, Titan's `outputText`, Mistral's `outputs`, Cohere's `text` and `generations`. */

@@ -1,8 +1,7 @@
-import type { Gatherer } from './body-reader.ts'
+import { createBodyReader, type Gatherer } from './body-reader.ts'
 import { type CountedUsage, countUsage, observe, parseCount } from './counts.ts'
 import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
-import { jsonDialect } from './json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { ifCounted } from './told.ts'
 import { createUsageSum } from './usage-sum.ts'
@@ -16,23 +15,32 @@ import { findMembers } from './wires/telling.ts'
  * chunks with their own `index`: they are added.
  * https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
  */
-export const llamaCppCompletion: Dialect = jsonDialect({
+export const llamaCppCompletion: Dialect = {
   name: 'llamacpp.completion',
-  format: {
-    plan: planJson({
-      model: 'value',
-      index: 'value',
-      stop: 'value',
-      tokens_evaluated: 'value',
-      tokens_predicted: 'value',
-      timings: { cache_n: 'value' },
-      error: 'value',
+  readsRequest: true,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  modelInPath: () => null,
+  createReader: (request, head) =>
+    createBodyReader(head, {
+      plan: PLAN,
+      findTelling: FIND_TELLING,
+      createGatherer: () => createGatherer(request.stream === true),
     }),
-    findTelling: findMembers(['tokens_evaluated', 'error']),
-    createGatherer,
-  },
   textOf: (json) =>
     (Array.isArray(json) ? json : [json]).map((part) => textIn(objectIn(part)?.content) ?? '').join(''),
+}
+
+const FIND_TELLING = findMembers(['tokens_evaluated', 'error'])
+
+const PLAN = planJson({
+  model: 'value',
+  index: 'value',
+  stop: 'value',
+  tokens_evaluated: 'value',
+  tokens_predicted: 'value',
+  timings: { cache_n: 'value' },
+  error: 'value',
 })
 
 /** What one prompt's answer has used so far. */
@@ -45,7 +53,8 @@ interface Answer {
 /** More prompts than any server takes at once; a stream that claims more is not worth the memory. */
 const MAX_ANSWERS = 1024
 
-function createGatherer(): Gatherer {
+/** @param isStream each document is whole when it is taken; of a single body the rest may be to come */
+function createGatherer(isStream: boolean): Gatherer {
   const answers = new Map<unknown, Answer>()
   let model: string | null = null
   let failed = false
@@ -82,7 +91,7 @@ function createGatherer(): Gatherer {
     observe(ended) {
       const sum = createUsageSum()
       for (const { counted, raw } of answers.values()) sum.add(counted, false, raw)
-      const isFinal = [...answers.values()].every((answer) => answer.isFinal)
+      const isFinal = isStream && [...answers.values()].every((answer) => answer.isFinal)
       return observe({ ...sum.observed(isFinal || (ended && !failed)), model, failed })
     },
   }

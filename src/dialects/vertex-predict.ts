@@ -55,7 +55,6 @@ function read(document: JsonObject): Told {
   return {
     usage: counted !== null && isEmbedding ? withoutOutput(counted) : counted,
     raw: JSON.stringify({ predictions: predictions.filter((_, at) => statistics[at] !== null), metadata }),
-    isFinal: true,
     units: {
       images: images.length === 0 ? null : images.length,
       characters: unitsIn(metadata?.billableCharacterCount),

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { selectDialect } from '../../src/dialects/dialects.ts'
 import { anthropicResponses } from '../fixtures/anthropic.ts'
+import { bedrockResponses } from '../fixtures/bedrock.ts'
+import { googleResponses } from '../fixtures/google.ts'
 import { type MadeResponse, wholeObservation } from '../fixtures/made-response.ts'
+import { nativeResponses } from '../fixtures/native.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
@@ -56,4 +59,16 @@ describe('messages are read as they should be', () => {
 
 describe('embeddings, rankings, images, sound, pages and batches are read as they should be', () => {
   readsAsExpected(openAiMediaResponses)
+})
+
+describe('Google’s answers are read as they should be', () => {
+  readsAsExpected(googleResponses)
+})
+
+describe('Bedrock’s answers are read as they should be', () => {
+  readsAsExpected(bedrockResponses)
+})
+
+describe('servers’ own formats are read as they should be', () => {
+  readsAsExpected(nativeResponses)
 })
