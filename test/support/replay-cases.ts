@@ -136,7 +136,7 @@ function madeCase(made: MadeResponse, number: number): ReplayCase {
     request: method === 'GET' ? null : {},
     status,
     headers: withoutFraming(made.headers ?? {}),
-    body: withOwnResponseId(made.body, number),
+    body: withOwnResponseId(made, number),
     writeBytes: null,
     webSocket: false,
     expected: {
@@ -149,11 +149,11 @@ function madeCase(made: MadeResponse, number: number): ReplayCase {
 }
 
 /** The same response is counted once, whoever fetches it: fixtures that share an id would be one. */
-function withOwnResponseId(body: string | Buffer, number: number): Buffer {
-  return Buffer.from(
-    Buffer.from(body).toString('latin1').replaceAll('resp_made', `resp_made_${number}`),
-    'latin1',
-  )
+function withOwnResponseId({ body, expected }: MadeResponse, number: number): Buffer {
+  const { responseId = null } = expected
+  const bytes = Buffer.from(body)
+  if (responseId === null) return bytes
+  return Buffer.from(bytes.toString('latin1').replaceAll(responseId, `${responseId}-${number}`), 'latin1')
 }
 
 function withoutFraming(headers: MadeResponse['headers'] & object): ReplayCase['headers'] {
