@@ -24,6 +24,8 @@ export interface RepriceOrder {
   readonly why: string
   /** Only says what would change. */
   readonly dryRun: boolean
+  /** Whether the model is known to have a price, so that a rule is worth leaving where it was not used yet. */
+  readonly hasPrice: boolean
   /** Rows whose new cost cannot be told stay as they are, instead of stopping everything. */
   readonly leaveOut: boolean
 }
@@ -48,8 +50,11 @@ export interface RefusedRow {
 }
 
 export interface Repriced {
-  /** `refused`: nothing was changed because of `refused`. `unchanged`: everything is as it should be. */
-  readonly kind: 'changed' | 'unchanged' | 'refused'
+  /**
+   * `refused`: nothing was changed because of `refused`. `unchanged`: everything is as it should be. `priceless`:
+   * there is no price for any of it, and nothing was changed.
+   */
+  readonly kind: 'changed' | 'unchanged' | 'refused' | 'priceless'
   /** `null`: nothing was written. */
   readonly adjustmentId: string | null
   readonly rows: readonly RepricedRow[]
@@ -82,6 +87,9 @@ export async function reprice(pool: Postgres, order: RepriceOrder): Promise<Repr
     const afterPico = changes.reduce((sum, row) => sum + row.afterPico - row.beforePico, beforePico)
     const result = { ...plan.counts, rows: changes, refused: plan.refused, beforePico, afterPico }
     if (refused) return { ...result, kind: 'refused', adjustmentId: null }
+    const isPriceless =
+      result.rowsInScope === 0 ? !order.hasPrice : result.stillUnpriced === result.callsInScope
+    if (changes.length === 0 && isPriceless) return { ...result, kind: 'priceless', adjustmentId: null }
     const { scope, entries, settings } = order
     const isUnchanged = changes.length === 0 && (await isCovered(session, scope, entries, settings))
     if (isUnchanged) return { ...result, kind: 'unchanged', adjustmentId: null }

@@ -37,12 +37,13 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
           settings: config.settings,
           who: options.by ?? operatorName(),
           why: options.reason,
+          hasPrice: hasPrice(config, model, provider),
           dryRun,
           leaveOut,
         }),
       )
       if (repriced.kind === 'refused') throw new Failure(refusal(repriced.refused))
-      if (isFruitless(repriced, config, model, provider)) {
+      if (repriced.kind === 'priceless') {
         throw new Failure(
           `${model} has no price now: add it to prices in TALLYGATE_CONFIG. ${repriced.stillUnpriced} of its calls are unpriced`,
         )
@@ -61,18 +62,13 @@ interface RepriceOptions {
   readonly reason: string
 }
 
-/** Nothing was, or will be, priced: the model has no price anywhere. */
-function isFruitless(
-  { rows, rowsInScope, stillUnpriced, callsInScope }: Repriced,
-  { catalog, upstreams }: PriceConfig,
-  model: string,
-  provider: string | null,
-): boolean {
-  if (rows.length > 0) return false
-  if (rowsInScope > 0) return stillUnpriced === callsInScope
+/** For any of the upstreams; of the beginning of names it cannot be said. */
+function hasPrice({ catalog, upstreams }: PriceConfig, model: string, provider: string | null): boolean {
   const places = provider === null ? upstreams : [{ name: '', provider }]
-  const known = places.some((place) => catalog.knowsModel(place.provider, place.name, model, Date.now()))
-  return !known && !model.endsWith('*')
+  return (
+    model.endsWith('*') ||
+    places.some((place) => catalog.knowsModel(place.provider, place.name, model, Date.now()))
+  )
 }
 
 const SHOWN_REFUSALS = 5
