@@ -198,16 +198,20 @@ const WORDS =
     /\s+/,
   )
 
-/** Makes the stream that `seed` stands for, with up to 150 pieces of text. */
+/**
+ * Makes the stream that `seed` stands for, with up to 150 pieces of text. `asksForUsage` says whether the client of
+ * a chat stream asks for its usage; else the seed says it.
+ */
 export async function makeStream(
   format: StreamFormat,
   seed: number,
-): Promise<MadeStream & { readonly pieces: number }> {
+  asksForUsage?: boolean,
+): Promise<MadeStream> {
   const random = seededRandom(seed)
   const pieces = Array.from({ length: 10 + Math.floor(random() * 140) }, () =>
     Array.from({ length: 1 + Math.floor(random() * 4) }, () => wordAt(random)).join(''),
   )
-  const showsUsage = format !== openAi || random() < 0.5
+  const showsUsage = format !== openAi || (asksForUsage ?? random() < 0.5)
   const input = 20 + Math.floor(random() * 1000)
   const output = await tokensIn(pieces.join(''), format)
   const made = format.make(pieces, { input, output }, showsUsage)
@@ -222,7 +226,6 @@ export async function makeStream(
     showsUsage,
     inputTokens: input,
     outputTokens: output,
-    pieces: pieces.length,
   }
 }
 
