@@ -1,3 +1,5 @@
+import { Pieces } from './pieces.ts'
+
 /** Takes the elements of a stream of JSON texts: lines of NDJSON, members of an array. */
 export interface ElementSink {
   /** One whole element. The bytes are borrowed: they are the sink's only during the call. */
@@ -27,41 +29,31 @@ export function createElementBuffer(
   sink: ElementSink,
   maxBytes: number = MAX_COLLECTED_BYTES,
 ): ElementBuffer {
-  let held: Buffer[] = []
+  const held = new Pieces()
   let size = 0
   let inPieces = false
 
-  function take(bytes: Buffer): void {
-    size += bytes.length
-    if (inPieces) {
-      sink.piece(bytes, false)
-      return
-    }
-    if (size <= maxBytes) {
-      held.push(Buffer.from(bytes))
-      return
-    }
-    inPieces = true
-    const earlier = held
-    held = []
-    for (const part of earlier) sink.piece(part, false)
-    sink.piece(bytes, false)
-  }
-
   return {
     add(bytes) {
-      if (bytes.length > 0) take(bytes)
+      if (bytes.length === 0) return
+      size += bytes.length
+      if (!inPieces && size <= maxBytes) {
+        held.add(Buffer.from(bytes))
+        return
+      }
+      if (!inPieces && held.size > 0) sink.piece(held.take(), false)
+      inPieces = true
+      sink.piece(bytes, false)
     },
     finish(bytes) {
       if (inPieces) {
         sink.piece(bytes, true)
-      } else if (held.length === 0) {
+      } else if (held.size === 0) {
         if (bytes.length > 0) sink.whole(bytes)
       } else {
-        held.push(bytes)
-        sink.whole(Buffer.concat(held))
+        held.add(bytes)
+        sink.whole(held.take())
       }
-      held = []
       size = 0
       inPieces = false
     },

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { asBuffer } from './elements.ts'
+import { Pieces } from './pieces.ts'
 
 /** One message of an AWS event stream. */
 export interface EventMessage {
@@ -37,7 +38,9 @@ export function createEventStreamReader(
   onMessage: (message: EventMessage) => void,
   maxCollectedBytes: number = MAX_COLLECTED_BYTES,
 ): EventStreamReader {
-  let held = Buffer.alloc(0)
+  const held = new Pieces()
+  /** As many bytes must be there before there is anything new to read. */
+  let neededBytes = PRELUDE_BYTES
   let toSkip = 0
   let corrupt = false
   let skipped = 0
@@ -61,7 +64,10 @@ export function createEventStreamReader(
         rest = rest.subarray(passed)
       }
       const length = messageLength(rest)
-      if (length === 0) return rest
+      if (length === 0) {
+        neededBytes = PRELUDE_BYTES
+        return rest
+      }
       if (length === -1) {
         corrupt = true
         return rest.subarray(rest.length)
@@ -71,7 +77,10 @@ export function createEventStreamReader(
         toSkip = length
         continue
       }
-      if (rest.length < length) return rest
+      if (rest.length < length) {
+        neededBytes = length
+        return rest
+      }
       const message = rest.subarray(0, length)
       if (
         crc32(message.subarray(0, length - CHECKSUM_BYTES)) !== message.readUInt32BE(length - CHECKSUM_BYTES)
@@ -88,8 +97,16 @@ export function createEventStreamReader(
     push(chunk) {
       if (corrupt) return
       const bytes = asBuffer(chunk)
-      const rest = readMessages(held.length === 0 ? bytes : Buffer.concat([held, bytes]))
-      held = Buffer.from(rest)
+      if (held.size + bytes.length < neededBytes) {
+        held.add(Buffer.from(bytes))
+        return
+      }
+      let all = bytes
+      if (held.size > 0) {
+        held.add(bytes)
+        all = held.take()
+      }
+      held.add(Buffer.from(readMessages(all)))
     },
     get corrupt() {
       return corrupt

@@ -1,5 +1,6 @@
 import { inflateRawSync, constants as zlib } from 'node:zlib'
 import { asBuffer } from './elements.ts'
+import { Pieces } from './pieces.ts'
 
 /** What both ends agreed on in the handshake, as far as it concerns bytes from the server. */
 export interface FrameReaderOptions {
@@ -61,7 +62,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   let pending = Buffer.alloc(0)
   let frame: FrameHead | null = null
   let frameRead = 0
-  let parts: Buffer[] = []
+  const parts = new Pieces()
   let messageBytes = 0
   let inMessage = false
   let compressed = false
@@ -85,31 +86,30 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     compressed = head.reserved1
     tooLarge = false
     messageBytes = 0
-    parts = []
+    parts.clear()
   }
 
   function addPayload(head: FrameHead, bytes: Buffer, isLast: boolean): void {
     messageBytes += bytes.length
     if (tooLarge || messageBytes > maxMessageBytes) {
       tooLarge = true
-      parts = []
+      parts.clear()
       return
     }
     // The only part of a message needs no copy: it is handed over before this chunk is let go.
-    const keeps = !(isLast && parts.length === 0 && head.mask === null)
+    const keeps = !(isLast && parts.size === 0 && head.mask === null)
     const part = keeps ? Buffer.from(bytes) : bytes
     if (head.mask !== null) {
       for (let i = 0; i < part.length; i += 1) {
         part[i] = part.readUInt8(i) ^ head.mask.readUInt8((frameRead + i) & 3)
       }
     }
-    parts.push(part)
+    parts.add(part)
   }
 
   function finishMessage(): void {
     inMessage = false
-    const whole = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
-    parts = []
+    const whole = parts.take()
     const bytes = tooLarge ? null : compressed ? inflate(whole) : whole
     if (bytes === null) {
       skipped += 1
