@@ -1,16 +1,15 @@
 import type { OpenCall } from '../domain/call-record.ts'
 import { FEW_FRAMES, JournalCheckpoint } from './journal-checkpoint.ts'
 import type { JournalDatabase, JournalRow } from './journal-database.ts'
+import { type OnWritten, type Operation, writeTurn } from './journal-turn.ts'
 import type { JournalWork } from './journal-work.ts'
 import type { Logger } from './log.ts'
+import { OpenSlots } from './open-slots.ts'
 import { RecentRows } from './recent-rows.ts'
 import { serialiseOpenCall } from './record-json.ts'
 import type { Reserve } from './reserve.ts'
 import { SQLITE_BUSY, sqliteResult } from './sqlite-result.ts'
 import { WalSync } from './wal-sync.ts'
-
-/** Called once: `null` after the commit, else why there was none. */
-export type OnWritten = (error: Error | null) => void
 
 export interface JournalOptions {
   /** Of `journal.db`, which `database` has open. */
@@ -22,22 +21,6 @@ export interface JournalOptions {
   readonly log: Logger
   /** More records survive power loss now. */
   readonly onSynced: () => void
-}
-
-/** A call's place in `open`. */
-interface OpenSlot {
-  readonly slot: number
-  /** Usage noted and not written yet. */
-  seen: string | null
-}
-
-interface Operation {
-  readonly kind: 'open' | 'note' | 'close' | 'discard'
-  /** `null`: a record without an open row. */
-  readonly call: OpenSlot | null
-  /** The open call, the usage seen, or the record's body. */
-  readonly text: string
-  onWritten: OnWritten | null
 }
 
 /** How often usage seen in running calls is written, all of it in one transaction. */
@@ -62,12 +45,8 @@ export class Journal {
   readonly #walSync: WalSync
   readonly #checkpoint: JournalCheckpoint
   readonly #recent = new RecentRows()
-  readonly #calls = new Map<string, OpenSlot>()
-  /** Last freed, first used: its page is likely to be written in the same turn anyway. */
-  readonly #freeSlots: number[] = []
-  #highestSlot = 0
+  readonly #calls = new OpenSlots()
   #queue: Operation[] = []
-  readonly #noted = new Set<OpenSlot>()
   #notesDue = false
   #noteTimer: NodeJS.Timeout | null = null
   #turnScheduled = false
@@ -148,17 +127,23 @@ export class Journal {
 
   /** Notes a call before it goes upstream. On an error it is forgotten here. */
   open(call: OpenCall, onWritten: OnWritten): void {
-    const slot: OpenSlot = { slot: this.#freeSlots.pop() ?? ++this.#highestSlot, seen: null }
-    this.#calls.set(call.callId, slot)
-    this.#enqueue({ kind: 'open', call: slot, text: serialiseOpenCall(call), onWritten })
+    const slot = this.#calls.take(call.callId)
+    this.#enqueue({
+      kind: 'open',
+      call: slot,
+      text: serialiseOpenCall(call),
+      onWritten: (error) => {
+        if (error !== null) this.#calls.forget(slot)
+        onWritten(error)
+      },
+    })
   }
 
   /** Notes the last usage seen in a call under way; written within about a second. */
   note(callId: string, seen: string): void {
-    const call = this.#calls.get(callId)
-    if (call === undefined) return
-    call.seen = seen
-    this.#noted.add(call)
+    const call = this.#calls.find(callId)
+    if (call === null) return
+    this.#calls.note(call, seen)
     this.#noteTimer ??= setTimeout(() => {
       this.#noteTimer = null
       this.#notesDue = true
@@ -168,25 +153,25 @@ export class Journal {
 
   /** As `note`, but in this turn's transaction: for what the client must not see before it is written. */
   noteNow(callId: string, seen: string, onWritten: OnWritten): void {
-    const call = this.#calls.get(callId) ?? null
-    if (call !== null) this.#noted.delete(call)
+    const call = this.#calls.find(callId)
+    if (call !== null) this.#calls.unnote(call)
     this.#enqueue({ kind: 'note', call, text: seen, onWritten })
   }
 
   /** The call ended: its record gets the next number and its open row goes, in one transaction. */
   close(callId: string, body: string, onWritten: OnWritten): void {
-    this.#enqueue({ kind: 'close', call: this.#release(callId), text: body, onWritten })
+    this.#enqueue({ kind: 'close', call: this.#calls.release(callId), text: body, onWritten })
   }
 
   /** The call was never sent upstream: nothing of it is kept. */
   discard(callId: string): void {
-    const call = this.#release(callId)
+    const call = this.#calls.release(callId)
     if (call !== null) this.#enqueue({ kind: 'discard', call, text: '', onWritten: null })
   }
 
   /** As `close`, for an open row that a dead producer left in `slot`. */
   closeSlot(slot: number, body: string, onWritten: OnWritten): void {
-    this.#enqueue({ kind: 'close', call: { slot, seen: null }, text: body, onWritten })
+    this.#enqueue({ kind: 'close', call: { slot }, text: body, onWritten })
   }
 
   /** Records after `sequence`, in order: at most `maxRows` and, but for the first, at most `maxBytes` of bodies. */
@@ -247,15 +232,6 @@ export class Journal {
     for (const operation of refused) operation.onWritten?.(new Error('the journal is closed'))
   }
 
-  #release(callId: string): OpenSlot | null {
-    const call = this.#calls.get(callId)
-    if (call === undefined) return null
-    this.#calls.delete(callId)
-    this.#noted.delete(call)
-    this.#freeSlots.push(call.slot)
-    return call
-  }
-
   #enqueue(operation: Operation): void {
     this.#queue.push(operation)
     this.#schedule()
@@ -274,19 +250,26 @@ export class Journal {
   #turn(): void {
     if (this.#checkpoint.pausesCommits || this.#closed) return
     const operations = this.#queue
-    const notes = this.#notesDue ? [...this.#noted] : []
+    const notes = this.#notesDue ? this.#calls.noted : []
     if (operations.length === 0 && notes.length === 0 && this.#failure === null) return
     this.#queue = []
     let committed: readonly JournalRow[]
     try {
-      committed = this.#write(() => this.#apply(operations, notes))
+      committed = this.#write(() => {
+        const end = { sequence: this.#last, bytesTotal: this.#bytesTotal }
+        const rows = writeTurn(this.#database, end, operations)
+        for (const { slot, seen } of notes) if (seen !== null) this.#database.setSeen(slot, seen)
+        // With nothing to write, only asked after a failure: whether the disk takes writes again.
+        if (operations.length === 0) this.#database.setMeta('pruned_to', this.#prunedTo)
+        return rows
+      })
     } catch (error) {
       this.#refused(operations, error instanceof Error ? error : new Error(String(error)))
       return
     }
     this.#busySinceMs = null
     this.#notesDue = false
-    for (const call of notes) this.#noted.delete(call)
+    for (const call of notes) this.#calls.unnote(call)
     const newest = committed.at(-1)
     if (newest !== undefined) {
       this.#last = newest.sequence
@@ -296,33 +279,6 @@ export class Journal {
     this.#walSync.touch(this.#last)
     if (this.#failure !== null) this.#recovered()
     for (const operation of operations) operation.onWritten?.(null)
-  }
-
-  #apply(operations: readonly Operation[], notes: readonly OpenSlot[]): readonly JournalRow[] {
-    const database = this.#database
-    const closed: JournalRow[] = []
-    let sequence = this.#last
-    let bytesTotal = this.#bytesTotal
-    for (const { kind, call, text } of operations) {
-      if (kind === 'open') {
-        if (call !== null) database.insertOpen(call.slot, text)
-        continue
-      }
-      if (kind === 'note') {
-        if (call !== null) database.setSeen(call.slot, text)
-        continue
-      }
-      if (call !== null) database.deleteOpen(call.slot)
-      if (kind === 'discard') continue
-      sequence++
-      bytesTotal += Buffer.byteLength(text)
-      database.insertCall(sequence, bytesTotal, text)
-      closed.push({ sequence, bytesTotal, body: text })
-    }
-    for (const call of notes) if (call.seen !== null) database.setSeen(call.slot, call.seen)
-    // With nothing to write, only asked after a failure: whether the disk takes writes again.
-    if (operations.length === 0) database.setMeta('pruned_to', this.#prunedTo)
-    return closed
   }
 
   #write<T>(statements: () => T): T {
@@ -355,7 +311,6 @@ export class Journal {
     const opens = operations.filter(({ kind }) => kind === 'open')
     const others = operations.filter(({ kind }) => kind !== 'open')
     this.#queue = [...others, ...this.#queue]
-    for (const { call } of opens) this.#forget(call)
     for (const { onWritten } of opens) onWritten?.(error)
     if (!this.#madeRoom) {
       this.#madeRoom = true
@@ -375,13 +330,6 @@ export class Journal {
     if (sqliteResult(error) !== SQLITE_BUSY) return false
     this.#busySinceMs ??= performance.now()
     return performance.now() - this.#busySinceMs < BUSY_LIMIT_MS
-  }
-
-  #forget(refused: OpenSlot | null): void {
-    if (refused === null) return
-    for (const [callId, call] of this.#calls) if (call === refused) this.#calls.delete(callId)
-    this.#noted.delete(refused)
-    this.#freeSlots.push(refused.slot)
   }
 
   #retryLater(): void {

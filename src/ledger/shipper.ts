@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Journal } from './journal.ts'
 import type { Logger } from './log.ts'
-import { nextCheckInMs, provenLoss, sequencesToCheck } from './loss.ts'
+import { LossWatch } from './loss-watch.ts'
 import { serialiseVoid } from './record-json.ts'
 import type { StreamLink } from './redis-link.ts'
 import { SentIds } from './sent-ids.ts'
@@ -53,15 +53,24 @@ export class Shipper {
   #rewindTo: number | null = null
   #again: SequenceRange[] = []
   #batchRows = BATCH_ROWS
-  #fruitless = 0
-  #checkAtMs = Number.POSITIVE_INFINITY
-  #checking = false
   #wake = Promise.withResolvers<void>()
   #stopped = false
   #running: Promise<void> | null = null
+  readonly #lossWatch: LossWatch
 
   constructor(options: ShipperOptions) {
     this.#options = options
+    const { stream, link, readMark, now } = options
+    this.#lossWatch = new LossWatch({
+      stream,
+      link,
+      ids: this.#ids,
+      readMark,
+      sent: () => this.#sent,
+      onLoss: (from) => this.#lost(from),
+      onLooked: () => this.kick(),
+      now,
+    })
     this.#mark = options.mark
     this.#sent = options.mark
     this.#markBytes = options.journal.bytesTotalAt(options.mark)
@@ -93,7 +102,7 @@ export class Shipper {
 
   /** Redis was away, and may have forgotten: looks for what was sent at once. */
   suspectLoss(): void {
-    if (this.#sent > this.#mark) this.#checkAtMs = 0
+    if (this.#sent > this.#mark) this.#lossWatch.suspect()
     this.kick()
   }
 
@@ -106,8 +115,7 @@ export class Shipper {
       this.#rewindTo = Math.min(this.#rewindTo ?? mark, mark)
     }
     if (mark > before) {
-      this.#fruitless = 0
-      this.#checkAtMs = this.#options.now() + nextCheckInMs(0)
+      this.#lossWatch.progressed()
       this.#ids.dropThrough(mark)
     }
     if (mark !== before) {
@@ -224,7 +232,7 @@ export class Shipper {
     if (sequence <= this.#sent) return
     this.#sent = sequence
     this.#sentBytes = bytesTotal
-    if (this.#checkAtMs === Number.POSITIVE_INFINITY) this.#checkAtMs = this.#options.now() + nextCheckInMs(0)
+    this.#lossWatch.sent()
   }
 
   /** The ids of the rows that are on the stream, from the first on; none when nothing is clear. */
@@ -278,50 +286,22 @@ export class Shipper {
   }
 
   #considerLoss(): void {
-    const { now, link } = this.#options
-    if (this.#sent <= this.#mark) {
-      this.#checkAtMs = Number.POSITIVE_INFINITY
-      return
-    }
-    if (this.#checking || !link.connected || now() < this.#checkAtMs) return
-    this.#checking = true
-    void this.#findLoss()
-      .catch(() => {}) // Redis or Postgres is away: that proves nothing.
-      .finally(() => {
-        this.#checking = false
-        this.#checkAtMs = now() + nextCheckInMs(this.#fruitless)
-        this.kick()
-      })
+    if (this.#sent <= this.#mark) this.#lossWatch.rest()
+    else if (this.#options.link.connected) this.#lossWatch.consider()
   }
 
-  async #findLoss(): Promise<void> {
-    const { link, stream, readMark, log } = this.#options
-    const mark = await readMark()
-    const sequences = sequencesToCheck(mark, this.#sent)
-    const known = sequences.flatMap((sequence) => {
-      const id = this.#ids.find(sequence)
-      return id === null ? [] : [{ sequence, id }]
-    })
-    if (known.length === 0) return
-    const present = await link.areThere(
-      stream,
-      known.map(({ id }) => id),
+  #lost(from: number): void {
+    this.#options.log.warn(
+      { ...this.#names(), from, sent: this.#sent },
+      'Redis has lost entries; sending again',
     )
-    const sightings = known.map(({ sequence }, index) => ({ sequence, present: present[index] ?? true }))
-    if (sightings.every((sighting) => sighting.present)) return
-    const from = provenLoss(sightings, await readMark())
-    if (from === null) return
-    log.warn({ ...this.#names(), from, sent: this.#sent }, 'Redis has lost entries; sending again')
-    this.#fruitless++
     this.#rewindTo = Math.min(this.#rewindTo ?? from, from)
   }
 
   /** Until `kick`, the time to look for loss, or `limitMs`. */
   async #wait(limitMs: number | null): Promise<void> {
-    const { now } = this.#options
-    const untilCheckMs =
-      this.#checking || !this.#options.link.connected ? Number.POSITIVE_INFINITY : this.#checkAtMs - now()
-    const waitMs = Math.min(limitMs ?? Number.POSITIVE_INFINITY, untilCheckMs)
+    const untilLookMs = this.#options.link.connected ? this.#lossWatch.dueInMs : Number.POSITIVE_INFINITY
+    const waitMs = Math.min(limitMs ?? Number.POSITIVE_INFINITY, untilLookMs)
     if (waitMs === Number.POSITIVE_INFINITY) return await this.#wake.promise
     const timer = setTimeout(() => this.kick(), Math.max(waitMs, 1))
     await this.#wake.promise

@@ -1,0 +1,228 @@
+import { join } from 'node:path'
+import type { CallRecord, OpenCall } from '../domain/call-record.ts'
+import { Adoption } from './adoption.ts'
+import { Journal } from './journal.ts'
+import { JournalDatabase } from './journal-database.ts'
+import type { OnWritten } from './journal-turn.ts'
+import { JournalWork } from './journal-work.ts'
+import type { Ledger, LedgerOptions, LedgerStats } from './ledger.ts'
+import { MarkReader } from './mark-reader.ts'
+import { Producer } from './producer.ts'
+import { deleteProducerFolder, JOURNAL_FILE, type ProducerFolder } from './producer-folder.ts'
+import { serialiseRecord } from './record-json.ts'
+import { RedisLink } from './redis-link.ts'
+import { repeat } from './repeat.ts'
+import type { Reserve } from './reserve.ts'
+import { StreamRegister } from './stream-register.ts'
+
+/** How often marks are read while something is not committed. */
+const MARKS_INTERVAL_MS = 1_000
+const ADOPTION_INTERVAL_MS = 5_000
+const FORGET_INTERVAL_MAX_MS = 30_000
+const FORGET_INTERVAL_MIN_MS = 100
+
+/** A ledger at work: this process's own producer, those it has adopted, and what they share. */
+export class RunningLedger implements Ledger {
+  readonly #options: LedgerOptions
+  readonly #own: Producer
+  readonly #adoption: Adoption
+  readonly #link: RedisLink
+  readonly #marks: MarkReader
+  readonly #streams: StreamRegister
+  readonly #work = new JournalWork()
+  readonly #repeating: readonly { stop(): Promise<void> }[]
+  #postgresAway = false
+  #stopping = false
+
+  constructor(options: LedgerOptions, folder: ProducerFolder, reserve: Reserve) {
+    this.#options = options
+    const { journalDir, log, redisUrl, redisPrefix, stream, keepSeconds } = options
+    this.#link = new RedisLink({
+      redisUrl,
+      redisPrefix,
+      log,
+      onConnected: () => {
+        for (const producer of this.#producers()) producer.suspectLoss()
+      },
+    })
+    this.#marks = new MarkReader({
+      readMarks: options.readMarks,
+      producers: () => this.#producers().map(({ id }) => id),
+      onMark: (id, mark) =>
+        this.#producers()
+          .find((producer) => producer.id === id)
+          ?.onMark(mark),
+    })
+    this.#streams = new StreamRegister(options.registerStream, log)
+    this.#adoption = new Adoption({
+      journalDir,
+      ownProducer: folder.producer,
+      work: this.#work,
+      buildInterrupted: options.buildInterrupted,
+      readMarks: options.readMarks,
+      take: (...adopted) => this.#take(...adopted),
+      log,
+    })
+    const path = join(folder.path, JOURNAL_FILE)
+    const journal = new Journal({
+      path,
+      database: new JournalDatabase(path, stream),
+      work: this.#work,
+      reserve,
+      log,
+      onSynced: () => this.#own.kick(),
+    })
+    this.#own = this.#take(folder, journal, stream, 0)
+    const forgetMs = (keepSeconds * 1_000) / 10
+    this.#repeating = [
+      repeat(() => this.#readMarks(), MARKS_INTERVAL_MS),
+      repeat(() => this.#adopt(), ADOPTION_INTERVAL_MS),
+      repeat(
+        () => this.#forget(),
+        Math.max(Math.min(forgetMs, FORGET_INTERVAL_MAX_MS), FORGET_INTERVAL_MIN_MS),
+      ),
+    ]
+  }
+
+  get canTakeCalls(): boolean {
+    return (
+      !this.#stopping &&
+      !this.#own.journal.refuses &&
+      this.#uncommittedBytes() < this.#options.journalMaxBytes
+    )
+  }
+
+  open(call: OpenCall, onWritten: OnWritten): void {
+    this.#own.journal.open(call, onWritten)
+  }
+
+  noteNow(callId: string, seen: string, onWritten: OnWritten): void {
+    this.#own.journal.noteNow(callId, seen, onWritten)
+  }
+
+  note(callId: string, seen: string): void {
+    this.#own.journal.note(callId, seen)
+  }
+
+  close(record: CallRecord, onWritten: OnWritten): void {
+    this.#own.journal.close(record.callId, serialiseRecord(record), onWritten)
+  }
+
+  discard(callId: string): void {
+    this.#own.journal.discard(callId)
+  }
+
+  stats(): LedgerStats {
+    const { journal, id, sent, mark } = this.#own
+    const producers = this.#producers()
+    return {
+      producer: id,
+      uncommittedRecords: producers.reduce((sum, producer) => sum + producer.uncommittedRecords, 0),
+      uncommittedBytes: this.#uncommittedBytes(),
+      oldestUncommittedMs: Math.max(...producers.map((producer) => producer.backlogAgeMs())),
+      openCalls: journal.openCalls,
+      last: journal.last,
+      synced: journal.synced,
+      sent,
+      mark,
+      pruned: journal.prunedTo,
+      adopted: this.#adoption.size,
+      corrupt: this.#adoption.corrupt,
+      redisConnected: this.#link.connected,
+      journalWritable: !journal.refuses,
+    }
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true
+    const { journal, folder } = this.#own
+    const { log } = this.#options
+    const idle = Promise.all(this.#repeating.map((one) => one.stop()))
+    this.#adoption.halt()
+    // 1. What waits for a commit gets one, and its sync.
+    await journal.flush()
+    // 2. Redis gets what it takes in the time left. The rest stays, as does all that is not kept long enough.
+    await Promise.all(this.#producers().map((producer) => producer.shipAll(graceMs)))
+    this.#link.close()
+    this.#streams.stop()
+    await this.#work.stop()
+    await idle
+    // 3. Journals before their locks: who gets a lock next finds the files let go of.
+    await this.#adoption.letGo()
+    const isUnused = this.#own.isEmpty && journal.openCalls === 0
+    await this.#own.stop()
+    try {
+      if (isUnused) await deleteProducerFolder(this.#options.journalDir, folder.producer)
+    } catch (error) {
+      log.warn(
+        { err: error, producer: folder.producer },
+        'the folder of an unused journal could not be deleted',
+      )
+    } finally {
+      folder.lock.release()
+    }
+  }
+
+  #producers(): Producer[] {
+    return [this.#own, ...this.#adoption.producers]
+  }
+
+  #uncommittedBytes(): number {
+    let bytes = this.#own.uncommittedBytes
+    if (this.#adoption.size > 0) for (const one of this.#adoption.producers) bytes += one.uncommittedBytes
+    return bytes
+  }
+
+  /** Takes a journal into care; its shipping begins when its stream is registered. */
+  #take(folder: ProducerFolder, journal: Journal, stream: string, mark: number): Producer {
+    const { keepSeconds, readGaps, log, now = () => performance.now() } = this.#options
+    const producer = new Producer({
+      folder,
+      stream,
+      journal,
+      mark,
+      keepMs: keepSeconds * 1_000,
+      link: this.#link,
+      readMark: () => this.#marks.read(folder.producer),
+      readGaps: () => readGaps(folder.producer),
+      log,
+      now,
+    })
+    this.#streams.whenRegistered(stream, () => producer.startShipping())
+    return producer
+  }
+
+  async #readMarks(): Promise<void> {
+    if (!this.#producers().some((producer) => producer.wantsMark)) return
+    await this.#withPostgres(() => this.#marks.readAll())
+  }
+
+  async #forget(): Promise<void> {
+    await this.#withPostgres(async () => {
+      for (const producer of this.#producers()) if (!producer.isEmpty) await producer.forget()
+    })
+    await this.#adoption.releaseEmpty()
+  }
+
+  async #adopt(): Promise<void> {
+    try {
+      await this.#adoption.scan()
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'the journal directory cannot be read')
+    }
+  }
+
+  /** Postgres may be away at any time: everything waits for it, and one line says so. */
+  async #withPostgres(task: () => Promise<void>): Promise<void> {
+    const { log } = this.#options
+    try {
+      await task()
+      if (this.#postgresAway) log.info({}, 'Postgres answers again')
+      this.#postgresAway = false
+    } catch (error) {
+      if (!this.#postgresAway)
+        log.warn({ err: error }, 'Postgres does not answer; records wait in the journal')
+      this.#postgresAway = true
+    }
+  }
+}
