@@ -1,23 +1,27 @@
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { buildAdmin } from './admin.ts'
 import { credentialHeader } from './call/headers.ts'
-import type { CallObserver } from './call/proxied-call.ts'
 import { BodyBudget } from './call/request-stream.ts'
 import { buildUpstreamTable } from './call/upstream-table.ts'
 import { openPool, type Upstream } from './call/upstreams.ts'
 import { logCalls } from './call-log.ts'
 import type { GatewayConfig } from './config.ts'
+import type { CallRecord } from './domain/call-record.ts'
 import { buildCatalog } from './domain/catalog.ts'
 import { NO_TOTALS, renderFigures, renderSummary } from './domain/usage-summary.ts'
 import { buildGateway } from './gateway.ts'
 import { buildInterrupted } from './interrupted.ts'
-import { openLedger } from './ledger/ledger.ts'
+import { type Ledger, openLedger } from './ledger/ledger.ts'
 import type { Logger } from './log.ts'
+import { buildMetrics } from './metrics.ts'
+import { OwnCalls } from './own-calls.ts'
 import { buildPricing } from './pricing.ts'
 import type { Readiness } from './routes/health.ts'
 import type { UsageQuestion } from './routes/usage.ts'
 import { selectUsageSummary } from './store/daily-usage.ts'
+import { announceKeyChange } from './store/key-announcements.ts'
 import { openKeyDirectory } from './store/key-directory.ts'
 import { readGaps, readMarks, registerStream } from './store/ledger-state.ts'
 import { openPostgres, type Postgres } from './store/postgres.ts'
@@ -29,23 +33,24 @@ const JOURNAL_KEEP_SECONDS = 300
 /** A poll of keys or marks that takes longer than this counts as unanswered. */
 const POLL_STATEMENT_MS = 2_000
 const SUMMARY_STATEMENT_MS = 10_000
+/** After the last connection: time to write the records of cut calls, whose tokens may have to be estimated first. */
+const RECORD_GRACE_MS = 5_000
 /** After the last call: time to ship what its records wait for. */
 const SHIP_GRACE_MS = 5_000
 
+const VERSION: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
+
 /** A running gateway process. */
 export interface RunningGateway {
-  /** Where it listens. */
+  /** Where it listens for clients, and for the operator. */
   readonly address: AddressInfo
+  readonly adminAddress: AddressInfo
   /** Takes no new connections, lets running calls end, ships their records. */
   stop(): Promise<void>
 }
 
 /** Opens stores, ledger and server, in this order; whoever opens a thing closes it, in reverse. */
-export async function runGateway(
-  config: GatewayConfig,
-  log: Logger,
-  observer: CallObserver,
-): Promise<RunningGateway> {
+export async function runGateway(config: GatewayConfig, log: Logger): Promise<RunningGateway> {
   const polls = openPostgres(config.databaseUrl, {
     max: 4,
     statementTimeoutMs: POLL_STATEMENT_MS,
@@ -56,6 +61,12 @@ export async function runGateway(
     max: 8,
     statementTimeoutMs: SUMMARY_STATEMENT_MS,
     applicationName: 'tallygate usage',
+    log,
+  })
+  const operators = openPostgres(config.databaseUrl, {
+    max: 2,
+    statementTimeoutMs: SUMMARY_STATEMENT_MS,
+    applicationName: 'tallygate operator',
     log,
   })
   const keys = openKeyDirectory({
@@ -106,11 +117,32 @@ export async function runGateway(
     return { ready: !stopping && keys.ready && ledger.canTakeCalls, degraded }
   }
 
+  const ownCalls = new OwnCalls({
+    lastSequence: () => ledger.stats().last,
+    readMark: async () => {
+      const { producer } = ledger.stats()
+      return (await readMarks(polls, [producer])).get(producer) ?? 0
+    },
+  })
+  const metrics = buildMetrics({
+    knowsModel: pricing.knowsModel,
+    ledger: () => ledger.stats(),
+    keys: () => keys.stats(),
+    version: VERSION,
+  })
+  const observer = logCalls(metrics.observer, log)
+
   const table = buildUpstreamTable(upstreams, config.defaultUpstream)
   const parts = {
     ledger,
     pricing,
-    observer: logCalls(observer, log),
+    observer: {
+      ...observer,
+      callEnded: (record: CallRecord) => {
+        ownCalls.ended(record.clientId)
+        observer.callEnded(record)
+      },
+    },
     onClientAbort: config.onClientAbort,
     upstreams: table,
     now: Date.now,
@@ -125,7 +157,10 @@ export async function runGateway(
         : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
     findCaller,
     listModels: () => listing.list(),
-    summariseUsage: (question) => summarise(summaries, question),
+    summariseUsage: async (question) => {
+      await ownCalls.counted(question.clientId)
+      return await summarise(summaries, question)
+    },
     readiness,
     forward: {
       ...parts,
@@ -140,10 +175,28 @@ export async function runGateway(
       handshakeTimeoutMs: config.upstreamHeadersTimeoutMs,
     },
   })
+  const admin = buildAdmin({
+    logger: log,
+    adminToken: config.adminToken,
+    metrics,
+    readiness,
+    ledgerStats: () => ledger.stats(),
+    pool: operators,
+    redisUrl: config.redisUrl,
+    redisPrefix: config.redisPrefix,
+    announceKeyChange: () => void announceKeyChange(config.redisUrl, config.redisPrefix, log),
+    peppers: config.keyPepper,
+    journalDir: config.journalDir,
+    baseUrl: `${config.tls === null ? 'http' : 'https'}://localhost:${config.port}${config.basePath}`,
+    version: VERSION,
+    now: Date.now,
+  })
+  await admin.listen({ host: config.adminHost, port: config.adminPort })
   await app.listen({ host: config.host, port: config.port })
 
   return {
     address: app.server.address() as AddressInfo,
+    adminAddress: admin.server.address() as AddressInfo,
     async stop() {
       stopping = true
       listing.stop()
@@ -154,12 +207,20 @@ export async function runGateway(
       await Promise.race([closed, sessions.then(() => app.server.closeAllConnections())])
       await webSockets.closeAll()
       await closed
+      await recordsWritten(ledger)
       await ledger.stop(SHIP_GRACE_MS)
+      await admin.close()
       await Promise.all(upstreams.map(({ pool }) => pool.destroy()))
       await keys.close()
-      await Promise.all([polls.end(), summaries.end()])
+      await Promise.all([polls.end(), summaries.end(), operators.end()])
     },
   }
+}
+
+/** Waits until no call is open any more; one that still is then gets its record from whoever adopts the journal. */
+async function recordsWritten(ledger: Ledger): Promise<void> {
+  const deadline = performance.now() + RECORD_GRACE_MS
+  while (ledger.stats().openCalls > 0 && performance.now() < deadline) await delay(10)
 }
 
 /** A process's records all go to one stream; several processes spread over them. */

@@ -2,7 +2,6 @@ import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
 import { ConfigError, type GatewayConfig, loadGatewayConfig } from './config.ts'
 import { createLog } from './log.ts'
-import { NO_METRICS } from './no-metrics.ts'
 import { runGateway } from './run-gateway.ts'
 import { type GatewayProcesses, startProcesses } from './server-processes.ts'
 
@@ -26,8 +25,8 @@ async function start(): Promise<GatewayProcesses> {
   if (cluster.isPrimary && config.gatewayProcesses > 1) {
     return startProcesses(config.gatewayProcesses, config.shutdownGraceMs + CLOSING_MS, log)
   }
-  const gateway = await runGateway(config, log, NO_METRICS)
-  log.info({ ...gateway.address }, 'the gateway takes calls')
+  const gateway = await runGateway(config, log)
+  log.info({ clients: gateway.address, operator: gateway.adminAddress }, 'the gateway takes calls')
   return gateway
 }
 

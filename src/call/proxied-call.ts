@@ -23,6 +23,8 @@ import {
 const HELD_ANSWER_BYTES = 64 * 1024
 /** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
 const MAX_HOLDS = 3
+/** The journal writes notes about once a second; more often is work for nothing. */
+const NOTE_INTERVAL_MS = 500
 
 /** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
 export interface CallLedger {
@@ -97,6 +99,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   #filter: UsageEventFilter | null = null
   #revision = 0
   #holds = 0
+  #notedAt = Number.NEGATIVE_INFINITY
 
   /** `hold`: the whole answer waits for its end. `stream`: pieces are written as they come. */
   #mode: 'hold' | 'stream' = 'stream'
@@ -261,6 +264,12 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (this.#mode === 'hold') return
     const seen = reader.peek()
     if (seen.usageSource === 'none') return
+    if (seen.usageSource !== 'reported') {
+      // Some streams carry running usage in every event: the journal writes it once a second.
+      const now = performance.now()
+      if (now - this.#notedAt < NOTE_INTERVAL_MS) return
+      this.#notedAt = now
+    }
     const { ledger } = this.#parts
     const text = encodeSeen({
       observation: seen,

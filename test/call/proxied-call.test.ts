@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 import { type CallLedger, ProxiedCall } from '../../src/call/proxied-call.ts'
 import type { OpenCall } from '../../src/domain/call-record.ts'
-import { NO_METRICS } from '../../src/no-metrics.ts'
+import { NO_METRICS } from '../support/no-metrics.ts'
 
 const OPEN: OpenCall = {
   callId: '0190c1d2-0000-7000-8000-000000000000',

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadGatewayConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
-import { NO_METRICS } from '../../src/no-metrics.ts'
 import { type RunningGateway, runGateway } from '../../src/run-gateway.ts'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
 import { json, startUpstream, type TestUpstream } from '../support/upstream.ts'
@@ -44,7 +43,7 @@ beforeAll(async () => {
   stack = await startStack(upstream.url)
   secondJournalDir = await mkdtemp(join(tmpdir(), 'tallygate-test-journal-'))
   const config = loadGatewayConfig({ ...stack.env, JOURNAL_DIR: secondJournalDir })
-  second = await runGateway(config, createLog('silent', 'test'), NO_METRICS)
+  second = await runGateway(config, createLog('silent', 'test'))
   client = await stack.addClient('patient')
   bases = [stack.url, `http://127.0.0.1:${second.address.port}`]
 })

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { loadGatewayConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
-import { NO_METRICS } from '../../src/no-metrics.ts'
 import { type RunningGateway, runGateway } from '../../src/run-gateway.ts'
 import { createClient } from '../../src/store/clients.ts'
 import { createClientKey } from '../../src/store/keys.ts'
@@ -82,7 +81,7 @@ export async function startStack(upstreamUrl: string, options: StackOptions = {}
   }
   const config = loadGatewayConfig(env)
   const log = createLog(config.logLevel, 'test')
-  const gateway = await runGateway(config, log, NO_METRICS)
+  const gateway = await runGateway(config, log)
   const workers: Workers | null = options.workers === false ? null : startWorkers({ ...config, log })
   const pool = openPostgres(databaseUrl, { max: 4, statementTimeoutMs: 10_000, applicationName: 'test', log })
   const url = `${config.tls === null ? 'http' : 'https'}://127.0.0.1:${gateway.address.port}${config.basePath}`

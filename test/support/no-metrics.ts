@@ -1,5 +1,6 @@
-import type { CallObserver } from './call/proxied-call.ts'
+import type { CallObserver } from '../../src/call/proxied-call.ts'
 
+/** For calls that nobody counts. */
 export const NO_METRICS: CallObserver = {
   callStarted: () => {},
   callEnded: () => {},

@@ -1,0 +1,41 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** A call that ended longer ago is counted, or its counting is held up by more than a question may wait for. */
+const RECENT_MS = 2_000
+const WAIT_MS = 1_000
+const POLL_MS = 25
+
+export interface OwnCallsParts {
+  /** The highest sequence in this process's journal, and the highest that is counted, as Postgres says it now. */
+  readonly lastSequence: () => number
+  readonly readMark: () => Promise<number>
+}
+
+/**
+ * Lets a client see its own calls: one that asks for its usage right after a call waits, a second at most, until what this
+ * process had recorded by then is counted. Clients without recent calls do not wait.
+ */
+export class OwnCalls {
+  readonly #parts: OwnCallsParts
+  /** Monotonic milliseconds at the end of each client's last call. */
+  readonly #endedAt = new Map<string, number>()
+
+  constructor(parts: OwnCallsParts) {
+    this.#parts = parts
+  }
+
+  ended(clientId: string): void {
+    this.#endedAt.set(clientId, performance.now())
+  }
+
+  async counted(clientId: string): Promise<void> {
+    const endedAt = this.#endedAt.get(clientId)
+    const askedAt = performance.now()
+    if (endedAt === undefined || askedAt - endedAt > RECENT_MS) return
+    const wanted = this.#parts.lastSequence()
+    while (performance.now() - askedAt < WAIT_MS) {
+      if ((await this.#parts.readMark()) >= wanted) return
+      await delay(POLL_MS)
+    }
+  }
+}

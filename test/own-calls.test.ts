@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startStack, type TestClient, type TestStack } from './support/stack.ts'
+import { startUpstream, type TestUpstream } from './support/upstream.ts'
+
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  stack = await startStack(upstream.url)
+  client = await stack.addClient('hasty')
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+})
+
+test('a client that asks for its usage right after a call sees the call', async () => {
+  for (let call = 1; call <= 5; call += 1) {
+    const answer = await fetch(`${stack.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-4o-mini', messages: [] }),
+    })
+    await answer.text()
+    expect((await stack.usage(client)).requests).toBe(call)
+  }
+})
