@@ -7,7 +7,13 @@ import { createToldGatherer, type Told } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
-const INTERACTION = { id: 'value', model: 'value', status: 'value', usage: 'usage' } as const
+const INTERACTION = {
+  id: 'value',
+  model: 'value',
+  status: 'value',
+  service_tier: 'value',
+  usage: 'usage',
+} as const
 
 /**
  * Gemini's Interactions API: an interaction at the root of an answer, in `interaction` of a stream's events. One
@@ -35,7 +41,7 @@ function readInteraction(document: JsonObject): Told {
     usage,
     isFinal: status !== null && !RUNNING.has(status),
     model: textIn(interaction.model),
-    serviceTier: usage?.serviceTier ?? null,
+    serviceTier: textIn(interaction.service_tier),
     responseId: textIn(interaction.id),
     failed: status === 'failed' || carriesError(document),
     ...(status === null ? {} : { pending: RUNNING.has(status) }),

@@ -1,17 +1,14 @@
-import {
-  addCounts,
-  type Count,
-  type CountedUsage,
-  countUsage,
-  firstCount,
-  parseCount,
-  totalDisagrees,
-} from './counts.ts'
+import { addCounts, type Count, type CountedUsage, countUsage, parseCount, totalDisagrees } from './counts.ts'
 import { arrayIn, type JsonObject, member, textIn } from './json-value.ts'
+import { ifCounted } from './told.ts'
 
-/** One `usageMetadata` or `usage` object of Google's, read. */
-export interface GeminiUsage extends CountedUsage {
+/** One `usage` object of the Interactions API, read. */
+export interface InteractionUsage extends CountedUsage {
   readonly totalMismatch: boolean
+}
+
+/** One `usageMetadata` object, read. */
+export interface GeminiUsage extends InteractionUsage {
   /** Who was served how: `standard`, `flex`, `priority`, `provisioned`; `null`: not said. */
   readonly serviceTier: string | null
 }
@@ -28,20 +25,22 @@ export function geminiUsage(metadata: JsonObject): GeminiUsage | null {
   const answer = parseCount(firstOf(metadata, 'candidatesTokenCount', 'responseTokenCount'))
   const thoughts = parseCount(metadata.thoughtsTokenCount)
   const total = parseCount(metadata.totalTokenCount)
-  if (firstCount(prompt, toolUse, answer, thoughts, total) === null) return null
   const promptDetails = metadata.promptTokensDetails
   const answerDetails = firstOf(metadata, 'candidatesTokensDetails', 'responseTokensDetails')
-  const counted = countUsage({
-    inputTokens: addCounts(prompt, toolUse),
-    outputTokens: addCounts(answer, thoughts),
-    cacheReadTokens: parseCount(metadata.cachedContentTokenCount),
-    reasoningTokens: thoughts,
-    audioInputTokens: modalityCount(promptDetails, 'AUDIO'),
-    audioOutputTokens: modalityCount(answerDetails, 'AUDIO'),
-    imageInputTokens: modalityCount(promptDetails, 'IMAGE'),
-    imageOutputTokens: modalityCount(answerDetails, 'IMAGE'),
-    cacheReadAudioTokens: modalityCount(metadata.cacheTokensDetails, 'AUDIO'),
-  })
+  const counted = ifCounted(
+    countUsage({
+      inputTokens: addCounts(prompt, toolUse),
+      outputTokens: addCounts(answer, thoughts),
+      cacheReadTokens: parseCount(metadata.cachedContentTokenCount),
+      reasoningTokens: thoughts,
+      audioInputTokens: modalityCount(promptDetails, 'AUDIO'),
+      audioOutputTokens: modalityCount(answerDetails, 'AUDIO'),
+      imageInputTokens: modalityCount(promptDetails, 'IMAGE'),
+      imageOutputTokens: modalityCount(answerDetails, 'IMAGE'),
+      cacheReadAudioTokens: modalityCount(metadata.cacheTokensDetails, 'AUDIO'),
+    }),
+  )
+  if (counted === null) return null
   return {
     ...counted,
     // Live leaves the thoughts out of its total.
@@ -57,28 +56,29 @@ export function geminiUsage(metadata: JsonObject): GeminiUsage | null {
  * https://ai.google.dev/api/interactions-api
  * @returns `null` when it holds no counts
  */
-export function interactionUsage(usage: JsonObject): GeminiUsage | null {
+export function interactionUsage(usage: JsonObject): InteractionUsage | null {
   const input = parseCount(usage.total_input_tokens)
   const toolUse = parseCount(usage.total_tool_use_tokens)
   const output = parseCount(usage.total_output_tokens)
   const thoughts = parseCount(firstOf(usage, 'total_thought_tokens', 'total_reasoning_tokens'))
   const total = parseCount(usage.total_tokens)
-  if (firstCount(input, toolUse, output, thoughts, total) === null) return null
-  const counted = countUsage({
-    inputTokens: addCounts(input, toolUse),
-    outputTokens: addCounts(output, thoughts),
-    cacheReadTokens: parseCount(usage.total_cached_tokens),
-    reasoningTokens: thoughts,
-    audioInputTokens: modalityCount(usage.input_tokens_by_modality, 'AUDIO'),
-    audioOutputTokens: modalityCount(usage.output_tokens_by_modality, 'AUDIO'),
-    imageInputTokens: modalityCount(usage.input_tokens_by_modality, 'IMAGE'),
-    imageOutputTokens: modalityCount(usage.output_tokens_by_modality, 'IMAGE'),
-    cacheReadAudioTokens: modalityCount(usage.cached_tokens_by_modality, 'AUDIO'),
-  })
+  const counted = ifCounted(
+    countUsage({
+      inputTokens: addCounts(input, toolUse),
+      outputTokens: addCounts(output, thoughts),
+      cacheReadTokens: parseCount(usage.total_cached_tokens),
+      reasoningTokens: thoughts,
+      audioInputTokens: modalityCount(usage.input_tokens_by_modality, 'AUDIO'),
+      audioOutputTokens: modalityCount(usage.output_tokens_by_modality, 'AUDIO'),
+      imageInputTokens: modalityCount(usage.input_tokens_by_modality, 'IMAGE'),
+      imageOutputTokens: modalityCount(usage.output_tokens_by_modality, 'IMAGE'),
+      cacheReadAudioTokens: modalityCount(usage.cached_tokens_by_modality, 'AUDIO'),
+    }),
+  )
+  if (counted === null) return null
   return {
     ...counted,
     totalMismatch: totalDisagrees(total, counted.usage),
-    serviceTier: textIn(usage.service_tier)?.toLowerCase() ?? null,
   }
 }
 

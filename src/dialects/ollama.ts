@@ -11,13 +11,15 @@ const PLAN = planJson({
   model: 'value',
   done: 'value',
   prompt_eval_count: 'value',
+  prompt_eval_cached_count: 'value',
   eval_count: 'value',
   error: 'value',
 })
 
 /**
  * Ollama's own `/api/chat` and `/api/generate`. A stream, one document a line, unless the request says otherwise;
- * the one with `done` has the counts. Older servers leave `prompt_eval_count` out when the prompt was cached.
+ * the one with `done` has the counts; those of the prompt have the cached ones in them. Older servers leave
+ * `prompt_eval_count` out when the prompt was cached.
  * https://github.com/ollama/ollama/blob/main/docs/api.md
  */
 export const ollamaChat: Dialect = dialect('ollama.chat', readAnswer)
@@ -47,14 +49,17 @@ function dialect(name: string, read: (document: JsonObject) => Told): Dialect {
 }
 
 function readAnswer(document: JsonObject): Told {
-  const { prompt_eval_count, eval_count } = document
-  const counted = countUsage({
-    inputTokens: parseCount(prompt_eval_count),
-    outputTokens: parseCount(eval_count),
-  })
+  const { prompt_eval_count, prompt_eval_cached_count, eval_count } = document
+  const usage = ifCounted(
+    countUsage({
+      inputTokens: parseCount(prompt_eval_count),
+      cacheReadTokens: parseCount(prompt_eval_cached_count),
+      outputTokens: parseCount(eval_count),
+    }),
+  )
   return {
-    usage: ifCounted(counted),
-    raw: JSON.stringify({ prompt_eval_count, eval_count }),
+    usage,
+    raw: usage === null ? null : JSON.stringify({ prompt_eval_count, prompt_eval_cached_count, eval_count }),
     // A whole answer is read as it comes, and `eval_count` stands last.
     isFinal: document.done === true && eval_count !== undefined,
     model: textIn(document.model),

@@ -64,7 +64,7 @@ function readDetails(document: JsonObject, head: ResponseHead): Told {
   )
   return {
     usage: details === null ? null : counted,
-    raw: JSON.stringify({ generated_tokens, input_length }),
+    raw: details === null ? null : JSON.stringify({ generated_tokens, input_length }),
     isFinal: true,
     failed: carriesError(document),
   }

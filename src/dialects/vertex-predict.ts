@@ -54,7 +54,7 @@ function read(document: JsonObject): Told {
   )
   return {
     usage: counted !== null && isEmbedding ? withoutOutput(counted) : counted,
-    raw: JSON.stringify({ predictions: predictions.filter((_, at) => statistics[at] !== null), metadata }),
+    raw: counted === null ? null : JSON.stringify({ statistics, metadata }),
     units: {
       images: images.length === 0 ? null : images.length,
       characters: unitsIn(metadata?.billableCharacterCount),
