@@ -4,8 +4,9 @@ import { ConfigError } from './config.ts'
 import { type DataFolder, type Holder, takeDataFolder } from './standalone/data-folder.ts'
 import { whyPortIsTaken } from './standalone/free-port.ts'
 import { stopLeftovers } from './standalone/leftovers.ts'
-import { MachineRoom } from './standalone/machine.ts'
+import { type Machine, startMachine } from './standalone/machine.ts'
 import { modelIds } from './standalone/own-gateway.ts'
+import { createParts } from './standalone/parts.ts'
 import { chooseExample, renderScreen } from './standalone/screen.ts'
 import { readSettings, type Settings } from './standalone/settings.ts'
 import { listenForStop } from './standalone/stop-signals.ts'
@@ -49,46 +50,43 @@ async function runIn(folder: DataFolder, settings: Settings): Promise<number> {
   const { notes, stopped } = await stopLeftovers(folder.file('processes.json'))
   if (stopped.length > 0) terminal.say(`stopped what a run before left behind: ${stopped.join(', ')}`)
   await checkPorts(settings)
-  const room = new MachineRoom(settings, folder, notes, terminal)
-  stop.onSecond(() => room.hurry())
+  const parts = createParts(folder, notes, terminal.say, stop.signal)
+  stop.onSecond(() => parts.hurry())
+  let machine: Machine | null = null
   try {
-    await serve(room, folder, settings)
-    return 0
+    machine = await startMachine({ settings, folder, parts, terminal, givenUp: stop.signal })
+    folder.announce({ state: 'running', baseUrl: machine.baseUrl })
+    show(machine, folder, settings)
+    await stop.wanted
+    terminal.say('stopping: calls under way may end, press Ctrl-C again to cut them')
   } catch (error) {
-    if (!stop.signal.aborted) throw error
-    return 0 // told to stop while starting
+    if (!stop.signal.aborted) throw error // else told to stop while starting
   } finally {
     folder.announce({ state: 'stopping', baseUrl: null })
-    await room.stop()
-    if (stop.signal.aborted) terminal.say(`stopped; everything is kept in ${shownFolder(folder)}`)
+    await (machine ?? { stop: parts.stopAll }).stop()
   }
+  terminal.say(`stopped; everything is kept in ${shownFolder(folder)}`)
+  return 0
 }
 
-async function serve(room: MachineRoom, folder: DataFolder, settings: Settings): Promise<void> {
-  const machine = await room.start(stop.signal)
-  folder.announce({ state: 'running', baseUrl: machine.baseUrl })
-  const { config, wantsDemoUpstream } = settings
-  const upstream = config.upstreams.find(({ name }) => name === config.defaultUpstream)
-  const example = chooseExample(upstream?.provider ?? 'openai-compatible', modelIds(machine.models))
-  const screen = renderScreen(
-    {
-      ...machine,
-      example: { ...example, path: `${upstream?.pathPrefix ?? ''}${example.path}` },
-      dataDir: shownFolder(folder),
-      upstream: wantsDemoUpstream
-        ? null
-        : config.upstreams.map(({ origin, basePath }) => origin + basePath).join(', '),
-      insecure: config.tls !== null,
-    },
-    terminal.paint,
-  )
-  terminal.print(screen)
+/** The final screen. */
+function show(machine: Machine, folder: DataFolder, settings: Settings): void {
+  const { upstreams, defaultUpstream, tls } = settings.config
+  const first = upstreams.find(({ name }) => name === defaultUpstream)
+  const example = chooseExample(first?.provider ?? 'openai-compatible', modelIds(machine.models))
+  const addresses = upstreams.map(({ origin, basePath }) => origin + basePath)
+  const facts = {
+    ...machine,
+    example: { ...example, path: `${first?.pathPrefix ?? ''}${example.path}` },
+    dataDir: shownFolder(folder),
+    upstream: settings.wantsDemoUpstream ? null : addresses.join(', '),
+    insecure: tls !== null,
+  }
+  terminal.print(renderScreen(facts, terminal.paint))
   if (machine.models?.status === 403)
     terminal.say(
-      'the demo key or its client was switched off: make another with npm run -s tallygate -- key create --client demo',
+      'the demo key was switched off; another one: npm run -s tallygate -- key create --client demo',
     )
-  await stop.wanted
-  terminal.say('stopping: calls under way may end, press Ctrl-C again to cut them')
 }
 
 /** Takes the folder, waiting for one that stops. */

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { sendSignal } from './detached-process.ts'
 
 /** One run of a process. */
 export interface Run {
@@ -11,10 +10,8 @@ export interface Run {
 /** A process that is started again when it dies. */
 export interface Supervised {
   readonly name: string
-  /** No more restarts: stops the run under way within `graceMs`, by force after it. */
+  /** No more restarts: stops the run under way within `graceMs`, by force after it. Fine to call again. */
   stop(graceMs: number): Promise<void>
-  /** Signals the run under way, if any. */
-  signal(signal: NodeJS.Signals): void
 }
 
 export interface SuperviseOptions {
@@ -79,6 +76,5 @@ export async function supervise(
       await kept
       await run.stop(graceMs) // one whose start could not be given up any more
     },
-    signal: (signal) => sendSignal(run.pid, signal),
   }
 }

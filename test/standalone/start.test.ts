@@ -2,11 +2,13 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { sendSignal } from '../../src/standalone/detached-process.ts'
 import { findFreePort } from '../../src/standalone/free-port.ts'
 import { until } from '../../src/standalone/until.ts'
 import { type NpmStart, npmStart, paste, processesOf } from '../support/npm-start.ts'
+
+vi.setConfig({ testTimeout: 120_000 }) // several whole starts each, on a machine that may be busy
 
 const dataDir = await mkdtemp(join(tmpdir(), 'tallygate-test-start-'))
 const [port, adminPort] = [await findFreePort(), await findFreePort()]

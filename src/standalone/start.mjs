@@ -1,0 +1,14 @@
+// `npm start`. Plain JavaScript, so that a Node.js too old for the rest can still say so.
+const OLDEST = 24
+if (Number(process.versions.node.split('.')[0]) < OLDEST) {
+  console.error(`tallygate runs on Node.js ${OLDEST}, and this is ${process.version}.
+
+npm install brings that version along as the package "node", but the package's install script has not run here:
+npm was told to block install scripts (npm config get ignore-scripts), or does not know them to be allowed. Mend it with
+
+  npm rebuild node --ignore-scripts=false
+
+or install Node.js ${OLDEST} yourself, and start again.`)
+  process.exit(1)
+}
+await import('../standalone.ts')
