@@ -1,0 +1,14 @@
+import { spawnSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+
+test('a Node.js too old for the rest says so, and how to mend it', () => {
+  const pretend =
+    'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } })'
+  const { status, stderr, stdout } = spawnSync(
+    process.execPath,
+    ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, 'src/standalone/start.mjs'],
+    { encoding: 'utf8', timeout: 20_000 },
+  )
+  expect([status, stdout]).toEqual([1, ''])
+  expect(stderr).toContain('npm rebuild node --ignore-scripts=false')
+})
