@@ -8,6 +8,7 @@ import { addCallDays, prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
 import { createRollUp } from './roll-up.ts'
 import { createShards, type ShardSums } from './shards.ts'
+import { verify } from './verify.ts'
 import { startWatch } from './watch.ts'
 import { withinMs } from './within-ms.ts'
 
@@ -70,6 +71,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       await redis.del(marksKey)
       if (pruned !== null) log.info(pruned, 'pruned')
     },
+    verify: () => verify(pool, log),
   }
   const queue = openJobQueue({
     redisUrl,
@@ -102,7 +104,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       subject: stream,
       everyMs: ROLL_UP_EVERY_MS,
     }),
-    schedules: [{ id: 'prune', job: 'prune', subject: '', everyMs: DAY_MS }] satisfies Schedule[],
+    schedules: ['prune', 'verify'].map((job): Schedule => ({ id: job, job, subject: '', everyMs: DAY_MS })),
     queue,
     redis,
     drain: (stream) => shards.drain(stream),

@@ -75,3 +75,15 @@ export function parseModel(text: string): string {
   if (isModelPattern(text)) return text
   throw new InvalidArgumentError('Write the name of a model; a * may only end it.')
 }
+
+/** One model's exact name. */
+export function parseModelName(text: string): string {
+  if (isModelPattern(text) && !text.endsWith('*')) return text
+  throw new InvalidArgumentError('Write the exact name of one model.')
+}
+
+/** How many of something to show. */
+export function parseCount(text: string): number {
+  if (/^[1-9][0-9]{0,4}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Write a whole number from 1 to 99999.')
+}

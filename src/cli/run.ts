@@ -3,9 +3,11 @@ import { Command, CommanderError } from 'commander'
 import { z } from 'zod'
 import type { Environment } from '../config.ts'
 import type { Cli } from './cli.ts'
+import { addAdjustmentCommands } from './commands/adjustment.ts'
 import { addClientCommands } from './commands/client.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addKeyCommands } from './commands/key.ts'
+import { addLedgerCommands } from './commands/ledger.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices.ts'
 import { addUsageCommand } from './commands/usage.ts'
@@ -19,6 +21,8 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addKeyCommands,
   addUsageCommand,
   addPricesCommands,
+  addAdjustmentCommands,
+  addLedgerCommands,
   addDoctorCommand,
   addMigrateCommand,
 ]

@@ -78,7 +78,7 @@ export async function selectLedgerStatus(pool: Postgres): Promise<LedgerStatus> 
     selectStreams(pool),
     pool.query<{ producers: string; dead_letters: string; gaps: string; missing: string }>(
       `select (select count(*) from ${SCHEMA}.producers) as producers,
-         (select count(*) from ${SCHEMA}.dead_letters) as dead_letters, count(*) as gaps,
+         (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null) as dead_letters, count(*) as gaps,
          coalesce(sum(to_seq - from_seq + 1), 0) as missing
        from ${SCHEMA}.ledger_gaps where filled_at is null`,
     ),

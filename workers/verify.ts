@@ -1,0 +1,27 @@
+import { selectCallDays } from '../src/store/call-partitions.ts'
+import type { Postgres, StoreLog } from '../src/store/postgres.ts'
+import { verifyLedger } from '../src/store/verify.ts'
+
+/** Differences that are named in the log; `ledger verify` names all. */
+const NAMED = 20
+
+/** The nightly audit: the totals of all days whose calls are kept, recomputed. Differences are errors in the log. */
+export async function verify(pool: Postgres, log: StoreLog): Promise<void> {
+  const [oldest] = [...(await selectCallDays(pool))].sort()
+  if (oldest === undefined) return
+  const { differences, proof, rows, calls } = await verifyLedger(pool, oldest)
+  for (const { key, column, stored, recomputed, against } of differences.slice(0, NAMED)) {
+    log.error({ ...key, column, stored, recomputed, against }, 'a total differs from what it is made of')
+  }
+  if (proof.totals !== proof.counted) {
+    const { counted, totals } = proof
+    log.error(
+      { counted: `${counted}`, totals: `${totals}` },
+      'the marks of the producers and the totals differ in how many requests there were',
+    )
+  }
+  const isRight = differences.length === 0 && proof.totals === proof.counted
+  const context = { differences: differences.length, rows, calls: Number(calls), since: oldest }
+  if (isRight) log.info(context, 'verified: the totals are what their calls, prices and adjustments make')
+  else log.error(context, 'the totals are not right: see ledger verify')
+}
