@@ -1,4 +1,4 @@
-import { decodePath } from './google-path.ts'
+import { decodePath } from './decode-path.ts'
 
 const OPERATION = /\/model\/(.+)\/(?:converse|converse-stream|invoke|invoke-with-response-stream)$/
 

@@ -1,12 +1,9 @@
+import { decodePath } from './decode-path.ts'
+
 const DEPLOYMENT = /\/(?:deployments|serving-endpoints)\/([^/]+)\//
 
 /** The deployment that Azure and Databricks name in the path, percent-encoding undone; `null` without one. */
 export function deploymentIn(path: string): string | null {
   const name = DEPLOYMENT.exec(`${path}/`)?.[1]
-  if (name === undefined) return null
-  try {
-    return decodeURIComponent(name)
-  } catch {
-    return name
-  }
+  return name === undefined ? null : decodePath(name)
 }

@@ -1,3 +1,5 @@
+import { decodePath } from './decode-path.ts'
+
 const MODEL = /\/(models|endpoints|tunedModels)\/([^/:]+)(?::|\/|$)/
 
 /**
@@ -9,14 +11,4 @@ export function googleModelInPath(path: string): string | null {
   const [, kind, name] = MODEL.exec(decodePath(path)) ?? []
   if (kind === undefined || name === undefined || name === 'openapi') return null
   return kind === 'models' ? name : `${kind}/${name}`
-}
-
-/** A path with its percent-encoding undone; as it stands where that is malformed. */
-export function decodePath(path: string): string {
-  if (!path.includes('%')) return path
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return path
-  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/dialects/dialect.ts'
 import { selectDialect } from '../../src/dialects/dialects.ts'
-import { bedrockChunk } from './wires/event-messages.ts'
+import { bedrockChunk } from '../fixtures/event-messages.ts'
 
 const GOOGLE = '/v1/projects/p/locations/global/publishers/google/models/gemini-made'
 const PARTNER = '/v1/projects/p/locations/global/publishers'

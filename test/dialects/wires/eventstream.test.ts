@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createEventStreamReader } from '../../../src/dialects/wires/eventstream.ts'
+import { eventMessage, framed } from '../../fixtures/event-messages.ts'
 import { cuts, lend } from './cuts.ts'
-import { eventMessage, framed } from './event-messages.ts'
 
 function read(chunks: readonly Uint8Array[], maxCollectedBytes?: number) {
   const messages: string[] = []

@@ -3,8 +3,8 @@ import { createEventStreamReader } from '../../../src/dialects/wires/eventstream
 import { createArraySplitter } from '../../../src/dialects/wires/json-array.ts'
 import { createLineSplitter } from '../../../src/dialects/wires/ndjson.ts'
 import { createFrameReader } from '../../../src/dialects/wires/websocket-frames.ts'
+import { bedrockChunk } from '../../fixtures/event-messages.ts'
 import { seededRandom } from '../judge.ts'
-import { bedrockChunk } from './event-messages.ts'
 
 const random = seededRandom(6455)
 const below = (limit: number): number => Math.floor(random() * limit)
