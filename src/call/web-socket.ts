@@ -14,6 +14,7 @@ import { findCredential, refusalOf } from './authenticate.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from './headers.ts'
 import { mayUseModel } from './may-use-model.ts'
 import type { ProxiedCallParts } from './proxied-call.ts'
+import { staysUnderBase } from './request-target.ts'
 import { modelInQuery, type Route, routeCall } from './route.ts'
 import { encodeSeen } from './seen.ts'
 import { settle } from './settle.ts'
@@ -41,6 +42,10 @@ export interface WebSocketSessions {
 /** RFC 6455 section 7.4.1. */
 const GOING_AWAY = 1001
 const POLICY_VIOLATION = 1008
+/** A side that was told the end and does not close its connection by then is cut. */
+const CLOSING_MS = 2_000
+/** What a client may send before its handshake is answered, which none has to; more waits in its socket. */
+const EARLY_BYTES = 64 * 1024
 
 /**
  * Sessions go through as the bytes they are: the handshake is the upstream's to accept or refuse, then both directions are joined,
@@ -95,6 +100,7 @@ async function admit(request: IncomingMessage, options: WebSocketOptions): Promi
   const { url } = credential
   const inBase = url.startsWith(`${basePath}/`)
   if (!inBase) return 'not_found'
+  if (!staysUnderBase(url.slice(basePath.length))) return 'invalid_request'
   if (!options.ledger.canTakeCalls) return 'metering_unavailable'
   const found = routeCall(options.upstreams, 'GET', url.slice(basePath.length))
   const route = found.needsModel ? found.withModel(modelInQuery(url)) : found
@@ -113,6 +119,8 @@ class Session {
   readonly #call: OpenCall
   readonly #onEnd: () => void
   readonly #ended = Promise.withResolvers<void>()
+  /** Bytes that came before the handshake was answered. */
+  #early: Buffer[] = []
   #handshake: ClientRequest | null = null
   #upstream: Duplex | null = null
   #reader: MessageReader | null = null
@@ -157,19 +165,12 @@ class Session {
 
   start(): void {
     const { ledger, observer } = this.#options
-    let clientLeft = false
-    this.#client.on('close', () => {
-      clientLeft = true
-      this.#handshake?.destroy()
-      this.#upstream?.destroy()
-      // Once the upstream has ended the session, the client's closing is only the echo.
-      if (this.#handshake !== null) this.#end(this.#upstreamEnded ? 'complete' : 'client_aborted')
-    })
+    this.#watchClient()
     ledger.open(this.#call, (error) => {
       if (error !== null) {
         refuse(this.#client, this.#request, 'metering_unavailable')
         this.#forget()
-      } else if (clientLeft) {
+      } else if (this.#client.destroyed) {
         ledger.discard(this.#call.callId)
         this.#forget()
       } else {
@@ -181,11 +182,55 @@ class Session {
 
   /** Ends the session with `code`; resolves when its record is written. */
   close(code: number): Promise<void> {
-    if (this.#upstream !== null && !this.#client.destroyed) this.#client.end(closeFrame(code))
-    else this.#client.destroy()
-    this.#upstream?.end()
-    this.#end('client_aborted')
+    const client = this.#client
+    const upstream = this.#upstream
+    if (upstream === null || client.destroyed) {
+      // Its handshake, if it was sent, ends with the connection, and the record is made there.
+      client.destroy()
+    } else {
+      // Nothing of the upstream's may come behind the close frame.
+      upstream.unpipe(client)
+      client.unpipe(upstream)
+      client.end(closeFrame(code))
+      upstream.end()
+      this.#cutSoon(upstream)
+      this.#end('client_aborted')
+    }
     return this.#ended.promise
+  }
+
+  /** A connection that nobody reads does not show its end: what comes early is kept for the upstream. */
+  #watchClient(): void {
+    const client = this.#client
+    let earlyBytes = 0
+    client.on('data', (chunk: Buffer) => {
+      if (this.#upstream !== null) return
+      this.#early.push(chunk)
+      earlyBytes += chunk.length
+      if (earlyBytes > EARLY_BYTES) client.pause()
+    })
+    client.on('end', () => {
+      if (this.#upstream === null) client.destroy()
+    })
+    client.on('close', () => {
+      this.#handshake?.destroy()
+      this.#upstream?.destroy()
+      // Once the upstream has ended the session, the client's closing is only the echo.
+      if (this.#handshake !== null) this.#end(this.#upstreamEnded ? 'complete' : 'client_aborted')
+    })
+    client.resume()
+  }
+
+  /** What still comes from either side is dropped, so that the end of the connection is seen behind it. */
+  #cutSoon(upstream: Duplex): void {
+    const client = this.#client
+    const timer = setTimeout(() => {
+      client.destroy()
+      upstream.destroy()
+    }, CLOSING_MS)
+    client.on('close', () => clearTimeout(timer))
+    client.resume()
+    upstream.resume()
   }
 
   #shakeHands(): void {
@@ -241,13 +286,15 @@ class Session {
     })
     upstream.on('close', () => {
       client.end()
+      this.#cutSoon(upstream)
       this.#end(this.#upstreamEnded ? 'complete' : 'upstream_error')
     })
     if (head.length > 0) {
       frames?.push(head)
       client.write(head)
     }
-    if (this.#head.length > 0) upstream.write(this.#head)
+    for (const bytes of [this.#head, ...this.#early]) if (bytes.length > 0) upstream.write(bytes)
+    this.#early = []
     upstream.pipe(client)
     client.pipe(upstream)
   }

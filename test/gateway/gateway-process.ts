@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+/** A gateway in a process of its own, as it runs in production: `node src/server.ts`. */
+export interface GatewayProcess {
+  readonly child: ChildProcess
+  readonly url: string
+  /** Resolves to the exit code; `null` when a signal killed it. */
+  readonly exited: Promise<number | null>
+}
+
+const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
+
+/** Starts it with this environment alone, and waits until it takes calls. */
+export async function startGatewayProcess(env: Readonly<Record<string, string>>): Promise<GatewayProcess> {
+  const child = spawnServer({ ...env, LOG_LEVEL: 'info' })
+  const exited = exitOf(child)
+  if (child.stdout === null) throw new Error('the process has no output')
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { msg, clients }: { msg?: string; clients?: { port: number } } = Object(JSON.parse(line))
+    if (msg === 'the gateway takes calls' && clients !== undefined) {
+      child.stdout.resume()
+      return { child, url: `http://127.0.0.1:${clients.port}`, exited }
+    }
+  }
+  throw new Error(`the gateway ended with ${await exited} before it took calls`)
+}
+
+/** Runs `node src/server.ts` to its end: for configurations it refuses. */
+export async function runServer(
+  env: Readonly<Record<string, string>>,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawnServer(env)
+  let stdout = ''
+  let stderr = ''
+  child.stdout?.on('data', (text) => {
+    stdout += text
+  })
+  child.stderr?.on('data', (text) => {
+    stderr += text
+  })
+  return { code: await exitOf(child), stdout, stderr }
+}
+
+function spawnServer(env: Readonly<Record<string, string>>): ChildProcess {
+  return spawn(process.execPath, ['src/server.ts'], { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+async function exitOf(child: ChildProcess): Promise<number | null> {
+  const [code] = await once(child, 'close')
+  return code
+}
