@@ -6,7 +6,9 @@ import { afterAll, expect, test, vi } from 'vitest'
 import { sendSignal } from '../../src/standalone/detached-process.ts'
 import { findFreePort } from '../../src/standalone/free-port.ts'
 import { until } from '../../src/standalone/until.ts'
+import { createEmptyDatabase } from '../support/database.ts'
 import { type NpmStart, npmStart, paste, processesOf } from '../support/npm-start.ts'
+import { testRedisPrefix } from '../support/redis.ts'
 
 vi.setConfig({ testTimeout: 120_000 }) // several whole starts each, on a machine that may be busy
 
@@ -139,6 +141,26 @@ test('a part that dies is started again, and said so', async () => {
   )
   expect(counted).toBe(true)
   await stopped(started)
+})
+
+test('servers of one’s own are used, named, and left running; a kept key that they do not know is made anew', async () => {
+  const [database, redis] = [await createEmptyDatabase(), testRedisPrefix()]
+  const started = npmStart({
+    ...env,
+    DATABASE_URL: database.url,
+    REDIS_URL: redis.redisUrl,
+    REDIS_PREFIX: redis.prefix,
+  })
+  const [call, usage] = await started.screen()
+  expect(started.output).toMatch(/using the PostgreSQL of DATABASE_URL at 127\.0\.0\.1:\d+\/tallygate_empty_/)
+  expect(started.output).toMatch(/using the Redis of REDIS_URL at 127\.0\.0\.1:\d+/)
+  expect(started.output).not.toContain(new URL(database.url).password)
+  expect(started.output).not.toContain(keyLine)
+  await paste(call ?? '')
+  expect(await usageOf(usage, 1)).toMatchObject(priced(1))
+  await stopped(started)
+  await redis.drop()
+  await database.drop()
 })
 
 test('a port that is taken is named, with the variable that changes it, before anything is started', async () => {
