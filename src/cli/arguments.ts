@@ -4,6 +4,7 @@ import { isDay } from '../domain/catalog-parse.ts'
 import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
 import { parsePeriodDays } from '../domain/period.ts'
+import { isProducer } from '../ledger/entry.ts'
 
 /** What arguments and options may be. Each throws commander's error, which ends the process with code 2. */
 
@@ -86,4 +87,19 @@ export function parseModelName(text: string): string {
 export function parseCount(text: string): number {
   if (/^[1-9][0-9]{0,4}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Write a whole number from 1 to 99999.')
+}
+
+/** What names a dead letter. */
+export interface LetterId {
+  readonly producer: string
+  readonly sequence: number
+}
+
+/** `producer/sequence`. */
+export function parseLetterId(text: string): LetterId {
+  const [producer = '', sequence = '', ...rest] = text.split('/')
+  if (isProducer(producer) && /^[1-9][0-9]{0,15}$/.test(sequence) && rest.length === 0) {
+    return { producer, sequence: Number(sequence) }
+  }
+  throw new InvalidArgumentError('Write producer/sequence, as dead-letters list shows it.')
 }

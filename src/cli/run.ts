@@ -5,6 +5,7 @@ import type { Environment } from '../config.ts'
 import type { Cli } from './cli.ts'
 import { addAdjustmentCommands } from './commands/adjustment.ts'
 import { addClientCommands } from './commands/client.ts'
+import { addDeadLettersCommands } from './commands/dead-letters.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addLedgerCommands } from './commands/ledger.ts'
@@ -23,6 +24,7 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addPricesCommands,
   addAdjustmentCommands,
   addLedgerCommands,
+  addDeadLettersCommands,
   addDoctorCommand,
   addMigrateCommand,
 ]

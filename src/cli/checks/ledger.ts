@@ -24,7 +24,7 @@ export function checkDeadLetters({ deadLetters }: LedgerStatus): Finding {
   return wrong(
     'dead letters',
     `${deadLetters} records could not be counted`,
-    'see why in the table tallygate.dead_letters, and report it',
+    'see why: dead-letters list; then dead-letters retry --all',
   )
 }
 

@@ -1,0 +1,49 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readJournalDirectory } from './producer-folder.ts'
+
+/** A producer's journal on this machine, as far as can be told without disturbing whoever has it. */
+export interface JournalSize {
+  readonly producer: string
+  readonly bytes: number
+}
+
+/** The journals in a directory; none where it is not there. */
+export async function readJournalSizes(
+  journalDir: string,
+): Promise<{ readonly journals: readonly JournalSize[]; readonly corrupt: number }> {
+  try {
+    const { producers, corrupt } = readJournalDirectory(journalDir)
+    const journals = await Promise.all(
+      producers.map(async (producer) => ({ producer, bytes: await sizeOf(join(journalDir, producer)) })),
+    )
+    return { journals, corrupt }
+  } catch (error) {
+    if (isMissing(error)) return { journals: [], corrupt: 0 }
+    throw error
+  }
+}
+
+/** Files come and go while we look. */
+async function sizeOf(folder: string): Promise<number> {
+  const files = await readdir(folder).catch((error: unknown) => {
+    if (isMissing(error)) return []
+    throw error
+  })
+  const sizes = await Promise.all(
+    files.map((file) =>
+      stat(join(folder, file)).then(
+        ({ size }) => size,
+        (error: unknown) => {
+          if (isMissing(error)) return 0
+          throw error
+        },
+      ),
+    ),
+  )
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
