@@ -8,6 +8,7 @@ import Fastify, {
 import { sendError } from './call/answer-error.ts'
 import { examine } from './cli/checks/examine.ts'
 import { renderFindings } from './cli/checks/finding.ts'
+import { SILENT } from './cli/servers.ts'
 import { GatewayError } from './errors.ts'
 import type { LedgerStats } from './ledger/ledger.ts'
 import { adminClients } from './routes/admin-clients.ts'
@@ -15,6 +16,7 @@ import { adminHealth } from './routes/admin-health.ts'
 import { adminKeys } from './routes/admin-keys.ts'
 import { requireToken } from './routes/admin-token.ts'
 import { adminUsage } from './routes/admin-usage.ts'
+import { dashboard } from './routes/dashboard.ts'
 import { health, type Readiness } from './routes/health.ts'
 import { type MetricsOptions, metrics } from './routes/metrics.ts'
 import { openapi } from './routes/openapi.ts'
@@ -28,7 +30,7 @@ import {
 import { selectUnpricedModels, selectUsageSummary } from './store/daily-usage.ts'
 import { createClientKey, revokeKey, rotateKey, selectKeys } from './store/keys.ts'
 import { selectLedgerStatus } from './store/ledger-state.ts'
-import type { Postgres, StoreLog } from './store/postgres.ts'
+import type { Postgres } from './store/postgres.ts'
 import { withRedis } from './store/redis-once.ts'
 import { readStreamBacklog } from './store/redis-state.ts'
 
@@ -38,7 +40,7 @@ const REQUEST_TIMEOUT_MS = 30_000
 const REDIS_SILENCE_MS = 1_000
 
 export interface AdminParts {
-  readonly logger: NonNullable<FastifyServerOptions['loggerInstance']> & StoreLog
+  readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   /** `null`: there is no `/admin/v1` and no dashboard. */
   readonly adminToken: string | null
   readonly metrics: MetricsOptions
@@ -86,6 +88,7 @@ export function buildAdmin(parts: AdminParts): FastifyInstance {
   openapi(app, { baseUrl: parts.baseUrl, version: parts.version })
   const { adminToken } = parts
   if (adminToken !== null) {
+    dashboard(app)
     app.register(
       async (guarded) => {
         requireToken(guarded, adminToken)
@@ -113,7 +116,7 @@ function protect(reply: FastifyReply): void {
 
 /** Connects what operators may do to the stores. */
 function operations(app: FastifyInstance, parts: AdminParts): void {
-  const { pool, peppers, redisUrl, redisPrefix, journalDir, logger, now } = parts
+  const { pool, peppers, redisUrl, redisPrefix, journalDir, now } = parts
   const [pepper] = peppers
   if (pepper === undefined) throw new Error('there is no secret to hash new keys with')
 
@@ -152,7 +155,7 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
   })
   adminHealth(app, {
     selectLedger: () => stored(selectLedgerStatus(pool)),
-    readBacklog: (streams) => readBacklog(redisUrl, streams, logger),
+    readBacklog: (streams) => readBacklog(redisUrl, streams),
     readJournals: parts.ledgerStats,
     examine: async () =>
       renderFindings(
@@ -170,9 +173,10 @@ async function stored<Result>(answer: Promise<Result>): Promise<Result> {
   }
 }
 
-async function readBacklog(redisUrl: string, streams: readonly string[], log: StoreLog) {
+/** A Redis that is away is told in the answer, every time it is asked for: the log has it already. */
+async function readBacklog(redisUrl: string, streams: readonly string[]) {
   try {
-    const backlogs = await withRedis(redisUrl, REDIS_SILENCE_MS, log, (redis) =>
+    const backlogs = await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT, (redis) =>
       Promise.all(streams.map((stream) => readStreamBacklog(redis, stream))),
     )
     return {
