@@ -1,7 +1,7 @@
 import type { CallEnd } from '../domain/build-call-record.ts'
 import type { OpenCall, Outcome } from '../domain/call-record.ts'
 import type { Observation } from '../domain/observation.ts'
-import { NO_USAGE, type TokenUsage, type UsageSource } from '../domain/usage.ts'
+import { type BilledUnits, NO_USAGE, type TokenUsage, type UsageSource } from '../domain/usage.ts'
 
 /** What a call costs, or why that cannot be said. */
 export type PricedCall =
@@ -73,10 +73,16 @@ export function needsEstimate(facts: CallFacts): boolean {
   if (facts.estimates === null) return false
   const source = facts.observation?.usageSource ?? 'none'
   if (source === 'reported' || source === 'invalid') return false
+  if (facts.observation !== null && isBilledWithoutTokens(facts.observation.units)) return false
   // The provider sends these counts with a later request; an estimate now would count them twice.
   if (facts.observation?.pending === true) return false
   if (facts.status === null) return facts.outcome === 'client_aborted'
   return facts.status >= 200 && facts.status < 300 && facts.observation?.failed !== true
+}
+
+/** Rerankers' search units, seconds of sound, pages: the provider bills these in the place of tokens. */
+function isBilledWithoutTokens({ webSearches: _, ...units }: BilledUnits): boolean {
+  return Object.values(units).some((count) => count !== null)
 }
 
 /**
