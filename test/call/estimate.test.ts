@@ -332,7 +332,7 @@ describe('against what upstreams reported', () => {
       const { provider, method, path, headers, expected, request_model, body } = recording
       const tokens = expected.output_tokens ?? 0
       const dialect = selectDialect(provider as Provider, method, path)
-      const isText = dialect !== null && !dialect.name.includes('images') && !expected.reasoning_tokens
+      const isText = dialect !== null && !/images|realtime/.test(dialect.name) && !expected.reasoning_tokens
       if (!isText || tokens < 40) continue
       const sample = openDeliveredSample(dialect)
       const decoder = createDecoder(headers['content-encoding'] ?? '', (decoded) => sample.push(decoded))
