@@ -8,7 +8,7 @@ import Fastify, {
 import { sendError } from './call/answer-error.ts'
 import { examine } from './cli/checks/examine.ts'
 import { renderFindings } from './cli/checks/finding.ts'
-import { SILENT } from './cli/servers.ts'
+import { lookAtLedger } from './cli/look-at-ledger.ts'
 import { GatewayError } from './errors.ts'
 import type { LedgerStats } from './ledger/ledger.ts'
 import { adminClients } from './routes/admin-clients.ts'
@@ -27,17 +27,15 @@ import {
   selectClients,
   setClientDisabled,
 } from './store/clients.ts'
-import { selectUnpricedModels, selectUsageSummary } from './store/daily-usage.ts'
+import { selectUsageSummary } from './store/daily-usage.ts'
 import { createClientKey, revokeKey, rotateKey, selectKeys } from './store/keys.ts'
 import { selectLedgerStatus } from './store/ledger-state.ts'
 import type { Postgres } from './store/postgres.ts'
-import { withRedis } from './store/redis-once.ts'
-import { readStreamBacklog } from './store/redis-state.ts'
+import { selectUnpricedUse } from './store/unpriced-use.ts'
 
 /** What operators send is small. */
 const BODY_LIMIT_BYTES = 64 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
-const REDIS_SILENCE_MS = 1_000
 
 export interface AdminParts {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
@@ -46,6 +44,8 @@ export interface AdminParts {
   readonly metrics: MetricsOptions
   readonly readiness: () => Readiness
   readonly ledgerStats: () => LedgerStats
+  /** Whether calls of now with this model would have a price. */
+  readonly hasPrice: (provider: string, upstream: string, model: string) => boolean
   /** Best one of its own with few connections: the operator's questions must not hold up clients'. */
   readonly pool: Postgres
   readonly redisUrl: string
@@ -150,12 +150,16 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
       if (client !== null && found === null) return null
       return await stored(selectUsageSummary(pool, { ...query, clientId: found?.id ?? null }))
     },
-    selectUnpriced: (fromDay) => stored(selectUnpricedModels(pool, fromDay)),
+    selectUnpriced: async (fromDay) =>
+      (await stored(selectUnpricedUse(pool, fromDay))).map((use) => ({
+        ...use,
+        hasPriceNow: parts.hasPrice(use.provider, use.upstream, use.model),
+      })),
     now,
   })
   adminHealth(app, {
-    selectLedger: () => stored(selectLedgerStatus(pool)),
-    readBacklog: (streams) => readBacklog(redisUrl, streams),
+    lookAtLedger: () => stored(lookAtLedger({ pool, redisUrl, journalDir })),
+    selectGaps: async () => (await stored(selectLedgerStatus(pool))).gaps,
     readJournals: parts.ledgerStats,
     examine: async () =>
       renderFindings(
@@ -170,21 +174,6 @@ async function stored<Result>(answer: Promise<Result>): Promise<Result> {
     return await answer
   } catch (cause) {
     throw new GatewayError('storage_unavailable', { cause })
-  }
-}
-
-/** A Redis that is away is told in the answer, every time it is asked for: the log has it already. */
-async function readBacklog(redisUrl: string, streams: readonly string[]) {
-  try {
-    const backlogs = await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT, (redis) =>
-      Promise.all(streams.map((stream) => readStreamBacklog(redis, stream))),
-    )
-    return {
-      entries: backlogs.reduce((sum, { entries }) => sum + entries, 0),
-      oldestMs: Math.max(0, ...backlogs.map(({ oldestMs }) => oldestMs)),
-    }
-  } catch {
-    return null
   }
 }
 

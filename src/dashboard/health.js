@@ -7,32 +7,34 @@ const SHOWN_MODELS = 8
 
 /** Where the ledger stands, in tiles that say by word and colour whether all is well. */
 export function drawLedger(list, ledger) {
-  const { backlog, journals } = ledger
-  const oldestMs = Math.max(backlog?.oldest_ms ?? 0, journals.oldest_uncommitted_ms)
+  const { gateway, streams } = ledger
+  const isRedisAway = streams.some(({ waiting }) => waiting === null)
+  const waiting = streams.reduce((sum, stream) => sum + (stream.waiting ?? 0), 0)
+  const oldestMs = Math.max(gateway.oldest_uncommitted_ms, ...streams.map((stream) => stream.oldest_ms ?? 0))
+  const lateness = oldestMs > LATE_MS ? 'wrong' : 'ok'
   list.replaceChildren(
-    tile('Waiting records', count(journals.uncommitted_records), {
-      state: oldestMs > LATE_MS ? 'wrong' : 'ok',
-      detail:
-        backlog === null ? 'Redis does not answer' : `${count(backlog.entries)} in Redis, of all gateways`,
+    tile('Waiting records', count(gateway.uncommitted_records), {
+      state: lateness,
+      detail: isRedisAway ? 'Redis does not answer' : `${count(waiting)} in Redis, of all gateways`,
     }),
     tile('Lag', milliseconds(oldestMs), {
-      state: oldestMs > LATE_MS ? 'wrong' : 'ok',
-      detail: oldestMs > LATE_MS ? 'counted late: is a worker running?' : 'the oldest record that waits',
+      state: lateness,
+      detail: lateness === 'wrong' ? 'counted late: is a worker running?' : 'the oldest record that waits',
     }),
-    tile('Gaps', count(ledger.gap_count), {
-      state: ledger.gap_count > 0 ? 'wrong' : 'ok',
+    tile('Gaps', count(ledger.gaps), {
+      state: ledger.gaps > 0 ? 'wrong' : 'ok',
       detail:
-        ledger.gap_count > 0 ? `${plural(ledger.missing_records, 'record')} missing` : 'no record is missing',
+        ledger.gaps > 0 ? `${plural(ledger.missing_records, 'record')} missing` : 'no record is missing',
     }),
     tile('Dead letters', count(ledger.dead_letters), {
       state: ledger.dead_letters > 0 ? 'wrong' : 'ok',
       detail: ledger.dead_letters > 0 ? 'could not be counted' : 'every record was counted',
     }),
-    tile('Journal', bytes(journals.uncommitted_bytes), {
-      state: journals.writable && journals.corrupt === 0 ? 'ok' : 'wrong',
-      detail: journalDetail(journals),
+    tile('Journal', bytes(gateway.uncommitted_bytes), {
+      state: gateway.writable && gateway.corrupt === 0 ? 'ok' : 'wrong',
+      detail: journalDetail(gateway),
     }),
-    tile('Open calls', count(journals.open_calls), { state: 'ok', detail: 'through this gateway' }),
+    tile('Open calls', count(gateway.open_calls), { state: 'ok', detail: 'through this gateway' }),
   )
 }
 
@@ -74,24 +76,26 @@ export function drawUnpriced(notice, models) {
   notice.hidden = models.length === 0
   if (models.length === 0) return
   const calls = models.reduce((sum, model) => sum + model.calls, 0)
-  const named = models
-    .slice(0, SHOWN_MODELS)
-    .map(({ model, provider, calls: ofModel }) =>
-      element(
-        'li',
-        {},
-        element('bdi', {}, model),
-        element('small', {}, `${provider} · ${plural(ofModel, 'call')}`),
-      ),
-    )
+  const names = new Set(models.map(({ model }) => model))
+  const named = models.slice(0, SHOWN_MODELS).map(({ model, upstream, calls: ofModel, has_price_now }) => {
+    const since = has_price_now ? ' · priced since' : ''
+    const use = `${upstream} · ${plural(ofModel, 'call')}${since}`
+    return element('li', {}, element('bdi', {}, model), element('small', {}, use))
+  })
   const others = models.length - named.length
   notice.replaceChildren(
     element(
       'p',
       {},
-      element('b', {}, `${plural(models.length, 'model')} without a price. `),
-      `${plural(calls, 'call')} ${calls === 1 ? 'is' : 'are'} in no cost below. Add prices in TALLYGATE_CONFIG; '0' is what is free.`,
+      element('b', {}, `${plural(names.size, 'model')} without a price. `),
+      `${plural(calls, 'call')} ${calls === 1 ? 'is' : 'are'} in no cost below. ${mendOf(models)}`,
     ),
     element('ul', {}, ...named, others > 0 ? element('li', {}, `and ${count(others)} more`) : null),
   )
+}
+
+function mendOf(models) {
+  return models.every(({ has_price_now }) => has_price_now)
+    ? 'They have a price by now: correct the past with prices reprice.'
+    : "Add prices in TALLYGATE_CONFIG; '0' is what is free."
 }

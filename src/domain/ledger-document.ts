@@ -1,53 +1,62 @@
-/** What Postgres knows of the ledger. */
+/** Records that are known to be missing: sequences of one producer, both ends included. */
+export interface ListedGap {
+  readonly producer: string
+  readonly from: number
+  readonly to: number
+  /** What the producer or the worker said. */
+  readonly reason: string
+  readonly recordedAt: Date
+}
+
+/** Where the ledger stands. */
 export interface LedgerFacts {
-  readonly streams: readonly string[]
-  readonly producerCount: number
-  readonly producers: readonly {
-    readonly producer: string
-    readonly stream: string
-    readonly mark: number
-    readonly movedAt: Date
-  }[]
-  readonly gapCount: number
-  readonly missingRecords: bigint
-  readonly gaps: readonly {
-    readonly producer: string
-    readonly from: number
-    readonly to: number
-    readonly reason: string
-    readonly recordedAt: Date
-  }[]
-  readonly deadLetters: number
+  readonly ledger: {
+    readonly streams: readonly string[]
+    readonly producerCount: number
+    /** Those whose marks moved last. */
+    readonly producers: readonly {
+      readonly producer: string
+      readonly stream: string
+      readonly mark: number
+      readonly movedAt: Date
+    }[]
+    readonly gapCount: number
+    readonly missingRecords: bigint
+    readonly deadLetters: number
+  }
+  /** By stream, what waits there; `null`: Redis is not told of, or does not answer. */
+  readonly backlogs: ReadonlyMap<string, { readonly entries: number; readonly oldestMs: number }> | null
+  /** Bytes of the journals on this machine, by producer. */
+  readonly journals: ReadonlyMap<string, number>
+  readonly corruptJournals: number
 }
 
-/** Records on the streams that are not rolled up yet. */
-export interface Backlog {
-  readonly entries: number
-  /** Age of the one that waits longest. */
-  readonly oldestMs: number
-}
-
-/** Where the ledger stands, as JSON, the same on the command line and over HTTP. `backlog` `null`: not known. */
-export function renderLedger(facts: LedgerFacts, backlog: Backlog | null) {
+/** Where the ledger stands, as JSON, the same on the command line and over HTTP. */
+export function renderLedger({ ledger, backlogs, journals, corruptJournals }: LedgerFacts) {
+  const known = new Set(ledger.producers.map(({ producer }) => producer))
   return {
-    streams: facts.streams,
-    backlog: backlog === null ? null : { entries: backlog.entries, oldest_ms: backlog.oldestMs },
-    dead_letters: facts.deadLetters,
-    gap_count: facts.gapCount,
-    missing_records: Number(facts.missingRecords),
-    gaps: facts.gaps.map(({ producer, from, to, reason, recordedAt }) => ({
-      producer,
-      from,
-      to,
-      reason,
-      recorded_at: recordedAt.toISOString(),
+    streams: ledger.streams.map((name) => ({
+      name,
+      waiting: backlogs?.get(name)?.entries ?? null,
+      oldest_ms: backlogs?.get(name)?.oldestMs ?? null,
     })),
-    producer_count: facts.producerCount,
-    producers: facts.producers.map(({ producer, stream, mark, movedAt }) => ({
+    producer_count: ledger.producerCount,
+    producers: ledger.producers.map(({ producer, stream, mark, movedAt }) => ({
       producer,
       stream,
       mark,
       moved_at: movedAt.toISOString(),
+      journal_bytes: journals.get(producer) ?? null,
     })),
+    journals_not_counted_from: [...journals.keys()].filter((producer) => !known.has(producer)),
+    corrupt_journals: corruptJournals,
+    gaps: ledger.gapCount,
+    missing_records: Number(ledger.missingRecords),
+    dead_letters: ledger.deadLetters,
   }
+}
+
+/** A gap as JSON, the same on the command line and over HTTP. */
+export function renderGap({ producer, from, to, reason, recordedAt }: ListedGap) {
+  return { producer, from, to, records: to - from + 1, reason, recorded_at: recordedAt.toISOString() }
 }

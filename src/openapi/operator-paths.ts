@@ -199,6 +199,13 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
       responses: { '200': json('The ledger.', ref('Ledger')), ...errors(...COMMON) },
     }),
   },
+  '/admin/v1/ledger/gaps': {
+    get: guarded({
+      operationId: 'listGaps',
+      summary: 'Records that are known to be missing, the newest holes first, at most 100.',
+      responses: { '200': json('The holes.', list(ref('LedgerGap'))), ...errors(...COMMON) },
+    }),
+  },
   '/admin/v1/doctor': {
     get: guarded({
       operationId: 'examine',

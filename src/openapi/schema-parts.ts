@@ -30,6 +30,10 @@ export function count(description: string): Schema {
   return { type: 'integer', minimum: 0, description }
 }
 
+export function countOrNull(description: string): Schema {
+  return { type: ['integer', 'null'], minimum: 0, description }
+}
+
 export function time(description: string): Schema {
   return { type: 'string', format: 'date-time', description }
 }

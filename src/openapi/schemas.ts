@@ -1,4 +1,4 @@
-import { count, list, object, ref, text, time, timeOrNull } from './schema-parts.ts'
+import { count, countOrNull, list, object, ref, text, time, timeOrNull } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 import { USAGE_SCHEMAS } from './usage-schemas.ts'
 
@@ -94,29 +94,29 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ),
 
   Ledger: object({
-    streams: { ...list({ type: 'string' }), description: 'Redis keys on which records wait.' },
-    backlog: {
-      anyOf: [
-        object({
-          entries: count('Records that wait to be rolled up.'),
-          oldest_ms: count('How long the oldest of them has waited.'),
-        }),
-        { type: 'null' },
-      ],
-      description: 'null: Redis does not answer.',
-    },
-    dead_letters: count('Records that could not be counted.'),
-    gap_count: count('Holes in the sequences of producers.'),
-    missing_records: count('Records in all those holes together.'),
-    gaps: list(ref('LedgerGap')),
+    streams: list(
+      object({
+        name: text('A Redis key on which records wait.'),
+        waiting: countOrNull('Records that wait to be rolled up; null: Redis does not answer.'),
+        oldest_ms: countOrNull('How long the oldest of them has waited.'),
+      }),
+    ),
     producer_count: count('Runs of gateways that were ever counted.'),
     producers: { ...list(ref('Producer')), description: 'Those that moved last.' },
-    journals: object({
-      uncommitted_records: count('Records in the journals that are not in Postgres yet.'),
+    journals_not_counted_from: {
+      ...list({ type: 'string' }),
+      description: 'Producers with a journal on this machine of which nothing is counted yet.',
+    },
+    corrupt_journals: count('Journals on this machine that could not be read whole.'),
+    gaps: count('Holes in the sequences of producers.'),
+    missing_records: count('Records in all those holes together.'),
+    dead_letters: count('Records that could not be counted.'),
+    gateway: object({
+      uncommitted_records: count('Records in its journals that are not in Postgres yet.'),
       uncommitted_bytes: count('Their size.'),
       oldest_uncommitted_ms: count('How long the oldest of them has waited.'),
       open_calls: count('Calls under way.'),
-      adopted: count('Journals of processes that are gone.'),
+      adopted: count('Journals of dead processes that it cares for.'),
       corrupt: count('Journals that could not be read whole.'),
       writable: { type: 'boolean', description: 'false: new calls are refused.' },
     }),
@@ -125,6 +125,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     producer: text('The run of a gateway that they are missing from.'),
     from: count('The first missing record.'),
     to: count('The last missing record.'),
+    records: count('How many they are.'),
     reason: text('What the producer or the worker said.'),
     recorded_at: time('When it was found.'),
   }),
@@ -133,6 +134,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     stream: text('Where its records go.'),
     mark: count('Every record with a sequence at or under it is counted.'),
     moved_at: time('When the mark last moved.'),
+    journal_bytes: countOrNull('Size of its journal; null: it is not on this machine.'),
   }),
 
   Examination: object({

@@ -63,8 +63,15 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
   UnpricedModel: object({
     model: MODEL,
     provider: text('The provider of the upstream.'),
+    upstream: text('The name of the upstream.'),
     calls: count('Calls without a price.'),
     input_tokens: FIGURES.input_tokens ?? {},
     output_tokens: FIGURES.output_tokens ?? {},
+    first_day: DAY,
+    last_day: DAY,
+    has_price_now: {
+      type: 'boolean',
+      description: 'Calls of now have one: the past can be corrected with prices reprice.',
+    },
   }),
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type Backlog, type LedgerFacts, renderLedger } from '../domain/ledger-document.ts'
+import { type LedgerFacts, type ListedGap, renderGap, renderLedger } from '../domain/ledger-document.ts'
 
 /** Where the journals are that the gateway which answers cares for. */
 export interface JournalFacts {
@@ -15,20 +15,24 @@ export interface JournalFacts {
 
 export interface AdminHealthOptions {
   readonly readJournals: () => JournalFacts
-  readonly selectLedger: () => Promise<LedgerFacts>
-  /** What waits on these streams; `null`: Redis does not answer. */
-  readonly readBacklog: (streams: readonly string[]) => Promise<Backlog | null>
+  readonly lookAtLedger: () => Promise<LedgerFacts>
+  /** The newest first. */
+  readonly selectGaps: () => Promise<readonly ListedGap[]>
   /** What `doctor` says, as JSON. */
   readonly examine: () => Promise<object>
 }
 
-/** `/ledger`: where it stands. `/doctor`: what is reachable, what is wrong, and what to do about it. */
+/**
+ * `/ledger`: where it stands, and what the gateway that answers adds to it. `/ledger/gaps`: what is missing.
+ * `/doctor`: what is reachable, what is wrong, and what to do about it.
+ */
 export function adminHealth(app: FastifyInstance, options: AdminHealthOptions): void {
-  app.get('/ledger', async () => {
-    const facts = await options.selectLedger()
-    const backlog = await options.readBacklog(facts.streams)
-    return { ...renderLedger(facts, backlog), journals: renderJournals(options.readJournals()) }
-  })
+  app.get('/ledger', async () => ({
+    ...renderLedger(await options.lookAtLedger()),
+    gateway: renderJournals(options.readJournals()),
+  }))
+
+  app.get('/ledger/gaps', async () => (await options.selectGaps()).map(renderGap))
 
   app.get('/doctor', () => options.examine())
 }

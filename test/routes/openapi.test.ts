@@ -193,6 +193,7 @@ test('answers are what the document says, field by field', async () => {
     `insert into tallygate.ledger_gaps (producer, from_seq, to_seq, reason) values ('p', 1, 2, 'why')`,
   )
   check('/admin/v1/ledger', 'get', '200', (await ask('/admin/v1/ledger')).document)
+  check('/admin/v1/ledger/gaps', 'get', '200', (await ask('/admin/v1/ledger/gaps')).document)
   check('/admin/v1/doctor', 'get', '200', (await ask('/admin/v1/doctor')).document)
   check('/healthz', 'get', '200', (await ask('/healthz')).document)
   check('/readyz', 'get', '200', (await ask('/readyz')).document)

@@ -1,14 +1,9 @@
 import type { Command } from 'commander'
-import { readJournalSizes } from '../../ledger/journal-sizes.ts'
+import { renderGap, renderLedger } from '../../domain/ledger-document.ts'
 import { type LedgerStatus, selectLedgerStatus } from '../../store/ledger-state.ts'
-import { withRedis } from '../../store/redis-once.ts'
-import { readStreamBacklog, type StreamBacklog } from '../../store/redis-state.ts'
 import type { Cli } from '../cli.ts'
-import { reasonOf } from '../explain-error.ts'
-import { type Servers, SILENT } from '../servers.ts'
+import { type LedgerState, lookAtLedger } from '../look-at-ledger.ts'
 import { renderTable } from '../table.ts'
-
-const REDIS_SILENCE_MS = 3_000
 
 /** `ledger status`: who writes records, how far they are counted, and what is on its way. */
 export function addLedgerStatusCommand(ledger: Command, cli: Cli): void {
@@ -16,8 +11,8 @@ export function addLedgerStatusCommand(ledger: Command, cli: Cli): void {
     .command('status')
     .description('how far the records of each gateway are counted, and what is on its way')
     .action(async () => {
-      const state = await cli.withServers(look)
-      cli.print(document(state), text(state))
+      const state = await cli.withServers(({ pool, whereabouts }) => lookAtLedger({ pool, ...whereabouts }))
+      cli.print(renderLedger(state), text(state))
     })
 }
 
@@ -28,74 +23,11 @@ export function addLedgerGapsCommand(ledger: Command, cli: Cli): void {
     .description('records that are known to be missing, the newest holes first')
     .action(async () => {
       const { gaps, gapCount, missingRecords } = await cli.withServers(({ pool }) => selectLedgerStatus(pool))
-      const documents = gaps.map(gapDocument)
-      cli.print(documents, gapsText(gaps, gapCount, missingRecords))
+      cli.print(gaps.map(renderGap), gapsText(gaps, gapCount, missingRecords))
     })
 }
 
-interface State {
-  readonly ledger: LedgerStatus
-  /** By stream; `null`: Redis is not told of, or does not answer. */
-  readonly backlogs: ReadonlyMap<string, StreamBacklog> | null
-  /** Why `backlogs` is `null`. */
-  readonly redisProblem: string | null
-  /** Bytes of the journals on this machine, by producer. */
-  readonly journals: ReadonlyMap<string, number>
-  readonly corruptJournals: number
-}
-
-async function look({ pool, whereabouts }: Servers): Promise<State> {
-  const ledger = await selectLedgerStatus(pool)
-  const { journals, corrupt } = await readJournalSizes(whereabouts.journalDir)
-  const { redisUrl } = whereabouts
-  let backlogs: Map<string, StreamBacklog> | null = null
-  let redisProblem: string | null = redisUrl === null ? 'REDIS_URL is not set' : null
-  if (redisUrl !== null) {
-    try {
-      backlogs = await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT, async (redis) => {
-        const read = ledger.streams.map(
-          async (stream) => [stream, await readStreamBacklog(redis, stream)] as const,
-        )
-        return new Map(await Promise.all(read))
-      })
-    } catch (error) {
-      redisProblem = reasonOf(error)
-    }
-  }
-  return {
-    ledger,
-    backlogs,
-    redisProblem,
-    journals: new Map(journals.map(({ producer, bytes }) => [producer, bytes])),
-    corruptJournals: corrupt,
-  }
-}
-
-function document({ ledger, backlogs, journals, corruptJournals }: State) {
-  const known = new Set(ledger.producers.map(({ producer }) => producer))
-  return {
-    streams: ledger.streams.map((name) => ({
-      name,
-      waiting: backlogs?.get(name)?.entries ?? null,
-      oldest_ms: backlogs?.get(name)?.oldestMs ?? null,
-    })),
-    producer_count: ledger.producerCount,
-    producers: ledger.producers.map(({ producer, stream, mark, movedAt }) => ({
-      producer,
-      stream,
-      mark,
-      moved_at: movedAt.toISOString(),
-      journal_bytes: journals.get(producer) ?? null,
-    })),
-    journals_not_counted_from: [...journals.keys()].filter((producer) => !known.has(producer)),
-    corrupt_journals: corruptJournals,
-    gaps: ledger.gapCount,
-    missing_records: Number(ledger.missingRecords),
-    dead_letters: ledger.deadLetters,
-  }
-}
-
-function text(state: State): string {
+function text(state: LedgerState): string {
   const { ledger, backlogs, redisProblem, journals, corruptJournals } = state
   const right = { align: 'right' } as const
   const streams = renderTable(
@@ -137,10 +69,6 @@ function text(state: State): string {
 
 function journalText(bytes: number | undefined): string {
   return bytes === undefined ? '' : `${(bytes / 1_048_576).toFixed(1)} MiB`
-}
-
-function gapDocument({ producer, from, to, reason, recordedAt }: LedgerStatus['gaps'][number]) {
-  return { producer, from, to, records: to - from + 1, reason, recorded_at: recordedAt.toISOString() }
 }
 
 function gapsText(gaps: LedgerStatus['gaps'], gapCount: number, missingRecords: bigint): string {

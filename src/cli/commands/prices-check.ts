@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { loadPriceConfig } from '../../config/price-config.ts'
+import { renderUnpriced, type UnpricedUse } from '../../domain/unpriced-document.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
-import { selectUnpricedUse, type UnpricedUse } from '../../store/unpriced-use.ts'
+import { selectUnpricedUse } from '../../store/unpriced-use.ts'
 import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { renderTable } from '../table.ts'
@@ -22,27 +23,11 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
         ...use,
         hasPriceNow: catalog.knowsModel(use.provider, use.upstream, use.model, nowMs),
       }))
-      cli.print(rows.map(document), text(rows, days))
+      cli.print(rows.map(renderUnpriced), text(rows, days))
     })
 }
 
-type Row = UnpricedUse & { readonly hasPriceNow: boolean }
-
-function document(row: Row) {
-  return {
-    model: row.model,
-    provider: row.provider,
-    upstream: row.upstream,
-    calls: Number(row.calls),
-    input_tokens: Number(row.inputTokens),
-    output_tokens: Number(row.outputTokens),
-    first_day: row.firstDay,
-    last_day: row.lastDay,
-    has_price_now: row.hasPriceNow,
-  }
-}
-
-function text(rows: readonly Row[], days: number): string {
+function text(rows: readonly UnpricedUse[], days: number): string {
   if (rows.length === 0) return `Every call of the last ${days} days has a price.`
   const right = { align: 'right' } as const
   const table = renderTable(

@@ -40,6 +40,7 @@ export async function startOperator(changes: Partial<AdminParts> = {}): Promise<
     metrics: { contentType: 'text/plain', render: async () => 'metric 1\n' },
     readiness: () => ({ ready: true, degraded: [] }),
     ledgerStats: () => STATS,
+    hasPrice: () => false,
     pool,
     redisUrl: keys.redisUrl,
     redisPrefix: keys.prefix,
