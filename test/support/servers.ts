@@ -15,6 +15,8 @@ export interface TestServer {
   /** Stays the same over `start` after `kill`. */
   readonly url: string
   readonly port: number
+  /** Its data and log; to be touched only between `kill` and `start`. */
+  readonly folder: string
   /** The process of the run under way. */
   readonly pid: number
   /** kill -9, and waits until it is gone. */
@@ -61,6 +63,7 @@ async function asTestServer(
   return {
     url,
     port,
+    folder,
     get pid() {
       return server.pid
     },

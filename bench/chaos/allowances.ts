@@ -1,0 +1,18 @@
+/** A hole that a fault made, which has to be named exactly. */
+export interface ExpectedGap {
+  readonly producer: string
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * What faults destroyed for good, call by call, and what has to be said of it. Only a fault that takes away what was
+ * not synced, or a whole journal, may add to it: everything else is to be survived without loss.
+ */
+export class Allowances {
+  /** Ids of calls whose records were destroyed: they may be missing, or be there as interrupted. */
+  readonly calls = new Set<string>()
+  readonly gaps: ExpectedGap[] = []
+  /** Milliseconds between the end of a destroyed record's call and the simulated power loss; the longest. */
+  oldestUnsyncedMs = 0
+}

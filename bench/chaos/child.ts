@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sendSignal } from '../../src/standalone/detached-process.ts'
+import { type NodeProcess, startNode } from '../../src/standalone/node-process.ts'
+
+/** A process of ours that is ended in every way and started again. It ends with the process that started it. */
+export interface Child {
+  readonly name: string
+  readonly running: boolean
+  /** @throws when it is not running */
+  readonly pid: number
+  /** Starts it where it is not running, and waits until it is of use. */
+  start(): Promise<void>
+  /** kill -9, and waits until it is gone. */
+  kill(): Promise<void>
+  /** SIGTERM, and waits until it is gone; SIGKILL after `graceMs`. Tells how it ended. */
+  stop(graceMs: number): Promise<string>
+  /** SIGSTOP and SIGCONT. */
+  freeze(): void
+  thaw(): void
+  /** Its wall clock jumps by hours, on the same UTC day: see clock.ts. */
+  stepClock(): void
+}
+
+export interface ChildOptions {
+  readonly name: string
+  readonly script: string
+  readonly args?: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly logFile: string
+  /** Whether it is of use now. */
+  readonly isReady: () => Promise<boolean>
+}
+
+const ENVIRONMENT = {
+  PATH: process.env.PATH ?? '',
+  NODE_OPTIONS: `--import ${new URL('./clock.ts', import.meta.url).href}`,
+}
+/** Also with its stores away for a while. */
+const READY_WITHIN_MS = 90_000
+
+export function childProcess(options: ChildOptions): Child {
+  const { name, isReady } = options
+  let run: NodeProcess | null = null
+  const running = () => {
+    if (run?.running !== true) throw new Error(`${name} is not running`)
+    return run
+  }
+  return {
+    name,
+    get running() {
+      return run?.running === true
+    },
+    get pid() {
+      return running().pid
+    },
+    async start() {
+      if (run?.running === true) return
+      run = await startNode({ ...options, env: { ...ENVIRONMENT, ...options.env } })
+      const until = performance.now() + READY_WITHIN_MS
+      while (!(await isReady())) {
+        if (!run.running) throw new Error(`${name} ended: ${await run.ended}\n${run.lastWords(10)}`)
+        if (performance.now() > until) throw new Error(`${name} did not get ready:\n${run.lastWords(10)}`)
+        await delay(50)
+      }
+    },
+    async kill() {
+      if (run?.running !== true) return
+      sendSignal(run.pid, 'SIGKILL')
+      await run.ended
+    },
+    async stop(graceMs) {
+      const stopping = running()
+      await stopping.stop(graceMs)
+      return await stopping.ended
+    },
+    freeze: () => sendSignal(running().pid, 'SIGSTOP'),
+    thaw: () => sendSignal(running().pid, 'SIGCONT'),
+    stepClock: () => {
+      if (run?.running === true) sendSignal(run.pid, 'SIGWINCH')
+    },
+  }
+}

@@ -1,0 +1,21 @@
+import type { LagWatch } from './lag-watch.ts'
+import type { Random } from './random.ts'
+import type { World } from './world.ts'
+
+/** One kind of misfortune. */
+export interface Fault {
+  readonly name: string
+  /** What it takes away: no other fault of the same part at the same time. */
+  readonly part: 'gateways' | 'workers' | 'redis' | 'postgres' | 'wires'
+  /** It destroys what others may not touch meanwhile, or reads what they would hide: nothing else happens beside it. */
+  readonly alone: boolean
+  /**
+   * Does it and mends it: when this resolves, everything runs again.
+   *
+   * @throws NotNow where the moment does not allow it: then it was not injected.
+   */
+  inject(world: World, random: Random, watch: LagWatch): Promise<void>
+}
+
+/** The fault needs something that is not there at the moment. */
+export class NotNow extends Error {}

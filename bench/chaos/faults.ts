@@ -1,0 +1,15 @@
+import type { Fault } from './fault.ts'
+import { journalFaults } from './faults/journals.ts'
+import { networkFaults } from './faults/network.ts'
+import { postgresFaults } from './faults/postgres.ts'
+import { processFaults } from './faults/processes.ts'
+import { redisFaults } from './faults/redis.ts'
+
+/** Every fault there is. */
+export const FAULTS: readonly Fault[] = [
+  ...processFaults,
+  ...redisFaults,
+  ...postgresFaults,
+  ...networkFaults,
+  ...journalFaults,
+]

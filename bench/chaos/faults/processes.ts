@@ -1,0 +1,133 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Child } from '../child.ts'
+import { type Fault, NotNow } from '../fault.ts'
+import type { Random } from '../random.ts'
+import type { World } from '../world.ts'
+
+const GATEWAY_GRACE_MS = 40_000
+const WORKER_GRACE_MS = 15_000
+/** Longer than BullMQ's lock of a job and Postgres's patience with an idle transaction, both 10 s. */
+const FROZEN_MS = 12_000
+const FREEZE_TRIES = 400
+const STAYS_DEAD_MS = 20_000
+
+/** Gateways and workers that end or stop, politely or not. */
+export const processFaults: readonly Fault[] = [
+  {
+    name: 'gateway kill -9',
+    part: 'gateways',
+    alone: false,
+    async inject({ gateways }, random) {
+      const gateway = pickRunning(gateways, random)
+      await gateway.kill()
+      await delay(random.between(0, 1_500))
+      await gateway.start()
+    },
+  },
+  {
+    name: 'gateway SIGTERM',
+    part: 'gateways',
+    alone: false,
+    async inject({ gateways }, random) {
+      const gateway = pickRunning(gateways, random)
+      await gateway.stop(GATEWAY_GRACE_MS)
+      await gateway.start()
+    },
+  },
+  {
+    name: 'gateway stays dead',
+    part: 'gateways',
+    alone: false,
+    async inject({ gateways }, random, watch) {
+      const gateway = pickRunning(gateways, random)
+      const killedMs = performance.now()
+      await gateway.kill()
+      const isOfIt = (note: { gateway: string; beganMs: number }) =>
+        note.gateway === gateway.name && note.beganMs <= killedMs
+      while (!watch.haveAll(isOfIt) && performance.now() - killedMs < STAYS_DEAD_MS) await delay(100)
+      await gateway.start()
+    },
+  },
+  {
+    name: 'worker kill -9',
+    part: 'workers',
+    alone: false,
+    async inject({ workers }, random) {
+      const worker = pickRunning(workers, random)
+      await worker.kill()
+      await delay(random.between(0, 3_000))
+      await worker.start()
+    },
+  },
+  {
+    name: 'worker SIGTERM',
+    part: 'workers',
+    alone: false,
+    async inject({ workers }, random) {
+      const worker = pickRunning(workers, random)
+      await worker.stop(WORKER_GRACE_MS)
+      await worker.start()
+    },
+  },
+  {
+    name: 'everything killed at once',
+    part: 'gateways',
+    alone: true,
+    async inject({ gateways, workers, redis, postgres }) {
+      await Promise.all([...gateways, ...workers, redis, postgres].map((process) => process.kill()))
+      await Promise.all([redis, postgres].map((server) => server.start()))
+      await Promise.all([...gateways, ...workers].map((child) => child.start()))
+    },
+  },
+  {
+    name: 'clock step',
+    part: 'gateways',
+    alone: false,
+    async inject({ gateways, workers }, random) {
+      for (const child of [...gateways, ...workers]) if (random.chance(0.5)) child.stepClock()
+      await delay(2_000)
+    },
+  },
+  {
+    name: 'worker frozen in a transaction',
+    part: 'workers',
+    alone: false,
+    async inject(world, random) {
+      const worker = await freezeInTransaction(world, random)
+      await delay(FROZEN_MS)
+      worker.thaw()
+    },
+  },
+]
+
+/** @throws NotNow where another fault has ended them all, or all but one */
+export function pickRunning<T extends Child>(children: readonly T[], random: Random): T {
+  const running = children.filter((child) => child.running)
+  if (running.length < Math.min(2, children.length)) throw new NotNow('too few are running')
+  return random.pick(running)
+}
+
+/** Stops workers at random moments until one of them has an open transaction while it stands still. */
+async function freezeInTransaction({ workers, pool }: World, random: Random): Promise<Child> {
+  for (let tries = 0; tries < FREEZE_TRIES; tries += 1) {
+    const worker = pickRunning(workers, random)
+    await delay(random.between(1, 15))
+    if (!worker.running) continue
+    worker.freeze()
+    try {
+      // What runs on its own ends within this time; what is open then waits for the worker.
+      await delay(15)
+      const { rows } = await pool.query<{ idle: string }>(
+        `select count(*) as idle from pg_stat_activity
+         where application_name = 'tallygate worker' and state like 'idle in transaction%'
+           and state_change < now() - interval '10 ms'`,
+      )
+      if (rows[0]?.idle !== '0') return worker
+    } catch {
+      worker.thaw()
+      throw new NotNow('Postgres does not answer')
+    }
+    worker.thaw()
+  }
+  throw new NotNow('no worker had a transaction open')
+}

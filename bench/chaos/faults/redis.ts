@@ -1,0 +1,106 @@
+import { cp, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
+import { type Fault, NotNow } from '../fault.ts'
+import { STREAM, type World } from '../world.ts'
+
+const FROZEN_MS = 5_000
+const APPEND_ONLY = 'appendonlydir'
+
+/** A Redis that ends, hangs, forgets, or is another one. */
+export const redisFaults: readonly Fault[] = [
+  {
+    name: 'redis restart',
+    part: 'redis',
+    alone: false,
+    async inject({ redis }, random) {
+      await redis.kill()
+      await delay(random.between(0, 1_500))
+      await redis.start()
+    },
+  },
+  {
+    name: 'redis frozen',
+    part: 'redis',
+    alone: false,
+    async inject({ redis }) {
+      redis.freeze()
+      await delay(FROZEN_MS)
+      redis.thaw()
+    },
+  },
+  {
+    name: 'redis FLUSHALL',
+    part: 'redis',
+    alone: false,
+    async inject(world) {
+      await withRedis(world, (redis) => redis.flushall())
+    },
+  },
+  {
+    name: 'redis loses the last second',
+    part: 'redis',
+    alone: false,
+    async inject({ redis }, random) {
+      const [now, before] = [join(redis.folder, APPEND_ONLY), join(redis.folder, 'a-second-ago')]
+      await cp(now, before, { recursive: true, preserveTimestamps: true })
+      await delay(random.between(500, 1_500))
+      await redis.kill()
+      await rm(now, { recursive: true, force: true })
+      await rename(before, now)
+      await redis.start()
+    },
+  },
+  {
+    name: 'redis replaced by an empty one',
+    part: 'redis',
+    alone: false,
+    async inject({ redis }) {
+      await redis.kill()
+      await rm(join(redis.folder, APPEND_ONLY), { recursive: true, force: true })
+      await redis.start()
+    },
+  },
+  {
+    name: 'the same job twice at once',
+    part: 'redis',
+    alone: false,
+    async inject({ redis }) {
+      const connection = connect(redis.url)
+      const queue = new Queue('jobs', { connection, prefix: 'tallygate:bull' })
+      queue.on('error', () => {}) // the adding fails, and tells
+      try {
+        const job = { name: 'roll-up', data: { subject: STREAM }, opts: { removeOnComplete: true } }
+        for (let times = 0; times < 5; times += 1) {
+          await queue.addBulk([job, job, job, job])
+          await delay(200)
+        }
+      } catch {
+        throw new NotNow('Redis does not answer')
+      } finally {
+        await queue.close().catch(() => {})
+        connection.disconnect()
+      }
+    },
+  },
+]
+
+function connect(url: string): Redis {
+  const redis = new Redis(url, { maxRetriesPerRequest: 1, commandTimeout: 5_000, retryStrategy: () => 100 })
+  redis.on('error', () => {}) // the command fails, and tells
+  return redis
+}
+
+/** @throws NotNow where Redis does not answer */
+export async function withRedis<T>({ redis }: World, work: (redis: Redis) => Promise<T>): Promise<T> {
+  const connection = connect(redis.url)
+  try {
+    return await work(connection)
+  } catch (error) {
+    throw new NotNow(`Redis: ${error}`)
+  } finally {
+    connection.disconnect()
+  }
+}

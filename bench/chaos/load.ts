@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Agent } from 'undici'
+import type { Random } from './random.ts'
+import { planCall } from './tokens.ts'
+
+/** How a call looked to its client. `refused`: no gateway took it, so it never was one. */
+export type Answer = 'whole' | 'cut' | 'refused' | 'error' | 'left'
+
+/** What a client noted of one call. */
+export interface Note {
+  readonly number: number
+  readonly gateway: string
+  answer: Answer
+  /** 0: no answer began. */
+  status: number
+  /** As the gateway's answer named it; null: no answer began. */
+  callId: string | null
+  /** Milliseconds of this process's monotonic clock. */
+  readonly beganMs: number
+  endedMs: number
+}
+
+/** Clients that call until told to stop, and note everything. */
+export interface Load {
+  readonly notes: readonly Note[]
+  /** How many calls may begin in a second from now on. */
+  pace(callsPerSecond: number): void
+  /** Waits for the calls under way. */
+  stop(): Promise<void>
+}
+
+export interface LoadOptions {
+  /** Where calls go; asked for each call. */
+  readonly targets: readonly { readonly name: string; readonly port: number }[]
+  readonly keys: readonly string[]
+  /** Calls at a time, at most. */
+  readonly atOnce: number
+  readonly callsPerSecond: number
+  /** Of the streams, this share is left by its client in the middle. */
+  readonly leaving: number
+  readonly random: Random
+  readonly onEnd?: (note: Note) => void
+}
+
+const TICK_MS = 10
+/** A client does not wait for ever: a call that hangs for so long is noted as cut. */
+const PATIENCE_MS = 60_000
+
+export function startLoad(options: LoadOptions): Load {
+  const agent = new Agent({ connections: null, bodyTimeout: PATIENCE_MS, headersTimeout: PATIENCE_MS })
+  const notes: Note[] = []
+  const underWay = new Set<Promise<void>>()
+  let perSecond = options.callsPerSecond
+  let owed = 0
+  let last = performance.now()
+  const ticking = setInterval(() => {
+    const now = performance.now()
+    owed = Math.min(owed + ((now - last) * perSecond) / 1_000, options.atOnce)
+    last = now
+    for (; owed >= 1 && underWay.size < options.atOnce; owed -= 1) begin()
+  }, TICK_MS)
+
+  function begin(): void {
+    const number = notes.length
+    const target = options.random.pick(options.targets)
+    const note: Note = {
+      number,
+      gateway: target.name,
+      answer: 'refused',
+      status: 0,
+      callId: null,
+      beganMs: performance.now(),
+      endedMs: 0,
+    }
+    notes.push(note)
+    const leaves = options.random.chance(options.leaving)
+    const call = makeCall(agent, target.port, options.keys, note, leaves).finally(() => {
+      note.endedMs = performance.now()
+      underWay.delete(call)
+      options.onEnd?.(note)
+    })
+    underWay.add(call)
+  }
+
+  return {
+    notes,
+    pace(callsPerSecond) {
+      perSecond = callsPerSecond
+    },
+    async stop() {
+      clearInterval(ticking)
+      await Promise.race([Promise.all(underWay), delay(PATIENCE_MS, undefined, { ref: false })])
+      await agent.destroy()
+      await Promise.all(underWay)
+    },
+  }
+}
+
+async function makeCall(
+  agent: Agent,
+  port: number,
+  keys: readonly string[],
+  note: Note,
+  leaves: boolean,
+): Promise<void> {
+  const { number, client, path, model, streamed, input, output } = planCall(note.number)
+  try {
+    const response = await agent.request({
+      origin: `http://127.0.0.1:${port}`,
+      path,
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${keys[client]}`,
+        'content-type': 'application/json',
+        'x-client-request-id': `${number}`,
+      },
+      body: JSON.stringify({
+        model,
+        stream: streamed,
+        max_tokens: 1_000,
+        metadata: { chaos: [number, input, output] },
+        messages: [{ role: 'user', content: `call ${number}` }],
+      }),
+    })
+    note.answer = 'cut'
+    note.status = response.statusCode
+    const id = response.headers['x-tallygate-call-id']
+    note.callId = typeof id === 'string' ? id : null
+    if (leaves && streamed && response.statusCode === 200) {
+      note.answer = 'left'
+      await response.body[Symbol.asyncIterator]().next()
+      response.body.destroy()
+      return
+    }
+    for await (const _chunk of response.body) {
+      // Only whether it ends as it should matters; `dump` would not tell.
+    }
+    note.answer = response.statusCode === 200 ? 'whole' : 'error'
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : ''
+    if (code !== 'ECONNREFUSED') note.answer = note.answer === 'left' ? 'left' : 'cut'
+  }
+}

@@ -1,0 +1,129 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { type Audit, audit } from './audit.ts'
+import { FAULTS } from './faults.ts'
+import { startLagWatch } from './lag-watch.ts'
+import { type Note, startLoad } from './load.ts'
+import { seeded } from './random.ts'
+import { tableOf } from './report.ts'
+import { runSchedule } from './schedule.ts'
+import { startWorld, type World } from './world.ts'
+
+/**
+ * Tries to make tallygate lose a call or count one twice: real processes and servers, calls, and every fault in an
+ * order that the seed decides; then everybody's books are compared.
+ *
+ *   npm run chaos -- --calls 200000 --seed 7 [--rounds 10] [--rate 200] [--faults 'redis FLUSHALL,power loss'] [--minutes 30]
+ *
+ * Ends with 1, and the line that repeats it, where the books do not agree.
+ */
+const { values } = parseArgs({
+  options: {
+    calls: { type: 'string', default: '10000' },
+    seed: { type: 'string', default: `${Date.now() % 1_000_000}` },
+    /** How often each fault is injected. */
+    rounds: { type: 'string', default: '1' },
+    /** Calls a second. */
+    rate: { type: 'string', default: '200' },
+    /** Names, parted by commas; absent: all. */
+    faults: { type: 'string' },
+    /** Gives up, as failed, after so long. */
+    minutes: { type: 'string', default: '60' },
+    gateways: { type: 'string', default: '3' },
+    workers: { type: 'string', default: '2' },
+    /** Tells of each fault as it is over. */
+    verbose: { type: 'boolean', default: false },
+  },
+})
+const HOLE_PATIENCE_MS = 20_000
+const AT_ONCE = 60
+const LEAVING = 0.02
+/** From the last fault to the last call counted: patience with a hole, twice, and backoffs of 30 s. */
+const SETTLES_WITHIN_MS = 120_000
+/** The books are to agree, and to agree again this much later. */
+const AGREES_FOR_MS = 3_000
+
+const seed = Number(values.seed)
+const calls = Number(values.calls)
+const wanted = values.faults?.split(',').map((name) => name.trim())
+const faults = FAULTS.filter(({ name }) => wanted?.includes(name) ?? true)
+const unknown = wanted?.filter((name) => !FAULTS.some((fault) => fault.name === name)) ?? []
+if (unknown.length > 0) {
+  console.error(
+    `no such fault: ${unknown.join(', ')}; there are: ${FAULTS.map(({ name }) => name).join(', ')}`,
+  )
+  process.exit(2)
+}
+const repeat = `npm run chaos -- --calls ${calls} --seed ${seed} --rounds ${values.rounds}${wanted === undefined ? '' : ` --faults '${wanted.join(',')}'`}`
+setTimeout(() => {
+  console.error(`not done in ${values.minutes} minutes: ${repeat}`)
+  process.exit(1)
+}, Number(values.minutes) * 60_000).unref()
+
+const world = await startWorld({
+  gateways: Number(values.gateways),
+  workers: Number(values.workers),
+  holePatienceMs: HOLE_PATIENCE_MS,
+})
+const random = seeded(seed)
+const watch = startLagWatch(world.pool)
+const load = startLoad({
+  targets: world.gateways,
+  keys: world.keys,
+  atOnce: AT_ONCE,
+  callsPerSecond: Number(values.rate),
+  leaving: LEAVING,
+  random: random.fork(1),
+  onEnd: (note) => watch.add(note),
+})
+const beganMs = performance.now()
+const course = await runSchedule(world, watch, {
+  faults,
+  rounds: Number(values.rounds),
+  random: random.fork(2),
+  say: (line) => {
+    if (values.verbose)
+      console.log(`${((performance.now() - beganMs) / 1_000).toFixed(0).padStart(5)} s  ${line}`)
+  },
+})
+while (load.notes.length < calls) await delay(100)
+await load.stop()
+const stoppedMs = performance.now()
+const result = await settle(world, load.notes)
+const settledMs = performance.now()
+await watch.stop()
+
+const took = ((settledMs - beganMs) / 1_000).toFixed(0)
+console.log(`${load.notes.length} calls, seed ${seed}, ${took} s\n`)
+console.log(
+  tableOf(
+    faults.map(({ name }) => name),
+    load.notes,
+    course.injections,
+    result,
+    watch,
+  ),
+)
+const failures = [...course.failures, ...result.complaints]
+console.log(`
+lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.length} (flagged), rows ${result.rows}
+destroyed by design (unsynced at power loss, torn or corrupted tails, deleted journals): ${result.destroyed}; oldest record not synced at power loss ${world.allowances.oldestUnsyncedMs.toFixed(0)} ms
+named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
+all books agree ${((settledMs - stoppedMs) / 1_000).toFixed(1)} s after the last call`)
+if (failures.length > 0) console.error(`\nFAILED\n${failures.join('\n')}\nrepeat: ${repeat}`)
+if (failures.length === 0 || process.env.CHAOS_KEEP === undefined) await world.stop()
+process.exit(failures.length > 0 ? 1 : 0)
+
+/** Audits until the books agree twice, or time is up. */
+async function settle(of: World, notes: readonly Note[]): Promise<Audit> {
+  const until = performance.now() + SETTLES_WITHIN_MS
+  while (true) {
+    const first = await audit(of, notes)
+    const agrees = first.complaints.length === 0
+    if (!agrees && performance.now() > until) return first
+    await delay(agrees ? AGREES_FOR_MS : 1_000)
+    if (!agrees) continue
+    const second = await audit(of, notes)
+    if (second.complaints.length === 0) return second
+  }
+}

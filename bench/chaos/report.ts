@@ -1,0 +1,86 @@
+import type { Audit } from './audit.ts'
+import type { LagWatch } from './lag-watch.ts'
+import type { Note } from './load.ts'
+import type { Injection } from './schedule.ts'
+
+/** A fault's effects are looked for in calls that were under way in its time, or this long after. */
+const AFTER_MS = 1_000
+
+/** One line a fault, as a Markdown table. A call counts for every fault that was there during it. */
+export function tableOf(
+  faults: readonly string[],
+  notes: readonly Note[],
+  injections: readonly Injection[],
+  audit: Audit,
+  watch: LagWatch,
+): string {
+  const interrupted = new Set(audit.interrupted)
+  const line = (name: string, injected: number | null, calls: readonly Note[]) => {
+    const lags = calls.flatMap(({ number }) => watch.lagMs.get(number) ?? [])
+    const added = calls.flatMap(({ number }) => audit.addedMs.get(number) ?? []).sort((a, b) => a - b)
+    const count = (is: (note: Note) => boolean) => calls.filter(is).length
+    return [
+      name,
+      injected ?? '',
+      calls.length,
+      count(({ answer }) => answer === 'whole'),
+      count(({ answer }) => answer === 'cut'),
+      count(({ answer }) => answer === 'error' || answer === 'refused'),
+      count(({ number }) => audit.lost.has(number)),
+      count(({ number }) => audit.doubled.has(number)),
+      count(({ callId }) => callId !== null && interrupted.has(callId)),
+      seconds(Math.max(0, ...lags)),
+      milliseconds(percentile(added, 0.5)),
+      milliseconds(percentile(added, 0.99)),
+      milliseconds(added.at(-1) ?? 0),
+    ]
+  }
+  const rows = faults.map((fault) => {
+    const own = injections.filter((injection) => injection.fault === fault)
+    const during = notes.filter((note) =>
+      own.some(({ fromMs, toMs }) => note.beganMs <= toMs + AFTER_MS && note.endedMs >= fromMs),
+    )
+    return line(fault, own.length, during)
+  })
+  const quiet = notes.filter(
+    (note) =>
+      !injections.some(({ fromMs, toMs }) => note.beganMs <= toMs + AFTER_MS && note.endedMs >= fromMs),
+  )
+  const head = [
+    'fault',
+    'injected',
+    'calls',
+    'whole',
+    'cut',
+    'refused',
+    'lost',
+    'doubled',
+    'interrupted',
+    'worst lag',
+    'added p50',
+    'added p99',
+    'added max',
+  ]
+  return [
+    head,
+    head.map(() => '---'),
+    ...rows,
+    line('(none)', null, quiet),
+    line('all', injections.length, notes),
+  ]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n')
+}
+
+/** Of ascending values; 0 where there are none. */
+export function percentile(ascending: readonly number[], share: number): number {
+  return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? 0
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`
+}
+
+function milliseconds(ms: number): string {
+  return `${ms.toFixed(1)} ms`
+}

@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs'
+
+/** What the upstream says of the calls it was asked, by call number. */
+export interface UpstreamLedger {
+  /** How often each was asked. */
+  readonly got: ReadonlyMap<number, number>
+  /** Tokens and service time of those it answered whole. */
+  readonly done: ReadonlyMap<
+    number,
+    { readonly input: number; readonly output: number; readonly serviceMs: number }
+  >
+}
+
+export function readUpstreamLedger(file: string): UpstreamLedger {
+  const got = new Map<number, number>()
+  const done = new Map<number, { input: number; output: number; serviceMs: number }>()
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    const [what, ...numbers] = line.split(' ')
+    const [number = 0, input = 0, output = 0, serviceUs = 0] = numbers.map(Number)
+    if (what === 'got') got.set(number, (got.get(number) ?? 0) + 1)
+    if (what === 'done') done.set(number, { input, output, serviceMs: serviceUs / 1_000 })
+  }
+  return { got, done }
+}

@@ -1,0 +1,16 @@
+import closeWithGrace from 'close-with-grace'
+import { loadWorkerConfig } from '../../src/config.ts'
+import { createLog } from '../../src/log.ts'
+import { startWorkers } from '../../workers/workers.ts'
+
+/**
+ * `workers/main.ts` but for its patience: a hole that nobody fills is given up after the milliseconds of the first
+ * argument instead of ten minutes.
+ */
+const config = loadWorkerConfig(process.env)
+const workers = startWorkers({
+  ...config,
+  log: createLog(config.logLevel, 'worker'),
+  holePatienceMs: Number(process.argv[2]),
+})
+closeWithGrace({ delay: config.shutdownGraceMs, logger: false }, () => workers.close())

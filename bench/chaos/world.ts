@@ -1,0 +1,185 @@
+import { fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLog } from '../../src/log.ts'
+import { findFreePort } from '../../src/standalone/free-port.ts'
+import { createClient } from '../../src/store/clients.ts'
+import { createClientKey } from '../../src/store/keys.ts'
+import { migrate } from '../../src/store/migrate.ts'
+import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
+import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../../test/support/servers.ts'
+import { Allowances } from './allowances.ts'
+import { type Child, childProcess } from './child.ts'
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
+import { CLIENTS } from './tokens.ts'
+
+/** A gateway process at a port of its own. */
+export interface Gateway extends Child {
+  readonly port: number
+}
+
+/** Everything that a chaos run mistreats. */
+export interface World {
+  readonly postgres: TestServer
+  readonly redis: TestServer
+  /** What gateways and workers reach the servers through, and gateways the upstream. */
+  readonly proxies: {
+    readonly postgres: FaultProxy
+    readonly redis: FaultProxy
+    readonly upstream: FaultProxy
+  }
+  readonly gateways: readonly Gateway[]
+  readonly workers: readonly Child[]
+  /** Straight to Postgres, for faults and the audit. */
+  readonly pool: Postgres
+  /** One for each of {@link CLIENTS}. */
+  readonly keys: readonly string[]
+  readonly journalDir: string
+  readonly upstreamLedgerFile: string
+  /** What faults destroyed on purpose. */
+  readonly allowances: Allowances
+  stop(): Promise<void>
+}
+
+export interface WorldOptions {
+  readonly gateways: number
+  readonly workers: number
+  /** After which workers give up on a hole. */
+  readonly holePatienceMs: number
+  readonly gatewayEnv?: Readonly<Record<string, string>>
+  /** Straight to the servers, without proxies between. */
+  readonly direct?: boolean
+}
+
+export const STREAM = 'tallygate:calls'
+
+/** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
+export async function startWorld(options: WorldOptions): Promise<World> {
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-chaos-'))
+  const journalDir = join(folder, 'journal')
+  const upstreamLedgerFile = join(folder, 'upstream.ledger')
+  const log = createLog('silent', 'chaos')
+  const [postgres, redis, upstream] = await Promise.all([
+    startPrivatePostgres({ durable: true }),
+    startPrivateRedis({ durable: true }),
+    startUpstream(upstreamLedgerFile),
+  ])
+  const proxies = {
+    postgres: await startFaultProxy(postgres.port),
+    redis: await startFaultProxy(redis.port),
+    upstream: await startFaultProxy(upstream.port),
+  }
+  await migrate(postgres.url, log)
+  const pool = openPostgres(postgres.url, {
+    max: 4,
+    statementTimeoutMs: 10_000,
+    applicationName: 'chaos',
+    log,
+  })
+  const pepper = randomBytes(16).toString('hex')
+  const keys: string[] = []
+  for (const client of CLIENTS) {
+    await createClient(pool, client)
+    const order = { client, name: 'default', models: null, expiresInSeconds: null }
+    keys.push((await createClientKey(pool, order, pepper))?.key ?? '')
+  }
+
+  const config = join(folder, 'tallygate.yaml')
+  const upstreamUrl = `http://127.0.0.1:${options.direct === true ? upstream.port : proxies.upstream.port}`
+  await writeFile(
+    config,
+    `upstreams:
+  - { name: openai, url: '${upstreamUrl}', provider: openai, path_prefix: /openai }
+  - { name: anthropic, url: '${upstreamUrl}', provider: anthropic, path_prefix: /anthropic }
+models: [{ id: gpt-4o-mini, owned_by: openai }]
+`,
+  )
+  const through = (url: string, proxy: FaultProxy) => {
+    if (options.direct === true) return url
+    const changed = new URL(url)
+    changed.port = `${proxy.port}`
+    return changed.href
+  }
+  const env = {
+    TALLYGATE_CONFIG: config,
+    DATABASE_URL: through(postgres.url, proxies.postgres),
+    REDIS_URL: through(redis.url, proxies.redis),
+    KEY_PEPPER: pepper,
+    LOG_LEVEL: 'warn',
+  }
+  const gateways: Gateway[] = []
+  for (let number = 0; number < options.gateways; number += 1) {
+    gateways.push(
+      await gatewayProcess(`gateway ${number}`, folder, {
+        ...env,
+        JOURNAL_DIR: journalDir,
+        ...options.gatewayEnv,
+      }),
+    )
+  }
+  const workers = Array.from({ length: options.workers }, (_, number) =>
+    childProcess({
+      name: `worker ${number}`,
+      script: 'bench/chaos/worker.ts',
+      args: [`${options.holePatienceMs}`],
+      env,
+      logFile: join(folder, `worker-${number}.log`),
+      isReady: async () => true,
+    }),
+  )
+  await Promise.all([...gateways, ...workers].map((child) => child.start()))
+
+  return {
+    postgres,
+    redis,
+    proxies,
+    gateways,
+    workers,
+    pool,
+    keys,
+    journalDir,
+    upstreamLedgerFile,
+    allowances: new Allowances(),
+    async stop() {
+      await Promise.all([...gateways, ...workers].map((child) => child.kill()))
+      upstream.kill()
+      await pool.end()
+      await Promise.all(Object.values(proxies).map((proxy) => proxy.close()))
+      await Promise.all([postgres.stop(), redis.stop()])
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function gatewayProcess(
+  name: string,
+  folder: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Gateway> {
+  const port = await findFreePort()
+  const child = childProcess({
+    name,
+    script: 'src/server.ts',
+    env: { ...env, HOST: '127.0.0.1', PORT: `${port}`, ADMIN_PORT: '0' },
+    logFile: join(folder, `${name.replace(' ', '-')}.log`),
+    isReady: () =>
+      fetch(`http://127.0.0.1:${port}/readyz`).then(
+        (answer) => answer.ok,
+        () => false,
+      ),
+  })
+  return Object.assign(child, { port })
+}
+
+async function startUpstream(ledgerFile: string): Promise<{ readonly port: number; kill(): void }> {
+  const child = fork('bench/chaos/upstream.ts', [ledgerFile], {
+    execArgv: ['--import', './src/standalone/die-with-parent.ts'],
+    silent: true,
+  })
+  if (child.stdout === null) throw new Error('the upstream has no output')
+  const [line] = await once(child.stdout, 'data')
+  return { port: Number(line), kill: () => void child.kill('SIGKILL') }
+}
