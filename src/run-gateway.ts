@@ -181,6 +181,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     metrics,
     readiness,
     ledgerStats: () => ledger.stats(),
+    hasPrice: (provider, upstream, model) => catalog.knowsModel(provider, upstream, model, Date.now()),
     pool: operators,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
