@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Dialect, RequestFacts, UsageReader } from '../dialects/dialect.ts'
 import { buildCallRecord } from '../domain/build-call-record.ts'
@@ -23,6 +23,8 @@ import {
 const HELD_ANSWER_BYTES = 64 * 1024
 /** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
 const MAX_HOLDS = 3
+/** Some streams have running counts in every event: writing down each would cost more than reading them all. */
+const RUNNING_NOTE_MS = 100
 /** The journal writes notes about once a second; more often is work for nothing. */
 const NOTE_INTERVAL_MS = 500
 
@@ -151,7 +153,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return
     this.#status = status
-    this.#statusMessage = statusMessage ?? ''
+    this.#statusMessage = writableReason(status, statusMessage ?? '')
     const encoding = headers['content-encoding']
     this.#openReader(status, headers, typeof encoding === 'string' ? encoding : null)
     this.#announcedBytes = announcedLength(headers['content-length'])
@@ -170,9 +172,13 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     }
     // A stream's first event may be long in coming; its headers are not held back for it.
     setImmediate(() => {
-      if (!this.#headWritten && !this.#clientGone && !this.#released) {
+      if (this.#headWritten || this.#clientGone || this.#released) return
+      try {
         this.#writeHead()
         this.#response.flushHeaders()
+      } catch (error) {
+        // Nobody above catches here, and what one upstream wrote must not end the process.
+        controller.abort(error instanceof Error ? error : new Error(String(error)))
       }
     })
   }
@@ -264,25 +270,13 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (this.#mode === 'hold') return
     const seen = reader.peek()
     if (seen.usageSource === 'none') return
-    if (seen.usageSource !== 'reported') {
-      // Some streams carry running usage in every event: the journal writes it once a second.
-      const now = performance.now()
-      if (now - this.#notedAt < NOTE_INTERVAL_MS) return
-      this.#notedAt = now
-    }
-    const { ledger } = this.#parts
-    const text = encodeSeen({
-      observation: seen,
-      status: this.#status ?? 200,
-      clientName: this.#facts.clientName,
-    })
     if (seen.usageSource !== 'reported' || this.#holds >= MAX_HOLDS || this.#holding || this.#clientGone) {
-      ledger.note(this.#facts.call.callId, text)
+      this.#noteTimer ??= setTimeout(() => this.#noteRunning(), RUNNING_NOTE_MS)
       return
     }
     this.#holds += 1
     this.#holding = true
-    ledger.noteNow(this.#facts.call.callId, text, () => {
+    this.#parts.ledger.noteNow(this.#facts.call.callId, this.#encode(seen), () => {
       this.#holding = false
       // Once the body has ended, what is held waits for the record instead.
       if (this.#ended || this.#clientGone) return
@@ -290,6 +284,16 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       this.#held = []
       for (const piece of held) this.#pass(this.#controller, piece)
     })
+  }
+
+  #noteRunning(): void {
+    this.#noteTimer = null
+    if (this.#reader === null) return
+    this.#parts.ledger.note(this.#facts.call.callId, this.#encode(this.#reader.peek()))
+  }
+
+  #encode(observation: Observation): string {
+    return encodeSeen({ observation, status: this.#status ?? 200, clientName: this.#facts.clientName })
   }
 
   #readingFailed(error: unknown): void {
@@ -324,6 +328,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   #end(outcome: Outcome, error: Error | null): void {
     this.#ended = true
+    if (this.#noteTimer !== null) clearTimeout(this.#noteTimer)
     const endedAt = performance.now()
     if (this.#decoder === null) {
       this.#settle(outcome, error, endedAt)
@@ -433,6 +438,11 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
 function rawHeadersOf(controller: Dispatcher.DispatchController): readonly (string | Buffer)[] {
   return Array.isArray(controller.rawHeaders) ? controller.rawHeaders : []
+}
+
+/** The upstream's reason phrase where node takes it; it has been read as UTF-8, so other bytes are lost by now. */
+function writableReason(status: number, reason: string): string {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(reason) ? reason : (STATUS_CODES[status] ?? '')
 }
 
 function announcedLength(header: string | string[] | undefined): number | null {

@@ -50,10 +50,12 @@ function routeTo(upstream: Upstream, method: string, pathAndQuery: string): Rout
   return route
 }
 
-/** Realtime sessions name their model in the query. */
+/** Realtime sessions name their model in the query; one that stands there twice is nobody's, as servers differ in which they take. */
 export function modelInQuery(pathAndQuery: string): string | null {
   const question = pathAndQuery.indexOf('?')
-  return question === -1 ? null : new URLSearchParams(pathAndQuery.slice(question)).get('model')
+  if (question === -1) return null
+  const [model, ...others] = new URLSearchParams(pathAndQuery.slice(question)).getAll('model')
+  return model === undefined || others.length > 0 ? null : model
 }
 
 function withoutQuery(pathAndQuery: string): string {

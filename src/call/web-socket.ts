@@ -104,7 +104,9 @@ async function admit(request: IncomingMessage, options: WebSocketOptions): Promi
   if (!options.ledger.canTakeCalls) return 'metering_unavailable'
   const found = routeCall(options.upstreams, 'GET', url.slice(basePath.length))
   const route = found.needsModel ? found.withModel(modelInQuery(url)) : found
-  const model = route.dialect?.modelInPath(route.path) ?? modelInQuery(url)
+  // Other sessions name models in their messages, which nobody holds against the key.
+  const named = /\/realtime\/?$/.test(route.path) ? modelInQuery(url) : null
+  const model = route.dialect?.modelInPath(route.path) ?? named
   if (!mayUseModel(lookup.caller, { model, modelInPath: model, scan: null })) return 'model_not_allowed'
   return { caller: lookup.caller, route }
 }

@@ -235,3 +235,23 @@ test('errors of the upstream reach the client as they are, counted without token
   expect((await post(CHAT)).status).toBe(503)
   expect(upstream.received.length).toBe(before + 1)
 })
+
+test.each([
+  'HTTP/1.1 200 O\x01K',
+  'HTTP/1.1 200 \x7f',
+  'HTTP/1.1 200 caf\xe9',
+  'HTTP/1.1 200',
+  'HTTP/1.1 999 Odd',
+  'HTTP/1.0 200 OK',
+])('a status line as odd as %j, streamed: an answer all the same, one record', async (line) => {
+  answer = (socket) => {
+    socket.write(
+      Buffer.from(`${line}\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n`, 'latin1'),
+    )
+    setTimeout(() => socket.end(DELTA), 20)
+  }
+  const { status, body } = await post(STREAMED)
+  expect(status).toBe(line.includes('999') ? 999 : 200)
+  expect(body.toString()).toContain(DELTA)
+  expect(await record()).toMatchObject({ outcome: 'complete' })
+})

@@ -270,9 +270,25 @@ test('without a key, with an unknown one, for a model that is not allowed: refus
   expect((await refusalOf(new WebSocket(`${url}/v1/realtime?model=gpt-realtime`)))[0]).toBe(401)
   expect((await refusalOf(new WebSocket(`${url}/v1/realtime?key=tg_unknown`)))[0]).toBe(401)
   client = await stack.addClient('restricted', { models: ['gpt-realtime-mini'] })
-  const [status, body] = await refusalOf(open('/v1/realtime?model=gpt-realtime'))
-  expect([status, JSON.parse(body).error.code]).toEqual([403, 'model_not_allowed'])
+  for (const path of [
+    '/v1/realtime?model=gpt-realtime',
+    '/v1/realtime?model=gpt-realtime-mini&model=gpt-realtime',
+    '/v1/realtime',
+    '/v1/responses?model=gpt-realtime-mini', // each of its messages names a model
+    '/v1/live?model=gpt-realtime-mini',
+  ]) {
+    const [status, body] = await refusalOf(open(path))
+    expect([path, status, JSON.parse(body).error.code]).toEqual([path, 403, 'model_not_allowed'])
+  }
   expect(upgrades).toBe(0)
+})
+
+test('a key with a list of models opens realtime sessions of these', async () => {
+  client = await stack.addClient('realtime', { models: ['gpt-realtime-mini'] })
+  const session = await connect({ path: '/v1/realtime?model=gpt-realtime-mini' })
+  session.client.close()
+  await once(session.client, 'close')
+  expect(await record()).toMatchObject({ requested_model: 'gpt-realtime-mini', outcome: 'complete' })
 })
 
 test('a client gone before the handshake was answered: the upstream sees it, one record', async () => {
