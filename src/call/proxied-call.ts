@@ -23,10 +23,11 @@ import {
 const HELD_ANSWER_BYTES = 64 * 1024
 /** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
 const MAX_HOLDS = 3
-/** Some streams have running counts in every event: writing down each would cost more than reading them all. */
-const RUNNING_NOTE_MS = 100
-/** The journal writes notes about once a second; more often is work for nothing. */
-const NOTE_INTERVAL_MS = 500
+/**
+ * Some streams have running counts in every event, and the journal writes notes about once a second: they wait this
+ * long for later ones, and the last before a pause is noted too.
+ */
+const RUNNING_NOTE_MS = 250
 
 /** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
 export interface CallLedger {
@@ -101,7 +102,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   #filter: UsageEventFilter | null = null
   #revision = 0
   #holds = 0
-  #notedAt = Number.NEGATIVE_INFINITY
+  #noteTimer: NodeJS.Timeout | null = null
 
   /** `hold`: the whole answer waits for its end. `stream`: pieces are written as they come. */
   #mode: 'hold' | 'stream' = 'stream'
