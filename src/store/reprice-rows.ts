@@ -74,13 +74,13 @@ export async function selectRowsToReprice(
 }
 
 /** The requests and sums of a row of `daily_usage`. */
-export function sumsFrom(row: Readonly<Record<string, string>>): UsageSums {
+export function sumsFrom(row: Readonly<Record<string, string | null>>): UsageSums {
   const names = [...TOKEN_CLASSES, ...BILLED_UNITS]
   const sums: Record<string, bigint> = { requests: count(row, 'requests') }
   for (const [index, name] of names.entries()) sums[name] = count(row, SUM_COLUMNS[index] ?? '')
   return sums as UsageSums
 }
 
-function count(row: Readonly<Record<string, string>>, column: string): bigint {
+function count(row: Readonly<Record<string, string | null>>, column: string): bigint {
   return BigInt(row[column] ?? '0')
 }

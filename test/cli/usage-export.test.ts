@@ -1,0 +1,202 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Environment } from '../../src/config.ts'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { findClient } from '../../src/store/clients.ts'
+import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
+import { aCandidate, aRecord, newProducer } from '../workers/records.ts'
+import { json, run } from './command-line.ts'
+
+const TODAY = utcDayOf(Date.now())
+const YESTERDAY = addDays(TODAY, -1)
+/** What a spreadsheet would take for a formula, and what breaks lines that are not quoted. */
+const EVIL = '=cmd|" /C calc"!A0,\nx'
+
+let ledger: LedgerDatabase
+let env: Environment
+let folder: string
+
+beforeAll(async () => {
+  ledger = await openLedgerDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-test-export-'))
+  env = { DATABASE_URL: ledger.url }
+  await json(env, 'client', 'create', 'acme')
+  const clientId = (await findClient(ledger.pool, 'acme'))?.id ?? ''
+  const producer = newProducer()
+  const records = [
+    aRecord({ clientId }),
+    aRecord({ clientId, status: 500, outcome: 'upstream_error', usageSource: 'estimated' }),
+    aRecord({ clientId: 'cli_gone', model: EVIL, costPico: null, priceId: null }),
+    aRecord({ clientId, arrivedAtMs: Date.now() - 86_400_000, costPico: '1' }),
+    aRecord({ clientId, arrivedAtMs: Date.now() - 60 * 86_400_000 }),
+  ]
+  await ledger.rollUp(
+    'test:calls',
+    records.map((record, index) => aCandidate(producer, index + 1, record)),
+  )
+  await json(env, 'adjustment', 'add', '--client', 'acme', '--amount-usd', '-12.5', '--reason', 'x')
+})
+afterAll(async () => {
+  await ledger.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const EXPORT = ['usage', 'export', '--from', YESTERDAY, '--to', TODAY]
+
+async function exported(format: string, ...more: string[]): Promise<string> {
+  const { code, out, err } = await run(env, ...EXPORT, '--format', format, ...more)
+  if (code !== 0) throw new Error(err)
+  return out
+}
+
+test('csv has one line for each row of totals, exact to the last digit, and no formula', async () => {
+  const out = await exported('csv')
+  const lines = out.split('\r\n')
+  expect(lines[0]).toMatch(
+    /^day,client_id,client,key_id,key,model,upstream,provider,price_id,requests,reported,/,
+  )
+  expect(lines[0]).toMatch(/,latency_us_sum,latency_count,metered_usd,adjusted_usd,cost_usd$/)
+  expect(lines).toHaveLength(6)
+  expect(lines[1]).toMatch(new RegExp(`^${YESTERDAY},cli_.*,acme,key_a,,gpt-4o-2024-08-06,openai,openai,`))
+  expect(lines[1]).toMatch(/,0\.000000000001,0,0\.000000000001$/)
+  expect(out).toContain(`,"'=cmd|"" /C calc""!A0,\nx",openai,`)
+  expect(out).toMatch(/acme,,,\(adjustment\),,,,0,.*,0,-12\.5,-12\.5\r\n/)
+  expect(out).toMatch(/,2,1,0,1,0,0,0,1,200,40,.*,100,20,3000,2,0\.0009,0,0\.0009\r\n/)
+})
+
+test('jsonl has the same columns by name, names as they are', async () => {
+  const rows = (await exported('jsonl'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(rows).toHaveLength(4)
+  expect(rows.find(({ client_id: id }) => id === 'cli_gone')).toMatchObject({
+    model: EVIL,
+    client: null,
+    unpriced: 1,
+    price_id: null,
+    cost_usd: '0',
+  })
+  expect(rows.find(({ requests }) => requests === 2)).toMatchObject({
+    day: TODAY,
+    client: 'acme',
+    requests: 2,
+    errors: 1,
+    input_tokens: 200,
+    estimated_output_tokens: 20,
+    latency_us_sum: 3_000,
+    cost_usd: '0.0009',
+  })
+})
+
+test('focus has a charge for what was metered and one for what was corrected', async () => {
+  const [header = '', ...lines] = (await exported('focus', '--client', 'acme')).trimEnd().split('\r\n')
+  const rows = lines.map((line) => focusRow(header, line))
+  expect(rows).toMatchObject([
+    { ChargeCategory: 'Usage', BilledCost: '0.000000000001', ChargePeriodStart: `${YESTERDAY}T00:00:00Z` },
+    { ChargeCategory: 'Adjustment', ChargeClass: 'Correction', BilledCost: '-12.5', SkuId: '(adjustment)' },
+    {
+      ChargeCategory: 'Usage',
+      ChargeClass: '',
+      BilledCost: '0.0009',
+      BillingCurrency: 'USD',
+      BillingPeriodStart: `${TODAY.slice(0, 7)}-01T00:00:00Z`,
+      ChargePeriodEnd: `${addDays(TODAY, 1)}T00:00:00Z`,
+      ConsumedQuantity: '240',
+      ConsumedUnit: 'Tokens',
+      ProviderName: 'openai',
+      ServiceCategory: 'AI and Machine Learning',
+      SkuId: 'gpt-4o-2024-08-06',
+      SubAccountName: 'acme',
+      Tags: '{"requests":"2","errors":"1","estimated_requests":"1","input_tokens":"200","output_tokens":"40"}',
+    },
+  ])
+})
+
+function focusRow(header: string, line: string): Record<string, string> {
+  const cells = [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+    ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
+  )
+  return Object.fromEntries(header.split(',').map((column, index) => [column, cells[index] ?? '']))
+}
+
+test('cloudevents has one event for each call, in the form that meters take', async () => {
+  const events = (await exported('cloudevents'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(events).toHaveLength(4)
+  for (const event of events) {
+    expect(event).toMatchObject({ specversion: '1.0', source: 'tallygate', type: 'tallygate.call' })
+    expect(event.id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(new Date(event.time).toISOString()).toBe(event.time)
+  }
+  expect(events.find(({ data }) => data.status === 500)).toMatchObject({
+    subject: expect.stringMatching(/^cli_/),
+    data: { client: 'acme', model: 'gpt-4o-2024-08-06', total_tokens: 120, cost_usd: '0.00045' },
+  })
+  expect(events.find(({ subject }) => subject === 'cli_gone').data).not.toHaveProperty('cost_usd')
+  const gone = await run(env, 'usage', 'export', '--format', 'cloudevents', '--from', addDays(TODAY, -90))
+  expect(gone).toMatchObject({ code: 1, out: '' })
+  expect(gone.err).toContain(`are not kept, the last one ${addDays(TODAY, -60)}`)
+})
+
+test('a file has its name only when it is whole', async () => {
+  const file = join(folder, 'usage.csv')
+  expect(await json(env, ...EXPORT, '--format', 'csv', '-o', file)).toEqual({
+    file,
+    format: 'csv',
+    from: YESTERDAY,
+    to: TODAY,
+    rows: 4,
+  })
+  expect(await readFile(file, 'utf8')).toBe(await exported('csv'))
+  expect(await readdir(folder)).toEqual(['usage.csv'])
+  expect((await run(env, ...EXPORT, '--format', 'csv', '-o', join(folder, 'no/such/folder'))).code).toBe(1)
+})
+
+test('wrong orders are refused', async () => {
+  expect((await run(env, 'usage', 'export')).code).toBe(2)
+  expect((await run(env, 'usage', 'export', '--format', 'xml')).code).toBe(2)
+  expect(
+    (await run(env, 'usage', 'export', '--format', 'csv', '--to', addDays(TODAY, -40), '--from', TODAY)).err,
+  ).toContain('is after')
+  expect((await run(env, ...EXPORT, '--format', 'csv', '--client', 'nobody')).err).toContain(
+    'there is no client',
+  )
+  expect((await run(env, ...EXPORT, '--format', 'csv', '--json')).err).toContain('--json needs -o')
+  expect(await json(env, 'usage', '--client', 'acme')).toMatchObject({ requests: 3 })
+})
+
+test('many rows pass in pages, and a reader that has seen enough ends it quietly', async () => {
+  await ledger.pool.query(
+    `insert into tallygate.daily_usage select (r).* from (
+       select jsonb_populate_record(u, jsonb_build_object('client_id', 'cli_' || i, 'day', '2020-02-29'))  as r
+       from tallygate.daily_usage u, generate_series(1, 20000) i where u.model = '(adjustment)') x`,
+  )
+  const args = [
+    'src/cli/main.ts',
+    'usage',
+    'export',
+    '--format',
+    'jsonl',
+    '--from',
+    '2020-02-29',
+    '--to',
+    '2020-02-29',
+  ]
+  const options = { env: { ...process.env, DATABASE_URL: ledger.url } }
+  const whole = spawn(process.execPath, args, options)
+  const out = await text(whole.stdout)
+  expect(out.trimEnd().split('\n')).toHaveLength(20_000)
+
+  const cut = spawn(process.execPath, args, options)
+  const errors = text(cut.stderr)
+  cut.stdout.once('data', () => cut.stdout.destroy())
+  const code = await new Promise((resolve) => cut.once('exit', resolve))
+  expect([code, await errors]).toEqual([0, ''])
+})
