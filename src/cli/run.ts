@@ -11,7 +11,9 @@ import { addKeyCommands } from './commands/key.ts'
 import { addLedgerCommands } from './commands/ledger.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices.ts'
+import { addReconcileCommand } from './commands/reconcile.ts'
 import { addUsageCommand } from './commands/usage.ts'
+import { addUsageExportCommand } from './commands/usage-export.ts'
 import { explainError } from './explain-error.ts'
 import { withServers } from './servers.ts'
 import { findWhereabouts } from './whereabouts.ts'
@@ -21,8 +23,10 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addClientCommands,
   addKeyCommands,
   addUsageCommand,
+  addUsageExportCommand,
   addPricesCommands,
   addAdjustmentCommands,
+  addReconcileCommand,
   addLedgerCommands,
   addDeadLettersCommands,
   addDoctorCommand,
@@ -36,6 +40,8 @@ const USED_WRONGLY = 2
 export interface Streams {
   out(text: string): void
   err(text: string): void
+  /** Resolves when what was written has left; `false`: nobody reads any more. */
+  drained?(): Promise<boolean>
 }
 
 /**
@@ -56,6 +62,11 @@ export async function runCommandLine(
       streams.out(program.opts<{ json?: boolean }>().json ? JSON.stringify(document) : text)
       streams.out('\n')
     },
+    async write(part) {
+      streams.out(part)
+      return (await streams.drained?.()) ?? true
+    },
+    wantsJson: () => program.opts<{ json?: boolean }>().json === true,
     fail() {
       exitCode = FAILED
     },
