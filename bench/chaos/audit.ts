@@ -104,6 +104,7 @@ export async function audit(world: World, notes: readonly Note[]): Promise<Audit
       unclaimed.map((row) => row.call_id),
     )
 
+  for (const child of [...world.gateways, ...world.workers]) complaints.push(...child.unbidden)
   complain('lost', lost)
   complain('doubled', doubled)
   complain('counted, but not as they were', wrong)
@@ -174,7 +175,7 @@ async function wrongSummaries({ pool, gateways, keys }: World): Promise<string[]
   )
   const totals = new Map(rows.map((row) => [row.name, row]))
   const wrong: string[] = []
-  for (const { name, port } of gateways) {
+  for (const { name, port } of gateways.filter(({ running }) => running)) {
     for (const [index, client] of CLIENTS.entries()) {
       const answer = await fetch(`http://127.0.0.1:${port}/v1/usage?days=2`, {
         headers: { authorization: `Bearer ${keys[index]}` },

@@ -6,6 +6,8 @@ import { type NodeProcess, startNode } from '../../src/standalone/node-process.t
 export interface Child {
   readonly name: string
   readonly running: boolean
+  /** How it ended when nobody had told it to, with its last words; empty: it never did. */
+  readonly unbidden: readonly string[]
   /** @throws when it is not running */
   readonly pid: number
   /** Starts it where it is not running, and waits until it is of use. */
@@ -41,6 +43,8 @@ const READY_WITHIN_MS = 90_000
 export function childProcess(options: ChildOptions): Child {
   const { name, isReady } = options
   let run: NodeProcess | null = null
+  const bidden = new WeakSet<NodeProcess>()
+  const unbidden: string[] = []
   const running = () => {
     if (run?.running !== true) throw new Error(`${name} is not running`)
     return run
@@ -50,26 +54,34 @@ export function childProcess(options: ChildOptions): Child {
     get running() {
       return run?.running === true
     },
+    unbidden,
     get pid() {
       return running().pid
     },
     async start() {
       if (run?.running === true) return
-      run = await startNode({ ...options, env: { ...ENVIRONMENT, ...options.env } })
+      const started = await startNode({ ...options, env: { ...ENVIRONMENT, ...options.env } })
+      run = started
+      void started.ended.then((how) => {
+        if (!bidden.has(started)) unbidden.push(`${name} ended: ${how}\n${started.lastWords(20)}`)
+      })
       const until = performance.now() + READY_WITHIN_MS
       while (!(await isReady())) {
-        if (!run.running) throw new Error(`${name} ended: ${await run.ended}\n${run.lastWords(10)}`)
-        if (performance.now() > until) throw new Error(`${name} did not get ready:\n${run.lastWords(10)}`)
+        if (!started.running)
+          throw new Error(`${name} ended: ${await started.ended}\n${started.lastWords(10)}`)
+        if (performance.now() > until) throw new Error(`${name} did not get ready:\n${started.lastWords(10)}`)
         await delay(50)
       }
     },
     async kill() {
       if (run?.running !== true) return
+      bidden.add(run)
       sendSignal(run.pid, 'SIGKILL')
       await run.ended
     },
     async stop(graceMs) {
       const stopping = running()
+      bidden.add(stopping)
       await stopping.stop(graceMs)
       return await stopping.ended
     },
