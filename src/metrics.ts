@@ -5,6 +5,7 @@ import type { LedgerStats } from './ledger/ledger.ts'
 import { CallCounts } from './metrics/call-counts.ts'
 import { showCalls } from './metrics/call-metrics.ts'
 import { showKeys, showLedger } from './metrics/state-metrics.ts'
+import { sharedRender } from './shared-metrics.ts'
 import type { KeyDirectoryStats } from './store/key-directory.ts'
 
 export interface MetricsParts {
@@ -42,5 +43,5 @@ export function buildMetrics({ knowsModel, ledger, keys, version }: MetricsParts
     registers: [registry],
   }).set({ version, node: process.version }, 1)
   collectDefaultMetrics({ register: registry })
-  return { observer: counts, contentType: registry.contentType, render: () => registry.metrics() }
+  return { observer: counts, contentType: registry.contentType, render: sharedRender(registry) }
 }

@@ -1,7 +1,14 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from './log.ts'
+import { gatherMetrics } from './shared-metrics.ts'
 
 const RESTART_MS = 500
+const STARTED = 'tallygate:started'
+
+/** Tells the process that holds the others that this one takes calls. */
+export function reportStarted(): void {
+  if (cluster.isWorker) process.send?.(STARTED)
+}
 
 /** What runs under one `npm run gateway`: this process, or several that share the port. */
 export interface GatewayProcesses {
@@ -14,8 +21,18 @@ export interface GatewayProcesses {
  */
 export function startProcesses(count: number, stopMs: number, log: Logger): GatewayProcesses {
   let stopping = false
+  let oneStarted = false
+  gatherMetrics()
+  cluster.on('message', (_worker, message: unknown) => {
+    if (message === STARTED) oneStarted = true
+  })
   cluster.on('exit', (worker, code, signal) => {
     if (stopping) return
+    if (!oneStarted) {
+      // What keeps the first from starting would keep every next one from it.
+      log.fatal({ code, signal }, 'a gateway process could not start')
+      process.exit(1)
+    }
     log.error({ pid: worker.process.pid, code, signal }, 'a gateway process died, starting another')
     setTimeout(() => {
       if (!stopping) cluster.fork()

@@ -3,7 +3,7 @@ import closeWithGrace from 'close-with-grace'
 import { ConfigError, type GatewayConfig, loadGatewayConfig } from './config.ts'
 import { createLog } from './log.ts'
 import { runGateway } from './run-gateway.ts'
-import { type GatewayProcesses, startProcesses } from './server-processes.ts'
+import { type GatewayProcesses, reportStarted, startProcesses } from './server-processes.ts'
 
 /** Beyond the running calls' grace: for their records to be shipped and the stores closed. */
 const CLOSING_MS = 10_000
@@ -27,6 +27,7 @@ async function start(): Promise<GatewayProcesses> {
   }
   const gateway = await runGateway(config, log)
   log.info({ clients: gateway.address, operator: gateway.adminAddress }, 'the gateway takes calls')
+  reportStarted()
   return gateway
 }
 

@@ -28,14 +28,19 @@ export class LatencyHistogram<Label extends string> extends Histogram<Label> {
     this.#select = select
   }
 
-  /** What both forms of the registry's output are made from. */
+  /** As JSON, for the sum over several processes. */
+  override async get() {
+    return await this.getForPromString()
+  }
+
+  /** For the text that is shown. */
   async getForPromString() {
     return {
       name: this.#name,
       help: this.#help,
-      type: 'histogram',
+      type: 'histogram' as const,
       values: [...this.#select()].flatMap((one) => this.#valuesOf(one)),
-      aggregator: 'sum',
+      aggregator: 'sum' as const,
     }
   }
 

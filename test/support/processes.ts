@@ -65,7 +65,8 @@ export function workerProcess(name: string, env: Readonly<Record<string, string>
   return testProcess(name, 'workers/main.ts', env, async () => {})
 }
 
-async function untilReady(port: number): Promise<void> {
+/** Resolves when a gateway on `port` takes calls. */
+export async function untilReady(port: number): Promise<void> {
   const until = performance.now() + 20_000
   while (performance.now() < until) {
     const ok = await fetch(`http://127.0.0.1:${port}/readyz`).then(

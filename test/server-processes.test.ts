@@ -1,0 +1,78 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { freePort, type TestProcess, testProcess, untilReady, workerProcess } from './support/processes.ts'
+import { startStack, type TestClient, type TestStack } from './support/stack.ts'
+import { startUpstream, type TestUpstream } from './support/upstream.ts'
+
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+let gateway: TestProcess
+let worker: TestProcess
+let journalDir: string
+let port: number
+let adminPort: number
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  stack = await startStack(upstream.url, { workers: false })
+  client = await stack.addClient('many')
+  journalDir = await mkdtemp(join(tmpdir(), 'tallygate-test-processes-'))
+  port = await freePort()
+  adminPort = await freePort()
+  const env = {
+    ...stack.env,
+    PORT: `${port}`,
+    ADMIN_PORT: `${adminPort}`,
+    GATEWAY_PROCESSES: '2',
+    JOURNAL_DIR: journalDir,
+  }
+  worker = workerProcess('worker', env)
+  gateway = testProcess('gateway', 'src/server.ts', env, () => untilReady(port))
+  await Promise.all([worker.start(), gateway.start()])
+})
+
+afterAll(async () => {
+  await gateway?.stop()
+  await worker?.stop()
+  await stack?.stop()
+  await upstream?.close()
+  if (journalDir !== undefined) await rm(journalDir, { recursive: true, force: true })
+})
+
+test('several processes share the port, every call is counted once, and metrics are the sum of all', async () => {
+  for (let call = 0; call < 40; call += 1) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${client.key}`,
+        'content-type': 'application/json',
+        // A connection of its own each, so that both processes get some.
+        connection: 'close',
+      },
+      body: JSON.stringify({ model: 'gpt-4o-mini', messages: [] }),
+    })
+    expect(answer.status).toBe(200)
+    await answer.text()
+  }
+  expect((await stack.usageOf(client, 40)).input_tokens).toBe(440)
+  const metrics = await fetch(`http://127.0.0.1:${adminPort}/metrics`).then((answer) => answer.text())
+  const calls = [...metrics.matchAll(/^tallygate_calls_total\{[^}]*\} (\d+)/gm)].map(([, count]) =>
+    Number(count),
+  )
+  expect(calls.reduce((sum, count) => sum + count, 0)).toBe(40)
+})
+
+test('processes that cannot start are not started for ever', async () => {
+  const env = {
+    ...stack.env,
+    PORT: `${port}`,
+    ADMIN_PORT: '0',
+    GATEWAY_PROCESSES: '2',
+    JOURNAL_DIR: journalDir,
+  }
+  const second = testProcess('second', 'src/server.ts', env, () => new Promise(() => {}))
+  await expect(second.start()).rejects.toThrow('ended: 1')
+})
