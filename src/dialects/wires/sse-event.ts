@@ -41,12 +41,13 @@ export function readEvent(event: Buffer): { readonly data: Buffer | null; readon
 }
 
 function endOfLine(bytes: Buffer, from: number, hasCr: boolean): number {
-  if (!hasCr) {
-    const lf = bytes.indexOf(LF, from)
-    return lf === -1 ? bytes.length : lf
-  }
+  const lf = bytes.indexOf(LF, from)
+  const lineEnd = lf === -1 ? bytes.length : lf
+  if (!hasCr) return lineEnd
+  // The CR of a CRLF stands right before; one that ends a line alone is looked for up to there only.
+  if (lineEnd > from && bytes[lineEnd - 1] === CR) return bytes.indexOf(CR, from)
   let at = from
-  while (at < bytes.length && bytes[at] !== LF && bytes[at] !== CR) at += 1
+  while (at < lineEnd && bytes[at] !== CR) at += 1
   return at
 }
 

@@ -101,11 +101,17 @@ export class SseSplitter {
   /** As `#splitLfLines`, for lines that end in any of the three ways. */
   #splitAnyLines(bytes: Buffer): number {
     let start = 0
+    let lf = -1
+    let cr = -1
     for (let at = 0; at < bytes.length; at += 1) {
       const byte = bytes[at]
       if (byte !== LF && byte !== CR) {
         this.#afterCr = false
         this.#atLineStart = false
+        // On to the line's end, by native searches: one for each line end that there is.
+        if (lf < at) lf = indexOrEnd(bytes, LF, at)
+        if (cr < at) cr = indexOrEnd(bytes, CR, at)
+        at = Math.min(lf, cr) - 1
         continue
       }
       if (byte === LF && this.#afterCr) {
@@ -170,4 +176,9 @@ function endsInBlankLine(bytes: Buffer): boolean {
   if (last !== LF || before !== CR) return (last === LF || last === CR) && last === before
   const third = bytes[bytes.length - 3]
   return third === LF || third === CR
+}
+
+function indexOrEnd(bytes: Buffer, byte: number, from: number): number {
+  const found = bytes.indexOf(byte, from)
+  return found === -1 ? bytes.length : found
 }
