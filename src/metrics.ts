@@ -39,6 +39,7 @@ export function buildMetrics({ knowsModel, ledger, keys, version }: MetricsParts
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',
+    aggregator: 'first',
     labelNames: ['version', 'node'],
     registers: [registry],
   }).set({ version, node: process.version }, 1)

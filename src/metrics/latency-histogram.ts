@@ -41,6 +41,8 @@ export class LatencyHistogram<Label extends string> extends Histogram<Label> {
       type: 'histogram' as const,
       values: [...this.#select()].flatMap((one) => this.#valuesOf(one)),
       aggregator: 'sum' as const,
+      // Nothing is to be gathered first: the values are these.
+      collect: () => {},
     }
   }
 

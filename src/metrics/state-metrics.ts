@@ -66,10 +66,26 @@ export function showKeys(registry: Registry, stats: () => KeyDirectoryStats): vo
   )
 }
 
+/** How a gauge of several processes becomes one; the others add up. */
+const AGGREGATORS: Readonly<Record<string, 'max' | 'min' | 'first' | 'omit'>> = {
+  tallygate_ledger_oldest_uncommitted_seconds: 'max',
+  tallygate_ledger_last_sequence: 'omit',
+  tallygate_ledger_synced_sequence: 'omit',
+  tallygate_ledger_sent_sequence: 'omit',
+  tallygate_ledger_mark: 'omit',
+  tallygate_ledger_corrupt_journals: 'first',
+  tallygate_redis_connected: 'min',
+  tallygate_journal_writable: 'min',
+  tallygate_keys: 'max',
+  tallygate_key_store_reachable: 'min',
+  tallygate_keys_stale_seconds: 'max',
+}
+
 function gauge(registry: Registry, name: string, help: string, read: () => number): void {
   new Gauge({
     name,
     help,
+    aggregator: AGGREGATORS[name] ?? 'sum',
     registers: [registry],
     collect() {
       this.set(read())
