@@ -1,14 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { ERRORS, type ErrorName, errorBody } from '../errors.ts'
-
-export type ErrorShape = 'openai' | 'anthropic'
-
-export interface ErrorDetail {
-  /** In place of the table's text. */
-  readonly message?: string
-  readonly param?: string
-}
+import { ERRORS, type ErrorDetail, type ErrorName, type ErrorShape, errorBody } from '../errors.ts'
 
 // Before a call is routed its path alone tells whose clients read the error.
 const ANTHROPIC_PATH = /\/v1\/(?:messages|complete)(?:$|[/?])/

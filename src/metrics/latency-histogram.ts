@@ -28,21 +28,14 @@ export class LatencyHistogram<Label extends string> extends Histogram<Label> {
     this.#select = select
   }
 
-  /** As JSON, for the sum over several processes. */
-  override async get() {
-    return await this.getForPromString()
-  }
-
-  /** For the text that is shown. */
+  /** What both forms of the registry's output are made from. */
   async getForPromString() {
     return {
       name: this.#name,
       help: this.#help,
-      type: 'histogram' as const,
+      type: 'histogram',
       values: [...this.#select()].flatMap((one) => this.#valuesOf(one)),
-      aggregator: 'sum' as const,
-      // Nothing is to be gathered first: the values are these.
-      collect: () => {},
+      aggregator: 'sum',
     }
   }
 
@@ -50,14 +43,15 @@ export class LatencyHistogram<Label extends string> extends Histogram<Label> {
     const { shown, count } = cumulate(latency)
     const bucket = (le: number | string, value: number) => ({
       metricName: `${this.#name}_bucket`,
-      labels: { le, ...labels },
+      labels: { le },
+      sharedLabels: labels,
       value,
     })
     return [
       ...shown.map((one) => bucket(one.seconds, one.count)),
       bucket('+Inf', count),
-      { metricName: `${this.#name}_sum`, labels, value: latency.sumUs / 1_000_000 },
-      { metricName: `${this.#name}_count`, labels, value: count },
+      { metricName: `${this.#name}_sum`, labels: {}, sharedLabels: labels, value: latency.sumUs / 1_000_000 },
+      { metricName: `${this.#name}_count`, labels: {}, sharedLabels: labels, value: count },
     ]
   }
 }
