@@ -106,6 +106,46 @@ export async function addRule(
   )
 }
 
+/** A rule as operators see it. */
+export interface RuleInForce extends RepricingScope {
+  readonly adjustmentId: string
+  readonly madeAt: Date
+  readonly catalogSource: string
+  readonly who: string
+  readonly why: string
+  /** What it has added so far, repriced rows and late calls together; 1e-12 USD. */
+  readonly pico: bigint
+}
+
+/** The rules in force with who made them, the newest first. */
+export async function selectRulesInForce(pool: Postgres): Promise<RuleInForce[]> {
+  const { rows } = await pool.query<
+    RuleRow & {
+      readonly catalog_source: string
+      readonly who: string
+      readonly why: string
+      readonly pico: string
+    }
+  >(
+    `select r.*, a.who, a.why, (
+       select coalesce(sum(pico), 0) from ${SCHEMA}.adjustment_entries e
+       where e.adjustment_id = r.adjustment_id) as pico
+     from ${SCHEMA}.repricing_rules r join ${SCHEMA}.adjustments a on a.id = r.adjustment_id
+     where r.ended_at is null order by r.adjustment_id desc`,
+  )
+  return rows.map((row) => ({
+    adjustmentId: row.adjustment_id,
+    model: row.model,
+    provider: row.provider,
+    since: row.since,
+    madeAt: row.made_at,
+    catalogSource: row.catalog_source,
+    who: row.who,
+    why: row.why,
+    pico: BigInt(row.pico),
+  }))
+}
+
 /** Ends a rule: what is rolled up later stays as metered. @returns `false`: there is none in force. */
 export async function endRule(pool: Postgres, adjustmentId: string): Promise<boolean> {
   const { rowCount } = await pool.query(

@@ -390,6 +390,20 @@ test('a client has its markup, in the past as in calls that come late', async ()
   expect((await sums()).adjusted).toBe(2n * (210_000_000n + 140_000_000n))
 })
 
+test('a rule is shown while it is in force, and ended when it is to be', async () => {
+  await count(unpriced())
+  await writePrices(["{ model: our-model, input: '1', output: '2' }"])
+  await json(env, 'prices', 'reprice', '--model', 'our-model', '--since', TODAY, '--by', 'ann')
+  const rules = (await json(env, 'prices', 'rules')) as { id: string }[]
+  expect(rules).toMatchObject([{ model: 'our-model', since: TODAY, who: 'ann', amount_usd: '0.00014' }])
+  expect((await run(env, 'prices', 'rules')).out).toMatch(/our-model +any .* 0\.00014 /)
+  await json(env, 'prices', 'end-rule', rules[0]?.id ?? '')
+  await count(unpriced())
+  expect((await sums()).adjusted).toBe(140_000_000n)
+  expect(await json(env, 'prices', 'rules')).toEqual([])
+  expect((await run(env, 'prices', 'end-rule', rules[0]?.id ?? '')).err).toContain('in force')
+})
+
 test('wrong orders are refused with a clear word, and change nothing', async () => {
   await count(unpriced())
   const reprice = ['prices', 'reprice', '--model', 'our-model', '--since']

@@ -2,7 +2,9 @@ import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
 import { addPricesCheckCommand } from './prices-check.ts'
 import { addPricesRepriceCommand } from './prices-reprice.ts'
+import { addPricesRulesCommands } from './prices-rules.ts'
 import { addPricesShowCommand } from './prices-show.ts'
+import { addPricesUpdateCommand } from './prices-update.ts'
 
 /** `prices show | check | reprice | ...`: what calls cost, and the mending of what they cost. */
 export function addPricesCommands(program: Command, cli: Cli): void {
@@ -10,4 +12,6 @@ export function addPricesCommands(program: Command, cli: Cli): void {
   addPricesShowCommand(prices, cli)
   addPricesCheckCommand(prices, cli)
   addPricesRepriceCommand(prices, cli)
+  addPricesRulesCommands(prices, cli)
+  addPricesUpdateCommand(prices, cli)
 }

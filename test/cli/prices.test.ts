@@ -1,0 +1,193 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { readCurrentCatalog } from '../../src/config/current-catalog.ts'
+import { loadPriceConfig } from '../../src/config/price-config.ts'
+import type { Environment } from '../../src/config.ts'
+import { bundledText } from '../../src/domain/catalog-bundle.ts'
+import { json, run } from './command-line.ts'
+
+let folder: string
+let env: Environment
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-test-prices-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+beforeEach(async () => {
+  env = { TALLYGATE_CONFIG: join(folder, 'config.yaml'), TALLYGATE_DATA_DIR: join(folder, 'data') }
+  await rm(join(folder, 'data'), { recursive: true, force: true })
+  await writeConfig(`
+upstreams:
+  - { name: openai, url: 'https://api.openai.com', api_key_env: NOT_SET_HERE }
+  - { name: gemini, url: 'https://generativelanguage.googleapis.com' }
+  - { name: local, url: 'http://127.0.0.1:8000', provider: vllm }
+prices:
+  - { model: 'llama-3*', provider: vllm, input: '0', output: '0' }
+  - { model: gpt-4o, upstream: openai, service_tier: flex, input: '1.25', output: '5', from: 2026-01-01 }
+markups:
+  - { client: acme, factor: '1.2' }
+`)
+})
+
+async function writeConfig(text: string): Promise<void> {
+  await writeFile(join(folder, 'config.yaml'), text)
+}
+
+type Shown = { prices: { [field: string]: unknown }[] }
+
+async function show(...args: string[]): Promise<Shown['prices']> {
+  return ((await json(env, 'prices', 'show', ...args)) as Shown).prices
+}
+
+test('a price is shown with its rates, its source, and each tier that has one of its own', async () => {
+  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2026-03-04')).toMatchObject([
+    {
+      upstream: 'openai',
+      provider: 'openai',
+      source: 'genai-prices@0.1.8',
+      line: null,
+      service_tier: null,
+      factor: '1',
+      rates: { input: '2.5', cached_input: '1.25', output: '10' },
+    },
+    {
+      source: 'yaml',
+      line: 8,
+      from: '2026-01-01',
+      service_tier: 'flex',
+      rates: { input: '1.25', output: '5' },
+    },
+  ])
+  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2025-12-31')).toHaveLength(1)
+  const { out } = await run(env, 'prices', 'show', 'gpt-4o', '--provider', 'openai')
+  expect(out).toMatch(/^openai, openai: tier flex\n {2}input +1\.25 per M tokens$/m)
+  expect(out).toContain('from yaml, line 8 of the configuration: */gpt-4o')
+})
+
+test('prices by size of prompt and by hour are each shown', async () => {
+  expect((await show('gemini-2.5-pro', '--provider', 'gemini')).map(({ context }) => context)).toEqual([
+    { above: 0, up_to: 200_000 },
+    { above: 200_000, up_to: null },
+  ])
+  expect((await show('deepseek-chat', '--provider', 'deepseek')).map(({ hours }) => hours)).toEqual([
+    'other',
+    '00:30-16:30',
+  ])
+})
+
+test('without a provider, every upstream that has a price for the model is shown; free is a price', async () => {
+  expect(await show('llama-3-8b')).toMatchObject([
+    { upstream: 'local', provider: 'vllm', rates: { input: '0', output: '0' } },
+  ])
+})
+
+test("a client's markup is in its prices, and said", async () => {
+  expect(await show('gpt-4o', '--provider', 'openai', '--client', 'acme')).toMatchObject([
+    { factor: '1.2', rates: { input: '3', output: '12' } },
+    { factor: '1.2', rates: { input: '1.5' } },
+  ])
+})
+
+test('a model without a price is told, and what to do', async () => {
+  const { code, err } = await run(env, 'prices', 'show', 'our-model')
+  expect(code).toBe(1)
+  expect(err).toContain('our-model has no price (provider openai, gemini, vllm): its calls are unpriced')
+  expect((await run(env, 'prices', 'show', 'x', '--provider', 'nobody')).code).toBe(2)
+})
+
+test('all that is wrong with prices is told together, by line, and nothing is shown', async () => {
+  await writeConfig(`
+prices:
+  - { model: a, input: '1' }
+  - { model: a, input: '2' }
+  - { input: '2' }
+  - { model: b, input: '-2', output: 0.1.2, colour: '3' }
+markups:
+  - { client: acme, upstream: nowhere, factor: x }
+`)
+  const { code, out, err } = await run(env, 'prices', 'show', 'gpt-4o')
+  expect([code, out]).toEqual([1, ''])
+  for (const problem of [
+    'config.yaml:4: prices: prices the same calls from the same day as line 3',
+    'config.yaml:5: prices: has no model',
+    'config.yaml:6: prices: input -2: is negative',
+    'config.yaml:6: prices: colour: is no field of a price',
+    'config.yaml:8: markups: no such upstream: nowhere',
+  ]) {
+    expect(err).toContain(problem)
+  }
+})
+
+/** The package's data with some prices changed, as a newer data.json might have it. */
+function newerCatalog(change: (models: Map<string, { prices: object }>) => void): string {
+  const providers = JSON.parse(bundledText()) as { id: string; models: { id: string; prices: object }[] }[]
+  const openai = providers.find(({ id }) => id === 'openai')
+  const models = new Map((openai?.models ?? []).map((model) => [model.id, model]))
+  change(models)
+  if (openai !== undefined) openai.models = [...models.values()]
+  return JSON.stringify(providers)
+}
+
+test('a newer catalog shows what it changes, and is then what prices come from', async () => {
+  const newer = join(folder, 'data.json')
+  await writeFile(
+    newer,
+    newerCatalog((models) => {
+      models.delete('gpt-3.5-turbo')
+      const model = models.get('gpt-4o')
+      if (model !== undefined) model.prices = { ...model.prices, input_mtok: 2 }
+      const made = { id: 'gpt-99', match: { equals: 'gpt-99' }, prices: { input_mtok: 7 } }
+      models.set(made.id, made)
+    }),
+  )
+  const changes = [
+    { provider: 'openai', model: 'gpt-3.5-turbo', what: 'model', before: 'known', after: null },
+    { provider: 'openai', model: 'gpt-4o', what: 'input_mtok', before: '2.5', after: '2' },
+    { provider: 'openai', model: 'gpt-99', what: 'model', before: null, after: 'new' },
+  ]
+  expect(await json(env, 'prices', 'update', newer, '--dry-run')).toMatchObject({ stored: false, changes })
+  expect(await show('gpt-4o', '--provider', 'openai')).toMatchObject([{ rates: { input: '2.5' } }, {}])
+
+  const { out } = await run(env, 'prices', 'update', newer)
+  expect(out).toMatch(/^openai +gpt-4o +input_mtok +2\.5 +2$/m)
+  expect(await show('gpt-99', '--provider', 'openai')).toMatchObject([
+    { source: expect.stringMatching(/^genai-prices-file@[0-9a-f]{12}$/), rates: { input: '7' } },
+  ])
+  expect(readCurrentCatalog(join(folder, 'data')).text).toBe(await readFile(newer, 'utf8'))
+  expect(loadPriceConfig(env).catalog.knowsModel('openai', 'openai', 'gpt-3.5-turbo', Date.now())).toBe(false)
+  expect(await json(env, 'prices', 'update', newer)).toMatchObject({ stored: false, changes: [] })
+})
+
+test('the folder of a package is as good as its data', async () => {
+  expect(await json(env, 'prices', 'update', 'node_modules/@pydantic/genai-prices')).toMatchObject({
+    from: 'genai-prices@0.1.8',
+    stored: true,
+    changes: [],
+  })
+  expect((await run(env, 'prices', 'update', 'node_modules/zod')).err).toContain('is not the package')
+})
+
+test('what is no catalog changes nothing, and a catalog that was broken since is never passed over', async () => {
+  const wrong = join(folder, 'wrong.json')
+  await writeFile(
+    wrong,
+    JSON.stringify([{ id: 'openai', models: [{ id: 'm', match: {}, prices: { x: -1 } }] }]),
+  )
+  const { code, err } = await run(env, 'prices', 'update', wrong)
+  expect(code).toBe(1)
+  expect(err).toContain('nothing is changed')
+  expect(err).toContain(
+    'openai, model 1 (m): match is not match logic; openai, model 1 (m): x is not a price',
+  )
+  expect((await run(env, 'prices', 'update', join(folder, 'nowhere.json'))).err).toContain('ENOENT')
+
+  await run(env, 'prices', 'update', 'node_modules/@pydantic/genai-prices')
+  await writeFile(join(folder, 'data/catalog.json'), '[{')
+  expect((await run(env, 'prices', 'show', 'gpt-4o')).err).toContain('catalog.json: catalog: is not JSON')
+  expect(await json(env, 'prices', 'update', 'node_modules/@pydantic/genai-prices')).toMatchObject({
+    from: 'a file that cannot be read',
+    stored: true,
+  })
+})
