@@ -56,6 +56,9 @@ export function readJournal(folder: string, wal: Buffer, writeWal: (path: string
     if (wal.length > 0) writeWal(join(copy, WAL_FILE))
     const database = new DatabaseSync(join(copy, DATABASE_FILE))
     try {
+      // Cut before its tables were written.
+      if (database.prepare("select 1 from sqlite_schema where name = 'calls'").get() === undefined)
+        return { last: 0, records: [], open: [] }
       const records = database
         .prepare('select sequence, body from calls order by sequence')
         .all()

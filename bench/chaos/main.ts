@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type Audit, audit } from './audit.ts'
 import { FAULTS } from './faults.ts'
 import { startLagWatch } from './lag-watch.ts'
-import { type Note, startLoad } from './load.ts'
+import { startLoad } from './load.ts'
 import { seeded } from './random.ts'
 import { tableOf } from './report.ts'
 import { runSchedule } from './schedule.ts'
-import { startWorld, type World } from './world.ts'
+import { settle } from './settle.ts'
+import { startWorld } from './world.ts'
 
 /**
  * Tries to make tallygate lose a call or count one twice: real processes and servers, calls, and every fault in an
@@ -38,10 +38,6 @@ const { values } = parseArgs({
 const HOLE_PATIENCE_MS = 20_000
 const AT_ONCE = 60
 const LEAVING = 0.02
-/** From the last fault to the last call counted: patience with a hole, twice, and backoffs of 30 s. */
-const SETTLES_WITHIN_MS = 120_000
-/** The books are to agree, and to agree again this much later. */
-const AGREES_FOR_MS = 3_000
 
 const seed = Number(values.seed)
 const calls = Number(values.calls)
@@ -104,26 +100,17 @@ console.log(
     watch,
   ),
 )
+const statuses = Map.groupBy(
+  load.notes.filter(({ answer }) => answer === 'error'),
+  ({ status }) => status,
+)
 const failures = [...course.failures, ...result.complaints]
 console.log(`
 lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.length} (flagged), rows ${result.rows}
 destroyed by design (unsynced at power loss, torn or corrupted tails, deleted journals): ${result.destroyed}; oldest record not synced at power loss ${world.allowances.oldestUnsyncedMs.toFixed(0)} ms
 named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
+errors: ${[...statuses].map(([status, { length }]) => `${status} ${length}`).join(', ') || 'none'}; refused: no gateway listened at that port
 all books agree ${((settledMs - stoppedMs) / 1_000).toFixed(1)} s after the last call`)
 if (failures.length > 0) console.error(`\nFAILED\n${failures.join('\n')}\nrepeat: ${repeat}`)
 if (failures.length === 0 || process.env.CHAOS_KEEP === undefined) await world.stop()
 process.exit(failures.length > 0 ? 1 : 0)
-
-/** Audits until the books agree twice, or time is up. */
-async function settle(of: World, notes: readonly Note[]): Promise<Audit> {
-  const until = performance.now() + SETTLES_WITHIN_MS
-  while (true) {
-    const first = await audit(of, notes)
-    const agrees = first.complaints.length === 0
-    if (!agrees && performance.now() > until) return first
-    await delay(agrees ? AGREES_FOR_MS : 1_000)
-    if (!agrees) continue
-    const second = await audit(of, notes)
-    if (second.complaints.length === 0) return second
-  }
-}

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { startBalancer } from './balancer.ts'
+import { startLagWatch } from './lag-watch.ts'
+import { startLoad } from './load.ts'
+import { seeded } from './random.ts'
+import { settle } from './settle.ts'
+import { startWorld } from './world.ts'
+
+/**
+ * Restarts two gateways behind a balancer in turn, by SIGTERM, under calls and open streams: none may fail, none be lost.
+ *
+ *   node bench/chaos/rolling.ts [--rounds 5] [--rate 200]
+ */
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, rate: { type: 'string', default: '200' } },
+})
+const GRACE_MS = 40_000
+const BETWEEN_MS = 500
+
+const world = await startWorld({ gateways: 2, workers: 1, holePatienceMs: 600_000, direct: true })
+const balancer = await startBalancer(world.gateways.map(({ port }) => port))
+const watch = startLagWatch(world.pool)
+const load = startLoad({
+  targets: [{ name: 'balancer', port: balancer.port }],
+  keys: world.keys,
+  atOnce: 100,
+  callsPerSecond: Number(values.rate),
+  leaving: 0,
+  random: seeded(1),
+  onEnd: (note) => watch.add(note),
+})
+await delay(BETWEEN_MS)
+const endings: { readonly how: string; readonly tookMs: number }[] = []
+for (let round = 0; round < Number(values.rounds); round += 1) {
+  for (const gateway of world.gateways) {
+    const fromMs = performance.now()
+    const how = await gateway.stop(GRACE_MS)
+    endings.push({ how, tookMs: performance.now() - fromMs })
+    await gateway.start()
+    await delay(BETWEEN_MS)
+  }
+}
+await load.stop()
+const result = await settle(world, load.notes)
+await watch.stop()
+
+const failed = load.notes.filter(({ answer }) => answer !== 'whole')
+const failures = [
+  ...result.complaints,
+  ...failed.map(({ number, answer, status }) => `call ${number}: ${answer}, status ${status}`),
+  ...endings.filter(({ how }) => how !== 'exit code 0').map(({ how }) => `a gateway ended with ${how}`),
+]
+const longest = Math.max(...endings.map(({ tookMs }) => tookMs))
+console.log(
+  `${endings.length} restarts under ${load.notes.length} calls: ${failed.length} failed, ${result.lost.size} lost, ${result.doubled.size} doubled, ` +
+    `${result.interrupted.length} interrupted; a gateway ended within ${(longest / 1_000).toFixed(1)} s of SIGTERM`,
+)
+if (failures.length > 0) console.error(`\nFAILED\n${failures.join('\n')}`)
+await balancer.close()
+await world.stop()
+process.exit(failures.length > 0 ? 1 : 0)

@@ -1,0 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Audit, audit } from './audit.ts'
+import type { Note } from './load.ts'
+import type { World } from './world.ts'
+
+/** From the last fault to the last call counted: patience with a hole, twice, and backoffs of 30 s. */
+const SETTLES_WITHIN_MS = 120_000
+/** The books are to agree, and to agree again this much later. */
+const AGREES_FOR_MS = 3_000
+
+/** Audits until the books agree twice, or time is up. No calls are made any more. */
+export async function settle(world: World, notes: readonly Note[]): Promise<Audit> {
+  const until = performance.now() + SETTLES_WITHIN_MS
+  while (true) {
+    const first = await audit(world, notes)
+    const agrees = first.complaints.length === 0
+    if (!agrees && performance.now() > until) return first
+    await delay(agrees ? AGREES_FOR_MS : 1_000)
+    if (!agrees) continue
+    const second = await audit(world, notes)
+    if (second.complaints.length === 0) return second
+  }
+}
