@@ -21,6 +21,8 @@ import {
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
 const HELD_ANSWER_BYTES = 64 * 1024
+/** Endpoints that are not billed by what a tokenizer could count: a missing count there is no gap to fill. */
+const REPORTS_NO_TOKENS = /\.(?:moderations|audio-[a-z]+|images|ocr|rerank|batch|batch-results|async-chat)$/
 /** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
 const MAX_HOLDS = 3
 /**
@@ -380,7 +382,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   #estimates(): Estimates | null {
     const { dialect, requestBody, request } = this.#facts
-    if (dialect === null) return null
+    if (dialect === null || REPORTS_NO_TOKENS.test(dialect.name)) return null
     const sample = this.#sample
     return {
       input: () => estimateInput(dialect.name, requestBody, request.model),
