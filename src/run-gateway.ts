@@ -2,22 +2,19 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { buildAdmin } from './admin.ts'
-import { credentialHeader } from './call/headers.ts'
 import { BodyBudget } from './call/request-stream.ts'
-import { buildUpstreamTable } from './call/upstream-table.ts'
-import { openPool, type Upstream } from './call/upstreams.ts'
 import { logCalls } from './call-log.ts'
 import type { GatewayConfig } from './config.ts'
 import type { CallRecord } from './domain/call-record.ts'
-import { buildCatalog } from './domain/catalog.ts'
 import { NO_TOTALS, renderFigures, renderSummary } from './domain/usage-summary.ts'
 import { buildGateway } from './gateway.ts'
 import { buildInterrupted } from './interrupted.ts'
+import { openLeaveTaking } from './leave-taking.ts'
 import { type Ledger, openLedger } from './ledger/ledger.ts'
+import { LiveRules } from './live-rules.ts'
 import type { Logger } from './log.ts'
 import { buildMetrics } from './metrics.ts'
 import { OwnCalls } from './own-calls.ts'
-import { buildPricing } from './pricing.ts'
 import type { Readiness } from './routes/health.ts'
 import type { UsageQuestion } from './routes/usage.ts'
 import { selectUsageSummary } from './store/daily-usage.ts'
@@ -25,7 +22,6 @@ import { announceKeyChange } from './store/key-announcements.ts'
 import { openKeyDirectory } from './store/key-directory.ts'
 import { readGaps, readMarks, registerStream } from './store/ledger-state.ts'
 import { openPostgres, type Postgres } from './store/postgres.ts'
-import { configuredModels, watchUpstreamModels } from './upstream-models.ts'
 
 /** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
@@ -45,6 +41,8 @@ export interface RunningGateway {
   /** Where it listens for clients, and for the operator. */
   readonly address: AddressInfo
   readonly adminAddress: AddressInfo
+  /** Takes upstreams, models and prices as `config` has them now; all else stays as it was at the start. */
+  reload(config: GatewayConfig): void
   /** Takes no new connections, lets running calls end, ships their records. */
   stop(): Promise<void>
 }
@@ -78,15 +76,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     log,
   })
 
-  const upstreams = openUpstreams(config)
-  const catalog = buildCatalog({
-    overrides: config.priceOverrides,
-    markups: config.priceMarkups,
-    trustedUpstreams: config.upstreams
-      .filter((upstream) => upstream.trustReportedCost)
-      .map(({ name }) => name),
-  })
-  const pricing = buildPricing(() => catalog, new Set(config.models?.map(({ id }) => id)))
+  const rules = new LiveRules(config, log)
   const ledger = await openLedger({
     journalDir: config.journalDir,
     journalMaxBytes: config.journalMaxBytes,
@@ -97,12 +87,9 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     readMarks: (producers) => readMarks(polls, producers),
     readGaps: (producer) => readGaps(polls, producer),
     registerStream: (stream) => registerStream(polls, stream),
-    buildInterrupted: (open, seen) => buildInterrupted(open, seen, pricing),
+    buildInterrupted: (open, seen) => buildInterrupted(open, seen, rules.pricing),
     log,
   })
-  const listing =
-    config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models)
-
   let stopping = false
   const readiness = (): Readiness => {
     const { redisConnected, journalWritable } = ledger.stats()
@@ -125,17 +112,16 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     },
   })
   const metrics = buildMetrics({
-    knowsModel: pricing.knowsModel,
+    knowsModel: rules.pricing.knowsModel,
     ledger: () => ledger.stats(),
     keys: () => keys.stats(),
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)
 
-  const table = buildUpstreamTable(upstreams, config.defaultUpstream)
   const parts = {
     ledger,
-    pricing,
+    pricing: rules.pricing,
     observer: {
       ...observer,
       callEnded: (record: CallRecord) => {
@@ -144,7 +130,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       },
     },
     onClientAbort: config.onClientAbort,
-    upstreams: table,
+    upstreams: rules.table,
     now: Date.now,
   }
   const findCaller = (key: string) => keys.find(key)
@@ -156,7 +142,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         ? null
         : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
     findCaller,
-    listModels: () => listing.list(),
+    listModels: () => rules.listModels(),
     summariseUsage: async (question) => {
       await ownCalls.counted(question.clientId)
       return await summarise(summaries, question)
@@ -181,7 +167,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     metrics,
     readiness,
     ledgerStats: () => ledger.stats(),
-    hasPrice: (provider, upstream, model) => catalog.knowsModel(provider, upstream, model, Date.now()),
+    hasPrice: (provider, upstream, model) => rules.hasPrice(provider, upstream, model),
     pool: operators,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
@@ -193,14 +179,17 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     now: Date.now,
   })
   await admin.listen({ host: config.adminHost, port: config.adminPort })
+  const leaveTaking = openLeaveTaking(app.server)
   await app.listen({ host: config.host, port: config.port })
 
   return {
     address: app.server.address() as AddressInfo,
     adminAddress: admin.server.address() as AddressInfo,
+    reload: (changed) => rules.reload(changed),
     async stop() {
       stopping = true
-      listing.stop()
+      rules.stopListing()
+      await leaveTaking.begin()
       const closed = app.close()
       const sessions = delay(config.shutdownGraceMs, undefined, { ref: false }).then(() =>
         webSockets.closeAll(),
@@ -211,7 +200,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       await recordsWritten(ledger)
       await ledger.stop(SHIP_GRACE_MS)
       await admin.close()
-      await Promise.all(upstreams.map(({ pool }) => pool.destroy()))
+      await rules.close()
       await keys.close()
       await Promise.all([polls.end(), summaries.end(), operators.end()])
     },
@@ -228,25 +217,6 @@ async function recordsWritten(ledger: Ledger): Promise<void> {
 function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
   const shard = Math.floor(Math.random() * streamShards)
   return shard === 0 ? `${redisPrefix}calls` : `${redisPrefix}calls:${shard}`
-}
-
-function openUpstreams(config: GatewayConfig): readonly Upstream[] {
-  const limits = {
-    headersTimeoutMs: config.upstreamHeadersTimeoutMs,
-    idleTimeoutMs: config.upstreamIdleTimeoutMs,
-  }
-  return config.upstreams.map((upstream) => ({
-    name: upstream.name,
-    origin: upstream.origin,
-    host: new URL(upstream.origin).host,
-    basePath: upstream.basePath,
-    provider: upstream.provider,
-    credential: upstream.apiKey === null ? null : credentialHeader(upstream.provider, upstream.apiKey),
-    models: upstream.models,
-    pathPrefix: upstream.pathPrefix,
-    includeUsage: upstream.includeUsage,
-    pool: openPool(upstream.origin, limits),
-  }))
 }
 
 async function summarise(pool: Postgres, question: UsageQuestion): Promise<object> {

@@ -5,6 +5,7 @@ import { startLagWatch } from './lag-watch.ts'
 import { startLoad } from './load.ts'
 import { seeded } from './random.ts'
 import { settle } from './settle.ts'
+import { readUpstreamLedger } from './upstream-ledger.ts'
 import { startWorld } from './world.ts'
 
 /**
@@ -45,10 +46,14 @@ await load.stop()
 const result = await settle(world, load.notes)
 await watch.stop()
 
+const upstream = readUpstreamLedger(world.upstreamLedgerFile)
 const failed = load.notes.filter(({ answer }) => answer !== 'whole')
 const failures = [
   ...result.complaints,
-  ...failed.map(({ number, answer, status }) => `call ${number}: ${answer}, status ${status}`),
+  ...failed.map(
+    ({ number, answer, status, beganMs, endedMs }) =>
+      `call ${number}: ${answer}, status ${status}, after ${(endedMs - beganMs).toFixed(1)} ms, ${upstream.got.has(number) ? 'reached the upstream' : 'never went upstream'}`,
+  ),
   ...endings.filter(({ how }) => how !== 'exit code 0').map(({ how }) => `a gateway ended with ${how}`),
 ]
 const longest = Math.max(...endings.map(({ tookMs }) => tookMs))

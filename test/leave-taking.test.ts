@@ -1,0 +1,50 @@
+import { once } from 'node:events'
+import { Agent, createServer, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { openLeaveTaking } from '../src/leave-taking.ts'
+
+const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+const server = createServer((_request, response) => {
+  response.writeHead(200, { 'content-type': 'text/plain' }).end('served')
+})
+
+afterEach(() => {
+  agent.destroy()
+  server.close()
+})
+
+async function get(): Promise<IncomingMessage> {
+  const { port } = server.address() as AddressInfo
+  const [response] = await once(request({ port, host: '127.0.0.1', agent }).end(), 'response')
+  response.resume()
+  await once(response, 'end')
+  return response
+}
+
+test('a server that takes its leave serves on, closes each connection with its answer, and is done once nothing comes', async () => {
+  const leaveTaking = openLeaveTaking(server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  expect((await get()).headers.connection).toBe('keep-alive')
+  const left = leaveTaking.begin()
+  const last = await get()
+  expect(last.statusCode).toBe(200)
+  expect(last.headers.connection).toBe('close')
+  expect((await get()).headers.connection).toBe('close')
+  await left
+})
+
+test('clients that never stop hold it up for a second', async () => {
+  const leaveTaking = openLeaveTaking(server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const beganMs = performance.now()
+  let left = false
+  const leaving = leaveTaking.begin().then(() => {
+    left = true
+  })
+  while (!left) await get()
+  await leaving
+  const tookMs = performance.now() - beganMs
+  expect(tookMs).toBeGreaterThanOrEqual(1_000)
+  expect(tookMs).toBeLessThan(5_000)
+})
