@@ -5,11 +5,11 @@ import type { Catalog } from './domain/catalog.ts'
  * The catalog as the walk of a call asks it. A price's definition goes with the first record that uses it, so
  * that it reaches Postgres by the ledger's own way.
  */
-export function buildPricing(catalog: () => Catalog, listedModels: ReadonlySet<string>): Pricing {
+export function buildPricing(catalog: Catalog, listedModels: ReadonlySet<string>): Pricing {
   const announced = new Set<string>()
   return {
     priceCall({ call, observation, usage, clientName }): PricedCall {
-      const priced = catalog().priceCall({
+      const priced = catalog.priceCall({
         provider: call.provider,
         upstream: call.upstream,
         clientName,
@@ -29,6 +29,6 @@ export function buildPricing(catalog: () => Catalog, listedModels: ReadonlySet<s
       return { kind: 'priced', costPico, priceId, definition: price.json }
     },
     knowsModel: (call, model) =>
-      listedModels.has(model) || catalog().knowsModel(call.provider, call.upstream, model, call.arrivedAtMs),
+      listedModels.has(model) || catalog.knowsModel(call.provider, call.upstream, model, call.arrivedAtMs),
   }
 }

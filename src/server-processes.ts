@@ -39,6 +39,9 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
     }, RESTART_MS)
   })
   for (let i = 0; i < count; i += 1) cluster.fork()
+  process.on('SIGHUP', () => {
+    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGHUP')
+  })
   return {
     async stop() {
       stopping = true

@@ -28,6 +28,15 @@ async function start(): Promise<GatewayProcesses> {
   const gateway = await runGateway(config, log)
   log.info({ clients: gateway.address, operator: gateway.adminAddress }, 'the gateway takes calls')
   reportStarted()
+  process.on('SIGHUP', () => {
+    try {
+      gateway.reload(loadGatewayConfig(process.env))
+    } catch (err) {
+      // Half a configuration is worse than yesterday's.
+      if (err instanceof ConfigError) log.error({ problems: err.problems }, 'configuration not read again')
+      else log.error({ err }, 'configuration not read again')
+    }
+  })
   return gateway
 }
 

@@ -1,0 +1,125 @@
+import { credentialHeader } from './call/headers.ts'
+import type { Pricing } from './call/settle.ts'
+import { buildUpstreamTable, type UpstreamTable } from './call/upstream-table.ts'
+import { openPool, type Upstream } from './call/upstreams.ts'
+import { readCurrentCatalog } from './config/current-catalog.ts'
+import type { GatewayConfig } from './config.ts'
+import { buildCatalog, type Catalog } from './domain/catalog.ts'
+import type { Logger } from './log.ts'
+import { buildPricing } from './pricing.ts'
+import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
+
+/** What the YAML file and the price catalog decide, as of one reading of them. */
+interface Rules {
+  readonly upstreams: readonly Upstream[]
+  readonly table: UpstreamTable
+  readonly catalog: Catalog
+  readonly pricing: Pricing
+  readonly listing: ModelListing
+}
+
+/**
+ * Where calls go, what they cost and which models are shown: read at start and again at SIGHUP. A call keeps the rules under which
+ * it began; only its price is looked up when it ends.
+ */
+export class LiveRules {
+  readonly #log: Logger
+  #now: Rules
+
+  /** @throws {ConfigError} when the catalog an operator gave cannot be read. */
+  constructor(config: GatewayConfig, log: Logger) {
+    this.#log = log
+    this.#now = readRules(config, log)
+  }
+
+  /** For the stations of a call; stays the same object over reloads. */
+  readonly table: UpstreamTable = tableOf(() => this.#now.table)
+  readonly pricing: Pricing = {
+    priceCall: (call) => this.#now.pricing.priceCall(call),
+    knowsModel: (call, model) => this.#now.pricing.knowsModel(call, model),
+  }
+
+  hasPrice(provider: string, upstream: string, model: string): boolean {
+    return this.#now.catalog.knowsModel(provider, upstream, model, Date.now())
+  }
+
+  listModels(): ReturnType<ModelListing['list']> {
+    return this.#now.listing.list()
+  }
+
+  /** All of it or, when it throws, nothing. Running calls end on the connections they have. */
+  reload(config: GatewayConfig): void {
+    const before = this.#now
+    this.#now = readRules(config, this.#log)
+    before.listing.stop()
+    for (const { pool, name } of before.upstreams) {
+      pool
+        .close()
+        .catch((err: unknown) => this.#log.warn({ err, upstream: name }, 'old connections not closed'))
+    }
+    this.#log.info(
+      { catalog: this.#now.catalog.source, upstreams: this.#now.upstreams.length },
+      'configuration read again',
+    )
+  }
+
+  /** Fetches no more model lists. */
+  stopListing(): void {
+    this.#now.listing.stop()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#now.upstreams.map(({ pool }) => pool.destroy()))
+  }
+}
+
+function tableOf(now: () => UpstreamTable): UpstreamTable {
+  return {
+    get all() {
+      return now().all
+    },
+    get needsModel() {
+      return now().needsModel
+    },
+    byPrefix: (pathAndQuery) => now().byPrefix(pathAndQuery),
+    byModel: (model) => now().byModel(model),
+  }
+}
+
+function readRules(config: GatewayConfig, log: Logger): Rules {
+  const catalog = buildCatalog({
+    entries: readCurrentCatalog(config.dataDir).entries,
+    overrides: config.priceOverrides,
+    markups: config.priceMarkups,
+    trustedUpstreams: config.upstreams
+      .filter((upstream) => upstream.trustReportedCost)
+      .map(({ name }) => name),
+  })
+  const upstreams = openUpstreams(config)
+  return {
+    upstreams,
+    table: buildUpstreamTable(upstreams, config.defaultUpstream),
+    catalog,
+    pricing: buildPricing(catalog, new Set(config.models?.map(({ id }) => id))),
+    listing: config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models),
+  }
+}
+
+function openUpstreams(config: GatewayConfig): readonly Upstream[] {
+  const limits = {
+    headersTimeoutMs: config.upstreamHeadersTimeoutMs,
+    idleTimeoutMs: config.upstreamIdleTimeoutMs,
+  }
+  return config.upstreams.map((upstream) => ({
+    name: upstream.name,
+    origin: upstream.origin,
+    host: new URL(upstream.origin).host,
+    basePath: upstream.basePath,
+    provider: upstream.provider,
+    credential: upstream.apiKey === null ? null : credentialHeader(upstream.provider, upstream.apiKey),
+    models: upstream.models,
+    pathPrefix: upstream.pathPrefix,
+    includeUsage: upstream.includeUsage,
+    pool: openPool(upstream.origin, limits),
+  }))
+}
