@@ -9,6 +9,8 @@ import type { Logger } from './log.ts'
 import { buildPricing } from './pricing.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
 
+const OLD_CONNECTIONS_MS = 60_000
+
 /** What the YAML file and the price catalog decide, as of one reading of them. */
 interface Rules {
   readonly upstreams: readonly Upstream[]
@@ -52,11 +54,14 @@ export class LiveRules {
     const before = this.#now
     this.#now = readRules(config, this.#log)
     before.listing.stop()
-    for (const { pool, name } of before.upstreams) {
-      pool
-        .close()
-        .catch((err: unknown) => this.#log.warn({ err, upstream: name }, 'old connections not closed'))
-    }
+    // A call may be routed already and not yet on its connection.
+    setTimeout(() => {
+      for (const { pool, name } of before.upstreams) {
+        pool
+          .close()
+          .catch((err: unknown) => this.#log.warn({ err, upstream: name }, 'old connections not closed'))
+      }
+    }, OLD_CONNECTIONS_MS).unref()
     this.#log.info(
       { catalog: this.#now.catalog.source, upstreams: this.#now.upstreams.length },
       'configuration read again',

@@ -44,8 +44,12 @@ const running = await start().catch((error: unknown) => {
   log.fatal({ err: error }, 'the gateway could not start')
   process.exit(1)
 })
-closeWithGrace({ delay: config.shutdownGraceMs + CLOSING_MS, logger: log }, async ({ signal, err }) => {
-  if (err) log.error({ err }, 'the gateway ends because of an error')
-  else log.info({ signal }, 'the gateway ends')
-  await running.stop()
-})
+closeWithGrace(
+  // SIGHUP is no farewell: it reads the configuration again.
+  { delay: config.shutdownGraceMs + CLOSING_MS, logger: log, skip: ['SIGHUP'] },
+  async ({ signal, err }) => {
+    if (err) log.error({ err }, 'the gateway ends because of an error')
+    else log.info({ signal }, 'the gateway ends')
+    await running.stop()
+  },
+)
