@@ -200,3 +200,10 @@ test('many rows pass in pages, and a reader that has seen enough ends it quietly
   const code = await new Promise((resolve) => cut.once('exit', resolve))
   expect([code, await errors]).toEqual([0, ''])
 })
+
+test('the page about exports names every column', async () => {
+  const page = await readFile('docs/export.md', 'utf8')
+  const headers = [...((await exported('csv')).split('\r\n')[0]?.split(',') ?? [])]
+  const ofFocus = (await exported('focus')).split('\r\n')[0]?.split(',') ?? []
+  expect([...headers, ...ofFocus].filter((column) => !page.includes(`\`${column}\``))).toEqual([])
+})
