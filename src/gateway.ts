@@ -72,6 +72,10 @@ export function buildGateway(parts: GatewayParts): Gateway {
     answerFrameworkError(error, request.raw.url ?? '', reply)
   })
   app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.raw.headers.host !== undefined || request.raw.httpVersion === '1.0') done()
+    else sendError(reply, 'invalid_request', { message: 'The request has no Host header.' })
+  })
 
   for (const prefix of new Set(['', basePath])) health(app, prefix, parts.readiness)
   app.register(async (keyed) => {
@@ -98,10 +102,15 @@ function createServer(tls: GatewayParts['tls'], handler: RequestListener): HttpS
     requestTimeout: 0,
     // Header names that only lenient parsers take are how requests are smuggled.
     insecureHTTPParser: false,
+    // Node would answer without a body; ours says what is wrong.
+    requireHostHeader: false,
     shouldUpgradeCallback: (request: IncomingMessage) =>
       request.headers.upgrade?.toLowerCase() === 'websocket',
   }
-  return tls === null ? createHttpServer(limits, handler) : createHttpsServer({ ...limits, ...tls }, handler)
+  const server =
+    tls === null ? createHttpServer(limits, handler) : createHttpsServer({ ...limits, ...tls }, handler)
+  // RFC 9110, 10.1.1: an expectation that nobody knows may be passed over; Node would answer 417 without a body.
+  return server.on('checkExpectation', handler)
 }
 
 function answerFrameworkError(

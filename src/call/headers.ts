@@ -48,6 +48,9 @@ const NOT_FOR_UPSTREAM = new Set([
   'x-goog-api-key',
 ])
 
+/** The gateway's own name for a call: an upstream that is a gateway like this one has another for its part of it. */
+const CALL_ID_HEADER = 'x-tallygate-call-id'
+
 /** Headers that frame or address the message: naming them in `Connection` must not take them away. */
 const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-length', 'host'])
 
@@ -98,7 +101,7 @@ export function forwardableResponseHeaders(
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? ''
     const lowerName = name.toLowerCase()
-    if (endsHere(lowerName, connectionNamed)) continue
+    if (endsHere(lowerName, connectionNamed) || lowerName === CALL_ID_HEADER) continue
     if (lowerName === 'content-length' && dropContentLength) continue
     forwarded.push(name, headers[i + 1] ?? '')
   }
