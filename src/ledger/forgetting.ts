@@ -36,3 +36,13 @@ export function forgettable(history: readonly MarkReading[], latest: MarkReading
   const old = history.findLast(({ atMs }) => atMs <= latest.atMs - keepMs)
   return old === undefined ? 0 : Math.min(old.mark, latest.mark)
 }
+
+/**
+ * Up to where everything is in the totals, as far as this journal can still help: under the first recorded hole
+ * that it has records of. Those are wanted again, and what has filled a hole must then be kept like the rest.
+ *
+ * @param held holes that the journal has records of, read after the mark.
+ */
+export function countedTo(mark: number, held: readonly { readonly from: number }[]): number {
+  return Math.min(mark, ...held.map(({ from }) => from - 1))
+}

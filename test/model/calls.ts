@@ -1,0 +1,166 @@
+import type { DatabaseModel, Totals } from './database.ts'
+import type { JournalModel, JournalWrite } from './journal.ts'
+import type { StreamModel } from './stream.ts'
+import { Violation } from './violation.ts'
+
+interface Call {
+  readonly producer: string
+  /** It reached the upstream, and nothing that the claim excepts has happened to it. */
+  owed: boolean
+  /** Its client has the whole answer. */
+  answered: boolean
+  /** Postgres lost more than the keep time, or the journal was lost: it may be in a recorded gap. */
+  mayBeGap: boolean
+  /** When Postgres last went back behind it. */
+  uncountedMs: number
+}
+
+/** What really happened to each call, which nobody in the model can see, against what is counted. */
+export class Calls {
+  readonly #calls: Call[] = []
+  readonly #numbered = new Map<string, Map<number, number>>()
+
+  add(producer: string): number {
+    const call = {
+      producer,
+      owed: false,
+      answered: false,
+      mayBeGap: false,
+      uncountedMs: Number.NEGATIVE_INFINITY,
+    }
+    return this.#calls.push(call) - 1
+  }
+
+  wentUpstream(call: number): void {
+    const known = this.#calls[call]
+    if (known !== undefined) known.owed = true
+  }
+
+  answered(call: number): void {
+    const known = this.#calls[call]
+    if (known !== undefined) known.answered = true
+  }
+
+  numbered(producer: string, sequence: number, call: number): void {
+    const numbers = this.#numbered.get(producer) ?? new Map<number, number>()
+    this.#numbered.set(producer, numbers)
+    numbers.set(sequence, call)
+  }
+
+  /** Power loss took these writes: what only they told is excepted from the claim. */
+  cut(journal: JournalModel, lost: readonly JournalWrite[]): void {
+    for (const write of lost) {
+      if (write.kind === 'prune') continue
+      const call = this.#calls[write.call]
+      if (call === undefined) continue
+      if (write.kind === 'record') {
+        call.answered = false
+        this.#numbered.get(journal.producer)?.delete(write.sequence)
+      }
+      if (write.kind === 'open') call.owed = false
+    }
+  }
+
+  /** The disk is gone: owed is only what is counted, or is on the stream. */
+  journalLost(journal: JournalModel, totals: Totals, stream: StreamModel): void {
+    this.#calls.forEach((call, number) => {
+      if (call.producer !== journal.producer) return
+      call.mayBeGap = true
+      if (!totals.counted.has(number)) call.owed &&= isOn(stream, number)
+      call.answered = false
+    })
+  }
+
+  /** Redis forgot, or Postgres went back: what had no other place is not owed any more. */
+  forgotten(lost: ReadonlySet<string>, totals: Totals, stream: StreamModel): void {
+    this.#calls.forEach((call, number) => {
+      if (lost.has(call.producer) && !totals.counted.has(number)) call.owed &&= isOn(stream, number)
+    })
+  }
+
+  /** Postgres went back; `beyond`: by more than the keep time. */
+  wentBack(
+    before: Totals,
+    database: DatabaseModel,
+    journals: readonly JournalModel[],
+    beyond: boolean,
+    nowMs: number,
+  ): void {
+    for (const number of before.counted.keys()) {
+      const call = this.#calls[number]
+      if (call === undefined || database.totals.counted.has(number)) continue
+      call.uncountedMs = nowMs
+      const journal = journals.find(({ producer }) => producer === call.producer)
+      if (journal?.state === 'lost') call.owed = false
+      if (!beyond || journal === undefined) continue
+      if (journal.state !== 'there') call.owed = false
+      else if (!journal.read(0, Number.POSITIVE_INFINITY).some((at) => journal.get(at)?.call === number))
+        call.mayBeGap = true
+    }
+  }
+
+  /** After every commit: nothing twice, and no mark over what is neither counted nor a recorded gap. */
+  checkTotals({ counted, marks, gaps }: Totals): void {
+    for (const [call, { times }] of counted)
+      if (times > 1) throw new Violation(`call ${call} is counted ${times} times`)
+    for (const [producer, mark] of marks)
+      for (let sequence = 1; sequence <= mark; sequence++) {
+        if (gaps.some((gap) => gap.producer === producer && gap.from <= sequence && sequence <= gap.to))
+          continue
+        const call = this.#numbered.get(producer)?.get(sequence)
+        if (call === undefined || !counted.has(call))
+          throw new Violation(`the mark of ${producer} claims ${sequence}, which is not in the totals`)
+      }
+  }
+
+  /**
+   * Before a journal forgets: nothing may go that Postgres, as it is or as it was within the keep time, may need.
+   *
+   * @param unseenMs Postgres went back since then, and is as before again, unseen: the claim excepts a second time.
+   */
+  checkPrune(
+    { producer, prunedTo }: JournalModel,
+    to: number,
+    states: readonly Totals[],
+    unseenMs: number | null,
+  ): void {
+    for (let sequence = prunedTo + 1; sequence <= to; sequence++) {
+      const number = this.#numbered.get(producer)?.get(sequence) ?? -1
+      const call = this.#calls[number]
+      if (call?.owed === false || call?.mayBeGap === true) continue
+      states.forEach(({ counted }, index) => {
+        if (counted.has(number)) return
+        if (index === 0)
+          throw new Violation(`the journal of ${producer} forgets ${sequence}, which is not counted`)
+        if (unseenMs === null || (call?.uncountedMs ?? 0) < unseenMs)
+          throw new Violation(`the journal of ${producer} forgets ${sequence}, which Postgres may lose`)
+        if (call !== undefined) call.mayBeGap = true
+      })
+    }
+  }
+
+  /** What is still owed when everything works again; empty: nothing. */
+  owed({ counted, gaps }: Totals): string[] {
+    const inGap = new Set<number>()
+    const problems: string[] = []
+    for (const { producer, from, to } of gaps)
+      for (let sequence = from; sequence <= to; sequence++) {
+        const number = this.#numbered.get(producer)?.get(sequence)
+        const call = number === undefined ? undefined : this.#calls[number]
+        if (number === undefined || call === undefined) continue
+        inGap.add(number)
+        if (call.owed && !call.mayBeGap) problems.push(`call ${number} lies in a gap and need not`)
+      }
+    this.#calls.forEach(({ owed, answered }, number) => {
+      const count = counted.get(number)
+      if (count === undefined && owed && !inGap.has(number)) problems.push(`call ${number} is not counted`)
+      if (count?.complete === false && answered && owed)
+        problems.push(`call ${number} was answered and is counted as interrupted`)
+    })
+    return problems
+  }
+}
+
+function isOn(stream: StreamModel, call: number): boolean {
+  return stream.entries.some((entry) => entry.call === call)
+}

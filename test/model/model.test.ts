@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { RULES, type Rule } from './rules.ts'
+import { type Outcome, play, shrink, stepsOf } from './run.ts'
+
+/** Schedules of the protocol as it is; `MODEL_SCHEDULES` asks for more, from `MODEL_SEED` on. */
+const SCHEDULES = Number(process.env.MODEL_SCHEDULES ?? 30_000)
+const FIRST_SEED = Number(process.env.MODEL_SEED ?? 1)
+/** A rule that so many schedules do not miss is not shown to be needed. */
+const MAX_WITHOUT_RULE = 60_000
+
+const rules = Object.entries(RULES) as [Rule, string][]
+const needed: Rule[] = []
+
+function describe({ seed, steps, problem }: Outcome, without: Rule | null): string {
+  const lines = steps.map(({ name, seed }) => `  ${name} (${seed})`)
+  return `MODEL_SEED=${seed}${without === null ? '' : ` without ${without}`}: ${problem}\n${lines.join('\n')}`
+}
+
+function firstProblem(schedules: number, without: Rule | null): { outcome: Outcome | null; steps: number } {
+  let steps = 0
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + schedules; seed++) {
+    const schedule = stepsOf(seed)
+    steps += schedule.length
+    if (play(schedule, seed, without) === null) continue
+    const fewest = shrink(schedule, seed, without)
+    return { outcome: { seed, steps: fewest, problem: play(fewest, seed, without) }, steps }
+  }
+  return { outcome: null, steps }
+}
+
+test.each(rules)('%s is needed: %s', { timeout: 120_000 }, (rule) => {
+  const { outcome } = firstProblem(MAX_WITHOUT_RULE, rule)
+  expect(outcome, `no schedule misses ${rule}`).not.toBeNull()
+  if (outcome === null) return
+  // It is the rule that is missed: with it, the same steps break nothing.
+  expect(play(outcome.steps, outcome.seed, null), describe(outcome, rule)).toBeNull()
+  needed.push(rule)
+})
+
+test('nothing is lost, nothing doubled, in any schedule', { timeout: 3_600_000 }, () => {
+  const { outcome, steps } = firstProblem(SCHEDULES, null)
+  if (outcome !== null) expect.fail(describe(outcome, null))
+  process.stdout.write(
+    `${SCHEDULES} schedules, ${steps} steps, 0 violations; ${rules.length} rules, ${needed.length} shown to be needed\n`,
+  )
+})

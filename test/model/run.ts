@@ -1,0 +1,82 @@
+import { randomOf } from './random.ts'
+import type { Rule } from './rules.ts'
+import { randomSteps, runStep, type Step } from './steps.ts'
+import { Violation } from './violation.ts'
+import { WEATHERS } from './weather.ts'
+import { World } from './world.ts'
+
+const MIN_STEPS = 20
+const MAX_STEPS = 300
+/** Far more than needed after the worst; the clock moves faster where nothing does. */
+const MEND_ROUNDS = 260
+
+export interface Outcome {
+  readonly seed: number
+  readonly steps: readonly Step[]
+  /** What was broken; `null`: nothing. */
+  readonly problem: string | null
+}
+
+/** A schedule by its seed. */
+export function stepsOf(seed: number): Step[] {
+  const random = randomOf(seed)
+  return randomSteps(MIN_STEPS + random(MAX_STEPS), random, WEATHERS[seed % WEATHERS.length])
+}
+
+/** Lets everything happen, then everything mend, and tells what was broken. */
+export function play(steps: readonly Step[], seed: number, without: Rule | null): string | null {
+  const world = new World(without)
+  try {
+    for (const step of steps) runStep(world, step, randomOf)
+    return mend(world, seed)
+  } catch (error) {
+    if (error instanceof Violation) return error.message
+    throw error
+  }
+}
+
+/** The fewest of `steps` that still break something: each that can be left out is. */
+export function shrink(steps: readonly Step[], seed: number, without: Rule | null): readonly Step[] {
+  let fewest = steps
+  for (let size = fewest.length >>> 1; size > 0; size >>>= 1)
+    for (let at = 0; at < fewest.length; ) {
+      const fewer = fewest.toSpliced(at, size)
+      if (play(fewer, seed, without) === null) at += size
+      else fewest = fewer
+    }
+  return fewest
+}
+
+/** No more misfortunes: those who live go on, or die and leave it to one that starts. */
+function mend(world: World, seed: number): string | null {
+  const random = randomOf(~seed)
+  if (random(2) === 0) for (const gateway of world.gateways) world.kill(gateway)
+  if (world.gateways.length === 0) world.startGateway()
+  for (const gateway of world.gateways) for (const call of gateway.under) gateway.close(call)
+  let problems: readonly string[] = []
+  for (let round = 0; round < MEND_ROUNDS; round++) {
+    for (const gateway of world.gateways) {
+      gateway.finishReading()
+      for (const journal of world.journals) gateway.adopt(journal)
+      for (const care of gateway.cares) {
+        while (care.deferred.length > 0) care.sync()
+        while (care.adopting !== null) care.adopt()
+        for (let step = 0; step < 4; step++) care.sync()
+        care.ship(random)
+        for (const packet of world.network) world.deliver(packet, packet.entries.length, true)
+        if (care.inFlight !== null) care.giveUp()
+        for (let step = 0; step < 3; step++) care.look()
+        care.forget()
+      }
+      gateway.release()
+    }
+    // In turns, as drains take them: in step with each other, each would only take the lock from the other.
+    for (const worker of world.workers)
+      for (let steps = 10 + random(40); steps > 0; steps--) worker.step(random)
+    problems = world.calls.owed(world.database.totals)
+    if (!world.isSettled) problems = [...problems, 'a mark stays behind its journal']
+    if (problems.length === 0) return null
+    world.pass(round < 20 ? 1_000 : 40_000)
+  }
+  return problems.join('; ')
+}

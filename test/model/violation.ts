@@ -1,0 +1,2 @@
+/** A promise of docs/guarantees.md was broken. */
+export class Violation extends Error {}

@@ -1,0 +1,210 @@
+import { type Decision, decide, type Gap, type SequenceRange } from '../../workers/contiguous.ts'
+import { createHoleWatch } from '../../workers/hole-watch.ts'
+import type { Effects, Session } from './database.ts'
+import type { Random } from './random.ts'
+import type { StreamEntry } from './stream.ts'
+import type { World } from './world.ts'
+
+interface Waiting {
+  mark: number
+  lowest: number
+  readonly entries: SequenceRange[]
+}
+
+interface ProducerDecision {
+  readonly producer: string
+  readonly before: number
+  readonly decision: Decision<StreamEntry>
+}
+
+const MAX_BATCH = 6
+
+/** A worker's drain, one step of docs/ledger.md, section 5, at a time; it may die or freeze between any two. */
+export class WorkerModel {
+  readonly #world: World
+  #next: (random: Random) => void = (random) => this.#read(random)
+  #session: Session | null = null
+  #cursor = 0
+  #batch: readonly StreamEntry[] = []
+  #marks = new Map<string, number>()
+  #decisions: readonly ProducerDecision[] = []
+  readonly #waiting = new Map<string, Waiting>()
+  #holes: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
+  #holeWatch: ReturnType<typeof createHoleWatch>
+
+  constructor(world: World) {
+    this.#world = world
+    this.#holeWatch = createHoleWatch({ now: () => world.nowMs })
+  }
+
+  /** The next step. */
+  step(random: Random): void {
+    if (this.#session?.ended === true && this.#world.has('sessionEnded')) {
+      this.#fail()
+      return
+    }
+    if (this.#session !== null) this.#session.usedMs = this.#world.nowMs
+    this.#next(random)
+  }
+
+  /** Its process dies; another takes its place. */
+  die(): void {
+    this.#fail()
+    this.#holeWatch = createHoleWatch({ now: () => this.#world.nowMs })
+  }
+
+  #fail(): void {
+    if (this.#session !== null) this.#world.database.end(this.#session)
+    this.#session = null
+    this.#restart()
+    this.#holes = new Map()
+    this.#next = (random) => this.#read(random)
+  }
+
+  #restart(): void {
+    this.#cursor = 0
+    this.#waiting.clear()
+  }
+
+  #read(random: Random): void {
+    this.#batch = this.#world.stream.after(this.#cursor, 1 + random(MAX_BATCH))
+    this.#cursor = this.#batch.at(-1)?.id ?? this.#cursor
+    if (this.#batch.length > 0) {
+      this.#next = () => this.#begin()
+      return
+    }
+    if (this.#world.has('holesPassed')) {
+      const expired = this.#holeWatch.observe('', this.#waiting)
+      if (this.#holes.size === 0) this.#holes = expired
+    }
+    if (!this.#isBehindHoles()) this.#holes = new Map()
+    this.#restart()
+  }
+
+  /** Step 1. */
+  #begin(): void {
+    const { database, nowMs } = this.#world
+    this.#session = database.begin(nowMs)
+    if (this.#world.has('oneWriter') && !database.lock(this.#session, 'shard')) this.#fail()
+    else this.#next = () => this.#readMarks()
+  }
+
+  /** Steps 2 and 3; waits while another has a row. */
+  #readMarks(): void {
+    const { database } = this.#world
+    const session = this.#session
+    if (session === null) return
+    const producers = [...new Set(this.#batch.map(({ producer }) => producer))].sort()
+    if (this.#world.has('oneWriter') && !producers.every((producer) => database.lock(session, producer)))
+      return
+    this.#marks = new Map(producers.map((producer) => [producer, database.markOf(producer)]))
+    this.#next = () => this.#decide()
+  }
+
+  /** Steps 4 to 7. */
+  #decide(): void {
+    const { database } = this.#world
+    this.#decisions = [...this.#marks].map(([producer, before]) => {
+      const gaps = database.totals.gaps.filter((gap) => gap.producer === producer)
+      const entries = this.#batch.filter((entry) => entry.producer === producer)
+      return { producer, before, decision: this.#decideOne(before, gaps, entries, this.#holes.get(producer)) }
+    })
+    this.#next = this.#world.has('trimAfterCommit') ? () => this.#commit() : () => this.#trimEarly()
+  }
+
+  #decideOne(
+    mark: number,
+    gaps: readonly Gap[],
+    entries: readonly StreamEntry[],
+    holes: readonly SequenceRange[] = [],
+  ): Decision<StreamEntry> {
+    const world = this.#world
+    const decision = decide({ mark, gaps }, entries, holes)
+    if (!world.has('contiguous')) {
+      const counted = entries.filter(({ to, voidReason }) => to > mark && voidReason === null)
+      return { ...decision, counted, waiting: [], mark: Math.max(mark, ...entries.map(({ to }) => to)) }
+    }
+    if (!world.has('duplicatesDropped')) {
+      const again = entries.filter(({ to, voidReason }) => to <= mark && voidReason === null)
+      return { ...decision, counted: [...new Set([...decision.counted, ...again])] }
+    }
+    if (!world.has('gapWithMark')) return { ...decision, newGaps: [] }
+    if (!world.has('filledOnce'))
+      return {
+        ...decision,
+        replacedGaps: [],
+        newGaps: decision.newGaps.filter(({ recordedAt }) => recordedAt === null),
+      }
+    return decision
+  }
+
+  #trimEarly(): void {
+    this.#trimStream()
+    this.#next = () => this.#commit()
+  }
+
+  /** Step 8. */
+  #commit(): void {
+    const effects: Effects = {
+      counts: this.#decisions.flatMap(({ decision }) =>
+        decision.counted.flatMap(({ call, complete }) => (call === null ? [] : [{ call, complete }])),
+      ),
+      marks: new Map(
+        this.#decisions.flatMap(({ producer, before, decision: { mark } }) =>
+          mark === before ? [] : [[producer, mark] as const],
+        ),
+      ),
+      replacedGaps: this.#decisions.flatMap(({ decision }) => decision.replacedGaps),
+      newGaps: this.#decisions.flatMap(({ producer, decision }) =>
+        decision.newGaps.filter(({ filled }) => !filled).map((gap) => ({ ...gap, producer })),
+      ),
+    }
+    if (this.#world.has('markWithTotals')) {
+      this.#world.commit(effects)
+      this.#next = () => this.#trim()
+      this.#endSession()
+    } else {
+      this.#world.commit({ ...effects, marks: new Map() })
+      this.#next = () => {
+        this.#world.commit({ counts: [], marks: effects.marks, replacedGaps: [], newGaps: [] })
+        this.#endSession()
+        this.#next = () => this.#trim()
+      }
+    }
+  }
+
+  #endSession(): void {
+    if (this.#session !== null) this.#world.database.end(this.#session)
+    this.#session = null
+  }
+
+  /** Step 10, and where to read on. */
+  #trim(): void {
+    this.#trimStream()
+    for (const { producer, decision } of this.#decisions) {
+      for (const { from, to } of decision.waiting) {
+        const known = this.#waiting.get(producer) ?? { mark: 0, lowest: from, entries: [] }
+        this.#waiting.set(producer, known)
+        known.lowest = Math.min(known.lowest, from)
+        known.entries.push({ from, to })
+      }
+      const known = this.#waiting.get(producer)
+      if (known !== undefined) known.mark = decision.mark
+    }
+    if (this.#waiting.values().some(({ mark, lowest }) => lowest <= mark + 1)) this.#restart()
+    this.#next = (random) => this.#read(random)
+  }
+
+  #trimStream(): void {
+    const waiting = new Set(this.#decisions.flatMap(({ decision }) => decision.waiting))
+    this.#world.stream.remove(new Set(this.#batch.filter((entry) => !waiting.has(entry)).map(({ id }) => id)))
+  }
+
+  #isBehindHoles(): boolean {
+    return this.#waiting
+      .entries()
+      .some(
+        ([producer, { mark }]) => this.#holes.get(producer)?.some(({ from }) => from === mark + 1) ?? false,
+      )
+  }
+}

@@ -1,0 +1,119 @@
+import { Calls } from './calls.ts'
+import type { Packet } from './care.ts'
+import { DatabaseModel, type Effects, type Totals } from './database.ts'
+import { GatewayModel } from './gateway.ts'
+import type { JournalModel } from './journal.ts'
+import type { Rule } from './rules.ts'
+import { StreamModel } from './stream.ts'
+import { WorkerModel } from './worker.ts'
+
+/** `JOURNAL_KEEP_SECONDS`. */
+export const KEEP_MS = 300_000
+
+const WORKERS = 2
+
+/** One host of gateways, Redis, Postgres, workers, and a clock that only steps move. */
+export class World {
+  readonly calls = new Calls()
+  readonly database = new DatabaseModel()
+  readonly stream = new StreamModel()
+  readonly journals: JournalModel[] = []
+  network: Packet[] = []
+  gateways: GatewayModel[] = []
+  workers: WorkerModel[]
+  nowMs = 0
+  readonly #without: Rule | null
+  #gateways = 0
+
+  constructor(without: Rule | null) {
+    this.#without = without
+    this.workers = Array.from({ length: WORKERS }, () => new WorkerModel(this))
+    this.startGateway()
+  }
+
+  has(rule: Rule): boolean {
+    return rule !== this.#without
+  }
+
+  /** Whether every record of every journal is at or under its mark. */
+  get isSettled(): boolean {
+    return this.journals.every(
+      ({ state, producer, last, open }) =>
+        state !== 'there' || (open.size === 0 && this.database.markOf(producer) >= last),
+    )
+  }
+
+  startGateway(): GatewayModel {
+    const gateway = new GatewayModel(this, ++this.#gateways)
+    this.gateways.push(gateway)
+    return gateway
+  }
+
+  kill(gateway: GatewayModel): void {
+    gateway.die()
+    this.gateways = this.gateways.filter((other) => other !== gateway)
+  }
+
+  commit(effects: Effects): void {
+    this.database.commit(effects, this.nowMs)
+    this.calls.checkTotals(this.database.totals)
+  }
+
+  pass(ms: number): void {
+    this.nowMs += ms
+    this.database.endIdle(this.nowMs)
+  }
+
+  /** Redis does the first `done` commands of a packet, and answers or not. */
+  deliver(packet: Packet, done: number, answers: boolean): void {
+    this.network = this.network.filter((other) => other !== packet)
+    const ids = packet.entries.slice(0, done).map((entry) => this.stream.add(entry))
+    if (packet.care.inFlight !== packet) return
+    if (answers) packet.care.answered({ ...packet, entries: packet.entries.slice(0, done) }, ids)
+    else packet.care.giveUp()
+  }
+
+  /** Redis forgets. */
+  forget(change: () => void): void {
+    change()
+    this.calls.forgotten(this.#lostJournals(), this.database.totals, this.stream)
+  }
+
+  /** Postgres goes back to one of its past states. */
+  goBack(index: number): void {
+    const { database, nowMs } = this
+    const target = database.past[index]
+    if (target === undefined) return
+    const before = database.totals
+    database.goBack(index)
+    for (const { cares } of this.gateways)
+      for (const care of cares)
+        if (wentBack(care.journal.producer, before, target.totals)) care.unseenMs = nowMs
+    this.calls.wentBack(before, database, this.journals, target.untilMs <= nowMs - KEEP_MS, nowMs)
+    this.calls.forgotten(this.#lostJournals(), database.totals, this.stream)
+  }
+
+  /** All gateways die and what was not synced is gone, more or less. */
+  powerLoss(keep: (transactions: number) => number): void {
+    for (const gateway of this.gateways) this.kill(gateway)
+    for (const journal of this.journals)
+      if (journal.state === 'there') this.calls.cut(journal, journal.cut(keep))
+  }
+
+  loseJournal(journal: JournalModel): void {
+    const owner = this.gateways.find(({ id }) => id === journal.owner)
+    if (owner !== undefined) this.kill(owner)
+    journal.state = 'lost'
+    this.calls.journalLost(journal, this.database.totals, this.stream)
+  }
+
+  #lostJournals(): ReadonlySet<string> {
+    return new Set(this.journals.filter(({ state }) => state === 'lost').map(({ producer }) => producer))
+  }
+}
+
+function wentBack(producer: string, before: Totals, after: Totals): boolean {
+  if (before.marks.get(producer) !== after.marks.get(producer)) return true
+  const gaps = (totals: Totals) => totals.gaps.filter((gap) => gap.producer === producer)
+  return JSON.stringify(gaps(before)) !== JSON.stringify(gaps(after))
+}
