@@ -6,7 +6,7 @@ import { BodyBudget } from './call/request-stream.ts'
 import { logCalls } from './call-log.ts'
 import type { GatewayConfig } from './config.ts'
 import type { CallRecord } from './domain/call-record.ts'
-import { NO_TOTALS, renderFigures, renderSummary } from './domain/usage-summary.ts'
+import { renderFigures, renderSummary, sumTotals } from './domain/usage-summary.ts'
 import { buildGateway } from './gateway.ts'
 import { buildInterrupted } from './interrupted.ts'
 import { openLeaveTaking } from './leave-taking.ts'
@@ -191,6 +191,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       rules.stopListing()
       await leaveTaking.begin()
       const closed = app.close()
+      leaveTaking.dismissSilent()
       const sessions = delay(config.shutdownGraceMs, undefined, { ref: false }).then(() =>
         webSockets.closeAll(),
       )
@@ -221,11 +222,9 @@ function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
 
 async function summarise(pool: Postgres, question: UsageQuestion): Promise<object> {
   const { clientId, clientName, fromDay, toDay, days, groupBy } = question
-  const [[totals], groups] = await Promise.all([
-    selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy: [] }),
-    groupBy.length === 0 ? [] : selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy }),
-  ])
-  const summary = renderSummary(clientName, days, totals ?? NO_TOTALS)
+  const groups = await selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy })
+  // One question, so that the groups always add up to the whole, whatever is counted meanwhile.
+  const summary = renderSummary(clientName, days, sumTotals(groups))
   if (groupBy.length === 0) return summary
   const data = groups.map((row) => ({
     ...(groupBy.includes('day') ? { day: row.day } : {}),

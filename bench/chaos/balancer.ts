@@ -1,18 +1,35 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** The smallest balancer there is: connections in turn, and to the next port where one does not listen. */
+/**
+ * The smallest balancer there is: connections in turn to the ports whose `/readyz` said yes when it was asked last, and
+ * to the next one where nobody listens.
+ */
 export interface Balancer {
   readonly port: number
   close(): Promise<void>
 }
 
+const CHECK_EVERY_MS = 250
+const CHECK_TIMEOUT_MS = 2_000
+
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const open = new Set<Socket>()
+  const ready = new Set(ports)
   let turn = 0
+  const checking = setInterval(() => {
+    for (const port of ports) {
+      const url = `http://127.0.0.1:${port}/readyz`
+      fetch(url, { signal: AbortSignal.timeout(CHECK_TIMEOUT_MS), headers: { connection: 'close' } }).then(
+        (answer) => (answer.ok ? ready.add(port) : ready.delete(port)),
+        () => ready.delete(port),
+      )
+    }
+  }, CHECK_EVERY_MS)
 
   function serve(client: Socket, triesLeft: number): void {
     turn += 1
-    const server = connect({ port: ports[turn % ports.length] ?? 0, host: '127.0.0.1', noDelay: true })
+    const choice = ready.size > 0 ? [...ready] : ports
+    const server = connect({ port: choice[turn % choice.length] ?? 0, host: '127.0.0.1', noDelay: true })
     const next = () => {
       if (triesLeft > 0) serve(client, triesLeft - 1)
       else client.destroy()
@@ -39,6 +56,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   return {
     port: (listener.address() as AddressInfo).port,
     async close() {
+      clearInterval(checking)
       for (const client of open) client.destroy()
       await new Promise((resolve) => listener.close(resolve))
     },

@@ -18,6 +18,8 @@ export interface Note {
   /** Milliseconds of this process's monotonic clock. */
   readonly beganMs: number
   endedMs: number
+  /** Why it was cut, as the client's library says it. */
+  reason?: string
 }
 
 /** Clients that call until told to stop, and note everything. */
@@ -138,6 +140,7 @@ async function makeCall(
     note.answer = response.statusCode === 200 ? 'whole' : 'error'
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : ''
+    note.reason = String(error)
     if (code !== 'ECONNREFUSED') note.answer = note.answer === 'left' ? 'left' : 'cut'
   }
 }

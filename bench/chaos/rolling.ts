@@ -51,8 +51,8 @@ const failed = load.notes.filter(({ answer }) => answer !== 'whole')
 const failures = [
   ...result.complaints,
   ...failed.map(
-    ({ number, answer, status, beganMs, endedMs }) =>
-      `call ${number}: ${answer}, status ${status}, after ${(endedMs - beganMs).toFixed(1)} ms, ${upstream.got.has(number) ? 'reached the upstream' : 'never went upstream'}`,
+    ({ number, answer, status, beganMs, endedMs, reason }) =>
+      `call ${number}: ${answer}, status ${status}, after ${(endedMs - beganMs).toFixed(1)} ms, ${upstream.got.has(number) ? 'reached the upstream' : 'never went upstream'}: ${reason}`,
   ),
   ...endings.filter(({ how }) => how !== 'exit code 0').map(({ how }) => `a gateway ended with ${how}`),
 ]
