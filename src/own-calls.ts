@@ -19,6 +19,8 @@ export class OwnCalls {
   readonly #parts: OwnCallsParts
   /** Monotonic milliseconds at the end of each client's last call. */
   readonly #endedAt = new Map<string, number>()
+  /** The reading under way: all who wait share it, so that many questions at once are not many polls. */
+  #reading: Promise<number> | null = null
 
   constructor(parts: OwnCallsParts) {
     this.#parts = parts
@@ -34,8 +36,15 @@ export class OwnCalls {
     if (endedAt === undefined || askedAt - endedAt > RECENT_MS) return
     const wanted = this.#parts.lastSequence()
     while (performance.now() - askedAt < WAIT_MS) {
-      if ((await this.#parts.readMark()) >= wanted) return
+      if ((await this.#readMark()) >= wanted) return
       await delay(POLL_MS)
     }
+  }
+  /** Marks only grow, so one that was asked for a little earlier is never too high. */
+  #readMark(): Promise<number> {
+    this.#reading ??= this.#parts.readMark().finally(() => {
+      this.#reading = null
+    })
+    return this.#reading
   }
 }

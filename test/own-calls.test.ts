@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { OwnCalls } from '../src/own-calls.ts'
 import { startStack, type TestClient, type TestStack } from './support/stack.ts'
 import { startUpstream, type TestUpstream } from './support/upstream.ts'
 
@@ -27,4 +28,25 @@ test('a client that asks for its usage right after a call sees the call', async 
     await answer.text()
     expect((await stack.usage(client)).requests).toBe(call)
   }
+})
+
+test('a hundred questions at once do not read the mark a hundred times', async () => {
+  let reading = 0
+  let most = 0
+  let mark = 0
+  const own = new OwnCalls({
+    lastSequence: () => 3,
+    readMark: async () => {
+      reading += 1
+      most = Math.max(most, reading)
+      await new Promise((resolve) => setImmediate(resolve))
+      reading -= 1
+      mark += 1
+      return mark
+    },
+  })
+  own.ended('c')
+  await Promise.all(Array.from({ length: 100 }, () => own.counted('c')))
+  expect(most).toBe(1)
+  expect(mark).toBeLessThan(10)
 })

@@ -36,6 +36,21 @@ export const NO_TOTALS: UsageTotals = {
   costPico: 0n,
 }
 
+/** The whole of groups that have no call in common. */
+export function sumTotals(groups: readonly UsageTotals[]): UsageTotals {
+  return groups.reduce(
+    (whole, group) => ({
+      requests: whole.requests + group.requests,
+      inputTokens: whole.inputTokens + group.inputTokens,
+      outputTokens: whole.outputTokens + group.outputTokens,
+      latencyUsSum: whole.latencyUsSum + group.latencyUsSum,
+      latencyCount: whole.latencyCount + group.latencyCount,
+      costPico: whole.costPico + group.costPico,
+    }),
+    NO_TOTALS,
+  )
+}
+
 /** The summary of `totals` over the last `periodDays` UTC days. */
 export function renderSummary<Client extends string | null>(
   client: Client,

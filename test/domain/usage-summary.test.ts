@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { NO_TOTALS, picoToUsdNumber, picoToUsdText, renderSummary } from '../../src/domain/usage-summary.ts'
+import {
+  NO_TOTALS,
+  picoToUsdNumber,
+  picoToUsdText,
+  renderSummary,
+  sumTotals,
+} from '../../src/domain/usage-summary.ts'
 
 test('a summary has exactly the fields of the contract, in its order', () => {
   const totals = {
@@ -42,4 +48,17 @@ test('the exact text of an amount reads back as the amount', () => {
       expect(text.startsWith('-') ? -size : size).toBe(pico)
     }),
   )
+})
+
+test('groups add up to the whole in every figure, none to nothing', () => {
+  const totals = (n: bigint) => ({
+    requests: n,
+    inputTokens: 10n * n,
+    outputTokens: 100n * n,
+    latencyUsSum: 1_000n * n,
+    latencyCount: 10_000n * n,
+    costPico: 100_000n * n,
+  })
+  expect(sumTotals([totals(1n), totals(2n), totals(4n)])).toEqual(totals(7n))
+  expect(sumTotals([])).toEqual(NO_TOTALS)
 })
