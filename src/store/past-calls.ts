@@ -10,6 +10,7 @@ import {
 } from '../domain/usage.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { DailyKey } from './daily-key.ts'
+import { queryLong } from './long-query.ts'
 import { SCHEMA } from './migrate.ts'
 import type { PostgresSession } from './postgres.ts'
 import { scopeCondition } from './reprice-rows.ts'
@@ -38,7 +39,8 @@ export async function* readKeptCalls(
   const next = parameters.length + 1
   let after = '00000000-0000-0000-0000-000000000000'
   for (;;) {
-    const { rows } = await session.query<SqlRow>(
+    const { rows } = await queryLong<SqlRow>(
+      session,
       `select call_id, day, client_id, key_id, model, upstream, price_id, provider, reported_model,
          requested_model, usage_source, usage_raw, cost_pico, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')},
          (extract(epoch from arrived_at) * 1000)::bigint as arrived_at_ms

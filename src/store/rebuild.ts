@@ -4,6 +4,7 @@ import { selectCallDays } from './call-partitions.ts'
 import { lockCorrections } from './corrections-lock.ts'
 import { KEY_COLUMNS } from './daily-key.ts'
 import { selectRequestProof } from './ledger-proof.ts'
+import { queryLong } from './long-query.ts'
 import { SCHEMA } from './migrate.ts'
 import { inTransaction, type Postgres, type PostgresSession } from './postgres.ts'
 import { METERED_COLUMNS, RECOUNT } from './recount.ts'
@@ -47,12 +48,12 @@ export async function rebuildDay(pool: Postgres, { day, who, why }: RebuildOrder
     }
     const beforePico = await sumOfDay(session, day)
     // 2. Rows that no call is in: away, or empty where an adjustment stands in them.
-    const gone = await session.query(DELETE_ROWS, [day])
-    const emptied = await session.query(EMPTY_ROWS, [day])
+    const gone = await queryLong(session, DELETE_ROWS, [day])
+    const emptied = await queryLong(session, EMPTY_ROWS, [day])
     // 3. Rows that differ from what their calls say, and those that are missing.
-    const replaced = await session.query(REPLACE_ROWS, [day])
+    const replaced = await queryLong(session, REPLACE_ROWS, [day])
     // 4. Adjustments, from their entries.
-    const adjusted = await session.query(ADJUST_ROWS, [day])
+    const adjusted = await queryLong(session, ADJUST_ROWS, [day])
     const changed = [gone, emptied, replaced, adjusted].reduce(
       (sum, { rowCount }) => sum + (rowCount ?? 0),
       0,

@@ -4,6 +4,7 @@ import type { UtcDay } from '../domain/utc-day.ts'
 import { selectCallDays } from './call-partitions.ts'
 import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from './daily-key.ts'
 import { type RequestProof, selectRequestProof } from './ledger-proof.ts'
+import { queryLong } from './long-query.ts'
 import { SCHEMA } from './migrate.ts'
 import { inTransaction, type Postgres, type PostgresSession } from './postgres.ts'
 import { selectPrices } from './price-definitions.ts'
@@ -90,7 +91,8 @@ export async function countDay(
   session: PostgresSession,
   day: UtcDay,
 ): Promise<{ readonly calls: bigint; readonly requests: bigint }> {
-  const { rows } = await session.query<{ calls: string; requests: string }>(
+  const { rows } = await queryLong<{ calls: string; requests: string }>(
+    session,
     `select (select count(*) from ${SCHEMA}.calls where day = $1) as calls,
        (select coalesce(sum(requests), 0) from ${SCHEMA}.daily_usage where day = $1) as requests`,
     [day],
@@ -115,7 +117,7 @@ order by ${KEY_COLUMNS.map((column) => `coalesce(u.${column}, c.${column})`).joi
 type TextRow = DailyKeyRow & { readonly [column: string]: string | null }
 
 async function againstCalls(session: PostgresSession, day: UtcDay): Promise<Difference[]> {
-  const { rows } = await session.query<TextRow>(COMPARE, [day])
+  const { rows } = await queryLong<TextRow>(session, COMPARE, [day])
   return rows.flatMap((row) =>
     METERED_COLUMNS.flatMap((column): Difference[] => {
       const stored = row[`u.${column}`] ?? 'no row'
