@@ -70,7 +70,8 @@ async function openJournal(options: AdoptJournalOptions, damaged: boolean): Prom
   }
   try {
     const { last, prunedTo } = journal
-    if (last === prunedTo && database.selectOpen(0, 1).length === 0) {
+    // Behind a mark that went back there is still a void to ship, though no record.
+    if (last === prunedTo && mark >= last && database.selectOpen(0, 1).length === 0) {
       await journal.stop()
       return damaged ? { kind: 'unusable' } : { kind: 'nothing' }
     }

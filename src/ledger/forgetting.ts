@@ -8,19 +8,17 @@ export interface MarkReading {
 export const READINGS = 16
 
 /**
- * `history`, oldest first, with one more reading. Marks above the new one are lowered to it: what Postgres went
- * back behind counts as committed only from when it is so again.
+ * `history`, oldest first, with one more reading. One that is lower than any before means that Postgres went back,
+ * nobody knows how far: it may be on its way forward again. Everything is then to be kept for the whole time anew.
  */
 export function withReading(
   history: readonly MarkReading[],
   reading: MarkReading,
   keepMs: number,
 ): readonly MarkReading[] {
-  const lowered = history.some(({ mark }) => mark > reading.mark)
-    ? history.map(({ atMs, mark }) => ({ atMs, mark: Math.min(mark, reading.mark) }))
-    : history
-  const oldEnough = lowered.findLastIndex(({ atMs }) => atMs <= reading.atMs - keepMs)
-  const needed = lowered.slice(Math.max(oldEnough, 0))
+  if (history.some(({ mark }) => mark > reading.mark)) return [reading]
+  const oldEnough = history.findLastIndex(({ atMs }) => atMs <= reading.atMs - keepMs)
+  const needed = history.slice(Math.max(oldEnough, 0))
   const newest = needed.at(-1)
   if (newest !== undefined && reading.atMs - newest.atMs < keepMs / READINGS) return needed
   return [...needed, reading]

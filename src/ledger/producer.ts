@@ -1,6 +1,6 @@
 import { BacklogAge } from './backlog-age.ts'
 import { withinDeadline } from './deadline.ts'
-import { forgettable, type MarkReading, READINGS, withReading } from './forgetting.ts'
+import { countedTo, forgettable, type MarkReading, READINGS, withReading } from './forgetting.ts'
 import type { Journal } from './journal.ts'
 import type { Logger } from './log.ts'
 import type { ProducerFolder } from './producer-folder.ts'
@@ -34,10 +34,9 @@ export class Producer {
   readonly #options: ProducerOptions
   readonly #shipper: Shipper
   readonly #backlog: BacklogAge
+  /** Up to where everything was counted, as far as this journal can help. */
   #readings: readonly MarkReading[] = []
-  #latest: MarkReading | null = null
-  /** A worker wants records from here on once more; infinite: none. */
-  #lowestGap = Number.POSITIVE_INFINITY
+  #markReadMs = Number.NEGATIVE_INFINITY
 
   constructor(options: ProducerOptions) {
     const { folder, stream, journal, link, readMark, mark, log, now } = options
@@ -83,9 +82,13 @@ export class Producer {
     return this.#backlog.ageMs(this.#options.now(), this.mark)
   }
 
-  /** Whether every record was committed and has been forgotten. */
+  /**
+   * Whether every record was committed and has been forgotten. Where Postgres has gone back behind what was
+   * forgotten, the void that names it is still to be counted.
+   */
   get isEmpty(): boolean {
-    return this.journal.prunedTo === this.journal.last
+    const { prunedTo, last } = this.journal
+    return prunedTo === last && this.mark >= last
   }
 
   startShipping(): void {
@@ -104,18 +107,19 @@ export class Producer {
 
   /** The mark as read from Postgres now. */
   onMark(mark: number): void {
-    const reading = { atMs: this.#options.now(), mark }
-    this.#readings = withReading(this.#readings, reading, this.#options.keepMs)
-    this.#latest = reading
+    const nowMs = this.#options.now()
+    if (mark < this.mark)
+      this.#readings = withReading(this.#readings, { atMs: nowMs, mark }, this.#options.keepMs)
+    this.#markReadMs = nowMs
     this.#shipper.onMark(mark)
-    this.#backlog.sample(reading.atMs, this.journal.last, mark)
+    this.#backlog.sample(nowMs, this.journal.last, mark)
   }
 
   /** Whether a mark read now would be of use: something is not committed; or, less often, not forgotten. */
   get wantsMark(): boolean {
     if (this.uncommittedRecords > 0) return true
     const { now, keepMs } = this.#options
-    return !this.isEmpty && (this.#latest === null || now() - this.#latest.atMs >= keepMs / READINGS)
+    return !this.isEmpty && now() - this.#markReadMs >= keepMs / READINGS
   }
 
   /**
@@ -123,14 +127,19 @@ export class Producer {
    * long enough, in small steps between which the event loop runs. Rejects when Postgres is away.
    */
   async forget(): Promise<void> {
-    const { readGaps, keepMs } = this.#options
-    // The marks first: a gap that one of them passed over is then among the gaps.
-    const upTo = this.#latest === null ? 0 : forgettable(this.#readings, this.#latest, keepMs)
+    const { readMark, readGaps, keepMs, now } = this.#options
+    const askedMs = now()
+    // The mark first: a gap that it passed over is then among the gaps, or was filled.
+    const mark = await readMark()
     const gaps = await withinDeadline(readGaps(), GAPS_LIMIT_MS)
     const held = gaps.filter(({ from, to }) => this.#hasAnyOf(from, to))
-    this.#lowestGap = Math.min(...held.map(({ from }) => from))
     this.#shipper.sendAgain(held)
-    while (this.journal.prune(Math.min(upTo, this.#lowestGap - 1, this.mark), PRUNE_ROWS)) {
+    const counted = countedTo(mark, held)
+    // Postgres may have gone back since it was asked: as a beginning the reading is as late as its answer, as an
+    // end as early as its question.
+    this.#readings = withReading(this.#readings, { atMs: now(), mark: counted }, keepMs)
+    const upTo = forgettable(this.#readings, { atMs: askedMs, mark: counted }, keepMs)
+    while (this.journal.prune(Math.min(upTo, this.mark), PRUNE_ROWS)) {
       await new Promise((resolve) => setImmediate(resolve))
     }
   }

@@ -128,6 +128,27 @@ describe('a journal whose producer is gone', () => {
     await vi.waitFor(() => expect(namesIn(site.journalDir)).toEqual([second.stats().producer]), SOON)
   })
 
+  test('with nothing left, behind a mark that went back: what it had is named before it is deleted', async () => {
+    const site = testSite()
+    const empty = site.totals.snapshot()
+    const first = await site.ledger({ keepSeconds: 0.2 })
+    await site.expectCounted(await makeCalls(first, 1, 10))
+    await vi.waitFor(() => expect(first.stats().pruned).toBe(10), SOON)
+    const { producer } = first.stats()
+    const crashed = testFolder()
+    copyOfCrash(folderOf(site, first), crashed, producer)
+    await first.stop(0)
+    copyOfCrash(join(crashed, producer), site.journalDir, producer)
+    site.totals.restore(empty)
+    const second = await site.ledger({ keepSeconds: 0.2 })
+    const named = [{ producer, from: 1, to: 10, reason: 'journal_pruned' }]
+    await vi.waitFor(async () => {
+      await site.totals.rollUp(site.redis, site.stream)
+      expect(site.totals.gaps).toEqual(named)
+    }, SOON)
+    await vi.waitFor(() => expect(namesIn(site.journalDir)).toEqual([second.stats().producer]), SOON)
+  })
+
   test('is refilled from while its adopter keeps it, when Postgres falls back', async () => {
     const site = testSite()
     const first = await site.ledger()

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { forgettable, type MarkReading, READINGS, withReading } from '../../src/ledger/forgetting.ts'
+import {
+  countedTo,
+  forgettable,
+  type MarkReading,
+  READINGS,
+  withReading,
+} from '../../src/ledger/forgetting.ts'
 
 const KEEP_MS = 300_000
 
@@ -33,7 +39,8 @@ describe('a record is forgotten', () => {
       { atMs: 170_000, mark: 100 },
       { atMs: 300_000, mark: 100 },
     ]
-    expect(follow(readings).upTo).toBe(40)
+    expect(follow(readings).upTo).toBe(0)
+    expect(follow([...readings, { atMs: 450_000, mark: 100 }]).upTo).toBe(40)
     expect(follow([...readings, { atMs: 470_000, mark: 100 }]).upTo).toBe(100)
   })
 
@@ -57,4 +64,16 @@ test('what must be remembered of the marks stays small, however often they are r
   const { history, upTo } = follow(readings)
   expect(history.length).toBeLessThanOrEqual(READINGS + 2)
   expect(upTo).toBeGreaterThanOrEqual(9_999 - 300 - 300 / READINGS - 1)
+})
+
+test('a record in a hole that this journal can fill is not counted, nor is what comes after it kept for less', () => {
+  expect(countedTo(40, [])).toBe(40)
+  expect(countedTo(40, [{ from: 11 }, { from: 31 }])).toBe(10)
+})
+
+test('what filled a hole is kept for the whole time from when it was filled', () => {
+  const passed = { atMs: 0, mark: countedTo(40, [{ from: 11 }]) }
+  const filled = { atMs: KEEP_MS, mark: countedTo(40, []) }
+  expect(follow([passed, filled]).upTo).toBe(10)
+  expect(follow([passed, filled, { atMs: 2 * KEEP_MS, mark: 40 }]).upTo).toBe(40)
 })

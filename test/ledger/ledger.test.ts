@@ -174,7 +174,10 @@ describe('while nothing is committed', () => {
     for (let from = 1; from <= 24_000; from += 2_000)
       numbers.push(...(await makeCalls(ledger, from, from + 1_999)))
     await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(20_000), SOON)
-    expect(ledger.stats()).toMatchObject({ last: 24_000, sent: 20_000, mark: 0 })
+    await vi.waitFor(
+      () => expect(ledger.stats()).toMatchObject({ last: 24_000, sent: 20_000, mark: 0 }),
+      SOON,
+    )
     await site.expectCounted(numbers)
   })
 
