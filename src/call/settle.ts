@@ -68,6 +68,9 @@ export const NOTHING_OBSERVED: Observation = {
 /** A call that used nothing costs nothing, whatever its model would cost. */
 export const NOTHING_TO_PRICE: PricedCall = { kind: 'priced', costPico: 0n, priceId: null, definition: null }
 
+/** Impossible counts have no cost that anyone could know: unpriced, not free. */
+const NO_WORD_TO_PRICE: PricedCall = { kind: 'unpriced', reason: 'invalid_usage' }
+
 /** Whether the counts have to be completed by estimates: only where an answer was (partly) given without its usage. */
 export function needsEstimate(facts: CallFacts): boolean {
   if (facts.estimates === null) return false
@@ -122,9 +125,12 @@ function finish(
   pricing: Pricing,
 ): CallEnd {
   const billable = usageSource !== 'none' || Object.values(seen.units).some((count) => count !== null)
-  const priced = billable
-    ? pricing.priceCall({ call: facts.call, observation: seen, usage, clientName: facts.clientName })
-    : NOTHING_TO_PRICE
+  const priced =
+    usageSource === 'invalid'
+      ? NO_WORD_TO_PRICE
+      : billable
+        ? pricing.priceCall({ call: facts.call, observation: seen, usage, clientName: facts.clientName })
+        : NOTHING_TO_PRICE
   const requested = facts.call.requestedModel
   return {
     status: facts.status,

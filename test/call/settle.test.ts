@@ -63,3 +63,12 @@ test('a client gone before headers is charged its prompt and no output', async (
     usage: { inputTokens: 5, outputTokens: 0 },
   })
 })
+
+test('impossible counts are unpriced, never free', () => {
+  const free = {
+    ...pricing,
+    priceCall: () => ({ kind: 'priced', costPico: 0n, priceId: 'p', definition: null }) as const,
+  }
+  const end = settle({ ...facts, observation: { ...NOTHING_OBSERVED, usageSource: 'invalid' } }, free)
+  expect(end).toMatchObject({ usageSource: 'invalid', costPico: null, priceId: null })
+})
