@@ -61,12 +61,16 @@ export class Calls {
     }
   }
 
-  /** The disk is gone: owed is only what is counted, or is on the stream. */
+  /**
+   * The disk is gone: owed is only what is counted, or is on the stream. What Postgres went back behind may be on
+   * its way out of the stream, by a worker that committed it before: that it is refilled takes the journal.
+   */
   journalLost(journal: JournalModel, totals: Totals, stream: StreamModel): void {
     this.#calls.forEach((call, number) => {
       if (call.producer !== journal.producer) return
       call.mayBeGap = true
-      if (!totals.counted.has(number)) call.owed &&= isOn(stream, number)
+      const isRefilled = call.uncountedMs > Number.NEGATIVE_INFINITY
+      if (!totals.counted.has(number)) call.owed &&= isOn(stream, number) && !isRefilled
       call.answered = false
     })
   }

@@ -58,7 +58,8 @@ export class Care {
 
   get isEmpty(): boolean {
     const { open, prunedTo, last } = this.journal
-    return this.adopting === null && open.size === 0 && prunedTo === last && this.mark >= last
+    if (this.adopting !== null || open.size > 0 || prunedTo < last) return false
+    return this.mark >= last || !this.#world.has('deletedWhenCounted')
   }
 
   /** A call begins; its number. */

@@ -58,7 +58,8 @@ export class GatewayModel {
     const isFree = journal.owner === null || !this.#world.has('adoptionLock')
     if (journal.state !== 'there' || !isFree || this.cares.some((care) => care.journal === journal)) return
     const mark = database.markOf(journal.producer)
-    if (journal.last === journal.prunedTo && journal.open.size === 0 && mark >= journal.last) {
+    const isCounted = mark >= journal.last || !this.#world.has('deletedWhenCounted')
+    if (journal.last === journal.prunedTo && journal.open.size === 0 && isCounted) {
       journal.state = 'finished'
       return
     }

@@ -25,6 +25,7 @@ export const RULES = {
   keptUntilCommitted: 'the journal keeps what is not committed (6)',
   keptForKeepTime: 'the journal keeps what was committed for less than the keep time (6)',
   keptWhileLower: 'a mark that went back counts from when it is there again (6)',
+  deletedWhenCounted: 'an empty journal stays until Postgres has what was in it (3.5)',
   gapsKept: 'what filled a hole is kept for the keep time as well (6)',
 } as const
 
