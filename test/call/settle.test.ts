@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { type CallFacts, NOTHING_OBSERVED, needsEstimate, settleWithEstimate } from '../../src/call/settle.ts'
+import {
+  type CallFacts,
+  NOTHING_OBSERVED,
+  needsEstimate,
+  settle,
+  settleWithEstimate,
+} from '../../src/call/settle.ts'
 import { NO_UNITS } from '../../src/domain/usage.ts'
 
 const facts: CallFacts = {
