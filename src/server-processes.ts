@@ -5,7 +5,7 @@ import { gatherMetrics } from './shared-metrics.ts'
 const RESTART_MS = 500
 const STARTED = 'tallygate:started'
 
-/** Tells the process that holds the others that this one takes calls. */
+/** Tells the process that holds the others that this one takes calls, and signals. */
 export function reportStarted(): void {
   if (cluster.isWorker) process.send?.(STARTED)
 }
@@ -22,9 +22,15 @@ export interface GatewayProcesses {
 export function startProcesses(count: number, stopMs: number, log: Logger): GatewayProcesses {
   let stopping = false
   let oneStarted = false
+  const started = new WeakSet<Worker>()
+  /** Told to read the configuration again before they could be: a signal too early ends a process. */
+  const toReload = new WeakSet<Worker>()
   gatherMetrics()
-  cluster.on('message', (_worker, message: unknown) => {
-    if (message === STARTED) oneStarted = true
+  cluster.on('message', (worker, message: unknown) => {
+    if (message !== STARTED) return
+    oneStarted = true
+    started.add(worker)
+    if (toReload.delete(worker)) worker.process.kill('SIGHUP')
   })
   cluster.on('exit', (worker, code, signal) => {
     if (stopping) return
@@ -40,7 +46,11 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   })
   for (let i = 0; i < count; i += 1) cluster.fork()
   process.on('SIGHUP', () => {
-    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGHUP')
+    for (const worker of Object.values(cluster.workers ?? {})) {
+      if (worker === undefined) continue
+      if (started.has(worker)) worker.process.kill('SIGHUP')
+      else toReload.add(worker)
+    }
   })
   return {
     async stop() {

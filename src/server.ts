@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
 import { ConfigError, type GatewayConfig, loadGatewayConfig } from './config.ts'
 import { createLog } from './log.ts'
-import { runGateway } from './run-gateway.ts'
+import { type RunningGateway, runGateway } from './run-gateway.ts'
 import { type GatewayProcesses, reportStarted, startProcesses } from './server-processes.ts'
 
 /** Beyond the running calls' grace: for their records to be shipped and the stores closed. */
@@ -25,19 +25,28 @@ async function start(): Promise<GatewayProcesses> {
   if (cluster.isPrimary && config.gatewayProcesses > 1) {
     return startProcesses(config.gatewayProcesses, config.shutdownGraceMs + CLOSING_MS, log)
   }
+  // From now on, or a signal that comes while the gateway starts would end it.
+  let reload = () => {
+    reloadWanted = true
+  }
+  let reloadWanted = false
+  process.on('SIGHUP', () => reload())
   const gateway = await runGateway(config, log)
+  reload = () => reloadInto(gateway)
+  if (reloadWanted) reload()
   log.info({ clients: gateway.address, operator: gateway.adminAddress }, 'the gateway takes calls')
   reportStarted()
-  process.on('SIGHUP', () => {
-    try {
-      gateway.reload(loadGatewayConfig(process.env))
-    } catch (err) {
-      // Half a configuration is worse than yesterday's.
-      if (err instanceof ConfigError) log.error({ problems: err.problems }, 'configuration not read again')
-      else log.error({ err }, 'configuration not read again')
-    }
-  })
   return gateway
+}
+
+function reloadInto(gateway: RunningGateway): void {
+  try {
+    gateway.reload(loadGatewayConfig(process.env))
+  } catch (err) {
+    // Half a configuration is worse than yesterday's.
+    if (err instanceof ConfigError) log.error({ problems: err.problems }, 'configuration not read again')
+    else log.error({ err }, 'configuration not read again')
+  }
 }
 
 const running = await start().catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -75,4 +75,28 @@ test('processes that cannot start are not started for ever', async () => {
   }
   const second = testProcess('second', 'src/server.ts', env, () => new Promise(() => {}))
   await expect(second.start()).rejects.toThrow('ended: 1')
+})
+
+test('SIGHUP while processes start ends none of them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-early-'))
+  const earlyPort = await freePort()
+  const env = {
+    ...stack.env,
+    PORT: `${earlyPort}`,
+    ADMIN_PORT: '0',
+    GATEWAY_PROCESSES: '2',
+    JOURNAL_DIR: folder,
+  }
+  const early = testProcess('early', 'src/server.ts', env, async () => {
+    // The first of them has opened its journal, and does not listen yet.
+    await expect.poll(() => readdir(folder), { interval: 5, timeout: 20_000 }).not.toEqual([])
+    early.signal('SIGHUP')
+    await untilReady(earlyPort)
+  })
+  try {
+    await early.start()
+  } finally {
+    await early.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
 })
