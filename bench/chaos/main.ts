@@ -35,7 +35,7 @@ const { values } = parseArgs({
     verbose: { type: 'boolean', default: false },
   },
 })
-const HOLE_PATIENCE_MS = 20_000
+const HOLE_PATIENCE_MS = 10_000
 const AT_ONCE = 60
 const LEAVING = 0.02
 

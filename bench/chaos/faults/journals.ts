@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { takeAliveLock } from '../../../src/ledger/alive-lock.ts'
+import { holesBetween } from '../../../workers/hole-watch.ts'
+import type { ExpectedGap } from '../allowances.ts'
 import {
   commitEnds,
   type JournalContent,
@@ -24,6 +26,8 @@ const FULL_MS = 4_000
 const RECOVERS_WITHIN_MS = 25_000
 /** What a gateway had sent when it was killed is in the stream by then. */
 const IN_FLIGHT_MS = 200
+/** The workers' patience, twice, and their looks. */
+const NAMED_WITHIN_MS = 45_000
 const WORKERS_FROZEN_MS = 2_000
 const CLOCK_JUMP_MS = 60_000
 
@@ -149,34 +153,49 @@ function firstEndWith(ends: readonly number[], holds: (end: number) => boolean):
 async function deleteJournal(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
   const workers = world.workers.filter((worker) => worker.running)
+  const expected: ExpectedGap[] = []
   for (const worker of workers) worker.freeze()
   try {
     await delay(WORKERS_FROZEN_MS)
-    let deleted = 0
     await withDeadJournals(world, gateway, async (producer, folder) => {
       const entries = await entriesOf(world, producer)
-      // Beyond what a worker may have read before it froze.
+      // The ones taken are beyond what a worker may have read before it froze.
       if (entries.length < 12) return
       const wal = readWal(folder)
       const whole = readJournal(folder, wal, (path) => writeFileSync(path, wal))
-      const hole = entries.slice(-random.between(4, 6), -random.between(1, 3))
-      const [first, last] = [hole[0], hole.at(-1)]
-      if (first === undefined || last === undefined) return
-      await withRedis(world, (redis) => redis.xdel(STREAM, ...hole.map(({ id }) => id)))
-      const shipped = entries.at(-1)?.sequence ?? 0
-      allowLoss(world, whole, shipped, 0)
-      for (const { sequence, callId } of whole.records) {
-        if (sequence >= first.sequence && sequence <= last.sequence) world.allowances.calls.add(callId)
-      }
-      world.allowances.gaps.push({ producer, from: first.sequence, to: last.sequence })
+      const taken = entries.slice(-random.between(4, 6), -random.between(1, 3))
+      if (taken.length === 0) return
+      await withRedis(world, (redis) => redis.xdel(STREAM, ...taken.map(({ id }) => id)))
+      const left = entries.filter((entry) => !taken.includes(entry)).map(({ sequence }) => sequence)
+      const mark = await markOf(world, producer)
+      // Also what Redis had lost before, and its producer had not sent again yet.
+      const gone = whole.records.filter(({ sequence }) => sequence > mark && !left.includes(sequence))
+      for (const callId of [...gone.map((record) => record.callId), ...whole.open])
+        world.allowances.calls.add(callId)
+      const ranges = left.map((sequence) => ({ from: sequence, to: sequence }))
+      for (const hole of holesBetween(mark, ranges)) expected.push({ producer, ...hole })
       rmSync(folder, { recursive: true })
-      deleted += 1
     })
-    if (deleted === 0) throw new NotNow('no producer had enough on the stream')
+    if (expected.length === 0) throw new NotNow('no producer had enough on the stream')
   } finally {
+    world.allowances.gaps.push(...expected)
     for (const worker of workers) worker.thaw()
     await gateway.start()
   }
+  // What waits behind the hole is on the stream only: a Redis that forgot now would take it along, as two faults may.
+  const until = performance.now() + NAMED_WITHIN_MS
+  while (!(await areNamed(world, expected))) {
+    if (performance.now() > until) throw new Error(`holes that were not named: ${JSON.stringify(expected)}`)
+    await delay(250)
+  }
+}
+
+async function areNamed({ pool }: World, holes: readonly ExpectedGap[]): Promise<boolean> {
+  const { rows } = await pool.query<Record<'producer' | 'from_seq' | 'to_seq', string>>(
+    'select producer, from_seq, to_seq from tallygate.ledger_gaps where filled_at is null',
+  )
+  const named = new Set(rows.map(({ producer, from_seq, to_seq }) => `${producer} ${from_seq}-${to_seq}`))
+  return holes.every(({ producer, from, to }) => named.has(`${producer} ${from}-${to}`))
 }
 
 /** Kills the gateway and shows the journals it had, while their locks keep adopters out. */
@@ -226,10 +245,14 @@ function fieldsOf(fields: readonly string[]): ReadonlyMap<string, string> {
 /** The highest of the producer's sequences that anybody beside its journal has seen. */
 async function shippedOf(world: World, producer: string): Promise<number> {
   const entries = await entriesOf(world, producer)
-  const { rows } = await world.pool
+  return Math.max(await markOf(world, producer), entries.at(-1)?.sequence ?? 0)
+}
+
+async function markOf({ pool }: World, producer: string): Promise<number> {
+  const { rows } = await pool
     .query<{ mark: string }>('select mark from tallygate.producers where id = $1', [producer])
     .catch((error) => {
       throw new NotNow(`Postgres: ${error}`)
     })
-  return Math.max(Number(rows[0]?.mark ?? 0), entries.at(-1)?.sequence ?? 0)
+  return Number(rows[0]?.mark ?? 0)
 }
