@@ -9,9 +9,9 @@ import { Server as TlsServer } from 'node:tls'
  */
 const QUIET_LOOKS = 10
 const LOOK_EVERY_MS = 20
-/** A balancer has seen `/readyz` say 503 by then, or has used each of its busy connections once. */
-const LONGEST_MS = 3_000
-/** Who has connected has sent a request by then, or was only connecting ahead. */
+/** Balancers have seen `/readyz` say 503 by then, and most clients close connections that idled for 4 s. */
+const LONGEST_MS = 5_000
+/** A connection that was just made has its request on the way. */
 const SILENT_MS = 1_000
 
 /**
@@ -20,40 +20,46 @@ const SILENT_MS = 1_000
  * that nobody may repeat unasked.
  */
 export interface LeaveTaking {
-  /** Resolves once no call has come for a moment, three seconds later at most. Questions for health do not count. */
+  /**
+   * Resolves once no call has come for a moment and no connection idles any more; connections that idle for longer, or
+   * never carried a request, are closed after five seconds. Questions for health do not count as calls.
+   */
   begin(): Promise<void>
-  /** To be called when the server has been closed: ends connections that never carried a request, which it would wait for. */
-  dismissSilent(): void
 }
 
 export function openLeaveTaking(server: Server): LeaveTaking {
   let leaving = false
   let quietLooks = 0
-  const silent = new Set<Socket>()
-  const onConnection = (socket: Socket) => {
-    silent.add(socket)
-    socket.once('close', () => silent.delete(socket))
-  }
-  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', onConnection)
+  /** Since when, by the monotonic clock. */
+  const idle = new Map<Socket, number>()
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    idle.set(socket, performance.now())
+    socket.once('close', () => idle.delete(socket))
+  })
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    silent.delete(request.socket)
+    const { socket } = request
+    idle.delete(socket)
+    response.once('close', () => {
+      if (!socket.destroyed) idle.set(socket, performance.now())
+    })
     if (!leaving) return
     if (!/\/(healthz|readyz)$/.test(request.url ?? '')) quietLooks = 0
     response.shouldKeepAlive = false
   })
-  server.prependListener('upgrade', (request: IncomingMessage) => silent.delete(request.socket))
+  server.prependListener('upgrade', (request: IncomingMessage) => idle.delete(request.socket))
   return {
     async begin() {
       leaving = true
       quietLooks = 0
       const beganMs = performance.now()
-      for (; quietLooks < QUIET_LOOKS && performance.now() - beganMs < LONGEST_MS; quietLooks += 1)
+      const isDone = () => quietLooks >= QUIET_LOOKS && idle.size === 0
+      for (; !isDone() && performance.now() - beganMs < LONGEST_MS; quietLooks += 1)
         await delay(LOOK_EVERY_MS)
-    },
-    dismissSilent() {
-      setTimeout(() => {
-        for (const socket of silent) socket.destroy()
-      }, SILENT_MS).unref()
+      const endIdle = () => {
+        for (const [socket, sinceMs] of idle) if (performance.now() - sinceMs >= SILENT_MS) socket.destroy()
+      }
+      endIdle()
+      setTimeout(endIdle, SILENT_MS + LOOK_EVERY_MS).unref()
     },
   }
 }

@@ -43,6 +43,8 @@ export interface RunningGateway {
   readonly adminAddress: AddressInfo
   /** Takes upstreams, models and prices as `config` has them now; all else stays as it was at the start. */
   reload(config: GatewayConfig): void
+  /** Before `stop`: lets clients and balancers go elsewhere, for five seconds at most. */
+  leave(): Promise<void>
   /** Takes no new connections, lets running calls end, ships their records. */
   stop(): Promise<void>
 }
@@ -186,12 +188,14 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     address: app.server.address() as AddressInfo,
     adminAddress: admin.server.address() as AddressInfo,
     reload: (changed) => rules.reload(changed),
+    async leave() {
+      stopping = true
+      await leaveTaking.begin()
+    },
     async stop() {
       stopping = true
       rules.stopListing()
-      await leaveTaking.begin()
       const closed = app.close()
-      leaveTaking.dismissSilent()
       const sessions = delay(config.shutdownGraceMs, undefined, { ref: false }).then(() =>
         webSockets.closeAll(),
       )

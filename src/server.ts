@@ -3,10 +3,10 @@ import closeWithGrace from 'close-with-grace'
 import { ConfigError, type GatewayConfig, loadGatewayConfig } from './config.ts'
 import { createLog } from './log.ts'
 import { type RunningGateway, runGateway } from './run-gateway.ts'
-import { type GatewayProcesses, reportStarted, startProcesses } from './server-processes.ts'
+import { reportStarted, startProcesses } from './server-processes.ts'
 
-/** Beyond the running calls' grace: for their records to be shipped and the stores closed. */
-const CLOSING_MS = 10_000
+/** Beyond the running calls' grace: to take leave, for the records to be shipped and the stores closed. */
+const CLOSING_MS = 15_000
 
 function loadConfig(): GatewayConfig {
   try {
@@ -21,9 +21,10 @@ function loadConfig(): GatewayConfig {
 const config = loadConfig()
 const log = createLog(config.logLevel, 'gateway')
 
-async function start(): Promise<GatewayProcesses> {
+async function start(): Promise<Pick<RunningGateway, 'leave' | 'stop'>> {
   if (cluster.isPrimary && config.gatewayProcesses > 1) {
-    return startProcesses(config.gatewayProcesses, config.shutdownGraceMs + CLOSING_MS, log)
+    const processes = startProcesses(config.gatewayProcesses, config.shutdownGraceMs + CLOSING_MS, log)
+    return { leave: async () => {}, stop: () => processes.stop() } // each of them takes its own leave
   }
   // From now on, or a signal that comes while the gateway starts would end it.
   let reload = () => {
@@ -58,7 +59,10 @@ closeWithGrace(
   { delay: config.shutdownGraceMs + CLOSING_MS, logger: log, skip: ['SIGHUP'] },
   async ({ signal, err }) => {
     if (err) log.error({ err }, 'the gateway ends because of an error')
-    else log.info({ signal }, 'the gateway ends')
+    else {
+      log.info({ signal }, 'the gateway ends')
+      await running.leave()
+    }
     await running.stop()
   },
 )
