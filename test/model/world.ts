@@ -89,7 +89,12 @@ export class World {
     for (const { cares } of this.gateways)
       for (const care of cares)
         if (wentBack(care.journal.producer, before, target.totals)) care.unseenMs = nowMs
-    this.calls.wentBack(before, database, this.journals, target.untilMs <= nowMs - KEEP_MS, nowMs)
+    const adopted = this.gateways.flatMap(({ cares }) =>
+      cares.filter(({ isOwn, isEmpty }) => !isOwn && isEmpty),
+    )
+    const deleted = this.journals.filter(({ state }) => state !== 'there')
+    const done = new Set([...deleted, ...adopted.map(({ journal }) => journal)])
+    this.calls.wentBack(before, database, this.journals, done, target.untilMs <= nowMs - KEEP_MS, nowMs)
     this.calls.forgotten(this.#lostJournals(), database.totals, this.stream)
   }
 
