@@ -35,11 +35,16 @@ export class OwnCalls {
     const askedAt = performance.now()
     if (endedAt === undefined || askedAt - endedAt > RECENT_MS) return
     const wanted = this.#parts.lastSequence()
-    while (performance.now() - askedAt < WAIT_MS) {
-      if ((await this.#readMark()) >= wanted) return
+    for (;;) {
+      const leftMs = askedAt + WAIT_MS - performance.now()
+      if (leftMs <= 0) return
+      // A store that is silent must not hold the question up for longer than one that is behind.
+      const mark = await Promise.race([this.#readMark(), delay(leftMs, null, { ref: false })])
+      if (mark === null || mark >= wanted) return
       await delay(POLL_MS)
     }
   }
+
   /** Marks only grow, so one that was asked for a little earlier is never too high. */
   #readMark(): Promise<number> {
     this.#reading ??= this.#parts.readMark().finally(() => {

@@ -50,3 +50,11 @@ test('a hundred questions at once do not read the mark a hundred times', async (
   expect(most).toBe(1)
   expect(mark).toBeLessThan(10)
 })
+
+test('a store that does not answer holds a question up for a second at most', async () => {
+  const own = new OwnCalls({ lastSequence: () => 1, readMark: () => new Promise(() => {}) })
+  own.ended('c')
+  const askedAt = performance.now()
+  await own.counted('c')
+  expect(performance.now() - askedAt).toBeLessThan(3_000)
+})
