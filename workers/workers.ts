@@ -104,7 +104,11 @@ export function startWorkers(options: WorkersOptions): Workers {
       subject: stream,
       everyMs: ROLL_UP_EVERY_MS,
     }),
-    schedules: ['prune', 'verify'].map((job): Schedule => ({ id: job, job, subject: '', everyMs: DAY_MS })),
+    schedules: [
+      // Named after its days: where they were changed, it is a new schedule, and a new schedule begins at once.
+      daily('prune', `prune/${callRetentionDays}`),
+      daily('verify', 'verify'),
+    ],
     queue,
     redis,
     drain: (stream) => shards.drain(stream),
@@ -121,6 +125,10 @@ export function startWorkers(options: WorkersOptions): Workers {
       await withinMs(pool.end(), POOL_END_MS)
     },
   }
+}
+
+function daily(job: string, id: string): Schedule {
+  return { id, job, subject: '', everyMs: DAY_MS }
 }
 
 /** Does `work` until it has succeeded once. */

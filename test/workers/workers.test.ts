@@ -47,14 +47,14 @@ afterEach(async () => {
   await redis.flushall()
 })
 
-function start(count = 1): void {
+function start(count = 1, callRetentionDays = 2): void {
   for (let index = 0; index < count; index += 1) {
     running.push(
       startWorkers({
         databaseUrl: postgres.url,
         redisUrl: redisServer.url,
         redisPrefix: PREFIX,
-        callRetentionDays: 2,
+        callRetentionDays,
         log: quiet,
       }),
     )
@@ -110,6 +110,17 @@ test('a call is in the totals within two seconds, whenever it comes, and its row
   expect(lagsMs.filter((lagMs) => lagMs > 2_000).length).toBeLessThanOrEqual(1)
   const { rows } = await pool.query('select count(*)::int as calls from tallygate.calls')
   expect(rows[0]).toEqual({ calls: sent })
+})
+
+test('workers that start with a shorter retention let go of what it no longer covers at once', async () => {
+  start()
+  await send(1)
+  await untilCounted(5_000)
+  const calls = async () => (await pool.query('select count(*)::int as calls from tallygate.calls')).rows
+  expect(await calls()).toEqual([{ calls: 1 }])
+  await Promise.all(running.splice(0).map((workers) => workers.close()))
+  start(1, 0)
+  await expect.poll(calls, { timeout: 10_000 }).toEqual([{ calls: 0 }])
 })
 
 test('two workers and the same job many times at once count each call once', async () => {
