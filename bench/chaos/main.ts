@@ -112,5 +112,5 @@ named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${seque
 errors: ${[...statuses].map(([status, { length }]) => `${status} ${length}`).join(', ') || 'none'}; refused: no gateway listened at that port
 all books agree ${((settledMs - stoppedMs) / 1_000).toFixed(1)} s after the last call`)
 if (failures.length > 0) console.error(`\nFAILED\n${failures.join('\n')}\nrepeat: ${repeat}`)
-if (failures.length === 0 || process.env.CHAOS_KEEP === undefined) await world.stop()
+await world.stop()
 process.exit(failures.length > 0 ? 1 : 0)

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLog } from '../../src/log.ts'
@@ -11,6 +11,7 @@ import { createClientKey } from '../../src/store/keys.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
 import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../../test/support/servers.ts'
+import { stopWithMe } from '../../test/support/stop-with-me.ts'
 import { Allowances } from './allowances.ts'
 import { type Child, childProcess } from './child.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
@@ -59,6 +60,7 @@ export const STREAM = 'tallygate:calls'
 /** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
 export async function startWorld(options: WorldOptions): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-chaos-'))
+  const end = stopWithMe(folder)
   const journalDir = join(folder, 'journal')
   const upstreamLedgerFile = join(folder, 'upstream.ledger')
   const log = createLog('silent', 'chaos')
@@ -149,7 +151,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
       await pool.end()
       await Promise.all(Object.values(proxies).map((proxy) => proxy.close()))
       await Promise.all([postgres.stop(), redis.stop()])
-      await rm(folder, { recursive: true, force: true })
+      await end.now()
     },
   }
 }
