@@ -10,6 +10,7 @@ import { renderFigures, renderSummary, sumTotals } from './domain/usage-summary.
 import { buildGateway } from './gateway.ts'
 import { buildInterrupted } from './interrupted.ts'
 import { openLeaveTaking } from './leave-taking.ts'
+import { withinDeadline } from './ledger/deadline.ts'
 import { type Ledger, openLedger } from './ledger/ledger.ts'
 import { LiveRules } from './live-rules.ts'
 import type { Logger } from './log.ts'
@@ -29,6 +30,8 @@ const JOURNAL_KEEP_SECONDS = 300
 /** A poll of keys or marks that takes longer than this counts as unanswered. */
 const POLL_STATEMENT_MS = 2_000
 const SUMMARY_STATEMENT_MS = 10_000
+/** A store that is silent for longer is away, for a client that asks. */
+const SUMMARY_MS = 4_000
 /** After the last connection: time to write the records of cut calls, whose tokens may have to be estimated first. */
 const RECORD_GRACE_MS = 5_000
 /** After the last call: time to ship what its records wait for. */
@@ -147,7 +150,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     listModels: () => rules.listModels(),
     summariseUsage: async (question) => {
       await ownCalls.counted(question.clientId)
-      return await summarise(summaries, question)
+      return await withinDeadline(summarise(summaries, question), SUMMARY_MS)
     },
     readiness,
     forward: {

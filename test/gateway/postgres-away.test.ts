@@ -75,3 +75,17 @@ test('killed while running: known keys go on, unknown ones and summaries get 503
   await expect.poll(() => ask('/v1/usage', client.key), { timeout: 10_000 }).toEqual([200, null])
   expect(await stack.usageOf(client, 11)).toMatchObject({ input_tokens: 121, output_tokens: 77 })
 })
+
+test('frozen while running: a summary is refused in time, calls go on, and nothing is lost', async () => {
+  postgres.freeze()
+  try {
+    const askedAt = performance.now()
+    expect(await ask('/v1/usage', client.key)).toEqual(UNAVAILABLE)
+    expect(performance.now() - askedAt).toBeLessThan(8_000)
+    expect(await chat(client.key)).toEqual([200, null])
+  } finally {
+    postgres.thaw()
+  }
+  await expect.poll(() => ask('/v1/usage', client.key), { timeout: 15_000 }).toEqual([200, null])
+  expect((await stack.usageOf(client, 12)).requests).toBe(12)
+})
