@@ -73,8 +73,13 @@ export function buildGateway(parts: GatewayParts): Gateway {
   })
   app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.raw.headers.host !== undefined || request.raw.httpVersion === '1.0') done()
-    else sendError(reply, 'invalid_request', { message: 'The request has no Host header.' })
+    if (request.raw.headers.host !== undefined || request.raw.httpVersion === '1.0') {
+      done()
+      return
+    }
+    // Who leaves out what every client sends may be an attacker between two readers: nothing more is read of it.
+    reply.header('connection', 'close')
+    sendError(reply, 'invalid_request', { message: 'The request has no Host header.' })
   })
 
   for (const prefix of new Set(['', basePath])) health(app, prefix, parts.readiness)
