@@ -1,5 +1,5 @@
-import { selectRequestProof } from '../../src/store/ledger-proof.ts'
 import type { Postgres } from '../../src/store/postgres.ts'
+import { verifyLedger } from '../../src/store/verify.ts'
 import type { Note } from './load.ts'
 import { CLIENTS, callNumberOf, planCall } from './tokens.ts'
 import { readUpstreamLedger } from './upstream-ledger.ts'
@@ -116,7 +116,11 @@ export async function audit(world: World, notes: readonly Note[]): Promise<Audit
       JSON.stringify(row),
     ),
   )
-  const proof = await selectRequestProof(pool)
+  const { differences, proof } = await verifyLedger(pool, '0001-01-01')
+  complain(
+    'figures that `ledger verify` finds to differ',
+    differences.map(({ key, column, against }) => `${key.day} ${key.model} ${column} against ${against}`),
+  )
   if (proof.counted !== proof.totals)
     complaints.push(`the marks say ${proof.counted} requests, the totals ${proof.totals}`)
   const gaps = await selectGaps(pool)
