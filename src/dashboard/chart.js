@@ -46,7 +46,7 @@ const MARGIN = { top: 14, right: 4, bottom: 26, left: 58 }
  * Bars for the last `days` days; days that are in the chosen period stand out.
  *
  * @param {HTMLElement} frame
- * @param {{ rows: any[], days: number, chosenDays: number, measure: typeof MEASURES[number] }} shown
+ * @param {{ rows: Record<string, unknown>[], days: number, chosenDays: number, measure: typeof MEASURES[number] }} shown
  */
 export function drawChart(frame, { rows, days, chosenDays, measure }) {
   const width = Math.max(320, frame.clientWidth)

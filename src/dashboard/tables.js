@@ -30,7 +30,7 @@ const view = { column: 'cost', all: false }
 
 /**
  * @param {HTMLElement} frame
- * @param {any[]} rows
+ * @param {Record<string, unknown>[]} rows
  * @param {typeof GROUPS[number]} group
  * @param {ReadonlySet<string>} unpriced Names of models that have no price.
  */
