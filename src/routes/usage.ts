@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { sendError } from '../call/answer-error.ts'
-import { addDays, type UtcDay, utcDayOf } from '../domain/utc-day.ts'
+import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays, periodOf } from '../domain/period.ts'
+import type { UtcDay } from '../domain/utc-day.ts'
 
 export type UsageGroup = 'day' | 'model' | 'key'
 
 const GROUPS: readonly UsageGroup[] = ['day', 'model', 'key']
-const DEFAULT_DAYS = 30
-const MAX_DAYS = 365
 
 export interface UsageQuestion {
   readonly clientId: string
@@ -34,9 +33,14 @@ export type ParsedQuery =
 /** Reads the query of `/v1/usage`; `search` is what stands behind `?`. */
 export function parseUsageQuery(search: string): ParsedQuery {
   const query = new URLSearchParams(search)
-  const days = query.getAll('days')
-  if (days.length > 1 || (days[0] !== undefined && !isDays(days[0]))) {
-    return { kind: 'problem', param: 'days', message: `days must be one integer from 1 to ${MAX_DAYS}.` }
+  const asked = query.getAll('days')
+  const days = asked[0] === undefined ? DEFAULT_PERIOD_DAYS : parsePeriodDays(asked[0])
+  if (asked.length > 1 || days === null) {
+    return {
+      kind: 'problem',
+      param: 'days',
+      message: `days must be one integer from 1 to ${MAX_PERIOD_DAYS}.`,
+    }
   }
   const groups = query.getAll('group_by')
   const names = groups[0]?.split(',') ?? []
@@ -48,11 +52,7 @@ export function parseUsageQuery(search: string): ParsedQuery {
       message: `group_by must name ${GROUPS.join(', ')}, or several of them with commas between, each once.`,
     }
   }
-  return { kind: 'query', days: days[0] === undefined ? DEFAULT_DAYS : Number(days[0]), groupBy }
-}
-
-function isDays(text: string): boolean {
-  return /^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= MAX_DAYS
+  return { kind: 'query', days, groupBy }
 }
 
 /** `GET /v1/usage`: what the caller's client used, whichever of its keys asks. */
@@ -66,14 +66,12 @@ export function usage(app: FastifyInstance, options: UsageOptions): void {
       sendError(reply, 'invalid_request', { param: parsed.param, message: parsed.message })
       return reply
     }
-    const toDay = utcDayOf(options.now())
     try {
       return reply.send(
         await options.summarise({
           clientId: caller.clientId,
           clientName: caller.clientName,
-          fromDay: addDays(toDay, 1 - parsed.days),
-          toDay,
+          ...periodOf(parsed.days, options.now()),
           days: parsed.days,
           groupBy: parsed.groupBy,
         }),
