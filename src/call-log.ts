@@ -1,4 +1,5 @@
 import type { CallObserver } from './call/proxied-call.ts'
+import type { CallRecord } from './domain/call-record.ts'
 import type { Logger } from './log.ts'
 
 /** What goes wrong in a call is always logged; the calls themselves, one line each, at `debug`: a line costs a quarter of a call's CPU. */
@@ -6,6 +7,11 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
   const watched: CallObserver = {
     callStarted: (call) => observer.callStarted(call),
     callEnded: (record) => observer.callEnded(record),
+    callUnmetered(record) {
+      // The only trace there is of it: whoever has to bill it does so from this line.
+      log.warn(factsOf(record), 'a call passed unmetered, as the journal takes no records')
+      observer.callUnmetered(record)
+    },
     totalMismatch: (provider) => observer.totalMismatch(provider),
     readingFailed(provider, error) {
       log.warn({ provider, err: error }, 'an answer could not be read')
@@ -20,9 +26,12 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
   return {
     ...watched,
     callEnded(record) {
-      const { usageRaw: _raw, price: _price, ...facts } = record
-      log.debug(facts, 'call')
+      log.debug(factsOf(record), 'call')
       observer.callEnded(record)
     },
   }
+}
+
+function factsOf({ usageRaw: _raw, price: _price, ...facts }: CallRecord): object {
+  return facts
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { buildAdmin } from './admin.ts'
+import { passUnmetered } from './call/pass-unmetered.ts'
 import { BodyBudget } from './call/request-stream.ts'
 import { logCalls } from './call-log.ts'
 import type { GatewayConfig } from './config.ts'
@@ -106,7 +107,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       ['redis', !redisConnected],
     ]
     const degraded = away.filter(([, isAway]) => isAway).map(([name]) => name)
-    return { ready: !stopping && keys.ready && ledger.canTakeCalls, degraded }
+    const takesCalls = config.onJournalFull === 'unmetered' || ledger.canTakeCalls
+    return { ready: !stopping && keys.ready && takesCalls, degraded }
   }
 
   const ownCalls = new OwnCalls({
@@ -125,7 +127,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   const observer = logCalls(metrics.observer, log)
 
   const parts = {
-    ledger,
+    ledger: config.onJournalFull === 'unmetered' ? passUnmetered(ledger, observer.callUnmetered) : ledger,
     pricing: rules.pricing,
     observer: {
       ...observer,

@@ -46,6 +46,12 @@ export const ENVIRONMENT = [
     meaning: 'cap of what the journal holds uncommitted; at the cap calls get 503',
     default: '1073741824',
   },
+  {
+    name: 'ON_JOURNAL_FULL',
+    meaning:
+      '`refuse` calls that cannot be recorded, or let them pass `unmetered`: counted in `tallygate_unmetered_calls_total`, a warning each',
+    default: 'refuse',
+  },
   { name: 'ADMIN_HOST', meaning: "address of the operator's listener", default: '127.0.0.1' },
   { name: 'ADMIN_PORT', meaning: "port of the operator's listener", default: '8081' },
   {

@@ -94,6 +94,7 @@ export class CallCounts implements CallObserver {
   readonly readingFailures = new Map<string, number>()
   readonly totalMismatches = new Map<string, number>()
   failures = 0
+  unmetered = 0
 
   /** `knowsModel`: whether the configuration lists a model or there is a price for it. */
   constructor(knowsModel: (call: OpenCall, model: string) => boolean) {
@@ -112,6 +113,10 @@ export class CallCounts implements CallObserver {
     }
     upstream.add(record)
     this.#countsOfModel(record).add(record)
+  }
+
+  callUnmetered(): void {
+    this.unmetered += 1
   }
 
   readingFailed(provider: string): void {

@@ -90,6 +90,15 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
     add({}, counts.failures)
   })
 
+  counter(
+    'tallygate_unmetered_calls_total',
+    'Calls that passed while the journal took no records (ON_JOURNAL_FULL=unmetered): they are in no usage and no cost but in the log.',
+    [],
+    (add) => {
+      add({}, counts.unmetered)
+    },
+  )
+
   showLatencies(registry, counts)
 }
 

@@ -210,6 +210,7 @@ test('latencies are histograms in seconds, WebSocket sessions left out', async (
 test('what could not be read, does not add up or failed is counted', async () => {
   metrics.observer.readingFailed('anthropic', new Error('unreadable'))
   metrics.observer.totalMismatch('xai')
+  metrics.observer.callUnmetered(RECORD)
   metrics.observer.callFailed(RECORD, new Error('broken'))
   expect(await valuesOf('tallygate_reading_failures_total')).toEqual([
     { labels: { provider: 'anthropic' }, value: 1 },
@@ -217,6 +218,7 @@ test('what could not be read, does not add up or failed is counted', async () =>
   expect(await valuesOf('tallygate_total_mismatches_total')).toEqual([
     { labels: { provider: 'xai' }, value: 1 },
   ])
+  expect(await valuesOf('tallygate_unmetered_calls_total')).toEqual([{ labels: {}, value: 1 }])
   expect(await valuesOf('tallygate_call_failures_total')).toEqual([{ labels: {}, value: 1 }])
 })
 

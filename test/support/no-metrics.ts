@@ -4,6 +4,7 @@ import type { CallObserver } from '../../src/call/proxied-call.ts'
 export const NO_METRICS: CallObserver = {
   callStarted: () => {},
   callEnded: () => {},
+  callUnmetered: () => {},
   readingFailed: () => {},
   totalMismatch: () => {},
   callFailed: () => {},
