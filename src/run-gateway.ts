@@ -27,7 +27,6 @@ import { openPostgres, type Postgres } from './store/postgres.ts'
 
 /** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
-const JOURNAL_KEEP_SECONDS = 300
 /** A poll of keys or marks that takes longer than this counts as unanswered. */
 const POLL_STATEMENT_MS = 2_000
 const SUMMARY_STATEMENT_MS = 10_000
@@ -86,7 +85,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   const ledger = await openLedger({
     journalDir: config.journalDir,
     journalMaxBytes: config.journalMaxBytes,
-    keepSeconds: JOURNAL_KEEP_SECONDS,
+    keepSeconds: config.journalKeepSeconds,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
     stream: streamOf(config),

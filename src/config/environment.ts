@@ -47,6 +47,12 @@ export const ENVIRONMENT = [
     default: '1073741824',
   },
   {
+    name: 'JOURNAL_KEEP_SECONDS',
+    meaning:
+      'how far PostgreSQL may go back, by failover or restore, and be refilled from the journals; some 800 bytes a call',
+    default: '300',
+  },
+  {
     name: 'ON_JOURNAL_FULL',
     meaning:
       '`refuse` calls that cannot be recorded, or let them pass `unmetered`: counted in `tallygate_unmetered_calls_total`, a warning each',

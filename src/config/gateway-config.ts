@@ -32,6 +32,7 @@ export interface GatewayConfig extends WorkerConfig {
   readonly priceMarkups: readonly PriceMarkup[]
   readonly journalDir: string
   readonly journalMaxBytes: number
+  readonly journalKeepSeconds: number
   readonly onJournalFull: 'refuse' | 'unmetered'
   readonly adminHost: string
   /** 0: any free one. */
@@ -57,6 +58,7 @@ const gatewayVariables = {
   TLS_KEY_FILE: z.string().nullable(),
   JOURNAL_DIR: z.string().nullable(),
   JOURNAL_MAX_BYTES: integer(1, Number.MAX_SAFE_INTEGER),
+  JOURNAL_KEEP_SECONDS: integer(1, 31_536_000),
   ON_JOURNAL_FULL: choice(['refuse', 'unmetered']),
   ADMIN_HOST: word,
   ADMIN_PORT: integer(0, 65_535),
@@ -101,6 +103,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     basePath: values.BASE_PATH ?? '',
     journalDir: values.JOURNAL_DIR ?? join(values.TALLYGATE_DATA_DIR, 'journal'),
     journalMaxBytes: values.JOURNAL_MAX_BYTES,
+    journalKeepSeconds: values.JOURNAL_KEEP_SECONDS,
     onJournalFull: values.ON_JOURNAL_FULL,
     adminHost: values.ADMIN_HOST,
     adminPort: values.ADMIN_PORT,
