@@ -3,6 +3,7 @@ import type { StreamLink } from './redis-link.ts'
 import type { SentIds } from './sent-ids.ts'
 
 export interface LossWatchOptions {
+  readonly producer: string
   readonly stream: string
   readonly link: StreamLink
   readonly ids: SentIds
@@ -68,16 +69,17 @@ export class LossWatch {
   }
 
   async #look(): Promise<void> {
-    const { link, stream, ids, readMark, sent, onLoss } = this.#options
+    const { link, producer, stream, ids, readMark, sent, onLoss } = this.#options
     const sequences = sequencesToCheck(await readMark(), sent())
     const known = sequences.flatMap((sequence) => {
-      const id = ids.find(sequence)
-      return id === null ? [] : [{ sequence, id }]
+      const entry = ids.find(sequence)
+      return entry === null ? [] : [{ sequence, entry }]
     })
     if (known.length === 0) return
     const present = await link.areThere(
       stream,
-      known.map(({ id }) => id),
+      producer,
+      known.map(({ entry }) => entry),
     )
     const sightings = known.map(({ sequence }, index) => ({ sequence, present: present[index] ?? true }))
     if (sightings.every((sighting) => sighting.present)) return

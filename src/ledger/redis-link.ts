@@ -3,6 +3,7 @@ import { withinDeadline } from './deadline.ts'
 import { ENTRY_VERSION, encodeEntry } from './entry.ts'
 import type { JournalRow } from './journal-database.ts'
 import type { Logger } from './log.ts'
+import type { SentEntry } from './sent-ids.ts'
 
 /** A Redis that is frozen accepts connections and never answers: this long is waited for any answer. */
 const ANSWER_LIMIT_MS = 2_000
@@ -28,6 +29,23 @@ for i = 3, #ARGV, 3 do
 end
 return ids`
 
+/**
+ * Which of these entries are on the stream as they were sent, 1 or 0 each. A server that lost its data, and its
+ * clock some time, gives the same ids again: what the entry holds decides.
+ * KEYS: stream. ARGV: producer, then id and sequence of each.
+ */
+const ARE_THERE = `
+local present = {}
+for i = 2, #ARGV, 2 do
+  local entry = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
+  local fields = {}
+  if entry then
+    for j = 1, #entry[2], 2 do fields[entry[2][j]] = entry[2][j + 1] end
+  end
+  present[#present + 1] = fields['p'] == ARGV[1] and fields['s'] == ARGV[i + 1] and 1 or 0
+end
+return present`
+
 /** What the shippers of a process need of Redis. Every method rejects when the answer is not clear. */
 export interface StreamLink {
   /** Whether commands may be tried now. */
@@ -41,8 +59,8 @@ export interface StreamLink {
     producer: string,
     rows: readonly Pick<JournalRow, 'sequence' | 'body'>[],
   ): Promise<string[]>
-  /** Whether each entry is on the stream. */
-  areThere(stream: string, ids: readonly string[]): Promise<boolean[]>
+  /** Whether each entry of the producer is on the stream. */
+  areThere(stream: string, producer: string, entries: readonly SentEntry[]): Promise<boolean[]>
   /** The producer's mark as a worker hinted it last; 0: none. */
   readHint(producer: string): Promise<number>
 }
@@ -90,10 +108,11 @@ export class RedisLink implements StreamLink {
     return Array.isArray(ids) ? ids.map(String) : []
   }
 
-  async areThere(stream: string, ids: readonly string[]): Promise<boolean[]> {
-    return await this.#ask((redis) =>
-      Promise.all(ids.map(async (id) => (await redis.xrange(stream, id, id)).length > 0)),
-    )
+  async areThere(stream: string, producer: string, entries: readonly SentEntry[]): Promise<boolean[]> {
+    const values = entries.flatMap(({ id, sequence }) => [id, `${sequence}`])
+    const present = await this.#ask((redis) => redis.eval(ARE_THERE, 1, stream, producer, ...values))
+    if (!Array.isArray(present) || present.length !== entries.length) throw new Error('no clear answer')
+    return present.map((one) => one === 1)
   }
 
   async readHint(producer: string): Promise<number> {

@@ -1,3 +1,10 @@
+/** Where a record of a producer was put on its stream. */
+export interface SentEntry {
+  /** Of a void: the last one it stands for. */
+  readonly sequence: number
+  readonly id: string
+}
+
 /**
  * The stream ids under which sequences were acknowledged last, in rising order. An id stands for its sequence
  * and, of a void, for all down to the one before.
@@ -12,8 +19,8 @@ export class SentIds {
     this.#ids.push(id)
   }
 
-  /** The id of the entry that stands for `sequence`; `null`: not sent, or forgotten. */
-  find(sequence: number): string | null {
+  /** The entry that stands for `sequence`; `null`: not sent, or forgotten. */
+  find(sequence: number): SentEntry | null {
     let low = this.#start
     let high = this.#sequences.length
     while (low < high) {
@@ -21,7 +28,9 @@ export class SentIds {
       if ((this.#sequences[middle] ?? 0) < sequence) low = middle + 1
       else high = middle
     }
-    return this.#ids[low] ?? null
+    const own = this.#sequences[low]
+    const id = this.#ids[low]
+    return own === undefined || id === undefined ? null : { sequence: own, id }
   }
 
   /** Forgets the sequences at or under `sequence`. */

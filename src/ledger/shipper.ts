@@ -60,8 +60,9 @@ export class Shipper {
 
   constructor(options: ShipperOptions) {
     this.#options = options
-    const { stream, link, readMark, now } = options
+    const { producer, stream, link, readMark, now } = options
     this.#lossWatch = new LossWatch({
+      producer,
       stream,
       link,
       ids: this.#ids,

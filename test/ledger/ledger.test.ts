@@ -118,6 +118,19 @@ describe('Redis', () => {
     await site.expectCounted(numbers)
   })
 
+  test('starting empty with a clock that stepped back, so that it gives the same ids to other entries, loses no call', async () => {
+    const { redis, stream, ...site } = testSite()
+    const ledger = await site.ledger()
+    const numbers = await makeCalls(ledger, 1, 10)
+    await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(10), SOON)
+    const ids = (await redis.xrange(stream, '-', '+')).map(([id]) => id)
+    await redis.del(stream)
+    const other = 'f'.repeat(32)
+    for (const [index, id] of ids.entries())
+      await redis.xadd(stream, id, ...encodeEntry(other, index + 2, serialiseRecord(callRecord(90 + index))))
+    await site.expectCounted(numbers)
+  })
+
   test('bringing back entries that were counted doubles no call', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()

@@ -1,6 +1,6 @@
 import { countedTo, forgettable, type MarkReading, withReading } from '../../src/ledger/forgetting.ts'
 import { provenLoss, type Sighting, sequencesToCheck } from '../../src/ledger/loss.ts'
-import { SentIds } from '../../src/ledger/sent-ids.ts'
+import { type SentEntry, SentIds } from '../../src/ledger/sent-ids.ts'
 import { holeBefore, nextShipment, sentAfterMark } from '../../src/ledger/shipment.ts'
 import type { SequenceRange } from '../../workers/contiguous.ts'
 import type { JournalModel } from './journal.ts'
@@ -19,7 +19,7 @@ export interface Packet {
 
 interface Look {
   readonly mark: number
-  readonly wanted: readonly { readonly sequence: number; readonly id: number }[]
+  readonly wanted: readonly { readonly sequence: number; readonly entry: SentEntry }[]
   readonly sightings: readonly Sighting[] | null
 }
 
@@ -182,12 +182,15 @@ export class Care {
     if (look === null) {
       this.learn(database.markOf(producer))
       const wanted = sequencesToCheck(this.mark, this.sent).flatMap((sequence) => {
-        const id = this.#ids.find(sequence)
-        return id === null ? [] : [{ sequence, id: Number(id) }]
+        const entry = this.#ids.find(sequence)
+        return entry === null ? [] : [{ sequence, entry }]
       })
       if (wanted.length > 0) this.#look = { mark: this.mark, wanted, sightings: null }
     } else if (look.sightings === null) {
-      const sightings = look.wanted.map(({ sequence, id }) => ({ sequence, present: stream.has(id) }))
+      const sightings = look.wanted.map(({ sequence, entry }) => {
+        const found = stream.get(Number(entry.id))
+        return { sequence, present: found?.producer === producer && found.to === entry.sequence }
+      })
       if (sightings.some(({ present }) => !present)) this.#look = { ...look, sightings }
     } else {
       if (this.#world.has('lossReread')) this.learn(database.markOf(producer))

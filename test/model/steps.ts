@@ -77,6 +77,13 @@ const STEPS: Readonly<
     },
   },
   'Redis forgets all': { weight: 1, run: (world) => world.forget(() => world.stream.restoreTo([])) },
+  'Redis starts empty and gives the same ids again': {
+    weight: 0.5,
+    run: (world, random) => {
+      const { lastId } = world.stream
+      world.forget(() => world.stream.startAnew(Math.max(lastId - 1 - random(12), 0)))
+    },
+  },
   'Redis forgets the newest': {
     weight: 1,
     run: (world, random) => {

@@ -17,13 +17,17 @@ export class StreamModel {
   #saved: readonly StreamEntry[] = []
   #lastId = 0
 
+  get lastId(): number {
+    return this.#lastId
+  }
+
   add(sent: Sent): number {
     this.entries = [...this.entries, { ...sent, id: ++this.#lastId }]
     return this.#lastId
   }
 
-  has(id: number): boolean {
-    return this.entries.some((entry) => entry.id === id)
+  get(id: number): StreamEntry | undefined {
+    return this.entries.find((entry) => entry.id === id)
   }
 
   after(id: number, count: number): readonly StreamEntry[] {
@@ -34,15 +38,23 @@ export class StreamModel {
     this.entries = this.entries.filter(({ id }) => !ids.has(id))
   }
 
+  /** A server that begins empty, with a clock that stepped back: ids that were given are given again. */
+  startAnew(lastId: number): void {
+    this.entries = []
+    this.#lastId = lastId
+  }
+
   save(): void {
     this.#saved = this.entries
   }
 
   restore(): void {
-    this.entries = this.#saved
+    this.restoreTo(this.#saved)
   }
 
+  /** The ids that come after are higher than those that are there, whatever the clock says. */
   restoreTo(entries: readonly StreamEntry[]): void {
     this.entries = entries
+    this.#lastId = Math.max(this.#lastId, ...entries.map(({ id }) => id))
   }
 }

@@ -1,0 +1,38 @@
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { encodeEntry, serialiseRecord } from '../../src/ledger/entry.ts'
+import { RedisLink } from '../../src/ledger/redis-link.ts'
+import { testRedisPrefix } from '../support/redis.ts'
+import { callRecord } from './support/calls.ts'
+import { logLines } from './support/log-lines.ts'
+
+const PRODUCER = 'a'.repeat(32)
+const OTHER = 'b'.repeat(32)
+const BODY = serialiseRecord(callRecord(1))
+
+test('an entry is there when its id holds what was sent: the same producer and number, not the id alone', async () => {
+  const { redisUrl, prefix, drop } = testRedisPrefix()
+  const stream = `${prefix}calls`
+  const redis = new Redis(redisUrl)
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log: logLines(), onConnected: () => {} })
+  onTestFinished(async () => {
+    link.close()
+    redis.disconnect()
+    await drop()
+  })
+  await vi.waitFor(() => expect(link.connected).toBe(true))
+  const rows = [7, 8, 9].map((sequence) => ({ sequence, body: BODY }))
+  const ids = await link.append(stream, PRODUCER, rows)
+  const sent = ids.map((id, index) => ({ sequence: index + 7, id }))
+  expect(await link.areThere(stream, PRODUCER, sent)).toEqual([true, true, true])
+
+  await redis.del(stream)
+  expect(await link.areThere(stream, PRODUCER, sent)).toEqual([false, false, false])
+
+  const [first = '', second = '', third = ''] = ids
+  await redis.xadd(stream, first, ...encodeEntry(OTHER, 7, BODY))
+  await redis.xadd(stream, second, ...encodeEntry(PRODUCER, 9, BODY))
+  await redis.xadd(stream, third, ...encodeEntry(PRODUCER, 9, BODY))
+  expect(await link.areThere(stream, PRODUCER, sent)).toEqual([false, false, true])
+  expect(await link.areThere(stream, OTHER, sent)).toEqual([true, false, false])
+})
