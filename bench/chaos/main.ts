@@ -7,7 +7,7 @@ import { seeded } from './random.ts'
 import { tableOf } from './report.ts'
 import { runSchedule } from './schedule.ts'
 import { settle } from './settle.ts'
-import { startWorld } from './world.ts'
+import { startWorld, type World } from './world.ts'
 
 /**
  * Tries to make tallygate lose a call or count one twice: real processes and servers, calls, and every fault in an
@@ -31,6 +31,8 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     gateways: { type: 'string', default: '3' },
     workers: { type: 'string', default: '2' },
+    /** Streams side by side, and roll-up jobs. */
+    shards: { type: 'string', default: '2' },
     /** Tells of each fault as it is over. */
     verbose: { type: 'boolean', default: false },
   },
@@ -60,6 +62,7 @@ const world = await startWorld({
   gateways: Number(values.gateways),
   workers: Number(values.workers),
   holePatienceMs: HOLE_PATIENCE_MS,
+  shards: Number(values.shards),
 })
 const random = seeded(seed)
 const watch = startLagWatch(world.pool)
@@ -104,13 +107,29 @@ const statuses = Map.groupBy(
   load.notes.filter(({ answer }) => answer === 'error'),
   ({ status }) => status,
 )
+const spread = await countByStream(world)
 const failures = [...course.failures, ...result.complaints]
 console.log(`
 lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.length} (flagged), rows ${result.rows}
 destroyed by design (unsynced at power loss, torn or corrupted tails, deleted journals): ${result.destroyed}; oldest record not synced at power loss ${world.allowances.oldestUnsyncedMs.toFixed(0)} ms
 named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
+records by stream: ${spread}
 errors: ${[...statuses].map(([status, { length }]) => `${status} ${length}`).join(', ') || 'none'}; refused: no gateway listened at that port
 all books agree ${((settledMs - stoppedMs) / 1_000).toFixed(1)} s after the last call`)
 if (failures.length > 0) console.error(`\nFAILED\n${failures.join('\n')}\nrepeat: ${repeat}`)
 await world.stop()
 process.exit(failures.length > 0 ? 1 : 0)
+
+/** How many records each stream's producers have in the totals. */
+async function countByStream({ pool, streams }: World): Promise<string> {
+  const { rows } = await pool.query<Record<'stream' | 'producers' | 'records', string>>(
+    'select stream, count(*) as producers, sum(mark) as records from tallygate.producers group by stream',
+  )
+  const byStream = new Map(rows.map((row) => [row.stream, row]))
+  return streams
+    .map((stream) => {
+      const { records = '0', producers = '0' } = byStream.get(stream) ?? {}
+      return `${stream} ${records} of ${producers} producers`
+    })
+    .join(', ')
+}

@@ -39,6 +39,8 @@ export interface World {
   /** One for each of {@link CLIENTS}. */
   readonly keys: readonly string[]
   readonly journalDir: string
+  /** The full keys of the streams that gateways spread their records over. */
+  readonly streams: readonly string[]
   readonly upstreamLedgerFile: string
   /** What faults destroyed on purpose. */
   readonly allowances: Allowances
@@ -50,15 +52,18 @@ export interface WorldOptions {
   readonly workers: number
   /** After which workers give up on a hole. */
   readonly holePatienceMs: number
+  /** Streams side by side; absent: 1. */
+  readonly shards?: number
   readonly gatewayEnv?: Readonly<Record<string, string>>
   /** Straight to the servers, without proxies between. */
   readonly direct?: boolean
 }
 
-export const STREAM = 'tallygate:calls'
+const REDIS_PREFIX = 'tallygate:'
 
 /** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
 export async function startWorld(options: WorldOptions): Promise<World> {
+  const { shards = 1 } = options
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-chaos-'))
   const end = stopWithMe(folder)
   const journalDir = join(folder, 'journal')
@@ -109,6 +114,8 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     TALLYGATE_CONFIG: config,
     DATABASE_URL: through(postgres.url, proxies.postgres),
     REDIS_URL: through(redis.url, proxies.redis),
+    REDIS_PREFIX,
+    STREAM_SHARDS: `${shards}`,
     KEY_PEPPER: pepper,
     LOG_LEVEL: 'warn',
   }
@@ -143,6 +150,11 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     pool,
     keys,
     journalDir,
+    // As streamOf in run-gateway.ts names them.
+    streams: Array.from(
+      { length: shards },
+      (_, shard) => `${REDIS_PREFIX}calls${shard === 0 ? '' : `:${shard}`}`,
+    ),
     upstreamLedgerFile,
     allowances: new Allowances(),
     async stop() {

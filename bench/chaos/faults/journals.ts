@@ -3,6 +3,7 @@ import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import type { Redis } from 'ioredis'
 import { takeAliveLock } from '../../../src/ledger/alive-lock.ts'
 import { holesBetween } from '../../../workers/hole-watch.ts'
 import type { ExpectedGap } from '../allowances.ts'
@@ -16,7 +17,7 @@ import {
 } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import type { Random } from '../random.ts'
-import { type Gateway, STREAM, type World } from '../world.ts'
+import type { Gateway, World } from '../world.ts'
 import { pickRunning } from './processes.ts'
 import { withRedis } from './redis.ts'
 
@@ -165,7 +166,7 @@ async function deleteJournal(world: World, random: Random): Promise<void> {
       const whole = readJournal(folder, wal, (path) => writeFileSync(path, wal))
       const taken = entries.slice(-random.between(4, 6), -random.between(1, 3))
       if (taken.length === 0) return
-      await withRedis(world, (redis) => redis.xdel(STREAM, ...taken.map(({ id }) => id)))
+      await withRedis(world, (redis) => removeEntries(redis, taken))
       const left = entries.filter((entry) => !taken.includes(entry)).map(({ sequence }) => sequence)
       const mark = await markOf(world, producer)
       // Also what Redis had lost before, and its producer had not sent again yet.
@@ -222,18 +223,29 @@ async function withDeadJournals(
 }
 
 interface Waiting {
+  readonly stream: string
   readonly id: string
   readonly sequence: number
 }
 
 /** The producer's entries on the stream, in order. */
 async function entriesOf(world: World, producer: string): Promise<Waiting[]> {
-  const entries = await withRedis(world, (redis) => redis.xrange(STREAM, '-', '+'))
-  return entries
-    .map(([id, fields]) => ({ id, fields: fieldsOf(fields) }))
+  const streams = await withRedis(world, (redis) =>
+    Promise.all(
+      world.streams.map(async (stream) => ({ stream, entries: await redis.xrange(stream, '-', '+') })),
+    ),
+  )
+  return streams
+    .flatMap(({ stream, entries }) =>
+      entries.map(([id, fields]) => ({ stream, id, fields: fieldsOf(fields) })),
+    )
     .filter(({ fields }) => fields.get('p') === producer)
-    .map(({ id, fields }) => ({ id, sequence: Number(fields.get('s')) }))
+    .map(({ stream, id, fields }) => ({ stream, id, sequence: Number(fields.get('s')) }))
     .sort((left, right) => left.sequence - right.sequence)
+}
+
+async function removeEntries(redis: Redis, entries: readonly Waiting[]): Promise<void> {
+  for (const { stream, id } of entries) await redis.xdel(stream, id)
 }
 
 function fieldsOf(fields: readonly string[]): ReadonlyMap<string, string> {

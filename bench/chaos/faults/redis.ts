@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { type Fault, NotNow } from '../fault.ts'
-import { STREAM, type World } from '../world.ts'
+import type { World } from '../world.ts'
 
 const FROZEN_MS = 5_000
 const APPEND_ONLY = 'appendonlydir'
@@ -67,14 +67,18 @@ export const redisFaults: readonly Fault[] = [
     name: 'the same job twice at once',
     part: 'redis',
     alone: false,
-    async inject({ redis }) {
+    async inject({ redis, streams }) {
       const connection = connect(redis.url)
       const queue = new Queue('jobs', { connection, prefix: 'tallygate:bull' })
       queue.on('error', () => {}) // the adding fails, and tells
       try {
-        const job = { name: 'roll-up', data: { subject: STREAM }, opts: { removeOnComplete: true } }
+        const jobs = streams.map((subject) => ({
+          name: 'roll-up',
+          data: { subject },
+          opts: { removeOnComplete: true },
+        }))
         for (let times = 0; times < 5; times += 1) {
-          await queue.addBulk([job, job, job, job])
+          await queue.addBulk([...jobs, ...jobs, ...jobs, ...jobs])
           await delay(200)
         }
       } catch {
