@@ -36,6 +36,9 @@ export function openRedis(url: string, options: RedisConnectionOptions): Redis {
     enableOfflineQueue: waits,
     maxRetriesPerRequest: waits ? null : 0,
     autoResendUnfulfilledCommands: waits,
+    // The library would not look after its own SUBSCRIBE: a connection that breaks before the answer is a rejection
+    // that nobody handles, and ends the process. Who subscribes does so at every `ready`.
+    autoResubscribe: false,
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), RECONNECT_MAX_MS),
   })
   const gate = atMostEvery(LOG_EVERY_MS)

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { listenForKeyChanges } from '../../src/store/key-announcements.ts'
 import type { StoreLog } from '../../src/store/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/redis.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers.ts'
@@ -46,4 +49,44 @@ test('with the server away commands fail at once or wait, as asked, and one line
   expect(await answer).toBe('PONG')
   await untilReady(failing, 5_000)
   expect(await failing.ping()).toBe('PONG')
+})
+
+test('a subscription whose connection breaks before its answer is made again and ends nothing', async () => {
+  let asked = 0
+  const wire = createServer((client) => {
+    const behind = connect(server.port, '127.0.0.1')
+    const end = () => [client, behind].forEach((socket) => void socket.destroy())
+    for (const socket of [client, behind]) socket.on('error', end).on('close', end)
+    behind.pipe(client)
+    client.on('data', (data) => {
+      const asks = data.includes('subscribe')
+      if (asks) asked += 1
+      // The first is answered, and cut once it stands; the next two never are.
+      if (asks && asked > 1 && asked < 4) end()
+      else behind.write(data)
+    })
+    if (asked === 0) breakFirst = end
+  }).listen(0, '127.0.0.1')
+  let breakFirst = () => {}
+  await once(wire, 'listening')
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => void unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  let told = 0
+  const url = new URL(server.url)
+  url.port = `${(wire.address() as AddressInfo).port}`
+  const listening = listenForKeyChanges(url.href, 'test:', quiet, () => {
+    told += 1
+  })
+  try {
+    await expect.poll(() => told, { timeout: 5_000 }).toBe(1)
+    breakFirst()
+    await expect.poll(() => told, { timeout: 5_000 }).toBe(2)
+    expect(asked).toBeGreaterThanOrEqual(4)
+    expect(unhandled).toEqual([])
+  } finally {
+    process.off('unhandledRejection', note)
+    listening.close()
+    wire.close()
+  }
 })
