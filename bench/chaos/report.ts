@@ -16,7 +16,7 @@ export function tableOf(
 ): string {
   const interrupted = new Set(audit.interrupted)
   const line = (name: string, injected: number | null, calls: readonly Note[]) => {
-    const lags = calls.flatMap(({ number }) => watch.lagMs.get(number) ?? [])
+    const worstLagMs = calls.reduce((worst, { number }) => Math.max(worst, watch.lagMs.get(number) ?? 0), 0)
     const added = calls.flatMap(({ number }) => audit.addedMs.get(number) ?? []).sort((a, b) => a - b)
     const count = (is: (note: Note) => boolean) => calls.filter(is).length
     return [
@@ -30,7 +30,7 @@ export function tableOf(
       count(({ number }) => audit.lost.has(number)),
       count(({ number }) => audit.doubled.has(number)),
       count(({ callId }) => callId !== null && interrupted.has(callId)),
-      seconds(Math.max(0, ...lags)),
+      seconds(worstLagMs),
       milliseconds(percentile(added, 0.5)),
       milliseconds(percentile(added, 0.99)),
       milliseconds(added.at(-1) ?? 0),

@@ -56,7 +56,7 @@ const failures = [
   ),
   ...endings.filter(({ how }) => how !== 'exit code 0').map(({ how }) => `a gateway ended with ${how}`),
 ]
-const longest = Math.max(...endings.map(({ tookMs }) => tookMs))
+const longest = endings.reduce((most, { tookMs }) => Math.max(most, tookMs), 0)
 console.log(
   `${endings.length} restarts under ${load.notes.length} calls: ${failed.length} failed, ${result.lost.size} lost, ${result.doubled.size} doubled, ` +
     `${result.interrupted.length} interrupted; a gateway ended within ${(longest / 1_000).toFixed(1)} s of SIGTERM`,

@@ -195,5 +195,8 @@ function longestString(part: unknown): number {
     value,
     ...entriesOf(value).map(([, deeper]) => deeper),
   ])
-  return Math.max(0, ...inner.map((value) => (typeof value === 'string' ? value.length : 0)))
+  return inner.reduce<number>(
+    (longest, value) => (typeof value === 'string' ? Math.max(longest, value.length) : longest),
+    0,
+  )
 }

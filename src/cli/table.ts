@@ -7,7 +7,9 @@ export interface Column {
 /** Rows in columns as wide as their widest cell, two spaces apart. */
 export function renderTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const cells = [columns.map(({ heading }) => heading), ...rows].map((row) => row.map(printable))
-  const widths = columns.map((_column, index) => Math.max(...cells.map((row) => widthOf(row[index] ?? ''))))
+  const widths = columns.map((_column, index) =>
+    cells.reduce((widest, row) => Math.max(widest, widthOf(row[index] ?? '')), 0),
+  )
   const lines = cells.map((row) =>
     columns.map(({ align }, index) => pad(row[index] ?? '', widths[index] ?? 0, align)).join('  '),
   )
