@@ -329,7 +329,7 @@ async function readValue(client: Redis, key: string, type: string): Promise<unkn
     case 'set':
       return await client.smembers(key)
     case 'zset':
-      return await client.zrange(key, 0, -1)
+      return await client.zrange(key, '0', '-1')
     case 'stream':
       return await client.xrange(key, '-', '+')
     default:
