@@ -221,7 +221,8 @@ async function everyKindOfCall(): Promise<void> {
     ...['X-Api-Key', 'Api-Key', 'X-Goog-Api-Key'].map((name) => `${name}: ${two.key}`),
   ])
     await call(chatRequest(credential, 'well'))
-  await call(chatRequest('X-None: 1', 'well', chatBody(), `${CHAT_PATH}?key=${one.key}&a=1`))
+  await call(chatRequest('X-None: 1', 'well', chatBody(), `${CHAT_PATH}?key=${one.key}&q=${PROMPT}`))
+  await call(chatRequest(bearer, 'well', chatBody(), `${CHAT_PATH}?key=${STRANGE_KEY}`))
   await call(chatRequest('X-None: 1', 'well', chatBody(), `${CHAT_PATH}?api-key=${two.key}`))
   await call(chatRequest(bearer, 'well', chatBody(), `${CHAT_PATH}?key=${two.key}&api-key=${one.key}`))
   // Each way in which an upstream answers or fails.

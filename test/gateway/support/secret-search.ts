@@ -42,10 +42,11 @@ class Pieces {
   add(text: string, name: string): void {
     if (text.length < this.#length) throw new Error(`${name} is too short to be searched for`)
     for (let i = 0; i + this.#length <= text.length; i += 1) {
-      const piece = Buffer.from(text.slice(i, i + this.#length), 'latin1')
-      this.#names.set(piece.toString('latin1'), name)
-      this.#first[piece.readUInt16BE(0)] = 1
-      this.#second[piece.readUInt16BE(2)] = 1
+      const piece = text.slice(i, i + this.#length)
+      if (!this.#names.has(piece)) this.#names.set(piece, name)
+      const bytes = Buffer.from(piece, 'latin1')
+      this.#first[bytes.readUInt16BE(0)] = 1
+      this.#second[bytes.readUInt16BE(2)] = 1
     }
   }
 
