@@ -510,7 +510,7 @@ beforeAll(async () => {
   places.set('Postgres', await dumpPostgres())
   places.set('what is left of the journals', await filesUnder(journalDir))
   places.set('refusals', Buffer.concat(refusals))
-}, 60_000)
+})
 
 afterAll(async () => {
   for (const session of sessions.clients) session.terminate()
