@@ -179,10 +179,14 @@ async function wrongSummaries({ pool, gateways, keys }: World): Promise<string[]
   )
   const totals = new Map(rows.map((row) => [row.name, row]))
   const wrong: string[] = []
-  for (const { name, port } of gateways.filter(({ running }) => running)) {
+  // Each process of a gateway is asked: connections go to them in turn.
+  const asked = gateways
+    .filter(({ running }) => running)
+    .flatMap((gateway) => Array.from({ length: gateway.processes }, () => gateway))
+  for (const { name, port } of asked) {
     for (const [index, client] of CLIENTS.entries()) {
       const answer = await fetch(`http://127.0.0.1:${port}/v1/usage?days=2`, {
-        headers: { authorization: `Bearer ${keys[index]}` },
+        headers: { authorization: `Bearer ${keys[index]}`, connection: 'close' },
       })
       const summary = Object(await answer.json())
       const total = totals.get(client)

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sendSignal } from '../../src/standalone/detached-process.ts'
 import { type NodeProcess, startNode } from '../../src/standalone/node-process.ts'
+import { childrenOf, outliving } from './child-processes.ts'
 
 /** A process of ours that is ended in every way and started again. It ends with the process that started it. */
 export interface Child {
@@ -10,16 +11,21 @@ export interface Child {
   readonly unbidden: readonly string[]
   /** @throws when it is not running */
   readonly pid: number
+  /** It and the processes that it started; none when it is not running. */
+  readonly pids: readonly number[]
   /** Starts it where it is not running, and waits until it is of use. */
   start(): Promise<void>
-  /** kill -9, and waits until it is gone. */
+  /**
+   * kill -9, and waits until it is gone. The processes that it started are to end by themselves then: one that
+   * does not within seconds is a complaint.
+   */
   kill(): Promise<void>
   /** SIGTERM, and waits until it is gone; SIGKILL after `graceMs`. Tells how it ended. */
   stop(graceMs: number): Promise<string>
   /** SIGSTOP and SIGCONT. */
   freeze(): void
   thaw(): void
-  /** Its wall clock jumps by hours, on the same UTC day: see clock.ts. */
+  /** Its wall clock, and that of the processes it started, jumps by hours, on the same UTC day: see clock.ts. */
   stepClock(): void
 }
 
@@ -39,6 +45,8 @@ const ENVIRONMENT = {
 }
 /** Also with its stores away for a while. */
 const READY_WITHIN_MS = 90_000
+/** A process whose primary is gone has nothing to wait for. */
+const ORPHANS_END_WITHIN_MS = 5_000
 
 export function childProcess(options: ChildOptions): Child {
   const { name, isReady } = options
@@ -49,6 +57,7 @@ export function childProcess(options: ChildOptions): Child {
     if (run?.running !== true) throw new Error(`${name} is not running`)
     return run
   }
+  const pids = () => (run?.running === true ? [run.pid, ...childrenOf(run.pid)] : [])
   return {
     name,
     get running() {
@@ -57,6 +66,9 @@ export function childProcess(options: ChildOptions): Child {
     unbidden,
     get pid() {
       return running().pid
+    },
+    get pids() {
+      return pids()
     },
     async start() {
       if (run?.running === true) return
@@ -76,8 +88,13 @@ export function childProcess(options: ChildOptions): Child {
     async kill() {
       if (run?.running !== true) return
       bidden.add(run)
+      const orphans = childrenOf(run.pid)
       sendSignal(run.pid, 'SIGKILL')
       await run.ended
+      for (const pid of await outliving(orphans, ORPHANS_END_WITHIN_MS)) {
+        unbidden.push(`${name}: its process ${pid} lived on without it`)
+        sendSignal(pid, 'SIGKILL')
+      }
     },
     async stop(graceMs) {
       const stopping = running()
@@ -88,7 +105,7 @@ export function childProcess(options: ChildOptions): Child {
     freeze: () => sendSignal(running().pid, 'SIGSTOP'),
     thaw: () => sendSignal(running().pid, 'SIGCONT'),
     stepClock: () => {
-      if (run?.running === true) sendSignal(run.pid, 'SIGWINCH')
+      for (const pid of pids()) sendSignal(pid, 'SIGWINCH')
     },
   }
 }

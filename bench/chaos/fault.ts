@@ -9,10 +9,12 @@ export interface Fault {
   readonly part: 'gateways' | 'workers' | 'redis' | 'postgres' | 'wires'
   /** It destroys what others may not touch meanwhile, or reads what they would hide: nothing else happens beside it. */
   readonly alone: boolean
+  /** What it needs and this machine or run does not have, in words; `null`, or absent: nothing. */
+  missing?(world: World): string | null
   /**
    * Does it and mends it: when this resolves, everything runs again.
    *
-   * @throws NotNow where the moment does not allow it: then it was not injected.
+   * @throws NotNow where the moment does not allow it, or nothing met it: then it was not injected.
    */
   inject(world: World, random: Random, watch: LagWatch): Promise<void>
 }

@@ -1,4 +1,5 @@
 import type { Fault } from './fault.ts'
+import { diskFaults } from './faults/disks.ts'
 import { journalFaults } from './faults/journals.ts'
 import { networkFaults } from './faults/network.ts'
 import { postgresFaults } from './faults/postgres.ts'
@@ -11,5 +12,6 @@ export const FAULTS: readonly Fault[] = [
   ...redisFaults,
   ...postgresFaults,
   ...networkFaults,
+  ...diskFaults,
   ...journalFaults,
 ]

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { FULL_FILE_SYSTEM } from './faults/disks.ts'
 import { FAULTS } from './faults.ts'
 import { startLagWatch } from './lag-watch.ts'
 import { startLoad } from './load.ts'
@@ -31,6 +32,8 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     gateways: { type: 'string', default: '3' },
     workers: { type: 'string', default: '2' },
+    /** Of the first gateway: several are a cluster that shares its port. */
+    processes: { type: 'string', default: '2' },
     /** Streams side by side, and roll-up jobs. */
     shards: { type: 'string', default: '2' },
     /** Tells of each fault as it is over. */
@@ -44,7 +47,7 @@ const LEAVING = 0.02
 const seed = Number(values.seed)
 const calls = Number(values.calls)
 const wanted = values.faults?.split(',').map((name) => name.trim())
-const faults = FAULTS.filter(({ name }) => wanted?.includes(name) ?? true)
+const chosen = FAULTS.filter(({ name }) => wanted?.includes(name) ?? true)
 const unknown = wanted?.filter((name) => !FAULTS.some((fault) => fault.name === name)) ?? []
 if (unknown.length > 0) {
   console.error(
@@ -63,6 +66,13 @@ const world = await startWorld({
   workers: Number(values.workers),
   holePatienceMs: HOLE_PATIENCE_MS,
   shards: Number(values.shards),
+  processes: Number(values.processes),
+  ownJournalDisk: chosen.some(({ name }) => name === FULL_FILE_SYSTEM),
+})
+const faults = chosen.filter((fault) => {
+  const missing = fault.missing?.(world) ?? null
+  if (missing !== null) console.log(`left out: ${fault.name}: ${missing}`)
+  return missing === null
 })
 const random = seeded(seed)
 const watch = startLagWatch(world.pool)

@@ -5,7 +5,6 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLog } from '../../src/log.ts'
-import { findFreePort } from '../../src/standalone/free-port.ts'
 import { createClient } from '../../src/store/clients.ts'
 import { createClientKey } from '../../src/store/keys.ts'
 import { migrate } from '../../src/store/migrate.ts'
@@ -15,12 +14,9 @@ import { stopWithMe } from '../../test/support/stop-with-me.ts'
 import { Allowances } from './allowances.ts'
 import { type Child, childProcess } from './child.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
+import { type Gateway, startableGateway } from './gateway.ts'
+import { mountOwnFileSystem, type OwnFileSystem } from './own-file-system.ts'
 import { CLIENTS } from './tokens.ts'
-
-/** A gateway process at a port of its own. */
-export interface Gateway extends Child {
-  readonly port: number
-}
 
 /** Everything that a chaos run mistreats. */
 export interface World {
@@ -39,6 +35,8 @@ export interface World {
   /** One for each of {@link CLIENTS}. */
   readonly keys: readonly string[]
   readonly journalDir: string
+  /** Has `journalDir` for itself; or why it is not there. */
+  readonly journalDisk: OwnFileSystem | string
   /** The full keys of the streams that gateways spread their records over. */
   readonly streams: readonly string[]
   readonly upstreamLedgerFile: string
@@ -54,6 +52,10 @@ export interface WorldOptions {
   readonly holePatienceMs: number
   /** Streams side by side; absent: 1. */
   readonly shards?: number
+  /** Of the first gateway, which is a cluster where they are several; absent: 1. */
+  readonly processes?: number
+  /** Whether journals are to have a file system for themselves, where one can be mounted. */
+  readonly ownJournalDisk?: boolean
   readonly gatewayEnv?: Readonly<Record<string, string>>
   /** Straight to the servers, without proxies between. */
   readonly direct?: boolean
@@ -63,10 +65,11 @@ const REDIS_PREFIX = 'tallygate:'
 
 /** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { shards = 1 } = options
+  const { shards = 1, processes = 1 } = options
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-chaos-'))
   const end = stopWithMe(folder)
-  const journalDir = join(folder, 'journal')
+  const journalDisk = options.ownJournalDisk === true ? await mountOwnFileSystem() : 'not asked for'
+  const journalDir = join(typeof journalDisk === 'string' ? folder : journalDisk.folder, 'journal')
   const upstreamLedgerFile = join(folder, 'upstream.ledger')
   const log = createLog('silent', 'chaos')
   const [postgres, redis, upstream] = await Promise.all([
@@ -122,10 +125,12 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
   const gateways: Gateway[] = []
   for (let number = 0; number < options.gateways; number += 1) {
     gateways.push(
-      await gatewayProcess(`gateway ${number}`, folder, {
-        ...env,
-        JOURNAL_DIR: journalDir,
-        ...options.gatewayEnv,
+      await startableGateway({
+        name: `gateway ${number}`,
+        folder,
+        journalDir,
+        processes: number === 0 ? processes : 1,
+        env: { ...env, ...options.gatewayEnv },
       }),
     )
   }
@@ -150,6 +155,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     pool,
     keys,
     journalDir,
+    journalDisk,
     // As streamOf in run-gateway.ts names them.
     streams: Array.from(
       { length: shards },
@@ -163,29 +169,10 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
       await pool.end()
       await Promise.all(Object.values(proxies).map((proxy) => proxy.close()))
       await Promise.all([postgres.stop(), redis.stop()])
+      if (typeof journalDisk !== 'string') await journalDisk.stop()
       await end.now()
     },
   }
-}
-
-async function gatewayProcess(
-  name: string,
-  folder: string,
-  env: Readonly<Record<string, string>>,
-): Promise<Gateway> {
-  const port = await findFreePort()
-  const child = childProcess({
-    name,
-    script: 'src/server.ts',
-    env: { ...env, HOST: '127.0.0.1', PORT: `${port}`, ADMIN_PORT: '0' },
-    logFile: join(folder, `${name.replace(' ', '-')}.log`),
-    isReady: () =>
-      fetch(`http://127.0.0.1:${port}/readyz`).then(
-        (answer) => answer.ok,
-        () => false,
-      ),
-  })
-  return Object.assign(child, { port })
 }
 
 async function startUpstream(ledgerFile: string): Promise<{ readonly port: number; kill(): void }> {

@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sendSignal } from '../../../src/standalone/detached-process.ts'
 import type { Child } from '../child.ts'
+import { outliving } from '../child-processes.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
@@ -10,6 +14,8 @@ const WORKER_GRACE_MS = 15_000
 const FROZEN_MS = 12_000
 const FREEZE_TRIES = 400
 const STAYS_DEAD_MS = 20_000
+/** Another process in half a second and the time it takes to start; adoption every 5 s, with Postgres there. */
+const REPLACED_WITHIN_MS = 60_000
 
 /** Gateways and workers that end or stop, politely or not. */
 export const processFaults: readonly Fault[] = [
@@ -23,6 +29,14 @@ export const processFaults: readonly Fault[] = [
       await delay(random.between(0, 1_500))
       await gateway.start()
     },
+  },
+  {
+    name: 'kill -9 of one process of a cluster',
+    part: 'gateways',
+    alone: false,
+    missing: ({ gateways }) =>
+      gateways.some(({ processes }) => processes > 1) ? null : 'no gateway has several processes',
+    inject: killOneOfCluster,
   },
   {
     name: 'gateway SIGTERM',
@@ -84,7 +98,9 @@ export const processFaults: readonly Fault[] = [
     part: 'gateways',
     alone: false,
     async inject({ gateways, workers }, random) {
-      for (const child of [...gateways, ...workers]) if (random.chance(0.5)) child.stepClock()
+      const running = random.shuffle([...gateways, ...workers].filter((child) => child.running))
+      if (running.length === 0) throw new NotNow('nobody is running')
+      for (const child of running.slice(0, random.between(1, running.length))) child.stepClock()
       await delay(2_000)
     },
   },
@@ -99,6 +115,30 @@ export const processFaults: readonly Fault[] = [
     },
   },
 ]
+
+/** The primary starts another process, and somebody adopts the journal of the dead one. */
+async function killOneOfCluster({ gateways, journalDir }: World, random: Random): Promise<void> {
+  const cluster = pickRunning(
+    gateways.filter(({ processes }) => processes > 1),
+    random,
+  )
+  const killed = random.pick(cluster.takers())
+  cluster.expectDeathOf(killed.pid)
+  sendSignal(killed.pid, 'SIGKILL')
+  await outliving([killed.pid], REPLACED_WITHIN_MS)
+  const until = performance.now() + REPLACED_WITHIN_MS
+  while (cluster.takers().length < cluster.processes || (await cluster.refuses())) {
+    if (performance.now() > until) throw new Error(`${cluster.name} started no process for the one that died`)
+    await delay(100)
+  }
+  const isCaredFor = (producer: string) =>
+    !existsSync(join(journalDir, producer)) ||
+    gateways.some((gateway) => gateway.takers().some(({ producers }) => producers.includes(producer)))
+  while (!killed.producers.every(isCaredFor)) {
+    if (performance.now() > until) throw new Error('nobody adopted the journal of the process that died')
+    await delay(100)
+  }
+}
 
 /** @throws NotNow where another fault has ended them all, or all but one */
 export function pickRunning<T extends Child>(children: readonly T[], random: Random): T {

@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { commitEnds, readWal } from '../dead-journal.ts'
+import { type Fault, NotNow } from '../fault.ts'
+import type { Gateway } from '../gateway.ts'
+import { pickRunning } from './processes.ts'
+
+const run = promisify(execFile)
+const FULL_MS = 4_000
+/** While a WAL is written over, its journal needs no room: not every gateway meets the full disk at once. */
+const REFUSES_WITHIN_MS = 15_000
+/** From room on the disk to calls taken again: the journal tries every 10 s at most. */
+const RECOVERS_WITHIN_MS = 25_000
+/** Somebody goes on filling the disk with what gateways give up. */
+const FILL_AGAIN_MS = 1_000
+
+export const FULL_FILE_SYSTEM = 'journal file system full'
+
+/** Disks that take no more. */
+export const diskFaults: readonly Fault[] = [
+  {
+    name: 'journal disk full',
+    part: 'gateways',
+    alone: false,
+    async inject({ gateways, journalDir }, random) {
+      const gateway = pickRunning(gateways, random)
+      const takers = gateway.takers()
+      try {
+        for (const { pid, producers } of takers) {
+          // Up to where it writes now: what is behind is written over.
+          const ends = producers.map(
+            (producer) => commitEnds(readWal(join(journalDir, producer))).at(-1) ?? 0,
+          )
+          await limitFiles(pid, `${Math.max(0, ...ends)}`)
+        }
+        if ((await refusing([gateway], REFUSES_WITHIN_MS)).length === 0)
+          throw new NotNow('the gateway wrote nothing beyond its limit')
+        await delay(FULL_MS)
+      } finally {
+        for (const { pid } of takers) await limitFiles(pid, 'unlimited')
+      }
+      await takeCallsAgain([gateway])
+    },
+  },
+  {
+    name: FULL_FILE_SYSTEM,
+    part: 'gateways',
+    alone: false,
+    missing: ({ journalDisk }) => (typeof journalDisk === 'string' ? journalDisk : null),
+    async inject({ gateways, journalDisk }) {
+      if (typeof journalDisk === 'string') throw new NotNow(journalDisk)
+      const running = gateways.filter((gateway) => gateway.running)
+      try {
+        await journalDisk.fill()
+        if ((await refusing(running, REFUSES_WITHIN_MS)).length === 0)
+          throw new NotNow('no gateway needed room on its disk')
+        const until = performance.now() + FULL_MS
+        while (performance.now() < until) {
+          await journalDisk.fill()
+          await delay(FILL_AGAIN_MS)
+        }
+      } finally {
+        await journalDisk.free()
+      }
+      await takeCallsAgain(running)
+    },
+  },
+]
+
+/** A limit of this process alone, which it meets as a disk that refuses. Linux. */
+async function limitFiles(pid: number, bytes: string): Promise<void> {
+  try {
+    await run('prlimit', ['--pid', `${pid}`, `--fsize=${bytes}:`])
+  } catch {
+    throw new NotNow('no prlimit here, or the gateway is gone')
+  }
+}
+
+/** Waits until each of them has refused calls; those that did when `limitMs` is over. */
+async function refusing(gateways: readonly Gateway[], limitMs: number): Promise<Gateway[]> {
+  const until = performance.now() + limitMs
+  const refused = new Set<Gateway>()
+  while (refused.size < gateways.length && performance.now() < until) {
+    for (const gateway of gateways) if (await gateway.refuses()) refused.add(gateway)
+    await delay(50)
+  }
+  return [...refused]
+}
+
+async function takeCallsAgain(gateways: readonly Gateway[]): Promise<void> {
+  const until = performance.now() + RECOVERS_WITHIN_MS
+  for (const gateway of gateways) {
+    while (await gateway.refuses()) {
+      if (performance.now() > until) throw new Error(`${gateway.name} takes no calls with room on its disk`)
+      await delay(100)
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findFreePort } from '../../src/standalone/free-port.ts'
+import { type Child, childProcess } from './child.ts'
+import { producersOpenIn } from './dead-journal.ts'
+
+/** A gateway at a port of its own: one process, or a primary and the processes that share the port. */
+export interface Gateway extends Child {
+  readonly port: number
+  /** How many of its processes take calls. */
+  readonly processes: number
+  /** The processes that take calls now, each with the producers whose journals it has open. */
+  takers(): readonly Taker[]
+  /** Whether some process of it takes no calls just now, as far as several questions tell. */
+  refuses(): Promise<boolean>
+  /** As its processes end when nobody told them to is a complaint: this one was told to, with kill -9. */
+  expectDeathOf(pid: number): void
+}
+
+export interface Taker {
+  readonly pid: number
+  readonly producers: readonly string[]
+}
+
+export interface GatewayOptions {
+  readonly name: string
+  /** Of its log. */
+  readonly folder: string
+  readonly journalDir: string
+  readonly processes: number
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Connections go to the processes of a cluster in turn: so many questions for each meet all of them. */
+const QUESTIONS_EACH = 3
+/** What the primary logs when a process of its own ended, and it starts another. */
+const DIED = 'a gateway process died, starting another'
+
+export async function startableGateway(options: GatewayOptions): Promise<Gateway> {
+  const { name, folder, journalDir, processes } = options
+  const port = await findFreePort()
+  const logFile = join(folder, `${name.replace(' ', '-')}.log`)
+  const expected = new Set<number>()
+  const questions = processes === 1 ? 1 : processes * QUESTIONS_EACH
+
+  const child = childProcess({
+    name,
+    script: 'src/server.ts',
+    env: {
+      ...options.env,
+      JOURNAL_DIR: journalDir,
+      GATEWAY_PROCESSES: `${processes}`,
+      HOST: '127.0.0.1',
+      PORT: `${port}`,
+      ADMIN_PORT: '0',
+    },
+    logFile,
+    isReady: async () => takers().length === processes && (await answers()).every((isReady) => isReady),
+  })
+
+  function takers(): readonly Taker[] {
+    return child.pids
+      .map((pid) => ({ pid, producers: producersOpenIn(pid, journalDir) }))
+      .filter(({ producers }) => producers.length > 0)
+  }
+
+  async function answers(): Promise<readonly boolean[]> {
+    const all: boolean[] = []
+    for (let asked = 0; asked < questions; asked += 1) all.push(await isReady(port))
+    return all
+  }
+
+  /** Processes of the cluster that ended by themselves. */
+  function strayDeaths(): readonly string[] {
+    if (processes === 1 || !existsSync(logFile)) return []
+    return readFileSync(logFile, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(DIED) && !expected.has(Number(JSON.parse(line).pid)))
+  }
+
+  return {
+    name,
+    port,
+    processes,
+    takers,
+    refuses: async () => (await answers()).some((isReady) => !isReady),
+    expectDeathOf: (pid) => void expected.add(pid),
+    get running() {
+      return child.running
+    },
+    get pid() {
+      return child.pid
+    },
+    get pids() {
+      return child.pids
+    },
+    get unbidden() {
+      return [...child.unbidden, ...strayDeaths().map((line) => `${name}: ${line}`)]
+    },
+    start: () => child.start(),
+    kill: () => child.kill(),
+    stop: (graceMs) => child.stop(graceMs),
+    freeze: () => child.freeze(),
+    thaw: () => child.thaw(),
+    stepClock: () => child.stepClock(),
+  }
+}
+
+/** Asked over a connection of its own. */
+async function isReady(port: number): Promise<boolean> {
+  return await fetch(`http://127.0.0.1:${port}/readyz`, { headers: { connection: 'close' } }).then(
+    (answer) => answer.ok,
+    () => false,
+  )
+}
