@@ -1,11 +1,12 @@
 import { registerStream, selectStreams } from '../src/store/ledger-state.ts'
-import { openPostgres, type StoreLog, sqlErrorOf } from '../src/store/postgres.ts'
+import { openPostgres, type StoreLog } from '../src/store/postgres.ts'
 import { openRedis } from '../src/store/redis.ts'
 import { createCallDays } from './call-days.ts'
 import { createDrain } from './drain.ts'
 import { createHoleWatch } from './hole-watch.ts'
 import { addCallDays, prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
+import { isPassing } from './refusal.ts'
 import { createRollUp } from './roll-up.ts'
 import { createShards, type ShardSums } from './shards.ts'
 import { verify } from './verify.ts'
@@ -85,7 +86,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     try {
       await addCallDays(pool, callRetentionDays)
     } catch (error) {
-      if (sqlErrorOf(error) === null) throw error
+      if (isPassing(error)) throw error
       log.error({ err: error }, 'the partitions of calls could not be made: calls are counted but not kept')
     }
   }

@@ -11,6 +11,8 @@ import { append, aRecord, newProducer, quiet } from './records.ts'
 
 const PREFIX = 'test:'
 const STREAM = `${PREFIX}calls`
+/** What src/store/prune-locks.ts takes to make partitions. */
+const PARTITIONS_LOCK = 1_952_541_808
 
 let postgres: TestServer
 let redisServer: TestServer
@@ -122,6 +124,29 @@ test('workers that start with a shorter retention let go of what it no longer co
   start(1, 0)
   await expect.poll(calls, { timeout: 10_000 }).toEqual([{ calls: 0 }])
 })
+
+test('a worker that has to wait long for the first partitions keeps the first calls all the same', async () => {
+  const { rows: partitions } = await pool.query(
+    `select inhrelid::regclass as name from pg_inherits where inhparent = 'tallygate.calls'::regclass`,
+  )
+  for (const { name } of partitions) await pool.query(`drop table ${name}`)
+  const waiters = async () =>
+    (await pool.query(`select 1 from pg_locks where locktype = 'advisory' and not granted`)).rowCount
+  const other = await pool.connect()
+  try {
+    await other.query('select pg_advisory_lock($1)', [PARTITIONS_LOCK])
+    start()
+    await send(1)
+    await expect.poll(waiters, { timeout: 5_000, interval: 5 }).toBe(1)
+    // Its patience with a lock is five seconds: then it has been told no.
+    await expect.poll(waiters, { timeout: 8_000, interval: 5 }).toBe(0)
+  } finally {
+    other.release(true)
+  }
+  await untilCounted(15_000)
+  const { rows } = await pool.query('select count(*)::int as calls from tallygate.calls')
+  expect(rows).toEqual([{ calls: 1 }])
+}, 30_000)
 
 test('two workers and the same job many times at once count each call once', async () => {
   start(2)
