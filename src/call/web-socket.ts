@@ -255,6 +255,8 @@ class Session {
       setDefaultHeaders: false,
       agent: false,
       timeout: this.#options.handshakeTimeoutMs,
+      // Said outright, as for calls: no variable of the environment may send our credential to a stranger.
+      rejectUnauthorized: true,
     })
     this.#handshake = handshake
     handshake.on('upgrade', (answer, socket, head) => this.#join(answer, socket, head))
