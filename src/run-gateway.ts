@@ -22,7 +22,7 @@ import type { UsageQuestion } from './routes/usage.ts'
 import { selectUsageSummary } from './store/daily-usage.ts'
 import { announceKeyChange } from './store/key-announcements.ts'
 import { openKeyDirectory } from './store/key-directory.ts'
-import { readGaps, readMarks, registerStream } from './store/ledger-state.ts'
+import { readDatabaseId, readGaps, readMarks, registerStream } from './store/ledger-state.ts'
 import { openPostgres, type Postgres } from './store/postgres.ts'
 
 /** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
@@ -91,6 +91,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     stream: streamOf(config),
     readMarks: (producers) => readMarks(polls, producers),
     readGaps: (producer) => readGaps(polls, producer),
+    readDatabase: () => readDatabaseId(polls),
     registerStream: (stream) => registerStream(polls, stream),
     buildInterrupted: (open, seen) => buildInterrupted(open, seen, rules.pricing),
     log,

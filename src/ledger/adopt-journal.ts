@@ -6,6 +6,7 @@ import type { JournalWork } from './journal-work.ts'
 import type { Logger } from './log.ts'
 import { JOURNAL_FILE, type ProducerFolder } from './producer-folder.ts'
 import { parseOpenCall, serialiseRecord } from './record-json.ts'
+import type { SequenceRange } from './shipper.ts'
 
 /** Open rows turned into records in one transaction. */
 const SLICE_ROWS = 200
@@ -15,6 +16,10 @@ export interface AdoptJournalOptions {
   readonly folder: ProducerFolder
   /** The producer's mark in Postgres, read while its lock was ours. */
   readonly mark: number
+  /** Its numbers that are known to have been given: at least the mark. */
+  readonly numbered: number
+  /** Unfilled holes that workers recorded for it. */
+  readonly readGaps: () => Promise<readonly SequenceRange[]>
   readonly work: JournalWork
   /** The record of a call that a crash has cut. */
   readonly buildInterrupted: (open: OpenCall, seen: string | null) => CallRecord
@@ -31,11 +36,12 @@ export type AdoptedJournal =
       readonly kind: 'adopted'
       readonly journal: Journal
       readonly stream: string
-      /** Something in it could not be read. */
+      /** It is not all that its producer wrote. */
       readonly damaged: boolean
     }
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'unusable' }
+  /** `stream`: the producer's, `null` where nothing tells it. */
+  | { readonly kind: 'nothing'; readonly stream: string | null }
+  | { readonly kind: 'unusable'; readonly stream: string | null }
 
 /** Opens the journal of a producer that is gone. Rejects where another try, later, may do better. */
 export async function adoptJournal(options: AdoptJournalOptions): Promise<AdoptedJournal> {
@@ -46,10 +52,10 @@ export async function adoptJournal(options: AdoptJournalOptions): Promise<Adopte
     case 'damaged':
       return await openJournal(options, prepared === 'damaged')
     case 'absent':
-      return { kind: 'nothing' }
+      return { kind: 'nothing', stream: null }
     case 'unreadable':
       log.error({ producer: folder.producer }, 'a journal is unreadable; what was not shipped of it is lost')
-      return { kind: 'unusable' }
+      return { kind: 'unusable', stream: null }
     case 'in_use':
       throw new Error('its lock is free, but some process has the journal open')
     case 'newer':
@@ -58,7 +64,7 @@ export async function adoptJournal(options: AdoptJournalOptions): Promise<Adopte
 }
 
 async function openJournal(options: AdoptJournalOptions, damaged: boolean): Promise<AdoptedJournal> {
-  const { folder, work, log, mark, onSynced } = options
+  const { folder, work, log, mark, numbered, readGaps, onSynced } = options
   const path = join(folder.path, JOURNAL_FILE)
   const database = new JournalDatabase(path)
   let journal: Journal
@@ -70,27 +76,25 @@ async function openJournal(options: AdoptJournalOptions, damaged: boolean): Prom
   }
   try {
     const { last, prunedTo } = journal
+    const stream = String(database.getMeta('stream'))
     // Behind a mark that went back there is still a void to ship, though no record.
     if (last === prunedTo && mark >= last && database.selectOpen(0, 1).length === 0) {
       await journal.stop()
-      return damaged ? { kind: 'unusable' } : { kind: 'nothing' }
+      return { kind: damaged ? 'unusable' : 'nothing', stream }
     }
-    if (mark > last) {
+    if (numbered > last) {
       log.error(
-        { producer: folder.producer, mark, last },
-        'a journal lacks records that Postgres has; calls that were open in it may or may not be counted',
+        { producer: folder.producer, numbered, last },
+        'a journal lacks records that were counted; calls that were open in it may or may not be counted',
       )
+      const isOfUse = mark < last || (await readGaps()).some(({ from, to }) => journal.hasAnyOf(from, to))
+      if (isOfUse) return { kind: 'adopted', journal, stream, damaged: true }
       await journal.stop()
-      return { kind: 'unusable' }
+      return { kind: 'unusable', stream }
     }
     const whole = await closeInterrupted(options, journal, database)
     await journal.flush()
-    return {
-      kind: 'adopted',
-      journal,
-      stream: String(database.getMeta('stream')),
-      damaged: damaged || !whole,
-    }
+    return { kind: 'adopted', journal, stream, damaged: damaged || !whole }
   } catch (error) {
     await journal.stop()
     throw error

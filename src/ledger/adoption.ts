@@ -4,18 +4,17 @@ import { join } from 'node:path'
 import type { CallRecord, OpenCall } from '../domain/call-record.ts'
 import { adoptJournal } from './adopt-journal.ts'
 import { ALIVE_FILE, type AliveLock, takeAliveLock } from './alive-lock.ts'
+import { bindDatabase, isForeign, readBoundDatabase } from './bound-database.ts'
 import { withinDeadline } from './deadline.ts'
+import { finishProducer } from './finish-producer.ts'
 import type { Journal } from './journal.ts'
 import type { JournalWork } from './journal-work.ts'
 import type { Logger } from './log.ts'
 import type { Producer } from './producer.ts'
-import {
-  deleteProducerFolder,
-  type ProducerFolder,
-  readJournalDirectory,
-  setAsideProducerFolder,
-} from './producer-folder.ts'
+import { type ProducerFolder, readJournalDirectory } from './producer-folder.ts'
+import type { SequenceRange } from './shipper.ts'
 import { isDamage } from './sqlite-result.ts'
+import { readTombstone } from './tombstones.ts'
 
 /** Each costs some descriptors and memory; the rest of many is taken as these are done. */
 const MAX_ADOPTED = 64
@@ -28,10 +27,15 @@ export interface AdoptionOptions {
   readonly journalDir: string
   /** This process's own producer, never adopted. */
   readonly ownProducer: string
+  /** Where this process's own records go; those of a producer that nothing tells of went there, too. */
+  readonly ownStream: string
   readonly work: JournalWork
   readonly buildInterrupted: (open: OpenCall, seen: string | null) => CallRecord
   /** Marks in Postgres now; rejects when it is away. */
   readonly readMarks: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
+  readonly readGaps: (producer: string) => Promise<readonly SequenceRange[]>
+  /** The identity of the database that answers; `null`: it has none. Rejects when it is away. */
+  readonly readDatabase: () => Promise<string | null>
   /** Takes a journal into care: ships and forgets. */
   readonly take: (folder: ProducerFolder, journal: Journal, stream: string, mark: number) => Producer
   readonly log: Logger
@@ -48,6 +52,8 @@ export class Adoption {
   readonly #options: AdoptionOptions
   readonly #adopted = new Map<string, Adopted>()
   readonly #retries = new Map<string, { readonly atMs: number; readonly delayMs: number }>()
+  /** Producers of another database, of which the log was told. */
+  readonly #foreign = new Set<string>()
   #corrupt = 0
   #halted = false
 
@@ -71,7 +77,7 @@ export class Adoption {
 
   /** Looks for journals whose producer is gone and adopts them. */
   async scan(): Promise<void> {
-    const { journalDir, readMarks, log } = this.#options
+    const { journalDir, readMarks, readDatabase, log } = this.#options
     const directory = readJournalDirectory(journalDir)
     this.#corrupt = directory.corrupt
     for (const leftover of directory.leftovers) await rm(leftover, { recursive: true, force: true })
@@ -86,15 +92,18 @@ export class Adoption {
     }
     if (folders.length === 0) return
     let marks: ReadonlyMap<string, number>
+    let database: string | null
     try {
       // Before any is touched: a journal that has fallen behind its mark must not number new records.
-      marks = await withinDeadline(readMarks(folders.map(({ producer }) => producer)), READ_LIMIT_MS)
+      const asked = folders.map(({ producer }) => producer)
+      const answers = Promise.all([readMarks(asked), readDatabase()])
+      ;[marks, database] = await withinDeadline(answers, READ_LIMIT_MS)
     } catch (error) {
       for (const { lock } of folders) lock.release()
       log.warn({ err: error, journals: folders.length }, 'journals wait for Postgres to be adopted')
       return
     }
-    for (const folder of folders) await this.#adopt(folder, marks.get(folder.producer) ?? 0)
+    for (const folder of folders) await this.#adopt(folder, marks.get(folder.producer) ?? 0, database)
   }
 
   /** Deletes the folders of those of which nothing is needed any more. */
@@ -105,7 +114,12 @@ export class Adoption {
         await producer.journal.shrink()
         await producer.stop()
         this.#adopted.delete(producer.id)
-        await this.#finish(producer.folder, damaged)
+        await this.#finish(
+          producer.folder,
+          Math.max(producer.journal.last, producer.mark),
+          producer.stream,
+          damaged,
+        )
       } catch (error) {
         this.#postpone(producer.id, error)
       }
@@ -140,22 +154,28 @@ export class Adoption {
     }
   }
 
-  async #adopt(folder: ProducerFolder, mark: number): Promise<void> {
-    const { take, log, work, buildInterrupted } = this.#options
+  async #adopt(folder: ProducerFolder, mark: number, database: string | null): Promise<void> {
+    const { journalDir, ownStream, take, log, work, buildInterrupted, readGaps } = this.#options
     const { producer } = folder
     if (this.#halted) return folder.lock.release()
     try {
+      const bound = await readBoundDatabase(folder.path)
+      if (isForeign(bound, database)) return this.#leave(folder, bound, database)
+      if (database !== null) await bindDatabase(folder.path, database)
       const adopted = await adoptJournal({
         folder,
         mark,
+        numbered: Math.max(mark, (await readTombstone(journalDir, producer))?.last ?? 0),
+        readGaps: () => withinDeadline(readGaps(producer), READ_LIMIT_MS),
         work,
         buildInterrupted,
         onSynced: () => this.#adopted.get(producer)?.producer.kick(),
         log,
       })
-      if (adopted.kind !== 'adopted') return await this.#finish(folder, adopted.kind === 'unusable')
+      if (adopted.kind !== 'adopted')
+        return await this.#finish(folder, mark, adopted.stream ?? ownStream, adopted.kind === 'unusable')
       const { journal, stream, damaged } = adopted
-      const records = journal.last - mark
+      const records = Math.max(journal.last - mark, 0)
       this.#adopted.set(producer, { producer: take(folder, journal, stream, mark), damaged })
       this.#retries.delete(producer)
       log.info({ producer, records, damaged }, 'adopted the journal of a producer that is gone')
@@ -165,17 +185,31 @@ export class Adoption {
     }
   }
 
-  /** The folder is of no more use to us: deleted, or kept under another name; the lock is held to the end. */
-  async #finish({ producer, lock }: ProducerFolder, keep: boolean): Promise<void> {
+  /** Its records may be in the totals of its own database, or belong there: it waits for a gateway that has that. */
+  #leave({ producer, lock }: ProducerFolder, bound: string | null, database: string | null): void {
+    lock.release()
+    this.#retries.set(producer, { atMs: performance.now() + RETRY_MAX_MS, delayMs: RETRY_MAX_MS })
+    if (this.#foreign.has(producer)) return
+    this.#foreign.add(producer)
+    this.#options.log.error(
+      { producer, bound, database },
+      'a journal belongs to another database and is left alone',
+    )
+  }
+
+  /**
+   * The folder is of no more use to us: deleted, or kept under another name; the lock is held to the end.
+   *
+   * @param counted up to where Postgres has its records.
+   */
+  async #finish(folder: ProducerFolder, counted: number, stream: string, keep: boolean): Promise<void> {
     const { journalDir, log } = this.#options
+    const { producer, lock } = folder
     try {
-      if (keep) {
-        const path = setAsideProducerFolder(journalDir, producer)
-        log.error({ producer, path }, 'a journal that was damaged is set aside')
-        this.#corrupt++
-      } else {
-        await deleteProducerFolder(journalDir, producer)
-      }
+      const path = await finishProducer(journalDir, { folder, last: counted, stream }, keep)
+      if (path === null) return
+      log.error({ producer, path }, 'a journal that was damaged is set aside')
+      this.#corrupt++
     } finally {
       lock.release()
     }

@@ -180,6 +180,12 @@ export class Journal {
     return recent.length > 0 ? recent : this.#database.selectCalls(sequence, maxRows, maxBytes)
   }
 
+  /** Whether it has a record from `from` to `to`. */
+  hasAnyOf(from: number, to: number): boolean {
+    const next = this.read(Math.max(from - 1, this.#prunedTo), 1, 0)[0]
+    return next !== undefined && next.sequence <= to
+  }
+
   /** The records at or under `sequence` need not be kept in memory any more. */
   dropRecent(sequence: number): void {
     this.#recent.dropThrough(sequence)

@@ -22,7 +22,15 @@ export interface LedgerOptions {
   readonly readMarks: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
   /** Unfilled holes that workers recorded for a producer. */
   readonly readGaps: (producer: string) => Promise<readonly SequenceRange[]>
-  /** Makes a stream known to the workers; idempotent. Called before anything is shipped to it, until it succeeds. */
+  /**
+   * The identity of the database that answers: a restore or a failover keeps it, one made anew has another. `null`:
+   * it has none. Rejects when Postgres is away.
+   */
+  readonly readDatabase: () => Promise<string | null>
+  /**
+   * Makes a stream known to the workers; idempotent. Called before anything is shipped to it, until it succeeds, and
+   * now and then after that, as Postgres may have gone back behind it.
+   */
   readonly registerStream: (stream: string) => Promise<void>
   /** The record of a call that was cut by a crash, from what is known of it and the last usage noted. */
   readonly buildInterrupted: (open: OpenCall, seen: string | null) => CallRecord

@@ -132,7 +132,7 @@ export class Producer {
     // The mark first: a gap that it passed over is then among the gaps, or was filled.
     const mark = await readMark()
     const gaps = await withinDeadline(readGaps(), GAPS_LIMIT_MS)
-    const held = gaps.filter(({ from, to }) => this.#hasAnyOf(from, to))
+    const held = gaps.filter(({ from, to }) => this.journal.hasAnyOf(from, to))
     this.#shipper.sendAgain(held)
     const counted = countedTo(mark, held)
     // Postgres may have gone back since it was asked: as a beginning the reading is as late as its answer, as an
@@ -153,10 +153,5 @@ export class Producer {
   async stop(): Promise<void> {
     await this.#shipper.stop()
     await this.journal.stop()
-  }
-
-  #hasAnyOf(from: number, to: number): boolean {
-    const next = this.journal.read(Math.max(from - 1, this.journal.prunedTo), 1, 0)[0]
-    return next !== undefined && next.sequence <= to
   }
 }

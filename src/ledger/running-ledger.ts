@@ -1,6 +1,9 @@
 import { join } from 'node:path'
 import type { CallRecord, OpenCall } from '../domain/call-record.ts'
 import { Adoption } from './adoption.ts'
+import { bindDatabase } from './bound-database.ts'
+import { withinDeadline } from './deadline.ts'
+import { finishProducer } from './finish-producer.ts'
 import { Journal } from './journal.ts'
 import { JournalDatabase } from './journal-database.ts'
 import type { OnWritten } from './journal-turn.ts'
@@ -8,18 +11,20 @@ import { JournalWork } from './journal-work.ts'
 import type { Ledger, LedgerOptions, LedgerStats } from './ledger.ts'
 import { MarkReader } from './mark-reader.ts'
 import { Producer } from './producer.ts'
-import { deleteProducerFolder, JOURNAL_FILE, type ProducerFolder } from './producer-folder.ts'
+import { JOURNAL_FILE, type ProducerFolder } from './producer-folder.ts'
 import { serialiseRecord } from './record-json.ts'
 import { RedisLink } from './redis-link.ts'
 import { repeat } from './repeat.ts'
 import type { Reserve } from './reserve.ts'
 import { StreamRegister } from './stream-register.ts'
+import { TombstoneWatch } from './tombstone-watch.ts'
 
 /** How often marks are read while something is not committed. */
 const MARKS_INTERVAL_MS = 1_000
 const ADOPTION_INTERVAL_MS = 5_000
 const FORGET_INTERVAL_MAX_MS = 30_000
 const FORGET_INTERVAL_MIN_MS = 100
+const POSTGRES_LIMIT_MS = 5_000
 
 /** A ledger at work: this process's own producer, those it has adopted, and what they share. */
 export class RunningLedger implements Ledger {
@@ -29,9 +34,13 @@ export class RunningLedger implements Ledger {
   readonly #link: RedisLink
   readonly #marks: MarkReader
   readonly #streams: StreamRegister
+  readonly #tombstones: TombstoneWatch
   readonly #work = new JournalWork()
   readonly #repeating: readonly { stop(): Promise<void> }[]
   #postgresAway = false
+  #looksBack = true
+  /** The identity of the database that answered last; `null`: none has yet. */
+  #database: string | null = null
   #stopping = false
 
   constructor(options: LedgerOptions, folder: ProducerFolder, reserve: Reserve) {
@@ -54,12 +63,17 @@ export class RunningLedger implements Ledger {
           ?.onMark(mark),
     })
     this.#streams = new StreamRegister(options.registerStream, log)
+    const { readMarks, readGaps, readDatabase, registerStream } = options
+    this.#tombstones = new TombstoneWatch({ journalDir, link: this.#link, readMarks, registerStream, log })
     this.#adoption = new Adoption({
       journalDir,
       ownProducer: folder.producer,
+      ownStream: stream,
       work: this.#work,
       buildInterrupted: options.buildInterrupted,
-      readMarks: options.readMarks,
+      readMarks,
+      readGaps,
+      readDatabase,
       take: (...adopted) => this.#take(...adopted),
       log,
     })
@@ -152,7 +166,10 @@ export class RunningLedger implements Ledger {
     const isUnused = this.#own.isEmpty && journal.openCalls === 0
     await this.#own.stop()
     try {
-      if (isUnused) await deleteProducerFolder(this.#options.journalDir, folder.producer)
+      if (isUnused) {
+        const { stream } = this.#own
+        await finishProducer(this.#options.journalDir, { folder, last: journal.last, stream }, false)
+      }
     } catch (error) {
       log.warn(
         { err: error, producer: folder.producer },
@@ -197,11 +214,51 @@ export class RunningLedger implements Ledger {
     await this.#withPostgres(() => this.#marks.readAll())
   }
 
+  /** What is to be done seldom. */
   async #forget(): Promise<void> {
     await this.#withPostgres(async () => {
       for (const producer of this.#producers()) if (!producer.isEmpty) await producer.forget()
+      await this.#registerAgain()
     })
     await this.#adoption.releaseEmpty()
+    await this.#lookBack()
+  }
+
+  /** Of no consequence to anything else: neither a full disk nor a silent Postgres may make it so. */
+  async #lookBack(): Promise<void> {
+    try {
+      await this.#bind()
+      await this.#tombstones.look(this.#database)
+      this.#looksBack = true
+    } catch (error) {
+      if (this.#looksBack && !this.#postgresAway)
+        this.#options.log.warn({ err: error }, 'nobody looks after the records of journals that are gone')
+      this.#looksBack = false
+    }
+  }
+
+  /**
+   * A journal belongs to the database whose marks it follows. Another one in the place of ours, while we live, is as
+   * one that was restored to its beginning: what journals still have goes there, the rest is named.
+   */
+  async #bind(): Promise<void> {
+    const { readDatabase, log } = this.#options
+    const database = await withinDeadline(readDatabase(), POSTGRES_LIMIT_MS)
+    if (database === null || database === this.#database) return
+    if (this.#database !== null)
+      log.error(
+        { before: this.#database, database },
+        'another database answers in the place of the one before',
+      )
+    for (const { folder } of this.#producers()) await bindDatabase(folder.path, database)
+    this.#database = database
+  }
+
+  /** Postgres may have gone back behind the registration of a stream, and then no worker would look at it. */
+  async #registerAgain(): Promise<void> {
+    const waiting = this.#producers().filter(({ uncommittedRecords }) => uncommittedRecords > 0)
+    for (const stream of new Set(waiting.map(({ stream }) => stream)))
+      await withinDeadline(this.#options.registerStream(stream), POSTGRES_LIMIT_MS)
   }
 
   async #adopt(): Promise<void> {

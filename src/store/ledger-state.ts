@@ -33,6 +33,20 @@ export async function readGaps(pool: Postgres, producer: string): Promise<Sequen
   return rows.map((row) => ({ from: Number(row.from_seq), to: Number(row.to_seq) }))
 }
 
+/**
+ * Which database this is: when its first tables were made, to the microsecond, in seconds. A restore, a replica and
+ * a dump keep it; a database that was made anew has another. `null`: nothing tells.
+ *
+ * @throws When Postgres is away.
+ */
+export async function readDatabaseId(pool: Postgres): Promise<string | null> {
+  const { rows } = await pool.query<{ made_at: string }>(
+    `select extract(epoch from run_on)::text as made_at
+     from ${SCHEMA}.migrations order by id limit 1`,
+  )
+  return rows[0]?.made_at ?? null
+}
+
 /** Makes the stream one that workers drain. Doing it again changes nothing. */
 export async function registerStream(pool: Postgres, name: string): Promise<void> {
   await pool.query(`insert into ${SCHEMA}.streams (name) values ($1) on conflict do nothing`, [name])

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
   writeSync,
@@ -125,7 +126,10 @@ describe('a journal whose producer is gone', () => {
     const countedAtMs = performance.now()
     await vi.waitFor(() => expect(second.stats().adopted).toBe(0), SOON)
     expect(performance.now() - countedAtMs).toBeGreaterThan(900)
-    await vi.waitFor(() => expect(namesIn(site.journalDir)).toEqual([second.stats().producer]), SOON)
+    await vi.waitFor(
+      () => expect(namesIn(site.journalDir)).toEqual([second.stats().producer, 'tombstones']),
+      SOON,
+    )
   })
 
   test('with nothing left, behind a mark that went back: what it had is named before it is deleted', async () => {
@@ -146,7 +150,10 @@ describe('a journal whose producer is gone', () => {
       await site.totals.rollUp(site.redis, site.stream)
       expect(site.totals.gaps).toEqual(named)
     }, SOON)
-    await vi.waitFor(() => expect(namesIn(site.journalDir)).toEqual([second.stats().producer]), SOON)
+    await vi.waitFor(
+      () => expect(namesIn(site.journalDir)).toEqual([second.stats().producer, 'tombstones']),
+      SOON,
+    )
   })
 
   test('is refilled from while its adopter keeps it, when Postgres falls back', async () => {
@@ -195,6 +202,50 @@ describe('a journal whose producer is gone', () => {
     expect(second.stats().adopted).toBe(0)
     expect(await close(first, 1)).toBeNull()
     await site.expectCounted([1])
+  })
+})
+
+describe('a journal of another database', () => {
+  test('is left alone, and said so once; it is adopted for its own, or when it is bound to none any more', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    const bound = join(folderOf(site, first), 'database')
+    await vi.waitFor(() => expect(readFileSync(bound, 'utf8')).toBe('a\n'), SOON)
+    const numbers = await makeCalls(first, 1, 10)
+    await open(first, 11)
+    await first.stop(0)
+    site.totals.database = 'b'
+    const said = () =>
+      site.log.lines.filter(
+        ({ message }) => message === 'a journal belongs to another database and is left alone',
+      )
+    const stranger = await site.ledger()
+    await vi.waitFor(() => expect(said()).toHaveLength(1), SOON)
+    await site.expectCounted(await makeCalls(stranger, 101, 105))
+    expect(stranger.stats()).toMatchObject({ adopted: 0, corrupt: 0 })
+    expect(said()).toHaveLength(1)
+    await stranger.stop(0)
+
+    rmSync(bound)
+    await adopted(await site.ledger())
+    await site.expectCounted([...numbers, 11, 101, 102, 103, 104, 105])
+    expect(readFileSync(bound, 'utf8')).toBe('b\n')
+  })
+
+  test('in the place of the one before, while its gateway lives: what it still has goes there, and it is bound to that', async () => {
+    const site = testSite()
+    const empty = site.totals.snapshot()
+    const ledger = await site.ledger({ keepSeconds: 2 })
+    const bound = join(folderOf(site, ledger), 'database')
+    const numbers = await makeCalls(ledger, 1, 10)
+    await site.expectCounted(numbers)
+    await vi.waitFor(() => expect(ledger.stats().mark).toBe(10), SOON)
+    expect(readFileSync(bound, 'utf8')).toBe('a\n')
+    site.totals.restore(empty)
+    site.totals.database = 'b'
+    await site.expectCounted(numbers)
+    await vi.waitFor(() => expect(readFileSync(bound, 'utf8')).toBe('b\n'), SOON)
+    expect(site.totals.gaps).toEqual([])
   })
 })
 

@@ -59,6 +59,15 @@ describe('a finished call', () => {
   })
 })
 
+test('a stream that Postgres has forgotten, restored to before it, is registered again while it is needed', async () => {
+  const { stream, totals, ...site } = testSite()
+  const ledger = await site.ledger({ keepSeconds: 0.2 })
+  await vi.waitFor(() => expect(totals.streams).toEqual([stream]), SOON)
+  totals.streams.length = 0
+  await makeCalls(ledger, 1, 3)
+  await vi.waitFor(() => expect(totals.streams).toEqual([stream]), SOON)
+})
+
 describe('calls are refused', () => {
   test('while uncommitted records are at the cap, and taken again when they are committed', async () => {
     const site = testSite()

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
+  readDatabaseId,
   readGaps,
   readMarks,
   registerStream,
   selectLedgerStatus,
   selectStreams,
 } from '../../src/store/ledger-state.ts'
+import { migrate } from '../../src/store/migrate.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
 import { aCandidate, aStranger, aVoid, newProducer } from '../workers/records.ts'
 
@@ -52,4 +56,23 @@ test('marks, gaps, streams and what could not be counted are told as they were c
     { producer: one, from: 2, to: 3, reason: 'journal_pruned' },
     { producer: one, from: 5, to: 6, reason: 'journal_pruned' },
   ])
+})
+
+test('copies of a database have its identity, one made anew has another', async () => {
+  const log = { info() {}, warn() {}, error() {} }
+  const identityOf = async ({ url, drop }: TestDatabase): Promise<string | null> => {
+    const pool = openPostgres(url, { max: 1, statementTimeoutMs: 5_000, applicationName: 'test', log })
+    try {
+      return await readDatabaseId(pool)
+    } finally {
+      await pool.end()
+      await drop()
+    }
+  }
+  const anew = await createEmptyDatabase()
+  await migrate(anew.url, log)
+  const identity = await readDatabaseId(ledger.pool)
+  expect(identity).toMatch(/^\d{10}\.\d{6}$/)
+  expect(await identityOf(await createTestDatabase())).toBe(identity)
+  expect(await identityOf(anew)).not.toBe(identity)
 })

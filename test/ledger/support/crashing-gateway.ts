@@ -16,6 +16,7 @@ const ledger = await openLedger({
   // Postgres is for those who live: this one ships and never learns what became of it.
   readMarks: () => Promise.reject(new Error('away')),
   readGaps: () => Promise.reject(new Error('away')),
+  readDatabase: () => Promise.reject(new Error('away')),
   registerStream: async () => {},
   buildInterrupted: interruptedRecord,
   log: { info: () => {}, warn: () => {}, error: () => {} },

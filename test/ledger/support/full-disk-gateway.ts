@@ -15,6 +15,7 @@ const ledger = await openLedger({
   stream: process.argv[3] ?? '',
   readMarks: away,
   readGaps: away,
+  readDatabase: away,
   registerStream: away,
   buildInterrupted: interruptedRecord,
   log: { info: () => {}, warn: () => {}, error: () => {} },

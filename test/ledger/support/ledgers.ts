@@ -66,6 +66,7 @@ export function testSite({ redisUrl = inject('redisUrl') } = {}): Site {
         stream,
         readMarks: totals.readMarks,
         readGaps: totals.readGaps,
+        readDatabase: totals.readDatabase,
         registerStream: totals.registerStream,
         buildInterrupted: interruptedRecord,
         log,

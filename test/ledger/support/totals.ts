@@ -55,9 +55,17 @@ export class Totals {
     return this.#state.gaps.filter((gap) => gap.producer === producer).map(({ from, to }) => ({ from, to }))
   }
 
+  /** Another one is another database. */
+  database = 'a'
+
+  readonly readDatabase = async (): Promise<string> => {
+    this.#answer()
+    return this.database
+  }
+
   readonly registerStream = async (stream: string): Promise<void> => {
     this.#answer()
-    this.streams.push(stream)
+    if (!this.streams.includes(stream)) this.streams.push(stream)
   }
 
   /** What a failover or a restore may bring back. */
@@ -111,11 +119,7 @@ export class Totals {
   #fillGap(producer: string, sequence: number, callId: string): void {
     const { gaps } = this.#state
     const index = gaps.findIndex(
-      (gap) =>
-        gap.producer === producer &&
-        gap.from <= sequence &&
-        sequence <= gap.to &&
-        gap.reason === 'producer_lost',
+      (gap) => gap.producer === producer && gap.from <= sequence && sequence <= gap.to,
     )
     const gap = gaps[index]
     if (gap === undefined) return
