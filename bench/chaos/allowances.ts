@@ -3,6 +3,7 @@ export interface ExpectedGap {
   readonly producer: string
   readonly from: number
   readonly to: number
+  readonly reason: string
 }
 
 /**

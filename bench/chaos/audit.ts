@@ -1,5 +1,6 @@
 import type { Postgres } from '../../src/store/postgres.ts'
 import { verifyLedger } from '../../src/store/verify.ts'
+import type { ExpectedGap } from './allowances.ts'
 import type { Note } from './load.ts'
 import { CLIENTS, callNumberOf, planCall } from './tokens.ts'
 import { readUpstreamLedger } from './upstream-ledger.ts'
@@ -124,8 +125,9 @@ export async function audit(world: World, notes: readonly Note[]): Promise<Audit
   if (proof.counted !== proof.totals)
     complaints.push(`the marks say ${proof.counted} requests, the totals ${proof.totals}`)
   const gaps = await selectGaps(pool)
-  const expected = new Set(allowances.gaps.map(({ producer, from, to }) => `${producer} ${from}-${to}`))
-  const named = new Set(gaps.map(({ producer, from, to }) => `${producer} ${from}-${to}`))
+  const nameOf = ({ producer, from, to, reason }: ExpectedGap) => `${producer} ${from}-${to} ${reason}`
+  const expected = new Set(allowances.gaps.map(nameOf))
+  const named = new Set(gaps.map(nameOf))
   complain('holes that were not named', expected.difference(named))
   complain('gaps that should not be', named.difference(expected))
 

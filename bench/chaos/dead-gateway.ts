@@ -23,11 +23,11 @@ export interface DeadProducer {
 }
 
 /** Kills the gateway and shows the journals it had, while their locks keep adopters out. */
-export async function withDeadJournals(
+export async function withDeadJournals<T>(
   { journalDir }: World,
   gateway: Gateway,
-  work: (dead: readonly DeadProducer[]) => Promise<void>,
-): Promise<void> {
+  work: (dead: readonly DeadProducer[]) => Promise<T>,
+): Promise<T> {
   const producers = gateway.takers().flatMap((taker) => taker.producers)
   const killedAtMs = Date.now()
   await gateway.kill()
@@ -39,7 +39,7 @@ export async function withDeadJournals(
   })
   try {
     await delay(IN_FLIGHT_MS)
-    await work(held)
+    return await work(held)
   } finally {
     for (const { lock } of held) lock.release()
   }
@@ -101,9 +101,11 @@ export async function awaitNamed(world: World, holes: readonly ExpectedGap[]): P
 }
 
 async function areNamed({ pool }: World, holes: readonly ExpectedGap[]): Promise<boolean> {
-  const { rows } = await pool.query<Record<'producer' | 'from_seq' | 'to_seq', string>>(
-    'select producer, from_seq, to_seq from tallygate.ledger_gaps where filled_at is null',
+  const { rows } = await pool.query<Record<'producer' | 'from_seq' | 'to_seq' | 'reason', string>>(
+    'select producer, from_seq, to_seq, reason from tallygate.ledger_gaps where filled_at is null',
   )
-  const named = new Set(rows.map(({ producer, from_seq, to_seq }) => `${producer} ${from_seq}-${to_seq}`))
-  return holes.every(({ producer, from, to }) => named.has(`${producer} ${from}-${to}`))
+  const named = new Set(
+    rows.map(({ producer, from_seq, to_seq, reason }) => `${producer} ${from_seq}-${to_seq} ${reason}`),
+  )
+  return holes.every(({ producer, from, to, reason }) => named.has(`${producer} ${from}-${to} ${reason}`))
 }

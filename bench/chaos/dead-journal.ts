@@ -102,3 +102,14 @@ export function commitEnds(wal: Buffer): number[] {
   }
   return ends
 }
+
+/** The first of the ascending `ends` for which it holds; the last one, where it holds for none before. */
+export function firstEndWith(ends: readonly number[], holds: (end: number) => boolean): number {
+  let [from, to] = [0, ends.length - 1]
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2)
+    if (holds(ends[middle] ?? 0)) to = middle
+    else from = middle + 1
+  }
+  return ends[from] ?? 0
+}

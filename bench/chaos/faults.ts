@@ -1,5 +1,6 @@
 import type { Fault } from './fault.ts'
 import { diskFaults } from './faults/disks.ts'
+import { garbledJournalFaults } from './faults/garbled-journals.ts'
 import { journalFaults } from './faults/journals.ts'
 import { networkFaults } from './faults/network.ts'
 import { postgresFaults } from './faults/postgres.ts'
@@ -14,4 +15,5 @@ export const FAULTS: readonly Fault[] = [
   ...networkFaults,
   ...diskFaults,
   ...journalFaults,
+  ...garbledJournalFaults,
 ]

@@ -4,7 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { holesBetween } from '../../../workers/hole-watch.ts'
 import type { ExpectedGap } from '../allowances.ts'
 import { awaitNamed, entriesOf, markOf, removeEntries, withDeadJournals } from '../dead-gateway.ts'
-import { commitEnds, type JournalContent, readJournal, readWal, WAL_FILE } from '../dead-journal.ts'
+import {
+  commitEnds,
+  firstEndWith,
+  type JournalContent,
+  readJournal,
+  readWal,
+  WAL_FILE,
+} from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
@@ -87,17 +94,6 @@ function allowLoss({ allowances }: World, whole: JournalContent, last: number, l
   for (const callId of whole.open) allowances.calls.add(callId)
 }
 
-/** The first of the ascending `ends` for which it holds; the last one, where it holds for none before. */
-function firstEndWith(ends: readonly number[], holds: (end: number) => boolean): number {
-  let [from, to] = [0, ends.length - 1]
-  while (from < to) {
-    const middle = Math.floor((from + to) / 2)
-    if (holds(ends[middle] ?? 0)) to = middle
-    else from = middle + 1
-  }
-  return ends[from] ?? 0
-}
-
 /**
  * With the workers standing still: the gateway dies, its journal is gone, and so are some of its entries in the stream.
  * What it had not shipped is lost without a name, as nobody knows that it was; the hole in what it had shipped is to be
@@ -127,7 +123,8 @@ async function deleteJournal(world: World, random: Random): Promise<void> {
         for (const callId of [...gone.map((record) => record.callId), ...whole.open])
           world.allowances.calls.add(callId)
         const ranges = left.map((sequence) => ({ from: sequence, to: sequence }))
-        for (const hole of holesBetween(mark, ranges)) expected.push({ producer, ...hole })
+        for (const hole of holesBetween(mark, ranges))
+          expected.push({ producer, ...hole, reason: 'producer_lost' })
         rmSync(folder, { recursive: true })
       }
     })

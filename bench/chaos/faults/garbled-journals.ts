@@ -1,0 +1,220 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { DAMAGED_FILE, JOURNAL_FILE } from '../../../src/ledger/producer-folder.ts'
+import { holesBetween } from '../../../workers/hole-watch.ts'
+import type { ExpectedGap } from '../allowances.ts'
+import { awaitNamed, type DeadProducer, entriesOf, markOf, withDeadJournals } from '../dead-gateway.ts'
+import {
+  commitEnds,
+  firstEndWith,
+  type JournalContent,
+  readJournal,
+  readWal,
+  WAL_FILE,
+} from '../dead-journal.ts'
+import { type Fault, NotNow } from '../fault.ts'
+import { checkpointDead, type LeafPage, leafPagesOfCalls, PAGE_BYTES, writePage } from '../journal-pages.ts'
+import type { Random } from '../random.ts'
+import type { World } from '../world.ts'
+import { pickRunning } from './processes.ts'
+
+/** So long Redis is out of reach, so that the dead journal has records that nobody else has. */
+const BACKLOG_MS = 3_000
+const BACKLOG_MIN_RECORDS = 20
+const PAGES_MAX = 3
+const WAL_BEGINNING_BYTES = 256
+/** Adoption every 5 s, the workers' patience with a hole, and what else is to be counted first. */
+const NOTICED_WITHIN_MS = 60_000
+
+/** What a damage left of a journal. */
+interface Left {
+  /** Nothing of it can be shipped: its folder is to be set aside at once. */
+  readonly aside: boolean
+  /** Sequences that can still be read. */
+  readonly sequences: ReadonlySet<number>
+  /** Calls under way can still be told. */
+  readonly openCalls: boolean
+}
+
+/** A dead producer and who else has what of it. */
+interface Victim extends DeadProducer {
+  readonly whole: JournalContent
+  readonly mark: number
+  /** Sequences that wait on a stream. */
+  readonly waiting: ReadonlySet<number>
+}
+
+/** Does it; `null`, and nothing done, where the journal does not allow it. */
+type Damage = (victim: Victim, random: Random) => Left | null
+
+/**
+ * Bytes changed where a dead gateway's journal had been synced. What exactly is lost by it is known here, to the
+ * record: what neither the streams nor Postgres nor a page that is whole has. Only of that may anything be missing.
+ */
+export const garbledJournalFaults: readonly Fault[] = [
+  {
+    name: 'journal page corrupted',
+    part: 'gateways',
+    alone: true,
+    inject: (world, random) => garble(world, random, [pagesInTheMiddle]),
+  },
+  {
+    name: 'journal header or end corrupted',
+    part: 'gateways',
+    alone: true,
+    inject: (world, random) => garble(world, random, random.shuffle([header, lastPage, walBeforeMark])),
+  },
+]
+
+async function garble(world: World, random: Random, damages: readonly Damage[]): Promise<void> {
+  const gateway = pickRunning(world.gateways, random)
+  let loss: Loss | null
+  world.proxies.redis.stall()
+  try {
+    await delay(BACKLOG_MS)
+    loss = await withDeadJournals(world, gateway, async (dead) => {
+      reconnect(world) // what the dead had under way is gone with its connections
+      return await damageOne(world, random.shuffle(dead), (victim) => {
+        for (const damage of damages) {
+          const left = damage(victim, random)
+          if (left !== null) return left
+        }
+        return null
+      })
+    })
+  } finally {
+    reconnect(world)
+    await gateway.start()
+  }
+  if (loss === null) throw new NotNow('no journal had enough that was nowhere else')
+  await noticed(world, loss)
+}
+
+function reconnect({ proxies: { redis } }: World): void {
+  redis.cut(1, () => 0)
+  redis.resume()
+}
+
+/** What has to come of a damage. */
+interface Loss {
+  readonly folder: string
+  readonly producer: string
+  readonly aside: boolean
+  /** The producer's mark in the end, at least. */
+  readonly countedTo: number
+  readonly holes: readonly ExpectedGap[]
+}
+
+/** Damages the first that can be, and allows what that destroyed, to the record. */
+async function damageOne(
+  world: World,
+  dead: readonly DeadProducer[],
+  damage: (victim: Victim) => Left | null,
+): Promise<Loss | null> {
+  for (const one of dead) {
+    const victim = await look(world, one)
+    const left = victim === null ? null : damage(victim)
+    if (victim === null || left === null) continue
+    const { producer, folder, whole, mark, waiting } = victim
+    const isSomewhere = (sequence: number) =>
+      sequence <= mark || waiting.has(sequence) || (!left.aside && left.sequences.has(sequence))
+    const gone = whole.records.filter(({ sequence }) => !isSomewhere(sequence))
+    for (const { callId } of gone) world.allowances.calls.add(callId)
+    if (!left.openCalls) for (const callId of whole.open) world.allowances.calls.add(callId)
+    const survivors = [...waiting, ...(left.aside ? [] : left.sequences)].filter((at) => at > mark)
+    const ranges = survivors.sort((a, b) => a - b).map((at) => ({ from: at, to: at }))
+    const reason = left.aside ? 'producer_lost' : 'journal_corrupt'
+    const holes = holesBetween(mark, ranges).map((hole) => ({ producer, ...hole, reason }))
+    world.allowances.gaps.push(...holes)
+    return { producer, folder, aside: left.aside, countedTo: survivors.at(-1) ?? mark, holes }
+  }
+  return null
+}
+
+/** `null`: too little of it is nowhere else. */
+async function look(world: World, dead: DeadProducer): Promise<Victim | null> {
+  const wal = readWal(dead.folder)
+  const whole = readJournal(dead.folder, wal, (path) => writeFileSync(path, wal))
+  // The streams first: what leaves them in between is under the mark.
+  const waiting = new Set((await entriesOf(world, dead.producer)).map(({ sequence }) => sequence))
+  const mark = await markOf(world, dead.producer)
+  const isUnshipped = ({ sequence }: { sequence: number }) => sequence > mark && !waiting.has(sequence)
+  return whole.records.filter(isUnshipped).length < BACKLOG_MIN_RECORDS
+    ? null
+    : { ...dead, whole, mark, waiting }
+}
+
+/** Waits until the damage was found, and all that was not destroyed is counted, and what was is named. */
+async function noticed(world: World, { producer, folder, aside, countedTo, holes }: Loss): Promise<void> {
+  const isKept = () => existsSync(`${folder}.corrupt`) || (!aside && existsSync(join(folder, DAMAGED_FILE)))
+  const until = performance.now() + NOTICED_WITHIN_MS
+  while (!isKept() || (await markOf(world, producer)) < countedTo) {
+    if (performance.now() > until)
+      throw new Error(`a damaged journal was ${isKept() ? 'not counted' : 'not noticed'}: ${producer}`)
+    await delay(250)
+  }
+  await awaitNamed(world, holes)
+}
+
+/** Some pages of `calls`, one after the other, one of them with records that nobody else has: a gap with a name. */
+function pagesInTheMiddle({ folder, whole, mark, waiting }: Victim, random: Random): Left | null {
+  const path = join(folder, JOURNAL_FILE)
+  checkpointDead(path)
+  const pages = leafPagesOfCalls(path).slice(0, -1)
+  const isNowhereElse = (sequence: number) => sequence > mark && !waiting.has(sequence)
+  const candidates = pages.flatMap(({ sequences }, index) => (sequences.some(isNowhereElse) ? [index] : []))
+  if (candidates.length === 0) return null
+  const from = random.pick(candidates)
+  return withoutPages(path, whole, pages.slice(from, from + random.between(1, PAGES_MAX)), random)
+}
+
+/** The last page of `calls`: nobody can tell any more which numbers were used, nor what the open calls became. */
+function lastPage({ folder, whole, mark }: Victim, random: Random): Left | null {
+  const path = join(folder, JOURNAL_FILE)
+  checkpointDead(path)
+  const pages = leafPagesOfCalls(path)
+  if (pages.length < 2) return null
+  const left = withoutPages(path, whole, pages.slice(-1), random)
+  return { ...left, openCalls: false, aside: Math.max(...left.sequences) < mark }
+}
+
+function withoutPages(path: string, whole: JournalContent, pages: readonly LeafPage[], random: Random): Left {
+  for (const { number } of pages) writePage(path, number, noise(PAGE_BYTES, random))
+  const gone = new Set(pages.flatMap((page) => page.sequences))
+  const sequences = whole.records.map((record) => record.sequence).filter((at) => !gone.has(at))
+  return { aside: false, sequences: new Set(sequences), openCalls: true }
+}
+
+/** The database's first page: without it none can be read. */
+function header({ folder }: Victim, random: Random): Left {
+  const path = join(folder, JOURNAL_FILE)
+  checkpointDead(path)
+  writePage(path, 1, noise(PAGE_BYTES, random))
+  return { aside: true, sequences: new Set(), openCalls: false }
+}
+
+/**
+ * The WAL, at or before what has been counted: what SQLite recovers of it is behind the mark. (Beyond the mark, it could
+ * bring back a call as open whose record has been shipped, which is the one case that may count twice.)
+ */
+function walBeforeMark({ folder, mark }: Victim, random: Random): Left | null {
+  const wal = readWal(folder)
+  const read = (bytes: Buffer) => readJournal(folder, bytes, (path) => writeFileSync(path, bytes))
+  if (read(Buffer.alloc(0)).last >= mark) return null
+  const counted = firstEndWith(commitEnds(wal), (end) => read(wal.subarray(0, end)).last >= mark)
+  const atBeginning = random.chance(0.5)
+  const at = random.below(atBeginning ? Math.min(WAL_BEGINNING_BYTES, counted) : counted)
+  const garbled = Buffer.from(wal)
+  garbled.writeUInt8(garbled.readUInt8(at) ^ random.between(1, 255), at)
+  if (read(garbled).last >= mark) return null // a byte that SQLite does not use
+  writeFileSync(join(folder, WAL_FILE), garbled)
+  return { aside: true, sequences: new Set(), openCalls: false }
+}
+
+/** That no page of a table begins with. */
+function noise(bytes: number, random: Random): Buffer {
+  const noisy = Buffer.from(Array.from({ length: bytes }, () => random.below(256)))
+  noisy.writeUInt8(0xa5, 0)
+  return noisy
+}
