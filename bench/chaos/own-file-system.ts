@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFile, mkdir, mkdtemp, open, readdir, rm, statfs, truncate } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, rm, statfs, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -19,8 +19,6 @@ export interface OwnFileSystem {
 /** Sparse: only what is written takes room. Journals of 300 s at some hundred calls a second are a tenth of it. */
 const BYTES = 2 * 1024 ** 3
 const BALLAST = 'ballast'
-/** What is too little for one large piece is taken in small ones. */
-const PIECE = Buffer.alloc(4_096)
 const run = promisify(execFile)
 
 /** Unmounts, also under processes that have files open there, when the pipe ends that only we hold. */
@@ -63,11 +61,10 @@ export async function mountOwnFileSystem(): Promise<OwnFileSystem | string> {
     folder,
     async fill() {
       const { bavail, bsize } = await statfs(folder)
-      const ballast = join(folder, `${BALLAST}-${performance.now()}`)
-      // Short of some blocks it fails, and keeps what it took.
-      if (bavail > 0) await run('fallocate', ['-l', `${bavail * bsize}`, ballast]).catch(() => {})
-      while (await takesPiece(`${ballast}-rest`)) {
-        // Another one, until none is taken.
+      // The file system keeps some blocks for its own lists: what is refused in one piece is taken in smaller ones.
+      for (let blocks = bavail; blocks >= 1; blocks = Math.floor(blocks / 2)) {
+        const ballast = join(folder, `${BALLAST}-${performance.now()}`)
+        await run('fallocate', ['-l', `${blocks * bsize}`, ballast]).catch(() => {})
       }
     },
     async free() {
@@ -77,16 +74,5 @@ export async function mountOwnFileSystem(): Promise<OwnFileSystem | string> {
       )
     },
     stop,
-  }
-}
-
-/** False: the disk is full. */
-async function takesPiece(path: string): Promise<boolean> {
-  try {
-    await appendFile(path, PIECE)
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOSPC') return false
-    throw error
   }
 }

@@ -20,8 +20,8 @@ import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
 
 /** So long Redis is out of reach, so that the dead journal has records that nobody else has. */
-const BACKLOG_MS = 3_000
-const BACKLOG_MIN_RECORDS = 20
+const BACKLOG_MS = 4_000
+const BACKLOG_MIN_RECORDS = 12
 const PAGES_MAX = 3
 const WAL_BEGINNING_BYTES = 256
 /** Adoption every 5 s, the workers' patience with a hole, and what else is to be counted first. */
