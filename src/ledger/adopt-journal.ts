@@ -45,14 +45,20 @@ export type AdoptedJournal =
 
 /** Opens the journal of a producer that is gone. Rejects where another try, later, may do better. */
 export async function adoptJournal(options: AdoptJournalOptions): Promise<AdoptedJournal> {
-  const { folder, work, log } = options
+  const { folder, work, log, numbered } = options
   const prepared = await work.prepare(folder.path)
   switch (prepared) {
     case 'ready':
     case 'damaged':
       return await openJournal(options, prepared === 'damaged')
     case 'absent':
-      return { kind: 'nothing', stream: null }
+      if (numbered === 0) return { kind: 'nothing', stream: null }
+      // Its WAL had everything, and is garbled from its beginning; or somebody took the file away.
+      log.error(
+        { producer: folder.producer, numbered },
+        'a journal is gone; what was not shipped of it is lost',
+      )
+      return { kind: 'unusable', stream: null }
     case 'unreadable':
       log.error({ producer: folder.producer }, 'a journal is unreadable; what was not shipped of it is lost')
       return { kind: 'unusable', stream: null }
@@ -78,7 +84,7 @@ async function openJournal(options: AdoptJournalOptions, damaged: boolean): Prom
     const { last, prunedTo } = journal
     const stream = String(database.getMeta('stream'))
     // Behind a mark that went back there is still a void to ship, though no record.
-    if (last === prunedTo && mark >= last && database.selectOpen(0, 1).length === 0) {
+    if (last === prunedTo && mark >= last && numbered <= last && database.selectOpen(0, 1).length === 0) {
       await journal.stop()
       return { kind: damaged ? 'unusable' : 'nothing', stream }
     }
