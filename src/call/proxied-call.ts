@@ -5,6 +5,7 @@ import { buildCallRecord } from '../domain/build-call-record.ts'
 import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { ErrorName } from '../errors.ts'
+import { limitSilenceOfTaker } from './client-silence.ts'
 import { type BodyDecoder, createDecoder } from './decode.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from './estimate.ts'
 import { forwardableResponseHeaders } from './headers.ts'
@@ -321,6 +322,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (!this.#headWritten) this.#writeHead()
     if (!this.#response.write(piece) && controller !== null) {
       controller.pause()
+      limitSilenceOfTaker(this.#response, 'drain')
       this.#response.once('drain', () => controller.resume())
     }
   }
@@ -432,6 +434,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     }
     if (last === undefined || last.length === 0) response.end()
     else response.end(last)
+    if (response.writableLength > 0) limitSilenceOfTaker(response, 'finish')
   }
 
   /** The upstream broke off: the client gets what came, and sees that it is not the whole. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { limitSilenceOfSender } from './client-silence.ts'
 
 /** Why a body was not read. `too_large`: over the limit; `busy`: too many bodies in memory; `gone`: client left. */
 export type BodyProblem = 'too_large' | 'busy' | 'gone'
@@ -30,7 +31,7 @@ export class BodyBudget {
 
 /**
  * Reads a whole request body of at most `limitBytes`, counted against `budget`; the caller gives the bytes back
- * when it lets the body go. Calls back exactly once.
+ * when it lets the body go. Calls back exactly once. A client that is silent in the middle of it loses its connection.
  */
 export function readBody(
   request: IncomingMessage,
@@ -45,7 +46,9 @@ export function readBody(
   }
   const chunks: Buffer[] = []
   let bytes = 0
+  const endLimit = limitSilenceOfSender(request)
   const stop = () => {
+    endLimit()
     request.off('data', onData)
     request.off('end', onEnd)
     request.off('close', onClose)

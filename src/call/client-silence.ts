@@ -1,0 +1,30 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** From one piece of a body to the next, as other servers have it. */
+const SENDING_SILENCE_MS = 60_000
+/** A client that takes nothing of what waits for it: as long as an upstream may be silent. */
+const TAKING_SILENCE_MS = 300_000
+
+// A socket's own time-out costs no timer of ours, begins anew with every byte, and ends a connection that nobody listens for.
+
+/** Ends the connection when nothing of the request's body comes for a minute. Returns how to stop that, once the body is read. */
+export function limitSilenceOfSender({ socket }: IncomingMessage): () => void {
+  socket.setTimeout(SENDING_SILENCE_MS)
+  return () => socket.setTimeout(0)
+}
+
+/**
+ * Ends the connection when the client takes nothing of what was written for five minutes, until `event`: `drain`, or `finish` when
+ * there is no more to come. Otherwise one that stays connected and never reads would hold its call, and the upstream's, for ever.
+ */
+export function limitSilenceOfTaker(response: ServerResponse, event: 'drain' | 'finish'): void {
+  const { socket } = response
+  if (socket === null) {
+    // It waits for the answers before it on the same connection: until its turn the silence is not the client's.
+    response.once('socket', () => limitSilenceOfTaker(response, event))
+    return
+  }
+  socket.setTimeout(TAKING_SILENCE_MS)
+  // First, because at the end of an answer node sets the time for which the connection may be idle.
+  response.prependOnceListener(event, () => socket.setTimeout(0))
+}
