@@ -22,7 +22,8 @@ const SILENT_MS = 1_000
 export interface LeaveTaking {
   /**
    * Resolves once no call has come for a moment and no connection idles any more; connections that idle for longer, or
-   * never carried a request, are closed after five seconds. Questions for health do not count as calls.
+   * never carried a request, are closed after five seconds, and later ones as soon as they have idled for a second.
+   * Questions for health do not count as calls.
    */
   begin(): Promise<void>
 }
@@ -59,7 +60,9 @@ export function openLeaveTaking(server: Server): LeaveTaking {
         for (const [socket, sinceMs] of idle) if (performance.now() - sinceMs >= SILENT_MS) socket.destroy()
       }
       endIdle()
-      setTimeout(endIdle, SILENT_MS + LOOK_EVERY_MS).unref()
+      // Also those whose answers were under way and had promised to keep the connection: its client would.
+      const ending = setInterval(endIdle, SILENT_MS / 2).unref()
+      server.once('close', () => clearInterval(ending))
     },
   }
 }

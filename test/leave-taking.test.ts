@@ -49,3 +49,23 @@ test('neither clients that never stop nor connections that never carried a reque
   await Promise.all([leaving, silentClosed])
   expect(performance.now() - beganMs).toBeGreaterThanOrEqual(5_000)
 })
+
+test('a connection whose answer was under way at the farewell is closed soon after that answer, however long its client would keep it', async () => {
+  const slow = createServer((_request, response) => {
+    response.write('begun ')
+    setTimeout(() => response.end('and done'), 2_000)
+  })
+  slow.keepAliveTimeout = 60_000
+  const leaveTaking = openLeaveTaking(slow)
+  await once(slow.listen(0, '127.0.0.1'), 'listening')
+  const { port } = slow.address() as AddressInfo
+  const [answer] = await once(request({ port, host: '127.0.0.1', agent }).end(), 'response')
+  expect(answer.headers.connection).toBe('keep-alive')
+  await leaveTaking.begin()
+  const closed = once(slow.close(), 'close')
+  answer.resume()
+  await once(answer, 'end')
+  const endedMs = performance.now()
+  await closed
+  expect(performance.now() - endedMs).toBeLessThan(4_000)
+})
