@@ -82,16 +82,11 @@ export class Calls {
     })
   }
 
-  /**
-   * Postgres went back; `beyond`: by more than the keep time.
-   *
-   * @param done journals that are deleted, or just about to be: none is left to name what is missing.
-   */
+  /** Postgres went back; `beyond`: by more than the keep time. What no journal has any more is then to be named. */
   wentBack(
     before: Totals,
     database: DatabaseModel,
     journals: readonly JournalModel[],
-    done: ReadonlySet<JournalModel>,
     beyond: boolean,
     nowMs: number,
   ): void {
@@ -102,8 +97,7 @@ export class Calls {
       const journal = journals.find(({ producer }) => producer === call.producer)
       if (journal?.state === 'lost') call.owed = false
       if (!beyond || journal === undefined) continue
-      if (done.has(journal)) call.owed = false
-      else if (!journal.read(0, Number.POSITIVE_INFINITY).some((at) => journal.get(at)?.call === number))
+      if (!journal.read(0, Number.POSITIVE_INFINITY).some((at) => journal.get(at)?.call === number))
         call.mayBeGap = true
     }
   }

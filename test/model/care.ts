@@ -11,7 +11,8 @@ import { KEEP_MS, type World } from './world.ts'
 
 /** Commands on their way to Redis, which may come late, in part or not at all. */
 export interface Packet {
-  readonly care: Care
+  /** `null`: sent for a journal that is gone; nobody waits for an answer. */
+  readonly care: Care | null
   readonly entries: readonly Sent[]
   /** Sent for a recorded hole. */
   readonly again: boolean
@@ -58,8 +59,7 @@ export class Care {
 
   get isEmpty(): boolean {
     const { open, prunedTo, last } = this.journal
-    if (this.adopting !== null || open.size > 0 || prunedTo < last) return false
-    return this.mark >= last || !this.#world.has('deletedWhenCounted')
+    return this.adopting === null && open.size === 0 && prunedTo === last && this.mark >= last
   }
 
   /** A call begins; its number. */

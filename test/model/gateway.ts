@@ -9,6 +9,10 @@ export class GatewayModel {
   cares: Care[]
   readonly #world: World
   #reading: ReadonlyMap<Care, number> | null = null
+  /** The marks of producers whose folders are gone, as they were when they were asked for. */
+  #lookedUp: ReadonlyMap<JournalModel, number> | null = null
+  /** Tombstones to be written after their folders went. */
+  #unwritten: readonly JournalModel[] = []
 
   constructor(world: World, id: number) {
     this.id = id
@@ -58,9 +62,8 @@ export class GatewayModel {
     const isFree = journal.owner === null || !this.#world.has('adoptionLock')
     if (journal.state !== 'there' || !isFree || this.cares.some((care) => care.journal === journal)) return
     const mark = database.markOf(journal.producer)
-    const isCounted = mark >= journal.last || !this.#world.has('deletedWhenCounted')
-    if (journal.last === journal.prunedTo && journal.open.size === 0 && isCounted) {
-      journal.state = 'finished'
+    if (journal.last === journal.prunedTo && journal.open.size === 0 && mark >= journal.last) {
+      this.#finish(journal)
       return
     }
     if (mark > journal.last) throw new Violation(`the journal of ${journal.producer} is behind its mark`)
@@ -71,9 +74,34 @@ export class GatewayModel {
   /** Deletes the folders of adopted journals of which nothing is needed. */
   release(): void {
     for (const care of this.cares.filter(({ isOwn, isEmpty }) => !isOwn && isEmpty)) {
-      care.journal.state = 'finished'
+      this.#finish(care.journal)
       this.letGo(care)
     }
+  }
+
+  #finish(journal: JournalModel): void {
+    if (this.#world.has('tombstoneFirst')) journal.tombstone = journal.last
+    else this.#unwritten = [...this.#unwritten, journal]
+    journal.state = 'finished'
+  }
+
+  /** Asks for the marks of producers whose folders are gone, or sends a void for what they are behind by. */
+  lookBack(): void {
+    const { database, journals, network } = this.#world
+    if (!this.#world.has('tombstones')) return
+    for (const journal of this.#unwritten) journal.tombstone = journal.last
+    this.#unwritten = []
+    if (this.#lookedUp === null) {
+      const gone = journals.filter(({ state, tombstone }) => state === 'finished' && tombstone > 0)
+      this.#lookedUp = new Map(gone.map((journal) => [journal, database.markOf(journal.producer)]))
+      return
+    }
+    for (const [{ producer, tombstone: to }, mark] of this.#lookedUp) {
+      const from = mark + 1
+      const entry = { producer, from, to, voidReason: 'journal_pruned', call: null, complete: false }
+      if (mark < to) network.push({ care: null, entries: [entry], again: false })
+    }
+    this.#lookedUp = null
   }
 
   letGo(care: Care): void {
@@ -81,10 +109,19 @@ export class GatewayModel {
     this.cares = this.cares.filter((other) => other !== care)
   }
 
+  /** Ends in order: of its own journal nothing may be needed any more. */
+  stop(): void {
+    const { own } = this
+    if (own?.isEmpty === true) this.#finish(own.journal)
+    this.#world.kill(this)
+  }
+
   /** Its memory is gone; what it sent may still arrive. */
   die(): void {
     for (const { journal } of this.cares) if (journal.owner === this.id) journal.owner = null
     this.cares = []
     this.under = []
+    this.#unwritten = []
+    this.#lookedUp = null
   }
 }

@@ -23,6 +23,8 @@ export class JournalModel {
   owner: number | null = null
   /** `finished`: deleted with everything counted. `lost`: its disk is gone. */
   state: 'there' | 'finished' | 'lost' = 'there'
+  /** What is left of it when it is finished: its last number; 0: nothing. */
+  tombstone = 0
   #durable: Tables = { open: new Set(), records: new Map(), prunedTo: 0 }
   #tables: Tables = { open: new Set(), records: new Map(), prunedTo: 0 }
   #tail: (readonly JournalWrite[])[] = []

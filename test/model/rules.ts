@@ -25,7 +25,9 @@ export const RULES = {
   keptUntilCommitted: 'the journal keeps what is not committed (6)',
   keptForKeepTime: 'the journal keeps what was committed for less than the keep time (6)',
   keptWhileLower: 'a mark that went back counts from when it is there again (6)',
-  deletedWhenCounted: 'an empty journal stays until Postgres has what was in it (3.5)',
+  tombstones:
+    'what was counted of a producer whose folder is gone is named when Postgres goes back behind it (7)',
+  tombstoneFirst: 'a tombstone is there before the folder goes (3.5)',
   gapsKept: 'what filled a hole is kept for the keep time as well (6)',
 } as const
 

@@ -1,3 +1,4 @@
+import { calmRound } from './calm.ts'
 import { randomOf } from './random.ts'
 import type { Rule } from './rules.ts'
 import { randomSteps, runStep, type Step } from './steps.ts'
@@ -55,24 +56,7 @@ function mend(world: World, seed: number): string | null {
   for (const gateway of world.gateways) for (const call of gateway.under) gateway.close(call)
   let problems: readonly string[] = []
   for (let round = 0; round < MEND_ROUNDS; round++) {
-    for (const gateway of world.gateways) {
-      gateway.finishReading()
-      for (const journal of world.journals) gateway.adopt(journal)
-      for (const care of gateway.cares) {
-        while (care.deferred.length > 0) care.sync()
-        while (care.adopting !== null) care.adopt()
-        for (let step = 0; step < 4; step++) care.sync()
-        care.ship(random)
-        for (const packet of world.network) world.deliver(packet, packet.entries.length, true)
-        if (care.inFlight !== null) care.giveUp()
-        for (let step = 0; step < 3; step++) care.look()
-        care.forget()
-      }
-      gateway.release()
-    }
-    // In turns, as drains take them: in step with each other, each would only take the lock from the other.
-    for (const worker of world.workers)
-      for (let steps = 10 + random(40); steps > 0; steps--) worker.step(random)
+    calmRound(world, random)
     problems = world.calls.owed(world.database.totals)
     if (!world.isSettled) problems = [...problems, 'a mark stays behind its journal']
     if (problems.length === 0) return null

@@ -1,9 +1,11 @@
+import { calmRound } from './calm.ts'
 import type { Care } from './care.ts'
 import { oneOf, type Random } from './random.ts'
 import { KEEP_MS, type World } from './world.ts'
 
 const MAX_GATEWAYS = 3
 const MAX_WORKER_STEPS = 10
+const CALM_ROUNDS = 12
 const PAUSES_MS = [20, 1_000, 1_000, 15_000, 60_000, 200_000, 600_000] as const
 
 /** What can happen, and how often against the others. Where it cannot happen just now, nothing does. */
@@ -46,6 +48,10 @@ const STEPS: Readonly<
     weight: 2,
     run: (world, random) => oneOf(world.gateways, random)?.release(),
   },
+  'a gateway looks at tombstones': {
+    weight: 3,
+    run: (world, random) => oneOf(world.gateways, random)?.lookBack(),
+  },
   'a worker goes some steps': {
     weight: 20,
     run: (world, random) => {
@@ -55,6 +61,15 @@ const STEPS: Readonly<
   },
   'a worker dies': { weight: 2, run: (world, random) => oneOf(world.workers, random)?.die() },
   'time passes': { weight: 8, run: (world, random) => world.pass(oneOf(PAUSES_MS, random) ?? 0) },
+  'nothing goes wrong for some minutes': {
+    weight: 0.2,
+    run: (world, random) => {
+      for (let round = random(CALM_ROUNDS); round >= 0; round--) {
+        calmRound(world, random)
+        world.pass(60_000)
+      }
+    },
+  },
   'a gateway starts': {
     weight: 2,
     run: (world) => {
@@ -68,6 +83,7 @@ const STEPS: Readonly<
       if (gateway !== undefined) world.kill(gateway)
     },
   },
+  'a gateway stops': { weight: 1, run: (world, random) => oneOf(world.gateways, random)?.stop() },
   'power is lost': { weight: 1, run: (world, random) => world.powerLoss(random) },
   'a journal is lost': {
     weight: 0.4,

@@ -74,4 +74,16 @@ export const WEATHERS: readonly Emphasis[] = [
     'a gateway is killed': 0.5,
     'a journal is lost': 0,
   },
+  // Producers come, do their work and go, and their folders with them.
+  {
+    'nothing goes wrong for some minutes': 15,
+    'a call ends': 4,
+    'a gateway stops': 4,
+    'a gateway is killed': 2,
+    'a finished journal is deleted': 4,
+    'Postgres is restored from long ago': 5,
+    'Postgres goes back a moment': 0.2,
+    'power is lost': 0.2,
+    'a journal is lost': 0,
+  },
 ]

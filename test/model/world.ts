@@ -68,7 +68,7 @@ export class World {
   deliver(packet: Packet, done: number, answers: boolean): void {
     this.network = this.network.filter((other) => other !== packet)
     const ids = packet.entries.slice(0, done).map((entry) => this.stream.add(entry))
-    if (packet.care.inFlight !== packet) return
+    if (packet.care?.inFlight !== packet) return
     if (answers) packet.care.answered({ ...packet, entries: packet.entries.slice(0, done) }, ids)
     else packet.care.giveUp()
   }
@@ -89,12 +89,7 @@ export class World {
     for (const { cares } of this.gateways)
       for (const care of cares)
         if (wentBack(care.journal.producer, before, target.totals)) care.unseenMs = nowMs
-    const adopted = this.gateways.flatMap(({ cares }) =>
-      cares.filter(({ isOwn, isEmpty }) => !isOwn && isEmpty),
-    )
-    const deleted = this.journals.filter(({ state }) => state !== 'there')
-    const done = new Set([...deleted, ...adopted.map(({ journal }) => journal)])
-    this.calls.wentBack(before, database, this.journals, done, target.untilMs <= nowMs - KEEP_MS, nowMs)
+    this.calls.wentBack(before, database, this.journals, target.untilMs <= nowMs - KEEP_MS, nowMs)
     this.calls.forgotten(this.#lostJournals(), database.totals, this.stream)
   }
 
