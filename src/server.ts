@@ -54,9 +54,14 @@ const running = await start().catch((error: unknown) => {
   log.fatal({ err: error }, 'the gateway could not start')
   process.exit(1)
 })
-closeWithGrace(
-  // SIGHUP is no farewell: it reads the configuration again.
-  { delay: config.shutdownGraceMs + CLOSING_MS, logger: log, skip: ['SIGHUP'] },
+const FAREWELLS = ['SIGINT', 'SIGTERM'] as const
+const farewell = closeWithGrace(
+  {
+    delay: config.shutdownGraceMs + CLOSING_MS,
+    logger: log,
+    // SIGHUP is no farewell: it reads the configuration again.
+    skip: ['SIGHUP', ...(cluster.isWorker ? FAREWELLS : [])],
+  },
   async ({ signal, err }) => {
     if (err) log.error({ err }, 'the gateway ends because of an error')
     else {
@@ -66,3 +71,15 @@ closeWithGrace(
     await running.stop()
   },
 )
+
+// Who signals the whole group (a terminal, systemd) tells these processes, and then so does the one that holds them: the
+// second word is not haste. Who is in haste tells the holder twice, and these end with it.
+if (cluster.isWorker) {
+  let told = false
+  for (const signal of FAREWELLS) {
+    process.on(signal, () => {
+      if (!told) void farewell.close()
+      told = true
+    })
+  }
+}

@@ -1,10 +1,12 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort, type TestProcess, testProcess, untilReady, workerProcess } from './support/processes.ts'
 import { startStack, type TestClient, type TestStack } from './support/stack.ts'
-import { startUpstream, type TestUpstream } from './support/upstream.ts'
+import { chatAnswer, startUpstream, type TestUpstream } from './support/upstream.ts'
 
 let upstream: TestUpstream
 let stack: TestStack
@@ -97,6 +99,54 @@ test('SIGHUP while processes start ends none of them', async () => {
     await early.start()
   } finally {
     await early.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('SIGTERM to the whole group, as systemd and terminals send it, lets running streams end', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-group-'))
+  const groupPort = await freePort()
+  const group = fork('src/server.ts', {
+    detached: true,
+    stdio: 'ignore',
+    env: {
+      PATH: process.env.PATH,
+      ...stack.env,
+      PORT: `${groupPort}`,
+      ADMIN_PORT: '0',
+      GATEWAY_PROCESSES: '2',
+      JOURNAL_DIR: folder,
+    },
+  })
+  const finished = Promise.withResolvers<void>()
+  try {
+    await untilReady(groupPort)
+    upstream.answer(async (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: {"choices":[]}\n\n')
+      await finished.promise
+      response.end('data: [DONE]\n\n')
+    })
+    const answer = await fetch(`http://127.0.0.1:${groupPort}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-4o-mini', stream: true, messages: [] }),
+    })
+    const ended = once(group, 'exit')
+    process.kill(-(group.pid ?? 0), 'SIGTERM')
+    const isOpen = () =>
+      fetch(`http://127.0.0.1:${groupPort}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    await expect.poll(isOpen, { timeout: 10_000 }).toBe(false)
+    finished.resolve()
+    expect(await answer.text()).toContain('[DONE]')
+    expect(await ended).toEqual([0, null])
+  } finally {
+    finished.resolve()
+    upstream.answer(chatAnswer)
+    group.kill('SIGKILL')
     await rm(folder, { recursive: true, force: true })
   }
 })
