@@ -3,6 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 /** A TCP proxy on loopback that misbehaves on demand. */
 export interface FaultProxy {
   readonly port: number
+  /** How many connections, or pieces of what they carry, its misbehaviour has met so far. */
+  readonly met: number
   /** Resets this share of the connections that are open. */
   cut(share: number, drawn: () => number): void
   /** From now on every piece of data is this late, in both directions; 0: as it comes. */
@@ -32,6 +34,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   let stalled = false
   let losing = false
   let duplicating = false
+  let met = 0
 
   const listener = createServer({ noDelay: true }, (client) => {
     const server = connect({ port: targetPort, host: '127.0.0.1', noDelay: true })
@@ -52,11 +55,15 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     twin?.resume()
     client.on('data', (data) => {
       pass(client, server, data)
-      if (twin?.writable) twin.write(data)
+      if (twin?.writable) {
+        met += 1
+        twin.write(data)
+      }
     })
     server.on('data', (data) => {
       if (losing) connection.missedAnswers = true
       if (!connection.missedAnswers) pass(server, client, data)
+      else met += 1
     })
     client.on('end', () => server.end())
     server.on('end', () => client.end())
@@ -73,6 +80,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       write(from, to, data)
       return
     }
+    met += 1
     waiting.push(data)
     setTimeout(() => {
       const next = waiting.shift()
@@ -89,11 +97,13 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   }
 
   function pause({ client, server }: Connection): void {
+    met += 1
     client.pause()
     server.pause()
   }
 
   const reset = ({ client, server }: Connection) => {
+    met += 1
     client.resetAndDestroy()
     server.resetAndDestroy()
   }
@@ -101,6 +111,9 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
   return {
     port: (listener.address() as AddressInfo).port,
+    get met() {
+      return met
+    },
     cut(share, drawn) {
       for (const connection of open) if (drawn() < share) reset(connection)
     },

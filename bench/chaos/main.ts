@@ -55,7 +55,7 @@ if (unknown.length > 0) {
   )
   process.exit(2)
 }
-const repeat = `npm run chaos -- --calls ${calls} --seed ${seed} --rounds ${values.rounds}${wanted === undefined ? '' : ` --faults '${wanted.join(',')}'`}`
+const repeat = repeatLine()
 setTimeout(() => {
   console.error(`not done in ${values.minutes} minutes: ${repeat}`)
   process.exit(1)
@@ -121,7 +121,7 @@ const spread = await countByStream(world)
 const failures = [...course.failures, ...result.complaints]
 console.log(`
 lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.length} (flagged), rows ${result.rows}
-destroyed by design (unsynced at power loss, torn or corrupted tails, deleted journals): ${result.destroyed}; oldest record not synced at power loss ${world.allowances.oldestUnsyncedMs.toFixed(0)} ms
+destroyed by design (unsynced at power loss, torn or corrupted tails, corrupted or deleted journals): ${result.destroyed}; oldest record not synced at power loss ${world.allowances.oldestUnsyncedMs.toFixed(0)} ms
 named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
 records by stream: ${spread}
 errors: ${[...statuses].map(([status, { length }]) => `${status} ${length}`).join(', ') || 'none'}; refused: no gateway listened at that port
@@ -142,4 +142,10 @@ async function countByStream({ pool, streams }: World): Promise<string> {
       return `${stream} ${records} of ${producers} producers`
     })
     .join(', ')
+}
+
+/** The command that was given, with the seed that was drawn. */
+function repeatLine(): string {
+  const given = process.argv.slice(2).map((word) => (/[ ,]/.test(word) ? `'${word}'` : word))
+  return ['npm run chaos --', ...given, ...(given.includes('--seed') ? [] : ['--seed', `${seed}`])].join(' ')
 }

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Fault } from '../fault.ts'
+import { type Fault, NotNow } from '../fault.ts'
 import type { FaultProxy } from '../fault-proxy.ts'
 import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
 
 const CUT_TIMES = 5
 
-/** The wires between gateways, workers, servers and upstream. */
-export const networkFaults: readonly Fault[] = [
+const wires: readonly Fault[] = [
   {
     name: 'connections cut',
     part: 'wires',
@@ -78,6 +77,18 @@ export const networkFaults: readonly Fault[] = [
     },
   },
 ]
+
+/** The wires between gateways, workers, servers and upstream. */
+export const networkFaults: readonly Fault[] = wires.map((fault) => ({
+  ...fault,
+  async inject(world, random, watch) {
+    const proxies = Object.values(world.proxies)
+    const met = () => proxies.reduce((sum, proxy) => sum + proxy.met, 0)
+    const before = met()
+    await fault.inject(world, random, watch)
+    if (met() === before) throw new NotNow('nothing was on the wires')
+  },
+}))
 
 function pickStore({ proxies }: World, random: Random): FaultProxy {
   return random.chance(0.5) ? proxies.redis : proxies.postgres
