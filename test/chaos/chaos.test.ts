@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 
 const FAULTS = [
   'gateway kill -9',
+  'kill -9 of one process of a cluster',
   'gateway stays dead',
   'worker kill -9',
   'redis FLUSHALL',
@@ -17,7 +18,7 @@ const FAULTS = [
 const SEED = 20_261
 const ROUND = ['--calls', '1500', '--seed', `${SEED}`, '--gateways', '2', '--workers', '2', '--minutes', '2']
 
-test('one of each of ten faults among calls: everybody has the same books in the end', async () => {
+test('one of each of eleven faults among calls: everybody has the same books in the end', async () => {
   const arguments_ = ['bench/chaos/main.ts', ...ROUND, '--faults', FAULTS.join(',')]
   const { stdout } = await promisify(execFile)(process.execPath, arguments_).catch((error) => {
     throw new Error(`${error.stdout}\n${error.stderr}`) // has the line that repeats it
