@@ -83,16 +83,26 @@ export interface LedgerStatus {
   readonly gapCount: number
   /** Records in all those holes together. */
   readonly missingRecords: bigint
+  /** Those that were not counted since. */
   readonly deadLetters: number
+  /** When the newest of them came; `null`: there is none. */
+  readonly newestDeadLetterAt: Date | null
 }
 
 /** The ledger as Postgres knows it. What is still on its way is in the streams' lengths. */
 export async function selectLedgerStatus(pool: Postgres): Promise<LedgerStatus> {
   const [streams, counts, producers, gaps] = await Promise.all([
     selectStreams(pool),
-    pool.query<{ producers: string; dead_letters: string; gaps: string; missing: string }>(
+    pool.query<{
+      producers: string
+      dead_letters: string
+      newest_dead_letter: Date | null
+      gaps: string
+      missing: string
+    }>(
       `select (select count(*) from ${SCHEMA}.producers) as producers,
-         (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null) as dead_letters, count(*) as gaps,
+         (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null) as dead_letters,
+         (select max(at) from ${SCHEMA}.dead_letters where resolved_at is null) as newest_dead_letter, count(*) as gaps,
          coalesce(sum(to_seq - from_seq + 1), 0) as missing
        from ${SCHEMA}.ledger_gaps where filled_at is null`,
     ),
@@ -124,5 +134,6 @@ export async function selectLedgerStatus(pool: Postgres): Promise<LedgerStatus> 
     gapCount: Number(count?.gaps ?? 0),
     missingRecords: BigInt(count?.missing ?? '0'),
     deadLetters: Number(count?.dead_letters ?? 0),
+    newestDeadLetterAt: count?.newest_dead_letter ?? null,
   }
 }

@@ -7,6 +7,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Environment } from '../../src/config.ts'
+import { readDatabaseId } from '../../src/store/ledger-state.ts'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/redis.ts'
@@ -151,6 +152,43 @@ test('gaps and records that could not be counted are wrong', async () => {
   )
   expect(await examine('gaps')).toMatchObject({ state: 'wrong', detail: expect.stringMatching(/^5 records/) })
   expect(await examine('dead letters')).toMatchObject({ state: 'wrong' })
+})
+
+test('those of more than a week ago are a note: what is new must be seen; those that came after all are nothing', async () => {
+  await pool.query(
+    `insert into tallygate.ledger_gaps (producer, from_seq, to_seq, reason, recorded_at)
+     values ('p', 3, 7, 'producer_lost', now() - interval '8 days')`,
+  )
+  await pool.query(
+    `insert into tallygate.dead_letters (producer, sequence, stream, body, message, at)
+     values ('p', 1, 's', '', '', now() - interval '8 days')`,
+  )
+  expect(await examine('gaps')).toMatchObject({ state: 'note', detail: expect.stringMatching(/^5 records/) })
+  expect(await examine('dead letters')).toMatchObject({
+    state: 'note',
+    detail: expect.stringMatching(/^1 rec/),
+  })
+  await pool.query('update tallygate.ledger_gaps set filled_at = now()')
+  await pool.query('update tallygate.dead_letters set resolved_at = now()')
+  expect(await examine('gaps')).toMatchObject({ state: 'ok' })
+  expect(await examine('dead letters')).toMatchObject({ state: 'ok' })
+})
+
+test('journals of another database are wrong, those of this one or of none are not', async () => {
+  const journals = join(folder, 'journals-of-databases')
+  const [ours, theirs, older] = ['a', 'b', 'c'].map((digit) => join(journals, digit.repeat(32))) as [
+    string,
+    string,
+    string,
+  ]
+  for (const path of [ours, theirs, older]) mkdirSync(path, { recursive: true })
+  writeFileSync(join(ours, 'database'), `${await readDatabaseId(pool)}\n`)
+  expect(await examine('journals', { ...env, JOURNAL_DIR: journals })).toMatchObject({ state: 'ok' })
+  writeFileSync(join(theirs, 'database'), '1700000000.000001\n')
+  expect(await examine('journals', { ...env, JOURNAL_DIR: journals })).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringContaining('1 belong to another database'),
+  })
 })
 
 test('keys under a secret that is gone are wrong, an old secret without keys may go', async () => {

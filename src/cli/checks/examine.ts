@@ -1,4 +1,4 @@
-import { selectLedgerStatus, selectStreams } from '../../store/ledger-state.ts'
+import { readDatabaseId, selectLedgerStatus, selectStreams } from '../../store/ledger-state.ts'
 import type { Postgres } from '../../store/postgres.ts'
 import { withRedis } from '../../store/redis-once.ts'
 import { reasonOf } from '../explain-error.ts'
@@ -26,11 +26,16 @@ export interface Examined {
 
 /** What is reachable, and what is wrong. */
 export async function examine(examined: Examined): Promise<readonly Finding[]> {
-  const { journalDir, adminUrl } = examined
+  const { pool, journalDir, adminUrl } = examined
+  // Where Postgres is away, which it tells itself, the journals are looked at all the same.
+  const database = readDatabaseId(pool).catch(() => null)
   const [inPostgres, inRedis, others] = await Promise.all([
     examinePostgres(examined),
     examineRedis(examined),
-    Promise.all([checkJournal(journalDir), ...(adminUrl === null ? [] : [checkGateway(adminUrl)])]),
+    Promise.all([
+      database.then((id) => checkJournal(journalDir, id)),
+      ...(adminUrl === null ? [] : [checkGateway(adminUrl)]),
+    ]),
   ])
   return [...inPostgres, ...inRedis, ...others]
 }

@@ -1,15 +1,31 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DATABASE_FILE, isForeign, readBoundDatabase } from '../../ledger/bound-database.ts'
 import { readJournalDirectory } from '../../ledger/producer-folder.ts'
 import { reasonOf } from '../explain-error.ts'
 import { type Finding, ok, wrong } from './finding.ts'
 
-/** What gateways of this machine keep on disk. */
-export async function checkJournal(journalDir: string): Promise<Finding> {
+/**
+ * What gateways of this machine keep on disk.
+ *
+ * @param database the identity of the one that is used; `null`: not known.
+ */
+export async function checkJournal(journalDir: string, database: string | null): Promise<Finding> {
   try {
     const { producers, corrupt } = readJournalDirectory(journalDir)
     const bytes = await sizeOf(journalDir)
     const detail = `${producers.length} in ${journalDir}, ${(bytes / 1_048_576).toFixed(1)} MiB`
+    const bound = await Promise.all(
+      producers.map((producer) => readBoundDatabase(join(journalDir, producer))),
+    )
+    const foreign = bound.filter((one) => isForeign(one, database)).length
+    if (foreign > 0) {
+      return wrong(
+        'journals',
+        `${detail}; ${foreign} belong to another database, and wait for a gateway that has it`,
+        `start one with its DATABASE_URL; if that database is gone for good, delete the file ${DATABASE_FILE} in their folders`,
+      )
+    }
     if (corrupt === 0) return ok('journals', detail)
     return wrong(
       'journals',

@@ -4,28 +4,39 @@ import type { LedgerStatus } from '../../store/ledger-state.ts'
 import type { Postgres } from '../../store/postgres.ts'
 import { type Finding, note, ok, wrong } from './finding.ts'
 
+/** A loss is wrong for so long, then a note. */
+const NEWS_DAYS = 7
 const UNPRICED_DAYS = 30
 const SHOWN_MODELS = 5
 
-/** Whether records are known to be missing. */
+/** Whether records are known to be missing. What is older than a week has been seen, and stays to be read. */
 export function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Finding {
-  if (gapCount === 0) return ok('gaps', 'no record is missing')
   const newest = gaps[0]
-  return wrong(
+  if (newest === undefined) return ok('gaps', 'no record is missing')
+  const of = `of producer ${newest.producer} (${newest.reason}), ${newest.recordedAt.toISOString()}`
+  return newsOrNote(
     'gaps',
-    `${missingRecords} records are missing in ${gapCount} gaps, the last one of producer ${newest?.producer} (${newest?.reason})`,
-    'start a gateway on the disk that has their journal; if it is lost, so are they',
+    newest.recordedAt,
+    `${missingRecords} records are missing in ${gapCount} gaps, the last one ${of}`,
+    'start a gateway on the disk that has their journal; if it is lost, so are they: ledger gaps, reconcile',
   )
 }
 
 /** Whether records came that could not be counted. */
-export function checkDeadLetters({ deadLetters }: LedgerStatus): Finding {
-  if (deadLetters === 0) return ok('dead letters', 'every record could be counted')
-  return wrong(
+export function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStatus): Finding {
+  if (newestDeadLetterAt === null) return ok('dead letters', 'every record could be counted')
+  return newsOrNote(
     'dead letters',
-    `${deadLetters} records could not be counted`,
+    newestDeadLetterAt,
+    `${deadLetters} records could not be counted, the last one ${newestDeadLetterAt.toISOString()}`,
     'see why: dead-letters list; then dead-letters retry --all',
   )
+}
+
+/** What nothing can be done about any more must not hide what is new. */
+function newsOrNote(name: string, at: Date, detail: string, mend: string): Finding {
+  const isNews = Date.now() - at.getTime() < NEWS_DAYS * 86_400_000
+  return (isNews ? wrong : note)(name, detail, mend)
 }
 
 /** Which models are used and have no price. */
