@@ -120,6 +120,11 @@ export class Journal {
     return this.#calls.size
   }
 
+  /** False: the disk has not taken all that was handed in, and may have a row of a call that has ended. */
+  get isWritten(): boolean {
+    return this.#queue.length === 0
+  }
+
   /** The disk refuses, or the reserve for running calls is not there: no new call may be taken. */
   get refuses(): boolean {
     return this.#failure !== null || this.#checkpoint.distrustsSync || this.#reserve?.held === false

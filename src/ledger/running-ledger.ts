@@ -163,7 +163,7 @@ export class RunningLedger implements Ledger {
     await idle
     // 3. Journals before their locks: who gets a lock next finds the files let go of.
     await this.#adoption.letGo()
-    const isUnused = this.#own.isEmpty && journal.openCalls === 0
+    const isUnused = this.#own.isEmpty && journal.openCalls === 0 && journal.isWritten
     await this.#own.stop()
     try {
       if (isUnused) {

@@ -2,8 +2,10 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { encodeEntry, parseEntry, serialiseRecord } from '../../src/ledger/entry.ts'
+import { JournalDatabase } from '../../src/ledger/journal-database.ts'
 import { callId, callRecord } from './support/calls.ts'
 import { namesIn } from './support/folders.ts'
+import { diskFull } from './support/journals.ts'
 import { close, makeCalls, open, testSite } from './support/ledgers.ts'
 
 const SOON = { timeout: 10_000, interval: 10 }
@@ -323,6 +325,20 @@ describe('stopping', () => {
     ledger.discard(callId(1))
     await ledger.stop(1_000)
     expect(namesIn(journalDir)).toEqual([])
+  })
+
+  test('while the disk refuses the end of the last call keeps its folder, and the call is counted', async () => {
+    const site = testSite()
+    const ledger = await site.ledger()
+    expect(await open(ledger, 1)).toBeNull()
+    const disk = vi.spyOn(JournalDatabase.prototype, 'commit').mockImplementation(() => {
+      throw diskFull()
+    })
+    expect(await close(ledger, 1)).not.toBeNull()
+    await ledger.stop(0)
+    disk.mockRestore()
+    await site.ledger()
+    await site.expectCounted([1])
   })
 
   test('ends within its time when Redis is away, with nothing lost', async () => {
