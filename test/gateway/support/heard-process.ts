@@ -19,7 +19,10 @@ export interface HeardGateway extends HeardProcess {
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** Starts `node <script>` with this environment alone; resolves once its output matches `started`. */
+/** A busy machine starts several at once. */
+const START_MS = 60_000
+
+/** Starts `node <script>` with this environment alone; resolves once its output matches `started`. It dies with this process at the latest. */
 export async function startHeard(
   script: string,
   env: Readonly<Record<string, string>>,
@@ -32,11 +35,14 @@ export async function startHeard(
       output += text
     })
   }
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
   let closed = false
   const gone = once(child, 'close').then(() => {
     closed = true
+    process.off('exit', kill)
   })
-  await vi.waitUntil(() => closed || started.test(output), { timeout: 20_000, interval: 20 })
+  await vi.waitUntil(() => closed || started.test(output), { timeout: START_MS, interval: 20 })
   if (closed) throw new Error(`${script} ended: ${output}`)
   return {
     pid: child.pid ?? 0,
