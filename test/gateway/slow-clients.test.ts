@@ -134,15 +134,15 @@ test('a body that comes slowly, but comes, is taken, and the time its answer tak
   socket.write(requestText('/v1/chat/completions', headers, 'POST'))
   const received = text(socket)
   // Altogether longer than the silence that would end it.
-  for (const piece of STREAMED.match(/.{1,6}/g) ?? []) {
+  for (const piece of STREAMED.match(/.{1,7}/g) ?? []) {
     socket.write(piece)
     await delay(100)
   }
   const response = await answering
-  await delay(1_000)
+  await delay(SENDING_SILENCE_MS + 200)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.write(event({ choices: [], usage: CHAT_USAGE }))
-  await delay(1_000)
+  await delay(SENDING_SILENCE_MS + 200)
   response.end('data: [DONE]\n\n')
   expect(await received).toContain('[DONE]')
   expect((await stack.usageOf(client, 1)).output_tokens).toBe(7)
@@ -206,7 +206,7 @@ test('a client that fetches none of many answers is let go', async () => {
   const closed = new Promise((resolve) => socket.on('close', resolve))
   socket.write(request.repeat(200))
   // Its end is only seen by who reads or writes; who writes is not silent.
-  const probe = setInterval(() => socket.write('\r\n'), 4 * TAKING_SILENCE_MS)
+  const probe = setInterval(() => socket.write('\r\n'), 3 * TAKING_SILENCE_MS)
   await closed
   clearInterval(probe)
   await expectOthersServed()
