@@ -1,27 +1,48 @@
+import { writeSync } from 'node:fs'
 import { pino } from 'pino'
 
 export type { Logger } from 'pino'
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+const STDOUT = 1
 
 /**
  * The process's logger: JSON lines on stdout. Errors are cut to type, code, message and stack: their other fields may hold a
- * request, and with it a key.
+ * request, and with it a key. A stdout that takes no line (its disk is full, or nobody reads) costs that line and nothing else.
  */
 export function createLog(level: string, name: string) {
-  return pino({
-    name,
-    level: LEVELS.includes(level) ? level : 'info',
-    serializers: {
-      err: (error: unknown) =>
-        error instanceof Error
-          ? {
-              type: error.name,
-              code: 'code' in error ? String(error.code) : undefined,
-              message: error.message,
-              stack: error.stack,
-            }
-          : { message: String(error) },
+  return pino(
+    {
+      name,
+      level: LEVELS.includes(level) ? level : 'info',
+      serializers: {
+        err: (error: unknown) =>
+          error instanceof Error
+            ? {
+                type: error.name,
+                code: 'code' in error ? String(error.code) : undefined,
+                message: error.message,
+                stack: error.stack,
+              }
+            : { message: String(error) },
+      },
     },
-  })
+    { write: writeLine },
+  )
+}
+
+// pino's own destination ends the process when a write fails, or keeps every line until one does not.
+let isTorn = false
+
+function writeLine(line: string): void {
+  let rest = Buffer.from(isTorn ? `\n${line}` : line)
+  try {
+    while (rest.length > 0) {
+      isTorn = true
+      rest = rest.subarray(writeSync(STDOUT, rest))
+    }
+    isTorn = false
+  } catch {
+    // Where would it be said?
+  }
 }
