@@ -1,17 +1,25 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** The processes that this one started and that live. Reads /proc. */
+/** The processes that this one's main thread started and that live. Linux. */
 export function childrenOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => Number.isInteger(pid) && stateOf(pid)?.parent === parent && isAlive(pid))
+  try {
+    const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8')
+    return children.split(' ').filter(Boolean).map(Number).filter(isAlive)
+  } catch {
+    return [] // it is gone
+  }
 }
 
 /** False also for one that ended and that its parent has not asked about yet. */
 export function isAlive(pid: number): boolean {
-  const state = stateOf(pid)
-  return state !== null && state.letter !== 'Z' && state.letter !== 'X'
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const state = stat.charAt(stat.lastIndexOf(')') + 2) // after the name
+    return state !== 'Z' && state !== 'X'
+  } catch {
+    return false // it is gone
+  }
 }
 
 /** Waits until they have ended; those that live on are what it resolves with. */
@@ -23,14 +31,4 @@ export async function outliving(pids: readonly number[], limitMs: number): Promi
     living = living.filter(isAlive)
   }
   return living
-}
-
-function stateOf(pid: number): { readonly letter: string; readonly parent: number } | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const [letter = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return { letter, parent: Number(parent) }
-  } catch {
-    return null // it is gone
-  }
 }

@@ -10,6 +10,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { isDamage } from '../../src/ledger/sqlite-result.ts'
 
 /** What a journal holds, read from a copy. */
 export interface JournalContent {
@@ -79,6 +80,20 @@ export function readJournal(folder: string, wal: Buffer, writeWal: (path: string
     }
   } finally {
     rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+/** As {@link readJournal}; `null` where a page does not fit the others: a checkpoint was under way. */
+export function tryReadJournal(
+  folder: string,
+  wal: Buffer,
+  writeWal: (path: string) => void,
+): JournalContent | null {
+  try {
+    return readJournal(folder, wal, writeWal)
+  } catch (error) {
+    if (isDamage(error)) return null
+    throw error
   }
 }
 

@@ -7,6 +7,7 @@ import { producersOpenIn } from './dead-journal.ts'
 /** A gateway at a port of its own: one process, or a primary and the processes that share the port. */
 export interface Gateway extends Child {
   readonly port: number
+  readonly logFile: string
   /** How many of its processes take calls. */
   readonly processes: number
   /** The processes that take calls now, each with the producers whose journals it has open. */
@@ -33,6 +34,7 @@ export interface GatewayOptions {
 
 /** Connections go to the processes of a cluster in turn: so many questions for each meet all of them. */
 const QUESTIONS_EACH = 3
+const LAST_WORDS = 20
 /** What the primary logs when a process of its own ended, and it starts another. */
 const DIED = 'a gateway process died, starting another'
 
@@ -55,7 +57,7 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
       ADMIN_PORT: '0',
     },
     logFile,
-    isReady: async () => takers().length === processes && (await answers()).every((isReady) => isReady),
+    isReady: async () => (await takesCalls()) && takers().length === processes,
   })
 
   function takers(): readonly Taker[] {
@@ -64,26 +66,30 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
       .filter(({ producers }) => producers.length > 0)
   }
 
-  async function answers(): Promise<readonly boolean[]> {
-    const all: boolean[] = []
-    for (let asked = 0; asked < questions; asked += 1) all.push(await isReady(port))
-    return all
+  /** Whether all of its processes do, as far as several questions tell. */
+  async function takesCalls(): Promise<boolean> {
+    for (let asked = 0; asked < questions; asked += 1) if (!(await isReady(port))) return false
+    return true
   }
 
-  /** Processes of the cluster that ended by themselves. */
+  /** Processes of the cluster that ended by themselves, with what was logged before. */
   function strayDeaths(): readonly string[] {
     if (processes === 1 || !existsSync(logFile)) return []
-    return readFileSync(logFile, 'utf8')
-      .split('\n')
-      .filter((line) => line.includes(DIED) && !expected.has(Number(JSON.parse(line).pid)))
+    const lines = readFileSync(logFile, 'utf8').split('\n')
+    return lines.flatMap((line, at) =>
+      line.includes(DIED) && !expected.has(Number(JSON.parse(line).pid))
+        ? [lines.slice(Math.max(0, at - LAST_WORDS), at + 1).join('\n')]
+        : [],
+    )
   }
 
   return {
     name,
     port,
+    logFile,
     processes,
     takers,
-    refuses: async () => (await answers()).some((isReady) => !isReady),
+    refuses: async () => !(await takesCalls()),
     expectDeathOf: (pid) => void expected.add(pid),
     get running() {
       return child.running

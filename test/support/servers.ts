@@ -87,7 +87,7 @@ async function asTestServer(
 
 /** The processes that this one started, by /proc; none where there is no /proc. */
 function childrenOf(parent: number): number[] {
-  const processes = readdirSync('/proc', { withFileTypes: true }).map((entry) => Number(entry.name))
+  const processes = readdirSync('/proc').map(Number)
   return processes.filter((pid) => Number.isInteger(pid) && parentOf(pid) === parent)
 }
 

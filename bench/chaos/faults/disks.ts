@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -9,6 +10,7 @@ import { pickRunning } from './processes.ts'
 
 const run = promisify(execFile)
 const FULL_MS = 4_000
+const LOG_ROOM_BYTES = 64 * 1_024
 /** While a WAL is written over, its journal needs no room: not every gateway meets the full disk at once. */
 const REFUSES_WITHIN_MS = 15_000
 /** From room on the disk to calls taken again: the journal tries every 10 s at most. */
@@ -33,7 +35,8 @@ export const diskFaults: readonly Fault[] = [
           const ends = producers.map(
             (producer) => commitEnds(readWal(join(journalDir, producer))).at(-1) ?? 0,
           )
-          await limitFiles(pid, `${Math.max(0, ...ends)}`)
+          // It would meet the log as well, which is no part of the journal's disk.
+          await limitFiles(pid, `${Math.max(statSync(gateway.logFile).size + LOG_ROOM_BYTES, ...ends)}`)
         }
         if ((await refusing([gateway], REFUSES_WITHIN_MS)).length === 0)
           throw new NotNow('the gateway wrote nothing beyond its limit')

@@ -11,6 +11,7 @@ import {
   type JournalContent,
   readJournal,
   readWal,
+  tryReadJournal,
   WAL_FILE,
 } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
@@ -200,14 +201,15 @@ function header({ folder }: Victim, random: Random): Left {
  */
 function walBeforeMark({ folder, mark }: Victim, random: Random): Left | null {
   const wal = readWal(folder)
-  const read = (bytes: Buffer) => readJournal(folder, bytes, (path) => writeFileSync(path, bytes))
-  if (read(Buffer.alloc(0)).last >= mark) return null
-  const counted = firstEndWith(commitEnds(wal), (end) => read(wal.subarray(0, end)).last >= mark)
+  const isBehind = (bytes: Buffer) =>
+    (tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))?.last ?? mark) < mark
+  if (!isBehind(Buffer.alloc(0))) return null
+  const counted = firstEndWith(commitEnds(wal), (end) => !isBehind(wal.subarray(0, end)))
   const atBeginning = random.chance(0.5)
   const at = random.below(atBeginning ? Math.min(WAL_BEGINNING_BYTES, counted) : counted)
   const garbled = Buffer.from(wal)
   garbled.writeUInt8(garbled.readUInt8(at) ^ random.between(1, 255), at)
-  if (read(garbled).last >= mark) return null // a byte that SQLite does not use
+  if (!isBehind(garbled)) return null // a byte that SQLite does not use
   writeFileSync(join(folder, WAL_FILE), garbled)
   return { aside: true, sequences: new Set(), openCalls: false }
 }

@@ -10,6 +10,7 @@ import {
   type JournalContent,
   readJournal,
   readWal,
+  tryReadJournal,
   WAL_FILE,
 } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
@@ -64,12 +65,15 @@ function losesWalTail(
             const shipped = await shippedOf(world, producer)
             const ends = commitEnds(wal)
             const end = ends.at(-1) ?? 0
-            const read = (bytes: Buffer) => readJournal(folder, bytes, (path) => writeFileSync(path, bytes))
+            const read = (bytes: Buffer) =>
+              tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
             const whole = read(wal)
-            const synced = firstEndWith(ends, (at) => read(wal.subarray(0, at)).last >= shipped)
+            const synced = firstEndWith(ends, (at) => (read(wal.subarray(0, at))?.last ?? -1) >= shipped)
             const left = change(wal, synced, end, random)
             if (left.subarray(0, end).equals(wal.subarray(0, end))) continue
-            allowLoss(world, whole, read(left).last, killedAtMs)
+            const last = read(left)?.last
+            if (whole === null || last === undefined) continue
+            allowLoss(world, whole, last, killedAtMs)
             writeFileSync(join(folder, WAL_FILE), left)
             changed += 1
           }
