@@ -29,8 +29,6 @@ export interface ShardSums {
 export interface ShardsOptions {
   readonly redisUrl: string
   readonly drain: Drain
-  /** Awaited before each drain. */
-  readonly prepare: () => Promise<void>
   readonly log: StoreLog
 }
 
@@ -49,7 +47,6 @@ export function createShards(options: ShardsOptions): Shards {
   const newerGate = atMostEvery(LOG_EVERY_MS)
 
   async function drainOnce(stream: string): Promise<void> {
-    await options.prepare()
     const name = `tallygate drain ${stream}`
     const redis =
       connections.get(stream) ?? openRedis(redisUrl, { name, whenAway: 'fail', silenceMs: SILENCE_MS, log })

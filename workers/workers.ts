@@ -4,9 +4,8 @@ import { openRedis } from '../src/store/redis.ts'
 import { createCallDays } from './call-days.ts'
 import { createDrain } from './drain.ts'
 import { createHoleWatch } from './hole-watch.ts'
-import { addCallDays, prune } from './prune.ts'
+import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
-import { isPassing } from './refusal.ts'
 import { createRollUp } from './roll-up.ts'
 import { createShards, type ShardSums } from './shards.ts'
 import { verify } from './verify.ts'
@@ -50,12 +49,12 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
   const marksKey = `${redisPrefix}marks`
-  const callDays = createCallDays(pool, callRetentionDays)
+  const callDays = createCallDays(pool, callRetentionDays, log)
   const holeWatch = createHoleWatch(
     options.holePatienceMs === undefined ? {} : { patienceMs: options.holePatienceMs },
   )
   const drain = createDrain({ rollUp: createRollUp({ pool, callDays }), holeWatch, marksKey })
-  const shards = createShards({ redisUrl, drain, prepare: once(addFirstCallDays), log })
+  const shards = createShards({ redisUrl, drain, log })
   const redis = openRedis(redisUrl, {
     name: 'tallygate watch',
     whenAway: 'fail',
@@ -80,16 +79,6 @@ export function startWorkers(options: WorkersOptions): Workers {
     run: async (job, subject) => await jobs[job]?.(subject),
     log,
   })
-
-  /** Without the partitions the first calls would be counted but not kept. Refused by Postgres: counted all the same. */
-  async function addFirstCallDays(): Promise<void> {
-    try {
-      await addCallDays(pool, callRetentionDays)
-    } catch (error) {
-      if (isPassing(error)) throw error
-      log.error({ err: error }, 'the partitions of calls could not be made: calls are counted but not kept')
-    }
-  }
 
   const ownStream = `${redisPrefix}calls`
   const watch = startWatch({
@@ -130,14 +119,4 @@ export function startWorkers(options: WorkersOptions): Workers {
 
 function daily(job: string, id: string): Schedule {
   return { id, job, subject: '', everyMs: DAY_MS }
-}
-
-/** Does `work` until it has succeeded once. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done = false
-  return async () => {
-    if (done) return
-    await work()
-    done = true
-  }
 }

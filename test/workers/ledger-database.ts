@@ -35,7 +35,7 @@ export async function openLedgerDatabase(retentionDays = 35): Promise<LedgerData
   return {
     url: database.url,
     pool,
-    rollUp: createRollUp({ pool, callDays: createCallDays(pool, retentionDays) }),
+    rollUp: createRollUp({ pool, callDays: createCallDays(pool, retentionDays, quiet) }),
     async counts() {
       const { rows } = await pool.query(
         `select coalesce(sum(requests), 0) as requests, coalesce(sum(input_tokens), 0) as input_tokens,

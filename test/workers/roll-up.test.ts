@@ -5,7 +5,7 @@ import type { Postgres } from '../../src/store/postgres.ts'
 import { createCallDays } from '../../workers/call-days.ts'
 import { createRollUp } from '../../workers/roll-up.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
-import { aCandidate, aRecord, aStranger, aVoid, newProducer } from './records.ts'
+import { aCandidate, aRecord, aStranger, aVoid, newProducer, quiet } from './records.ts'
 
 const STREAM = 'test:calls'
 let ledger: LedgerDatabase
@@ -134,7 +134,7 @@ test('a commit whose answer is lost is not counted again', async () => {
   const batch = run(1, 30)
   const rollUp = createRollUp({
     pool: losingAnswerOf(/^commit/, ledger.pool),
-    callDays: createCallDays(ledger.pool, 35),
+    callDays: createCallDays(ledger.pool, 35, quiet),
   })
   await expect(rollUp(STREAM, batch)).rejects.toThrow('the connection broke')
   expect(await ledger.counts()).toMatchObject({ requests: 30 })
@@ -158,7 +158,7 @@ test('a connection that breaks at any statement leaves all of a batch or nothing
     const batch = run(index * 10 + 1, index * 10 + 10)
     const rollUp = createRollUp({
       pool: losingAnswerOf(statement, ledger.pool),
-      callDays: createCallDays(ledger.pool, 35),
+      callDays: createCallDays(ledger.pool, 35, quiet),
     })
     await expect(rollUp(STREAM, batch)).rejects.toThrow('the connection broke')
     await expect.poll(async () => (await ledger.rollUp(STREAM, batch)).kind, { timeout: 10_000 }).toBe('done')
@@ -225,7 +225,7 @@ test('a partition dropped after it was last looked for costs a call its row, not
   await ledger.pool.query(
     `create table tallygate.calls_20260105 partition of tallygate.calls for values from ('2026-01-05') to ('2026-01-06')`,
   )
-  const rollUp = createRollUp({ pool: ledger.pool, callDays: createCallDays(ledger.pool, 35) })
+  const rollUp = createRollUp({ pool: ledger.pool, callDays: createCallDays(ledger.pool, 35, quiet) })
   const arrivedAtMs = Date.parse(`${day}T12:00:00Z`)
   await rollUp(STREAM, [aCandidate(producer, 1, aRecord({ arrivedAtMs }))])
   expect(await ledger.counts()).toMatchObject({ calls: 1 })
@@ -238,8 +238,21 @@ test('a partition dropped after it was last looked for costs a call its row, not
   expect(await ledger.counts()).toMatchObject({ requests: 3, calls: 1 })
 })
 
+test("partitions that Postgres went back behind are made again, and no call's row is lost", async () => {
+  const { rows: partitions } = await ledger.pool.query(
+    `select inhrelid::regclass as name from pg_inherits where inhparent = 'tallygate.calls'::regclass`,
+  )
+  expect(partitions.length).toBeGreaterThan(35)
+  const callDays = createCallDays(ledger.pool, 35, quiet)
+  const rollUp = createRollUp({ pool: ledger.pool, callDays })
+  await rollUp(STREAM, run(1, 5))
+  for (const { name } of partitions) await ledger.pool.query(`drop table ${name}`)
+  expect(await rollUp(STREAM, run(6, 10))).toMatchObject({ counted: 5, callsSkipped: 0 })
+  expect(await ledger.counts()).toMatchObject({ requests: 10, calls: 5 })
+})
+
 test('with a retention of no days single calls are not kept', async () => {
-  const rollUp = createRollUp({ pool: ledger.pool, callDays: createCallDays(ledger.pool, 0) })
+  const rollUp = createRollUp({ pool: ledger.pool, callDays: createCallDays(ledger.pool, 0, quiet) })
   await rollUp(STREAM, run(1, 5))
   expect(await ledger.counts()).toMatchObject({ requests: 5, calls: 0 })
 })
