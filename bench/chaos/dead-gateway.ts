@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 /** What a gateway had sent when it was killed is in the stream by then. */
 const IN_FLIGHT_MS = 200
 /** The workers' patience, twice, and their looks. */
-const NAMED_WITHIN_MS = 45_000
+const NAMED_WITHIN_MS = 90_000
 
 /** A producer whose gateway was killed, and whose journal no adopter can take yet. */
 export interface DeadProducer {

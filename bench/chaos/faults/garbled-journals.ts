@@ -26,7 +26,7 @@ const BACKLOG_MIN_RECORDS = 12
 const PAGES_MAX = 3
 const WAL_BEGINNING_BYTES = 256
 /** Adoption every 5 s, the workers' patience with a hole, and what else is to be counted first. */
-const NOTICED_WITHIN_MS = 60_000
+const NOTICED_WITHIN_MS = 90_000
 
 /** What a damage left of a journal. */
 interface Left {
