@@ -20,6 +20,8 @@ export interface Child {
    * does not within seconds is a complaint.
    */
   kill(): Promise<void>
+  /** What made it end, or will, is on its way already: that is no complaint. Resolves with how it ended. */
+  expectEnd(): Promise<string>
   /** SIGTERM, and waits until it is gone; SIGKILL after `graceMs`. Tells how it ended. */
   stop(graceMs: number): Promise<string>
   /** SIGSTOP and SIGCONT. */
@@ -34,15 +36,14 @@ export interface ChildOptions {
   readonly script: string
   readonly args?: readonly string[]
   readonly env: Readonly<Record<string, string>>
+  /** Modules of this folder that are loaded first, beside clock.ts; absent: none. */
+  readonly preloads?: readonly string[]
   readonly logFile: string
   /** Whether it is of use now. */
   readonly isReady: () => Promise<boolean>
 }
 
-const ENVIRONMENT = {
-  PATH: process.env.PATH ?? '',
-  NODE_OPTIONS: `--import ${new URL('./clock.ts', import.meta.url).href}`,
-}
+const PATH = process.env.PATH ?? ''
 /** Also with its stores away for a while. */
 const READY_WITHIN_MS = 90_000
 /** A process whose primary is gone has nothing to wait for. */
@@ -50,6 +51,10 @@ const ORPHANS_END_WITHIN_MS = 5_000
 
 export function childProcess(options: ChildOptions): Child {
   const { name, isReady } = options
+  const preloads = ['./clock.ts', ...(options.preloads ?? [])].map(
+    (module) => `--import ${new URL(module, import.meta.url).href}`,
+  )
+  const env = { PATH, NODE_OPTIONS: preloads.join(' '), ...options.env }
   let run: NodeProcess | null = null
   const bidden = new WeakSet<NodeProcess>()
   const unbidden: string[] = []
@@ -72,7 +77,7 @@ export function childProcess(options: ChildOptions): Child {
     },
     async start() {
       if (run?.running === true) return
-      const started = await startNode({ ...options, env: { ...ENVIRONMENT, ...options.env } })
+      const started = await startNode({ ...options, env })
       run = started
       void started.ended.then((how) => {
         if (!bidden.has(started)) unbidden.push(`${name} ended: ${how}\n${started.lastWords(20)}`)
@@ -95,6 +100,11 @@ export function childProcess(options: ChildOptions): Child {
         unbidden.push(`${name}: its process ${pid} lived on without it`)
         sendSignal(pid, 'SIGKILL')
       }
+    },
+    async expectEnd() {
+      const ending = running()
+      bidden.add(ending)
+      return await ending.ended
     },
     async stop(graceMs) {
       const stopping = running()

@@ -30,6 +30,8 @@ export interface GatewayOptions {
   readonly journalDir: string
   readonly processes: number
   readonly env: Readonly<Record<string, string>>
+  /** As of {@link childProcess}. */
+  readonly preloads: readonly string[]
 }
 
 /** Connections go to the processes of a cluster in turn: so many questions for each meet all of them. */
@@ -56,6 +58,7 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
       PORT: `${port}`,
       ADMIN_PORT: '0',
     },
+    preloads: options.preloads,
     logFile,
     isReady: async () => (await takesCalls()) && takers().length === processes,
   })
@@ -105,6 +108,7 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
     },
     start: () => child.start(),
     kill: () => child.kill(),
+    expectEnd: () => child.expectEnd(),
     stop: (graceMs) => child.stop(graceMs),
     freeze: () => child.freeze(),
     thaw: () => child.thaw(),

@@ -57,10 +57,12 @@ export interface WorldOptions {
   /** Whether journals are to have a file system for themselves, where one can be mounted. */
   readonly ownJournalDisk?: boolean
   readonly gatewayEnv?: Readonly<Record<string, string>>
-  /** Straight to the servers, without proxies between. */
+  /** Straight to the servers, without proxies between, and nothing loaded into gateways: for figures. */
   readonly direct?: boolean
 }
 
+/** Loaded first into gateways: means to make them die at a moment of our choice. */
+const PRELOADS = ['./crash-point.ts']
 const REDIS_PREFIX = 'tallygate:'
 
 /** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
@@ -130,7 +132,8 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
         folder,
         journalDir,
         processes: number === 0 ? processes : 1,
-        env: { ...env, ...options.gatewayEnv },
+        env: { ...env, CHAOS_UPSTREAM_PORT: `${proxies.upstream.port}`, ...options.gatewayEnv },
+        preloads: options.direct === true ? [] : PRELOADS,
       }),
     )
   }

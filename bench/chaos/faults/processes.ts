@@ -4,7 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sendSignal } from '../../../src/standalone/detached-process.ts'
 import type { Child } from '../child.ts'
 import { outliving } from '../child-processes.ts'
+import { CRASH_SIGNALS, type CrashSignal } from '../crash-signals.ts'
 import { type Fault, NotNow } from '../fault.ts'
+import type { Gateway, Taker } from '../gateway.ts'
 import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
 
@@ -16,6 +18,8 @@ const FREEZE_TRIES = 400
 const STAYS_DEAD_MS = 20_000
 /** Another process in half a second and the time it takes to start; adoption every 5 s, with Postgres there. */
 const REPLACED_WITHIN_MS = 60_000
+/** A gateway that is armed meets the write at which it dies. */
+const WRITES_WITHIN_MS = 10_000
 
 /** Gateways and workers that end or stop, politely or not. */
 export const processFaults: readonly Fault[] = [
@@ -29,6 +33,12 @@ export const processFaults: readonly Fault[] = [
       await delay(random.between(0, 1_500))
       await gateway.start()
     },
+  },
+  {
+    name: 'gateway dies at a byte',
+    part: 'gateways',
+    alone: false,
+    inject: dieAtByte,
   },
   {
     name: 'kill -9 of one process of a cluster',
@@ -116,16 +126,53 @@ export const processFaults: readonly Fault[] = [
   },
 ]
 
-/** The primary starts another process, and somebody adopts the journal of the dead one. */
-async function killOneOfCluster({ gateways, journalDir }: World, random: Random): Promise<void> {
+async function killOneOfCluster(world: World, random: Random): Promise<void> {
   const cluster = pickRunning(
-    gateways.filter(({ processes }) => processes > 1),
+    world.gateways.filter(({ processes }) => processes > 1),
     random,
   )
   const killed = random.pick(cluster.takers())
   cluster.expectDeathOf(killed.pid)
   sendSignal(killed.pid, 'SIGKILL')
   await outliving([killed.pid], REPLACED_WITHIN_MS)
+  await replaced(world, cluster, killed)
+}
+
+/** Right after a byte of its own to a client, or to the upstream: see crash-point.ts. */
+async function dieAtByte(world: World, random: Random): Promise<void> {
+  const gateway = pickRunning(world.gateways, random)
+  const signal = random.pick(Object.values(CRASH_SIGNALS))
+  const restartAfterMs = random.between(0, 1_500)
+  const takers = gateway.takers()
+  if (takers.length === 0) throw new NotNow('the gateway takes no calls')
+  const taker = random.pick(takers)
+  if (gateway.processes > 1) {
+    gateway.expectDeathOf(taker.pid)
+    const died = await diesOf(signal, taker.pid)
+    await replaced(world, gateway, taker)
+    if (!died) throw new NotNow('the process of the cluster wrote nothing')
+    return
+  }
+  const ended = gateway.expectEnd()
+  const died = await diesOf(signal, taker.pid)
+  const how = await ended
+  await delay(restartAfterMs)
+  await gateway.start()
+  if (how !== 'SIGKILL') throw new Error(`${gateway.name} ended otherwise: ${how}`)
+  if (!died) throw new NotNow('the gateway wrote nothing')
+}
+
+/** Whether the process died of it by itself; false: it had to be killed. It is gone in any case. */
+async function diesOf(signal: CrashSignal, pid: number): Promise<boolean> {
+  sendSignal(pid, signal)
+  if ((await outliving([pid], WRITES_WITHIN_MS)).length === 0) return true
+  sendSignal(pid, 'SIGKILL')
+  await outliving([pid], REPLACED_WITHIN_MS)
+  return false
+}
+
+/** The primary starts another process, and somebody adopts the journal of the dead one. */
+async function replaced({ gateways, journalDir }: World, cluster: Gateway, killed: Taker): Promise<void> {
   const until = performance.now() + REPLACED_WITHIN_MS
   while (cluster.takers().length < cluster.processes || (await cluster.refuses())) {
     if (performance.now() > until) throw new Error(`${cluster.name} started no process for the one that died`)
