@@ -143,7 +143,12 @@ async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
     chunks.push(chunk)
   }
   if (statusCode !== 200) throw new Error(`the upstream answered ${statusCode}`)
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    // The parser's own words quote the answer, and nothing an upstream answers is logged.
+    throw new Error('the model list is no JSON')
+  }
 }
 
 interface ModelList {

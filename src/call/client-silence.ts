@@ -14,6 +14,24 @@ export function limitSilenceOfSender({ socket }: IncomingMessage): () => void {
 }
 
 /**
+ * As {@link limitSilenceOfSender}, until the body has ended, for one that goes upstream as it comes.
+ *
+ * @param isWanted false: the upstream takes no more just now, and the silence is not the client's.
+ */
+export function limitSilenceOfUpload(request: IncomingMessage, isWanted: () => boolean): void {
+  const endLimit = limitSilenceOfSender(request)
+  const onTimeout = () => {
+    if (isWanted()) request.socket.destroy()
+    else limitSilenceOfSender(request)
+  }
+  request.on('timeout', onTimeout)
+  request.once('end', () => {
+    request.off('timeout', onTimeout)
+    endLimit()
+  })
+}
+
+/**
  * Ends the connection when the client takes nothing of what was written for five minutes, until `event`: `drain`, or `finish` when
  * there is no more to come. Otherwise one that stays connected and never reads would hold its call, and the upstream's, for ever.
  */

@@ -9,6 +9,7 @@ import type { OpenCall } from '../domain/call-record.ts'
 import type { Caller } from '../domain/caller.ts'
 import type { ErrorName } from '../errors.ts'
 import { errorShapeOf, sendError, writeError } from './answer-error.ts'
+import { limitSilenceOfUpload } from './client-silence.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
 import { mayUseModel } from './may-use-model.ts'
@@ -185,7 +186,8 @@ class IncomingCall {
     const { upstream, dialect } = route
     const headers = forwardableRequestHeaders(this.#request.rawHeaders, {
       host: upstream.host,
-      credential: upstream.credential,
+      // Whoever answers TRACE sends back what was sent (RFC 9110, 9.3.8).
+      credential: this.#request.method === 'TRACE' ? null : upstream.credential,
       askIdentity: dialect !== null,
       contentLength: body === null ? null : body.length,
     })
@@ -225,6 +227,7 @@ function streamedBody(request: IncomingMessage): Readable | null {
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return null
   if (headers['content-length'] === '0') return null
   const body = new PassThrough()
+  limitSilenceOfUpload(request, () => !body.writableNeedDrain)
   request.on('close', () => {
     if (!request.complete) body.destroy(new Error('client left'))
   })

@@ -120,6 +120,15 @@ test('a body that stops coming ends its connection: nothing went upstream, nothi
   expect((await stack.usage(client)).requests).toBe(0)
 })
 
+test('an upload that stops coming ends its connection and the one upstream, and is counted as left', async () => {
+  const socket = dial(stack.url)
+  const headers = [authorization(), 'Content-Type: application/octet-stream', 'Content-Length: 1000']
+  socket.write(requestText('/v1/files', headers, 'POST', 'four'))
+  await once(socket.resume(), 'close')
+  await stack.usageOf(client, 1)
+  expect(await stack.calls(client)).toMatchObject([{ outcome: 'client_aborted', path: '/v1/files' }])
+})
+
 test('a body that comes slowly, but comes, is taken, and the time its answer takes is not limited by it', async () => {
   const answering = new Promise<ServerResponse>((resolve) =>
     upstream.answer((_request, response) => resolve(response)),

@@ -261,3 +261,9 @@ test('CONNECT opens no tunnel', async () => {
 test('after everything above, the next call is served', async () => {
   expect(await status('/v1/x', [bearer()])).toBe(200)
 })
+
+test('TRACE, whose answer repeats the request, goes upstream without our credential', async () => {
+  await exchange(stack.url, requestText('/v1/x', [bearer(), 'Connection: close'], 'TRACE'))
+  expect(upstream.received.join('')).toContain('TRACE /v1/x HTTP/1.1')
+  expect(upstream.received.join('')).not.toContain(CREDENTIAL)
+})
