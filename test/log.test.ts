@@ -21,7 +21,10 @@ test('a full disk under stdout ends no process, and lines are written again when
   const file = join(folder, 'log')
   try {
     const command = `ulimit -f ${FILE_LIMIT}; exec "$0" --input-type=module-typescript -e "$1" >> "$2"`
-    await promisify(execFile)('sh', ['-c', command, process.execPath, SCRIPT, file])
+    await promisify(execFile)('sh', ['-c', command, process.execPath, SCRIPT, file], {
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+    })
     const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
     expect(lines.filter((line) => line.includes('there is room'))).toHaveLength(10)
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ level: 30, line: 9, msg: 'there is room' })
