@@ -63,6 +63,7 @@ test('the status says how far each producer is counted, what waits, and what its
   })
   const { out } = await run(env, 'ledger', 'status')
   expect(out).toMatch(new RegExp(`${producer} +${stream} +6 +.*2.0 MiB`))
+  expect(out).toMatch(new RegExp(`${silent} +never +0.0 MiB`))
   expect(await json(env, 'ledger', 'gaps')).toMatchObject([
     { producer, from: 2, to: 5, records: 4, reason: 'journal_pruned' },
   ])

@@ -29,6 +29,8 @@ export function addLedgerGapsCommand(ledger: Command, cli: Cli): void {
 
 function text(state: LedgerState): string {
   const { ledger, backlogs, redisProblem, journals, corruptJournals } = state
+  const { gapCount, missingRecords, deadLetters, producerCount } = ledger
+  const others = producerCount - ledger.producers.length
   const right = { align: 'right' } as const
   const streams = renderTable(
     [{ heading: 'STREAM' }, { heading: 'WAITING', ...right }, { heading: 'OLDEST S', ...right }],
@@ -46,16 +48,24 @@ function text(state: LedgerState): string {
       { heading: 'LAST MOVED' },
       { heading: 'JOURNAL HERE', ...right },
     ],
-    ledger.producers.map(({ producer, stream, mark, movedAt }) => [
-      producer,
-      stream,
-      `${mark}`,
-      movedAt.toISOString(),
-      journalText(journals.get(producer)),
-    ]),
+    [
+      ...ledger.producers.map(({ producer, stream, mark, movedAt }) => [
+        producer,
+        stream,
+        `${mark}`,
+        movedAt.toISOString(),
+        journalText(journals.get(producer)),
+      ]),
+      // Nothing of theirs was counted yet, which is what one looks for when Redis or the workers are away.
+      ...renderLedger(state).journals_not_counted_from.map((producer) => [
+        producer,
+        '',
+        '',
+        others > 0 ? 'long ago or never' : 'never',
+        journalText(journals.get(producer)),
+      ]),
+    ],
   )
-  const { gapCount, missingRecords, deadLetters, producerCount } = ledger
-  const others = producerCount - ledger.producers.length
   return [
     streams,
     ...(redisProblem === null ? [] : [`Redis: ${redisProblem}`]),
