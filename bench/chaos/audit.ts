@@ -1,8 +1,10 @@
 import type { Postgres } from '../../src/store/postgres.ts'
 import { verifyLedger } from '../../src/store/verify.ts'
 import type { Allowances, ExpectedGap } from './allowances.ts'
+import type { Death } from './lives.ts'
 import type { Note } from './load.ts'
-import { CLIENTS, callNumberOf, planCall } from './tokens.ts'
+import { type Row, wrongIn } from './rows.ts'
+import { CLIENTS, callNumberOf } from './tokens.ts'
 import { readUpstreamLedger } from './upstream-ledger.ts'
 import type { World } from './world.ts'
 
@@ -12,8 +14,8 @@ export interface Audit {
   readonly lost: ReadonlySet<number>
   /** Calls that were counted more than once, or sent upstream more than once. */
   readonly doubled: ReadonlySet<number>
-  /** Rows that say a gateway died under the call. */
-  readonly interrupted: readonly string[]
+  /** Calls whose rows say that a gateway died under them. */
+  readonly interrupted: ReadonlySet<number>
   /** Calls that a fault destroyed by design (unsynced, or with the whole journal) and that are missing. */
   readonly destroyed: number
   readonly namedGaps: readonly { readonly reason: string; readonly sequences: number }[]
@@ -25,20 +27,18 @@ export interface Audit {
   readonly complaints: readonly string[]
 }
 
-interface Row {
-  readonly call_id: string
-  readonly client: string
-  readonly model: string
-  readonly input: string | null
-  readonly output: string | null
-  readonly cost: string | null
-  readonly outcome: string
-}
-
 const SHOWN = 5
 
-/** Compares the clients' notes, the upstream's ledger, `calls`, `daily_usage` and `/v1/usage`, call by call. */
-export async function audit(world: World, notes: readonly Note[]): Promise<Audit> {
+/**
+ * Compares the clients' notes, the upstream's ledger, `calls`, `daily_usage` and `/v1/usage`, call by call.
+ *
+ * @param deaths of gateways' processes; `null`: nobody watched.
+ */
+export async function audit(
+  world: World,
+  notes: readonly Note[],
+  deaths: readonly Death[] | null,
+): Promise<Audit> {
   const { pool, allowances } = world
   const complaints: string[] = []
   const complain = (what: string, which: Iterable<unknown>) => {
@@ -50,61 +50,56 @@ export async function audit(world: World, notes: readonly Note[]): Promise<Audit
   }
 
   const { rows } = await pool.query<Row>(
-    `select call_id, client, model, input_tokens as input, output_tokens as output, cost_pico as cost, outcome
+    `select call_id, client, path, model, input_tokens as input, output_tokens as output, cost_pico as cost, outcome,
+       usage_source as source
      from tallygate.calls`,
   )
   const upstream = readUpstreamLedger(world.upstreamLedgerFile)
-  const byId = new Map<string, Row>()
   const byNumber = new Map<number, Row>()
+  const ids = new Set<string>()
   const doubled = new Set<number>()
+  const strangers: string[] = []
   for (const row of rows) {
-    const number = row.input === null ? null : callNumberOf(Number(row.input))
-    if (byId.has(row.call_id)) doubled.add(number ?? -1)
-    byId.set(row.call_id, row)
-    if (number === null) continue
-    if (byNumber.has(number)) doubled.add(number)
-    byNumber.set(number, row)
+    const number = callNumberOf(row.path)
+    const note = number === null ? undefined : notes[number]
+    if (number === null || note === undefined || (note.callId !== null && note.callId !== row.call_id))
+      strangers.push(JSON.stringify(row))
+    if (ids.has(row.call_id) || (number !== null && byNumber.has(number))) doubled.add(number ?? -1)
+    ids.add(row.call_id)
+    if (number !== null) byNumber.set(number, row)
   }
 
   const lost = new Set<number>()
+  const nameless: number[] = []
   const wrong: string[] = []
-  const claimed = new Set<string>()
+  const interrupted = new Set<number>()
   const addedMs = new Map<number, number>()
   let destroyed = 0
-  let nameless = 0
   for (const note of notes) {
     const { number, callId } = note
     const times = upstream.got.get(number) ?? 0
     if (times > 1) doubled.add(number)
-    const row = (callId === null ? undefined : byId.get(callId)) ?? byNumber.get(number)
-    const allowed = callId !== null && allowances.calls.has(callId)
+    const row = byNumber.get(number)
     if (row !== undefined) {
-      claimed.add(row.call_id)
-      if (note.answer === 'whole' && !isExact(row, number) && !(allowed && row.outcome === 'interrupted'))
-        wrong.push(`${number} ${JSON.stringify(row)}`)
-    } else if (note.answer === 'whole' || times > 0) {
-      if (allowed) destroyed += 1
-      else if (callId === null) nameless += 1
+      if (row.outcome === 'interrupted') interrupted.add(number)
+      const why = wrongIn(row, note, { upstream, deaths, isDamaged: allowances.calls.has(row.call_id) })
+      if (why !== null) wrong.push(`${number}, ${why}: ${JSON.stringify(row)} ${JSON.stringify(note)}`)
+    } else if (callId !== null || times > 0) {
+      // A call id is answered only where the journal has the call.
+      if (callId === null) nameless.push(number)
+      else if (allowances.calls.has(callId)) destroyed += 1
       else lost.add(number)
     }
     const service = upstream.done.get(number)
     if (note.answer === 'whole' && service !== undefined)
       addedMs.set(number, note.endedMs - note.beganMs - service.serviceMs)
   }
-  // Calls that died before their client saw a call id: which row is whose nobody knows, but how many there are.
-  const unclaimed = rows.filter((row) => !claimed.has(row.call_id))
-  const destroyedNameless = [...allowances.calls].filter((id) => !byId.has(id)).length - destroyed
-  const missing = nameless - unclaimed.length
-  if (missing > destroyedNameless)
-    complain('calls cut before their answer are missing', Array(missing - destroyedNameless).fill('?'))
-  else if (missing > 0) destroyed += missing
-  const begun = notes.filter(({ answer, callId }) => callId === null && answer === 'cut').length
-  if (unclaimed.length > begun)
-    complain(
-      'rows without a call',
-      unclaimed.map((row) => row.call_id),
-    )
+  // Their clients never saw an id: which of the destroyed they are nobody knows, but how many may be.
+  const destroyedNameless = [...allowances.calls].filter((id) => !ids.has(id)).length - destroyed
+  if (nameless.length > destroyedNameless) for (const number of nameless) lost.add(number)
+  else destroyed += nameless.length
 
+  complain('rows without a call', strangers)
   for (const child of [...world.gateways, ...world.workers]) complaints.push(...child.unbidden)
   complain('lost', lost)
   complain('doubled', doubled)
@@ -135,25 +130,13 @@ export async function audit(world: World, notes: readonly Note[]): Promise<Audit
   return {
     lost,
     doubled,
-    interrupted: rows.filter(({ outcome }) => outcome === 'interrupted').map((row) => row.call_id),
+    interrupted,
     destroyed,
     namedGaps: gaps.map(({ reason, from, to }) => ({ reason, sequences: to - from + 1 })),
     rows: rows.length,
     addedMs,
     complaints,
   }
-}
-
-function isExact(row: Row, number: number): boolean {
-  const { model, client, input, output, costPico } = planCall(number)
-  return (
-    row.outcome === 'complete' &&
-    row.model === model &&
-    row.client === CLIENTS[client] &&
-    row.input === `${input}` &&
-    row.output === `${output}` &&
-    row.cost === `${costPico}`
-  )
 }
 
 /** Clients and models whose `daily_usage` is another than their rows of `calls` add up to. */

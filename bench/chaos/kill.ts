@@ -23,7 +23,7 @@ const watch = startLagWatch(world.pool)
 const load = startLoad({
   targets: world.gateways,
   keys: world.keys,
-  atOnce: 60,
+  atOnce: 200,
   callsPerSecond: Number(values.rate),
   leaving: 0,
   random: seeded(1),
@@ -50,7 +50,7 @@ await watch.stop()
 tookMs.sort((a, b) => a - b)
 console.log(
   `${tookMs.length} kills, ${cut} calls under way: all calls of the dead counted after ${seconds(percentile(tookMs, 0.5))} (median), ` +
-    `${seconds(tookMs.at(-1) ?? 0)} (worst); ${result.interrupted.length} interrupted, ${result.lost.size} lost, ${result.doubled.size} doubled`,
+    `${seconds(tookMs.at(-1) ?? 0)} (worst); ${result.interrupted.size} interrupted, ${result.lost.size} lost, ${result.doubled.size} doubled`,
 )
 if (result.complaints.length > 0) console.error(`\nFAILED\n${result.complaints.join('\n')}`)
 await world.stop()

@@ -15,6 +15,8 @@ export interface Note {
   status: number
   /** As the gateway's answer named it; null: no answer began. */
   callId: string | null
+  /** It has seen the usage that ends a stream. */
+  sawUsage: boolean
   /** Milliseconds of this process's monotonic clock. */
   readonly beganMs: number
   endedMs: number
@@ -47,6 +49,8 @@ export interface LoadOptions {
 const TICK_MS = 10
 /** A client does not wait for ever: a call that hangs for so long is noted as cut. */
 const PATIENCE_MS = 60_000
+/** The event that has a stream's final usage, up to its end: chat's, or Anthropic's. */
+const FINAL_USAGE = /"choices":\[\],"usage":\{[^\n]*\n\n|"type":"message_delta"[^\n]*\n\n/
 
 export function startLoad(options: LoadOptions): Load {
   const agent = new Agent({ connections: null, bodyTimeout: PATIENCE_MS, headersTimeout: PATIENCE_MS })
@@ -71,6 +75,7 @@ export function startLoad(options: LoadOptions): Load {
       answer: 'refused',
       status: 0,
       callId: null,
+      sawUsage: false,
       beganMs: performance.now(),
       endedMs: 0,
     }
@@ -105,7 +110,7 @@ async function makeCall(
   note: Note,
   leaves: boolean,
 ): Promise<void> {
-  const { number, client, path, model, streamed, input, output } = planCall(note.number)
+  const { number, client, path, model, streamed, asksUsage, input, output, lastsMs } = planCall(note.number)
   try {
     const response = await agent.request({
       origin: `http://127.0.0.1:${port}`,
@@ -119,8 +124,11 @@ async function makeCall(
       body: JSON.stringify({
         model,
         stream: streamed,
+        ...(streamed && asksUsage && model.startsWith('gpt')
+          ? { stream_options: { include_usage: true } }
+          : {}),
         max_tokens: 1_000,
-        metadata: { chaos: [number, input, output] },
+        metadata: { chaos: [number, input, output, lastsMs] },
         messages: [{ role: 'user', content: `call ${number}` }],
       }),
     })
@@ -130,12 +138,16 @@ async function makeCall(
     note.callId = typeof id === 'string' ? id : null
     if (leaves && streamed && response.statusCode === 200) {
       note.answer = 'left'
-      await response.body[Symbol.asyncIterator]().next()
+      const { value } = await response.body[Symbol.asyncIterator]().next()
+      note.sawUsage = FINAL_USAGE.test(`${value}`)
       response.body.destroy()
       return
     }
-    for await (const _chunk of response.body) {
-      // Only whether it ends as it should matters; `dump` would not tell.
+    let text = ''
+    for await (const chunk of response.body) {
+      if (!streamed || note.sawUsage) continue
+      text += chunk
+      note.sawUsage = FINAL_USAGE.test(text)
     }
     note.answer = response.statusCode === 200 ? 'whole' : 'error'
   } catch (error) {

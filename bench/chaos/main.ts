@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { FULL_FILE_SYSTEM } from './faults/disks.ts'
 import { FAULTS } from './faults.ts'
 import { startLagWatch } from './lag-watch.ts'
+import { watchLives } from './lives.ts'
 import { startLoad } from './load.ts'
 import { seeded } from './random.ts'
 import { tableOf } from './report.ts'
@@ -44,7 +45,7 @@ const { values } = parseArgs({
 })
 /** Longer than a busy machine takes to send again what was lost: to give up a hole that is filled later is a failure. */
 const HOLE_PATIENCE_MS = 30_000
-const AT_ONCE = 60
+const AT_ONCE = 160
 const LEAVING = 0.02
 
 const seed = Number(values.seed)
@@ -79,6 +80,7 @@ const faults = chosen.filter((fault) => {
 })
 const random = seeded(seed)
 const watch = startLagWatch(world.pool)
+const lives = watchLives(world.gateways)
 const load = startLoad({
   targets: world.gateways,
   keys: world.keys,
@@ -101,9 +103,10 @@ const course = await runSchedule(world, watch, {
 while (load.notes.length < calls) await delay(100)
 await load.stop()
 const stoppedMs = performance.now()
-const result = await settle(world, load.notes)
+const result = await settle(world, load.notes, lives.deaths)
 const settledMs = performance.now()
 await watch.stop()
+lives.stop()
 
 const took = ((settledMs - beganMs) / 1_000).toFixed(0)
 console.log(`${load.notes.length} calls, seed ${seed}, ${took} s\n`)
@@ -123,7 +126,7 @@ const statuses = Map.groupBy(
 const spread = await countByStream(world)
 const failures = [...course.failures, ...result.complaints]
 console.log(`
-lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.length} (flagged), rows ${result.rows}
+lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.size} (flagged), rows ${result.rows}
 destroyed by design (unsynced at power loss, torn or corrupted tails, corrupted or deleted journals): ${result.destroyed}; oldest record not synced at power loss ${world.allowances.oldestUnsyncedMs.toFixed(0)} ms
 named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
 records by stream: ${spread}

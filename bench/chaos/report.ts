@@ -14,7 +14,6 @@ export function tableOf(
   audit: Audit,
   watch: LagWatch,
 ): string {
-  const interrupted = new Set(audit.interrupted)
   const line = (name: string, injected: number | null, calls: readonly Note[]) => {
     const worstLagMs = calls.reduce((worst, { number }) => Math.max(worst, watch.lagMs.get(number) ?? 0), 0)
     const added = calls.flatMap(({ number }) => audit.addedMs.get(number) ?? []).sort((a, b) => a - b)
@@ -29,7 +28,7 @@ export function tableOf(
       count(({ answer }) => answer === 'refused'),
       count(({ number }) => audit.lost.has(number)),
       count(({ number }) => audit.doubled.has(number)),
-      count(({ callId }) => callId !== null && interrupted.has(callId)),
+      count(({ number }) => audit.interrupted.has(number)),
       seconds(worstLagMs),
       milliseconds(percentile(added, 0.5)),
       milliseconds(percentile(added, 0.99)),

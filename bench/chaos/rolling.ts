@@ -25,7 +25,7 @@ const watch = startLagWatch(world.pool)
 const load = startLoad({
   targets: [{ name: 'balancer', port: balancer.port }],
   keys: world.keys,
-  atOnce: 100,
+  atOnce: 200,
   callsPerSecond: Number(values.rate),
   leaving: 0,
   random: seeded(1),
@@ -59,7 +59,7 @@ const failures = [
 const longest = endings.reduce((most, { tookMs }) => Math.max(most, tookMs), 0)
 console.log(
   `${endings.length} restarts under ${load.notes.length} calls: ${failed.length} failed, ${result.lost.size} lost, ${result.doubled.size} doubled, ` +
-    `${result.interrupted.length} interrupted; a gateway ended within ${(longest / 1_000).toFixed(1)} s of SIGTERM`,
+    `${result.interrupted.size} interrupted; a gateway ended within ${(longest / 1_000).toFixed(1)} s of SIGTERM`,
 )
 if (failures.length > 0) console.error(`\nFAILED\n${failures.join('\n')}`)
 await balancer.close()

@@ -6,9 +6,14 @@ export interface PlannedCall {
   readonly number: number
   /** Index of the client that makes it. */
   readonly client: number
+  /** Names the call, and so does its row of `calls`, whatever became of it. */
   readonly path: string
   readonly model: string
   readonly streamed: boolean
+  /** Milliseconds that a stream goes on for, with usage from its beginning on; 0: as soon as it is there. */
+  readonly lastsMs: number
+  /** The client wants to see a stream's usage; of chat alone, as Anthropic's shows it in any case. */
+  readonly asksUsage: boolean
   readonly input: number
   readonly output: number
   readonly costPico: bigint
@@ -20,30 +25,55 @@ export const CLIENTS = ['north', 'south', 'east']
 const FIRST_INPUT = 100_000
 
 /** Integer pico-USD per token, from the providers' price pages: 0.15/0.60, 2.50/10 and 0.80/4 USD per million. */
-const MINI = { model: 'gpt-4o-mini', path: '/openai/v1/chat/completions', input: 150_000n, output: 600_000n }
+const CHAT = { upstream: '/openai', path: '/v1/chat/completions' }
+const MINI = { ...CHAT, model: 'gpt-4o-mini', input: 150_000n, output: 600_000n }
 const MODELS = [
   MINI,
-  { model: 'gpt-4o', path: '/openai/v1/chat/completions', input: 2_500_000n, output: 10_000_000n },
-  { model: 'claude-3-5-haiku-20241022', path: '/anthropic/v1/messages', input: 800_000n, output: 4_000_000n },
+  { ...CHAT, model: 'gpt-4o', input: 2_500_000n, output: 10_000_000n },
+  {
+    upstream: '/anthropic',
+    path: '/v1/messages',
+    model: 'claude-3-5-haiku-20241022',
+    input: 800_000n,
+    output: 4_000_000n,
+  },
 ]
+/** One call of so many is a long stream. */
+const LONG_EVERY = 10
+const LONG_MIN_MS = 2_000
+const LONG_SPREAD_MS = 4_000
 
 export function planCall(number: number): PlannedCall {
-  const price = MODELS[number % MODELS.length] ?? MINI
+  const { upstream, path, model } = modelOf(number)
+  const isLong = number % LONG_EVERY === 0
   const input = FIRST_INPUT + number
   const output = 1 + (number % 977)
   return {
     number,
     client: Math.floor(number / MODELS.length) % CLIENTS.length,
-    path: price.path,
-    model: price.model,
-    streamed: Math.floor(number / 2) % 3 === 1,
+    path: `${upstream}/${number}${path}`,
+    model,
+    streamed: isLong || Math.floor(number / 2) % 3 === 1,
+    lastsMs: isLong ? LONG_MIN_MS + ((number * 37) % LONG_SPREAD_MS) : 0,
+    asksUsage: Math.floor(number / MODELS.length) % 2 === 0,
     input,
     output,
-    costPico: BigInt(input) * price.input + BigInt(output) * price.output,
+    costPico: costOf(number, input, output),
   }
 }
 
-/** Which call used so many input tokens; null: they are an estimate, or none. */
-export function callNumberOf(inputTokens: number): number | null {
-  return inputTokens >= FIRST_INPUT ? inputTokens - FIRST_INPUT : null
+/** What so many tokens of the call's model cost. */
+export function costOf(number: number, input: number, output: number): bigint {
+  const price = modelOf(number)
+  return BigInt(input) * price.input + BigInt(output) * price.output
+}
+
+/** Which call went to that path, as a row of `calls` has it; null: none of ours. */
+export function callNumberOf(path: string): number | null {
+  const number = /^\/(\d+)\//.exec(path)?.[1]
+  return number === undefined ? null : Number(number)
+}
+
+function modelOf(number: number) {
+  return MODELS[number % MODELS.length] ?? MINI
 }

@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /**
  * A model provider with a ledger of its own: one line when a request is there, `got <number>`, and one when all of its
- * answer was handed to the socket, `done <number> <input> <output> <service microseconds>`.
+ * answer was handed to the socket, `done <number> <input> <output> <service microseconds>`. Before usage is sent, there is
+ * a line `told <number> <output>` where it is that of a stream under way, and `final <number>` where it is the last.
  *
  *     node bench/chaos/upstream.ts <ledger file>
  *
@@ -15,12 +16,23 @@ interface Asked {
   readonly model: string
   readonly stream?: boolean
   readonly stream_options?: { readonly include_usage?: boolean }
-  readonly metadata: { readonly chaos: readonly [number: number, input: number, output: number] }
+  readonly metadata: {
+    readonly chaos: readonly [number: number, input: number, output: number, lastsMs: number]
+  }
+}
+
+/** A piece of a stream. */
+interface Event {
+  readonly text: string
+  /** Output tokens so far, or all, where it has usage. */
+  readonly usage?: { readonly output: number; readonly isFinal: boolean }
 }
 
 const FIRST_BYTE_MAX_MS = 40
 const BETWEEN_EVENTS_MAX_MS = 15
 const WORDS = ['a', 'b', 'c']
+/** Of a long stream. */
+const WORD_EVERY_MS = 250
 
 const ledger = openSync(process.argv[2] ?? '', 'a')
 
@@ -40,18 +52,24 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const startedAt = performance.now()
   const asked: Asked = JSON.parse(body)
-  const [number, input, output] = asked.metadata.chaos
+  const [number, input, output, lastsMs] = asked.metadata.chaos
   writeSync(ledger, `got ${number}\n`)
   await delay(Math.random() * FIRST_BYTE_MAX_MS)
   const isChat = request.url?.endsWith('/chat/completions') === true
   if (asked.stream === true) {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    for (const event of isChat ? chatEvents(asked) : messageEvents(asked)) {
-      response.write(event)
-      await delay(Math.random() * BETWEEN_EVENTS_MAX_MS)
+    const maxMs = lastsMs === 0 ? BETWEEN_EVENTS_MAX_MS : 2 * WORD_EVERY_MS
+    for (const { text, usage } of isChat ? chatEvents(asked) : messageEvents(asked)) {
+      if (response.destroyed) return // the gateway hung up
+      if (usage !== undefined)
+        writeSync(ledger, usage.isFinal ? `final ${number}\n` : `told ${number} ${usage.output}\n`)
+      response.write(text)
+      await delay(Math.random() * maxMs)
     }
+    if (response.destroyed) return
     response.end()
   } else {
+    writeSync(ledger, `final ${number}\n`)
     json(response, {
       id: `r${number}`,
       model: asked.model,
@@ -62,32 +80,52 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   writeSync(ledger, `done ${number} ${input} ${output} ${serviceUs}\n`)
 }
 
-function chatEvents(asked: Asked): string[] {
+/** Long ones have running usage in every event, as vLLM's with `continuous_usage_stats`. */
+function chatEvents(asked: Asked): Event[] {
+  const [, , output, lastsMs] = asked.metadata.chaos
   const event = (fields: object) =>
     `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: asked.model, ...fields })}\n\n`
-  const words = WORDS.map((content) => event({ choices: [{ index: 0, delta: { content } }] }))
+  const words = wordsFor(lastsMs).map((content, index): Event => {
+    const choices = [{ index: 0, delta: { content } }]
+    if (lastsMs === 0) return { text: event({ choices }) }
+    const soFar = Math.min(index + 1, output)
+    return {
+      text: event({ choices, usage: chatUsage(asked, soFar) }),
+      usage: { output: soFar, isFinal: false },
+    }
+  })
+  const last = { text: event({ choices: [], usage: chatUsage(asked) }), usage: { output, isFinal: true } }
   const wantsUsage = asked.stream_options?.include_usage === true
-  return [
-    ...words,
-    ...(wantsUsage ? [event({ choices: [], usage: chatUsage(asked) })] : []),
-    'data: [DONE]\n\n',
-  ]
+  return [...words, ...(wantsUsage ? [last] : []), { text: 'data: [DONE]\n\n' }]
 }
 
-function messageEvents(asked: Asked): string[] {
+function messageEvents(asked: Asked): Event[] {
+  const [, input_tokens, output_tokens, lastsMs] = asked.metadata.chaos
   const event = (type: string, fields: object) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
-  const { input_tokens, output_tokens } = messageUsage(asked)
+  const start = { model: asked.model, usage: { input_tokens, output_tokens: 1 } }
+  const words = wordsFor(lastsMs).map((text) => ({
+    text: event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
+  }))
   return [
-    event('message_start', { message: { model: asked.model, usage: { input_tokens, output_tokens: 1 } } }),
-    event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'hello' } }),
-    event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens } }),
-    event('message_stop', {}),
+    { text: event('message_start', { message: start }), usage: { output: 1, isFinal: false } },
+    ...words,
+    {
+      text: event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens } }),
+      usage: { output: output_tokens, isFinal: true },
+    },
+    { text: event('message_stop', {}) },
   ]
 }
 
-function chatUsage({ metadata: { chaos } }: Asked) {
-  const [, input, output] = chaos
+function wordsFor(lastsMs: number): string[] {
+  return lastsMs === 0
+    ? WORDS
+    : Array.from({ length: Math.ceil(lastsMs / WORD_EVERY_MS) }, (_, index) => ` word ${index}`)
+}
+
+function chatUsage({ metadata: { chaos } }: Asked, output: number = chaos[2]) {
+  const [, input] = chaos
   return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
 }
 

@@ -1,0 +1,31 @@
+import type { Gateway } from './gateway.ts'
+
+/** A gateway's process that was there at one look and not at the next, in milliseconds of this process's clock. */
+export interface Death {
+  readonly gateway: string
+  readonly seenMs: number
+  readonly missedMs: number
+}
+
+const LOOK_EVERY_MS = 100
+
+/** Notes when processes of gateways end, however they do. */
+export function watchLives(gateways: readonly Gateway[]): {
+  readonly deaths: readonly Death[]
+  stop(): void
+} {
+  const deaths: Death[] = []
+  const alive = new Map<Gateway, ReadonlySet<number>>()
+  let lookedMs = performance.now()
+  const looking = setInterval(() => {
+    const nowMs = performance.now()
+    for (const gateway of gateways) {
+      const pids = new Set(gateway.pids)
+      const gone = (alive.get(gateway) ?? new Set()).difference(pids)
+      for (const _pid of gone) deaths.push({ gateway: gateway.name, seenMs: lookedMs, missedMs: nowMs })
+      alive.set(gateway, pids)
+    }
+    lookedMs = nowMs
+  }, LOOK_EVERY_MS)
+  return { deaths, stop: () => clearInterval(looking) }
+}
