@@ -131,7 +131,7 @@ destroyed by design (unsynced at power loss, torn or corrupted tails, corrupted 
 named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
 records by stream: ${spread}
 errors: ${[...statuses].map(([status, { length }]) => `${status} ${length}`).join(', ') || 'none'}; refused: no gateway listened at that port
-all books agree ${((settledMs - stoppedMs) / 1_000).toFixed(1)} s after the last call`)
+${failures.length === 0 ? 'all books agree' : 'something is wrong, still,'} ${((settledMs - stoppedMs) / 1_000).toFixed(1)} s after the last call`)
 if (failures.length > 0) fail(failures)
 await world.stop()
 process.exit(0)

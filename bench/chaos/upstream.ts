@@ -31,6 +31,8 @@ interface Event {
 const FIRST_BYTE_MAX_MS = 40
 const BETWEEN_EVENTS_MAX_MS = 15
 const WORDS = ['a', 'b', 'c']
+/** Between its final usage and its end a stream takes longer: what dies then has usage that its client has seen. */
+const BEFORE_END_FACTOR = 4
 /** Of a long stream. */
 const WORD_EVERY_MS = 250
 
@@ -64,7 +66,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       if (usage !== undefined)
         writeSync(ledger, usage.isFinal ? `final ${number}\n` : `told ${number} ${usage.output}\n`)
       response.write(text)
-      await delay(Math.random() * maxMs)
+      await delay(Math.random() * (usage?.isFinal === true ? BEFORE_END_FACTOR * maxMs : maxMs))
     }
     if (response.destroyed) return
     response.end()
