@@ -46,9 +46,10 @@ export function wrongIn(row: Row, note: Note, witnesses: Witnesses): string | nu
     if (row.source !== 'reported') return 'complete without its usage'
   }
   if (row.outcome === 'client_aborted' && answer === 'whole') return 'the client has it whole'
+  // What a fault destroyed of a journal may be the end of a call that was over before.
+  if (isDamaged) return null
   if (row.outcome === 'interrupted' && deaths !== null && !deaths.some((death) => isUnder(note, death)))
     return 'interrupted, and its gateway lived'
-  if (isDamaged) return null
   if (answer === 'whole' && row.outcome !== 'complete') return 'not complete, and the client has it whole'
   if (sawUsage && row.source !== 'reported') return 'the client saw the usage'
   return null
