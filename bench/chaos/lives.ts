@@ -15,7 +15,9 @@ export function watchLives(gateways: readonly Gateway[]): {
   stop(): void
 } {
   const deaths: Death[] = []
-  const alive = new Map<Gateway, ReadonlySet<number>>()
+  const alive = new Map<Gateway, ReadonlySet<number>>(
+    gateways.map((gateway) => [gateway, new Set(gateway.pids)]),
+  )
   let lookedMs = performance.now()
   const looking = setInterval(() => {
     const nowMs = performance.now()
