@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findFreePort } from '../../src/standalone/free-port.ts'
+import { whyPortIsTaken } from '../../src/standalone/free-port.ts'
 import { type Child, childProcess } from './child.ts'
 import { producersOpenIn } from './dead-journal.ts'
 
@@ -42,7 +42,7 @@ const DIED = 'a gateway process died, starting another'
 
 export async function startableGateway(options: GatewayOptions): Promise<Gateway> {
   const { name, folder, journalDir, processes } = options
-  const port = await findFreePort()
+  const port = await findLastingPort()
   const logFile = join(folder, `${name.replace(' ', '-')}.log`)
   const expected = new Set<number>()
   const questions = processes === 1 ? 1 : processes * QUESTIONS_EACH
@@ -122,4 +122,15 @@ async function isReady(port: number): Promise<boolean> {
     (answer) => answer.ok,
     () => false,
   )
+}
+
+/**
+ * A free loopback port that stays ours while its gateway is dead: below those that systems give to connections and to
+ * listeners that do not name one.
+ */
+async function findLastingPort(): Promise<number> {
+  while (true) {
+    const port = 12_000 + Math.floor(Math.random() * 20_000)
+    if ((await whyPortIsTaken('127.0.0.1', port)) === null) return port
+  }
 }
