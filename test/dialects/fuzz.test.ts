@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/dialects/dialect.ts'
 import { selectDialect } from '../../src/dialects/dialects.ts'
@@ -10,6 +8,7 @@ import { nativeResponses } from '../fixtures/native.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
+import { heldMemory } from '../support/memory.ts'
 import { seededRandom } from './judge.ts'
 import { loadRecordings } from './recordings.ts'
 
@@ -186,9 +185,7 @@ function readerOf(provider: Provider, path: string, contentType: string) {
 }
 
 function heapBytes(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  const { heapUsed, external } = process.memoryUsage()
+  const { heapUsed, external } = heldMemory()
   return heapUsed + external
 }
 

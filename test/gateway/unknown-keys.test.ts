@@ -1,11 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { Agent } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKey } from '../../src/domain/api-key.ts'
+import { heldMemory } from '../support/memory.ts'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 import { type HeardGateway, startHeardGateway } from './support/heard-process.ts'
@@ -68,14 +67,6 @@ async function transactions(): Promise<number> {
   return Number(rows[0]?.count)
 }
 
-/** Bytes in use in this process after everything that nobody holds is gone. */
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc')
-  const collect: () => void = runInNewContext('gc')
-  collect()
-  return process.memoryUsage().heapUsed
-}
-
 function medianOf(sorted: readonly number[]): number {
   return sorted[sorted.length >> 1] ?? 0
 }
@@ -112,8 +103,8 @@ test('a storm of unknown keys is answered with 401, asks Postgres little, and ha
 
 test('a storm leaves nothing behind in memory', async () => {
   await storm(5_000, stack.url)
-  const before = heapBytes()
+  const before = heldMemory().heapUsed
   await storm(20_000, stack.url)
   // Kept, each call would be some hundred bytes of key and places in maps.
-  expect(heapBytes() - before).toBeLessThan(3_000_000)
+  expect(heldMemory().heapUsed - before).toBeLessThan(3_000_000)
 })

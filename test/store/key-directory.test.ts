@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { createKey } from '../../src/domain/api-key.ts'
 import { createClient, setClientDisabled } from '../../src/store/clients.ts'
@@ -8,6 +6,7 @@ import { type KeyDirectory, openKeyDirectory } from '../../src/store/key-directo
 import { createClientKey, revokeKey, selectKeys } from '../../src/store/keys.ts'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { heldMemory } from '../support/memory.ts'
 import { testRedisPrefix } from '../support/redis.ts'
 
 const PEPPER = 'pepper of this test'
@@ -57,14 +56,6 @@ async function newKey(client: string, expiresInSeconds: number | null = null, pe
   const key = await createClientKey(pool, order, pepper)
   if (key === null) throw new Error('the client is there')
   return key
-}
-
-/** Bytes in use after everything that nobody holds is gone. */
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc')
-  const collect: () => void = runInNewContext('gc')
-  collect()
-  return process.memoryUsage().heapUsed
 }
 
 /** Milliseconds until `find` answers with `kind`. */
@@ -137,10 +128,10 @@ test('unknown keys leave nothing in memory', async () => {
     expect(new Set((await Promise.all(answers)).map(({ kind }) => kind))).toEqual(new Set(['unknown']))
   }
   await round()
-  const before = heapBytes()
+  const before = heldMemory().heapUsed
   for (let rounds = 0; rounds < 20; rounds++) await round()
   // Kept, they were 100,000 texts of 40 bytes, with their places in a map.
-  expect(heapBytes() - before).toBeLessThan(5_000_000)
+  expect(heldMemory().heapUsed - before).toBeLessThan(5_000_000)
 })
 
 test('a revoked key dies within a second without Redis', async () => {
