@@ -13,6 +13,9 @@ const LOOK_EVERY_MS = 20
 const LONGEST_MS = 5_000
 /** A connection that was just made has its request on the way. */
 const SILENT_MS = 1_000
+/** A connection that just had an answer is the one its client takes for the next call: let it rest first. */
+const RESTED_MS = 5_000
+const CLOSE_EVERY_MS = 500
 
 /**
  * The last moments in which a server still takes connections. Every answer says `connection: close`, so that clients
@@ -21,9 +24,9 @@ const SILENT_MS = 1_000
  */
 export interface LeaveTaking {
   /**
-   * Resolves once no call has come for a moment and no connection idles any more; connections that idle for longer, or
-   * never carried a request, are closed after five seconds, and later ones as soon as they have idled for a second.
-   * Questions for health do not count as calls.
+   * Resolves once no call has come for a moment and no connection idles any more, or after five seconds. From then on
+   * connections are closed that have idled for five seconds, or for one without ever carrying a request, and the
+   * server's `close` closes no other. Questions for health do not count as calls.
    */
   begin(): Promise<void>
 }
@@ -31,17 +34,17 @@ export interface LeaveTaking {
 export function openLeaveTaking(server: Server): LeaveTaking {
   let leaving = false
   let quietLooks = 0
-  /** Since when, by the monotonic clock. */
+  /** When each may be closed, by the monotonic clock. */
   const idle = new Map<Socket, number>()
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    idle.set(socket, performance.now())
+    idle.set(socket, performance.now() + SILENT_MS)
     socket.once('close', () => idle.delete(socket))
   })
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     idle.delete(socket)
     response.once('close', () => {
-      if (!socket.destroyed) idle.set(socket, performance.now())
+      if (!socket.destroyed) idle.set(socket, performance.now() + RESTED_MS)
     })
     if (!leaving) return
     if (!/\/(healthz|readyz)$/.test(request.url ?? '')) quietLooks = 0
@@ -56,12 +59,14 @@ export function openLeaveTaking(server: Server): LeaveTaking {
       const isDone = () => quietLooks >= QUIET_LOOKS && idle.size === 0
       for (; !isDone() && performance.now() - beganMs < LONGEST_MS; quietLooks += 1)
         await delay(LOOK_EVERY_MS)
-      const endIdle = () => {
-        for (const [socket, sinceMs] of idle) if (performance.now() - sinceMs >= SILENT_MS) socket.destroy()
+      const endRested = () => {
+        for (const [socket, atMs] of idle) if (performance.now() >= atMs) socket.destroy()
       }
-      endIdle()
+      endRested()
       // Also those whose answers were under way and had promised to keep the connection: its client would.
-      const ending = setInterval(endIdle, SILENT_MS / 2).unref()
+      const ending = setInterval(endRested, CLOSE_EVERY_MS).unref()
+      // As `close` does it unasked, and to those that had an answer a moment ago.
+      server.closeIdleConnections = () => {}
       server.once('close', () => clearInterval(ending))
     },
   }
