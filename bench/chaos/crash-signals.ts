@@ -1,4 +1,16 @@
-/** What arms a gateway's death at its next write: to a client, or to the upstream. See crash-point.ts. */
-export const CRASH_SIGNALS = { client: 'SIGUSR2', upstream: 'SIGIO' } as const
+/** What arms a gateway's death: see crash-point.ts. */
+export const CRASH_SIGNALS = {
+  /** At one of its next writes to a client. */
+  client: 'SIGUSR2',
+  /** At one of its next writes to the upstream. */
+  upstream: 'SIGIO',
+  /** At its next write that shows a client the usage of a whole call. */
+  usage: 'SIGXCPU',
+  /** At one of the next commits to its own journal. */
+  commit: 'SIGVTALRM',
+} as const
 
-export type CrashSignal = (typeof CRASH_SIGNALS)[keyof typeof CRASH_SIGNALS]
+export type CrashPoint = keyof typeof CRASH_SIGNALS
+
+/** From this one on a gateway's syncs are slow, and leave word of what they saved: see slow-disk.ts. */
+export const SLOW_DISK_SIGNAL = 'SIGPWR'

@@ -35,6 +35,8 @@ export interface World {
   /** One for each of {@link CLIENTS}. */
   readonly keys: readonly string[]
   readonly journalDir: string
+  /** Where processes that are mistreated leave word. */
+  readonly noteFolder: string
   /** Has `journalDir` for itself; or why it is not there. */
   readonly journalDisk: OwnFileSystem | string
   /** The full keys of the streams that gateways spread their records over. */
@@ -61,8 +63,8 @@ export interface WorldOptions {
   readonly direct?: boolean
 }
 
-/** Loaded first into gateways: means to make them die at a moment of our choice. */
-const PRELOADS = ['./crash-point.ts']
+/** Loaded first into gateways: means to make them die at a moment of our choice, and to slow their disks down. */
+const PRELOADS = ['./crash-point.ts', './slow-disk.ts']
 const REDIS_PREFIX = 'tallygate:'
 
 /** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
@@ -132,7 +134,12 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
         folder,
         journalDir,
         processes: number === 0 ? processes : 1,
-        env: { ...env, CHAOS_UPSTREAM_PORT: `${proxies.upstream.port}`, ...options.gatewayEnv },
+        env: {
+          ...env,
+          CHAOS_FOLDER: folder,
+          CHAOS_UPSTREAM_PORT: `${proxies.upstream.port}`,
+          ...options.gatewayEnv,
+        },
         preloads: options.direct === true ? [] : PRELOADS,
       }),
     )
@@ -158,6 +165,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     pool,
     keys,
     journalDir,
+    noteFolder: folder,
     journalDisk,
     // As streamOf in run-gateway.ts names them.
     streams: Array.from(

@@ -3,9 +3,9 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { commitEnds, readWal } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import type { Gateway } from '../gateway.ts'
+import { commitEnds, readWal } from '../wal-file.ts'
 import { pickRunning } from './processes.ts'
 
 const run = promisify(execFile)

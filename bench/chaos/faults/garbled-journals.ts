@@ -5,18 +5,11 @@ import { DAMAGED_FILE, JOURNAL_FILE } from '../../../src/ledger/producer-folder.
 import { holesBetween } from '../../../workers/hole-watch.ts'
 import type { ExpectedGap } from '../allowances.ts'
 import { awaitNamed, type DeadProducer, entriesOf, markOf, withDeadJournals } from '../dead-gateway.ts'
-import {
-  commitEnds,
-  firstEndWith,
-  type JournalContent,
-  readJournal,
-  readWal,
-  tryReadJournal,
-  WAL_FILE,
-} from '../dead-journal.ts'
+import { type JournalContent, readJournal, tryReadJournal } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import { checkpointDead, type LeafPage, leafPagesOfCalls, PAGE_BYTES, writePage } from '../journal-pages.ts'
 import type { Random } from '../random.ts'
+import { commitEnds, firstEndWith, readWal, WAL_FILE } from '../wal-file.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
 

@@ -1,26 +1,27 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sendSignal } from '../../../src/standalone/detached-process.ts'
 import { holesBetween } from '../../../workers/hole-watch.ts'
 import type { ExpectedGap } from '../allowances.ts'
+import { SLOW_DISK_SIGNAL } from '../crash-signals.ts'
 import { awaitNamed, entriesOf, markOf, removeEntries, withDeadJournals } from '../dead-gateway.ts'
-import {
-  commitEnds,
-  firstEndWith,
-  type JournalContent,
-  readJournal,
-  readWal,
-  tryReadJournal,
-  WAL_FILE,
-} from '../dead-journal.ts'
+import { type JournalContent, readJournal, tryReadJournal } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
+import type { Gateway } from '../gateway.ts'
 import type { Random } from '../random.ts'
+import { checkpointedMs, readSyncedEnd } from '../synced-ends.ts'
+import { commitEnds, firstEndWith, readWal, WAL_FILE } from '../wal-file.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
 import { withRedis } from './redis.ts'
 
 const WORKERS_FROZEN_MS = 2_000
 const CLOCK_JUMP_MS = 60_000
+/** Of syncs of up to a second each. */
+const SLOW_MIN_MS = 1_500
+const SLOW_MAX_MS = 4_000
+const KNOWN_WITHIN_MS = 10_000
 
 /** Disks that lose what was not synced, or lose everything. */
 export const journalFaults: readonly Fault[] = [
@@ -34,6 +35,12 @@ export const journalFaults: readonly Fault[] = [
     for (let byte = at; byte < Math.min(at + 64, end); byte += 1) corrupted[byte] = random.below(256)
     return corrupted
   }),
+  {
+    name: 'power loss under a slow disk',
+    part: 'gateways',
+    alone: true,
+    inject: losePowerUnderSlowDisk,
+  },
   {
     name: 'journal deleted',
     part: 'gateways',
@@ -73,7 +80,8 @@ function losesWalTail(
             if (left.subarray(0, end).equals(wal.subarray(0, end))) continue
             const last = read(left)?.last
             if (whole === null || last === undefined) continue
-            allowLoss(world, whole, last, killedAtMs)
+            allowLoss(world, whole, last)
+            noteAge(world, whole, last, killedAtMs)
             writeFileSync(join(folder, WAL_FILE), left)
             changed += 1
           }
@@ -86,16 +94,71 @@ function losesWalTail(
   }
 }
 
+/**
+ * As {@link losesWalTail}, with syncs that take up to a second and leave word of how far they went: what was written after
+ * that is gone, to the byte. Nobody else may have any of it.
+ */
+async function losePowerUnderSlowDisk(world: World, random: Random): Promise<void> {
+  const gateway = pickRunning(world.gateways, random)
+  for (const { pid } of gateway.takers()) sendSignal(pid, SLOW_DISK_SIGNAL)
+  await delay(random.between(SLOW_MIN_MS, SLOW_MAX_MS))
+  await knownOfOne(world, gateway)
+  let changed = 0
+  try {
+    await withDeadJournals(world, gateway, async (dead) => {
+      for (const { producer, folder } of dead) {
+        const wal = readWal(folder)
+        const read = (bytes: Buffer) => tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
+        const whole = read(wal)
+        const synced = knownEnd(world, producer, folder)
+        if (synced === null) continue
+        const left = wal.subarray(0, synced)
+        const last = read(left)?.last
+        if (whole === null || last === undefined || left.length === wal.length) continue
+        const shipped = await shippedOf(world, producer)
+        if (shipped > last)
+          throw new Error(`${producer} had shipped ${shipped} when its disk had no more than ${last}`)
+        allowLoss(world, whole, last)
+        writeFileSync(join(folder, WAL_FILE), left)
+        changed += 1
+      }
+    })
+  } finally {
+    await gateway.start()
+  }
+  if (changed === 0) throw new NotNow('everything that was written had been synced')
+}
+
+/** Waits for a moment in which it is known of a journal of the gateway how far it is synced. */
+async function knownOfOne(world: World, gateway: Gateway): Promise<void> {
+  const until = performance.now() + KNOWN_WITHIN_MS
+  const isKnown = (producer: string) => knownEnd(world, producer, join(world.journalDir, producer)) !== null
+  while (!gateway.takers().some(({ producers }) => producers.some(isKnown))) {
+    if (performance.now() > until) throw new NotNow('no journal was synced between checkpoints')
+    await delay(20)
+  }
+}
+
+/** How far its WAL is synced; `null`: nothing was written since its disk became slow, or a checkpoint synced more. */
+function knownEnd({ noteFolder }: World, producer: string, folder: string): number | null {
+  const synced = readSyncedEnd(noteFolder, producer)
+  return synced?.checkpointedMs === checkpointedMs(folder) ? synced.end : null
+}
+
 /** Records beyond `last`, and calls under way, may be gone. */
-function allowLoss({ allowances }: World, whole: JournalContent, last: number, lostAtMs: number): void {
-  for (const { sequence, callId, endedAtMs } of whole.records) {
-    if (sequence <= last) continue
-    allowances.calls.add(callId)
+function allowLoss({ allowances }: World, whole: JournalContent, last: number): void {
+  for (const { sequence, callId } of whole.records) if (sequence > last) allowances.calls.add(callId)
+  for (const callId of whole.open) allowances.calls.add(callId)
+}
+
+/** How old the oldest of the records beyond `last` was. */
+function noteAge({ allowances }: World, whole: JournalContent, last: number, lostAtMs: number): void {
+  for (const { sequence, endedAtMs } of whole.records) {
     const ageMs = lostAtMs - endedAtMs
     // More is a gateway whose clock was made to jump.
-    if (ageMs < CLOCK_JUMP_MS) allowances.oldestUnsyncedMs = Math.max(allowances.oldestUnsyncedMs, ageMs)
+    if (sequence > last && ageMs < CLOCK_JUMP_MS)
+      allowances.oldestUnsyncedMs = Math.max(allowances.oldestUnsyncedMs, ageMs)
   }
-  for (const callId of whole.open) allowances.calls.add(callId)
 }
 
 /**

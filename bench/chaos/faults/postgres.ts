@@ -9,6 +9,8 @@ import { type Fault, NotNow } from '../fault.ts'
 const FROZEN_MS = 5_000
 /** Workers find a Postgres that was restarted within their backoff. */
 const COUNTED_WITHIN_MS = 30_000
+/** Gateways read marks every second. */
+const MARKS_READ_MS = 2_500
 const run = promisify(execFile)
 
 /** A Postgres that ends, hangs, or goes back in time. */
@@ -47,6 +49,8 @@ export const postgresFaults: readonly Fault[] = [
       await postgres.start()
       await delay(random.between(1_000, 6_000))
       await counted(pool, began)
+      // Who has read a mark is to see that it went back.
+      await delay(MARKS_READ_MS)
       await postgres.kill()
       await rm(data, { recursive: true, force: true })
       await rename(before, data)

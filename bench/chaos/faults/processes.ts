@@ -4,13 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sendSignal } from '../../../src/standalone/detached-process.ts'
 import type { Child } from '../child.ts'
 import { outliving } from '../child-processes.ts'
-import { CRASH_SIGNALS, type CrashSignal } from '../crash-signals.ts'
+import { CRASH_SIGNALS, type CrashPoint } from '../crash-signals.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import type { Gateway, Taker } from '../gateway.ts'
 import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
 
-const GATEWAY_GRACE_MS = 40_000
+/** Its streams, and all that it has to ship. */
+export const GATEWAY_GRACE_MS = 40_000
 const WORKER_GRACE_MS = 15_000
 /** Longer than BullMQ's lock of a job and Postgres's patience with an idle transaction, both 10 s. */
 const FROZEN_MS = 12_000
@@ -38,7 +39,19 @@ export const processFaults: readonly Fault[] = [
     name: 'gateway dies at a byte',
     part: 'gateways',
     alone: false,
-    inject: dieAtByte,
+    inject: (world, random) => dieAt(random.pick(['client', 'upstream']), world, random),
+  },
+  {
+    name: 'gateway dies as the usage is out',
+    part: 'gateways',
+    alone: false,
+    inject: (world, random) => dieAt('usage', world, random),
+  },
+  {
+    name: 'gateway dies at a commit',
+    part: 'gateways',
+    alone: false,
+    inject: (world, random) => dieAt('commit', world, random),
   },
   {
     name: 'kill -9 of one process of a cluster',
@@ -138,23 +151,22 @@ async function killOneOfCluster(world: World, random: Random): Promise<void> {
   await replaced(world, cluster, killed)
 }
 
-/** Right after a byte of its own to a client, or to the upstream: see crash-point.ts. */
-async function dieAtByte(world: World, random: Random): Promise<void> {
+/** Right after a certain write of its own: see crash-point.ts. */
+async function dieAt(point: CrashPoint, world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
-  const signal = random.pick(Object.values(CRASH_SIGNALS))
   const restartAfterMs = random.between(0, 1_500)
   const takers = gateway.takers()
   if (takers.length === 0) throw new NotNow('the gateway takes no calls')
   const taker = random.pick(takers)
   if (gateway.processes > 1) {
     gateway.expectDeathOf(taker.pid)
-    const died = await diesOf(signal, taker.pid)
+    const died = await diesOf(point, taker.pid)
     await replaced(world, gateway, taker)
     if (!died) throw new NotNow('the process of the cluster wrote nothing')
     return
   }
   const ended = gateway.expectEnd()
-  const died = await diesOf(signal, taker.pid)
+  const died = await diesOf(point, taker.pid)
   const how = await ended
   await delay(restartAfterMs)
   await gateway.start()
@@ -163,8 +175,8 @@ async function dieAtByte(world: World, random: Random): Promise<void> {
 }
 
 /** Whether the process died of it by itself; false: it had to be killed. It is gone in any case. */
-async function diesOf(signal: CrashSignal, pid: number): Promise<boolean> {
-  sendSignal(pid, signal)
+async function diesOf(point: CrashPoint, pid: number): Promise<boolean> {
+  sendSignal(pid, CRASH_SIGNALS[point])
   if ((await outliving([pid], WRITES_WITHIN_MS)).length === 0) return true
   sendSignal(pid, 'SIGKILL')
   await outliving([pid], REPLACED_WITHIN_MS)

@@ -3,10 +3,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
+import { entriesOf } from '../dead-gateway.ts'
 import { type Fault, NotNow } from '../fault.ts'
+import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
+import { GATEWAY_GRACE_MS, pickRunning } from './processes.ts'
 
 const FROZEN_MS = 5_000
+const WORKERS_FROZEN_MS = 2_000
 const APPEND_ONLY = 'appendonlydir'
 
 /** A Redis that ends, hangs, forgets, or is another one. */
@@ -64,6 +68,12 @@ export const redisFaults: readonly Fault[] = [
     },
   },
   {
+    name: 'redis forgets what a stopped gateway left',
+    part: 'redis',
+    alone: true,
+    inject: forgetWhatIsLeft,
+  },
+  {
     name: 'the same job twice at once',
     part: 'redis',
     alone: false,
@@ -90,6 +100,27 @@ export const redisFaults: readonly Fault[] = [
     },
   },
 ]
+
+/**
+ * With the workers standing still: a gateway stops, as politely as can be, and then Redis forgets all that it shipped and
+ * nobody has counted.
+ */
+async function forgetWhatIsLeft(world: World, random: Random): Promise<void> {
+  const gateway = pickRunning(world.gateways, random)
+  const workers = world.workers.filter((worker) => worker.running)
+  for (const worker of workers) worker.freeze()
+  try {
+    await delay(WORKERS_FROZEN_MS)
+    const producers = gateway.takers().flatMap((taker) => taker.producers)
+    await gateway.stop(GATEWAY_GRACE_MS)
+    const left = await Promise.all(producers.map((producer) => entriesOf(world, producer)))
+    await withRedis(world, (redis) => redis.flushall())
+    if (left.flat().length === 0) throw new NotNow('everything was counted')
+  } finally {
+    for (const worker of workers) worker.thaw()
+    await gateway.start()
+  }
+}
 
 function connect(url: string): Redis {
   const redis = new Redis(url, { maxRetriesPerRequest: 1, commandTimeout: 5_000, retryStrategy: () => 100 })
