@@ -2,11 +2,12 @@ import { openSync, writeSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { callNumberOf } from './tokens.ts'
 
 /**
- * A model provider with a ledger of its own: one line when a request is there, `got <number>`, and one when all of its
- * answer was handed to the socket, `done <number> <input> <output> <service microseconds>`. Before usage is sent, there is
- * a line `told <number> <output>` where it is that of a stream under way, and `final <number>` where it is the last.
+ * A model provider with a ledger of its own: one line when the head of a request is there, `got <number>`, and one when
+ * all of its answer was handed to the socket, `done <number> <input> <output> <service microseconds>`. Before usage is sent,
+ * there is a line `told <number> <output>` where it is that of a stream under way, and `final <number>` where it is the last.
  *
  *     node bench/chaos/upstream.ts <ledger file>
  *
@@ -45,6 +46,8 @@ server.keepAliveTimeout = 30_000
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const numbered = callNumberOf(request.url ?? '')
+  if (numbered !== null) writeSync(ledger, `got ${numbered}\n`)
   let body = ''
   request.setEncoding('utf8')
   for await (const chunk of request) body += chunk
@@ -55,7 +58,6 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const startedAt = performance.now()
   const asked: Asked = JSON.parse(body)
   const [number, input, output, lastsMs] = asked.metadata.chaos
-  writeSync(ledger, `got ${number}\n`)
   await delay(Math.random() * FIRST_BYTE_MAX_MS)
   const isChat = request.url?.endsWith('/chat/completions') === true
   if (asked.stream === true) {
