@@ -10,7 +10,7 @@ import { startWorld } from './world.ts'
 /**
  * From the kill -9 of a gateway that stays dead to the last of its calls being counted, by the one beside it.
  *
- *   node bench/chaos/kill.ts [--rounds 10] [--rate 200]
+ *   npm run chaos:kill -- [--rounds 10] [--rate 200]
  */
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '10' }, rate: { type: 'string', default: '200' } },

@@ -13,7 +13,7 @@ import { startWorld } from './world.ts'
  * Redis away, then Postgres away, under load: what calls notice, how soon the backlog is gone, what the gateways'
  * memory does. Reads /proc.
  *
- *   node bench/chaos/outage.ts [--seconds 120] [--rate 200] [--frozen]
+ *   npm run chaos:outage -- [--seconds 120] [--rate 200] [--frozen]
  */
 const { values } = parseArgs({
   options: {

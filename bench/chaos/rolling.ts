@@ -11,7 +11,7 @@ import { startWorld } from './world.ts'
 /**
  * Restarts two gateways behind a balancer in turn, by SIGTERM, under calls and open streams: none may fail, none be lost.
  *
- *   node bench/chaos/rolling.ts [--rounds 5] [--rate 200]
+ *   npm run chaos:rolling -- [--rounds 5] [--rate 200]
  */
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '5' }, rate: { type: 'string', default: '200' } },
