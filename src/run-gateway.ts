@@ -158,7 +158,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     forward: {
       ...parts,
       bodyLimitBytes: config.bodyLimitBytes,
-      bodyBudget: new BodyBudget(Math.max(BODY_BUDGET_BYTES, config.bodyLimitBytes)),
+      bodyBudget: new BodyBudget(BODY_BUDGET_BYTES, config.bodyLimitBytes),
     },
     webSockets: {
       ...parts,

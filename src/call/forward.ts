@@ -91,7 +91,8 @@ class IncomingCall {
       this.#send(response, route, null, null)
       return
     }
-    readBody(this.#request, this.#options.bodyLimitBytes, this.#options.bodyBudget, (body) => {
+    const { bodyLimitBytes, bodyBudget } = this.#options
+    readBody(this.#request, bodyLimitBytes, bodyBudget, this.#caller.clientId, (body) => {
       if (typeof body === 'string') this.#refuseBody(response, body)
       else this.#sendRead(response, route, body)
     })
@@ -116,7 +117,7 @@ class IncomingCall {
     const route = first.needsModel ? first.withModel(scan.model) : first
     const modelInPath = route.dialect?.modelInPath(route.path) ?? null
     if (!mayUseModel(this.#caller, { model: scan.model ?? modelInPath, modelInPath, scan })) {
-      this.#options.bodyBudget.give(body.length)
+      this.#letGo(body.length)
       this.#refuse(response, 'model_not_allowed')
       return
     }
@@ -158,7 +159,7 @@ class IncomingCall {
       },
       response,
       (failed, code) => writeError(failed, dialect?.errorShape ?? errorShapeOf(route.path), code, open),
-      () => this.#options.bodyBudget.give(heldBytes),
+      () => this.#letGo(heldBytes),
     )
     let clientLeft = false
     response.on('close', () => {
@@ -167,19 +168,24 @@ class IncomingCall {
     })
     ledger.open(open, (error) => {
       if (error !== null) {
-        this.#options.bodyBudget.give(heldBytes)
+        this.#letGo(heldBytes)
         this.#refuse(response, 'metering_unavailable')
         return
       }
       if (clientLeft) {
         // It left before a byte went upstream: nothing happened that could be counted.
         ledger.discard(open.callId)
-        this.#options.bodyBudget.give(heldBytes)
+        this.#letGo(heldBytes)
         return
       }
       observer.callStarted(open)
       this.#dispatch(call, route, spliced ?? body)
     })
+  }
+
+  /** A body that was read is not held any more. */
+  #letGo(bytes: number): void {
+    this.#options.bodyBudget.give(this.#caller.clientId, bytes)
   }
 
   #dispatch(call: ProxiedCall, route: Route, body: Buffer | null): void {
