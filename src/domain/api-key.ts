@@ -7,6 +7,7 @@ const RANDOM_LENGTH = 30
 const CHECK_LENGTH = 6
 const CHECKED_LENGTH = MARK.length + RANDOM_LENGTH
 const SHAPE = /^tg_[0-9A-Za-z]{36}$/
+const WITHIN = /tg_[0-9A-Za-z]{36}/g
 
 /**
  * A new secret key: `tg_`, 30 random base62 digits (178 bits), 6 base62 digits of the CRC-32 of all before them.
@@ -30,6 +31,12 @@ export function hashKey(key: string, pepper: string): Buffer {
 /** What tells keys apart on a screen: the first 8 random digits. 131 secret bits remain. */
 export function keyPrefix(key: string): string {
   return key.slice(0, MARK.length + 8)
+}
+
+/** `text` with every key in it cut down to what may be seen of it. */
+export function withoutKeys(text: string): string {
+  if (!text.includes(MARK)) return text
+  return text.replace(WITHIN, (found) => (isKeyShaped(found) ? `${keyPrefix(found)}***` : found))
 }
 
 /** Names a pepper in the rows hashed with it without telling it: 16 hex digits. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { withoutKeys } from './api-key.ts'
 import type { CallRecord, OpenCall, Outcome } from './call-record.ts'
 import {
   BILLED_UNITS,
@@ -22,11 +23,11 @@ export const UNKNOWN_MODEL = '(unknown)'
 export const NO_MODEL = '(none)'
 
 /**
- * A string that every store takes: no NUL, no lone surrogate, at most `maxBytes` of UTF-8. What is longer is cut
- * and ends in a hash of the whole, so that two long names stay two.
+ * A string that every store takes: no NUL, no lone surrogate, no key that its owner put there, at most `maxBytes` of
+ * UTF-8. What is longer is cut and ends in a hash of the whole, so that two long names stay two.
  */
 export function cleanText(text: string, maxBytes: number): string {
-  let clean = text
+  let clean = withoutKeys(text)
   if (clean.includes('\0')) clean = clean.replaceAll('\0', '\uFFFD')
   if (!clean.isWellFormed()) clean = clean.toWellFormed()
   if (clean.length * 3 <= maxBytes || Buffer.byteLength(clean) <= maxBytes) return clean

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { sendError } from '../call/answer-error.ts'
 import { matchesModel } from '../call/upstream-table.ts'
+import { withoutKeys } from '../domain/api-key.ts'
 
 /** One model as `/v1/models` shows it. */
 export interface ListedModel {
@@ -34,7 +35,7 @@ export function models(app: FastifyInstance, options: ModelsOptions): void {
     )
     if (found === undefined) {
       sendError(reply, 'not_found', {
-        message: `The model '${id.slice(0, 128)}' does not exist or is not for this key.`,
+        message: `The model '${withoutKeys(id).slice(0, 128)}' does not exist or is not for this key.`,
       })
       return reply
     }

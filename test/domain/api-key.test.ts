@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createKey, hashKey, isKeyShaped, keyPrefix, pepperId } from '../../src/domain/api-key.ts'
+import {
+  createKey,
+  hashKey,
+  isKeyShaped,
+  keyPrefix,
+  pepperId,
+  withoutKeys,
+} from '../../src/domain/api-key.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -73,4 +80,13 @@ test('a hash depends on the key and on the pepper, and tells neither', () => {
 test('what is shown of a key leaves 28 of its 36 characters unknown', () => {
   const key = createKey()
   expect(keyPrefix(key)).toBe(key.slice(0, 11))
+})
+
+test('of keys in a text only what may be seen is left, and everything else as it is', () => {
+  const [one, two] = [createKey(), createKey()]
+  expect(withoutKeys(`/v1/files/${one}/x${two}y?${one}`)).toBe(
+    `/v1/files/${keyPrefix(one)}***/x${keyPrefix(two)}***y?${keyPrefix(one)}***`,
+  )
+  const typo = `${one.slice(0, -1)}${one.endsWith('a') ? 'b' : 'a'}`
+  for (const text of ['', 'gpt-4o-mini', 'tg_', 'tg_short', typo]) expect(withoutKeys(text)).toBe(text)
 })

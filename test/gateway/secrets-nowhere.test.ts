@@ -225,6 +225,9 @@ async function everyKindOfCall(): Promise<void> {
   await call(chatRequest(bearer, 'well', chatBody(), `${CHAT_PATH}?key=${STRANGE_KEY}`))
   await call(chatRequest('X-None: 1', 'well', chatBody(), `${CHAT_PATH}?api-key=${two.key}`))
   await call(chatRequest(bearer, 'well', chatBody(), `${CHAT_PATH}?key=${two.key}&api-key=${one.key}`))
+  // Places where a key has no business, and its owner puts it.
+  await call(chatRequest(bearer, 'well', chatBody({ model: two.key })))
+  await call(requestText(`/v1/files/${one.key}`, [bearer]))
   // Each way in which an upstream answers or fails.
   for (const how of [
     'echo',
@@ -296,7 +299,11 @@ async function everyKindOfCall(): Promise<void> {
     `${one.key} ${PROMPT}\r\n\r\n`,
     `GET /v1/x HTTP/1.1\r\n${bearer}\r\n\r\n`,
   )
-  await refused(404, requestText(`/v1/models/none?key=${two.key}`, [bearer]))
+  await refused(
+    404,
+    requestText(`/v1/models/none?key=${two.key}`, [bearer]),
+    requestText(`/v1/models/${two.key}`, [bearer]),
+  )
   await refused(413, chatRequest(bearer, 'well', chatBody({ padding: PROMPT.repeat(5_000) })))
   await refused(
     431,
