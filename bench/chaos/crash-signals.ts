@@ -6,7 +6,7 @@ export const CRASH_SIGNALS = {
   upstream: 'SIGIO',
   /** At its next write that shows a client the usage of a whole call. */
   usage: 'SIGXCPU',
-  /** At one of the next commits to its own journal. */
+  /** At one of the next commits to a journal: its own, or one that it adopted. */
   commit: 'SIGVTALRM',
 } as const
 

@@ -23,7 +23,7 @@ const DATABASE_FILE = 'journal.db'
 /** Producers whose journals the process has open: its own, and those it adopted. Reads /proc. */
 export function producersOpenIn(pid: number, journalDir: string): string[] {
   const producers = new Set<string>()
-  for (const name of readdirSync(`/proc/${pid}/fd`)) {
+  for (const name of descriptorsOf(pid)) {
     const path = linkOf(`/proc/${pid}/fd/${name}`)
     const [producer, file] = path.startsWith(journalDir + sep)
       ? path.slice(journalDir.length + 1).split(sep)
@@ -31,6 +31,14 @@ export function producersOpenIn(pid: number, journalDir: string): string[] {
     if (producer !== undefined && file === WAL_FILE) producers.add(producer)
   }
   return [...producers]
+}
+
+function descriptorsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`)
+  } catch {
+    return [] // it has ended in between
+  }
 }
 
 function linkOf(path: string): string {

@@ -15,7 +15,13 @@ const SYNC_MIN_MS = 100
 const SYNC_SPREAD_MS = 900
 const noteFolder = process.env.CHAOS_FOLDER ?? ''
 
-if (isMainThread) process.once(SLOW_DISK_SIGNAL, slowDown)
+let isSlow = false
+
+if (isMainThread)
+  process.on(SLOW_DISK_SIGNAL, () => {
+    if (!isSlow) slowDown()
+    isSlow = true
+  })
 
 function slowDown(): void {
   const { fdatasync } = fs

@@ -1,17 +1,22 @@
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { JOURNAL_FILE } from '../../src/ledger/producer-folder.ts'
+
+const PREFIX = 'synced-'
 
 /** How far into a WAL its last sync went, in bytes from its beginning. */
 export interface SyncedEnd {
   readonly end: number
   /** As of {@link checkpointedMs}, when that sync began. */
-  readonly checkpointedMs: number
+  readonly checkpointedMs: number | null
 }
 
-/** When the journal in `folder` was last checkpointed: SQLite syncs the WAL before, and a while later begins it anew. */
-export function checkpointedMs(folder: string): number {
-  return statSync(join(folder, JOURNAL_FILE)).mtimeMs
+/**
+ * When the journal in `folder` was last checkpointed: SQLite syncs the WAL before, and a while later begins it anew.
+ * `null`: the folder is gone.
+ */
+export function checkpointedMs(folder: string): number | null {
+  return statSync(join(folder, JOURNAL_FILE), { throwIfNoEntry: false })?.mtimeMs ?? null
 }
 
 /** Notes it where a process that is killed leaves the note whole. */
@@ -21,6 +26,11 @@ export function noteSyncedEnd(folder: string, producer: string, synced: SyncedEn
   renameSync(`${file}.new`, file)
 }
 
+/** Before syncs are noted: what was noted of another process's is older than what it synced unnoted. */
+export function forgetSyncedEnds(folder: string): void {
+  for (const name of readdirSync(folder)) if (name.startsWith(PREFIX)) rmSync(join(folder, name))
+}
+
 /** `null`: none was noted. */
 export function readSyncedEnd(folder: string, producer: string): SyncedEnd | null {
   const file = fileOf(folder, producer)
@@ -28,5 +38,5 @@ export function readSyncedEnd(folder: string, producer: string): SyncedEnd | nul
 }
 
 function fileOf(folder: string, producer: string): string {
-  return join(folder, `synced-${producer}.json`)
+  return join(folder, `${PREFIX}${producer}.json`)
 }

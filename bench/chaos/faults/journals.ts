@@ -8,9 +8,10 @@ import { SLOW_DISK_SIGNAL } from '../crash-signals.ts'
 import { awaitNamed, entriesOf, markOf, removeEntries, withDeadJournals } from '../dead-gateway.ts'
 import { type JournalContent, readJournal, tryReadJournal } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
+import { withFrozenWorkers } from '../frozen-workers.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Random } from '../random.ts'
-import { checkpointedMs, readSyncedEnd } from '../synced-ends.ts'
+import { checkpointedMs, forgetSyncedEnds, readSyncedEnd } from '../synced-ends.ts'
 import { commitEnds, firstEndWith, readWal, WAL_FILE } from '../wal-file.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
@@ -100,11 +101,12 @@ function losesWalTail(
  */
 async function losePowerUnderSlowDisk(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
-  for (const { pid } of gateway.takers()) sendSignal(pid, SLOW_DISK_SIGNAL)
-  await delay(random.between(SLOW_MIN_MS, SLOW_MAX_MS))
-  await knownOfOne(world, gateway)
   let changed = 0
   try {
+    forgetSyncedEnds(world.noteFolder)
+    for (const { pid } of gateway.takers()) sendSignal(pid, SLOW_DISK_SIGNAL)
+    await delay(random.between(SLOW_MIN_MS, SLOW_MAX_MS))
+    await knownOfOne(world, gateway)
     await withDeadJournals(world, gateway, async (dead) => {
       for (const { producer, folder } of dead) {
         const wal = readWal(folder)
@@ -114,7 +116,7 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
         if (synced === null) continue
         const left = wal.subarray(0, synced)
         const last = read(left)?.last
-        if (whole === null || last === undefined || left.length === wal.length) continue
+        if (whole === null || last === undefined || synced === commitEnds(wal).at(-1)) continue
         const shipped = await shippedOf(world, producer)
         if (shipped > last)
           throw new Error(`${producer} had shipped ${shipped} when its disk had no more than ${last}`)
@@ -124,6 +126,8 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
       }
     })
   } finally {
+    // A new one, with a disk as fast as ever.
+    await gateway.kill()
     await gateway.start()
   }
   if (changed === 0) throw new NotNow('everything that was written had been synced')
@@ -142,7 +146,7 @@ async function knownOfOne(world: World, gateway: Gateway): Promise<void> {
 /** How far its WAL is synced; `null`: nothing was written since its disk became slow, or a checkpoint synced more. */
 function knownEnd({ noteFolder }: World, producer: string, folder: string): number | null {
   const synced = readSyncedEnd(noteFolder, producer)
-  return synced?.checkpointedMs === checkpointedMs(folder) ? synced.end : null
+  return synced !== null && synced.checkpointedMs === checkpointedMs(folder) ? synced.end : null
 }
 
 /** Records beyond `last`, and calls under way, may be gone. */
@@ -168,37 +172,36 @@ function noteAge({ allowances }: World, whole: JournalContent, last: number, los
  */
 async function deleteJournal(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
-  const workers = world.workers.filter((worker) => worker.running)
   const expected: ExpectedGap[] = []
-  for (const worker of workers) worker.freeze()
   try {
-    await delay(WORKERS_FROZEN_MS)
-    await withDeadJournals(world, gateway, async (dead) => {
-      for (const { producer, folder } of dead) {
-        const entries = await entriesOf(world, producer)
-        // The ones taken are beyond what a worker may have read before it froze.
-        if (entries.length < 12) continue
-        const wal = readWal(folder)
-        const whole = readJournal(folder, wal, (path) => writeFileSync(path, wal))
-        const taken = entries.slice(-random.between(4, 6), -random.between(1, 3))
-        if (taken.length === 0) continue
-        await withRedis(world, (redis) => removeEntries(redis, taken))
-        const left = entries.filter((entry) => !taken.includes(entry)).map(({ sequence }) => sequence)
-        const mark = await markOf(world, producer)
-        // Also what Redis had lost before, and its producer had not sent again yet.
-        const gone = whole.records.filter(({ sequence }) => sequence > mark && !left.includes(sequence))
-        for (const callId of [...gone.map((record) => record.callId), ...whole.open])
-          world.allowances.calls.add(callId)
-        const ranges = left.map((sequence) => ({ from: sequence, to: sequence }))
-        for (const hole of holesBetween(mark, ranges))
-          expected.push({ producer, ...hole, reason: 'producer_lost' })
-        rmSync(folder, { recursive: true })
-      }
+    await withFrozenWorkers(world, async () => {
+      await delay(WORKERS_FROZEN_MS)
+      await withDeadJournals(world, gateway, async (dead) => {
+        for (const { producer, folder } of dead) {
+          const entries = await entriesOf(world, producer)
+          // The ones taken are beyond what a worker may have read before it froze.
+          if (entries.length < 12) continue
+          const wal = readWal(folder)
+          const whole = readJournal(folder, wal, (path) => writeFileSync(path, wal))
+          const taken = entries.slice(-random.between(4, 6), -random.between(1, 3))
+          if (taken.length === 0) continue
+          await withRedis(world, (redis) => removeEntries(redis, taken))
+          const left = entries.filter((entry) => !taken.includes(entry)).map(({ sequence }) => sequence)
+          const mark = await markOf(world, producer)
+          // Also what Redis had lost before, and its producer had not sent again yet.
+          const gone = whole.records.filter(({ sequence }) => sequence > mark && !left.includes(sequence))
+          for (const callId of [...gone.map((record) => record.callId), ...whole.open])
+            world.allowances.calls.add(callId)
+          const ranges = left.map((sequence) => ({ from: sequence, to: sequence }))
+          for (const hole of holesBetween(mark, ranges))
+            expected.push({ producer, ...hole, reason: 'producer_lost' })
+          rmSync(folder, { recursive: true })
+        }
+      })
     })
     if (expected.length === 0) throw new NotNow('no producer had enough on the stream')
   } finally {
     world.allowances.gaps.push(...expected)
-    for (const worker of workers) worker.thaw()
     await gateway.start()
   }
   await awaitNamed(world, expected)

@@ -10,8 +10,8 @@ import type { Gateway, Taker } from '../gateway.ts'
 import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
 
-/** Its streams, and all that it has to ship. */
-export const GATEWAY_GRACE_MS = 40_000
+/** After it would have given up itself. */
+const GATEWAY_GRACE_MS = 50_000
 const WORKER_GRACE_MS = 15_000
 /** Longer than BullMQ's lock of a job and Postgres's patience with an idle transaction, both 10 s. */
 const FROZEN_MS = 12_000
@@ -67,7 +67,7 @@ export const processFaults: readonly Fault[] = [
     alone: false,
     async inject({ gateways }, random) {
       const gateway = pickRunning(gateways, random)
-      await gateway.stop(GATEWAY_GRACE_MS)
+      await endPolitely(gateway)
       await gateway.start()
     },
   },
@@ -197,6 +197,12 @@ async function replaced({ gateways, journalDir }: World, cluster: Gateway, kille
     if (performance.now() > until) throw new Error('nobody adopted the journal of the process that died')
     await delay(100)
   }
+}
+
+/** By SIGTERM; one that does not end in time, and as it should, is a failure. */
+export async function endPolitely(gateway: Gateway): Promise<void> {
+  const how = await gateway.stop(GATEWAY_GRACE_MS)
+  if (how !== 'exit code 0') throw new Error(`${gateway.name} ended with ${how} at SIGTERM`)
 }
 
 /** @throws NotNow where another fault has ended them all, or all but one */

@@ -5,9 +5,10 @@ import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { entriesOf } from '../dead-gateway.ts'
 import { type Fault, NotNow } from '../fault.ts'
+import { withFrozenWorkers } from '../frozen-workers.ts'
 import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
-import { GATEWAY_GRACE_MS, pickRunning } from './processes.ts'
+import { endPolitely, pickRunning } from './processes.ts'
 
 const FROZEN_MS = 5_000
 const WORKERS_FROZEN_MS = 2_000
@@ -107,17 +108,16 @@ export const redisFaults: readonly Fault[] = [
  */
 async function forgetWhatIsLeft(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
-  const workers = world.workers.filter((worker) => worker.running)
-  for (const worker of workers) worker.freeze()
   try {
-    await delay(WORKERS_FROZEN_MS)
-    const producers = gateway.takers().flatMap((taker) => taker.producers)
-    await gateway.stop(GATEWAY_GRACE_MS)
-    const left = await Promise.all(producers.map((producer) => entriesOf(world, producer)))
-    await withRedis(world, (redis) => redis.flushall())
-    if (left.flat().length === 0) throw new NotNow('everything was counted')
+    await withFrozenWorkers(world, async () => {
+      await delay(WORKERS_FROZEN_MS)
+      const producers = gateway.takers().flatMap((taker) => taker.producers)
+      await endPolitely(gateway)
+      const left = await Promise.all(producers.map((producer) => entriesOf(world, producer)))
+      await withRedis(world, (redis) => redis.flushall())
+      if (left.flat().length === 0) throw new NotNow('everything was counted')
+    })
   } finally {
-    for (const worker of workers) worker.thaw()
     await gateway.start()
   }
 }
