@@ -15,6 +15,7 @@ import Fastify, {
 } from 'fastify'
 import { errorShapeOf, sendError } from './call/answer-error.ts'
 import { type AuthenticateOptions, authenticate } from './call/authenticate.ts'
+import { letGoSoon } from './call/client-silence.ts'
 import { type ForwardOptions, forward } from './call/forward.ts'
 import { acceptWebSockets, type WebSocketOptions, type WebSocketSessions } from './call/web-socket.ts'
 import { ERRORS, errorBody } from './errors.ts'
@@ -26,6 +27,8 @@ const MAX_HEADER_BYTES = 64 * 1024
 /** From the connection's first byte to the end of the headers. */
 const HEADERS_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
+/** Until then nothing is known of a connection, and nothing ends it but this. */
+const HANDSHAKE_TIMEOUT_MS = 5_000
 
 export interface GatewayParts {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
@@ -113,7 +116,9 @@ function createServer(tls: GatewayParts['tls'], handler: RequestListener): HttpS
       request.headers.upgrade?.toLowerCase() === 'websocket',
   }
   const server =
-    tls === null ? createHttpServer(limits, handler) : createHttpsServer({ ...limits, ...tls }, handler)
+    tls === null
+      ? createHttpServer(limits, handler)
+      : createHttpsServer({ ...limits, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler)
   // RFC 9110, 10.1.1: an expectation that nobody knows may be passed over; Node would answer 417 without a body.
   return server.on('checkExpectation', handler)
 }
@@ -140,7 +145,9 @@ function answerFrameworkError(
 
 /** Answers what Node's parser refused: there is no request, only a socket. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+  // What went wrong below HTTP, as a TLS handshake that never came, has nobody to answer to.
+  const isOfHttp = /^(?:HPE_|ERR_HTTP_)/.test(error.code ?? '')
+  if (!isOfHttp || socket.destroyed || !socket.writable) {
     socket.destroy()
     return
   }
@@ -152,6 +159,7 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
         : 'invalid_request'
   const body = JSON.stringify(errorBody(errorShapeOf(''), name))
   const reason = name === 'headers_too_large' ? 'Request Header Fields Too Large' : 'Bad Request'
+  socket.once('finish', () => letGoSoon(socket))
   socket.end(
     `HTTP/1.1 ${ERRORS[name].status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )

@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 
 /** From one piece of a body to the next, as other servers have it. */
 const SENDING_SILENCE_MS = 60_000
 /** A client that takes nothing of what waits for it: as long as an upstream may be silent. */
 const TAKING_SILENCE_MS = 300_000
+/** For a client to close its half of a connection that is over. */
+const HALF_OPEN_MS = 2_000
 
 // A socket's own time-out costs no timer of ours, begins anew with every byte, and ends a connection that nobody listens for.
 
@@ -45,4 +48,11 @@ export function limitSilenceOfTaker(response: ServerResponse, event: 'drain' | '
   socket.setTimeout(TAKING_SILENCE_MS)
   // First, because at the end of an answer node sets the time for which the connection may be idle.
   response.prependOnceListener(event, () => socket.setTimeout(0))
+}
+
+/** After the last answer: what is still on its way is read, and a client that keeps its half open does not keep ours. */
+export function letGoSoon(socket: Duplex): void {
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), HALF_OPEN_MS)
+  socket.once('close', () => clearTimeout(timer))
 }

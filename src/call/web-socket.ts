@@ -11,6 +11,7 @@ import type { Caller, CallerLookup } from '../domain/caller.ts'
 import { ERRORS, type ErrorName, errorBody } from '../errors.ts'
 import { errorShapeOf } from './answer-error.ts'
 import { findCredential, refusalOf } from './authenticate.ts'
+import { letGoSoon } from './client-silence.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from './headers.ts'
 import { mayUseModel } from './may-use-model.ts'
 import type { ProxiedCallParts } from './proxied-call.ts'
@@ -349,7 +350,9 @@ class Session {
         client.once('drain', () => answer.resume())
       }
     })
-    answer.on('close', () => this.#end(answer.complete ? 'complete' : 'upstream_error', () => client.end()))
+    answer.on('close', () =>
+      this.#end(answer.complete ? 'complete' : 'upstream_error', () => client.end(() => letGoSoon(client))),
+    )
   }
 
   #fail(error: 'upstream_timeout' | 'upstream_unreachable'): void {
@@ -402,6 +405,7 @@ function headText(status: number, message: string, headers: readonly string[]): 
 function refuse(socket: Duplex, request: IncomingMessage, name: ErrorName): void {
   if (socket.destroyed) return
   const body = JSON.stringify(errorBody(errorShapeOf(request.url ?? ''), name))
+  socket.once('finish', () => letGoSoon(socket))
   socket.end(
     headText(ERRORS[name].status, ERRORS[name].type, [
       'content-type',

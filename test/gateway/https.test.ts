@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -61,4 +63,11 @@ test('plain HTTP on the port is not answered with anything', async () => {
     requestText('/v1/usage', [`Authorization: Bearer ${client.key}`]),
   )
   expect(bytes.toString()).not.toContain('secure')
+})
+
+test('a connection that never shakes hands is closed after a few seconds', async () => {
+  const { hostname, port } = new URL(stack.url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {}) // closed is closed
+  await once(socket.resume(), 'close')
 })

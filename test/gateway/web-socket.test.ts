@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createConnection } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type RawData, WebSocket, WebSocketServer } from 'ws'
@@ -336,4 +336,23 @@ test('an Upgrade to anything else is dropped, the call goes on', async () => {
     )
   })
   expect(answer).toMatch(/^HTTP\/1.1 200 OK/)
+})
+
+test.each([
+  ['the gateway', 'tg_nobody'],
+  ['the upstream', ''],
+])('a client that %s refused and that keeps its half of the connection open does not keep ours', async (_who, key) => {
+  onUpgrade = (_request, socket) =>
+    socket.end('HTTP/1.1 403 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+  const { hostname, port } = new URL(stack.url)
+  const socket = createConnection({ host: hostname, port: Number(port), allowHalfOpen: true })
+  const upgrade = ['GET /v1/live HTTP/1.1', 'Host: here', 'Connection: Upgrade', 'Upgrade: websocket']
+  const handshake = ['Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${randomBytes(16).toString('base64')}`]
+  const credential = `Authorization: Bearer ${key === '' ? client.key : key}`
+  socket.write(`${[...upgrade, ...handshake, credential].join('\r\n')}\r\n\r\n`)
+  await once(socket.resume(), 'end')
+  const lost = once(socket, 'error')
+  const writing = setInterval(() => socket.write('still here'), 100)
+  expect((await lost)[0]).toMatchObject({ code: expect.stringMatching(/^(EPIPE|ECONNRESET)$/) })
+  clearInterval(writing)
 })
