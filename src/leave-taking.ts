@@ -14,7 +14,7 @@ const LONGEST_MS = 5_000
 /** A connection that was just made has its request on the way. */
 const SILENT_MS = 1_000
 /** A connection that just had an answer is the one its client takes for the next call: let it rest first. */
-const RESTED_MS = 5_000
+const RESTED_MS = 4_000
 const CLOSE_EVERY_MS = 500
 
 /**
@@ -25,7 +25,7 @@ const CLOSE_EVERY_MS = 500
 export interface LeaveTaking {
   /**
    * Resolves once no call has come for a moment and no connection idles any more, or after five seconds. From then on
-   * connections are closed that have idled for five seconds, or for one without ever carrying a request, and the
+   * connections are closed that have idled for four seconds, or for one without ever carrying a request, and the
    * server's `close` closes no other. Questions for health do not count as calls.
    */
   begin(): Promise<void>
@@ -40,16 +40,23 @@ export function openLeaveTaking(server: Server): LeaveTaking {
     idle.set(socket, performance.now() + SILENT_MS)
     socket.once('close', () => idle.delete(socket))
   })
-  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+  /** Answers under way: of a client that does not wait for one before it asks for the next, several. */
+  const answers = new WeakMap<Socket, number>()
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     idle.delete(socket)
+    answers.set(socket, (answers.get(socket) ?? 0) + 1)
     response.once('close', () => {
-      if (!socket.destroyed) idle.set(socket, performance.now() + RESTED_MS)
+      const left = (answers.get(socket) ?? 1) - 1
+      answers.set(socket, left)
+      if (left === 0 && !socket.destroyed) idle.set(socket, performance.now() + RESTED_MS)
     })
     if (!leaving) return
     if (!/\/(healthz|readyz)$/.test(request.url ?? '')) quietLooks = 0
     response.shouldKeepAlive = false
-  })
+  }
+  server.prependListener('request', onRequest)
+  server.prependListener('checkExpectation', onRequest)
   server.prependListener('upgrade', (request: IncomingMessage) => idle.delete(request.socket))
   return {
     async begin() {
