@@ -4,4 +4,4 @@ export { ENVIRONMENT, type Environment, type EnvironmentVariable } from './confi
 export { type GatewayConfig, loadGatewayConfig } from './config/gateway-config.ts'
 export type { UpstreamConfig } from './config/upstream.ts'
 export type { ModelConfig } from './config/upstreams.ts'
-export { type LogLevel, loadWorkerConfig, type WorkerConfig } from './config/worker-config.ts'
+export { CLOSING_MS, type LogLevel, loadWorkerConfig, type WorkerConfig } from './config/worker-config.ts'

@@ -35,7 +35,9 @@ const SUMMARY_MS = 4_000
 /** After the last connection: time to write the records of cut calls, whose tokens may have to be estimated first. */
 const RECORD_GRACE_MS = 5_000
 /** After the last call: time to ship what its records wait for. */
-const SHIP_GRACE_MS = 5_000
+const SHIP_GRACE_MS = 3_000
+/** Then nobody needs the stores any more: one that is silent is left as it is. */
+const STORES_GRACE_MS = 500
 
 const VERSION: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 
@@ -209,10 +211,15 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       await closed
       await recordsWritten(ledger)
       await ledger.stop(SHIP_GRACE_MS)
-      await admin.close()
-      await rules.close()
-      await keys.close()
-      await Promise.all([polls.end(), summaries.end(), operators.end()])
+      const storesClosed = (async () => {
+        await admin.close()
+        await rules.close()
+        await keys.close()
+        await Promise.all([polls.end(), summaries.end(), operators.end()])
+      })()
+      await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {
+        log.warn({ err: error }, 'the stores were not closed in time')
+      })
     },
   }
 }

@@ -1,12 +1,9 @@
 import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
-import { ConfigError, type GatewayConfig, loadGatewayConfig } from './config.ts'
+import { CLOSING_MS, ConfigError, type GatewayConfig, loadGatewayConfig } from './config.ts'
 import { createLog } from './log.ts'
 import { type RunningGateway, runGateway } from './run-gateway.ts'
 import { reportStarted, startProcesses } from './server-processes.ts'
-
-/** Beyond the running calls' grace: to take leave, for the records to be shipped and the stores closed. */
-const CLOSING_MS = 15_000
 
 function loadConfig(): GatewayConfig {
   try {

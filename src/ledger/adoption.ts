@@ -100,7 +100,8 @@ export class Adoption {
       ;[marks, database] = await withinDeadline(answers, READ_LIMIT_MS)
     } catch (error) {
       for (const { lock } of folders) lock.release()
-      log.warn({ err: error, journals: folders.length }, 'journals wait for Postgres to be adopted')
+      if (!this.#halted)
+        log.warn({ err: error, journals: folders.length }, 'journals wait for Postgres to be adopted')
       return
     }
     for (const folder of folders) await this.#adopt(folder, marks.get(folder.producer) ?? 0, database)

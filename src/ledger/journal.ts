@@ -204,7 +204,8 @@ export class Journal {
   /** Deletes at most `maxRows` of the oldest records, none above `sequence`. False: nothing was left to delete. */
   prune(sequence: number, maxRows: number): boolean {
     const upTo = Math.min(sequence, this.#last, this.#prunedTo + maxRows)
-    if (upTo <= this.#prunedTo || this.#checkpoint.pausesCommits || this.#failure !== null) return false
+    if (upTo <= this.#prunedTo || this.#checkpoint.pausesCommits || this.#failure !== null || this.#closed)
+      return false
     try {
       this.#write(() => this.#database.deleteCalls(upTo))
     } catch (error) {

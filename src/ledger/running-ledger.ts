@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { CallRecord, OpenCall } from '../domain/call-record.ts'
 import { Adoption } from './adoption.ts'
 import { bindDatabase } from './bound-database.ts'
-import { withinDeadline } from './deadline.ts'
+import { unlessAborted, withinDeadline } from './deadline.ts'
 import { finishProducer } from './finish-producer.ts'
 import { Journal } from './journal.ts'
 import { JournalDatabase } from './journal-database.ts'
@@ -41,9 +41,18 @@ export class RunningLedger implements Ledger {
   #looksBack = true
   /** The identity of the database that answered last; `null`: none has yet. */
   #database: string | null = null
-  #stopping = false
+  readonly #stop = new AbortController()
 
-  constructor(options: LedgerOptions, folder: ProducerFolder, reserve: Reserve) {
+  constructor(given: LedgerOptions, folder: ProducerFolder, reserve: Reserve) {
+    // Who ends does not wait for a Postgres that is silent.
+    const unlessStopped = <T>(answer: Promise<T>) => unlessAborted(answer, this.#stop.signal)
+    const options: LedgerOptions = {
+      ...given,
+      readMarks: (producers) => unlessStopped(given.readMarks(producers)),
+      readGaps: (producer) => unlessStopped(given.readGaps(producer)),
+      readDatabase: () => unlessStopped(given.readDatabase()),
+      registerStream: (stream) => unlessStopped(given.registerStream(stream)),
+    }
     this.#options = options
     const { journalDir, log, redisUrl, redisPrefix, stream, keepSeconds } = options
     this.#link = new RedisLink({
@@ -100,7 +109,7 @@ export class RunningLedger implements Ledger {
 
   get canTakeCalls(): boolean {
     return (
-      !this.#stopping &&
+      !this.#stop.signal.aborted &&
       !this.#own.journal.refuses &&
       this.#uncommittedBytes() < this.#options.journalMaxBytes
     )
@@ -148,7 +157,7 @@ export class RunningLedger implements Ledger {
   }
 
   async stop(graceMs: number): Promise<void> {
-    this.#stopping = true
+    this.#stop.abort(new Error('the gateway ends'))
     const { journal, folder } = this.#own
     const { log } = this.#options
     const idle = Promise.all(this.#repeating.map((one) => one.stop()))
@@ -231,7 +240,7 @@ export class RunningLedger implements Ledger {
       await this.#tombstones.look(this.#database)
       this.#looksBack = true
     } catch (error) {
-      if (this.#looksBack && !this.#postgresAway)
+      if (this.#looksBack && !this.#postgresAway && !this.#stop.signal.aborted)
         this.#options.log.warn({ err: error }, 'nobody looks after the records of journals that are gone')
       this.#looksBack = false
     }
@@ -277,6 +286,7 @@ export class RunningLedger implements Ledger {
       if (this.#postgresAway) log.info({}, 'Postgres answers again')
       this.#postgresAway = false
     } catch (error) {
+      if (this.#stop.signal.aborted) return
       if (!this.#postgresAway)
         log.warn({ err: error }, 'Postgres does not answer; records wait in the journal')
       this.#postgresAway = true

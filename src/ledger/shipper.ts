@@ -15,7 +15,6 @@ const WINDOW_RETRY_MS = 100
 /** After an error of the journal itself. */
 const FAULT_RETRY_MS = 5_000
 const SHIP_ALL_POLL_MS = 5
-const SHIP_ALL_AWAY_MS = 1_000
 
 export interface ShipperOptions {
   readonly producer: string
@@ -133,15 +132,11 @@ export class Shipper {
     if (ranges.length > 0) this.kick()
   }
 
-  /** Resolves when everything synced is on the stream, after `limitMs`, or once Redis was away for a while. */
+  /** Resolves when everything synced is on the stream, or after `limitMs`. */
   async shipAll(limitMs: number): Promise<void> {
-    const { now, journal, link } = this.#options
+    const { now, journal } = this.#options
     const endMs = now() + limitMs
-    let seenMs = now()
-    while (this.#sent < journal.synced && now() < endMs && now() - seenMs < SHIP_ALL_AWAY_MS) {
-      await delay(SHIP_ALL_POLL_MS)
-      if (link.connected) seenMs = now()
-    }
+    while (this.#sent < journal.synced && now() < endMs) await delay(SHIP_ALL_POLL_MS)
   }
 
   /** Ends the loop after the batch in flight. */

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { CLOSING_MS } from '../config.ts'
 import { migrate } from '../store/migrate.ts'
 import { openPostgres, type Postgres, type StoreLog } from '../store/postgres.ts'
 import { openRedis } from '../store/redis.ts'
@@ -45,6 +46,8 @@ export interface MachinePlan {
 
 const READY_TIMEOUT_MS = 60_000
 const BACKLOG_TIMEOUT_MS = 5_000
+/** After the gateway would have given up itself. */
+const KILL_AFTER_MS = 1_000
 const SILENT_LOG: StoreLog = { info() {}, warn() {}, error() {} }
 
 /**
@@ -113,7 +116,7 @@ export async function startMachine(plan: MachinePlan): Promise<Machine> {
     ...{ baseUrl, adminUrl, adminToken, demoKey, models },
     async stop() {
       rmSync(runningFile, { force: true })
-      await parts.stop('gateway', settings.config.shutdownGraceMs + 5_000)
+      await parts.stop('gateway', settings.config.shutdownGraceMs + CLOSING_MS + KILL_AFTER_MS)
       await countBacklog(plan, pool, redisUrl)
       await pool.end().catch(() => {})
       await parts.stopAll()

