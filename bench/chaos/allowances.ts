@@ -14,6 +14,6 @@ export class Allowances {
   /** Ids of calls whose records were destroyed: they may be missing, or be there as interrupted. */
   readonly calls = new Set<string>()
   readonly gaps: ExpectedGap[] = []
-  /** Milliseconds between the end of a destroyed record's call and the simulated power loss; the longest. */
-  oldestUnsyncedMs = 0
+  /** Milliseconds between the end of a call whose record was not shipped and the simulated power loss; the longest. */
+  oldestUnshippedMs = 0
 }

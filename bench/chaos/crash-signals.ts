@@ -12,5 +12,9 @@ export const CRASH_SIGNALS = {
 
 export type CrashPoint = keyof typeof CRASH_SIGNALS
 
-/** From this one on a gateway's syncs are slow, and leave word of what they saved: see slow-disk.ts. */
-export const SLOW_DISK_SIGNAL = 'SIGPWR'
+/** From then on a gateway's syncs leave word of what they saved: see noted-syncs.ts. */
+export const SYNC_SIGNALS = {
+  noted: 'SIGALRM',
+  /** And take long. */
+  slow: 'SIGPWR',
+} as const

@@ -127,7 +127,7 @@ const spread = await countByStream(world)
 const failures = [...course.failures, ...result.complaints]
 console.log(`
 lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.size} (flagged), rows ${result.rows}
-destroyed by design (unsynced at power loss, torn or corrupted tails, corrupted or deleted journals): ${result.destroyed}; oldest record not synced at power loss ${world.allowances.oldestUnsyncedMs.toFixed(0)} ms
+destroyed by design (unsynced at power loss, torn or corrupted tails, corrupted or deleted journals): ${result.destroyed}; oldest record not shipped at power loss ${world.allowances.oldestUnshippedMs.toFixed(0)} ms
 named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
 records by stream: ${spread}
 errors: ${[...statuses].map(([status, { length }]) => `${status} ${length}`).join(', ') || 'none'}; refused: no gateway listened at that port

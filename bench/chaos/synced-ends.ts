@@ -31,10 +31,12 @@ export function forgetSyncedEnds(folder: string): void {
   for (const name of readdirSync(folder)) if (name.startsWith(PREFIX)) rmSync(join(folder, name))
 }
 
-/** `null`: none was noted. */
-export function readSyncedEnd(folder: string, producer: string): SyncedEnd | null {
-  const file = fileOf(folder, producer)
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
+/** How far the producer's WAL is synced; `null`: nothing was synced since it is noted, or a checkpoint synced more. */
+export function knownEnd(noteFolder: string, producer: string, folder: string): number | null {
+  const file = fileOf(noteFolder, producer)
+  if (!existsSync(file)) return null
+  const synced: SyncedEnd = JSON.parse(readFileSync(file, 'utf8'))
+  return synced.checkpointedMs === checkpointedMs(folder) ? synced.end : null
 }
 
 function fileOf(folder: string, producer: string): string {

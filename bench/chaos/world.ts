@@ -59,12 +59,13 @@ export interface WorldOptions {
   /** Whether journals are to have a file system for themselves, where one can be mounted. */
   readonly ownJournalDisk?: boolean
   readonly gatewayEnv?: Readonly<Record<string, string>>
-  /** Straight to the servers, without proxies between, and nothing loaded into gateways: for figures. */
+  /** Straight to the servers, without proxies between, and nothing loaded into gateways but `preloads`: for figures. */
   readonly direct?: boolean
+  readonly preloads?: readonly string[]
 }
 
 /** Loaded first into gateways: means to make them die at a moment of our choice, and to slow their disks down. */
-const PRELOADS = ['./crash-point.ts', './slow-disk.ts']
+const PRELOADS = ['./crash-point.ts', './noted-syncs.ts']
 const REDIS_PREFIX = 'tallygate:'
 
 /** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
@@ -140,7 +141,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
           CHAOS_UPSTREAM_PORT: `${proxies.upstream.port}`,
           ...options.gatewayEnv,
         },
-        preloads: options.direct === true ? [] : PRELOADS,
+        preloads: options.direct === true ? (options.preloads ?? []) : PRELOADS,
       }),
     )
   }

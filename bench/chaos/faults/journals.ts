@@ -4,14 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sendSignal } from '../../../src/standalone/detached-process.ts'
 import { holesBetween } from '../../../workers/hole-watch.ts'
 import type { ExpectedGap } from '../allowances.ts'
-import { SLOW_DISK_SIGNAL } from '../crash-signals.ts'
+import { SYNC_SIGNALS } from '../crash-signals.ts'
 import { awaitNamed, entriesOf, markOf, removeEntries, withDeadJournals } from '../dead-gateway.ts'
 import { type JournalContent, readJournal, tryReadJournal } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import { withFrozenWorkers } from '../frozen-workers.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Random } from '../random.ts'
-import { checkpointedMs, forgetSyncedEnds, readSyncedEnd } from '../synced-ends.ts'
+import { forgetSyncedEnds, knownEnd } from '../synced-ends.ts'
 import { commitEnds, firstEndWith, readWal, WAL_FILE } from '../wal-file.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
@@ -104,7 +104,7 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
   let changed = 0
   try {
     forgetSyncedEnds(world.noteFolder)
-    for (const { pid } of gateway.takers()) sendSignal(pid, SLOW_DISK_SIGNAL)
+    for (const { pid } of gateway.takers()) sendSignal(pid, SYNC_SIGNALS.slow)
     await delay(random.between(SLOW_MIN_MS, SLOW_MAX_MS))
     await knownOfOne(world, gateway)
     await withDeadJournals(world, gateway, async (dead) => {
@@ -112,7 +112,7 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
         const wal = readWal(folder)
         const read = (bytes: Buffer) => tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
         const whole = read(wal)
-        const synced = knownEnd(world, producer, folder)
+        const synced = knownEnd(world.noteFolder, producer, folder)
         if (synced === null) continue
         const left = wal.subarray(0, synced)
         const last = read(left)?.last
@@ -136,17 +136,12 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
 /** Waits for a moment in which it is known of a journal of the gateway how far it is synced. */
 async function knownOfOne(world: World, gateway: Gateway): Promise<void> {
   const until = performance.now() + KNOWN_WITHIN_MS
-  const isKnown = (producer: string) => knownEnd(world, producer, join(world.journalDir, producer)) !== null
+  const isKnown = (producer: string) =>
+    knownEnd(world.noteFolder, producer, join(world.journalDir, producer)) !== null
   while (!gateway.takers().some(({ producers }) => producers.some(isKnown))) {
     if (performance.now() > until) throw new NotNow('no journal was synced between checkpoints')
     await delay(20)
   }
-}
-
-/** How far its WAL is synced; `null`: nothing was written since its disk became slow, or a checkpoint synced more. */
-function knownEnd({ noteFolder }: World, producer: string, folder: string): number | null {
-  const synced = readSyncedEnd(noteFolder, producer)
-  return synced !== null && synced.checkpointedMs === checkpointedMs(folder) ? synced.end : null
 }
 
 /** Records beyond `last`, and calls under way, may be gone. */
@@ -161,7 +156,7 @@ function noteAge({ allowances }: World, whole: JournalContent, last: number, los
     const ageMs = lostAtMs - endedAtMs
     // More is a gateway whose clock was made to jump.
     if (sequence > last && ageMs < CLOCK_JUMP_MS)
-      allowances.oldestUnsyncedMs = Math.max(allowances.oldestUnsyncedMs, ageMs)
+      allowances.oldestUnshippedMs = Math.max(allowances.oldestUnshippedMs, ageMs)
   }
 }
 

@@ -1,0 +1,86 @@
+import { writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { sendSignal } from '../../src/standalone/detached-process.ts'
+import { SYNC_SIGNALS } from './crash-signals.ts'
+import { withDeadJournals } from './dead-gateway.ts'
+import { tryReadJournal } from './dead-journal.ts'
+import { startLoad } from './load.ts'
+import { seeded } from './random.ts'
+import { percentile } from './report.ts'
+import { settle } from './settle.ts'
+import { forgetSyncedEnds, knownEnd } from './synced-ends.ts'
+import { readWal } from './wal-file.ts'
+import { startWorld } from './world.ts'
+
+/**
+ * What a power loss would have taken: gateways are killed, and what stands in their journals is compared with what their last
+ * sync is known to have saved. Nothing is taken away, so in the end all is counted.
+ *
+ *   npm run chaos:power -- [--rounds 30] [--rate 200]
+ */
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '30' }, rate: { type: 'string', default: '200' } },
+})
+const RUN_MS = 1_500
+const NOTED_MS = 500
+
+const world = await startWorld({
+  gateways: 2,
+  workers: 1,
+  holePatienceMs: 600_000,
+  direct: true,
+  preloads: ['./noted-syncs.ts'],
+})
+const load = startLoad({
+  targets: world.gateways,
+  keys: world.keys,
+  atOnce: 200,
+  callsPerSecond: Number(values.rate),
+  leaving: 0,
+  random: seeded(1),
+})
+const oldestMs: number[] = []
+const lostRecords: number[] = []
+let unknown = 0
+for (let round = 0; round < Number(values.rounds); round += 1) {
+  await delay(RUN_MS)
+  const gateway = world.gateways[round % world.gateways.length]
+  if (gateway === undefined) break
+  forgetSyncedEnds(world.noteFolder)
+  for (const { pid } of gateway.takers()) sendSignal(pid, SYNC_SIGNALS.noted)
+  await delay(NOTED_MS)
+  await withDeadJournals(world, gateway, async (dead) => {
+    for (const { producer, folder, killedAtMs } of dead) {
+      const wal = readWal(folder)
+      const read = (bytes: Buffer) => tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
+      const synced = knownEnd(world.noteFolder, producer, folder)
+      const last = synced === null ? undefined : read(wal.subarray(0, synced))?.last
+      const whole = read(wal)
+      if (whole === null || last === undefined) {
+        unknown += 1
+        continue
+      }
+      const lost = whole.records.filter(({ sequence }) => sequence > last)
+      lostRecords.push(lost.length)
+      oldestMs.push(Math.max(0, ...lost.map(({ endedAtMs }) => killedAtMs - endedAtMs)))
+    }
+  })
+  await gateway.start()
+}
+await load.stop()
+const result = await settle(world, load.notes)
+
+oldestMs.sort((a, b) => a - b)
+const withLoss = lostRecords.filter((count) => count > 0).length
+console.log(
+  `${lostRecords.length} kills at ${values.rate} calls a second over ${world.gateways.length} gateways; had each been a power loss: ` +
+    `${withLoss} would have taken records, ${Math.max(0, ...lostRecords)} at most; the oldest of them was ` +
+    `${percentile(oldestMs, 0.5).toFixed(0)} ms old (median), ${(oldestMs.at(-1) ?? 0).toFixed(0)} ms (worst); ` +
+    `${unknown} journals beside were not written to, or in a checkpoint; ${result.lost.size} lost, ${result.doubled.size} doubled`,
+)
+const failures = [...result.complaints]
+if (lostRecords.length === 0) failures.push('nothing was measured')
+if (failures.length > 0) console.error(`\nFAILED\n${failures.join('\n')}`)
+await world.stop()
+process.exit(failures.length > 0 ? 1 : 0)
