@@ -23,6 +23,19 @@ async function get(): Promise<IncomingMessage> {
   return response
 }
 
+/** A server whose answers begin at once and end after `ms`, and that would keep connections for long. */
+async function startSlow(ms: number) {
+  const slow = createServer((_request, response) => {
+    response.write('begun ')
+    setTimeout(() => response.end('and done'), ms)
+  })
+  slow.keepAliveTimeout = 60_000
+  const leaveTaking = openLeaveTaking(slow)
+  await once(slow.listen(0, '127.0.0.1'), 'listening')
+  const { port } = slow.address() as AddressInfo
+  return { slow, leaveTaking, port }
+}
+
 test('a server that takes its leave serves on, closes each connection with its answer, and is done once nothing comes', async () => {
   const leaveTaking = openLeaveTaking(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -52,14 +65,7 @@ test('neither clients that never stop nor connections that never carried a reque
 })
 
 test('a connection whose answer was under way at the farewell serves on after it, and is closed once it has rested', async () => {
-  const slow = createServer((_request, response) => {
-    response.write('begun ')
-    setTimeout(() => response.end('and done'), 3_000)
-  })
-  slow.keepAliveTimeout = 60_000
-  const leaveTaking = openLeaveTaking(slow)
-  await once(slow.listen(0, '127.0.0.1'), 'listening')
-  const { port } = slow.address() as AddressInfo
+  const { slow, leaveTaking, port } = await startSlow(3_000)
   const ask = () => once(request({ port, host: '127.0.0.1', agent }).end(), 'response')
   const connections: Socket[] = []
   slow.on('connection', (socket) => connections.push(socket))
@@ -78,14 +84,7 @@ test('a connection whose answer was under way at the farewell serves on after it
 })
 
 test('a connection that rests after its answer is closed after 4 s, however long its client would keep it', async () => {
-  const slow = createServer((_request, response) => {
-    response.write('begun ')
-    setTimeout(() => response.end('and done'), 2_000)
-  })
-  slow.keepAliveTimeout = 60_000
-  const leaveTaking = openLeaveTaking(slow)
-  await once(slow.listen(0, '127.0.0.1'), 'listening')
-  const { port } = slow.address() as AddressInfo
+  const { slow, leaveTaking, port } = await startSlow(2_000)
   const [answer] = await once(request({ port, host: '127.0.0.1', agent }).end(), 'response')
   expect(answer.headers.connection).toBe('keep-alive')
   await leaveTaking.begin()
