@@ -5,10 +5,9 @@
  *
  * Run: npm run bench:observe
  */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { Provider } from '../src/dialects/dialect.ts'
 import { selectDialect } from '../src/dialects/dialects.ts'
+import { heldMemory } from '../test/support/memory.ts'
 
 interface Sample {
   readonly name: string
@@ -245,11 +244,6 @@ function measure(sample: Sample, chunks: readonly Buffer[], budgetMs: number): n
   return times[Math.floor(times.length / 2)] ?? Number.NaN
 }
 
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-}
-
 /** Heap in use after `streams` readings more, in MB. */
 function heapAfter(streams: number): number {
   const [sample] = samples
@@ -257,8 +251,7 @@ function heapAfter(streams: number): number {
     const short = [...sample.writes.slice(0, 19), ...sample.writes.slice(-1)]
     for (let count = 0; count < streams; count += 1) readOnce(sample, short)
   }
-  collectGarbage()
-  return process.memoryUsage().heapUsed / 1e6
+  return heldMemory().heapUsed / 1e6
 }
 
 const budgetMs = Number(process.env.BENCH_MS ?? 400)

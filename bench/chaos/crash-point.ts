@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { StatementSync } from 'node:sqlite'
 import { isMainThread } from 'node:worker_threads'
-import { CRASH_SIGNALS, type CrashPoint } from './crash-signals.ts'
+import { CRASH_SIGNALS, type CrashPoint } from './gateway-signals.ts'
 
 /**
  * Loaded first into gateways of a chaos run: once armed by a signal, the process kills itself as soon as the kernel has

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startLagWatch } from './lag-watch.ts'
-import { type Note, startLoad } from './load.ts'
-import { seeded } from './random.ts'
+import { type Note, startSteadyLoad } from './load.ts'
 import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { startWorld } from './world.ts'
@@ -20,13 +19,10 @@ const WITHIN_MS = 60_000
 
 const world = await startWorld({ gateways: 2, workers: 1, holePatienceMs: 600_000, direct: true })
 const watch = startLagWatch(world.pool)
-const load = startLoad({
+const load = startSteadyLoad({
   targets: world.gateways,
   keys: world.keys,
-  atOnce: 200,
   callsPerSecond: Number(values.rate),
-  leaving: 0,
-  random: seeded(1),
   onEnd: (note) => watch.add(note),
 })
 const tookMs: number[] = []

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Agent } from 'undici'
-import type { Random } from './random.ts'
+import { type Random, seeded } from './random.ts'
 import { planCall } from './tokens.ts'
 
 /** How a call looked to its client. `refused`: no gateway took it, so it never was one. */
@@ -47,10 +47,18 @@ export interface LoadOptions {
 }
 
 const TICK_MS = 10
+const STEADY_AT_ONCE = 200
 /** A client does not wait for ever: a call that hangs for so long is noted as cut. */
 const PATIENCE_MS = 60_000
 /** The event that has a stream's final usage, up to its end: chat's, or Anthropic's. */
 const FINAL_USAGE = /"choices":\[\],"usage":\{[^\n]*\n\n|"type":"message_delta"[^\n]*\n\n/
+
+/** The same calls each time, none of them left by its client: for figures. */
+export function startSteadyLoad(
+  options: Pick<LoadOptions, 'targets' | 'keys' | 'callsPerSecond' | 'onEnd'>,
+): Load {
+  return startLoad({ ...options, atOnce: STEADY_AT_ONCE, leaving: 0, random: seeded(1) })
+}
 
 export function startLoad(options: LoadOptions): Load {
   const agent = new Agent({ connections: null, bodyTimeout: PATIENCE_MS, headersTimeout: PATIENCE_MS })

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { basename, dirname } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
-import { SYNC_SIGNALS } from './crash-signals.ts'
+import { SYNC_SIGNALS } from './gateway-signals.ts'
 import { checkpointedMs, noteSyncedEnd } from './synced-ends.ts'
 import { commitEnds, readWal } from './wal-file.ts'
 

@@ -3,8 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { TestServer } from '../../test/support/servers.ts'
 import { startLagWatch } from './lag-watch.ts'
-import { type Note, startLoad } from './load.ts'
-import { seeded } from './random.ts'
+import { type Note, startSteadyLoad } from './load.ts'
 import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { startWorld } from './world.ts'
@@ -40,13 +39,10 @@ interface Phase {
 
 const world = await startWorld({ gateways: 2, workers: 2, holePatienceMs: 600_000, direct: true })
 const watch = startLagWatch(world.pool)
-const load = startLoad({
+const load = startSteadyLoad({
   targets: world.gateways,
   keys: world.keys,
-  atOnce: 200,
   callsPerSecond: Number(values.rate),
-  leaving: 0,
-  random: seeded(1),
   onEnd: (note) => watch.add(note),
 })
 await delay(QUIET_MS) // to warm up

@@ -2,11 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { sendSignal } from '../../src/standalone/detached-process.ts'
-import { SYNC_SIGNALS } from './crash-signals.ts'
 import { withDeadJournals } from './dead-gateway.ts'
 import { tryReadJournal } from './dead-journal.ts'
-import { startLoad } from './load.ts'
-import { seeded } from './random.ts'
+import { SYNC_SIGNALS } from './gateway-signals.ts'
+import { startSteadyLoad } from './load.ts'
 import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { forgetSyncedEnds, knownEnd } from './synced-ends.ts'
@@ -32,13 +31,10 @@ const world = await startWorld({
   direct: true,
   preloads: ['./noted-syncs.ts'],
 })
-const load = startLoad({
+const load = startSteadyLoad({
   targets: world.gateways,
   keys: world.keys,
-  atOnce: 200,
   callsPerSecond: Number(values.rate),
-  leaving: 0,
-  random: seeded(1),
 })
 const oldestMs: number[] = []
 const lostRecords: number[] = []

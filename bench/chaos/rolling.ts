@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startBalancer } from './balancer.ts'
 import { startLagWatch } from './lag-watch.ts'
-import { startLoad } from './load.ts'
-import { seeded } from './random.ts'
+import { startSteadyLoad } from './load.ts'
 import { settle } from './settle.ts'
 import { readUpstreamLedger } from './upstream-ledger.ts'
 import { startWorld } from './world.ts'
@@ -22,13 +21,10 @@ const BETWEEN_MS = 500
 const world = await startWorld({ gateways: 2, workers: 1, holePatienceMs: 600_000, direct: true })
 const balancer = await startBalancer(world.gateways.map(({ port }) => port))
 const watch = startLagWatch(world.pool)
-const load = startLoad({
+const load = startSteadyLoad({
   targets: [{ name: 'balancer', port: balancer.port }],
   keys: world.keys,
-  atOnce: 200,
   callsPerSecond: Number(values.rate),
-  leaving: 0,
-  random: seeded(1),
   onEnd: (note) => watch.add(note),
 })
 await delay(BETWEEN_MS)
