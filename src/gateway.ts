@@ -17,6 +17,7 @@ import { errorShapeOf, sendError } from './call/answer-error.ts'
 import { type AuthenticateOptions, authenticate } from './call/authenticate.ts'
 import { letGoSoon } from './call/client-silence.ts'
 import { type ForwardOptions, forward } from './call/forward.ts'
+import { ownOperationUrl } from './call/own-operation.ts'
 import { acceptWebSockets, type WebSocketOptions, type WebSocketSessions } from './call/web-socket.ts'
 import { ERRORS, errorBody } from './errors.ts'
 import { health, type Readiness } from './routes/health.ts'
@@ -62,6 +63,7 @@ export function buildGateway(parts: GatewayParts): Gateway {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false, caseSensitive: true },
+    rewriteUrl: (request) => ownOperationUrl(request.method, request.url ?? '/', basePath),
     serverFactory: (handler) => createServer(parts.tls, handler),
     frameworkErrors: (error, request, reply) => answerFrameworkError(error, request.raw.url ?? '', reply),
     clientErrorHandler: answerClientError,
@@ -76,6 +78,11 @@ export function buildGateway(parts: GatewayParts): Gateway {
   })
   app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
   app.addHook('onRequest', (request, reply, done) => {
+    if (request.raw.url?.includes('#')) {
+      // The router would cut it off there, and some upstreams do, others do not.
+      sendError(reply, 'invalid_request', { message: 'The target of a request has no fragment.' })
+      return
+    }
     if (request.raw.headers.host !== undefined || request.raw.httpVersion === '1.0') {
       done()
       return

@@ -86,7 +86,7 @@ function tableOf(now: () => UpstreamTable): UpstreamTable {
     get needsModel() {
       return now().needsModel
     },
-    byPrefix: (pathAndQuery) => now().byPrefix(pathAndQuery),
+    byPrefix: (target) => now().byPrefix(target),
     byModel: (model) => now().byModel(model),
   }
 }

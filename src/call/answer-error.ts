@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { ERRORS, type ErrorDetail, type ErrorName, type ErrorShape, errorBody } from '../errors.ts'
 
 // Before a call is routed its path alone tells whose clients read the error.
-const ANTHROPIC_PATH = /\/v1\/(?:messages|complete)(?:$|[/?])/
+const ANTHROPIC_PATH = /\/v1\/(?:messages|complete)(?:$|[/?])/i
 
 /** The error shape that the client library behind `path` understands. */
 export function errorShapeOf(path: string): ErrorShape {

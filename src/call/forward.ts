@@ -7,8 +7,9 @@ import { cleanModel, cleanPath } from '../domain/build-call-record.ts'
 import { newCallId } from '../domain/call-id.ts'
 import type { OpenCall } from '../domain/call-record.ts'
 import type { Caller } from '../domain/caller.ts'
-import type { ErrorName } from '../errors.ts'
+import type { ErrorDetail, ErrorName } from '../errors.ts'
 import { errorShapeOf, sendError, writeError } from './answer-error.ts'
+import { type CallTarget, readCallTarget } from './call-target.ts'
 import { limitSilenceOfUpload } from './client-silence.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
@@ -21,6 +22,8 @@ import type { UpstreamTable } from './upstream-table.ts'
 
 /** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
+
+const MISSPELT_PREFIX = { message: 'Write the path prefix of the upstream as it is configured.' }
 
 export interface ForwardOptions extends ProxiedCallParts {
   readonly basePath: string
@@ -36,20 +39,21 @@ export interface ForwardOptions extends ProxiedCallParts {
 /** Everything that is not the gateway's own goes upstream, whatever its method. */
 export function forward(app: FastifyInstance, options: ForwardOptions): void {
   app.register(httpProxy, {
-    // The library owns the routes and refuses destinations that leave the upstream (`..`, `//host`, absolute forms); the bytes are
-    // ours from there on, because they have to be untouched, counted, and stopped when their client leaves.
+    // The library owns the routes; the bytes are ours from there on, because they have to be untouched, counted, and stopped when
+    // their client leaves.
     prefix: options.basePath,
     upstream: 'http://upstream.invalid',
     proxyPayloads: false,
     httpMethods: [...options.methods],
     handler: (request: FastifyRequest, reply: FastifyReply) => {
-      // `OPTIONS *` is about this server: there is nothing to append to the upstream's address.
-      if (!request.keylessUrl.startsWith('/')) {
-        sendError(reply, 'invalid_request')
+      // `OPTIONS *` and other targets that are about this server have nothing to append to an upstream's address.
+      const target = readCallTarget(request.keylessUrl, options.basePath)
+      if (typeof target === 'string') {
+        sendError(reply, target)
         return
       }
       reply.hijack()
-      const call = new IncomingCall(options, request)
+      const call = new IncomingCall(options, request, target)
       call.start(reply.raw)
     },
   })
@@ -60,18 +64,17 @@ class IncomingCall {
   readonly #options: ForwardOptions
   readonly #request: IncomingMessage
   readonly #caller: Caller
-  readonly #pathAndQuery: string
+  readonly #target: CallTarget
   readonly #arrivedAt = performance.now()
   readonly #arrivedAtMs: number
 
-  constructor(options: ForwardOptions, request: FastifyRequest) {
+  constructor(options: ForwardOptions, request: FastifyRequest, target: CallTarget) {
     if (request.caller === null) throw new Error('a call reached the proxy without a caller')
     this.#options = options
     this.#request = request.raw
     this.#caller = request.caller
     this.#arrivedAtMs = options.now()
-    const rest = request.keylessUrl.slice(options.basePath.length)
-    this.#pathAndQuery = rest.startsWith('/') ? rest : `/${rest}`
+    this.#target = target
   }
 
   start(response: ServerResponse): void {
@@ -79,12 +82,15 @@ class IncomingCall {
       this.#refuse(response, 'metering_unavailable')
       return
     }
-    const { upstreams } = this.#options
     const method = this.#request.method ?? 'GET'
-    const route = routeCall(upstreams, method, this.#pathAndQuery)
-    if (!this.#mustReadBody(route)) {
-      const model = route.dialect?.modelInPath(route.path) ?? null
-      if (!mayUseModel(this.#caller, { model, modelInPath: model, scan: null })) {
+    const hasBody = announcesBody(this.#request)
+    const route = routeCall(this.#options.upstreams, { method, hasBody, webSocket: false }, this.#target)
+    if (route === null) {
+      this.#refuse(response, 'invalid_request', MISSPELT_PREFIX)
+      return
+    }
+    if (!hasBody || !this.#mustReadBody(route)) {
+      if (!mayUseModel(this.#caller, route, null)) {
         this.#refuse(response, 'model_not_allowed')
         return
       }
@@ -100,9 +106,7 @@ class IncomingCall {
 
   /** Whether the body has to be known before the call goes on: to route it, to check its model, to ask for its usage. */
   #mustReadBody(route: Route): boolean {
-    const { headers, method } = this.#request
-    if (method === 'GET' || method === 'HEAD') return false
-    if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return false
+    const { headers } = this.#request
     const encoding = headers['content-encoding']
     if (encoding !== undefined && encoding !== 'identity') return false
     const type = headers['content-type'] ?? ''
@@ -115,8 +119,7 @@ class IncomingCall {
   #sendRead(response: ServerResponse, first: Route, body: Buffer): void {
     const scan = scanRequestBody(body)
     const route = first.needsModel ? first.withModel(scan.model) : first
-    const modelInPath = route.dialect?.modelInPath(route.path) ?? null
-    if (!mayUseModel(this.#caller, { model: scan.model ?? modelInPath, modelInPath, scan })) {
+    if (!mayUseModel(this.#caller, route, scan)) {
       this.#letGo(body.length)
       this.#refuse(response, 'model_not_allowed')
       return
@@ -128,7 +131,7 @@ class IncomingCall {
     const { ledger, observer, now } = this.#options
     const { upstream, dialect } = route
     const method = this.#request.method ?? 'GET'
-    const requestedModel = cleanModel(dialect?.modelInPath(route.path) ?? scan?.model ?? null)
+    const requestedModel = cleanModel(route.modelInPath ?? scan?.model ?? null)
     const open: OpenCall = {
       callId: newCallId(now()),
       arrivedAtMs: this.#arrivedAtMs,
@@ -137,7 +140,7 @@ class IncomingCall {
       upstream: upstream.name,
       provider: upstream.provider,
       method,
-      path: cleanPath(route.path),
+      path: cleanPath(route.target.path),
       requestedModel,
       webSocket: false,
     }
@@ -151,14 +154,20 @@ class IncomingCall {
       {
         call: open,
         clientName: this.#caller.clientName,
-        request: { method, path: route.path, model: requestedModel, stream: scan?.stream ?? null },
+        request: {
+          method,
+          path: route.target.canonicalPath,
+          model: requestedModel,
+          stream: scan?.stream ?? null,
+        },
         arrivedAt: this.#arrivedAt,
         dialect,
         stripUsageEvent: spliced !== null,
         requestBody: keptBody,
       },
       response,
-      (failed, code) => writeError(failed, dialect?.errorShape ?? errorShapeOf(route.path), code, open),
+      (failed, code) =>
+        writeError(failed, dialect?.errorShape ?? errorShapeOf(route.target.canonicalPath), code, open),
       () => this.#letGo(heldBytes),
     )
     let clientLeft = false
@@ -200,7 +209,7 @@ class IncomingCall {
     try {
       upstream.pool.dispatch(
         {
-          path: upstream.basePath + route.pathAndQuery,
+          path: upstream.basePath + route.target.pathAndQuery,
           method: (this.#request.method ?? 'GET') as 'GET',
           headers,
           body: body ?? streamedBody(this.#request),
@@ -217,8 +226,8 @@ class IncomingCall {
     this.#refuse(response, problem === 'too_large' ? 'body_too_large' : 'overloaded')
   }
 
-  #refuse(response: ServerResponse, code: ErrorName): void {
-    writeError(response, errorShapeOf(this.#pathAndQuery), code)
+  #refuse(response: ServerResponse, code: ErrorName, detail: ErrorDetail = {}): void {
+    writeError(response, errorShapeOf(this.#target.canonicalPath), code, detail)
   }
 }
 
@@ -227,11 +236,15 @@ function asksForUsage(setting: 'auto' | 'always' | 'never', dialect: Dialect): b
   return setting === 'always' && /chat-completions|completions/.test(dialect.name)
 }
 
+/** Whether the request has a body; an announced length of 0 is none. */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0)
+}
+
 /** A body that goes upstream as it comes; apart from the request's own stream, so that an upstream's end does not take the client's connection with it. */
 function streamedBody(request: IncomingMessage): Readable | null {
-  const { headers } = request
-  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return null
-  if (headers['content-length'] === '0') return null
+  if (!announcesBody(request)) return null
   const body = new PassThrough()
   limitSilenceOfUpload(request, () => !body.writableNeedDrain)
   request.on('close', () => {

@@ -1,23 +1,25 @@
 import type { Caller } from '../domain/caller.ts'
 import type { RequestScan } from './request-body.ts'
+import type { Route } from './route.ts'
 import { matchesModel } from './upstream-table.ts'
 
-export interface NamedModel {
-  /** The model the call is for, from its path, query or body. */
-  readonly model: string | null
-  /** Where the path names it; a body may name another, which then has to be allowed too. */
-  readonly modelInPath: string | null
-  /** `null`: the body was not read. */
-  readonly scan: RequestScan | null
-}
-
 /**
- * Whether `caller` may make this call. A key with a model list may only make calls whose model is beyond doubt: two `model` keys in
- * one body are read first-wins by some servers and last-wins by others.
+ * Whether `caller` may make this call. A key with a model list may make calls that run no model, and such whose model is beyond
+ * doubt: on a path that nobody knows it may stand anywhere, and two `model` keys in one body are read first-wins by some servers and
+ * last-wins by others.
+ *
+ * @param scan `null`: the body was not read.
  */
-export function mayUseModel(caller: Caller, named: NamedModel): boolean {
+export function mayUseModel(
+  caller: Caller,
+  { reading, isFetch, modelInPath }: Pick<Route, 'reading' | 'isFetch' | 'modelInPath'>,
+  scan: RequestScan | null,
+): boolean {
   if (caller.models === null) return true
-  const { scan, model, modelInPath } = named
+  if (reading === 'free' || isFetch) return true
+  if (reading === 'unknown') return false
+  // A body may name another model than the path, which then has to be allowed too.
+  const model = scan?.model ?? modelInPath
   if (model === null || !matchesModel(caller.models, model)) return false
   if (modelInPath !== null && !matchesModel(caller.models, modelInPath)) return false
   return scan === null

@@ -1,49 +1,64 @@
 import type { Dialect } from '../dialects/dialect.ts'
-import { selectDialect } from '../dialects/dialects.ts'
+import { readingOf } from '../dialects/reading.ts'
+import type { CallTarget } from './call-target.ts'
 import type { UpstreamTable } from './upstream-table.ts'
 import type { Upstream } from './upstreams.ts'
+
+/** What decides, beside the path, how a call is read. */
+export interface CallShape {
+  readonly method: string
+  /** Whether a body was announced. */
+  readonly hasBody: boolean
+  readonly webSocket: boolean
+}
 
 /** Where a call goes, and how its answer is read. */
 export interface Route {
   readonly upstream: Upstream
   /** What to ask the upstream for, prefix taken off. */
-  readonly pathAndQuery: string
-  /** The same without its query. */
-  readonly path: string
-  /** `null`: nothing on this path is metered beyond the call itself. */
+  readonly target: CallTarget
+  /** `null`: the path is known to be free, nothing is metered beyond the call itself. */
   readonly dialect: Dialect | null
+  /** `unknown`: nobody knows this path, and `dialect` tries what it finds. */
+  readonly reading: 'metered' | 'free' | 'unknown'
+  /** It fetches what a call before it made, and runs no model. */
+  readonly isFetch: boolean
+  /** The model the path names; `null` without one. */
+  readonly modelInPath: string | null
   /** The upstream depends on the model the body names: ask {@link withModel} once it is known. */
   readonly needsModel: boolean
   withModel(model: string | null): Route
 }
 
-/** The route of a call as far as method and path tell it. */
-export function routeCall(table: UpstreamTable, method: string, pathAndQuery: string): Route {
-  const prefixed = table.byPrefix(pathAndQuery)
-  if (prefixed !== null) return routeTo(prefixed.upstream, method, prefixed.pathAndQuery)
-  if (!table.needsModel) return routeTo(table.byModel(null), method, pathAndQuery)
-  const path = withoutQuery(pathAndQuery)
+/** The route of a call as far as method and path tell it; `null`: a prefix that is not written as it is configured. */
+export function routeCall(table: UpstreamTable, shape: CallShape, target: CallTarget): Route | null {
+  const prefixed = table.byPrefix(target)
+  if (prefixed === 'misspelt') return null
+  if (prefixed !== null) return routeTo(prefixed.upstream, shape, prefixed.target)
+  if (!table.needsModel) return routeTo(table.byModel(null), shape, target)
   // A model in the path is asked of each upstream's own provider: their paths differ.
   for (const upstream of table.all) {
     if (upstream.pathPrefix !== null) continue
-    const model =
-      selectDialect(upstream.provider, method, path)?.modelInPath(path) ?? modelInQuery(pathAndQuery)
-    if (model !== null && table.byModel(model) === upstream) return routeTo(upstream, method, pathAndQuery)
+    const route = routeTo(upstream, shape, target)
+    const model = route.modelInPath ?? modelInQuery(target.pathAndQuery)
+    if (model !== null && table.byModel(model) === upstream) return route
   }
   return {
-    ...routeTo(table.byModel(null), method, pathAndQuery),
+    ...routeTo(table.byModel(null), shape, target),
     needsModel: true,
-    withModel: (model) => routeTo(table.byModel(model), method, pathAndQuery),
+    withModel: (model) => routeTo(table.byModel(model), shape, target),
   }
 }
 
-function routeTo(upstream: Upstream, method: string, pathAndQuery: string): Route {
-  const path = withoutQuery(pathAndQuery)
+function routeTo(upstream: Upstream, shape: CallShape, target: CallTarget): Route {
+  const { reading, dialect } = readingOf(upstream.provider, shape, target.canonicalPath)
   const route: Route = {
     upstream,
-    pathAndQuery,
-    path,
-    dialect: selectDialect(upstream.provider, method, path),
+    target,
+    dialect,
+    reading,
+    isFetch: shape.method === 'GET' && !shape.hasBody && !shape.webSocket,
+    modelInPath: dialect?.modelInPath(target.canonicalPath) ?? null,
     needsModel: false,
     withModel: () => route,
   }
@@ -56,9 +71,4 @@ export function modelInQuery(pathAndQuery: string): string | null {
   if (question === -1) return null
   const [model, ...others] = new URLSearchParams(pathAndQuery.slice(question)).getAll('model')
   return model === undefined || others.length > 0 ? null : model
-}
-
-function withoutQuery(pathAndQuery: string): string {
-  const question = pathAndQuery.indexOf('?')
-  return question === -1 ? pathAndQuery : pathAndQuery.slice(0, question)
 }

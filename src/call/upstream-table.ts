@@ -1,16 +1,20 @@
+import { type CallTarget, isUnder, targetOf } from './call-target.ts'
 import type { Upstream } from './upstreams.ts'
 
-/** An upstream found by its path prefix, and the path to ask it for, the prefix taken off. */
+/** An upstream found by its path prefix, and what to ask it for, the prefix taken off. */
 export interface PrefixMatch {
   readonly upstream: Upstream
-  readonly pathAndQuery: string
+  readonly target: CallTarget
 }
 
 /** Chooses the upstream of a call. */
 export interface UpstreamTable {
   readonly all: readonly Upstream[]
-  /** By path prefix alone; `null` when no upstream's prefix matches. */
-  byPrefix(pathAndQuery: string): PrefixMatch | null
+  /**
+   * By path prefix alone; `null` when no upstream's prefix matches. `misspelt`: some server would take the path for
+   * one below a prefix, but the prefix is not written as it is configured, so nobody can say where it would end.
+   */
+  byPrefix(target: CallTarget): PrefixMatch | 'misspelt' | null
   /** Whether any upstream is chosen by model name, so that the model has to be known. */
   readonly needsModel: boolean
   /** Among upstreams without a prefix: by model name, else the default one. */
@@ -44,21 +48,25 @@ export function buildUpstreamTable(upstreams: readonly Upstream[], defaultName: 
   // The longest prefix first, so that /a/b is not swallowed by /a.
   const prefixed = upstreams
     .filter((upstream) => upstream.pathPrefix !== null)
-    .map((upstream) => ({ upstream, prefix: upstream.pathPrefix ?? '' }))
+    .map((upstream) => {
+      const prefix = upstream.pathPrefix ?? ''
+      return { upstream, prefix, lowerPrefix: prefix.toLowerCase() }
+    })
     .sort((a, b) => b.prefix.length - a.prefix.length)
   const named = upstreams.filter(({ pathPrefix, models }) => pathPrefix === null && models !== null)
   return {
     all: upstreams,
     needsModel: named.length > 0 && upstreams.length > 1,
-    byPrefix(pathAndQuery) {
+    byPrefix(target) {
+      if (prefixed.length === 0) return null
       for (const { upstream, prefix } of prefixed) {
-        if (!pathAndQuery.startsWith(prefix)) continue
-        const rest = pathAndQuery.slice(prefix.length)
-        if (rest === '' || rest.startsWith('/') || rest.startsWith('?')) {
-          return { upstream, pathAndQuery: rest.startsWith('/') ? rest : `/${rest}` }
-        }
+        if (!isUnder(target.pathAndQuery, prefix)) continue
+        const rest = target.pathAndQuery.slice(prefix.length)
+        const inner = targetOf(rest.startsWith('/') ? rest : `/${rest}`)
+        return inner === null ? 'misspelt' : { upstream, target: inner }
       }
-      return null
+      const path = target.canonicalPath.toLowerCase()
+      return prefixed.some(({ lowerPrefix }) => isUnder(path, lowerPrefix)) ? 'misspelt' : null
     },
     byModel(model) {
       if (model === null) return fallback

@@ -11,11 +11,11 @@ import type { Caller, CallerLookup } from '../domain/caller.ts'
 import { ERRORS, type ErrorName, errorBody } from '../errors.ts'
 import { errorShapeOf } from './answer-error.ts'
 import { findCredential, refusalOf } from './authenticate.ts'
+import { readCallTarget } from './call-target.ts'
 import { letGoSoon } from './client-silence.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from './headers.ts'
 import { mayUseModel } from './may-use-model.ts'
 import type { ProxiedCallParts } from './proxied-call.ts'
-import { staysUnderBase } from './request-target.ts'
 import { modelInQuery, type Route, routeCall } from './route.ts'
 import { encodeSeen } from './seen.ts'
 import { settle } from './settle.ts'
@@ -39,6 +39,8 @@ export interface WebSocketSessions {
   /** Closes them all (1001, going away); resolves when their records are written. */
   closeAll(): Promise<void>
 }
+
+const HANDSHAKE = { method: 'GET', hasBody: false, webSocket: true }
 
 /** RFC 6455 section 7.4.1. */
 const GOING_AWAY = 1001
@@ -97,18 +99,17 @@ async function admit(request: IncomingMessage, options: WebSocketOptions): Promi
   if (credential.kind === 'none') return 'invalid_api_key'
   const lookup = await options.findCaller(credential.key)
   if (lookup.kind !== 'active') return refusalOf(lookup) ?? 'invalid_api_key'
-  const { basePath } = options
-  const { url } = credential
-  const inBase = url.startsWith(`${basePath}/`)
-  if (!inBase) return 'not_found'
-  if (!staysUnderBase(url.slice(basePath.length))) return 'invalid_request'
+  const target = readCallTarget(credential.url, options.basePath)
+  if (typeof target === 'string') return target
   if (!options.ledger.canTakeCalls) return 'metering_unavailable'
-  const found = routeCall(options.upstreams, 'GET', url.slice(basePath.length))
-  const route = found.needsModel ? found.withModel(modelInQuery(url)) : found
+  const found = routeCall(options.upstreams, HANDSHAKE, target)
+  if (found === null) return 'invalid_request'
+  const queried = modelInQuery(target.pathAndQuery)
+  const route = found.needsModel ? found.withModel(queried) : found
   // Other sessions name models in their messages, which nobody holds against the key.
-  const named = /\/realtime\/?$/.test(route.path) ? modelInQuery(url) : null
-  const model = route.dialect?.modelInPath(route.path) ?? named
-  if (!mayUseModel(lookup.caller, { model, modelInPath: model, scan: null })) return 'model_not_allowed'
+  const inQuery = /\/realtime$/i.test(target.canonicalPath) ? queried : null
+  const named = { ...route, modelInPath: route.modelInPath ?? inQuery }
+  if (!mayUseModel(lookup.caller, named, null)) return 'model_not_allowed'
   return { caller: lookup.caller, route }
 }
 
@@ -147,7 +148,7 @@ class Session {
     this.#admitted = admitted
     this.#onEnd = onEnd
     const { caller, route } = admitted
-    const model = route.dialect?.modelInPath(route.path) ?? modelInQuery(route.pathAndQuery)
+    const model = route.modelInPath ?? modelInQuery(route.target.pathAndQuery)
     this.#call = {
       callId: newCallId(options.now()),
       arrivedAtMs: options.now(),
@@ -156,7 +157,7 @@ class Session {
       upstream: route.upstream.name,
       provider: route.upstream.provider,
       method: 'GET',
-      path: cleanPath(route.path),
+      path: cleanPath(route.target.path),
       requestedModel: cleanModel(model),
       webSocket: true,
     }
@@ -237,7 +238,7 @@ class Session {
   }
 
   #shakeHands(): void {
-    const { upstream, pathAndQuery } = this.#admitted.route
+    const { upstream, target } = this.#admitted.route
     const headers = forwardableRequestHeaders(this.#request.rawHeaders, {
       host: upstream.host,
       credential: upstream.credential,
@@ -250,7 +251,7 @@ class Session {
     const handshake = send({
       host: url.hostname.replace(/^\[|\]$/g, ''),
       port: url.port,
-      path: upstream.basePath + pathAndQuery,
+      path: upstream.basePath + target.pathAndQuery,
       method: 'GET',
       headers,
       setDefaultHeaders: false,
@@ -309,7 +310,7 @@ class Session {
     const { route } = this.#admitted
     const reader = route.dialect?.createMessageReader?.({
       method: 'GET',
-      path: route.path,
+      path: route.target.canonicalPath,
       model: this.#call.requestedModel,
       stream: null,
     })

@@ -1,4 +1,4 @@
-import { bedrockModel, bedrockModelInPath } from './bedrock-path.ts'
+import { bedrockModel, bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
 import { converseUsage } from './bedrock-usage.ts'
 import { type BodyFormat, createBodyReader } from './body-reader.ts'
 import type { Dialect } from './dialect.ts'
@@ -20,7 +20,7 @@ export const bedrockConverse: Dialect = {
   errorShape: 'openai',
   modelInPath: bedrockModelInPath,
   createReader(request, head) {
-    if (!isEventStream(head, request.path.endsWith('-stream'))) return createBodyReader(head, formatOf(null))
+    if (!isEventStream(head, isStreamPath(request.path))) return createBodyReader(head, formatOf(null))
     // Nothing in a stream can correct the model that the path names.
     return createEventStreamBody(formatOf(bedrockModelInPath(request.path)), ({ eventType, payload }) =>
       eventType === 'metadata' ? payload : null,

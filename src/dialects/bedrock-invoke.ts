@@ -2,7 +2,7 @@ import type { Observation } from '../domain/observation.ts'
 import { ANTHROPIC_FORMAT } from './anthropic-messages.ts'
 import { anthropicText } from './anthropic-text.ts'
 import { converseText } from './bedrock-converse.ts'
-import { bedrockModelInPath } from './bedrock-path.ts'
+import { bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
 import {
   type BedrockUsage,
   converseUsage,
@@ -36,7 +36,7 @@ export const bedrockInvoke: Dialect = {
   errorShape: 'openai',
   modelInPath: bedrockModelInPath,
   createReader(request, head) {
-    const isStream = isEventStream(head, request.path.endsWith('-stream'))
+    const isStream = isEventStream(head, isStreamPath(request.path))
     // Nothing in a stream can correct the model that the path names, but the model's own word.
     const model = isStream ? bedrockModelInPath(request.path) : null
     const format: BodyFormat = {

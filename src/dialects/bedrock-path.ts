@@ -1,6 +1,4 @@
-import { decodePath } from './decode-path.ts'
-
-const OPERATION = /\/model\/(.+)\/(?:converse|converse-stream|invoke|invoke-with-response-stream)$/
+const OPERATION = /\/model\/(.+)\/(?:converse|converse-stream|invoke|invoke-with-response-stream)$/i
 
 /**
  * The model a Bedrock path names: `/model/{id}/converse`, the id percent-encoded or not, of a model or of an
@@ -8,7 +6,7 @@ const OPERATION = /\/model\/(.+)\/(?:converse|converse-stream|invoke|invoke-with
  */
 export function bedrockModelInPath(path: string): string | null {
   const id = OPERATION.exec(path)?.[1]
-  return id === undefined ? null : bedrockModel(decodePath(id))
+  return id === undefined ? null : bedrockModel(id)
 }
 
 /** Resources whose id is a model's name; the others' ids say nothing without their type. */
@@ -24,4 +22,9 @@ export function bedrockModel(idOrArn: string): string {
   const slash = resource.indexOf('/')
   const type = resource.slice(0, slash)
   return slash !== -1 && NAMED_BY_ID.has(type) ? resource.slice(slash + 1) : resource
+}
+
+/** Whether a path asks for the answer as a stream of events. */
+export function isStreamPath(path: string): boolean {
+  return /-stream$/i.test(path)
 }

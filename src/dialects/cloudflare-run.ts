@@ -9,7 +9,7 @@ import { createToldGatherer } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
-const MODEL = /\/ai\/run\/(.+)$/
+const MODEL = /\/ai\/run\/(.+)$/i
 
 /**
  * Workers AI's own endpoint, `/ai/run/{model}`: the answer under `result` with `usage` as in chat; a stream's

@@ -1,9 +1,6 @@
-import { decodePath } from './decode-path.ts'
+const DEPLOYMENT = /\/(?:deployments|serving-endpoints)\/([^/]+)\//i
 
-const DEPLOYMENT = /\/(?:deployments|serving-endpoints)\/([^/]+)\//
-
-/** The deployment that Azure and Databricks name in the path, percent-encoding undone; `null` without one. */
+/** The deployment that Azure and Databricks name in the path; `null` without one. */
 export function deploymentIn(path: string): string | null {
-  const name = DEPLOYMENT.exec(`${path}/`)?.[1]
-  return name === undefined ? null : decodePath(name)
+  return DEPLOYMENT.exec(`${path}/`)?.[1] ?? null
 }

@@ -43,7 +43,7 @@ export type Provider = (typeof PROVIDERS)[number]
 export interface RequestFacts {
   /** Upper case. */
   readonly method: string
-  /** The upstream's path without query, percent-encoding as sent, an upstream's `path_prefix` taken off. */
+  /** The canonical path: decoded, without query, an upstream's `path_prefix` taken off. */
   readonly path: string
   /** The model the body named, or `null`. */
   readonly model: string | null
@@ -98,7 +98,7 @@ export interface Dialect {
   readonly takesIncludeUsage: boolean
   /** Error shape the gateway's own refusals take on this path. */
   readonly errorShape: 'openai' | 'anthropic'
-  /** The model named in the path, for providers that put it there; `null` otherwise. */
+  /** The model named in a canonical path, for providers that put it there; `null` otherwise. */
   modelInPath(path: string): string | null
   createReader(request: RequestFacts, head: ResponseHead): UsageReader
   /** Present where the endpoint speaks WebSocket. */

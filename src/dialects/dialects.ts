@@ -96,8 +96,8 @@ const endpointsOf = new Map<Provider, readonly Endpoint[]>()
 
 /**
  * The dialect in which `provider` answers a call, by method and path alone, never by what the body looks like;
- * `null` when nothing is metered there (lists of models, files, counting of tokens). `path` is without query.
- * Of several endpoints that match, the first is meant.
+ * `null` when none is known there (lists of models, files, counting of tokens, what nobody has read yet).
+ * `path` is canonical: decoded, without query and without a slash at its end. Of several endpoints that match, the first is meant.
  */
 export function selectDialect(provider: Provider, method: string, path: string): Dialect | null {
   let endpoints = endpointsOf.get(provider)
@@ -105,9 +105,9 @@ export function selectDialect(provider: Provider, method: string, path: string):
     endpoints = [...ownEndpoints(provider), ...nativeEndpoints(provider), ...openAiEndpoints(provider)]
     endpointsOf.set(provider, endpoints)
   }
-  const plain = path.endsWith('/') ? path.slice(0, -1) : path
+  const lowerPath = path.toLowerCase()
   for (const candidate of endpoints) {
-    if (candidate.method === method && candidate.matches(plain)) return candidate.dialect
+    if (candidate.method === method && candidate.matches(path, lowerPath)) return candidate.dialect
   }
   return null
 }

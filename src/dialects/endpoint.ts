@@ -3,17 +3,18 @@ import type { Dialect } from './dialect.ts'
 /** One metered endpoint of a provider. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST'
-  /** Whether a path, without query and without a slash at its end, means this endpoint. */
-  readonly matches: (path: string) => boolean
+  /** Whether a canonical path means this endpoint; `lowerPath` is the same in lower case. */
+  readonly matches: (path: string, lowerPath: string) => boolean
   readonly dialect: Dialect
 }
 
-/** A POST endpoint known by the end of its path, whatever prefix a provider puts before it. */
+/** A POST endpoint known by the end of its path, in lower case, whatever prefix a provider puts before it. */
 export function postTo(end: string, dialect: Dialect): Endpoint {
-  return { method: 'POST', matches: (path) => path.endsWith(end), dialect }
+  return { method: 'POST', matches: (_path, lowerPath) => lowerPath.endsWith(end), dialect }
 }
 
-/** An endpoint known by a pattern of its path. */
+/** An endpoint known by a pattern of its path, whatever the case of its letters. */
 export function endpoint(method: Endpoint['method'], pattern: RegExp, dialect: Dialect): Endpoint {
-  return { method, matches: (path) => pattern.test(path), dialect }
+  const anyCase = new RegExp(pattern.source, 'i')
+  return { method, matches: (path) => anyCase.test(path), dialect }
 }

@@ -1,6 +1,4 @@
-import { decodePath } from './decode-path.ts'
-
-const MODEL = /\/(models|endpoints|tunedModels)\/([^/:]+)(?::|\/|$)/
+const MODEL = /\/(models|endpoints|tunedModels)\/([^/:]+)(?::|\/|$)/i
 
 /**
  * The model a path of Google's names, on AI Studio (`/v1beta/models/{model}:generateContent`) or Vertex
@@ -8,7 +6,7 @@ const MODEL = /\/(models|endpoints|tunedModels)\/([^/:]+)(?::|\/|$)/
  * the bare number could be anything); `null` when it names none.
  */
 export function googleModelInPath(path: string): string | null {
-  const [, kind, name] = MODEL.exec(decodePath(path)) ?? []
+  const [, kind, name] = MODEL.exec(path) ?? []
   if (kind === undefined || name === undefined || name === 'openapi') return null
-  return kind === 'models' ? name : `${kind}/${name}`
+  return kind.toLowerCase() === 'models' ? name : `${kind}/${name}`
 }

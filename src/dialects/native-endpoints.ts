@@ -17,9 +17,9 @@ import { tgiGenerate } from './tgi-native.ts'
 import { vertexPredict } from './vertex-predict.ts'
 import { voyage } from './voyage.ts'
 
-/** A method on a model, as Google writes it: `.../models/{model}:{method}`, the colon percent-encoded or not. */
+/** A method on a model, as Google writes it: `.../models/{model}:{method}`. */
 function googleMethod(methods: string, dialect: Dialect): Endpoint {
-  return endpoint('POST', new RegExp(`(?::|%3[Aa])(?:${methods})$`), dialect)
+  return endpoint('POST', new RegExp(`:(?:${methods})$`), dialect)
 }
 
 const GEMINI: readonly Endpoint[] = [
@@ -41,7 +41,7 @@ const VERTEX_PARTNERS: readonly Endpoint[] = [
 
 function partner(publisher: string, dialect: Dialect): Endpoint {
   // Counting tokens is a model of its own there.
-  const path = `/publishers/${publisher}/models/(?!count-tokens)[^/]+(?::|%3[Aa])(?:rawPredict|streamRawPredict)$`
+  const path = `/publishers/${publisher}/models/(?!count-tokens)[^/]+:(?:rawPredict|streamRawPredict)$`
   const inPath = { modelInPath: googleModelInPath, takesIncludeUsage: false }
   return endpoint('POST', new RegExp(path), { ...dialect, ...inPath })
 }

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { createDecoder } from '../../src/call/decode.ts'
 import { estimateInput, openDeliveredSample } from '../../src/call/estimate.ts'
 import type { Provider } from '../../src/dialects/dialect.ts'
-import { selectDialect } from '../../src/dialects/dialects.ts'
+import { dialectOf } from '../dialects/dialect-of.ts'
 import { chatDialect, chatStream } from './chat-stream.ts'
 
 const prose =
@@ -331,7 +331,7 @@ describe('against what upstreams reported', () => {
     for (const recording of recordings.filter(isOpenAi)) {
       const { provider, method, path, headers, expected, request_model, body } = recording
       const tokens = expected.output_tokens ?? 0
-      const dialect = selectDialect(provider as Provider, method, path)
+      const dialect = dialectOf(provider as Provider, method, path)
       const isText = dialect !== null && !/images|realtime/.test(dialect.name) && !expected.reasoning_tokens
       if (!isText || tokens < 40) continue
       const sample = openDeliveredSample(dialect)

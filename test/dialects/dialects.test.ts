@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/dialects/dialect.ts'
-import { selectDialect } from '../../src/dialects/dialects.ts'
+import { dialectOf, modelInPathOf } from './dialect-of.ts'
 
 const CHAT = 'openai.chat-completions'
 
@@ -36,7 +36,7 @@ describe('the dialect of a call', () => {
     ['cloudflare', '/client/v4/accounts/0/ai/run/@cf/meta/llama', 'cloudflare.run'],
     ['openai-compatible', '/v1/chat', CHAT],
   ])('%s POST %s is %s', (provider, path, name) => {
-    expect(selectDialect(provider, 'POST', path)?.name).toBe(name)
+    expect(dialectOf(provider, 'POST', path)?.name).toBe(name)
   })
 
   test.each<[string, string]>([
@@ -54,22 +54,22 @@ describe('the dialect of a call', () => {
     ['POST', '/'],
     ['POST', ''],
   ])('at OpenAI, nothing is metered at %s %s', (method, path) => {
-    expect(selectDialect('openai', method, path)).toBe(null)
+    expect(dialectOf('openai', method, path)).toBe(null)
   })
 
   test('is that of the Responses API for fetching a response and for its WebSocket mode', () => {
-    expect(selectDialect('openai', 'GET', '/v1/responses/resp_1')?.name).toBe('openai.responses')
-    expect(selectDialect('openai', 'GET', '/v1/responses')?.createMessageReader).toBeDefined()
+    expect(dialectOf('openai', 'GET', '/v1/responses/resp_1')?.name).toBe('openai.responses')
+    expect(dialectOf('openai', 'GET', '/v1/responses')?.createMessageReader).toBeDefined()
   })
 
   test('is the same object for every call: choosing it makes nothing new', () => {
-    const once = selectDialect('openai', 'POST', '/v1/chat/completions')
-    expect(selectDialect('openai', 'POST', '/other/v1/chat/completions')).toBe(once)
+    const once = dialectOf('openai', 'POST', '/v1/chat/completions')
+    expect(dialectOf('openai', 'POST', '/other/v1/chat/completions')).toBe(once)
   })
 
   test('knows chat completions at every provider', () => {
     const without = PROVIDERS.filter(
-      (provider) => selectDialect(provider, 'POST', '/v1/chat/completions') === null,
+      (provider) => dialectOf(provider, 'POST', '/v1/chat/completions') === null,
     )
     expect(without).toEqual([])
   })
@@ -85,7 +85,7 @@ describe('the dialect of a call', () => {
       'databricks',
     ]
     for (const provider of unasked) {
-      expect(selectDialect(provider, 'POST', '/v1/chat/completions')?.takesIncludeUsage).toBe(false)
+      expect(dialectOf(provider, 'POST', '/v1/chat/completions')?.takesIncludeUsage).toBe(false)
     }
     const asked: readonly Provider[] = [
       'openai',
@@ -98,16 +98,16 @@ describe('the dialect of a call', () => {
       'lmstudio',
     ]
     for (const provider of asked) {
-      expect(selectDialect(provider, 'POST', '/v1/chat/completions')?.takesIncludeUsage).toBe(true)
+      expect(dialectOf(provider, 'POST', '/v1/chat/completions')?.takesIncludeUsage).toBe(true)
     }
     for (const path of ['/v1/responses', '/v1/messages', '/v1/embeddings']) {
-      expect(selectDialect('openai', 'POST', path)?.takesIncludeUsage).toBe(false)
+      expect(dialectOf('openai', 'POST', path)?.takesIncludeUsage).toBe(false)
     }
   })
 
   test('refuses in the shape of errors that the clients of that path expect', () => {
-    expect(selectDialect('anthropic', 'POST', '/v1/messages')?.errorShape).toBe('anthropic')
-    expect(selectDialect('anthropic', 'POST', '/v1/chat/completions')?.errorShape).toBe('openai')
+    expect(dialectOf('anthropic', 'POST', '/v1/messages')?.errorShape).toBe('anthropic')
+    expect(dialectOf('anthropic', 'POST', '/v1/chat/completions')?.errorShape).toBe('openai')
   })
 
   test.each<[Provider, string, string | null]>([
@@ -118,6 +118,6 @@ describe('the dialect of a call', () => {
     ['cloudflare', '/client/v4/accounts/0/ai/run/@cf/meta/llama', '@cf/meta/llama'],
     ['openai', '/v1/chat/completions', null],
   ])('of %s reads from the path %s the model %s', (provider, path, model) => {
-    expect(selectDialect(provider, 'POST', path)?.modelInPath(path) ?? null).toBe(model)
+    expect(modelInPathOf(provider, 'POST', path)).toBe(model)
   })
 })

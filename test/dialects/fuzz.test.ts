@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/dialects/dialect.ts'
-import { selectDialect } from '../../src/dialects/dialects.ts'
 import { anthropicResponses } from '../fixtures/anthropic.ts'
 import { bedrockResponses } from '../fixtures/bedrock.ts'
 import { googleResponses } from '../fixtures/google.ts'
@@ -9,6 +8,7 @@ import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
 import { heldMemory } from '../support/memory.ts'
+import { dialectOf } from './dialect-of.ts'
 import { seededRandom } from './judge.ts'
 import { loadRecordings } from './recordings.ts'
 
@@ -151,7 +151,7 @@ function makeCase(random: () => number): Case {
 
 function run({ provider, path, contentType, status, body, pieceBytes }: Case): void {
   const request = { method: 'POST', path, model: null, stream: null }
-  const dialect = selectDialect(provider, request.method, path)
+  const dialect = dialectOf(provider, request.method, path)
   if (dialect === null) return
   const reader = dialect.createReader(request, { status, headers: { 'content-type': contentType } })
   const before = Buffer.from(body)
@@ -179,7 +179,7 @@ function assertSane({
 
 function readerOf(provider: Provider, path: string, contentType: string) {
   const request = { method: 'POST', path, model: null, stream: null }
-  const dialect = selectDialect(provider, 'POST', path)
+  const dialect = dialectOf(provider, 'POST', path)
   if (dialect === null) throw new Error(`nothing is metered at ${provider} ${path}`)
   return dialect.createReader(request, { status: 200, headers: { 'content-type': contentType } })
 }

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { selectDialect } from '../../src/dialects/dialects.ts'
 import { anthropicResponses } from '../fixtures/anthropic.ts'
 import { bedrockResponses } from '../fixtures/bedrock.ts'
 import { googleResponses } from '../fixtures/google.ts'
@@ -8,13 +7,14 @@ import { nativeResponses } from '../fixtures/native.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
+import { dialectOf } from './dialect-of.ts'
 import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
 
 const CUT_EVERYWHERE_BYTES = 8192
 
 function exchangeOf(made: MadeResponse): Exchange {
   const method = made.method ?? 'POST'
-  const dialect = selectDialect(made.provider, method, made.path)
+  const dialect = dialectOf(made.provider, method, made.path)
   if (dialect === null) throw new Error(`nothing is metered at ${made.provider} ${made.path}`)
   return {
     id: made.oddity,

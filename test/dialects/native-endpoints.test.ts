@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/dialects/dialect.ts'
-import { selectDialect } from '../../src/dialects/dialects.ts'
 import { bedrockChunk } from '../fixtures/event-messages.ts'
+import { dialectOf, modelInPathOf } from './dialect-of.ts'
 
 const GOOGLE = '/v1/projects/p/locations/global/publishers/google/models/gemini-made'
 const PARTNER = '/v1/projects/p/locations/global/publishers'
@@ -65,7 +65,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ['openai-compatible', '/api/chat', 'ollama.chat'],
     ['openai-compatible', '/v2/chat', 'cohere.chat'],
   ])('%s POST %s is %s', (provider, path, name) => {
-    expect(selectDialect(provider, 'POST', path)?.name).toBe(name)
+    expect(dialectOf(provider, 'POST', path)?.name).toBe(name)
   })
 
   test.each<[Provider, string, string]>([
@@ -83,15 +83,15 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ['tgi', 'GET', '/info'],
     ['openai', 'POST', '/v1/realtime/client_secrets'],
   ])('%s meters nothing at %s %s', (provider, method, path) => {
-    expect(selectDialect(provider, method, path)).toBe(null)
+    expect(dialectOf(provider, method, path)).toBe(null)
   })
 
   test('is that of a session where the handshake of one comes', () => {
     for (const provider of PROVIDERS) {
-      expect(selectDialect(provider, 'GET', '/v1/realtime')?.createMessageReader).toBeDefined()
+      expect(dialectOf(provider, 'GET', '/v1/realtime')?.createMessageReader).toBeDefined()
     }
     const live = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContentConstrained'
-    expect(selectDialect('gemini', 'GET', live)?.name).toBe('gemini.live')
+    expect(dialectOf('gemini', 'GET', live)?.name).toBe('gemini.live')
   })
 
   test('never asks for usage that these formats bring unasked', () => {
@@ -106,7 +106,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
       ['llamacpp', '/completion'],
     ]
     for (const [provider, path] of paths) {
-      expect(selectDialect(provider, 'POST', path)?.takesIncludeUsage).toBe(false)
+      expect(dialectOf(provider, 'POST', path)?.takesIncludeUsage).toBe(false)
     }
   })
 
@@ -128,7 +128,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ],
     ['bedrock', '/model/arn:aws:bedrock:us-east-1::foundation-model/made.m-v1:0/converse', 'made.m-v1:0'],
   ])('of %s reads from the path %s the model %s', (provider, path, model) => {
-    expect(selectDialect(provider, 'POST', path)?.modelInPath(path) ?? null).toBe(model)
+    expect(modelInPathOf(provider, 'POST', path)).toBe(model)
   })
 })
 
@@ -217,7 +217,7 @@ describe('the generated text', () => {
     ['llamacpp', '/completion', { content: 'a' }, 'a'],
     ['voyageai', '/v1/embeddings', { data: [] }, ''],
   ])('of %s %s %j is %s', (provider, path, json, text) => {
-    expect(selectDialect(provider, 'POST', path)?.textOf(json)).toBe(text)
+    expect(dialectOf(provider, 'POST', path)?.textOf(json)).toBe(text)
   })
 
   test('of anything that is no answer is empty', () => {
@@ -231,7 +231,7 @@ describe('the generated text', () => {
         '/model/m/converse',
         '/v1beta/models/m:generateContent',
         '/v1beta/interactions',
-      ].map((path) => selectDialect(provider, 'POST', path)),
+      ].map((path) => dialectOf(provider, 'POST', path)),
     )
     for (const dialect of dialects) {
       for (const json of [

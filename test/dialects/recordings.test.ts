@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { observe } from '../../src/dialects/counts.ts'
-import { selectDialect } from '../../src/dialects/dialects.ts'
 import type { Observation } from '../../src/domain/observation.ts'
+import { dialectOf, modelInPathOf } from './dialect-of.ts'
 import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
 import { loadRecordings, type Recording, type RecordingMeta } from './recordings.ts'
 
@@ -33,7 +33,7 @@ function expectedCounts(expected: RecordingMeta['expected']): Observation['usage
 
 function exchangeOf(recording: Recording): Exchange | null {
   const { id, meta, path, headers, body } = recording
-  const dialect = selectDialect(recording.provider, meta.method, path)
+  const dialect = dialectOf(recording.provider, meta.method, path)
   if (dialect === null) return null
   const request = {
     method: meta.method,
@@ -83,7 +83,7 @@ function check(recording: Recording, observation: Observation): void {
 }
 
 function modelInPath({ provider, meta, path }: Recording): string | null {
-  return selectDialect(provider, meta.method, path)?.modelInPath(path) ?? null
+  return modelInPathOf(provider, meta.method, path)
 }
 
 describe('recorded responses', () => {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { MessageReader, Provider } from '../../src/dialects/dialect.ts'
-import { selectDialect } from '../../src/dialects/dialects.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
+import { dialectOf } from './dialect-of.ts'
 
 function createSession(provider: Provider, path: string): MessageReader {
   const request = { method: 'GET', path, model: null, stream: null }
-  const reader = selectDialect(provider, 'GET', path)?.createMessageReader?.(request)
+  const reader = dialectOf(provider, 'GET', path)?.createMessageReader?.(request)
   if (reader === undefined) throw new Error(`${provider} has no session at ${path}`)
   return reader
 }

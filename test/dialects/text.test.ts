@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/dialects/dialect.ts'
-import { selectDialect } from '../../src/dialects/dialects.ts'
+import { dialectOf } from './dialect-of.ts'
 
 function textOf(provider: Provider, path: string, json: unknown): string {
-  const dialect = selectDialect(provider, 'POST', path)
+  const dialect = dialectOf(provider, 'POST', path)
   if (dialect === null) throw new Error(`nothing is metered at ${path}`)
   return dialect.textOf(json)
 }

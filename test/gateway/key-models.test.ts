@@ -1,3 +1,6 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
@@ -9,7 +12,13 @@ let client: TestClient
 
 beforeAll(async () => {
   upstream = await startUpstream()
-  stack = await startStack(upstream.url)
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-'))
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(
+    file,
+    `upstreams: [{ name: any, url: '${upstream.url}', provider: openai-compatible, path_prefix: /any }]`,
+  )
+  stack = await startStack(upstream.url, { env: { TALLYGATE_CONFIG: file } })
   client = await stack.addClient('restricted', { models: ['gpt-4o-mini', 'o3*'] })
 })
 
@@ -84,18 +93,51 @@ test('a call for another model, or for one that two readers could read different
   expect(upstream.requests).toEqual([])
 })
 
-test('what cannot be read cannot be allowed: compressed, multipart and plain bodies, and calls without a model', async () => {
+test('what cannot be read cannot be allowed: compressed and multipart bodies, and paths that nobody knows', async () => {
   const allowed = '{"model":"gpt-4o-mini"}'
   expect(await send(gzipSync(allowed), { headers: { 'content-encoding': 'gzip' } })).toEqual(NOT_ALLOWED)
   const form = new FormData()
   form.set('model', 'gpt-4o-mini')
   expect(await send(form, { path: '/v1/audio/transcriptions' })).toEqual(NOT_ALLOWED)
-  expect(await send(allowed, { path: '/v1/other', headers: { 'content-type': 'text/plain' } })).toEqual(
-    NOT_ALLOWED,
-  )
-  const answer = await fetch(`${stack.url}/v1/files`, { headers: { authorization: `Bearer ${client.key}` } })
-  expect([answer.status, await answer.json()]).toEqual(NOT_ALLOWED)
+  for (const type of ['text/plain', 'application/json']) {
+    expect(await send(allowed, { path: '/v1/other', headers: { 'content-type': type } })).toEqual(NOT_ALLOWED)
+  }
   expect(upstream.requests).toEqual([])
+})
+
+test('a body on a request of any method is judged as that of a POST, since many routers take any', async () => {
+  for (const method of ['PUT', 'PATCH', 'DELETE']) {
+    expect(await send('{"model":"gpt-4o"}', { method })).toEqual(NOT_ALLOWED)
+    expect(await send('{"model":"gpt-4o-mini"}', { method })).toEqual([200, null])
+  }
+})
+
+test('calls that run no model pass: what is fetched, listed or deleted', async () => {
+  for (const [method, path] of [
+    ['GET', '/v1/files'],
+    ['GET', '/v1/responses/resp_1'],
+    ['DELETE', '/v1/files/file-1'],
+  ] as const) {
+    const answer = await fetch(stack.url + path, {
+      method,
+      headers: { authorization: `Bearer ${client.key}` },
+    })
+    expect([method, path, answer.status]).toEqual([method, path, 200])
+  }
+})
+
+test.each([
+  '/v1beta/models/gemini-2.5-pro:generateContent',
+  '/v1beta/models/gemini-2.5-pro:generateConten%74',
+  '/v1beta/models/gemini-2.5-pro%3AgenerateContent',
+  '/v1beta/models/gemini-2.5-pro:GENERATECONTENT',
+  '/v1beta/models/gemini-2.5-pro:generateContent;x',
+  '/v1beta/models/gemini-2.5-pro:generateContent/',
+  '/v1beta/models//gemini-2.5-pro:generateContent',
+  '/v1beta/models%2fgemini-2.5-pro:generateContent',
+])('a model in the body does not hide the one in the path %s', async (path) => {
+  const [status] = await send('{"model":"gpt-4o-mini","contents":[]}', { path: `/any${path}` })
+  expect([status, upstream.requests]).toEqual([403, []])
 })
 
 test('a refusal on an Anthropic path has the shape that its clients read', async () => {

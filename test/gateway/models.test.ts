@@ -75,8 +75,6 @@ test.each([
 test.each([
   '/unknown',
   '/GPT-4o-mini',
-  '/gpt-4o-mini/',
-  '/',
   '/__proto__',
   `/${'x'.repeat(4_000)}`,
 ])('%s is no model: 404', async (path) => {
@@ -85,6 +83,12 @@ test.each([
     404,
     { error: { type: 'invalid_request_error', code: 'not_found' } },
   ])
+  expect(requests).toEqual([])
+})
+
+test.each(['/', '//', '/%2e'])('%s is the list, however it is written', async (path) => {
+  const answer = await ask(path)
+  expect([answer.status, await answer.json()]).toEqual([200, { object: 'list', data: SHOWN }])
   expect(requests).toEqual([])
 })
 

@@ -41,9 +41,8 @@ test.each([
   '/',
   '/?a=b',
   '/v1/',
-  '/v1/usage/',
   '/v1/usages',
-  '/V1/usage',
+  '/v1/usage/x',
   '/v1/chat/completions/',
   '/v1/100%25',
   '/v1/a%2Fb',
@@ -71,11 +70,32 @@ test.each([
   '/..',
   '//elsewhere.test/v1/x',
   '///v1/x',
+  '/v1/..;/admin',
+  '/v1/%252e%252e/admin',
   '/v1/100%',
   '/v1/%zz',
+  '/v1/x#y',
+  '/v1/usage#y',
+  '/v1/x%00',
+  '/v1/x%0ay',
   'http://elsewhere.test/v1/x',
 ])('%s is refused and goes nowhere', async (target) => {
   expect(await ask(target)).toEqual(INVALID)
+  expect(upstream.requests).toEqual([])
+})
+
+test.each([
+  '/v1/usage/',
+  '/V1/usage',
+  '/v1/%75sage?days=1',
+  '/v1%2Fusage',
+  '/v1//usage',
+  '/v1/./usage',
+  '/v1/usage;x',
+  '/V1/Models',
+  '/v1/model%73/gpt-4o-mini',
+])("%s is the gateway's own, however it is written", async (target) => {
+  expect(await ask(target)).toEqual([200, ''])
   expect(upstream.requests).toEqual([])
 })
 

@@ -1,0 +1,50 @@
+/** Paths that are their own canonical form, as nearly all are. */
+const PLAIN = /^(?:\/(?!\.{1,2}(?:\/|$))[\w~:@$*()!',=+&.-]+)+$/
+const CONTROL = /\p{Cc}/u
+/** A server behind a proxy decodes what that has decoded already; nobody honest encodes more often. */
+const MAX_DECODINGS = 4
+
+/**
+ * The path by which a call is judged: its dialect, the model it names, whether it may pass. Servers differ in which
+ * spellings of a path they take for the same, so all that some server takes alike has one form here: percent-encoding
+ * undone (`%2F` too, and repeatedly), `\` as `/`, no empty and no `.` segments, no `;parameters`, no spaces around a
+ * segment, no slash at the end. Letters keep their case, since models are named in paths; compare without it.
+ *
+ * @param path An absolute path without its query, as the client sent it.
+ * @returns '' for the root; `null` for a path that no upstream may get: it leaves its base (`..`), begins with `//`,
+ * which some read as a host, holds a `#` or a control character, or a percent sign that encodes nothing.
+ */
+export function canonicalPath(path: string): string | null {
+  if (PLAIN.test(path)) return path
+  if (!path.startsWith('/') || path.startsWith('//') || path.includes('#')) return null
+  const decoded = fullyDecoded(path)
+  if (decoded === null || CONTROL.test(decoded)) return null
+  let canonical = ''
+  for (const raw of decoded.split(/[/\\]/)) {
+    const parameters = raw.indexOf(';')
+    const segment = (parameters === -1 ? raw : raw.slice(0, parameters)).trim()
+    if (segment === '..') return null
+    if (segment !== '' && segment !== '.') canonical += `/${segment}`
+  }
+  return canonical
+}
+
+function fullyDecoded(path: string): string | null {
+  let decoded = decodedOnce(path)
+  for (let times = 1; decoded?.includes('%'); times += 1) {
+    const next = decodedOnce(decoded)
+    // A percent sign that was encoded itself.
+    if (next === null || next === decoded) return decoded
+    if (times === MAX_DECODINGS) return null
+    decoded = next
+  }
+  return decoded
+}
+
+function decodedOnce(path: string): string | null {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,22 @@
+import { canonicalPath } from './canonical-path.ts'
+
+const OWN = /^\/v1\/(usage$|models(?:$|\/))/i
+
+/**
+ * Writes the target of one of the gateway's own operations, `GET /v1/usage`, `GET /v1/models` and `GET /v1/models/{id}`, as the
+ * router knows it, so that no other spelling of theirs is taken for a call. All other targets stay as they are.
+ *
+ * @param url A request's target as it came.
+ */
+export function ownOperationUrl(method: string | undefined, url: string, basePath: string): string {
+  if ((method !== 'GET' && method !== 'HEAD') || !url.startsWith(basePath)) return url
+  const question = url.indexOf('?', basePath.length)
+  const path = question === -1 ? url.slice(basePath.length) : url.slice(basePath.length, question)
+  const canonical = canonicalPath(path)
+  const operation = canonical === null ? undefined : OWN.exec(canonical)?.[1]
+  if (canonical === null || operation === undefined) return url
+  const known = `/v1/${operation.toLowerCase()}`
+  const id = canonical.slice(known.length)
+  if (canonical === path && path.startsWith(known)) return url
+  return `${basePath}${known}${encodeURI(id)}${question === -1 ? '' : url.slice(question)}`
+}

@@ -1,0 +1,33 @@
+import type { Dialect, Provider } from './dialect.ts'
+import { selectDialect } from './dialects.ts'
+
+/** How the answer of a call is read. */
+export type Reading =
+  | { readonly reading: 'metered'; readonly dialect: Dialect }
+  | { readonly reading: 'free' | 'unknown'; readonly dialect: null }
+
+export interface RequestShape {
+  readonly method: string
+  readonly hasBody: boolean
+  readonly webSocket: boolean
+}
+
+/** A request of these methods that has no body starts no generation; what they fetch is metered by endpoints of its own. */
+const FREE_WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE', 'TRACE'])
+
+const FREE: Reading = { reading: 'free', dialect: null }
+const UNKNOWN: Reading = { reading: 'unknown', dialect: null }
+
+/**
+ * Every call is one of three: metered by a dialect, known to be free, or unknown. `path` is canonical. Many routers take any method for a path, so a body makes any request a POST.
+ */
+export function readingOf(provider: Provider, shape: RequestShape, path: string): Reading {
+  const { method, hasBody, webSocket } = shape
+  const asked = hasBody && method !== 'POST' ? 'POST' : null
+  const dialect =
+    selectDialect(provider, method, path) ?? (asked === null ? null : selectDialect(provider, asked, path))
+  if (dialect !== null) return { reading: 'metered', dialect }
+  if (webSocket) return UNKNOWN
+  if (!hasBody && FREE_WITHOUT_BODY.has(method)) return FREE
+  return UNKNOWN
+}
