@@ -7,11 +7,12 @@ import { Redis } from 'ioredis'
 import { Agent } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLog } from '../src/log.ts'
+import { findFreePort } from '../src/standalone/free-port.ts'
 import { createClient } from '../src/store/clients.ts'
 import { createClientKey } from '../src/store/keys.ts'
 import { openPostgres, type Postgres } from '../src/store/postgres.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
-import { freePort, gatewayProcess, type TestProcess, workerProcess } from './support/processes.ts'
+import { gatewayProcess, type TestProcess, workerProcess } from './support/processes.ts'
 import { startPrivateRedis, type TestServer } from './support/servers.ts'
 import { startUpstream, type TestUpstream, type UpstreamHandler } from './support/upstream.ts'
 
@@ -85,7 +86,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
   }
   worker = workerProcess('worker', env)
   for (const name of ['gateway A', 'gateway B']) {
-    const port = await freePort()
+    const port = await findFreePort()
     gateways.push({ port, process: gatewayProcess(name, port, env) })
   }
   processes.push(worker, ...gateways.map((gateway) => gateway.process))

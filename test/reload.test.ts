@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freePort, gatewayProcess, type TestProcess } from './support/processes.ts'
+import { findFreePort } from '../src/standalone/free-port.ts'
+import { gatewayProcess, type TestProcess } from './support/processes.ts'
 import { startStack, type TestClient, type TestStack } from './support/stack.ts'
 import { startUpstream, type TestUpstream } from './support/upstream.ts'
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
   stack = await startStack(upstream.url)
   client = await stack.addClient('steady')
   folder = await mkdtemp(join(tmpdir(), 'tallygate-test-reload-'))
-  port = await freePort()
+  port = await findFreePort()
   await writeConfig('1', 'first')
   const { UPSTREAM_URL: _, UPSTREAM_PROVIDER: __, ...env } = stack.env
   gateway = gatewayProcess('gateway', port, {

@@ -4,7 +4,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freePort, type TestProcess, testProcess, untilReady, workerProcess } from './support/processes.ts'
+import { findFreePort } from '../src/standalone/free-port.ts'
+import { type TestProcess, testProcess, untilReady, workerProcess } from './support/processes.ts'
 import { startStack, type TestClient, type TestStack } from './support/stack.ts'
 import { chatAnswer, startUpstream, type TestUpstream } from './support/upstream.ts'
 
@@ -22,8 +23,8 @@ beforeAll(async () => {
   stack = await startStack(upstream.url, { workers: false })
   client = await stack.addClient('many')
   journalDir = await mkdtemp(join(tmpdir(), 'tallygate-test-processes-'))
-  port = await freePort()
-  adminPort = await freePort()
+  port = await findFreePort()
+  adminPort = await findFreePort()
   const env = {
     ...stack.env,
     PORT: `${port}`,
@@ -81,7 +82,7 @@ test('processes that cannot start are not started for ever', async () => {
 
 test('SIGHUP while processes start ends none of them', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-early-'))
-  const earlyPort = await freePort()
+  const earlyPort = await findFreePort()
   const env = {
     ...stack.env,
     PORT: `${earlyPort}`,
@@ -105,7 +106,7 @@ test('SIGHUP while processes start ends none of them', async () => {
 
 test('SIGTERM to the whole group, as systemd and terminals send it, lets running streams end', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-group-'))
-  const groupPort = await freePort()
+  const groupPort = await findFreePort()
   const group = fork('src/server.ts', {
     detached: true,
     stdio: 'ignore',

@@ -1,18 +1,23 @@
+import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
+
+/**
+ * Below the ports that systems give to outgoing connections (from 32,768 on Linux, 49,152 elsewhere): a server that is started
+ * again must find its port free, and any program's connection might have taken one of those.
+ */
+const LOWEST_PORT = 20_000
+const HIGHEST_PORT = 32_700
+const TRIES = 100
 
 /** A loopback port that was free a moment ago. Another process may take it first: callers try again then. */
 export async function findFreePort(): Promise<number> {
-  const server = createServer()
-  return await new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => {
-        if (address !== null && typeof address === 'object') resolve(address.port)
-        else reject(new Error('no loopback port to listen on'))
-      })
-    })
-  })
+  for (let tried = 0; tried < TRIES; tried += 1) {
+    const port = randomInt(LOWEST_PORT, HIGHEST_PORT)
+    if ((await whyPortIsTaken('127.0.0.1', port)) === null) return port
+  }
+  throw new Error(
+    `no loopback port to listen on: ${TRIES} between ${LOWEST_PORT} and ${HIGHEST_PORT} are taken`,
+  )
 }
 
 /** Whether something else already listens on this address; null: it is free. */

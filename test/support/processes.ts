@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** A process of ours that a test kills and starts again. */
@@ -77,14 +76,4 @@ export async function untilReady(port: number): Promise<void> {
     await delay(50)
   }
   throw new Error(`nothing got ready on port ${port}`)
-}
-
-/** A loopback port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }

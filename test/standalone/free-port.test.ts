@@ -1,0 +1,16 @@
+import { createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { findFreePort } from '../../src/standalone/free-port.ts'
+
+test('a port is free, and none that an outgoing connection could take while its server is away', async () => {
+  for (let n = 0; n < 50; n += 1) {
+    const port = await findFreePort()
+    expect(port).toSatisfy((found: number) => found >= 20_000 && found < 32_768)
+    const server = createServer()
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(port, '127.0.0.1', resolve)
+    })
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
