@@ -1,0 +1,1 @@
+export { compilePathPatterns, PathPatternError } from '../domain/path-patterns.ts'

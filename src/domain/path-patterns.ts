@@ -1,0 +1,93 @@
+interface CompiledPattern {
+  readonly text: string
+  /** `*`: any. */
+  readonly method: string
+  readonly glob: string
+  /** The longest part without a star: what a path must hold to match at all. */
+  readonly literal: string
+}
+
+/** What {@link compilePathPatterns} refuses: a pattern that is none. */
+export class PathPatternError extends Error {}
+
+const PATTERN = /^([A-Za-z]+|\*) +((?:\/|\*\*).*)$/
+
+/**
+ * Compiles patterns such as `POST /v1/files/*`: a method or `*`, then a whole canonical path (no query, no slash
+ * at its end) in which `*` is anything but a slash and `**` is anything; letter case does not count. The
+ * function made gives the first pattern that matches, as it was written, or `null`. Time is bounded by the
+ * length of the path times that of the pattern, whatever they hold. Throws {@link PathPatternError}.
+ */
+export function compilePathPatterns(
+  patterns: readonly string[],
+): (method: string, path: string) => string | null {
+  const compiled = patterns.map(compile)
+  if (compiled.length === 0) return () => null
+  const mayMatch = compiled.every(({ literal }) => literal.length > 1)
+    ? new RegExp([...new Set(compiled.map(({ literal }) => escapeLiteral(literal)))].join('|'))
+    : null
+  return (method, path) => {
+    const lower = path.toLowerCase()
+    // Nearly every call ends here: one pass over the path for all the patterns.
+    if (mayMatch !== null && !mayMatch.test(lower)) return null
+    for (const pattern of compiled) {
+      if (pattern.method !== '*' && pattern.method !== method) continue
+      if (lower.includes(pattern.literal) && matchesGlob(pattern.glob, lower)) return pattern.text
+    }
+    return null
+  }
+}
+
+function compile(text: string): CompiledPattern {
+  const [, method, path] = PATTERN.exec(text.trim()) ?? []
+  if (method === undefined || path === undefined) {
+    throw new PathPatternError(
+      `"${text}" is no pattern: METHOD /path, with * for a segment and ** for anything`,
+    )
+  }
+  const glob = path.replace(/\*{3,}/g, '**').toLowerCase()
+  const literal = glob.split('*').reduce((longest, part) => (part.length > longest.length ? part : longest))
+  return { text, method: method.toUpperCase(), glob, literal }
+}
+
+function escapeLiteral(literal: string): string {
+  return literal.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+}
+
+/** Goes through both once, with the last `*` and the last `**` to come back to: never more than those two. */
+function matchesGlob(glob: string, path: string): boolean {
+  let g = 0
+  let p = 0
+  let star = -1
+  let starAt = 0
+  let deep = -1
+  let deepAt = 0
+  while (p < path.length) {
+    if (glob[g] === '*') {
+      if (glob[g + 1] === '*') {
+        g += 2
+        deep = g
+        deepAt = p
+        star = -1
+      } else {
+        g += 1
+        star = g
+        starAt = p
+      }
+    } else if (g < glob.length && glob[g] === path[p]) {
+      g += 1
+      p += 1
+    } else if (star !== -1 && path[starAt] !== '/') {
+      starAt += 1
+      p = starAt
+      g = star
+    } else if (deep !== -1) {
+      deepAt += 1
+      p = deepAt
+      g = deep
+      star = -1
+    } else return false
+  }
+  while (glob[g] === '*') g += 1
+  return g === glob.length
+}
