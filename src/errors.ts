@@ -40,6 +40,12 @@ export const ERRORS = {
     code: 'model_not_allowed',
     message: 'This API key may not use that model.',
   },
+  path_not_allowed: {
+    status: 403,
+    type: 'permission_error',
+    code: 'path_not_allowed',
+    message: 'This path may not be used through this gateway.',
+  },
   not_found: {
     status: 404,
     type: 'invalid_request_error',

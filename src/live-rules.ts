@@ -1,4 +1,5 @@
 import { credentialHeader } from './call/headers.ts'
+import { buildPathPolicy, type PathPolicy } from './call/path-policy.ts'
 import type { Pricing } from './call/settle.ts'
 import { buildUpstreamTable, type UpstreamTable } from './call/upstream-table.ts'
 import { openPool, type Upstream } from './call/upstreams.ts'
@@ -15,6 +16,7 @@ const OLD_CONNECTIONS_MS = 60_000
 interface Rules {
   readonly upstreams: readonly Upstream[]
   readonly table: UpstreamTable
+  readonly pathPolicy: PathPolicy
   readonly catalog: Catalog
   readonly pricing: Pricing
   readonly listing: ModelListing
@@ -36,6 +38,9 @@ export class LiveRules {
 
   /** For the stations of a call; stays the same object over reloads. */
   readonly table: UpstreamTable = tableOf(() => this.#now.table)
+  readonly pathPolicy: PathPolicy = {
+    permits: (caller, method, hasBody, route) => this.#now.pathPolicy.permits(caller, method, hasBody, route),
+  }
   readonly pricing: Pricing = {
     priceCall: (call) => this.#now.pricing.priceCall(call),
     knowsModel: (call, model) => this.#now.pricing.knowsModel(call, model),
@@ -104,6 +109,11 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
   return {
     upstreams,
     table: buildUpstreamTable(upstreams, config.defaultUpstream),
+    pathPolicy: buildPathPolicy({
+      all: config.paths,
+      byUpstream: new Map(config.upstreams.map(({ name, paths }) => [name, paths])),
+      byKey: config.paths.keys,
+    }),
     catalog,
     pricing: buildPricing(catalog, new Set(config.models?.map(({ id }) => id))),
     listing: config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models),

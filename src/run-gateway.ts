@@ -140,6 +140,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     },
     onClientAbort: config.onClientAbort,
     upstreams: rules.table,
+    pathPolicy: rules.pathPolicy,
     now: Date.now,
   }
   const findCaller = (key: string) => keys.find(key)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { NO_PATHS } from '../src/config/paths.ts'
 import {
   ConfigError,
   ENVIRONMENT,
@@ -10,6 +11,7 @@ import {
   loadGatewayConfig,
   loadWorkerConfig,
 } from '../src/config.ts'
+import { NO_PATH_RULES } from '../src/domain/path-rules.ts'
 
 const SERVERS = {
   REDIS_URL: 'redis://127.0.0.1:6379',
@@ -64,10 +66,12 @@ test('what is required is enough, and everything else has the default of the con
         pathPrefix: null,
         includeUsage: 'auto',
         trustReportedCost: false,
+        paths: NO_PATH_RULES,
       },
     ],
     defaultUpstream: 'default',
     models: null,
+    paths: NO_PATHS,
     priceOverrides: [],
     priceMarkups: [],
     redisUrl: SERVERS.REDIS_URL,
@@ -318,6 +322,7 @@ describe('the YAML file', () => {
         '    api_key_env: OPENAI_API_KEY',
         '    provider: openai            # optional where the host tells it',
         "    models: ['gpt-*', 'o*']     # calls naming these models go here",
+        "    paths: { deny: ['POST /v1/files'] }",
         '  - name: grok',
         '    url: https://api.x.ai',
         '    provider: xai',
@@ -326,6 +331,10 @@ describe('the YAML file', () => {
         'default_upstream: openai',
         'models:',
         '  - { id: gpt-4o, owned_by: openai }',
+        'paths:',
+        "  deny: ['POST /v1/realtime/client_secrets']",
+        '  unknown: pass',
+        "  keys: [{ client: acme, allow: ['/v1/organization/**'], unknown: refuse }]",
         'prices:',
         "  - { model: 'llama-3*', provider: vllm, input: '0', output: '0' }",
         "  - { model: our-model, input: '0.15', cached_input: '0.0375', output: '0.6', from: 2026-01-01 }",
@@ -343,6 +352,7 @@ describe('the YAML file', () => {
         pathPrefix: null,
         includeUsage: 'auto',
         trustReportedCost: false,
+        paths: { allow: [], deny: ['POST /v1/files'], unknown: null },
       },
       {
         name: 'grok',
@@ -354,13 +364,20 @@ describe('the YAML file', () => {
         pathPrefix: '/grok',
         includeUsage: 'auto',
         trustReportedCost: false,
+        paths: NO_PATH_RULES,
       },
     ])
+    expect(config.paths).toEqual({
+      allow: [],
+      deny: ['POST /v1/realtime/client_secrets'],
+      unknown: 'pass',
+      keys: [{ client: 'acme', key: null, allow: ['/v1/organization/**'], deny: [], unknown: 'refuse' }],
+    })
     expect(config.defaultUpstream).toBe('openai')
     expect(config.models).toEqual([{ id: 'gpt-4o', owned_by: 'openai' }])
     expect(config.priceOverrides).toMatchObject([
-      { model: 'llama-3*', provider: 'vllm', from: null, line: 16 },
-      { model: 'our-model', provider: null, from: '2026-01-01', line: 17 },
+      { model: 'llama-3*', provider: 'vllm', from: null, line: 21 },
+      { model: 'our-model', provider: null, from: '2026-01-01', line: 22 },
     ])
   })
 
@@ -412,6 +429,26 @@ describe('the YAML file', () => {
     expect(written).toEqual([
       { input: { digits: 375_000n, scale: 7 }, output: { digits: 123_456_789_000_000_000_001n, scale: 12 } },
       { input: { digits: 10n, scale: 2 } },
+    ])
+  })
+
+  test('a rule of paths that is none is named with its line', () => {
+    expect(
+      fileProblems(
+        'upstreams: [{ name: a, url: http://a, paths: { deny: [v1/files] } }]',
+        'paths:',
+        "  deny: ['POST /v1/files', 'post /v1/x']",
+        '  unknown: maybe',
+        '  keys:',
+        "    - { allow: ['/v1/x'] }",
+        "    - { client: acme, refuse: ['/v1/x'] }",
+      ),
+    ).toEqual([
+      expect.stringMatching(/^config.yaml:1: upstreams\[0\].paths.deny\[0\] .*v1\/files/),
+      expect.stringMatching(/^config.yaml:3: paths.deny\[1\] .*post \/v1\/x/),
+      'config.yaml:4: paths.unknown must be one of pass, refuse',
+      'config.yaml:6: paths.keys[0] must name a client or a key',
+      'config.yaml:7: paths.keys[1].refuse is not a known setting',
     ])
   })
 

@@ -14,6 +14,7 @@ import { limitSilenceOfUpload } from './client-silence.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
 import { mayUseModel } from './may-use-model.ts'
+import type { PathPolicy } from './path-policy.ts'
 import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
 import { type RequestScan, scanRequestBody } from './request-body.ts'
 import { type BodyBudget, type BodyProblem, readBody } from './request-stream.ts'
@@ -28,6 +29,7 @@ const MISSPELT_PREFIX = { message: 'Write the path prefix of the upstream as it 
 export interface ForwardOptions extends ProxiedCallParts {
   readonly basePath: string
   readonly upstreams: UpstreamTable
+  readonly pathPolicy: PathPolicy
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
   /** Methods that the router knows, all of which go upstream. */
@@ -89,7 +91,13 @@ class IncomingCall {
       this.#refuse(response, 'invalid_request', MISSPELT_PREFIX)
       return
     }
-    if (!hasBody || !this.#mustReadBody(route)) {
+    const readsBody = hasBody && this.#mustReadBody(route)
+    // Where a model in the body still chooses the upstream, its rules are looked at once it is known.
+    if (!(readsBody && route.needsModel) && !this.#permits(route, hasBody)) {
+      this.#refuse(response, 'path_not_allowed')
+      return
+    }
+    if (!readsBody) {
       if (!mayUseModel(this.#caller, route, null)) {
         this.#refuse(response, 'model_not_allowed')
         return
@@ -102,6 +110,10 @@ class IncomingCall {
       if (typeof body === 'string') this.#refuseBody(response, body)
       else this.#sendRead(response, route, body)
     })
+  }
+
+  #permits(route: Route, hasBody: boolean): boolean {
+    return this.#options.pathPolicy.permits(this.#caller, this.#request.method ?? 'GET', hasBody, route)
   }
 
   /** Whether the body has to be known before the call goes on: to route it, to check its model, to ask for its usage. */
@@ -119,6 +131,11 @@ class IncomingCall {
   #sendRead(response: ServerResponse, first: Route, body: Buffer): void {
     const scan = scanRequestBody(body)
     const route = first.needsModel ? first.withModel(scan.model) : first
+    if (first.needsModel && !this.#permits(route, true)) {
+      this.#letGo(body.length)
+      this.#refuse(response, 'path_not_allowed')
+      return
+    }
     if (!mayUseModel(this.#caller, route, scan)) {
       this.#letGo(body.length)
       this.#refuse(response, 'model_not_allowed')

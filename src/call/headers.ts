@@ -46,6 +46,10 @@ const NOT_FOR_UPSTREAM = new Set([
   'host',
   'x-api-key',
   'x-goog-api-key',
+  // Some frameworks take them for the method, and the call would be judged by another than it is served by.
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
 ])
 
 /** The gateway's own name for a call: an upstream that is a gateway like this one has another for its part of it. */

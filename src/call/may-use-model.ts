@@ -5,7 +5,7 @@ import { matchesModel } from './upstream-table.ts'
 
 /**
  * Whether `caller` may make this call. A key with a model list may make calls that run no model, and such whose model is beyond
- * doubt: on a path that nobody knows it may stand anywhere, and two `model` keys in one body are read first-wins by some servers and
+ * doubt: on a path that nobody knows it may stand anywhere, a batch names models that nobody sees, and two `model` keys in one body are read first-wins by some servers and
  * last-wins by others.
  *
  * @param scan `null`: the body was not read.
@@ -17,7 +17,7 @@ export function mayUseModel(
 ): boolean {
   if (caller.models === null) return true
   if (reading === 'free' || isFetch) return true
-  if (reading === 'unknown') return false
+  if (reading !== 'metered') return false
   // A body may name another model than the path, which then has to be allowed too.
   const model = scan?.model ?? modelInPath
   if (model === null || !matchesModel(caller.models, model)) return false

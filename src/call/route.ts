@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialects/dialect.ts'
-import { readingOf } from '../dialects/reading.ts'
+import { type Reading, readingOf } from '../dialects/reading.ts'
 import type { CallTarget } from './call-target.ts'
 import type { UpstreamTable } from './upstream-table.ts'
 import type { Upstream } from './upstreams.ts'
@@ -19,8 +19,8 @@ export interface Route {
   readonly target: CallTarget
   /** `null`: the path is known to be free, nothing is metered beyond the call itself. */
   readonly dialect: Dialect | null
-  /** `unknown`: nobody knows this path, and `dialect` tries what it finds. */
-  readonly reading: 'metered' | 'free' | 'unknown'
+  /** `deferred`: begins work that is billed later. `unknown`: nobody knows this path. */
+  readonly reading: Reading['reading']
   /** It fetches what a call before it made, and runs no model. */
   readonly isFetch: boolean
   /** The model the path names; `null` without one. */

@@ -15,6 +15,7 @@ import { readCallTarget } from './call-target.ts'
 import { letGoSoon } from './client-silence.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from './headers.ts'
 import { mayUseModel } from './may-use-model.ts'
+import type { PathPolicy } from './path-policy.ts'
 import type { ProxiedCallParts } from './proxied-call.ts'
 import { modelInQuery, type Route, routeCall } from './route.ts'
 import { encodeSeen } from './seen.ts'
@@ -24,6 +25,7 @@ import type { UpstreamTable } from './upstream-table.ts'
 export interface WebSocketOptions extends ProxiedCallParts {
   readonly basePath: string
   readonly upstreams: UpstreamTable
+  readonly pathPolicy: PathPolicy
   readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
   /** Calls back when a key stops being active; returns how to stop listening. */
   readonly onDeactivated: (listener: (keyId: string) => void) => () => void
@@ -106,6 +108,7 @@ async function admit(request: IncomingMessage, options: WebSocketOptions): Promi
   if (found === null) return 'invalid_request'
   const queried = modelInQuery(target.pathAndQuery)
   const route = found.needsModel ? found.withModel(queried) : found
+  if (!options.pathPolicy.permits(lookup.caller, 'GET', false, route)) return 'path_not_allowed'
   // Other sessions name models in their messages, which nobody holds against the key.
   const inQuery = /\/realtime$/i.test(target.canonicalPath) ? queried : null
   const named = { ...route, modelInPath: route.modelInPath ?? inQuery }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { PROVIDERS } from '../dialects/dialect.ts'
 import { reasonOf } from './config-error.ts'
 import { type Environment, readVariable } from './environment.ts'
+import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
 import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from './variables.ts'
 import { type TextEntry, YamlSource } from './yaml-source.ts'
 
@@ -14,6 +15,7 @@ export interface ConfigFile {
   readonly defaultUpstream: string | null
   readonly defaultUpstreamLine: number
   readonly models: readonly FileModel[] | null
+  readonly paths: PathsConfig
   readonly prices: readonly TextEntry[]
   readonly markups: readonly TextEntry[]
   /** Adds a problem found later, `line` counting from 1. */
@@ -30,6 +32,7 @@ const sections = z.strictObject({
   upstreams: z.unknown().optional(),
   default_upstream: z.unknown().optional(),
   models: z.unknown().optional(),
+  paths: z.unknown().optional(),
   prices: z.unknown().optional(),
   markups: z.unknown().optional(),
 })
@@ -61,6 +64,7 @@ function upstreamShape(env: Environment) {
       .optional(),
     include_usage: z.enum(['auto', 'always', 'never']).default('auto'),
     trust_reported_cost: z.boolean().default(false),
+    paths: upstreamPaths.optional(),
   })
 }
 
@@ -78,6 +82,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     defaultUpstream: source.parse(z.string().optional(), ['default_upstream']) ?? null,
     defaultUpstreamLine: source.lineOf(['default_upstream']),
     models: source.parseEach(modelShape, 'models'),
+    paths: source.parse(filePaths, ['paths']) ?? NO_PATHS,
     prices: source.textEntries('prices'),
     markups: source.textEntries('markups'),
     report: (line, what) => source.report(line, what),

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { PROVIDERS } from '../dialects/dialect.ts'
+import { NO_PATH_RULES } from '../domain/path-rules.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
 import { providerOfHost } from './provider-hosts.ts'
 import { readVariables } from './read-variables.ts'
@@ -28,5 +29,6 @@ export function readEnvironmentUpstream(env: Environment, problems: string[]): U
     pathPrefix: null,
     includeUsage: 'auto',
     trustReportedCost: false,
+    paths: NO_PATH_RULES,
   }
 }

@@ -7,6 +7,7 @@ import { ConfigError } from './config-error.ts'
 import { type ConfigFile, readConfigFile } from './config-file.ts'
 import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
 import { readEnvironmentUpstream } from './environment-upstream.ts'
+import type { PathsConfig } from './paths.ts'
 import { readVariables } from './read-variables.ts'
 import { readTlsFiles, type TlsFiles } from './tls-files.ts'
 import type { UpstreamConfig } from './upstream.ts'
@@ -28,6 +29,7 @@ export interface GatewayConfig extends WorkerConfig {
   readonly defaultUpstream: string
   /** What `/v1/models` shows; `null`: what the upstreams list. */
   readonly models: readonly ModelConfig[] | null
+  readonly paths: PathsConfig
   readonly priceOverrides: readonly PriceOverride[]
   readonly priceMarkups: readonly PriceMarkup[]
   readonly journalDir: string

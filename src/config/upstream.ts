@@ -1,4 +1,5 @@
 import type { Provider } from '../dialects/dialect.ts'
+import type { PathRules } from '../domain/path-rules.ts'
 
 /** A backend that calls can be sent to. */
 export interface UpstreamConfig {
@@ -20,4 +21,6 @@ export interface UpstreamConfig {
   readonly includeUsage: 'auto' | 'always' | 'never'
   /** The provider's own word on a call's cost is believed instead of the catalog. */
   readonly trustReportedCost: boolean
+  /** Which calls may go there. */
+  readonly paths: PathRules
 }

@@ -1,4 +1,6 @@
+import { NO_PATH_RULES } from '../domain/path-rules.ts'
 import type { ConfigFile, FileUpstream } from './config-file.ts'
+import type { PathsConfig } from './paths.ts'
 import { providerOfHost } from './provider-hosts.ts'
 import type { UpstreamConfig } from './upstream.ts'
 
@@ -16,6 +18,8 @@ export interface Upstreams {
   readonly upstreams: readonly UpstreamConfig[]
   readonly defaultUpstream: string
   readonly models: readonly ModelConfig[] | null
+  /** Which calls may pass, whatever their upstream. */
+  readonly paths: PathsConfig
 }
 
 /**
@@ -38,7 +42,8 @@ export function joinUpstreams(
     )
   }
   const defaultUpstream = file.defaultUpstream ?? upstreams[0]?.name ?? ''
-  return { upstreams, defaultUpstream, models: shownModels(file, upstreams, defaultUpstream) }
+  const models = shownModels(file, upstreams, defaultUpstream)
+  return { upstreams, defaultUpstream, models, paths: file.paths }
 }
 
 function upstreamOf(
@@ -56,6 +61,7 @@ function upstreamOf(
     pathPrefix: written.path_prefix ?? null,
     includeUsage: written.include_usage,
     trustReportedCost: written.trust_reported_cost,
+    paths: written.paths ?? NO_PATH_RULES,
   }
 }
 

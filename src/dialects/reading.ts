@@ -1,9 +1,11 @@
+import { deferredWork } from './deferred.ts'
 import type { Dialect, Provider } from './dialect.ts'
 import { selectDialect } from './dialects.ts'
+import { freeEndpoint } from './free-endpoints.ts'
 
 /** How the answer of a call is read. */
 export type Reading =
-  | { readonly reading: 'metered'; readonly dialect: Dialect }
+  | { readonly reading: 'metered' | 'deferred'; readonly dialect: Dialect }
   | { readonly reading: 'free' | 'unknown'; readonly dialect: null }
 
 export interface RequestShape {
@@ -16,10 +18,12 @@ export interface RequestShape {
 const FREE_WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE', 'TRACE'])
 
 const FREE: Reading = { reading: 'free', dialect: null }
+const DEFERRED: Reading = { reading: 'deferred', dialect: deferredWork }
 const UNKNOWN: Reading = { reading: 'unknown', dialect: null }
 
 /**
- * Every call is one of three: metered by a dialect, known to be free, or unknown. `path` is canonical. Many routers take any method for a path, so a body makes any request a POST.
+ * Every call is metered by a dialect, known to be free, the beginning of work that is billed later, or unknown. `path` is
+ * canonical. Many routers take any method for a path, so a body makes any request a POST.
  */
 export function readingOf(provider: Provider, shape: RequestShape, path: string): Reading {
   const { method, hasBody, webSocket } = shape
@@ -29,5 +33,8 @@ export function readingOf(provider: Provider, shape: RequestShape, path: string)
   if (dialect !== null) return { reading: 'metered', dialect }
   if (webSocket) return UNKNOWN
   if (!hasBody && FREE_WITHOUT_BODY.has(method)) return FREE
-  return UNKNOWN
+  const free =
+    freeEndpoint(provider, method, path) ?? (asked === null ? null : freeEndpoint(provider, asked, path))
+  if (free === null) return UNKNOWN
+  return free.toldBy === undefined ? FREE : DEFERRED
 }

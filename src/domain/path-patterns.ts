@@ -1,7 +1,7 @@
 interface CompiledPattern {
   readonly text: string
-  /** `*`: any. */
-  readonly method: string
+  /** `null`: any. */
+  readonly methods: ReadonlySet<string> | null
   readonly glob: string
   /** The longest part without a star: what a path must hold to match at all. */
   readonly literal: string
@@ -10,11 +10,16 @@ interface CompiledPattern {
 /** What {@link compilePathPatterns} refuses: a pattern that is none. */
 export class PathPatternError extends Error {}
 
-const PATTERN = /^([A-Za-z]+|\*) +((?:\/|\*\*).*)$/
+const PATTERN = /^(?:([A-Za-z]+(?:,[A-Za-z]+)*|\*) +)?((?:\/|\*\*)\S*)$/
+
+/** Whether `text` is a pattern that {@link compilePathPatterns} takes. */
+export function isPathPattern(text: string): boolean {
+  return PATTERN.test(text.trim())
+}
 
 /**
- * Compiles patterns such as `POST /v1/files/*`: a method or `*`, then a whole canonical path (no query, no slash
- * at its end) in which `*` is anything but a slash and `**` is anything; letter case does not count. The
+ * Compiles patterns such as `POST /v1/files/*` or `GET,DELETE /v1/files/*`: methods (none or `*`: any; GET includes
+ * HEAD), then a whole canonical path (no query, no slash at its end) in which `*` is anything but a slash and `**` is anything; letter case does not count. The
  * function made gives the first pattern that matches, as it was written, or `null`. Time is bounded by the
  * length of the path times that of the pattern, whatever they hold. Throws {@link PathPatternError}.
  */
@@ -31,7 +36,7 @@ export function compilePathPatterns(
     // Nearly every call ends here: one pass over the path for all the patterns.
     if (mayMatch !== null && !mayMatch.test(lower)) return null
     for (const pattern of compiled) {
-      if (pattern.method !== '*' && pattern.method !== method) continue
+      if (pattern.methods?.has(method) === false) continue
       if (lower.includes(pattern.literal) && matchesGlob(pattern.glob, lower)) return pattern.text
     }
     return null
@@ -39,15 +44,23 @@ export function compilePathPatterns(
 }
 
 function compile(text: string): CompiledPattern {
-  const [, method, path] = PATTERN.exec(text.trim()) ?? []
-  if (method === undefined || path === undefined) {
+  const [, methods, path] = PATTERN.exec(text.trim()) ?? []
+  if (path === undefined) {
     throw new PathPatternError(
-      `"${text}" is no pattern: METHOD /path, with * for a segment and ** for anything`,
+      `"${text}" is no pattern such as POST /v1/files/*, with * for a segment and ** for anything`,
     )
   }
   const glob = path.replace(/\*{3,}/g, '**').toLowerCase()
   const literal = glob.split('*').reduce((longest, part) => (part.length > longest.length ? part : longest))
-  return { text, method: method.toUpperCase(), glob, literal }
+  return { text, methods: methodsOf(methods), glob, literal }
+}
+
+function methodsOf(written: string | undefined): ReadonlySet<string> | null {
+  if (written === undefined || written === '*') return null
+  const methods = new Set(written.toUpperCase().split(','))
+  // Who may not GET something may not learn of it by HEAD.
+  if (methods.has('GET')) methods.add('HEAD')
+  return methods
 }
 
 function escapeLiteral(literal: string): string {

@@ -113,6 +113,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
           'invalid_request',
           ...KEY_ERRORS,
           'model_not_allowed',
+          'path_not_allowed',
           'not_found',
           'request_timeout',
           'body_too_large',

@@ -29,8 +29,20 @@ test('hostile patterns and paths take time in proportion, not without end', () =
   expect(process.cpuUsage().user - before).toBeLessThan(2_000_000)
 })
 
+test('no method, or a star, is any; several stand with commas; what is refused to GET is to HEAD', () => {
+  const match = compilePathPatterns(['/v1/any', '* /v1/star', 'GET,DELETE /v1/some', '**/end'])
+  for (const method of ['GET', 'POST', 'PATCH']) {
+    expect(match(method, '/v1/any')).toBe('/v1/any')
+    expect(match(method, '/v1/star')).toBe('* /v1/star')
+    expect(match(method, '/x/end')).toBe('**/end')
+  }
+  expect(match('HEAD', '/v1/some')).toBe('GET,DELETE /v1/some')
+  expect(match('DELETE', '/v1/some')).toBe('GET,DELETE /v1/some')
+  expect(match('POST', '/v1/some')).toBeNull()
+})
+
 test('what is no pattern is refused', () => {
-  for (const text of ['', '/v1/files', 'POST v1/files', 'POST']) {
+  for (const text of ['', 'v1/files', 'POST v1/files', 'POST', 'POST, GET /v1/files', 'POST /v1 /files']) {
     expect(() => compilePathPatterns([text]), text).toThrow(PathPatternError)
   }
 })

@@ -1,1 +1,0 @@
-export { compilePathPatterns, PathPatternError } from '../domain/path-patterns.ts'
