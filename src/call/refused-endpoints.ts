@@ -36,7 +36,6 @@ export const REFUSED_ENDPOINTS: readonly EndpointGroup[] = [
       '* **/v1/organization/**',
       '* **/v1/organizations',
       '* **/v1/organizations/**',
-      '* **/v1/projects/**',
       '* **/api_keys',
       '* **/api_keys/**',
       '* **/webhook_endpoints',
@@ -54,6 +53,8 @@ export const REFUSED_ENDPOINTS: readonly EndpointGroup[] = [
     why: ADMIN,
     providers: ['openai', 'azure-openai', 'azure-ai', 'anthropic', 'litellm-proxy', 'openai-compatible'],
   },
+  // Elsewhere these are Vertex's own model calls.
+  { patterns: ['* **/v1/projects/**'], why: ADMIN, providers: ['openai'] },
   {
     patterns: [
       'POST **:transferOwnership',
