@@ -14,6 +14,8 @@ export interface EndpointGroup {
 
 const GOOGLE = ['gemini', 'vertex', 'litellm-proxy', 'cloudflare', 'openai-compatible'] as const
 const OPENAI = ['openai', 'azure-openai', 'azure-ai', 'litellm-proxy', 'openai-compatible'] as const
+/** Where a router lets nothing through below a path that it serves. */
+const OPENAI_ITSELF = ['openai', 'azure-openai', 'azure-ai'] as const
 const ANTHROPIC = ['anthropic', 'azure-ai', 'litellm-proxy', 'openai-compatible'] as const
 
 /**
@@ -82,7 +84,7 @@ export const FREE_ENDPOINTS: readonly EndpointGroup[] = [
       'POST **/v1/fine_tuning/alpha/graders/validate',
     ],
     why: 'stores or changes an object and generates nothing',
-    providers: OPENAI,
+    providers: OPENAI_ITSELF,
   },
   {
     patterns: ['POST **/v1/skills', 'POST **/v1/skills/*', 'POST **/v1/skills/*/versions'],
