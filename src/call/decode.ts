@@ -1,12 +1,5 @@
 import type { Transform } from 'node:stream'
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  createZstdDecompress,
-} from 'node:zlib'
+import { inflaterOf, type OpenInflater } from './codings.ts'
 
 /** Decodes a copy of a compressed body for its reader; the client's bytes never wait for it. */
 export interface BodyDecoder {
@@ -42,35 +35,6 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024
 const MAX_WAITING_BYTES_IN_ALL = 64 * 1024 * 1024
 /** The codings of one body; more are an attack. */
 const MAX_CODINGS = 4
-/** 8 MiB, the largest window that RFC 9659 allows for this coding. */
-const ZSTD_WINDOW_LOG_MAX = 23
-
-/** With these a body that was cut gives what it holds, instead of an error. */
-const ZLIB_OPTIONS = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
-const BROTLI_OPTIONS = {
-  flush: constants.BROTLI_OPERATION_FLUSH,
-  finishFlush: constants.BROTLI_OPERATION_FLUSH,
-}
-const ZSTD_OPTIONS = {
-  flush: constants.ZSTD_e_flush,
-  finishFlush: constants.ZSTD_e_flush,
-  params: { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG_MAX },
-}
-
-type OpenInflater = (firstByte: number) => Transform
-
-const INFLATERS: ReadonlyMap<string, OpenInflater> = new Map([
-  ['gzip', () => createGunzip(ZLIB_OPTIONS)],
-  ['x-gzip', () => createGunzip(ZLIB_OPTIONS)],
-  ['deflate', openDeflate],
-  ['br', () => createBrotliDecompress(BROTLI_OPTIONS)],
-  ['zstd', () => createZstdDecompress(ZSTD_OPTIONS)],
-])
-
-/** RFC 9110 means zlib's format, some servers send the bare one: zlib's header begins with compression method 8. */
-function openDeflate(firstByte: number): Transform {
-  return (firstByte & 0x0f) === 8 ? createInflate(ZLIB_OPTIONS) : createInflateRaw(ZLIB_OPTIONS)
-}
 
 let waitingBytesInAll = 0
 
@@ -99,7 +63,7 @@ class InflatingDecoder implements BodyDecoder {
     for (const name of codings.toLowerCase().split(',')) {
       const coding = name.trim()
       if (coding === '' || coding === 'identity') continue
-      const open = INFLATERS.get(coding)
+      const open = inflaterOf(coding, 'cut')
       if (open === undefined) this.#state = 'unreadable'
       else this.#codings.unshift(open)
     }

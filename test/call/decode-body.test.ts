@@ -1,0 +1,82 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { type DecodeProblem, decodeBody } from '../../src/call/decode-body.ts'
+import { asUtf8 } from '../../src/call/utf16.ts'
+
+const MIB = 1024 * 1024
+const JSON_BODY = Buffer.from(`{"model":"gpt-4o-mini","messages":[${'{"role":"user"},'.repeat(9000)}{}]}`)
+
+let taken = 0
+
+async function decode(body: Buffer, codings: readonly string[], roomBytes = 64 * MIB) {
+  taken = 0
+  return await new Promise<Buffer | DecodeProblem>((resolve) => {
+    const take = (bytes: number) => {
+      if (taken + bytes > roomBytes) return false
+      taken += bytes
+      return true
+    }
+    decodeBody(body, codings, { limitBytes: 16 * MIB, take, give: (bytes) => (taken -= bytes) }, resolve)
+  })
+}
+
+test.each([
+  ['gzip', gzipSync(JSON_BODY), ['gzip']],
+  ['x-gzip', gzipSync(JSON_BODY), ['x-gzip']],
+  ['deflate', deflateSync(JSON_BODY), ['deflate']],
+  ['bare deflate', deflateRawSync(JSON_BODY), ['deflate']],
+  ['brotli', brotliCompressSync(JSON_BODY), ['br']],
+  ['zstd', zstdCompressSync(JSON_BODY), ['zstd']],
+  ['gzip of gzip', gzipSync(gzipSync(JSON_BODY)), ['gzip', 'gzip']],
+  ['brotli of gzip', brotliCompressSync(gzipSync(JSON_BODY)), ['gzip', 'br']],
+  [
+    'gzip in two members',
+    Buffer.concat([gzipSync(JSON_BODY.subarray(0, 9)), gzipSync(JSON_BODY.subarray(9))]),
+    ['gzip'],
+  ],
+])('%s is undone, and takes the room of what came of it', async (_what, body, codings) => {
+  expect(await decode(body, codings)).toEqual(JSON_BODY)
+  expect(taken).toBe(JSON_BODY.length)
+})
+
+const PLAIN = Buffer.from('{"model":"x"}')
+
+test.each<[string, Buffer, readonly string[]]>([
+  ['JSON that is called gzip', PLAIN, ['gzip']],
+  ['JSON that is called brotli', PLAIN, ['br']],
+  ['JSON that is called deflate', PLAIN, ['deflate']],
+  ['JSON that is an empty body in brotli', Buffer.from('{ '), ['br']],
+  ['a body that was cut', gzipSync(JSON_BODY).subarray(0, 200), ['gzip']],
+  ['a body with text behind it', Buffer.concat([deflateSync(PLAIN), PLAIN]), ['deflate']],
+  ['zstd with text behind it', Buffer.concat([zstdCompressSync(PLAIN), PLAIN]), ['zstd']],
+  ['gzip once that is called gzip twice', gzipSync(PLAIN), ['gzip', 'gzip']],
+  ['nothing', Buffer.alloc(0), ['gzip']],
+])('%s is undecodable, and takes no room', async (_what, body, codings) => {
+  expect(await decode(body, codings)).toBe('undecodable')
+  expect(taken).toBe(0)
+})
+
+test('a bomb is too large by its size, by its ratio, and in the middle of two codings', async () => {
+  expect(await decode(gzipSync(Buffer.alloc(17 * MIB)), ['gzip'])).toBe('too_large')
+  expect(taken).toBe(0)
+  expect(await decode(gzipSync(Buffer.alloc(2 * MIB)), ['gzip'])).toBe('too_large')
+  expect(await decode(gzipSync(gzipSync(Buffer.alloc(17 * MIB))), ['gzip', 'gzip'])).toBe('too_large')
+  expect(taken).toBe(0)
+})
+
+test('without room for it nothing is decoded, and what was taken is given back', async () => {
+  expect(await decode(gzipSync(JSON_BODY), ['gzip'], JSON_BODY.length - 1)).toBe('busy')
+  expect(taken).toBe(0)
+})
+
+test('JSON in UTF-16 is read as servers on Python’s json read it', () => {
+  const text = '{"model":"gpt-4o-mini","é":"€"}'
+  const le = Buffer.from(text, 'utf16le')
+  const be = Buffer.from(le).swap16()
+  expect(asUtf8(le).toString()).toBe(text)
+  expect(asUtf8(be).toString()).toBe(text)
+  expect(asUtf8(Buffer.concat([Buffer.from([0xff, 0xfe]), le])).toString()).toBe(`\ufeff${text}`)
+  const utf8 = Buffer.from(text)
+  expect(asUtf8(utf8)).toBe(utf8)
+  expect(asUtf8(Buffer.alloc(0))).toHaveLength(0)
+})
