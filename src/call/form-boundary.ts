@@ -1,0 +1,23 @@
+const FORM = /^\s*multipart\/form-data\s*(;.*)$/i
+/** One parameter of a media type, quoted or not; escapes are not taken, as servers differ in undoing them. */
+const PARAMETER = /;\s*([\w-]+)=(?:"([^"\\]*)"|([^\s";,]+))\s*/gy
+/** RFC 2046, 5.1.1. */
+const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
+
+/**
+ * The boundary that every server finds in this `content-type` of a form; `null` when it is not one, or when servers could find
+ * different ones (two of them, escapes, continuations).
+ */
+export function formBoundary(contentType: string): string | null {
+  const parameters = FORM.exec(contentType)?.[1]
+  if (parameters === undefined) return null
+  let boundary: string | null = null
+  let end = 0
+  for (const [text, name = '', quoted, token] of parameters.matchAll(PARAMETER)) {
+    end += text.length
+    if (name.toLowerCase() !== 'boundary') continue
+    if (boundary !== null) return null
+    boundary = quoted ?? token ?? ''
+  }
+  return end === parameters.length && boundary !== null && BOUNDARY.test(boundary) ? boundary : null
+}

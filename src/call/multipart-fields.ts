@@ -1,0 +1,179 @@
+import { type PartHead, readPartHead } from './part-head.ts'
+
+/** Longer names are nobody's model. */
+const MAX_VALUE_BYTES = 1024
+const MAX_HEAD_BYTES = 8 * 1024
+const CRLF = Buffer.from('\r\n')
+const HEAD_END = Buffer.from('\r\n\r\n')
+const DASHES = Buffer.from('--')
+const EMPTY = Buffer.alloc(0)
+
+/** Where the reading of a form stands; `broken`: in a place where servers could read on differently. */
+type State = 'start' | 'delimited' | 'head' | 'content' | 'epilogue' | 'broken'
+
+/**
+ * Reads the fields that the gateway needs of a form (RFC 7578) as its bytes pass, whatever the pieces they come in. It keeps at most
+ * a part's headers or a short value. Strict, so that what it reads is what every server reads: anything in which lenient parsers
+ * differ (a boundary inside of a line, text before or behind the form, headers with escapes) makes the form not readable.
+ */
+export class MultipartFields {
+  readonly #delimiter: Buffer
+  #state: State = 'start'
+  /** Bytes that cannot be told apart yet. */
+  #rest: Buffer = EMPTY
+  #part: PartHead = { name: '', isFile: false }
+  #value: Buffer[] = []
+  #valueBytes = 0
+  #models = 0
+  #model: string | null = null
+  #stream: string | null = null
+  #namesOtherModels = false
+  #sawFile = false
+
+  /** @param boundary as `content-type` has it, without dashes. */
+  constructor(boundary: string) {
+    this.#delimiter = Buffer.from(`--${boundary}`, 'latin1')
+  }
+
+  /** `false`: not a form that all servers read alike, so far. */
+  get readable(): boolean {
+    return this.#state !== 'broken'
+  }
+
+  /** The form has ended, or nothing more can be read of it. */
+  get isOver(): boolean {
+    return this.#state === 'epilogue' || this.#state === 'broken'
+  }
+
+  /** A file's part has begun. */
+  get sawFile(): boolean {
+    return this.#sawFile
+  }
+
+  /** The field `model`; `null` when it has not come, is too long, stands there twice, or the form is not readable. */
+  get model(): string | null {
+    return this.readable && this.#models === 1 ? this.#model : null
+  }
+
+  get duplicateModel(): boolean {
+    return this.#models > 1
+  }
+
+  get namesOtherModels(): boolean {
+    return this.#namesOtherModels
+  }
+
+  /** What the field `stream` asks for; `null` when it does not say. */
+  get stream(): boolean | null {
+    if (this.#stream === null) return null
+    if (/^(?:true|1)$/i.test(this.#stream)) return true
+    return /^(?:false|0)$/i.test(this.#stream) ? false : null
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#state === 'broken') return
+    let data: Buffer | null = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    this.#rest = EMPTY
+    while (data !== null && data.length > 0) data = this.#step(data)
+  }
+
+  /** What is left to read; `null`: `#rest` waits for more. */
+  #step(data: Buffer): Buffer | null {
+    switch (this.#state) {
+      case 'start':
+        return this.#atStart(data)
+      case 'delimited':
+        return this.#behindDelimiter(data)
+      case 'head':
+        return this.#inHead(data)
+      case 'content':
+        return this.#inContent(data)
+      case 'epilogue':
+        return data.equals(CRLF.subarray(0, data.length)) ? this.#wait(data) : this.#break()
+      case 'broken':
+        return null
+      default:
+        return this.#state satisfies never
+    }
+  }
+
+  #atStart(data: Buffer): Buffer | null {
+    const known = Math.min(data.length, this.#delimiter.length)
+    if (data.compare(this.#delimiter, 0, known, 0, known) !== 0) return this.#break()
+    if (known < this.#delimiter.length) return this.#wait(data)
+    this.#state = 'delimited'
+    return data.subarray(known)
+  }
+
+  #behindDelimiter(data: Buffer): Buffer | null {
+    if (data.length < 2) return this.#wait(data)
+    const next = data.subarray(0, 2)
+    if (next.equals(CRLF)) this.#state = 'head'
+    else if (next.equals(DASHES)) this.#state = 'epilogue'
+    else return this.#break()
+    return data.subarray(2)
+  }
+
+  #inHead(data: Buffer): Buffer | null {
+    const end = data.indexOf(HEAD_END)
+    if (end < 0) return data.length > MAX_HEAD_BYTES ? this.#break() : this.#wait(data)
+    const part = end > MAX_HEAD_BYTES ? null : readPartHead(data.toString('latin1', 0, end))
+    if (part === null) return this.#break()
+    this.#part = part
+    this.#value = []
+    this.#valueBytes = 0
+    if (part.isFile) this.#sawFile = true
+    const name = part.name.toLowerCase()
+    // `model[]` and the like are lists to some servers.
+    if (name === 'model' || name.startsWith('model[') || name.startsWith('model.')) {
+      this.#models += 1
+      if (part.isFile) return this.#break()
+    }
+    if (name === 'models' || name === 'fallbacks') this.#namesOtherModels = true
+    this.#state = 'content'
+    return data.subarray(end + HEAD_END.length)
+  }
+
+  #inContent(data: Buffer): Buffer | null {
+    const at = data.indexOf(this.#delimiter)
+    if (at < 0) {
+      // The line end before a delimiter, and as much of the delimiter as may have come.
+      const keep = Math.min(data.length, this.#delimiter.length + CRLF.length - 1)
+      this.#take(data.subarray(0, data.length - keep))
+      return this.#wait(data.subarray(data.length - keep))
+    }
+    const end = at - CRLF.length
+    if (end < 0 || !data.subarray(end, at).equals(CRLF)) return this.#break()
+    this.#take(data.subarray(0, end))
+    this.#endValue()
+    this.#state = 'delimited'
+    return data.subarray(at + this.#delimiter.length)
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#part.name !== 'model' && this.#part.name !== 'stream') return
+    if (bytes.length === 0) return
+    this.#valueBytes += bytes.length
+    if (this.#valueBytes <= MAX_VALUE_BYTES) this.#value.push(Buffer.from(bytes))
+  }
+
+  #endValue(): void {
+    const { name } = this.#part
+    if (name !== 'model' && name !== 'stream') return
+    const value = this.#valueBytes > MAX_VALUE_BYTES ? null : Buffer.concat(this.#value).toString('utf8')
+    if (name === 'model') this.#model = value
+    else this.#stream = value
+  }
+
+  /** Copied: the chunk that holds it is not ours to keep. */
+  #wait(data: Buffer): null {
+    this.#rest = Buffer.from(data)
+    return null
+  }
+
+  #break(): null {
+    this.#state = 'broken'
+    this.#rest = EMPTY
+    return null
+  }
+}

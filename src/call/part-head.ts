@@ -1,0 +1,56 @@
+/** What the headers of one part of a form say. */
+export interface PartHead {
+  readonly name: string
+  /** It has a file name, which makes it a file for servers. */
+  readonly isFile: boolean
+}
+
+const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/
+const PARAMETER = /\s*;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))/gy
+/** Codings of a part's content that leave it as it is. */
+const PLAIN_CODING = /^(?:binary|8bit|7bit)\s*$/i
+
+/**
+ * Reads a part's headers, given without their last line end; `null` when servers could read them differently: other headers than
+ * `content-disposition: form-data` with one name, folded lines, escapes in the name, an encoded content.
+ */
+export function readPartHead(head: string): PartHead | null {
+  let disposition: string | null = null
+  for (const line of head.split('\r\n')) {
+    const [, name = '', value = ''] = HEADER.exec(line) ?? []
+    // Line ends of other kinds, and NUL, which some take for an end.
+    if (name === '' || /[\r\n\0]/.test(value)) return null
+    switch (name.toLowerCase()) {
+      case 'content-disposition':
+        if (disposition !== null) return null
+        disposition = value
+        break
+      case 'content-transfer-encoding':
+        if (!PLAIN_CODING.test(value)) return null
+        break
+      default:
+    }
+  }
+  return disposition === null ? null : readDisposition(disposition)
+}
+
+function readDisposition(value: string): PartHead | null {
+  const type = /^form-data(?=\s*;)/i.exec(value)?.[0]
+  if (type === undefined) return null
+  const parameters = value.slice(type.length)
+  const found = new Map<string, string>()
+  let end = 0
+  for (const [text, key = '', quoted, token] of parameters.matchAll(PARAMETER)) {
+    end += text.length
+    const lowerKey = key.toLowerCase()
+    if (found.has(lowerKey)) return null
+    found.set(lowerKey, quoted ?? token ?? '')
+  }
+  if (!/^\s*;?\s*$/.test(parameters.slice(end))) return null
+  const name = found.get('name')
+  // Some undo escapes and encodings in a name, and some do not.
+  if (name === undefined || found.has('name*') || /[\\%]/.test(name)) return null
+  // A quote within a file name ends it for those who know no escapes.
+  if (found.get('filename')?.includes('\\"') === true) return null
+  return { name, isFile: found.has('filename') || found.has('filename*') }
+}
