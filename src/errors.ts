@@ -64,6 +64,13 @@ export const ERRORS = {
     code: 'body_too_large',
     message: 'The request body is over the limit.',
   },
+  unsupported_encoding: {
+    status: 415,
+    type: 'invalid_request_error',
+    code: 'unsupported_encoding',
+    message:
+      'The request body has a content coding that cannot be read here. Send it without content-encoding.',
+  },
   rate_limit_exceeded: {
     status: 429,
     type: 'rate_limit_error',

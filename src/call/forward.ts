@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { PassThrough, type Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Dialect } from '../dialects/dialect.ts'
@@ -9,8 +9,11 @@ import type { OpenCall } from '../domain/call-record.ts'
 import type { Caller } from '../domain/caller.ts'
 import type { ErrorDetail, ErrorName } from '../errors.ts'
 import { errorShapeOf, sendError, writeError } from './answer-error.ts'
+import { howToRead, UNREAD } from './body-reading.ts'
+import { type CallBody, UNREAD_BODY } from './call-body.ts'
 import { type CallTarget, readCallTarget } from './call-target.ts'
-import { limitSilenceOfUpload } from './client-silence.ts'
+import { type DecodeLimits, type DecodeProblem, decodeBody } from './decode-body.ts'
+import { type FormUpload, readFormStart } from './form-upload.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
 import { mayUseModel } from './may-use-model.ts'
@@ -19,12 +22,22 @@ import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
 import { type RequestScan, scanRequestBody } from './request-body.ts'
 import { type BodyBudget, type BodyProblem, readBody } from './request-stream.ts'
 import { type Route, routeCall } from './route.ts'
+import { announcesBody, streamedBody } from './upload.ts'
 import type { UpstreamTable } from './upstream-table.ts'
+import { asUtf8 } from './utf16.ts'
 
 /** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
 
 const MISSPELT_PREFIX = { message: 'Write the path prefix of the upstream as it is configured.' }
+
+const REFUSAL_OF_BODY = {
+  too_large: 'body_too_large',
+  busy: 'overloaded',
+  undecodable: 'unsupported_encoding',
+} as const satisfies Readonly<Record<Exclude<BodyProblem | DecodeProblem, 'gone'>, ErrorName>>
+
+const MODEL_BEHIND_FILE = { param: 'model', message: 'Send model before file: the call depends on it.' }
 
 export interface ForwardOptions extends ProxiedCallParts {
   readonly basePath: string
@@ -91,60 +104,117 @@ class IncomingCall {
       this.#refuse(response, 'invalid_request', MISSPELT_PREFIX)
       return
     }
-    const readsBody = hasBody && this.#mustReadBody(route)
+    const reading = hasBody
+      ? howToRead(this.#request.headers, route.dialect, this.#modelDecides(route))
+      : UNREAD
     // Where a model in the body still chooses the upstream, its rules are looked at once it is known.
-    if (!(readsBody && route.needsModel) && !this.#permits(route, hasBody)) {
+    if (!(reading !== UNREAD && route.needsModel) && !this.#permits(route, hasBody)) {
       this.#refuse(response, 'path_not_allowed')
       return
     }
-    if (!readsBody) {
-      if (!mayUseModel(this.#caller, route, null)) {
-        this.#refuse(response, 'model_not_allowed')
+    switch (reading.kind) {
+      case 'unread':
+        this.#sendUnread(response, route)
         return
-      }
-      this.#send(response, route, null, null)
-      return
+      case 'unsupported':
+        this.#refuse(response, 'unsupported_encoding')
+        return
+      case 'form':
+        readFormStart(this.#request, reading.boundary, (form) => {
+          if (form !== null) this.#sendForm(response, route, form)
+        })
+        return
+      case 'whole':
+        this.#readWhole(response, route, reading.codings)
+        return
+      default:
+        reading satisfies never
     }
-    const { bodyLimitBytes, bodyBudget } = this.#options
-    readBody(this.#request, bodyLimitBytes, bodyBudget, this.#caller.clientId, (body) => {
-      if (typeof body === 'string') this.#refuseBody(response, body)
-      else this.#sendRead(response, route, body)
-    })
   }
 
   #permits(route: Route, hasBody: boolean): boolean {
     return this.#options.pathPolicy.permits(this.#caller, this.#request.method ?? 'GET', hasBody, route)
   }
 
-  /** Whether the body has to be known before the call goes on: to route it, to check its model, to ask for its usage. */
-  #mustReadBody(route: Route): boolean {
-    const { headers } = this.#request
-    const encoding = headers['content-encoding']
-    if (encoding !== undefined && encoding !== 'identity') return false
-    const type = headers['content-type'] ?? ''
-    if (type.startsWith('multipart/')) return false
-    if (route.dialect?.readsRequest === true) return true
-    const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(type)
-    return isJson && (route.needsModel || this.#caller.models !== null)
+  /** Whether the call may be made, or where it goes, depends on the model that its body names. */
+  #modelDecides(route: Route): boolean {
+    return route.needsModel || this.#caller.models !== null
   }
 
-  #sendRead(response: ServerResponse, first: Route, body: Buffer): void {
-    const scan = scanRequestBody(body)
-    const route = first.needsModel ? first.withModel(scan.model) : first
-    if (first.needsModel && !this.#permits(route, true)) {
-      this.#letGo(body.length)
-      this.#refuse(response, 'path_not_allowed')
-      return
-    }
-    if (!mayUseModel(this.#caller, route, scan)) {
-      this.#letGo(body.length)
+  /** Why a call may not be made whose body was read, and whose `route` may have come of it. */
+  #refusalOf(first: Route, route: Route, scan: RequestScan): ErrorName | null {
+    if (first.needsModel && !this.#permits(route, true)) return 'path_not_allowed'
+    return mayUseModel(this.#caller, route, scan) ? null : 'model_not_allowed'
+  }
+
+  #sendUnread(response: ServerResponse, route: Route): void {
+    if (!mayUseModel(this.#caller, route, null)) {
       this.#refuse(response, 'model_not_allowed')
       return
     }
-    this.#send(response, route, body, scan)
+    this.#send(response, route, UNREAD_BODY, null)
   }
 
-  #send(response: ServerResponse, route: Route, body: Buffer | null, scan: RequestScan | null): void {
+  #readWhole(response: ServerResponse, route: Route, codings: readonly string[]): void {
+    const { bodyLimitBytes, bodyBudget } = this.#options
+    const { clientId } = this.#caller
+    readBody(this.#request, bodyLimitBytes, bodyBudget, clientId, (sent) => {
+      if (typeof sent === 'string') this.#refuseBody(response, sent)
+      else if (codings.length === 0) this.#sendRead(response, route, sent, asUtf8(sent), sent.length)
+      else this.#decode(response, route, sent, codings)
+    })
+  }
+
+  #decode(response: ServerResponse, route: Route, sent: Buffer, codings: readonly string[]): void {
+    const { bodyLimitBytes, bodyBudget } = this.#options
+    const { clientId } = this.#caller
+    const limits: DecodeLimits = {
+      limitBytes: bodyLimitBytes,
+      take: (bytes) => bodyBudget.take(clientId, bytes),
+      give: (bytes) => bodyBudget.give(clientId, bytes),
+    }
+    decodeBody(sent, codings, limits, (decoded) => {
+      if (typeof decoded === 'string') {
+        this.#letGo(sent.length)
+        this.#refuseBody(response, decoded)
+      } else if (response.destroyed) {
+        this.#letGo(sent.length + decoded.length)
+      } else {
+        this.#sendRead(response, route, sent, asUtf8(decoded), sent.length + decoded.length)
+      }
+    })
+  }
+
+  #sendForm(response: ServerResponse, first: Route, form: FormUpload): void {
+    const { scan } = form
+    const modelDecides = this.#modelDecides(first)
+    if (modelDecides && first.modelInPath === null && form.modelMayFollow) {
+      this.#refuse(response, 'invalid_request', MODEL_BEHIND_FILE)
+      return
+    }
+    const route = first.needsModel ? first.withModel(scan.model) : first
+    const refusal = this.#refusalOf(first, route, scan)
+    if (refusal !== null) {
+      this.#refuse(response, refusal)
+      return
+    }
+    this.#send(response, route, { ...UNREAD_BODY, form, modelDecided: modelDecides }, scan)
+  }
+
+  /** @param plain `sent` as its reader reads it: content codings undone, in UTF-8. */
+  #sendRead(response: ServerResponse, first: Route, sent: Buffer, plain: Buffer, heldBytes: number): void {
+    const scan = scanRequestBody(plain)
+    const route = first.needsModel ? first.withModel(scan.model) : first
+    const refusal = this.#refusalOf(first, route, scan)
+    if (refusal !== null) {
+      this.#letGo(heldBytes)
+      this.#refuse(response, refusal)
+      return
+    }
+    this.#send(response, route, { sent, plain, heldBytes, form: null, modelDecided: false }, scan)
+  }
+
+  #send(response: ServerResponse, route: Route, body: CallBody, scan: RequestScan | null): void {
     const { ledger, observer, now } = this.#options
     const { upstream, dialect } = route
     const method = this.#request.method ?? 'GET'
@@ -161,11 +231,10 @@ class IncomingCall {
       requestedModel,
       webSocket: false,
     }
+    const { plain, heldBytes } = body
     const asks =
-      scan !== null && body !== null && dialect !== null && asksForUsage(upstream.includeUsage, dialect)
-    const spliced = asks ? spliceIncludeUsage(body, scan) : null
-    const heldBytes = body?.length ?? 0
-    const keptBody = body !== null && body.length <= KEPT_BODY_BYTES ? body : null
+      scan !== null && plain !== null && dialect !== null && asksForUsage(upstream.includeUsage, dialect)
+    const spliced = asks ? spliceIncludeUsage(plain, scan) : null
     const call = new ProxiedCall(
       this.#options,
       {
@@ -180,7 +249,7 @@ class IncomingCall {
         arrivedAt: this.#arrivedAt,
         dialect,
         stripUsageEvent: spliced !== null,
-        requestBody: keptBody,
+        requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
       },
       response,
       (failed, code) =>
@@ -205,7 +274,7 @@ class IncomingCall {
         return
       }
       observer.callStarted(open)
-      this.#dispatch(call, route, spliced ?? body)
+      this.#dispatch(call, route, body, spliced)
     })
   }
 
@@ -214,14 +283,17 @@ class IncomingCall {
     this.#options.bodyBudget.give(this.#caller.clientId, bytes)
   }
 
-  #dispatch(call: ProxiedCall, route: Route, body: Buffer | null): void {
+  /** @param spliced what goes upstream in place of a body that was read whole: plain, whatever coding that had. */
+  #dispatch(call: ProxiedCall, route: Route, body: CallBody, spliced: Buffer | null): void {
     const { upstream, dialect } = route
+    const whole = spliced ?? body.sent
     const headers = forwardableRequestHeaders(this.#request.rawHeaders, {
       host: upstream.host,
       // Whoever answers TRACE sends back what was sent (RFC 9110, 9.3.8).
       credential: this.#request.method === 'TRACE' ? null : upstream.credential,
       askIdentity: dialect !== null,
-      contentLength: body === null ? null : body.length,
+      contentLength: whole === null ? null : whole.length,
+      isPlain: spliced !== null,
     })
     try {
       upstream.pool.dispatch(
@@ -229,7 +301,7 @@ class IncomingCall {
           path: upstream.basePath + route.target.pathAndQuery,
           method: (this.#request.method ?? 'GET') as 'GET',
           headers,
-          body: body ?? streamedBody(this.#request),
+          body: whole ?? this.#streamedBody(call, route, body),
         },
         call,
       )
@@ -238,9 +310,16 @@ class IncomingCall {
     }
   }
 
-  #refuseBody(response: ServerResponse, problem: BodyProblem): void {
-    if (problem === 'gone') return
-    this.#refuse(response, problem === 'too_large' ? 'body_too_large' : 'overloaded')
+  #streamedBody(call: ProxiedCall, route: Route, { form, modelDecided }: CallBody): Readable | null {
+    if (form === null) return streamedBody(this.#request)
+    return form.body((model) => {
+      call.nameModel(cleanModel(route.modelInPath ?? model))
+      return !modelDecided
+    })
+  }
+
+  #refuseBody(response: ServerResponse, problem: BodyProblem | DecodeProblem): void {
+    if (problem !== 'gone') this.#refuse(response, REFUSAL_OF_BODY[problem])
   }
 
   #refuse(response: ServerResponse, code: ErrorName, detail: ErrorDetail = {}): void {
@@ -251,21 +330,4 @@ class IncomingCall {
 function asksForUsage(setting: 'auto' | 'always' | 'never', dialect: Dialect): boolean {
   if (setting === 'auto') return dialect.takesIncludeUsage
   return setting === 'always' && /chat-completions|completions/.test(dialect.name)
-}
-
-/** Whether the request has a body; an announced length of 0 is none. */
-export function announcesBody({ headers }: IncomingMessage): boolean {
-  const length = headers['content-length']
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0)
-}
-
-/** A body that goes upstream as it comes; apart from the request's own stream, so that an upstream's end does not take the client's connection with it. */
-function streamedBody(request: IncomingMessage): Readable | null {
-  if (!announcesBody(request)) return null
-  const body = new PassThrough()
-  limitSilenceOfUpload(request, () => !body.writableNeedDrain)
-  request.on('close', () => {
-    if (!request.complete) body.destroy(new Error('client left'))
-  })
-  return request.pipe(body)
 }

@@ -18,6 +18,8 @@ export interface RequestHeaderOptions {
   readonly askIdentity: boolean
   /** Length in bytes of a body that is sent whole; `null`: what the client announced stands. */
   readonly contentLength: number | null
+  /** The body that is sent has no content coding, whatever the client's had. */
+  readonly isPlain?: boolean
 }
 
 /**
@@ -55,15 +57,15 @@ const NOT_FOR_UPSTREAM = new Set([
 /** The gateway's own name for a call: an upstream that is a gateway like this one has another for its part of it. */
 const CALL_ID_HEADER = 'x-tallygate-call-id'
 
-/** Headers that frame or address the message: naming them in `Connection` must not take them away. */
-const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-length', 'host'])
+/** Headers that frame, address or describe the message: naming them in `Connection` must not take them away. */
+const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-encoding', 'content-length', 'content-type', 'host'])
 
 /** OpenAI's way for browsers to send a key with a WebSocket handshake, which lets them set no other header. */
 const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 
 /** The client's headers as they go upstream, `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
-  const { host, credential, askIdentity, contentLength } = options
+  const { host, credential, askIdentity, contentLength, isPlain } = options
   const connectionNamed = namedByConnection(rawHeaders)
   const forwarded = ['host', host]
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -76,6 +78,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
     }
     if (NOT_FOR_UPSTREAM.has(lowerName) || endsHere(lowerName, connectionNamed)) continue
     if (lowerName === 'content-length' && contentLength !== null) continue
+    if (lowerName === 'content-encoding' && isPlain === true) continue
     if (lowerName === 'accept-encoding' && askIdentity) continue
     if (lowerName === 'sec-websocket-protocol' && value.includes(KEY_SUBPROTOCOL)) {
       const protocols = withoutKey(value)

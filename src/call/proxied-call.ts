@@ -8,6 +8,7 @@ import type { ErrorName } from '../errors.ts'
 import { limitSilenceOfTaker } from './client-silence.ts'
 import { type BodyDecoder, createDecoder } from './decode.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from './estimate.ts'
+import { FormInDoubt } from './form-upload.ts'
 import { forwardableResponseHeaders } from './headers.ts'
 import { UsageEventFilter } from './include-usage.ts'
 import { encodeSeen } from './seen.ts'
@@ -85,7 +86,7 @@ export type AnswerError = (response: ServerResponse, code: ErrorName, dialect: D
  */
 export class ProxiedCall implements Dispatcher.DispatchHandler {
   readonly #parts: ProxiedCallParts
-  readonly #facts: ProxiedCallFacts
+  #facts: ProxiedCallFacts
   readonly #response: ServerResponse
   readonly #answerError: AnswerError
   readonly #onEnd: () => void
@@ -130,6 +131,16 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     this.#response = response
     this.#answerError = answerError
     this.#onEnd = onEnd
+  }
+
+  /** What the request's body, still on its way, names as the call's model, or no longer leaves without doubt. */
+  nameModel(model: string | null): void {
+    const { call, request } = this.#facts
+    this.#facts = {
+      ...this.#facts,
+      call: { ...call, requestedModel: model },
+      request: { ...request, model },
+    }
   }
 
   /** The client's connection closed before its answer was whole. */
@@ -466,6 +477,7 @@ function pairsOf(flat: readonly string[]): [string, string][] {
 const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
 function errorCodeOf(error: Error): ErrorName {
+  if (error instanceof FormInDoubt) return 'invalid_request'
   return 'code' in error && TIMEOUT_CODES.has(String(error.code))
     ? 'upstream_timeout'
     : 'upstream_unreachable'

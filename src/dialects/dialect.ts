@@ -92,8 +92,10 @@ export interface MessageReader {
 export interface Dialect {
   /** `<provider family>.<endpoint>`, e.g. `openai.chat-completions`. */
   readonly name: string
-  /** Whether a request body that is JSON is worth reading (model, stream) before it goes upstream. */
+  /** Whether a request's body is read (model, stream) before it goes upstream, whatever it is said to be. */
   readonly readsRequest: boolean
+  /** Whether the endpoint takes a form (`multipart/form-data`) in the place of JSON; absent: it never does. */
+  readonly takesForm?: boolean
   /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
   readonly takesIncludeUsage: boolean
   /** Error shape the gateway's own refusals take on this path. */

@@ -20,7 +20,7 @@ import { openAiResponses } from './openai-responses.ts'
 function openAiEndpoints(provider: Provider): readonly Endpoint[] {
   const quirks = OPENAI_QUIRKS[provider]
   const responses = openAiResponses(quirks)
-  const images = openAiImages(quirks)
+  const imagesFromForms = openAiImages(quirks, true)
   const transcriptions = openAiTranscriptions(quirks)
   const rerank = openAiRerank(quirks)
   return [
@@ -36,9 +36,9 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
     // The WebSocket mode.
     endpoint('GET', /\/responses$/, responses),
     endpoint('GET', /\/v1\/batches\/[^/]+$/, openAiBatch),
-    postTo('/images/generations', images),
-    postTo('/images/edits', images),
-    postTo('/images/variations', images),
+    postTo('/images/generations', openAiImages(quirks, false)),
+    postTo('/images/edits', imagesFromForms),
+    postTo('/images/variations', imagesFromForms),
     postTo('/audio/transcriptions', transcriptions),
     postTo('/audio/translations', transcriptions),
     postTo('/audio/speech', openAiSpeech),

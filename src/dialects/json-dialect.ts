@@ -5,6 +5,7 @@ import type { Dialect } from './dialect.ts'
 export interface JsonDialect {
   readonly name: string
   readonly format: BodyFormat
+  readonly takesForm?: boolean
   readonly takesIncludeUsage?: boolean
   readonly errorShape?: Dialect['errorShape']
   readonly modelInPath?: Dialect['modelInPath']
@@ -16,6 +17,7 @@ export function jsonDialect(parts: JsonDialect): Dialect {
   return {
     name: parts.name,
     readsRequest: true,
+    takesForm: parts.takesForm ?? false,
     takesIncludeUsage: parts.takesIncludeUsage ?? false,
     errorShape: parts.errorShape ?? 'openai',
     modelInPath: parts.modelInPath ?? (() => null),

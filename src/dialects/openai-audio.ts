@@ -18,7 +18,7 @@ const FIND_TELLING = findMembers(['usage', 'error'])
  * Source: OpenAI's API reference, "Create transcription"; docs.mistral.ai "Audio transcriptions".
  */
 export function openAiTranscriptions(quirks: OpenAiQuirks): Dialect {
-  return audioDialect('openai.audio-transcriptions', {
+  return audioDialect('openai.audio-transcriptions', true, {
     readUsage: (usage) => {
       const isChatStyle = usage.prompt_tokens !== undefined
       return isChatStyle ? chatUsage(usage, quirks, null) : responsesUsage(usage)
@@ -32,11 +32,12 @@ export function openAiTranscriptions(quirks: OpenAiQuirks): Dialect {
  * Speech. The answer is audio and tells nothing, unless it is streamed as events: `speech.audio.done` has usage.
  * Source: OpenAI's API reference, "Create speech".
  */
-export const openAiSpeech: Dialect = audioDialect('openai.audio-speech', { readUsage: responsesUsage })
+export const openAiSpeech: Dialect = audioDialect('openai.audio-speech', false, { readUsage: responsesUsage })
 
-function audioDialect(name: string, rules: LastUsageRules): Dialect {
+function audioDialect(name: string, takesForm: boolean, rules: LastUsageRules): Dialect {
   return jsonDialect({
     name,
+    takesForm,
     format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => createLastUsageGatherer(rules) },
     modelInPath: deploymentIn,
     textOf: transcript,

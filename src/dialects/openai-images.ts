@@ -13,8 +13,10 @@ const FIND_TELLING = findMembers(['usage', 'error'])
  * Image generation and edits. GPT image models write `usage` after megabytes of base64, in a stream in the
  * `image_generation.completed` or `image_edit.completed` event; DALL-E and others write none and are billed by
  * the image, so those are counted. Source: OpenAI's API reference, "Images" and "Image streaming".
+ *
+ * @param takesForm edits and variations come with pictures; generations never do.
  */
-export function openAiImages(quirks: OpenAiQuirks): Dialect {
+export function openAiImages(quirks: OpenAiQuirks, takesForm: boolean): Dialect {
   const rules = {
     readUsage: responsesUsage,
     readCost: quirks.readCost,
@@ -24,6 +26,7 @@ export function openAiImages(quirks: OpenAiQuirks): Dialect {
   }
   return jsonDialect({
     name: 'openai.images',
+    takesForm,
     format: {
       plan: PLAN,
       findTelling: FIND_TELLING,

@@ -117,6 +117,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
           'not_found',
           'request_timeout',
           'body_too_large',
+          'unsupported_encoding',
           'headers_too_large',
           'rate_limit_exceeded',
           'budget_exceeded',

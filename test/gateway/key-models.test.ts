@@ -93,16 +93,23 @@ test('a call for another model, or for one that two readers could read different
   expect(upstream.requests).toEqual([])
 })
 
-test('what cannot be read cannot be allowed: compressed and multipart bodies, and paths that nobody knows', async () => {
+test('what cannot be read cannot be allowed: lies about the coding of a body, and paths that nobody knows', async () => {
   const allowed = '{"model":"gpt-4o-mini"}'
-  expect(await send(gzipSync(allowed), { headers: { 'content-encoding': 'gzip' } })).toEqual(NOT_ALLOWED)
-  const form = new FormData()
-  form.set('model', 'gpt-4o-mini')
-  expect(await send(form, { path: '/v1/audio/transcriptions' })).toEqual(NOT_ALLOWED)
+  const [status, refusal] = await send(allowed, { headers: { 'content-encoding': 'gzip' } })
+  expect([status, refusal]).toMatchObject([415, { error: { code: 'unsupported_encoding' } }])
   for (const type of ['text/plain', 'application/json']) {
     expect(await send(allowed, { path: '/v1/other', headers: { 'content-type': type } })).toEqual(NOT_ALLOWED)
   }
   expect(upstream.requests).toEqual([])
+})
+
+test('a compressed body is read for its model, and goes upstream as it is', async () => {
+  const gzip = { headers: { 'content-encoding': 'gzip' } }
+  const body = gzipSync('{"model":"gpt-4o-mini"}')
+  expect(await send(body, gzip)).toEqual([200, null])
+  expect(upstream.requests).toMatchObject([{ body, headers: { 'content-encoding': 'gzip' } }])
+  expect(await send(gzipSync('{"model":"gpt-4o"}'), gzip)).toEqual(NOT_ALLOWED)
+  expect(upstream.requests).toHaveLength(1)
 })
 
 test('a body on a request of any method is judged as that of a POST, since many routers take any', async () => {

@@ -1,0 +1,67 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dialect } from '../dialects/dialect.ts'
+import { inflaterOf } from './codings.ts'
+import { formBoundary } from './form-boundary.ts'
+
+/**
+ * How the body of a call is read before the call goes on. `unread`: it streams through. `whole`: it is kept and read as JSON, its
+ * content codings (in the order in which they were applied) undone for the reader. `form`: its first fields are read, the rest
+ * streams. `unsupported`: nobody here can read it, so the call is refused.
+ */
+export type BodyReading =
+  | { readonly kind: 'unread' }
+  | { readonly kind: 'whole'; readonly codings: readonly string[] }
+  | { readonly kind: 'form'; readonly boundary: string }
+  | { readonly kind: 'unsupported' }
+
+export const UNREAD: BodyReading = { kind: 'unread' }
+const PLAIN: BodyReading = { kind: 'whole', codings: [] }
+const UNSUPPORTED: BodyReading = { kind: 'unsupported' }
+
+/** The codings of one body; more are an attack. */
+const MAX_CODINGS = 4
+
+/** Servers that go by it read other text than the bytes show. */
+const SHIFTING_CHARSET = /;\s*charset\s*=\s*"?utf-?7/i
+
+/**
+ * How to read a request's body: as its endpoint takes it, whatever the client says of it, because servers that parse JSON without
+ * looking at `content-type` or `content-encoding` are many. A form is believed only where forms are taken.
+ *
+ * @param modelDecides where the call goes, or whether it may be made, depends on its model.
+ */
+export function howToRead(
+  headers: IncomingHttpHeaders,
+  dialect: Dialect | null,
+  modelDecides: boolean,
+): BodyReading {
+  const type = headers['content-type'] ?? ''
+  const transfer = headers['transfer-encoding']
+  // Node undoes the chunks alone, and the header ends here: the upstream would take coded bytes for plain ones.
+  if (transfer !== undefined && transfer.toLowerCase() !== 'chunked') return UNSUPPORTED
+  const codings = codingsOf(headers['content-encoding'])
+  if (dialect?.readsRequest !== true) {
+    const isPlainJson = codings?.length === 0 && /^application\/(?:[\w.-]+\+)?json\b/i.test(type)
+    return isPlainJson && modelDecides ? PLAIN : UNREAD
+  }
+  if (codings === null || SHIFTING_CHARSET.test(type)) return UNSUPPORTED
+  if (dialect.takesForm === true) {
+    const boundary = formBoundary(type)
+    if (boundary !== null) return codings.length === 0 ? { kind: 'form', boundary } : UNSUPPORTED
+  }
+  return codings.length === 0 ? PLAIN : { kind: 'whole', codings }
+}
+
+const NONE: readonly string[] = []
+
+/** The codings that `content-encoding` names, `identity` left out; `null` when one is not known, or when there are too many. */
+function codingsOf(header: string | undefined): readonly string[] | null {
+  if (header === undefined || header === '' || header === 'identity') return NONE
+  const codings = header
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '' && name !== 'identity')
+  if (codings.length > MAX_CODINGS) return null
+  return codings.every((name) => inflaterOf(name, 'whole') !== undefined) ? codings : null
+}
