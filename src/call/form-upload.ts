@@ -28,8 +28,7 @@ export class FormUpload {
 
   /** Whether a `model` may stand in what has not come yet. */
   get modelMayFollow(): boolean {
-    const { model, readable } = this.#fields
-    return readable && model === null && !this.#fields.isOver
+    return !this.isWhole && this.#fields.modelMayFollow
   }
 
   /** The fields so far, as if they were a JSON body's. */

@@ -55,6 +55,11 @@ export class MultipartFields {
     return this.readable && this.#models === 1 ? this.#model : null
   }
 
+  /** The form is readable and not over, and has named no model yet. */
+  get modelMayFollow(): boolean {
+    return !this.isOver && this.#models === 0
+  }
+
   get duplicateModel(): boolean {
     return this.#models > 1
   }
