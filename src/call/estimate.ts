@@ -16,14 +16,16 @@ const thread = new EstimateThread(new URL('./estimate-thread-main.ts', import.me
 
 /**
  * Estimates the tokens of the prompt in a request body: text by tokenizer, chat templates, tools and media by the
- * constants of the model's family. `null` when there is no body or it cannot be read. Never rejects.
+ * constants of the model's family; of a body that cannot be read, a token for four bytes. `null` when there is none. Never rejects.
  */
 export async function estimateInput(
   dialectName: string,
   requestBody: Buffer | null,
   model: string | null,
 ): Promise<number | null> {
-  return requestBody === null ? null : thread.estimate(requestBody, model, dialectName)
+  if (requestBody === null) return null
+  const tokens = await thread.estimate(requestBody, model, dialectName)
+  return tokens ?? Math.ceil(requestBody.length / CHARACTERS_PER_TOKEN)
 }
 
 /** Keeps enough of what was delivered to tell how many tokens it was. */
