@@ -21,3 +21,11 @@ function utf16Order(body: Buffer): 'le' | 'be' | null {
   if (first !== 0 && second === 0) return third === 0 && fourth === 0 ? null : 'le'
   return null
 }
+
+/** Whether a body begins as gzip, zlib or zstd do, and no JSON does: a server that looks at the bytes reads what nobody here has read. */
+export function looksCompressed(body: Buffer): boolean {
+  const [first = 0, second = 0, third = 0, fourth = 0] = body
+  if (first === 0x1f) return second === 0x8b
+  if (first === 0x28) return second === 0xb5 && third === 0x2f && fourth === 0xfd
+  return first === 0x78 && (first * 256 + second) % 31 === 0
+}

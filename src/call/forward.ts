@@ -10,6 +10,7 @@ import type { Caller } from '../domain/caller.ts'
 import type { ErrorDetail, ErrorName } from '../errors.ts'
 import { errorShapeOf, sendError, writeError } from './answer-error.ts'
 import { howToRead, UNREAD } from './body-reading.ts'
+import { asUtf8, looksCompressed } from './body-text.ts'
 import { type CallBody, UNREAD_BODY } from './call-body.ts'
 import { type CallTarget, readCallTarget } from './call-target.ts'
 import { type DecodeLimits, type DecodeProblem, decodeBody } from './decode-body.ts'
@@ -24,7 +25,6 @@ import { type BodyBudget, type BodyProblem, readBody } from './request-stream.ts
 import { type Route, routeCall } from './route.ts'
 import { announcesBody, streamedBody } from './upload.ts'
 import type { UpstreamTable } from './upstream-table.ts'
-import { asUtf8 } from './utf16.ts'
 
 /** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
@@ -203,6 +203,11 @@ class IncomingCall {
 
   /** @param plain `sent` as its reader reads it: content codings undone, in UTF-8. */
   #sendRead(response: ServerResponse, first: Route, sent: Buffer, plain: Buffer, heldBytes: number): void {
+    if (looksCompressed(plain)) {
+      this.#letGo(heldBytes)
+      this.#refuse(response, 'unsupported_encoding')
+      return
+    }
     const scan = scanRequestBody(plain)
     const route = first.needsModel ? first.withModel(scan.model) : first
     const refusal = this.#refusalOf(first, route, scan)

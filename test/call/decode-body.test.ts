@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { asUtf8, looksCompressed } from '../../src/call/body-text.ts'
 import { type DecodeProblem, decodeBody } from '../../src/call/decode-body.ts'
-import { asUtf8 } from '../../src/call/utf16.ts'
 
 const MIB = 1024 * 1024
 const JSON_BODY = Buffer.from(`{"model":"gpt-4o-mini","messages":[${'{"role":"user"},'.repeat(9000)}{}]}`)
@@ -79,4 +79,13 @@ test('JSON in UTF-16 is read as servers on Python’s json read it', () => {
   const utf8 = Buffer.from(text)
   expect(asUtf8(utf8)).toBe(utf8)
   expect(asUtf8(Buffer.alloc(0))).toHaveLength(0)
+})
+
+test('a compressed body that does not say so is known by its first bytes, and JSON never taken for one', () => {
+  for (const body of [gzipSync(PLAIN), deflateSync(PLAIN), zstdCompressSync(PLAIN)]) {
+    expect(looksCompressed(body)).toBe(true)
+  }
+  for (const text of ['', '{', ' {"model":"x"}', '[1]', '"x', '(x)', 'x']) {
+    expect(looksCompressed(Buffer.from(text))).toBe(false)
+  }
 })
