@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers'
 import { LLMock } from '@copilotkit/aimock'
 
 /** What the mock reports for every call of a model: the figures that the gateway has to arrive at. */
@@ -34,6 +35,28 @@ export async function startAimock(): Promise<LLMock> {
       return true
     },
   })
+  // And it has nothing for forms. As OpenAI's, the answers do not name the model.
+  answerForms(mock, '/v1/audio/transcriptions', {
+    text: 'Four seconds.',
+    usage: { type: 'duration', seconds: 4 },
+  })
+  answerForms(mock, '/v1/images/edits', {
+    data: [{ b64_json: 'AAAA' }],
+    usage: { input_tokens: 221, output_tokens: 415, total_tokens: 636 },
+  })
   await mock.start()
   return mock
+}
+
+function answerForms(mock: LLMock, path: string, answer: object): void {
+  mock.mount(path, {
+    async handleRequest(request, response) {
+      const type = request.headers['content-type'] ?? ''
+      const form = await new Response(await buffer(request), { headers: { 'content-type': type } }).formData()
+      const isWhole = form.get('model') !== null && (form.get('file') ?? form.get('image')) instanceof File
+      response.writeHead(isWhole ? 200 : 400, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(answer))
+      return true
+    },
+  })
 }

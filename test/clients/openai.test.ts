@@ -1,5 +1,5 @@
 import type { LLMock } from '@copilotkit/aimock'
-import OpenAI, { APIError, AuthenticationError, NotFoundError } from 'openai'
+import OpenAI, { APIError, AuthenticationError, NotFoundError, toFile } from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
 import { REPORTED, startAimock } from './aimock.ts'
@@ -125,6 +125,43 @@ test('a response, and a streamed response', async () => {
   expect(text).toContain('exactly once')
   expect(completed).toBe(1)
   await expectCounted(2, '/v1/responses')
+})
+
+test('a transcription has its model and its price', async () => {
+  const answer = await openai.audio.transcriptions.create({
+    model: 'whisper-1',
+    file: await toFile(Buffer.alloc(200_000), 'four-seconds.wav'),
+  })
+  expect(answer.text).not.toBe('')
+  await stack.usageOf(client, 1)
+  const [call] = await stack.calls(client)
+  expect(call).toMatchObject({ path: '/v1/audio/transcriptions', requested_model: 'whisper-1', status: 200 })
+  // 0.006 USD per minute.
+  expect(call).toMatchObject({ audio_ms: '4000', cost_pico: '400000000' })
+})
+
+test('an edit of an image has its model and its price', async () => {
+  const answer = await openai.images.edit({
+    model: 'gpt-image-1',
+    image: await toFile(Buffer.alloc(200_000), 'cat.png', { type: 'image/png' }),
+    prompt: 'A cat with a hat.',
+  })
+  expect(answer.data?.length).toBeGreaterThan(0)
+  await stack.usageOf(client, 1)
+  const [call] = await stack.calls(client)
+  expect(call).toMatchObject({ path: '/v1/images/edits', requested_model: 'gpt-image-1', status: 200 })
+  expect(Number(call?.cost_pico)).toBeGreaterThan(0)
+})
+
+test('a key for some models may transcribe with them and not with others', async () => {
+  const { key } = await stack.addClient('dictation', { models: ['whisper-1'] })
+  const narrow = new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: key, maxRetries: 0 })
+  const file = await toFile(Buffer.alloc(200_000), 'a.wav')
+  const answer = await narrow.audio.transcriptions.create({ model: 'whisper-1', file })
+  expect(answer.text).not.toBe('')
+  await expect(
+    narrow.audio.transcriptions.create({ model: 'gpt-4o-transcribe', file }),
+  ).rejects.toMatchObject({ status: 403, code: 'model_not_allowed' })
 })
 
 test("the gateway's errors are the SDK's own classes", async () => {
