@@ -10,10 +10,8 @@ import type { Caller } from '../domain/caller.ts'
 import type { ErrorDetail, ErrorName } from '../errors.ts'
 import { errorShapeOf, sendError, writeError } from './answer-error.ts'
 import { howToRead, UNREAD } from './body-reading.ts'
-import { asUtf8, looksCompressed } from './body-text.ts'
 import { type CallBody, UNREAD_BODY } from './call-body.ts'
 import { type CallTarget, readCallTarget } from './call-target.ts'
-import { type DecodeLimits, type DecodeProblem, decodeBody } from './decode-body.ts'
 import { type FormUpload, readFormStart } from './form-upload.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
@@ -21,10 +19,11 @@ import { mayUseModel } from './may-use-model.ts'
 import type { PathPolicy } from './path-policy.ts'
 import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
 import { type RequestScan, scanRequestBody } from './request-body.ts'
-import { type BodyBudget, type BodyProblem, readBody } from './request-stream.ts'
+import type { BodyBudget } from './request-stream.ts'
 import { type Route, routeCall } from './route.ts'
 import { announcesBody, streamedBody } from './upload.ts'
 import type { UpstreamTable } from './upstream-table.ts'
+import { readWholeBody, type WholeBody, type WholeBodyProblem } from './whole-body.ts'
 
 /** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
@@ -35,7 +34,7 @@ const REFUSAL_OF_BODY = {
   too_large: 'body_too_large',
   busy: 'overloaded',
   undecodable: 'unsupported_encoding',
-} as const satisfies Readonly<Record<Exclude<BodyProblem | DecodeProblem, 'gone'>, ErrorName>>
+} as const satisfies Readonly<Record<Exclude<WholeBodyProblem, 'gone'>, ErrorName>>
 
 const MODEL_BEHIND_FILE = { param: 'model', message: 'Send model before file: the call depends on it.' }
 
@@ -125,7 +124,17 @@ class IncomingCall {
         })
         return
       case 'whole':
-        this.#readWhole(response, route, reading.codings)
+        readWholeBody(
+          this.#request,
+          response,
+          reading.codings,
+          this.#options,
+          this.#caller.clientId,
+          (body) => {
+            if (typeof body === 'string') this.#refuseBody(response, body)
+            else this.#sendRead(response, route, body)
+          },
+        )
         return
       default:
         reading satisfies never
@@ -155,36 +164,6 @@ class IncomingCall {
     this.#send(response, route, UNREAD_BODY, null)
   }
 
-  #readWhole(response: ServerResponse, route: Route, codings: readonly string[]): void {
-    const { bodyLimitBytes, bodyBudget } = this.#options
-    const { clientId } = this.#caller
-    readBody(this.#request, bodyLimitBytes, bodyBudget, clientId, (sent) => {
-      if (typeof sent === 'string') this.#refuseBody(response, sent)
-      else if (codings.length === 0) this.#sendRead(response, route, sent, asUtf8(sent), sent.length)
-      else this.#decode(response, route, sent, codings)
-    })
-  }
-
-  #decode(response: ServerResponse, route: Route, sent: Buffer, codings: readonly string[]): void {
-    const { bodyLimitBytes, bodyBudget } = this.#options
-    const { clientId } = this.#caller
-    const limits: DecodeLimits = {
-      limitBytes: bodyLimitBytes,
-      take: (bytes) => bodyBudget.take(clientId, bytes),
-      give: (bytes) => bodyBudget.give(clientId, bytes),
-    }
-    decodeBody(sent, codings, limits, (decoded) => {
-      if (typeof decoded === 'string') {
-        this.#letGo(sent.length)
-        this.#refuseBody(response, decoded)
-      } else if (response.destroyed) {
-        this.#letGo(sent.length + decoded.length)
-      } else {
-        this.#sendRead(response, route, sent, asUtf8(decoded), sent.length + decoded.length)
-      }
-    })
-  }
-
   #sendForm(response: ServerResponse, first: Route, form: FormUpload): void {
     const { scan } = form
     const modelDecides = this.#modelDecides(first)
@@ -201,22 +180,16 @@ class IncomingCall {
     this.#send(response, route, { ...UNREAD_BODY, form, modelDecided: modelDecides }, scan)
   }
 
-  /** @param plain `sent` as its reader reads it: content codings undone, in UTF-8. */
-  #sendRead(response: ServerResponse, first: Route, sent: Buffer, plain: Buffer, heldBytes: number): void {
-    if (looksCompressed(plain)) {
-      this.#letGo(heldBytes)
-      this.#refuse(response, 'unsupported_encoding')
-      return
-    }
-    const scan = scanRequestBody(plain)
+  #sendRead(response: ServerResponse, first: Route, body: WholeBody): void {
+    const scan = scanRequestBody(body.plain)
     const route = first.needsModel ? first.withModel(scan.model) : first
     const refusal = this.#refusalOf(first, route, scan)
     if (refusal !== null) {
-      this.#letGo(heldBytes)
+      this.#letGo(body.heldBytes)
       this.#refuse(response, refusal)
       return
     }
-    this.#send(response, route, { sent, plain, heldBytes, form: null, modelDecided: false }, scan)
+    this.#send(response, route, { ...UNREAD_BODY, ...body }, scan)
   }
 
   #send(response: ServerResponse, route: Route, body: CallBody, scan: RequestScan | null): void {
@@ -323,7 +296,7 @@ class IncomingCall {
     })
   }
 
-  #refuseBody(response: ServerResponse, problem: BodyProblem | DecodeProblem): void {
+  #refuseBody(response: ServerResponse, problem: WholeBodyProblem): void {
     if (problem !== 'gone') this.#refuse(response, REFUSAL_OF_BODY[problem])
   }
 

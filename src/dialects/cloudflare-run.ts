@@ -23,6 +23,8 @@ export function cloudflareRun(quirks: OpenAiQuirks): Dialect {
   }
   return jsonDialect({
     name: 'cloudflare.run',
+    // Some models that edit pictures.
+    takesForm: true,
     format: {
       plan: planJson({ usage: 'usage', error: 'value', result: { usage: 'usage' } }),
       findTelling: findMembers(['usage', 'error']),
