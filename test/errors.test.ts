@@ -8,6 +8,7 @@ test.each([
   ['client_disabled', 403, 'permission_error', 'client_disabled'],
   ['model_not_allowed', 403, 'permission_error', 'model_not_allowed'],
   ['not_found', 404, 'invalid_request_error', 'not_found'],
+  ['unsupported_encoding', 415, 'invalid_request_error', 'unsupported_encoding'],
   ['rate_limit_exceeded', 429, 'rate_limit_error', 'rate_limit_exceeded'],
   ['budget_exceeded', 429, 'rate_limit_error', 'budget_exceeded'],
   ['upstream_unreachable', 502, 'upstream_error', 'upstream_unreachable'],

@@ -63,6 +63,26 @@ describe('to the upstream', () => {
     expect(forwarded(raw)).toEqual(['host', 'api.example', 'X-Stays', 'c'])
   })
 
+  test('what says how to read the body stays, though Connection names it: the upstream must not read other bytes than we', () => {
+    const raw = [
+      'Connection',
+      'content-type, Content-Encoding',
+      'Content-Type',
+      'a/b',
+      'Content-Encoding',
+      'gzip',
+    ]
+    expect(forwarded(raw)).toEqual([
+      ...['host', 'api.example', 'Content-Type', 'a/b', 'Content-Encoding', 'gzip'],
+    ])
+  })
+
+  test('a body that goes on plain does not say that it is coded', () => {
+    const raw = ['Content-Encoding', 'gzip', 'Content-Length', '3']
+    const headers = forwarded(raw, { contentLength: 9, isPlain: true })
+    expect(headers).toEqual(['host', 'api.example', 'content-length', '9'])
+  })
+
   test('Connection can name neither our credential, nor host, nor the length away', () => {
     const raw = ['Connection', 'authorization, host, content-length', 'Content-Length', '3', 'Host', 'us']
     expect(forwarded(raw, { credential: ['authorization', 'Bearer up'] })).toEqual([
