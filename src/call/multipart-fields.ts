@@ -94,7 +94,7 @@ export class MultipartFields {
       case 'content':
         return this.#inContent(data)
       case 'epilogue':
-        return data.equals(CRLF.subarray(0, data.length)) ? this.#wait(data) : this.#break()
+        return data.every(isSpace) ? null : this.#break()
       case 'broken':
         return null
       default:
@@ -181,4 +181,8 @@ export class MultipartFields {
     this.#rest = EMPTY
     return null
   }
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x0a || byte === 0x0d || byte === 0x20 || byte === 0x09
 }

@@ -50,7 +50,8 @@ function readDisposition(value: string): PartHead | null {
   const name = found.get('name')
   // Some undo escapes and encodings in a name, and some do not.
   if (name === undefined || found.has('name*') || /[\\%]/.test(name)) return null
-  // A quote within a file name ends it for those who know no escapes.
-  if (found.get('filename')?.includes('\\"') === true) return null
+  // A quote within a file name ends it for those who know no escapes, and what follows may be another name to them.
+  const fileName = found.get('filename') ?? ''
+  if (fileName.includes('\\"') && /name/i.test(fileName)) return null
   return { name, isFile: found.has('filename') || found.has('filename*') }
 }

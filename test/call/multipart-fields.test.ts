@@ -76,6 +76,10 @@ test.each([
   expect(read(`${form}--x-y--`)).toMatchObject({ model: null, duplicateModel: true })
 })
 
+test('line ends behind a form are no part of it', () => {
+  expect(read(`${MODEL}--x-y--\r\n\r\n `, 1)).toMatchObject({ readable: true, model: 'whisper-1' })
+})
+
 test('a model of more than 1 KiB is none', () => {
   expect(read(`${field('model', 'x'.repeat(1024))}--x-y--`).model).toHaveLength(1024)
   expect(read(`${field('model', 'x'.repeat(1025))}--x-y--`).model).toBeNull()
