@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
 import { json, startUpstream, type TestUpstream, type UpstreamHandler } from '../support/upstream.ts'
@@ -185,4 +186,37 @@ test('a client that leaves before the beginning was read has made no call', asyn
   await send(form(model('whisper-1'), FILE))
   expect(await stack.usageOf(client, 1)).toMatchObject({ requests: 1 })
   expect(openai.requests).toHaveLength(1)
+})
+
+test.each([
+  ['JSON where a form is expected', '/v1/audio/transcriptions', 'application/json'],
+  ['JSON called a form without a boundary', '/v1/audio/transcriptions', 'multipart/form-data'],
+  ['JSON called a form where no form is taken', '/v1/images/generations', `multipart/form-data; boundary=x`],
+])('%s is read as JSON', async (_what, path, type) => {
+  const answer = await fetch(`${stack.url}/alone${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': type },
+    body: '{"model":"whisper-1"}',
+  })
+  expect(answer.status).toBe(200)
+  await stack.usageOf(client, 1)
+  expect(await stack.calls(client)).toMatchObject([{ requested_model: 'whisper-1' }])
+})
+
+test('a compressed form is refused: nobody sends one, and nobody here could read it as it passes', async () => {
+  const body = gzipSync(form(model('whisper-1'), FILE))
+  const answer = await fetch(`${stack.url}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${client.key}`,
+      'content-type': `multipart/form-data; boundary=${BOUNDARY}`,
+      'content-encoding': 'gzip',
+    },
+    body,
+  })
+  expect([answer.status, await answer.json()]).toMatchObject([
+    415,
+    { error: { code: 'unsupported_encoding' } },
+  ])
+  expect(openai.requests).toEqual([])
 })
