@@ -21,6 +21,8 @@ const UNSUPPORTED: BodyReading = { kind: 'unsupported' }
 /** The codings of one body; more are an attack. */
 const MAX_CODINGS = 4
 
+const CODED_CHUNKS = /,\s*chunked\s*$/i
+
 /** Servers that go by it read other text than the bytes show. */
 const SHIFTING_CHARSET = /;\s*charset\s*=\s*"?utf-?7/i
 
@@ -37,8 +39,9 @@ export function howToRead(
 ): BodyReading {
   const type = headers['content-type'] ?? ''
   const transfer = headers['transfer-encoding']
-  // Node undoes the chunks alone, and the header ends here: the upstream would take coded bytes for plain ones.
-  if (transfer !== undefined && transfer.toLowerCase() !== 'chunked') return UNSUPPORTED
+  // Node undoes the chunks alone, and the header ends here: the upstream would take coded bytes for plain ones. What is not framed by
+  // chunks in the end is refused by node.
+  if (transfer !== undefined && CODED_CHUNKS.test(transfer)) return UNSUPPORTED
   const codings = codingsOf(headers['content-encoding'])
   if (dialect?.readsRequest !== true) {
     const isPlainJson = codings?.length === 0 && /^application\/(?:[\w.-]+\+)?json\b/i.test(type)
