@@ -3,6 +3,8 @@ const FREE_BYTES = 64 * 1024
 /** The minimum rate: every 20 s of an upload bring this much, 1.6 KiB/s, or it ends. */
 const RATE_WINDOW_MS = 20_000
 const RATE_WINDOW_BYTES = 32 * 1024
+/** Whatever comes at less, in bytes per millisecond, gives way to all that comes faster: 16 KiB/s. */
+const TRICKLE = 16
 /** How often the rates are looked at. */
 const LOOK_MS = 5_000
 /** An upload's speed is what came within the last few seconds: older bytes count for less, by half every 1.4 s. */
@@ -24,7 +26,9 @@ export interface BodyBudgetOptions {
 
 /**
  * The room that request bodies have in memory, for all calls together. Only what has arrived takes room, and of each
- * body the first 64 KiB take none. Whoever finds no room gets that of the slowest upload of a client that holds more.
+ * body the first 64 KiB take none. Whoever finds no room gets that of an upload that has to yield: one that trickles; one
+ * that is slower, of a client that holds more; and, to a client that wants little, one of a client that holds more than
+ * an equal part. What has arrived yields to nobody, as its call is under way.
  */
 export class BodyBudget {
   readonly #limitBytes: number
@@ -53,7 +57,10 @@ export class BodyBudget {
   open(clientId: string, end: (problem: UploadProblem) => void): BodyRoom {
     const room = new BodyRoom(this, clientId, end, this.#now())
     this.#uploads.add(room)
-    this.#look ??= setInterval(() => setImmediate(() => this.endSlow()), Math.min(LOOK_MS, this.#rateWindowMs / 4)).unref()
+    this.#look ??= setInterval(
+      () => setImmediate(() => this.endSlow()),
+      Math.min(LOOK_MS, this.#rateWindowMs / 4),
+    ).unref()
     return room
   }
 
@@ -73,7 +80,7 @@ export class BodyBudget {
     const wanted = this.#heldOf(room.clientId) + bytes
     if (wanted > this.#clientLimitBytes) return false
     while (wanted > this.#shareOf(room.clientId)) {
-      const slowest = this.#slowestOfGreater(room, wanted)
+      const slowest = this.#slowestToYield(room, wanted)
       if (slowest === null) return false
       slowest.end('busy')
     }
@@ -110,23 +117,21 @@ export class BodyBudget {
     return left === this.#limitBytes ? left : left * LEFT_SHARE
   }
 
-  /**
-   * The slowest of the uploads that have to make room for one whose client would hold `wanted` bytes: those of clients
-   * that hold more, and either come at less than half its speed or hold more than an equal part of all room while it
-   * wants less than half of that.
-   */
-  #slowestOfGreater(room: BodyRoom, wanted: number): BodyRoom | null {
+  /** The slowest of the uploads that have to make room for one whose client would hold `wanted` bytes. */
+  #slowestToYield(room: BodyRoom, wanted: number): BodyRoom | null {
     const now = this.#now()
-    const maySpeed = room.speed(now) / 2
+    const yieldingSpeed = room.speed(now) / 2
     const equalPart = this.#limitBytes / (this.#heldBy.size + 1)
     let slowest: BodyRoom | null = null
     let slowestSpeed = Number.POSITIVE_INFINITY
     for (const other of this.#uploads) {
-      const held = this.#heldOf(other.clientId)
-      if (other.heldBytes === 0 || held <= wanted) continue
+      if (other.heldBytes === 0 || other.clientId === room.clientId) continue
       const speed = other.speed(now)
-      const mustYield = speed < maySpeed || (held > equalPart && wanted <= equalPart / 2)
-      if (!mustYield || speed >= slowestSpeed) continue
+      if (speed >= slowestSpeed) continue
+      const held = this.#heldOf(other.clientId)
+      const isSlower = speed < yieldingSpeed && (held > wanted || speed < TRICKLE)
+      const isGreedier = held > equalPart && wanted <= equalPart / 2
+      if (!isSlower && !isGreedier) continue
       slowest = other
       slowestSpeed = speed
     }
@@ -160,8 +165,9 @@ export class BodyRoom {
     return this.#heldBytes
   }
 
-  /** Takes room for the next `bytes` of the body; whether there is some. */
+  /** Takes room for the next `bytes` of the body; whether there is some. One that was given back has none. */
   grow(bytes: number): boolean {
+    if (this.#isReleased) return false
     const now = this.#budget.now()
     this.#recentBytes = this.#recentAt(now) + bytes
     this.#lastAt = now

@@ -2,22 +2,23 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough, type Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Dialect } from '../dialects/dialect.ts'
 import { cleanModel, cleanPath } from '../domain/build-call-record.ts'
 import { newCallId } from '../domain/call-id.ts'
 import type { OpenCall } from '../domain/call-record.ts'
 import type { Caller } from '../domain/caller.ts'
 import type { ErrorDetail, ErrorName } from '../errors.ts'
 import { errorShapeOf, sendError, writeError } from './answer-error.ts'
+import type { BodyBudget, BodyRoom } from './body-budget.ts'
 import { type CallTarget, readCallTarget } from './call-target.ts'
 import { limitSilenceOfUpload } from './client-silence.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
 import { mayUseModel } from './may-use-model.ts'
 import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
-import { type RequestScan, scanRequestBody } from './request-body.ts'
-import { type BodyBudget, type BodyProblem, readBody } from './request-stream.ts'
+import { type RequestScan, scanInSlices, scanRequestBody } from './request-body.ts'
+import { type BodyProblem, readBody } from './request-stream.ts'
 import { type Route, routeCall } from './route.ts'
+import { joinInSlices, WHOLE_BYTES } from './sliced-work.ts'
 import type { UpstreamTable } from './upstream-table.ts'
 
 /** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
@@ -67,6 +68,7 @@ class IncomingCall {
   readonly #target: CallTarget
   readonly #arrivedAt = performance.now()
   readonly #arrivedAtMs: number
+  #room: BodyRoom | null = null
 
   constructor(options: ForwardOptions, request: FastifyRequest, target: CallTarget) {
     if (request.caller === null) throw new Error('a call reached the proxy without a caller')
@@ -98,7 +100,8 @@ class IncomingCall {
       return
     }
     const { bodyLimitBytes, bodyBudget } = this.#options
-    readBody(this.#request, bodyLimitBytes, bodyBudget, this.#caller.clientId, (body) => {
+    readBody(this.#request, bodyLimitBytes, bodyBudget, this.#caller.clientId, (body, room) => {
+      this.#room = room
       if (typeof body === 'string') this.#refuseBody(response, body)
       else this.#sendRead(response, route, body)
     })
@@ -117,17 +120,46 @@ class IncomingCall {
   }
 
   #sendRead(response: ServerResponse, first: Route, body: Buffer): void {
-    const scan = scanRequestBody(body)
+    if (body.length <= WHOLE_BYTES) {
+      this.#sendScanned(response, first, body, scanRequestBody(body))
+      return
+    }
+    const isWanted = () => !response.destroyed
+    scanInSlices(this.#caller.clientId, body, isWanted, (scan) => {
+      // Whoever left before a byte went upstream made no call.
+      if (scan === null) this.#letGo()
+      else this.#sendScanned(response, first, body, scan)
+    })
+  }
+
+  #sendScanned(response: ServerResponse, first: Route, body: Buffer, scan: RequestScan): void {
     const route = first.needsModel ? first.withModel(scan.model) : first
     if (!mayUseModel(this.#caller, route, scan)) {
-      this.#letGo(body.length)
+      this.#letGo()
       this.#refuse(response, 'model_not_allowed')
       return
     }
-    this.#send(response, route, body, scan)
+    const parts = asksForUsage(route) ? spliceIncludeUsage(body, scan) : null
+    if (parts === null) {
+      this.#send(response, route, body, scan)
+    } else if (body.length <= WHOLE_BYTES) {
+      this.#send(response, route, Buffer.concat(parts), scan, true)
+    } else {
+      joinInSlices(this.#caller.clientId, parts, (spliced) => {
+        if (response.destroyed) this.#letGo()
+        else this.#send(response, route, spliced, scan, true)
+      })
+    }
   }
 
-  #send(response: ServerResponse, route: Route, body: Buffer | null, scan: RequestScan | null): void {
+  /** @param asksUsage `body` was edited to ask for the usage. */
+  #send(
+    response: ServerResponse,
+    route: Route,
+    body: Buffer | null,
+    scan: RequestScan | null,
+    asksUsage = false,
+  ): void {
     const { ledger, observer, now } = this.#options
     const { upstream, dialect } = route
     const method = this.#request.method ?? 'GET'
@@ -144,10 +176,6 @@ class IncomingCall {
       requestedModel,
       webSocket: false,
     }
-    const asks =
-      scan !== null && body !== null && dialect !== null && asksForUsage(upstream.includeUsage, dialect)
-    const spliced = asks ? spliceIncludeUsage(body, scan) : null
-    const heldBytes = body?.length ?? 0
     const keptBody = body !== null && body.length <= KEPT_BODY_BYTES ? body : null
     const call = new ProxiedCall(
       this.#options,
@@ -162,13 +190,14 @@ class IncomingCall {
         },
         arrivedAt: this.#arrivedAt,
         dialect,
-        stripUsageEvent: spliced !== null,
+        stripUsageEvent: asksUsage,
         requestBody: keptBody,
+        requestBytes: body?.length ?? 0,
       },
       response,
       (failed, code) =>
         writeError(failed, dialect?.errorShape ?? errorShapeOf(route.target.canonicalPath), code, open),
-      () => this.#letGo(heldBytes),
+      () => this.#letGo(),
     )
     let clientLeft = false
     response.on('close', () => {
@@ -177,24 +206,24 @@ class IncomingCall {
     })
     ledger.open(open, (error) => {
       if (error !== null) {
-        this.#letGo(heldBytes)
+        this.#letGo()
         this.#refuse(response, 'metering_unavailable')
         return
       }
       if (clientLeft) {
         // It left before a byte went upstream: nothing happened that could be counted.
         ledger.discard(open.callId)
-        this.#letGo(heldBytes)
+        this.#letGo()
         return
       }
       observer.callStarted(open)
-      this.#dispatch(call, route, spliced ?? body)
+      this.#dispatch(call, route, body)
     })
   }
 
   /** A body that was read is not held any more. */
-  #letGo(bytes: number): void {
-    this.#options.bodyBudget.give(this.#caller.clientId, bytes)
+  #letGo(): void {
+    this.#room?.release()
   }
 
   #dispatch(call: ProxiedCall, route: Route, body: Buffer | null): void {
@@ -223,7 +252,7 @@ class IncomingCall {
 
   #refuseBody(response: ServerResponse, problem: BodyProblem): void {
     if (problem === 'gone') return
-    this.#refuse(response, problem === 'too_large' ? 'body_too_large' : 'overloaded')
+    this.#refuse(response, REFUSED_BODIES[problem])
   }
 
   #refuse(response: ServerResponse, code: ErrorName, detail: ErrorDetail = {}): void {
@@ -231,9 +260,16 @@ class IncomingCall {
   }
 }
 
-function asksForUsage(setting: 'auto' | 'always' | 'never', dialect: Dialect): boolean {
-  if (setting === 'auto') return dialect.takesIncludeUsage
-  return setting === 'always' && /chat-completions|completions/.test(dialect.name)
+const REFUSED_BODIES = {
+  too_large: 'body_too_large',
+  busy: 'overloaded',
+  slow: 'request_timeout',
+} as const
+
+function asksForUsage({ upstream, dialect }: Route): boolean {
+  if (dialect === null) return false
+  if (upstream.includeUsage === 'auto') return dialect.takesIncludeUsage
+  return upstream.includeUsage === 'always' && /chat-completions|completions/.test(dialect.name)
 }
 
 /** Whether the request has a body; an announced length of 0 is none. */

@@ -155,17 +155,19 @@ export class ObjectWalk {
   }
 
   #endScalar(window: Buffer): void {
+    const meanings = MEANING
     let at = this.#at
-    while (at < window.length && MEANING[window[at] ?? 0] === SCALAR) at++
+    while (at < window.length && meanings[window[at] ?? 0] === SCALAR) at++
     this.#at = at
     if (at < window.length) this.#endValue()
   }
 
   #walkNested(window: Buffer): void {
+    const meanings = MEANING
     let depth = this.#depth
     let at = this.#at
     for (; at < window.length; at++) {
-      const meaning = MEANING[window[at] ?? 0] ?? FOREIGN
+      const meaning = meanings[window[at] ?? 0] ?? FOREIGN
       if (meaning < OPENING) continue
       if (meaning === QUOTING) {
         const quote = stringEnd(window, at + 1)
