@@ -1,22 +1,15 @@
 import { inflaterOf } from './codings.ts'
+import { joinInSlices } from './sliced-work.ts'
 
 /** Why a body could not be decoded. `too_large`: what it decodes to; `busy`: there is no room for that; `undecodable`: it is not what it says. */
 export type DecodeProblem = 'too_large' | 'busy' | 'undecodable'
-
-export interface DecodeLimits {
-  /** Of the decoded body, and of what each coding on the way to it gives. */
-  readonly limitBytes: number
-  /** Takes room for decoded bytes; `false`: there is none. */
-  take(bytes: number): boolean
-  /** Gives room back. What the decoded body took is the caller's to give. */
-  give(bytes: number): void
-}
 
 /** Decoded bytes for one encoded byte: text comes to 5 or 10, long white space to 70. */
 const MAX_RATIO = 200
 /** Below this the ratio says nothing and harms nobody. */
 const RATIO_FREE_BYTES = 1024 * 1024
 
+const EMPTY = Buffer.alloc(0)
 const OPEN_BRACE = 0x7b
 const SPACES = new Set([0x09, 0x0a, 0x0d, 0x20])
 
@@ -25,11 +18,15 @@ const SPACES = new Set([0x09, 0x0a, 0x0d, 0x20])
  * and nothing behind it: of anything else servers read different parts. Calls back exactly once.
  *
  * @param codings known ones, in the order in which they were applied; at least one.
+ * @param limitBytes of the decoded body, and of what each coding on the way to it gives.
+ * @param takeRoom for decoded bytes; `false`: there is none. Releasing it is the caller's.
  */
 export function decodeBody(
   body: Buffer,
   codings: readonly string[],
-  limits: DecodeLimits,
+  clientId: string,
+  limitBytes: number,
+  takeRoom: (bytes: number) => boolean,
   done: (decoded: Buffer | DecodeProblem) => void,
 ): void {
   // JSON that is a body in brotli or bare deflate too shows a server that ignores the header another text than us.
@@ -37,14 +34,15 @@ export function decodeBody(
     done('undecodable')
     return
   }
-  const maxBytes = Math.min(limits.limitBytes, Math.max(RATIO_FREE_BYTES, body.length * MAX_RATIO))
+  const maxBytes = Math.min(limitBytes, Math.max(RATIO_FREE_BYTES, body.length * MAX_RATIO))
   let left = codings.length
   const undoNext = (encoded: Buffer) => {
     left -= 1
-    undo(encoded, codings[left] ?? '', maxBytes, limits, (decoded) => {
-      if (encoded !== body) limits.give(encoded.length)
-      if (typeof decoded === 'string' || left === 0) done(decoded)
-      else undoNext(decoded)
+    const next = left === 0 ? done : undoNext
+    undo(encoded, codings[left] ?? '', maxBytes, takeRoom, (pieces) => {
+      if (typeof pieces === 'string') done(pieces)
+      else if (pieces.length === 1) next(pieces[0] ?? EMPTY)
+      else joinInSlices(clientId, pieces, next)
     })
   }
   undoNext(body)
@@ -54,8 +52,8 @@ function undo(
   body: Buffer,
   coding: string,
   maxBytes: number,
-  limits: DecodeLimits,
-  done: (decoded: Buffer | DecodeProblem) => void,
+  takeRoom: (bytes: number) => boolean,
+  done: (pieces: Buffer[] | DecodeProblem) => void,
 ): void {
   const inflater = inflaterOf(coding, 'whole')?.(body[0] ?? 0)
   if (inflater === undefined) throw new RangeError(`no coding ${coding}`)
@@ -65,23 +63,16 @@ function undo(
     inflater.removeAllListeners('data').removeAllListeners('end').removeAllListeners('error')
     inflater.on('error', () => {})
     inflater.destroy()
-    limits.give(bytes)
     done(problem)
   }
   inflater.on('data', (piece: Buffer) => {
-    if (bytes + piece.length > maxBytes) {
-      refuse('too_large')
-      return
-    }
-    if (!limits.take(piece.length)) {
-      refuse('busy')
-      return
-    }
     bytes += piece.length
-    pieces.push(piece)
+    if (bytes > maxBytes) refuse('too_large')
+    else if (takeRoom(piece.length)) pieces.push(piece)
+    else refuse('busy')
   })
   inflater.on('end', () => {
-    if (inflater.bytesWritten === body.length) done(Buffer.concat(pieces, bytes))
+    if (inflater.bytesWritten === body.length) done(pieces)
     else refuse('undecodable')
   })
   inflater.on('error', () => refuse('undecodable'))

@@ -1,7 +1,7 @@
 import { countOpenAiTokens } from './count-tokens.ts'
 import { countJsonValues } from './json-bytes.ts'
 import { familyOf } from './model-family.ts'
-import { readPrompt } from './prompt-text.ts'
+import { type Prompt, readPrompt } from './prompt-text.ts'
 
 /** No prompt of text comes near this. */
 const MAX_PARSED_BYTES = 32 * 1024 * 1024
@@ -24,7 +24,10 @@ export async function estimateTextTokens(
   return Math.round(counted * familyOf(model, dialectName).tokensPerOpenAiToken)
 }
 
-/** Estimates the tokens of the prompt in a request's JSON; `null` when it cannot be read as JSON, or is too big. */
+/**
+ * Estimates the tokens of the prompt in a request's JSON; `null` when it cannot be read as JSON, is too big, or has no
+ * prompt where one would stand: some servers read keys that others do not.
+ */
 export async function estimatePromptTokens(
   body: Buffer,
   model: string | null,
@@ -39,6 +42,7 @@ export async function estimatePromptTokens(
     return null
   }
   const prompt = readPrompt(request)
+  if (isEmpty(prompt)) return null
   const family = familyOf(model, dialectName)
   const messages = Math.max(prompt.messages, CHAT_DIALECT.test(dialectName) ? 1 : 0)
   return Math.round(
@@ -53,5 +57,15 @@ export async function estimatePromptTokens(
       prompt.videos * family.tokensPerVideo +
       prompt.documents * family.tokensPerDocument +
       prompt.audioBytes / family.audioBytesPerToken,
+  )
+}
+
+function isEmpty(prompt: Prompt): boolean {
+  const { text, definitions, messages, tokenIds, images, lowDetailImages, videos, documents, audioBytes } =
+    prompt
+  return (
+    text === '' &&
+    definitions === '' &&
+    messages + tokenIds + images + lowDetailImages + videos + documents + audioBytes === 0
   )
 }

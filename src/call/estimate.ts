@@ -1,13 +1,10 @@
 import type { Dialect } from '../dialects/dialect.ts'
-import { EstimateThread } from './estimate-thread.ts'
+import { EstimateThread, tokensByLength } from './estimate-thread.ts'
 import { type GeneratedText, generatedTextIn, textInCutJson } from './generated-text.ts'
 
 /** Of a response, this much of its beginning and this much of its end are kept: 64 KiB in all. */
 const WINDOW_BYTES = 32 * 1024
 const FIRST_HEAD_BYTES = 4 * 1024
-
-/** English text, as OpenAI tells it, for when nothing better can be had. */
-const CHARACTERS_PER_TOKEN = 4
 
 const EMPTY = Buffer.alloc(0)
 
@@ -16,16 +13,20 @@ const thread = new EstimateThread(new URL('./estimate-thread-main.ts', import.me
 
 /**
  * Estimates the tokens of the prompt in a request body: text by tokenizer, chat templates, tools and media by the
- * constants of the model's family; of a body that cannot be read, a token for four bytes. `null` when there is none. Never rejects.
+ * constants of the model's family; a token for four bytes where that cannot be done, or not in time. `null` when no
+ * body was read. Never rejects.
+ *
+ * @param requestBytes the body's length, also where it was too long to be kept; 0 when none was read.
  */
 export async function estimateInput(
+  clientId: string,
   dialectName: string,
   requestBody: Buffer | null,
+  requestBytes: number,
   model: string | null,
 ): Promise<number | null> {
-  if (requestBody === null) return null
-  const tokens = await thread.estimate(requestBody, model, dialectName)
-  return tokens ?? Math.ceil(requestBody.length / CHARACTERS_PER_TOKEN)
+  if (requestBody !== null) return thread.estimate(clientId, requestBody, model, dialectName)
+  return requestBytes === 0 ? null : tokensByLength(requestBytes)
 }
 
 /** Keeps enough of what was delivered to tell how many tokens it was. */
@@ -40,21 +41,23 @@ export interface DeliveredSample {
   estimateOutput(model: string | null): Promise<number>
 }
 
-/** Opens a sample of one response in `dialect`. */
-export function openDeliveredSample(dialect: Dialect): DeliveredSample {
-  return new WindowedSample(dialect)
+/** Opens a sample of one response in `dialect`, to the client by whose turn it is estimated. */
+export function openDeliveredSample(dialect: Dialect, clientId: string): DeliveredSample {
+  return new WindowedSample(dialect, clientId)
 }
 
 class WindowedSample implements DeliveredSample {
   readonly #dialect: Dialect
+  readonly #clientId: string
   #head: Buffer = EMPTY
   #headBytes = 0
   /** The last bytes behind the head, as a ring; made only for bodies that fill the head. */
   #tail: Buffer = EMPTY
   #tailBytes = 0
 
-  constructor(dialect: Dialect) {
+  constructor(dialect: Dialect, clientId: string) {
     this.#dialect = dialect
+    this.#clientId = clientId
   }
 
   push(chunk: Uint8Array): void {
@@ -100,9 +103,7 @@ class WindowedSample implements DeliveredSample {
   }
 
   async #count(text: string, model: string | null): Promise<number> {
-    if (text === '') return 0
-    const tokens = await thread.estimate(text, model, this.#dialect.name)
-    return tokens ?? Math.ceil(text.length / CHARACTERS_PER_TOKEN)
+    return text === '' ? 0 : thread.estimate(this.#clientId, text, model, this.#dialect.name)
   }
 
   #pushToHead(chunk: Uint8Array, bytes: number): void {

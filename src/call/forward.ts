@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Dialect } from '../dialects/dialect.ts'
 import { cleanModel, cleanPath } from '../domain/build-call-record.ts'
 import { newCallId } from '../domain/call-id.ts'
 import type { OpenCall } from '../domain/call-record.ts'
 import type { Caller } from '../domain/caller.ts'
 import type { ErrorDetail, ErrorName } from '../errors.ts'
 import { errorShapeOf, sendError, writeError } from './answer-error.ts'
+import type { BodyBudget, BodyRoom } from './body-budget.ts'
 import { howToRead, UNREAD } from './body-reading.ts'
-import { type CallBody, UNREAD_BODY } from './call-body.ts'
+import { type CallBody, editedBody, UNREAD_BODY } from './call-body.ts'
 import { type CallTarget, readCallTarget } from './call-target.ts'
 import { type FormUpload, readFormStart } from './form-upload.ts'
 import { forwardableRequestHeaders } from './headers.ts'
@@ -18,9 +18,9 @@ import { spliceIncludeUsage } from './include-usage.ts'
 import { mayUseModel } from './may-use-model.ts'
 import type { PathPolicy } from './path-policy.ts'
 import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
-import { type RequestScan, scanRequestBody } from './request-body.ts'
-import type { BodyBudget } from './request-stream.ts'
+import { type RequestScan, scanInSlices, scanRequestBody } from './request-body.ts'
 import { type Route, routeCall } from './route.ts'
+import { joinInSlices, WHOLE_BYTES } from './sliced-work.ts'
 import { announcesBody, streamedBody } from './upload.ts'
 import type { UpstreamTable } from './upstream-table.ts'
 import { readWholeBody, type WholeBody, type WholeBodyProblem } from './whole-body.ts'
@@ -33,6 +33,7 @@ const MISSPELT_PREFIX = { message: 'Write the path prefix of the upstream as it 
 const REFUSAL_OF_BODY = {
   too_large: 'body_too_large',
   busy: 'overloaded',
+  slow: 'request_timeout',
   undecodable: 'unsupported_encoding',
 } as const satisfies Readonly<Record<Exclude<WholeBodyProblem, 'gone'>, ErrorName>>
 
@@ -81,6 +82,7 @@ class IncomingCall {
   readonly #target: CallTarget
   readonly #arrivedAt = performance.now()
   readonly #arrivedAtMs: number
+  #room: BodyRoom | null = null
 
   constructor(options: ForwardOptions, request: FastifyRequest, target: CallTarget) {
     if (request.caller === null) throw new Error('a call reached the proxy without a caller')
@@ -131,8 +133,12 @@ class IncomingCall {
           this.#options,
           this.#caller.clientId,
           (body) => {
-            if (typeof body === 'string') this.#refuseBody(response, body)
-            else this.#sendRead(response, route, body)
+            if (typeof body === 'string') {
+              this.#refuseBody(response, body)
+              return
+            }
+            this.#room = body.room
+            this.#sendRead(response, route, body)
           },
         )
         return
@@ -181,15 +187,38 @@ class IncomingCall {
   }
 
   #sendRead(response: ServerResponse, first: Route, body: WholeBody): void {
-    const scan = scanRequestBody(body.plain)
+    if (body.plain.length <= WHOLE_BYTES) {
+      this.#sendScanned(response, first, body, scanRequestBody(body.plain))
+      return
+    }
+    const isWanted = () => !response.destroyed
+    scanInSlices(this.#caller.clientId, body.plain, isWanted, (scan) => {
+      // Whoever left before a byte went upstream made no call.
+      if (scan === null) this.#letGo()
+      else this.#sendScanned(response, first, body, scan)
+    })
+  }
+
+  #sendScanned(response: ServerResponse, first: Route, body: WholeBody, scan: RequestScan): void {
     const route = first.needsModel ? first.withModel(scan.model) : first
     const refusal = this.#refusalOf(first, route, scan)
     if (refusal !== null) {
-      this.#letGo(body.heldBytes)
+      this.#letGo()
       this.#refuse(response, refusal)
       return
     }
-    this.#send(response, route, { ...UNREAD_BODY, ...body }, scan)
+    const { sent, plain } = body
+    const parts = asksForUsage(route) ? spliceIncludeUsage(plain, scan) : null
+    if (parts === null) {
+      this.#send(response, route, { ...UNREAD_BODY, sent, plain }, scan)
+    } else if (plain.length <= WHOLE_BYTES) {
+      this.#send(response, route, editedBody(Buffer.concat(parts)), scan)
+    } else {
+      joinInSlices(this.#caller.clientId, parts, (edited) => {
+        if (response.destroyed) this.#letGo()
+        else this.#send(response, route, editedBody(edited), scan)
+      })
+    }
   }
 
   #send(response: ServerResponse, route: Route, body: CallBody, scan: RequestScan | null): void {
@@ -209,10 +238,7 @@ class IncomingCall {
       requestedModel,
       webSocket: false,
     }
-    const { plain, heldBytes } = body
-    const asks =
-      scan !== null && plain !== null && dialect !== null && asksForUsage(upstream.includeUsage, dialect)
-    const spliced = asks ? spliceIncludeUsage(plain, scan) : null
+    const { plain } = body
     const call = new ProxiedCall(
       this.#options,
       {
@@ -226,13 +252,14 @@ class IncomingCall {
         },
         arrivedAt: this.#arrivedAt,
         dialect,
-        stripUsageEvent: spliced !== null,
+        stripUsageEvent: body.isEdited,
         requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
+        requestBytes: plain?.length ?? 0,
       },
       response,
       (failed, code) =>
         writeError(failed, dialect?.errorShape ?? errorShapeOf(route.target.canonicalPath), code, open),
-      () => this.#letGo(heldBytes),
+      () => this.#letGo(),
     )
     let clientLeft = false
     response.on('close', () => {
@@ -241,37 +268,35 @@ class IncomingCall {
     })
     ledger.open(open, (error) => {
       if (error !== null) {
-        this.#letGo(heldBytes)
+        this.#letGo()
         this.#refuse(response, 'metering_unavailable')
         return
       }
       if (clientLeft) {
         // It left before a byte went upstream: nothing happened that could be counted.
         ledger.discard(open.callId)
-        this.#letGo(heldBytes)
+        this.#letGo()
         return
       }
       observer.callStarted(open)
-      this.#dispatch(call, route, body, spliced)
+      this.#dispatch(call, route, body)
     })
   }
 
   /** A body that was read is not held any more. */
-  #letGo(bytes: number): void {
-    this.#options.bodyBudget.give(this.#caller.clientId, bytes)
+  #letGo(): void {
+    this.#room?.release()
   }
 
-  /** @param spliced what goes upstream in place of a body that was read whole: plain, whatever coding that had. */
-  #dispatch(call: ProxiedCall, route: Route, body: CallBody, spliced: Buffer | null): void {
+  #dispatch(call: ProxiedCall, route: Route, body: CallBody): void {
     const { upstream, dialect } = route
-    const whole = spliced ?? body.sent
     const headers = forwardableRequestHeaders(this.#request.rawHeaders, {
       host: upstream.host,
       // Whoever answers TRACE sends back what was sent (RFC 9110, 9.3.8).
       credential: this.#request.method === 'TRACE' ? null : upstream.credential,
       askIdentity: dialect !== null,
-      contentLength: whole === null ? null : whole.length,
-      isPlain: spliced !== null,
+      contentLength: body.sent?.length ?? null,
+      isPlain: body.isEdited,
     })
     try {
       upstream.pool.dispatch(
@@ -279,7 +304,7 @@ class IncomingCall {
           path: upstream.basePath + route.target.pathAndQuery,
           method: (this.#request.method ?? 'GET') as 'GET',
           headers,
-          body: whole ?? this.#streamedBody(call, route, body),
+          body: body.sent ?? this.#streamedBody(call, route, body),
         },
         call,
       )
@@ -305,7 +330,8 @@ class IncomingCall {
   }
 }
 
-function asksForUsage(setting: 'auto' | 'always' | 'never', dialect: Dialect): boolean {
-  if (setting === 'auto') return dialect.takesIncludeUsage
-  return setting === 'always' && /chat-completions|completions/.test(dialect.name)
+function asksForUsage({ upstream, dialect }: Route): boolean {
+  if (dialect === null) return false
+  if (upstream.includeUsage === 'auto') return dialect.takesIncludeUsage
+  return upstream.includeUsage === 'always' && /chat-completions|completions/.test(dialect.name)
 }

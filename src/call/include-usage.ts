@@ -4,13 +4,13 @@ import type { RequestScan, StreamOptions } from './request-body.ts'
 const MEMBER = '"include_usage":true'
 
 /**
- * The body with `stream_options.include_usage: true` edited into its bytes, everything else as it was; `null`
- * when there is nothing to do: no stream is asked for, usage is asked for already, or the body is not plain
- * enough to be edited (unreadable, keys twice, `stream_options` that are no object).
+ * `stream_options.include_usage: true` edited into a body's bytes, everything else as it was: the parts that make up
+ * the edited body. `null` when there is nothing to do: no stream is asked for, usage is asked for already, or the body
+ * is not plain enough to be edited (unreadable, keys twice, `stream_options` that are no object).
  *
  * A client's explicit `false` is a wish about what it sees, so usage is asked for and the event taken out again.
  */
-export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer | null {
+export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer[] | null {
   if (!scan.readable || scan.stream !== true || scan.duplicateStream) return null
   const options = scan.streamOptions
   if (options === null) {
@@ -28,7 +28,7 @@ export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer | nu
   }
 }
 
-function spliceIntoObject(body: Buffer, options: StreamOptions): Buffer | null {
+function spliceIntoObject(body: Buffer, options: StreamOptions): Buffer[] | null {
   const asked = options.includeUsage
   if (asked === null) {
     const afterBrace = options.start + 1
@@ -39,8 +39,8 @@ function spliceIntoObject(body: Buffer, options: StreamOptions): Buffer | null {
 }
 
 /** `body` with the bytes from `start` to `end` replaced by `text`. */
-function spliced(body: Buffer, start: number, text: string, end: number): Buffer {
-  return Buffer.concat([body.subarray(0, start), Buffer.from(text, 'latin1'), body.subarray(end)])
+function spliced(body: Buffer, start: number, text: string, end: number): Buffer[] {
+  return [body.subarray(0, start), Buffer.from(text, 'latin1'), body.subarray(end)]
 }
 
 const LF = 0x0a

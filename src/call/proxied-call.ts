@@ -72,6 +72,8 @@ export interface ProxiedCallFacts {
   readonly stripUsageEvent: boolean
   /** The request's body where it was read, for an estimate of its tokens. */
   readonly requestBody: Buffer | null
+  /** Length of the request's body where it was read, also where it was too long to be kept; else 0. */
+  readonly requestBytes: number
 }
 
 /** How a call that got no answer is answered to the client. */
@@ -250,7 +252,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       const reader = dialect.createReader(request, { status, headers })
       this.#reader = reader
       this.#revision = reader.revision
-      this.#sample = openDeliveredSample(dialect)
+      this.#sample = openDeliveredSample(dialect, this.#facts.call.clientId)
       if (encoding !== null && encoding !== 'identity') {
         this.#decoder = createDecoder(encoding, (decoded) => {
           reader.push(decoded)
@@ -396,11 +398,11 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   #estimates(): Estimates | null {
-    const { dialect, requestBody, request } = this.#facts
+    const { call, dialect, requestBody, requestBytes, request } = this.#facts
     if (dialect === null || REPORTS_NO_TOKENS.test(dialect.name)) return null
     const sample = this.#sample
     return {
-      input: () => estimateInput(dialect.name, requestBody, request.model),
+      input: () => estimateInput(call.clientId, dialect.name, requestBody, requestBytes, request.model),
       output: sample === null ? null : () => sample.estimateOutput(request.model),
     }
   }

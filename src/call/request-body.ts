@@ -1,16 +1,20 @@
-import { spaceEnd, walkObject } from './json-bytes.ts'
+import { ObjectWalk } from './object-walk.ts'
+import { slicedWork, WHOLE_BYTES } from './sliced-work.ts'
 
 /** What one pass over a request body's top level found. Offsets are into the scanned body. */
 export interface RequestScan {
   /**
    * Whether the body is one JSON object that every parser reads alike, as far as the top level goes: nothing
-   * before or after it but white space (a byte order mark may precede). When `false`, the other fields tell
-   * what stood before the place where reading ended.
+   * before or after it but white space (a byte order mark may precede), and no more than {@link MAX_MEMBERS}
+   * keys. When `false`, the other fields tell what stood before the place where reading ended.
    */
   readonly readable: boolean
-  /** Escapes undone; `null` when there is no key `model` or its value is not a string of at most 1 KiB. */
+  /**
+   * Escapes undone; `null` when there is no key `model`, its value is not a string of at most 1 KiB, or there are so
+   * many keys that another may follow.
+   */
   readonly model: string | null
-  /** `model` stands there more than once, or beside a `Model`, which Go's encoding/json takes for it. */
+  /** `model` stands there more than once, or may, or beside a `Model`, which Go's encoding/json takes for it. */
   readonly duplicateModel: boolean
   /** A key names models beside `model` that may serve the call: `models` (OpenRouter) or `fallbacks`. */
   readonly namesOtherModels: boolean
@@ -50,14 +54,71 @@ const MAX_MODEL_BYTES = 1024
 /** `stream_options` with each letter written as a `\u` escape. */
 const MAX_KEY_BYTES = 'stream_options'.length * 6
 
+/** No request has so many keys at its top level; telling one takes up to 2 µs, so a body of them would take seconds. */
+const MAX_MEMBERS = 1_000
+
+/** Longer `stream_options` are not looked into. */
+const MAX_STREAM_OPTIONS_BYTES = 16 * 1024
+
+/** Walked between two looks at the clock: at the worst some 0.6 ms. */
+const WINDOW_BYTES = 64 * 1024
+
 type Findings = { -readonly [K in keyof RequestScan]: RequestScan[K] }
 
 /**
  * Reads what the gateway needs of a request body, in one pass over its bytes: the rest is neither decoded nor
  * built, so a body of 100 KB takes tens of microseconds, and one of 100 MB no memory. Never throws.
+ *
+ * In one piece: for bodies that may be large there is {@link scanInSlices}.
  */
 export function scanRequestBody(body: Buffer): RequestScan {
-  const found: Findings = {
+  const scan = new BodyScan(body)
+  scan.advance(body)
+  return scan.end()
+}
+
+/**
+ * As {@link scanRequestBody}, but a body of more than {@link WHOLE_BYTES} is scanned in slices, between which the
+ * event loop serves others: then it calls back in a later turn.
+ *
+ * @param isWanted asked before each slice: false ends the scan.
+ * @param done `null`: it was not wanted any more.
+ */
+export function scanInSlices(
+  clientId: string,
+  body: Buffer,
+  isWanted: () => boolean,
+  done: (scan: RequestScan | null) => void,
+): void {
+  if (body.length <= WHOLE_BYTES) {
+    done(scanRequestBody(body))
+    return
+  }
+  const scan = new BodyScan(body)
+  let end = 0
+  slicedWork.run(clientId, (deadline) => {
+    if (!isWanted()) {
+      done(null)
+      return true
+    }
+    do {
+      end = Math.min(end + WINDOW_BYTES, body.length)
+      scan.advance(body.subarray(0, end))
+      if (scan.isMalformed || end === body.length) {
+        done(scan.end())
+        return true
+      }
+    } while (performance.now() < deadline)
+    return false
+  })
+}
+
+/** A scan of one body, as far as it has come. */
+class BodyScan {
+  readonly #body: Buffer
+  readonly #walk: ObjectWalk
+  #models = 0
+  readonly #found: Findings = {
     readable: false,
     model: null,
     duplicateModel: false,
@@ -67,47 +128,79 @@ export function scanRequestBody(body: Buffer): RequestScan {
     streamEnd: -1,
     streamOptions: null,
   }
-  let models = 0
-  const end = walkObject(body, spaceEnd(body, bomEnd(body)), (keyStart, keyEnd, start, valueEnd) => {
-    const key = keyText(body, keyStart, keyEnd)
+
+  constructor(body: Buffer) {
+    this.#body = body
+    this.#walk = new ObjectWalk(bomEnd(body), MAX_MEMBERS, (keyStart, keyEnd, start, end) => {
+      this.#take(keyText(body, keyStart, keyEnd), start, end)
+    })
+  }
+
+  get isMalformed(): boolean {
+    return this.#walk.isMalformed
+  }
+
+  /** @param window the first bytes of the body, or all. */
+  advance(window: Buffer): void {
+    this.#walk.advance(window)
+  }
+
+  end(): RequestScan {
+    const found = this.#found
+    found.readable = this.#walk.isWhole(this.#body)
+    found.duplicateModel = this.#models > 1
+    if (this.#walk.hasTooManyMembers) {
+      // What follows may be another model, and most parsers take the last.
+      found.model = null
+      found.duplicateModel = true
+    }
+    return found
+  }
+
+  #take(key: string, start: number, end: number): void {
+    const found = this.#found
     switch (key) {
       case 'model':
-        found.model = modelText(body, start, valueEnd)
-        models++
-        break
+        found.model = modelText(this.#body, start, end)
+        this.#models++
+        return
       case 'stream':
         if (found.streamEnd >= 0) found.duplicateStream = true
-        found.stream = booleanAt(body, start, valueEnd)
-        found.streamEnd = valueEnd
-        break
+        found.stream = booleanAt(this.#body, start, end)
+        found.streamEnd = end
+        return
       case 'stream_options':
-        if (found.streamOptions) found.duplicateStream = true
-        found.streamOptions = scanStreamOptions(body, start, valueEnd)
-        break
+        if (found.streamOptions !== null) found.duplicateStream = true
+        // Twice: nobody edits them, and looking into each would take long.
+        found.streamOptions = found.duplicateStream
+          ? { kind: 'other', start, end, empty: true, includeUsage: null }
+          : scanStreamOptions(this.#body, start, end)
+        return
       case 'models':
       case 'fallbacks':
         found.namesOtherModels = true
-        break
+        return
       default:
-        if (key.length === 5 && key.toLowerCase() === 'model') models++
+        if (key.length === 5 && key.toLowerCase() === 'model') this.#models++
     }
-  })
-  found.duplicateModel = models > 1
-  found.readable = end >= 0 && spaceEnd(body, end) === body.length
-  return found
+  }
 }
 
 function scanStreamOptions(body: Buffer, start: number, end: number): StreamOptions {
   let empty = true
   let includeUsage: IncludeUsage | null = null
-  const walkedTo = walkObject(body, start, (keyStart, keyEnd, valueStart, valueEnd) => {
-    empty = false
-    if (keyText(body, keyStart, keyEnd) !== 'include_usage') return
-    // Twice: what it means depends on who reads it.
-    const value = includeUsage ? 'other' : literalAt(body, valueStart, valueEnd)
-    includeUsage = { value, start: valueStart, end: valueEnd }
-  })
-  if (walkedTo === end) return { kind: 'object', start, end, empty, includeUsage }
+  if (end - start <= MAX_STREAM_OPTIONS_BYTES) {
+    const walk = new ObjectWalk(start, MAX_MEMBERS, (keyStart, keyEnd, valueStart, valueEnd) => {
+      empty = false
+      if (keyText(body, keyStart, keyEnd) !== 'include_usage') return
+      // Twice: what it means depends on who reads it.
+      const value = includeUsage ? 'other' : literalAt(body, valueStart, valueEnd)
+      includeUsage = { value, start: valueStart, end: valueEnd }
+    })
+    const options = body.subarray(0, end)
+    walk.advance(options)
+    if (walk.isWhole(options)) return { kind: 'object', start, end, empty, includeUsage }
+  }
   const kind = literalAt(body, start, end) === null ? 'null' : 'other'
   return { kind, start, end, empty: true, includeUsage: null }
 }

@@ -1,91 +1,54 @@
 import type { IncomingMessage } from 'node:http'
-import { limitSilenceOfSender } from './client-silence.ts'
+import type { BodyBudget, BodyRoom, UploadProblem } from './body-budget.ts'
+import { joinInSlices, WHOLE_BYTES } from './sliced-work.ts'
 
-/** Why a body was not read. `too_large`: over the limit; `busy`: too many bodies in memory, of all clients or of this one; `gone`: client left. */
-export type BodyProblem = 'too_large' | 'busy' | 'gone'
-
-/**
- * Bytes of request bodies held for all calls together, so that many large ones cannot exhaust the memory, nor those of
- * one client the room of all others.
- */
-export class BodyBudget {
-  readonly #limitBytes: number
-  readonly #clientLimitBytes: number
-  readonly #heldBy = new Map<string, number>()
-  #heldBytes = 0
-
-  /** @param maxBodyBytes of one body, which finds room whenever nothing else is held. */
-  constructor(limitBytes: number, maxBodyBytes: number) {
-    this.#limitBytes = Math.max(limitBytes, maxBodyBytes)
-    this.#clientLimitBytes = Math.max(limitBytes / 2, maxBodyBytes)
-  }
-
-  get heldBytes(): number {
-    return this.#heldBytes
-  }
-
-  take(clientId: string, bytes: number): boolean {
-    const held = (this.#heldBy.get(clientId) ?? 0) + bytes
-    if (this.#heldBytes + bytes > this.#limitBytes || held > this.#clientLimitBytes) return false
-    this.#heldBytes += bytes
-    this.#heldBy.set(clientId, held)
-    return true
-  }
-
-  give(clientId: string, bytes: number): void {
-    this.#heldBytes -= bytes
-    const held = (this.#heldBy.get(clientId) ?? 0) - bytes
-    if (held > 0) this.#heldBy.set(clientId, held)
-    else this.#heldBy.delete(clientId)
-  }
-}
+/** Why a body was not read. `too_large`: over the limit; `gone`: client left. */
+export type BodyProblem = UploadProblem | 'too_large' | 'gone'
 
 /**
- * Reads a whole request body of at most `limitBytes`, counted against the client's part of `budget`; the caller gives the bytes back
- * when it lets the body go. Calls back exactly once. A client that is silent in the middle of it loses its connection.
+ * Reads a whole request body of at most `limitBytes` into the client's part of `budget`; the caller releases the room
+ * when it lets the body go. Calls back exactly once, with a problem after the room was given back. A client that does
+ * not keep up the minimum rate is `slow`.
  */
 export function readBody(
   request: IncomingMessage,
   limitBytes: number,
   budget: BodyBudget,
   clientId: string,
-  done: (body: Buffer | BodyProblem) => void,
+  done: (body: Buffer | BodyProblem, room: BodyRoom | null) => void,
 ): void {
   const announced = request.headers['content-length']
   if (announced !== undefined && Number(announced) > limitBytes) {
-    done('too_large')
+    done('too_large', null)
     return
   }
   const chunks: Buffer[] = []
   let bytes = 0
-  const endLimit = limitSilenceOfSender(request)
   const stop = () => {
-    endLimit()
     request.off('data', onData)
     request.off('end', onEnd)
     request.off('close', onClose)
   }
   const refuse = (problem: BodyProblem) => {
     stop()
-    budget.give(clientId, bytes)
-    done(problem)
+    chunks.length = 0
+    room.release()
+    done(problem, null)
   }
+  const room = budget.open(clientId, refuse)
   const onData = (chunk: Buffer) => {
-    if (bytes + chunk.length > limitBytes) {
-      refuse('too_large')
-      return
-    }
-    if (!budget.take(clientId, chunk.length)) {
-      refuse('busy')
-      return
-    }
     bytes += chunk.length
-    chunks.push(chunk)
+    if (bytes > limitBytes) refuse('too_large')
+    else if (room.grow(chunk.length)) chunks.push(chunk)
+    else refuse('busy')
   }
   const onEnd = () => {
     stop()
+    room.arrived()
     const [first] = chunks
-    done(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, bytes))
+    if (chunks.length === 1 && first !== undefined) done(first, room)
+    else if (bytes <= WHOLE_BYTES) done(Buffer.concat(chunks, bytes), room)
+    else joinInSlices(clientId, chunks, (body) => done(body, room))
   }
   const onClose = () => refuse('gone')
   request.on('data', onData)

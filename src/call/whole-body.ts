@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { BodyBudget, BodyRoom } from './body-budget.ts'
 import { asUtf8, looksCompressed } from './body-text.ts'
-import { type DecodeLimits, type DecodeProblem, decodeBody } from './decode-body.ts'
-import { type BodyBudget, type BodyProblem, readBody } from './request-stream.ts'
+import { type DecodeProblem, decodeBody } from './decode-body.ts'
+import { type BodyProblem, readBody } from './request-stream.ts'
 
 /** A request's body that was read whole. */
 export interface WholeBody {
@@ -9,8 +10,8 @@ export interface WholeBody {
   readonly sent: Buffer
   /** As its reader reads it: content codings undone, in UTF-8. */
   readonly plain: Buffer
-  /** What both take of the budget; the caller gives it back when it lets them go. */
-  readonly heldBytes: number
+  /** Both are in it; the caller releases it when it lets them go. */
+  readonly room: BodyRoom | null
 }
 
 export type WholeBodyProblem = BodyProblem | DecodeProblem
@@ -35,36 +36,22 @@ export function readWholeBody(
   clientId: string,
   done: (body: WholeBody | WholeBodyProblem) => void,
 ): void {
-  const finish = (sent: Buffer, decoded: Buffer, heldBytes: number) => {
-    const plain = asUtf8(decoded)
-    if (!response.destroyed && !looksCompressed(plain)) {
-      done({ sent, plain, heldBytes })
-      return
-    }
-    bodyBudget.give(clientId, heldBytes)
-    done(response.destroyed ? 'gone' : 'undecodable')
-  }
-  readBody(request, bodyLimitBytes, bodyBudget, clientId, (sent) => {
+  readBody(request, bodyLimitBytes, bodyBudget, clientId, (sent, room) => {
     if (typeof sent === 'string') {
       done(sent)
       return
     }
-    if (codings.length === 0) {
-      finish(sent, sent, sent.length)
-      return
-    }
-    const limits: DecodeLimits = {
-      limitBytes: bodyLimitBytes,
-      take: (bytes) => bodyBudget.take(clientId, bytes),
-      give: (bytes) => bodyBudget.give(clientId, bytes),
-    }
-    decodeBody(sent, codings, limits, (decoded) => {
-      if (typeof decoded !== 'string') {
-        finish(sent, decoded, sent.length + decoded.length)
+    const finish = (decoded: Buffer | DecodeProblem) => {
+      const plain = typeof decoded === 'string' ? decoded : asUtf8(decoded)
+      if (typeof plain !== 'string' && !response.destroyed && !looksCompressed(plain)) {
+        done({ sent, plain, room })
         return
       }
-      bodyBudget.give(clientId, sent.length)
-      done(decoded)
-    })
+      room?.release()
+      if (response.destroyed) done('gone')
+      else done(typeof plain === 'string' ? plain : 'undecodable')
+    }
+    if (codings.length === 0) finish(sent)
+    else decodeBody(sent, codings, clientId, bodyLimitBytes, (bytes) => room?.grow(bytes) !== false, finish)
   })
 }

@@ -25,9 +25,13 @@ const texts: readonly (readonly [string, string])[] = [
 ]
 
 async function estimateDelivered(bytes: Buffer, pieceLength: number, model = 'gpt-4o'): Promise<number> {
-  const sample = openDeliveredSample(chatDialect)
+  const sample = openDeliveredSample(chatDialect, 'client')
   for (let at = 0; at < bytes.length; at += pieceLength) sample.push(bytes.subarray(at, at + pieceLength))
   return sample.estimateOutput(model)
+}
+
+function estimateBody(dialectName: string, body: Buffer, model: string | null): Promise<number | null> {
+  return estimateInput('client', dialectName, body, body.length, model)
 }
 
 function expectWithin(share: number, estimate: number, actual: number): void {
@@ -107,7 +111,7 @@ describe('tokens delivered', () => {
   })
 
   test('a sample keeps at most 64 KiB of a response, and of a short one little more than its length', () => {
-    const samples = Array.from({ length: 200 }, () => openDeliveredSample(chatDialect))
+    const samples = Array.from({ length: 200 }, () => openDeliveredSample(chatDialect, 'client'))
     const chunk = Buffer.alloc(50_000, 'x')
     const before = process.memoryUsage().arrayBuffers
     for (const sample of samples) sample.push(chunk.subarray(0, 500))
@@ -122,7 +126,7 @@ describe("the prompt's tokens", () => {
     request: unknown,
     model: string | null = 'gpt-4o',
     dialectName = 'openai.chat-completions',
-  ) => estimateInput(dialectName, Buffer.from(JSON.stringify(request)), model)
+  ) => estimateBody(dialectName, Buffer.from(JSON.stringify(request)), model)
 
   test('OpenAI chat: texts, 3 a message and 3 for the answer', async () => {
     const messages = [
@@ -260,22 +264,32 @@ describe("the prompt's tokens", () => {
     )
   })
 
-  test('of what cannot be read, or would fill the memory when parsed, four bytes are a token', async () => {
-    expect(await estimateInput('openai.chat-completions', null, 'gpt-4o')).toBe(null)
-    for (const body of [
-      '{"messages":',
-      ' '.repeat(33 * 1024 * 1024),
-      `[${'{},'.repeat(10_000_000)}{}]`,
-      `{"prompt":"${'x'.repeat(33 * 1024 * 1024)}"}`,
-    ]) {
-      const tokens = await estimateInput('openai.chat-completions', Buffer.from(body), 'gpt-4o')
+  test('what cannot be read is a token for four bytes, never null or 0', async () => {
+    const junk = `{"model":"gpt-4o","z":[${'0,'.repeat(500_100)}0],"messages":[{"content":"${prose}"}]}`
+    const otherKeys = JSON.stringify({ Messages: [{ content: prose }] })
+    for (const body of ['{"messages":', junk, otherKeys, 'no JSON', '{}']) {
+      const tokens = await estimateBody('openai.chat-completions', Buffer.from(body), 'gpt-4o')
+      expect(tokens).toBe(Math.ceil(Buffer.byteLength(body) / 4))
+    }
+  })
+
+  test('a body that was too long to be kept is a token for four bytes, one that was not read is not known', async () => {
+    expect(await estimateInput('client', 'openai.chat-completions', null, 98_000_001, 'gpt-4o')).toBe(
+      24_500_001,
+    )
+    expect(await estimateInput('client', 'openai.chat-completions', null, 0, 'gpt-4o')).toBe(null)
+  })
+
+  test('a body that would fill the memory when parsed is not parsed', async () => {
+    for (const body of [`[${'{},'.repeat(10_000_000)}{}]`, `{"prompt":"${'x'.repeat(33 * 1024 * 1024)}"}`]) {
+      const tokens = await estimateBody('openai.chat-completions', Buffer.from(body), 'gpt-4o')
       expect(tokens).toBe(Math.ceil(body.length / 4))
     }
   })
 
   test('nesting, odd values and special tokens are harmless', async () => {
     const deep = `{"messages":${'[{"content":'.repeat(50_000)}"x"${'}]'.repeat(50_000)}}`
-    expect(await estimateInput('openai.chat-completions', Buffer.from(deep), 'gpt-4o')).toBeGreaterThan(0)
+    expect(await estimateBody('openai.chat-completions', Buffer.from(deep), 'gpt-4o')).toBeGreaterThan(0)
     for (const messages of [
       null,
       7,
@@ -333,7 +347,7 @@ describe('against what upstreams reported', () => {
       const dialect = dialectOf(provider as Provider, method, path)
       const isText = dialect !== null && !/images|realtime/.test(dialect.name) && !expected.reasoning_tokens
       if (!isText || tokens < 40) continue
-      const sample = openDeliveredSample(dialect)
+      const sample = openDeliveredSample(dialect, 'client')
       const decoder = createDecoder(headers['content-encoding'] ?? '', (decoded) => sample.push(decoded))
       for (let at = 0; at < body.length; at += 1000) decoder.push(body.subarray(at, at + 1000))
       await new Promise((resolve) => decoder.end(resolve))
@@ -350,7 +364,7 @@ describe('against what upstreams reported', () => {
         request_body !== null && !('_trimmed' in request_body) && Object.keys(request_body).length > 2
       if (!isWhole || 'tools' in request_body || !expected.input_tokens) continue
       const body = Buffer.from(JSON.stringify(request_body))
-      const estimate = await estimateInput(`${provider}.${endpoint}`, body, expected.model ?? request_model)
+      const estimate = await estimateBody(`${provider}.${endpoint}`, body, expected.model ?? request_model)
       ratios.push((estimate ?? 0) / expected.input_tokens)
     }
     const shareWithin = (share: number) =>
@@ -374,7 +388,7 @@ describe('in nobody’s way', () => {
       if (counting) setImmediate(turn)
     }
     turn()
-    const tokens = await estimateInput('openai.completions', body, 'gpt-4o')
+    const tokens = await estimateBody('openai.completions', body, 'gpt-4o')
     counting = false
     expect(tokens).toBeGreaterThan(120_000)
     expect(turns).toBeGreaterThan(100)
@@ -383,7 +397,7 @@ describe('in nobody’s way', () => {
   test('a process that has estimated ends by itself', async () => {
     const file = JSON.stringify(new URL('../../src/call/estimate.ts', import.meta.url).href)
     const script = `const { estimateInput } = await import(${file})
-      console.log(await estimateInput('openai.completions', Buffer.from('{"prompt":"Hello"}'), 'gpt-4o'))`
+      console.log(await estimateInput('c', 'openai.completions', Buffer.from('{"prompt":"Hello"}'), 18, 'gpt-4o'))`
     const run = promisify(execFile)
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 })
     expect(stdout.trim()).toBe('1')

@@ -5,7 +5,8 @@ import { scanRequestBody } from '../../src/call/request-body.ts'
 
 function splice(body: string): string | null {
   const bytes = Buffer.from(body)
-  return spliceIncludeUsage(bytes, scanRequestBody(bytes))?.toString() ?? null
+  const parts = spliceIncludeUsage(bytes, scanRequestBody(bytes))
+  return parts === null ? null : Buffer.concat(parts).toString()
 }
 
 describe('asking for usage', () => {

@@ -47,6 +47,7 @@ test('a call whose client leaves while the connection upstream is being made is 
       dialect: null,
       stripUsageEvent: false,
       requestBody: null,
+      requestBytes: 0,
     },
     new ServerResponse(new IncomingMessage(new Socket())),
     () => told.push('answered'),

@@ -5,6 +5,7 @@ import { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import type * as BodyBudgets from '../../src/call/body-budget.ts'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
 import { CHAT_USAGE, event, json, startUpstream, type TestUpstream } from '../support/upstream.ts'
 import { dial, parseResponse, requestText } from './raw-http.ts'
@@ -12,6 +13,7 @@ import { dial, parseResponse, requestText } from './raw-http.ts'
 /** What the limits of a minute and more are here. */
 const HEAD_MS = 600
 const SENDING_SILENCE_MS = 600
+const RATE_WINDOW_MS = 1_500
 const TAKING_SILENCE_MS = 1_000
 
 vi.mock('node:http', async (importOriginal) => {
@@ -24,6 +26,16 @@ vi.mock('node:http', async (importOriginal) => {
       ? http.createServer(options as Http.ServerOptions, listener)
       : http.createServer({ ...options, headersTimeout: HEAD_MS, connectionsCheckingInterval: 50 }, listener)
   return { ...http, createServer }
+})
+
+vi.mock('../../src/call/body-budget.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof BodyBudgets>()
+  class BodyBudget extends original.BodyBudget {
+    constructor(limitBytes: number, maxBodyBytes: number) {
+      super(limitBytes, maxBodyBytes, { rateWindowMs: RATE_WINDOW_MS })
+    }
+  }
+  return { ...original, BodyBudget }
 })
 
 let upstream: TestUpstream
@@ -109,13 +121,20 @@ test('heads that trickle in and connections that say nothing are ended, and hold
   expect(upstream.requests).toEqual([])
 })
 
-test('a body that stops coming ends its connection: nothing went upstream, nothing is counted', async () => {
+test.each([
+  ['stops coming', 0],
+  ['trickles', 20],
+])('a body that %s is answered 408 and its connection ends: nothing went upstream, nothing is counted', async (_, everyMs) => {
   const socket = dial(stack.url)
-  const headers = [authorization(), 'Content-Type: application/json', 'Content-Length: 1000']
+  const headers = [authorization(), 'Content-Type: application/json', 'Content-Length: 100000']
   socket.write(requestText('/v1/chat/completions', headers, 'POST', '{"model":'))
-  const closed = once(socket.resume(), 'close')
+  const trickle = everyMs > 0 ? setInterval(() => socket.write(' '), everyMs) : undefined
+  const received = text(socket)
   await expectOthersServed()
-  await closed
+  const { status, body } = parseResponse(Buffer.from(await received))
+  clearInterval(trickle)
+  expect(status).toBe(408)
+  expect(JSON.parse(body.toString())).toMatchObject({ error: { code: 'request_timeout' } })
   expect(upstream.requests).toEqual([])
   expect((await stack.usage(client)).requests).toBe(0)
 })

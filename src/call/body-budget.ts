@@ -1,0 +1,219 @@
+/** A body, or this much of one, is outside of the room: little more than its connection and its call take anyway. */
+const FREE_BYTES = 64 * 1024
+/** The minimum rate: every 20 s of an upload bring this much, 1.6 KiB/s, or it ends. */
+const RATE_WINDOW_MS = 20_000
+const RATE_WINDOW_BYTES = 32 * 1024
+/** Whatever comes at less, in bytes per millisecond, gives way to all that comes faster: 16 KiB/s. */
+const TRICKLE = 16
+/** How often the rates are looked at. */
+const LOOK_MS = 5_000
+/** An upload's speed is what came within the last few seconds: older bytes count for less, by half every 1.4 s. */
+const SPEED_MS = 2_000
+/** Of all room, one client may hold this much at most. */
+const CLIENT_SHARE = 3 / 8
+/** Of the room that the others leave, one client may hold this much, so that each newcomer finds some. */
+const LEFT_SHARE = 2 / 3
+
+/** Why an upload ends. `busy`: too many bodies in memory, of all clients or of this one; `slow`: below the minimum rate. */
+export type UploadProblem = 'busy' | 'slow'
+
+export interface BodyBudgetOptions {
+  /** Monotonic milliseconds. */
+  readonly now?: () => number
+  /** In place of 20 s. */
+  readonly rateWindowMs?: number
+}
+
+/**
+ * The room that request bodies have in memory, for all calls together. Only what has arrived takes room, and of each
+ * body the first 64 KiB take none. Whoever finds no room gets that of an upload that has to yield: one that trickles; one
+ * that is slower, of a client that holds more; and, to a client that wants little, one of a client that holds more than
+ * an equal part. What has arrived yields to nobody, as its call is under way.
+ */
+export class BodyBudget {
+  readonly #limitBytes: number
+  readonly #clientLimitBytes: number
+  readonly #rateWindowMs: number
+  readonly #now: () => number
+  readonly #heldBy = new Map<string, number>()
+  /** What is still arriving. */
+  readonly #uploads = new Set<BodyRoom>()
+  #heldBytes = 0
+  #look: NodeJS.Timeout | null = null
+
+  /** @param maxBodyBytes of one body, which finds room whenever nothing else is held. */
+  constructor(limitBytes: number, maxBodyBytes: number, options: BodyBudgetOptions = {}) {
+    this.#limitBytes = Math.max(limitBytes, maxBodyBytes)
+    this.#clientLimitBytes = Math.max(limitBytes * CLIENT_SHARE, maxBodyBytes)
+    this.#rateWindowMs = options.rateWindowMs ?? RATE_WINDOW_MS
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /** Opens the room of one upload. `end` is called when it has to end; its room is free then. */
+  open(clientId: string, end: (problem: UploadProblem) => void): BodyRoom {
+    const room = new BodyRoom(this, clientId, end, this.#now())
+    this.#uploads.add(room)
+    this.#look ??= setInterval(
+      () => setImmediate(() => this.endSlow()),
+      Math.min(LOOK_MS, this.#rateWindowMs / 4),
+    ).unref()
+    return room
+  }
+
+  /** Ends the uploads that are below the minimum rate. In a turn of its own: what has come in the meantime was read before. */
+  endSlow(): void {
+    const now = this.#now()
+    for (const room of this.#uploads) {
+      if (room.isTooSlow(now, this.#rateWindowMs, RATE_WINDOW_BYTES)) room.end('slow')
+    }
+    if (this.#uploads.size > 0 || this.#look === null) return
+    clearInterval(this.#look)
+    this.#look = null
+  }
+
+  /** For {@link BodyRoom}. */
+  take(room: BodyRoom, bytes: number): boolean {
+    const wanted = this.#heldOf(room.clientId) + bytes
+    if (wanted > this.#clientLimitBytes) return false
+    while (wanted > this.#shareOf(room.clientId)) {
+      const slowest = this.#slowestToYield(room, wanted)
+      if (slowest === null) return false
+      slowest.end('busy')
+    }
+    this.#heldBytes += bytes
+    this.#heldBy.set(room.clientId, this.#heldOf(room.clientId) + bytes)
+    return true
+  }
+
+  /** For {@link BodyRoom}. */
+  arrived(room: BodyRoom): void {
+    this.#uploads.delete(room)
+  }
+
+  /** For {@link BodyRoom}. */
+  give(clientId: string, bytes: number): void {
+    if (bytes === 0) return
+    this.#heldBytes -= bytes
+    const held = this.#heldOf(clientId) - bytes
+    if (held > 0) this.#heldBy.set(clientId, held)
+    else this.#heldBy.delete(clientId)
+  }
+
+  now(): number {
+    return this.#now()
+  }
+
+  #heldOf(clientId: string): number {
+    return this.#heldBy.get(clientId) ?? 0
+  }
+
+  /** What the others leave to this client. */
+  #shareOf(clientId: string): number {
+    const left = this.#limitBytes - (this.#heldBytes - this.#heldOf(clientId))
+    return left === this.#limitBytes ? left : left * LEFT_SHARE
+  }
+
+  /** The slowest of the uploads that have to make room for one whose client would hold `wanted` bytes. */
+  #slowestToYield(room: BodyRoom, wanted: number): BodyRoom | null {
+    const now = this.#now()
+    const yieldingSpeed = room.speed(now) / 2
+    const equalPart = this.#limitBytes / (this.#heldBy.size + 1)
+    let slowest: BodyRoom | null = null
+    let slowestSpeed = Number.POSITIVE_INFINITY
+    for (const other of this.#uploads) {
+      if (other.heldBytes === 0 || other.clientId === room.clientId) continue
+      const speed = other.speed(now)
+      if (speed >= slowestSpeed) continue
+      const held = this.#heldOf(other.clientId)
+      const isSlower = speed < yieldingSpeed && (held > wanted || speed < TRICKLE)
+      const isGreedier = held > equalPart && wanted <= equalPart / 2
+      if (!isSlower && !isGreedier) continue
+      slowest = other
+      slowestSpeed = speed
+    }
+    return slowest
+  }
+}
+
+/** What one body holds of the room, from its first byte until its call lets it go. */
+export class BodyRoom {
+  readonly clientId: string
+  readonly #budget: BodyBudget
+  readonly #end: (problem: UploadProblem) => void
+  #bytes = 0
+  #heldBytes = 0
+  #windowStart: number
+  #windowBytes = 0
+  #recentBytes = 0
+  #lastAt: number
+  #isReleased = false
+
+  constructor(budget: BodyBudget, clientId: string, end: (problem: UploadProblem) => void, now: number) {
+    this.clientId = clientId
+    this.#budget = budget
+    this.#end = end
+    this.#windowStart = now
+    this.#lastAt = now
+  }
+
+  /** What it holds of the room, so without its first 64 KiB as long as it is not greater. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /** Takes room for the next `bytes` of the body; whether there is some. One that was given back has none. */
+  grow(bytes: number): boolean {
+    if (this.#isReleased) return false
+    const now = this.#budget.now()
+    this.#recentBytes = this.#recentAt(now) + bytes
+    this.#lastAt = now
+    this.#windowBytes += bytes
+    this.#bytes += bytes
+    const more = this.#bytes <= FREE_BYTES ? 0 : this.#bytes - this.#heldBytes
+    if (more > 0 && !this.#budget.take(this, more)) return false
+    this.#heldBytes += more
+    return true
+  }
+
+  /** The body is whole: it keeps its room until {@link release}, and nobody waits for it any more. */
+  arrived(): void {
+    this.#budget.arrived(this)
+  }
+
+  /** Gives the room back; a second time does nothing. */
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#budget.arrived(this)
+    this.#budget.give(this.clientId, this.#heldBytes)
+    this.#heldBytes = 0
+  }
+
+  /** For {@link BodyBudget}. */
+  end(problem: UploadProblem): void {
+    this.release()
+    this.#end(problem)
+  }
+
+  /** For {@link BodyBudget}. Begins the next window when one is over. */
+  isTooSlow(now: number, windowMs: number, windowBytes: number): boolean {
+    if (now - this.#windowStart < windowMs) return false
+    const isSlow = this.#windowBytes < windowBytes
+    this.#windowStart = now
+    this.#windowBytes = 0
+    return isSlow
+  }
+
+  /** Bytes per millisecond. */
+  speed(now: number): number {
+    return this.#recentAt(now) / SPEED_MS
+  }
+
+  #recentAt(now: number): number {
+    return this.#recentBytes * Math.exp((this.#lastAt - now) / SPEED_MS)
+  }
+}
