@@ -44,6 +44,7 @@ export class LiveRules {
   readonly pricing: Pricing = {
     priceCall: (call) => this.#now.pricing.priceCall(call),
     knowsModel: (call, model) => this.#now.pricing.knowsModel(call, model),
+    alertAbovePico: null,
   }
 
   hasPrice(provider: string, upstream: string, model: string): boolean {

@@ -7,7 +7,8 @@ import type { Observation } from '../domain/observation.ts'
 import type { ErrorName } from '../errors.ts'
 import { limitSilenceOfTaker } from './client-silence.ts'
 import { type BodyDecoder, createDecoder } from './decode.ts'
-import { type DeliveredSample, estimateInput, openDeliveredSample } from './estimate.ts'
+import { endpointFactsOf } from './endpoint-facts.ts'
+import { type DeliveredSample, estimateInput, estimateUnread, openDeliveredSample } from './estimate.ts'
 import { forwardableResponseHeaders } from './headers.ts'
 import { UsageEventFilter } from './include-usage.ts'
 import { encodeSeen } from './seen.ts'
@@ -23,7 +24,8 @@ import {
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
 const HELD_ANSWER_BYTES = 64 * 1024
 /** Endpoints that are not billed by what a tokenizer could count: a missing count there is no gap to fill. */
-const REPORTS_NO_TOKENS = /\.(?:moderations|audio-[a-z]+|images|ocr|rerank|batch|batch-results|async-chat)$/
+const REPORTS_NO_TOKENS =
+  /^generic$|\.(?:moderations|audio-[a-z]+|images|ocr|rerank|batch|batch-results|async-chat)$/
 /** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
 const MAX_HOLDS = 3
 /**
@@ -71,6 +73,8 @@ export interface ProxiedCallFacts {
   readonly stripUsageEvent: boolean
   /** The request's body where it was read, for an estimate of its tokens. */
   readonly requestBody: Buffer | null
+  /** Length of the body, whether it was read or only announced; `null`: there is none, or nobody said. */
+  readonly requestBytes: number | null
 }
 
 /** How a call that got no answer is answered to the client. */
@@ -299,7 +303,9 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   #encode(observation: Observation): string {
-    return encodeSeen({ observation, status: this.#status ?? 200, clientName: this.#facts.clientName })
+    const { clientName, dialect } = this.#facts
+    const { responseUse } = endpointFactsOf(dialect)
+    return encodeSeen({ observation, status: this.#status ?? 200, clientName, responseUse })
   }
 
   #readingFailed(error: unknown): void {
@@ -353,6 +359,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     const facts: CallFacts = {
       call,
       clientName,
+      endpoint: endpointFactsOf(this.#facts.dialect),
       status: this.#status,
       outcome,
       observation: this.#observe(error === null),
@@ -385,11 +392,14 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   #estimates(): Estimates | null {
-    const { dialect, requestBody, request } = this.#facts
+    const { dialect, requestBody, requestBytes, request } = this.#facts
     if (dialect === null || REPORTS_NO_TOKENS.test(dialect.name)) return null
     const sample = this.#sample
     return {
-      input: () => estimateInput(dialect.name, requestBody, request.model),
+      input: () =>
+        requestBody === null
+          ? estimateUnread(dialect.readsRequest ? requestBytes : null)
+          : estimateInput(dialect.name, requestBody, request.model),
       output: sample === null ? null : () => sample.estimateOutput(request.model),
     }
   }

@@ -7,6 +7,7 @@ export interface JsonDialect {
   readonly format: BodyFormat
   readonly takesIncludeUsage?: boolean
   readonly errorShape?: Dialect['errorShape']
+  readonly isFree?: true
   readonly modelInPath?: Dialect['modelInPath']
   readonly textOf?: Dialect['textOf']
 }
@@ -18,6 +19,7 @@ export function jsonDialect(parts: JsonDialect): Dialect {
     readsRequest: true,
     takesIncludeUsage: parts.takesIncludeUsage ?? false,
     errorShape: parts.errorShape ?? 'openai',
+    ...(parts.isFree === true ? { isFree: true } : {}),
     modelInPath: parts.modelInPath ?? (() => null),
     createReader: (_request, head) => createBodyReader(head, parts.format),
     textOf: parts.textOf ?? (() => ''),
