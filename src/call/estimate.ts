@@ -26,6 +26,14 @@ export async function estimateInput(
   return requestBody === null ? null : thread.estimate(requestBody, model, dialectName)
 }
 
+/**
+ * The same of a body that was not read or not kept, by its length alone; `null` when there is none. Too much where a
+ * body is mostly media, and better than a prompt that nobody pays for.
+ */
+export async function estimateUnread(bytes: number | null): Promise<number | null> {
+  return bytes === null || bytes === 0 ? null : Math.ceil(bytes / CHARACTERS_PER_TOKEN)
+}
+
 /** Keeps enough of what was delivered to tell how many tokens it was. */
 export interface DeliveredSample {
   /** The next bytes of the body, content-encoding undone. Copied as far as they are kept. */

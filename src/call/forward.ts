@@ -181,6 +181,7 @@ class IncomingCall {
         dialect,
         stripUsageEvent: spliced !== null,
         requestBody: keptBody,
+        requestBytes: body?.length ?? announcedBytes(this.#request),
       },
       response,
       (failed, code) =>
@@ -257,6 +258,12 @@ function asksForUsage(setting: 'auto' | 'always' | 'never', dialect: Dialect): b
 export function announcesBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0)
+}
+
+/** What the client says of its body's length; `null`: there is none, or it comes in chunks. */
+function announcedBytes({ headers }: IncomingMessage): number | null {
+  const length = headers['content-length']
+  return length === undefined ? null : Number(length)
 }
 
 /** A body that goes upstream as it comes; apart from the request's own stream, so that an upstream's end does not take the client's connection with it. */

@@ -33,7 +33,7 @@ test('a call whose client leaves while the connection upstream is being made is 
     {
       ledger,
       pricing: {
-        priceCall: () => ({ kind: 'unpriced', reason: 'no prices here' }),
+        priceCall: () => ({ kind: 'unpriced', reason: 'no_price' }),
         knowsModel: () => false,
       },
       observer: NO_METRICS,
@@ -47,6 +47,7 @@ test('a call whose client leaves while the connection upstream is being made is 
       dialect: null,
       stripUsageEvent: false,
       requestBody: null,
+      requestBytes: null,
     },
     new ServerResponse(new IncomingMessage(new Socket())),
     () => told.push('answered'),
