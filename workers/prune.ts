@@ -8,7 +8,6 @@ import {
 } from '../src/store/call-partitions.ts'
 import { inTransaction, type Postgres } from '../src/store/postgres.ts'
 import { lockPartitions, tryLockPruning } from '../src/store/prune-locks.ts'
-import { forgetCollisions } from '../src/store/response-collisions.ts'
 import { forgetResponses } from '../src/store/responses.ts'
 
 /** Partitions of `calls` are made so many days ahead. */
@@ -61,7 +60,6 @@ export async function prune(pool: Postgres, retentionDays: number): Promise<Prun
       await dropCallDay(session, day)
       dropped.push(day)
     }
-    await forgetCollisions(session, addDays(await selectToday(session), -RESPONSE_DAYS))
     return { added, dropped, responsesForgotten: await forgetResponses(session, RESPONSE_DAYS) }
   } finally {
     // Ends the session, and with it the lock that is the session's.

@@ -27,17 +27,15 @@ export interface UpstreamCollisions {
   readonly calls: bigint
 }
 
-/** Calls since `fromDay`, by upstream; those with most first. */
-export async function selectCollisions(pool: Postgres, fromDay: UtcDay): Promise<UpstreamCollisions[]> {
+/** Calls since `fromDay` (`null`: ever), by upstream; those with most first. */
+export async function selectCollisions(
+  pool: Postgres,
+  fromDay: UtcDay | null,
+): Promise<UpstreamCollisions[]> {
   const { rows } = await pool.query<{ upstream: string; calls: string }>(
     `select upstream, sum(calls) as calls from ${SCHEMA}.response_collisions
-     where day >= $1 group by upstream order by calls desc, upstream`,
+     where $1::date is null or day >= $1 group by upstream order by calls desc, upstream`,
     [fromDay],
   )
   return rows.map(({ upstream, calls }) => ({ upstream, calls: BigInt(calls) }))
-}
-
-/** Forgets the counts of days before `day`. */
-export async function forgetCollisions(session: PostgresSession, day: UtcDay): Promise<void> {
-  await session.query(`delete from ${SCHEMA}.response_collisions where day < $1`, [day])
 }

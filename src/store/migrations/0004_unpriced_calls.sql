@@ -11,7 +11,8 @@ create index calls_suspect on calls (day) where suspect;
 alter table daily_usage add column without_figures bigint not null default 0;
 
 -- Calls that had a response made under an id that was counted before: counted all the same, and a sign that this
--- upstream's ids are not its own, so that fetches of its responses may be taken for one another.
+-- upstream's ids are not its own, so that fetches of its responses may be taken for one another. A row a day and upstream, kept: the
+-- metric is their sum.
 create table response_collisions (
   day date not null,
   upstream text not null,
