@@ -9,6 +9,7 @@ import { sendError } from './call/answer-error.ts'
 import { examine } from './cli/checks/examine.ts'
 import { renderFindings } from './cli/checks/finding.ts'
 import { lookAtLedger } from './cli/look-at-ledger.ts'
+import { couldBePriced } from './domain/unpriced-document.ts'
 import { GatewayError } from './errors.ts'
 import type { LedgerStats } from './ledger/ledger.ts'
 import { adminClients } from './routes/admin-clients.ts'
@@ -153,7 +154,7 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
     selectUnpriced: async (fromDay) =>
       (await stored(selectUnpricedUse(pool, fromDay))).map((use) => ({
         ...use,
-        hasPriceNow: parts.hasPrice(use.provider, use.upstream, use.model),
+        hasPriceNow: couldBePriced(use.reason) && parts.hasPrice(use.provider, use.upstream, use.model),
       })),
     now,
   })

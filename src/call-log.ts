@@ -6,7 +6,13 @@ import type { Logger } from './log.ts'
 export function logCalls(observer: CallObserver, log: Logger): CallObserver {
   const watched: CallObserver = {
     callStarted: (call) => observer.callStarted(call),
-    callEnded: (record) => observer.callEnded(record),
+    callEnded(record) {
+      if (record.suspect === true) {
+        // What one answer said of itself, or a price that is wrong: either way somebody has to look.
+        log.error({ event: 'suspect_call', ...factsOf(record) }, 'a call cost more than CALL_ALERT_USD')
+      }
+      observer.callEnded(record)
+    },
     callUnmetered(record) {
       // The only trace there is of it: whoever has to bill it does so from this line.
       log.warn(factsOf(record), 'a call passed unmetered, as the journal takes no records')
@@ -27,7 +33,7 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
     ...watched,
     callEnded(record) {
       log.debug(factsOf(record), 'call')
-      observer.callEnded(record)
+      watched.callEnded(record)
     },
   }
 }

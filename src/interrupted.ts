@@ -1,7 +1,9 @@
+import { endpointFactsOfCut } from './call/endpoint-facts.ts'
 import { decodeSeen } from './call/seen.ts'
 import { type Pricing, settle } from './call/settle.ts'
 import { buildCallRecord } from './domain/build-call-record.ts'
 import type { CallRecord, OpenCall } from './domain/call-record.ts'
+import { responseUseOf } from './domain/response-use.ts'
 
 /**
  * The record of a call that a crash cut: with the usage that was noted of it, else with none. What passed after
@@ -13,6 +15,7 @@ export function buildInterrupted(call: OpenCall, seenText: string | null, pricin
     {
       call,
       clientName: seen?.clientName ?? null,
+      endpoint: endpointFactsOfCut(seen?.responseUse ?? responseUseOf(call)),
       status: seen?.status ?? null,
       outcome: 'interrupted',
       observation: seen?.observation ?? null,

@@ -41,10 +41,7 @@ export class LiveRules {
   readonly pathPolicy: PathPolicy = {
     permits: (caller, method, hasBody, route) => this.#now.pathPolicy.permits(caller, method, hasBody, route),
   }
-  readonly pricing: Pricing = {
-    priceCall: (call) => this.#now.pricing.priceCall(call),
-    knowsModel: (call, model) => this.#now.pricing.knowsModel(call, model),
-  }
+  readonly pricing: Pricing = pricingOf(() => this.#now.pricing)
 
   hasPrice(provider: string, upstream: string, model: string): boolean {
     return this.#now.catalog.knowsModel(provider, upstream, model, Date.now())
@@ -83,6 +80,16 @@ export class LiveRules {
   }
 }
 
+function pricingOf(now: () => Pricing): Pricing {
+  return {
+    get alertAbovePico() {
+      return now().alertAbovePico ?? null
+    },
+    priceCall: (call) => now().priceCall(call),
+    knowsModel: (call, model) => now().knowsModel(call, model),
+  }
+}
+
 function tableOf(now: () => UpstreamTable): UpstreamTable {
   return {
     get all() {
@@ -115,9 +122,13 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
       byKey: config.paths.keys,
     }),
     catalog,
-    pricing: buildPricing(catalog, new Set(config.models?.map(({ id }) => id))),
+    pricing: buildPricing(catalog, new Set(config.models?.map(({ id }) => id)), alertAbovePico(config)),
     listing: config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models),
   }
+}
+
+function alertAbovePico({ callAlertUsd }: GatewayConfig): bigint | null {
+  return callAlertUsd === 0 ? null : BigInt(callAlertUsd) * 1_000_000_000_000n
 }
 
 function openUpstreams(config: GatewayConfig): readonly Upstream[] {

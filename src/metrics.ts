@@ -4,6 +4,7 @@ import type { OpenCall } from './domain/call-record.ts'
 import type { LedgerStats } from './ledger/ledger.ts'
 import { CallCounts } from './metrics/call-counts.ts'
 import { showCalls } from './metrics/call-metrics.ts'
+import { type CollisionCount, showCollisions } from './metrics/collision-metric.ts'
 import { showKeys, showLedger } from './metrics/state-metrics.ts'
 import { sharedRender } from './shared-metrics.ts'
 import type { KeyDirectoryStats } from './store/key-directory.ts'
@@ -13,6 +14,8 @@ export interface MetricsParts {
   readonly knowsModel: (call: OpenCall, model: string) => boolean
   readonly ledger: () => LedgerStats
   readonly keys: () => KeyDirectoryStats
+  /** Asked at every scrape, so it must not take long. */
+  readonly collisions: () => Promise<readonly CollisionCount[]>
   /** Of this release. */
   readonly version: string
 }
@@ -30,12 +33,13 @@ export interface Metrics {
  * Metrics of one process, in a registry of their own. Labels are names from the configuration and models that are
  * listed or priced, never a client, a key or what else comes from outside.
  */
-export function buildMetrics({ knowsModel, ledger, keys, version }: MetricsParts): Metrics {
+export function buildMetrics({ knowsModel, ledger, keys, collisions, version }: MetricsParts): Metrics {
   const registry = new Registry()
   const counts = new CallCounts(knowsModel)
   showCalls(registry, counts)
   showLedger(registry, ledger)
   showKeys(registry, keys)
+  showCollisions(registry, collisions)
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',

@@ -5,9 +5,14 @@ import type { Catalog } from './domain/catalog.ts'
  * The catalog as the walk of a call asks it. A price's definition goes with the first record that uses it, so
  * that it reaches Postgres by the ledger's own way.
  */
-export function buildPricing(catalog: Catalog, listedModels: ReadonlySet<string>): Pricing {
+export function buildPricing(
+  catalog: Catalog,
+  listedModels: ReadonlySet<string>,
+  alertAbovePico: bigint | null = null,
+): Pricing {
   const announced = new Set<string>()
   return {
+    alertAbovePico,
     priceCall({ call, observation, usage, clientName }): PricedCall {
       const priced = catalog.priceCall({
         provider: call.provider,
@@ -22,7 +27,10 @@ export function buildPricing(catalog: Catalog, listedModels: ReadonlySet<string>
         reportedCostPico: observation.reportedCostPico,
         parts: observation.parts,
       })
-      if (priced.kind === 'unpriced') return priced.reason === 'nothing_used' ? NOTHING_TO_PRICE : priced
+      if (priced.kind === 'unpriced') {
+        if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE
+        return { kind: 'unpriced', reason: priced.reason }
+      }
       const { costPico, priceId, price } = priced
       if (announced.has(priceId)) return { kind: 'priced', costPico, priceId, definition: null }
       announced.add(priceId)

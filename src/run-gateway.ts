@@ -24,6 +24,7 @@ import { announceKeyChange } from './store/key-announcements.ts'
 import { openKeyDirectory } from './store/key-directory.ts'
 import { readDatabaseId, readGaps, readMarks, registerStream } from './store/ledger-state.ts'
 import { openPostgres, type Postgres } from './store/postgres.ts'
+import { selectCollisions } from './store/response-collisions.ts'
 
 /** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
@@ -32,6 +33,8 @@ const POLL_STATEMENT_MS = 2_000
 const SUMMARY_STATEMENT_MS = 10_000
 /** A store that is silent for longer is away, for a client that asks. */
 const SUMMARY_MS = 4_000
+/** What a scrape of metrics waits for Postgres. */
+const SCRAPE_MS = 1_000
 /** After the last connection: time to write the records of cut calls, whose tokens may have to be estimated first. */
 const RECORD_GRACE_MS = 5_000
 /** After the last call: time to ship what its records wait for. */
@@ -124,6 +127,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     knowsModel: rules.pricing.knowsModel,
     ledger: () => ledger.stats(),
     keys: () => keys.stats(),
+    collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)

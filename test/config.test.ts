@@ -94,6 +94,7 @@ test('what is required is enough, and everything else has the default of the con
     upstreamIdleTimeoutMs: 300_000,
     bodyLimitBytes: 104_857_600,
     keyGraceSeconds: 3_600,
+    callAlertUsd: 1_000,
     shutdownGraceMs: 30_000,
     logLevel: 'info',
   })
@@ -132,6 +133,7 @@ test('every variable but those that npm start alone reads changes what the gatew
     UPSTREAM_IDLE_TIMEOUT_MS: '2',
     BODY_LIMIT_BYTES: '3',
     KEY_GRACE_SECONDS: '0',
+    CALL_ALERT_USD: '50',
     SHUTDOWN_GRACE_MS: '0',
     LOG_LEVEL: 'debug',
   }

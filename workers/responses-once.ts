@@ -1,28 +1,72 @@
 import type { CallRecord } from '../src/domain/call-record.ts'
 import { withoutUsage } from '../src/domain/daily-usage.ts'
+import { responseUseOf } from '../src/domain/response-use.ts'
+import { utcDayOf } from '../src/domain/utc-day.ts'
 import { claimResponses, type ResponseName } from '../src/store/ledger-transaction.ts'
 import type { PostgresSession } from '../src/store/postgres.ts'
+import { addCollisions } from '../src/store/response-collisions.ts'
 
-/** The first record with a response's usage keeps it; the same response reported again is a request only. */
+/**
+ * The records as they count. One that had a response made counts whatever its id, and claims the id. One that fetched
+ * a response counts only where nobody had claimed it, before or in this batch: else it is a request without usage.
+ */
 export async function countResponsesOnce(
   session: PostgresSession,
   records: readonly CallRecord[],
 ): Promise<readonly CallRecord[]> {
-  const first = new Map<string, ResponseName>()
+  const named = new Map<string, NamedRecords>()
   for (const record of records) {
     const name = responseNameOf(record)
-    if (name !== null) first.set(`${name.upstream}\0${name.responseId}`, name)
+    if (name === null) continue
+    const key = keyOf(name)
+    const of = named.get(key) ?? { name, created: [] }
+    named.set(key, of)
+    if (useOf(record) === 'created') of.created.push(record)
   }
-  if (first.size === 0) return records
-  const sorted = [...first].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, name]) => name)
-  const claimed = await claimResponses(session, sorted)
-  const unspent = new Set(claimed.map(({ upstream, responseId }) => `${upstream}\0${responseId}`))
+  if (named.size === 0) return records
+  const sorted = [...named].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, of]) => of)
+  const claimed = await claimResponses(
+    session,
+    sorted.map(({ name }) => name),
+  )
+  const unspent = new Set(claimed.map(keyOf))
+  await countCollisions(session, sorted, unspent)
+  // A response made in this batch is spent by that, wherever in the batch its fetches stand.
+  for (const { name, created } of sorted) if (created.length > 0) unspent.delete(keyOf(name))
   return records.map((record) => {
     const name = responseNameOf(record)
-    return name === null || unspent.delete(`${name.upstream}\0${name.responseId}`)
-      ? record
-      : withoutUsage(record)
+    if (name === null || useOf(record) === 'created') return record
+    return unspent.delete(keyOf(name)) ? record : withoutUsage(record)
   })
+}
+
+interface NamedRecords {
+  readonly name: ResponseName
+  readonly created: CallRecord[]
+}
+
+/** Ids that were made twice are no reason to lose a call, but one to tell the operator. */
+async function countCollisions(
+  session: PostgresSession,
+  responses: readonly NamedRecords[],
+  unspent: ReadonlySet<string>,
+): Promise<void> {
+  const again = responses.flatMap(({ name, created }) =>
+    unspent.has(keyOf(name)) ? created.slice(1) : created,
+  )
+  if (again.length === 0) return
+  await addCollisions(
+    session,
+    again.map(({ arrivedAtMs, upstream }) => ({ day: utcDayOf(arrivedAtMs), upstream })),
+  )
+}
+
+function keyOf({ upstream, responseId }: ResponseName): string {
+  return `${upstream}\0${responseId}`
+}
+
+function useOf(record: CallRecord) {
+  return record.responseUse ?? responseUseOf(record)
 }
 
 /** What names the response whose usage this record brings; `null`: it brings none, or none that may come again. */

@@ -70,5 +70,6 @@ function storable(record: CallRecord): CallRecord {
     priceId: orNull(record.priceId, MAX_BYTES.name),
     price: orNull(record.price, MAX_BYTES.price),
     responseId: orNull(record.responseId, MAX_BYTES.name),
+    unpricedReason: orNull(record.unpricedReason ?? null, MAX_BYTES.name) ?? undefined,
   }
 }

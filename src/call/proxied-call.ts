@@ -7,6 +7,7 @@ import type { Observation } from '../domain/observation.ts'
 import type { ErrorName } from '../errors.ts'
 import { limitSilenceOfTaker } from './client-silence.ts'
 import { type BodyDecoder, createDecoder } from './decode.ts'
+import { endpointFactsOf } from './endpoint-facts.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from './estimate.ts'
 import { FormInDoubt } from './form-upload.ts'
 import { forwardableResponseHeaders } from './headers.ts'
@@ -24,7 +25,8 @@ import {
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
 const HELD_ANSWER_BYTES = 64 * 1024
 /** Endpoints that are not billed by what a tokenizer could count: a missing count there is no gap to fill. */
-const REPORTS_NO_TOKENS = /\.(?:moderations|audio-[a-z]+|images|ocr|rerank|batch|batch-results|async-chat)$/
+const REPORTS_NO_TOKENS =
+  /^generic$|\.(?:moderations|audio-[a-z]+|images|ocr|rerank|batch|batch-results|async-chat)$/
 /** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
 const MAX_HOLDS = 3
 /**
@@ -312,7 +314,9 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   #encode(observation: Observation): string {
-    return encodeSeen({ observation, status: this.#status ?? 200, clientName: this.#facts.clientName })
+    const { clientName, dialect } = this.#facts
+    const { responseUse } = endpointFactsOf(dialect)
+    return encodeSeen({ observation, status: this.#status ?? 200, clientName, responseUse })
   }
 
   #readingFailed(error: unknown): void {
@@ -366,6 +370,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     const facts: CallFacts = {
       call,
       clientName,
+      endpoint: endpointFactsOf(this.#facts.dialect),
       status: this.#status,
       outcome,
       observation: this.#observe(error === null),

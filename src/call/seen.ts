@@ -1,4 +1,5 @@
 import type { Observation } from '../domain/observation.ts'
+import type { ResponseUse } from '../domain/response-use.ts'
 import { BILLED_UNITS, TOKEN_CLASSES } from '../domain/usage.ts'
 import { NOTHING_OBSERVED } from './settle.ts'
 
@@ -8,13 +9,14 @@ export interface Seen {
   readonly status: number
   /** For prices that depend on the client. */
   readonly clientName: string | null
+  readonly responseUse: ResponseUse
 }
 
 /** What was seen of a call so far, as text for the journal's open row. */
-export function encodeSeen({ observation, status, clientName }: Seen): string {
+export function encodeSeen({ observation, status, clientName, responseUse }: Seen): string {
   const { reportedCostPico, ...rest } = observation
   const cost = reportedCostPico === null ? null : String(reportedCostPico)
-  return JSON.stringify({ ...rest, reportedCostPico: cost, status, clientName })
+  return JSON.stringify({ ...rest, reportedCostPico: cost, status, clientName, responseUse })
 }
 
 /** What {@link encodeSeen} wrote, or `null` when the text is not that (another version wrote it). */
@@ -46,6 +48,7 @@ export function decodeSeen(text: string): Seen | null {
     observation,
     status: typeof json.status === 'number' ? json.status : 200,
     clientName: textOrNull(json.clientName),
+    responseUse: json.responseUse === 'fetched' ? 'fetched' : 'created',
   }
 }
 

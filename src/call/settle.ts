@@ -1,7 +1,15 @@
 import type { CallEnd } from '../domain/build-call-record.ts'
 import type { OpenCall, Outcome } from '../domain/call-record.ts'
 import type { Observation } from '../domain/observation.ts'
-import { type BilledUnits, NO_USAGE, type TokenUsage, type UsageSource } from '../domain/usage.ts'
+import type { UnpricedReason } from '../domain/unpriced-reason.ts'
+import {
+  BILLED_UNITS,
+  type BilledUnits,
+  NO_USAGE,
+  type TokenUsage,
+  type UsageSource,
+} from '../domain/usage.ts'
+import type { EndpointFacts } from './endpoint-facts.ts'
 
 /** What a call costs, or why that cannot be said. */
 export type PricedCall =
@@ -11,7 +19,7 @@ export type PricedCall =
       readonly priceId: string | null
       readonly definition: string | null
     }
-  | { readonly kind: 'unpriced'; readonly reason: string }
+  | { readonly kind: 'unpriced'; readonly reason: UnpricedReason }
 
 /** What pricing a call needs to know. */
 export interface CallToPrice {
@@ -27,6 +35,8 @@ export interface Pricing {
   priceCall(call: CallToPrice): PricedCall
   /** Whether the configuration lists the model that `call` asked for, or the catalog has a price for it. */
   knowsModel(call: OpenCall, model: string): boolean
+  /** A single call that costs more is booked and flagged; `null` or left out: none is. */
+  readonly alertAbovePico?: bigint | null
 }
 
 /** Token counts by our own tokenizer, for what the upstream did not report. */
@@ -40,6 +50,7 @@ export interface Estimates {
 export interface CallFacts {
   readonly call: OpenCall
   readonly clientName: string | null
+  readonly endpoint: EndpointFacts
   readonly status: number | null
   readonly outcome: Outcome
   readonly observation: Observation | null
@@ -65,11 +76,18 @@ export const NOTHING_OBSERVED: Observation = {
   parts: null,
 }
 
-/** A call that used nothing costs nothing, whatever its model would cost. */
+/**
+ * A call that used nothing costs nothing, whatever its model would cost. Only for what is known to have used nothing:
+ * what was served and told nothing is unpriced.
+ */
 export const NOTHING_TO_PRICE: PricedCall = { kind: 'priced', costPico: 0n, priceId: null, definition: null }
 
 /** Impossible counts have no cost that anyone could know: unpriced, not free. */
-const NO_WORD_TO_PRICE: PricedCall = { kind: 'unpriced', reason: 'invalid_usage' }
+const INVALID_USAGE: PricedCall = { kind: 'unpriced', reason: 'invalid_usage' }
+const NO_READER: PricedCall = { kind: 'unpriced', reason: 'no_reader' }
+const NO_FIGURES: PricedCall = { kind: 'unpriced', reason: 'no_figures' }
+const BILLED_LATER: PricedCall = { kind: 'unpriced', reason: 'billed_later' }
+const SWITCHING_PROTOCOLS = 101
 
 /** Whether the counts have to be completed by estimates: only where an answer was (partly) given without its usage. */
 export function needsEstimate(facts: CallFacts): boolean {
@@ -124,14 +142,10 @@ function finish(
   usageSource: UsageSource,
   pricing: Pricing,
 ): CallEnd {
-  const billable = usageSource !== 'none' || Object.values(seen.units).some((count) => count !== null)
-  const priced =
-    usageSource === 'invalid'
-      ? NO_WORD_TO_PRICE
-      : billable
-        ? pricing.priceCall({ call: facts.call, observation: seen, usage, clientName: facts.clientName })
-        : NOTHING_TO_PRICE
+  const priced = priceOf(facts, seen, usage, usageSource, pricing)
   const requested = facts.call.requestedModel
+  const costPico = priced.kind === 'priced' ? priced.costPico : null
+  const alertAbovePico = pricing.alertAbovePico ?? null
   return {
     status: facts.status,
     outcome: facts.outcome,
@@ -143,10 +157,44 @@ function finish(
     requestedModelKnown: requested !== null && pricing.knowsModel(facts.call, requested),
     latencyUs: facts.latencyUs,
     ttftUs: facts.ttftUs,
-    costPico: priced.kind === 'priced' ? priced.costPico : null,
+    costPico,
     priceId: priced.kind === 'priced' ? priced.priceId : null,
     price: priced.kind === 'priced' ? priced.definition : null,
     responseId: seen.responseId,
+    responseUse: facts.endpoint.responseUse,
+    unpricedReason: priced.kind === 'unpriced' ? priced.reason : null,
+    suspect: costPico !== null && alertAbovePico !== null && costPico > alertAbovePico,
     failedInBody: seen.failed,
   }
+}
+
+function priceOf(
+  facts: CallFacts,
+  seen: Observation,
+  usage: TokenUsage,
+  usageSource: UsageSource,
+  pricing: Pricing,
+): PricedCall {
+  if (usageSource === 'invalid') return INVALID_USAGE
+  if (usageSource === 'none' && !hasUnits(seen.units)) return priceOfSilence(facts, seen)
+  // An answer's tokens without those of its prompt: a cost of these alone would look like the whole.
+  if (usageSource === 'estimated' && usage.inputTokens === null) return NO_FIGURES
+  return pricing.priceCall({ call: facts.call, observation: seen, usage, clientName: facts.clientName })
+}
+
+/**
+ * What a call costs that told no figures: nothing where it is known that it used nothing, else nobody knows.
+ * A fetch uses nothing itself: what it asks for was made by a call that is counted, or unpriced, on its own.
+ */
+function priceOfSilence({ status, endpoint }: CallFacts, seen: Observation): PricedCall {
+  // A session on a path that is free to GET may have served anything.
+  if (status === SWITCHING_PROTOCOLS) return endpoint.metering === 'metered' ? NO_FIGURES : NO_READER
+  if (status === null || status < 200 || status >= 300 || seen.failed) return NOTHING_TO_PRICE
+  if (endpoint.metering === 'free' || endpoint.responseUse === 'fetched') return NOTHING_TO_PRICE
+  if (seen.pending) return BILLED_LATER
+  return endpoint.metering === 'unknown' ? NO_READER : NO_FIGURES
+}
+
+function hasUnits(units: BilledUnits): boolean {
+  return BILLED_UNITS.some((name) => units[name] !== null)
 }

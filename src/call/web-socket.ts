@@ -13,6 +13,7 @@ import { errorShapeOf } from './answer-error.ts'
 import { findCredential, refusalOf } from './authenticate.ts'
 import { readCallTarget } from './call-target.ts'
 import { letGoSoon } from './client-silence.ts'
+import { endpointFactsOf } from './endpoint-facts.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from './headers.ts'
 import { mayUseModel } from './may-use-model.ts'
 import type { PathPolicy } from './path-policy.ts'
@@ -333,7 +334,8 @@ class Session {
       reader.message(bytes)
       if (reader.revision === this.#revision) return
       this.#revision = reader.revision
-      const seen = { observation: reader.peek(), status: 101, clientName: this.#admitted.caller.clientName }
+      const { clientName } = this.#admitted.caller
+      const seen = { observation: reader.peek(), status: 101, clientName, responseUse: 'created' } as const
       this.#options.ledger.note(this.#call.callId, encodeSeen(seen))
     } catch (error) {
       this.#reader = null
@@ -371,6 +373,7 @@ class Session {
       {
         call: this.#call,
         clientName: this.#admitted.caller.clientName,
+        endpoint: endpointFactsOf(this.#admitted.route.dialect),
         status: this.#status,
         outcome,
         observation: this.#reader?.peek() ?? null,

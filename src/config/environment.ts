@@ -82,6 +82,12 @@ export const ENVIRONMENT = [
     meaning: 'days for which single calls are kept beside the daily totals; 0: not at all',
     default: '35',
   },
+  {
+    name: 'CALL_ALERT_USD',
+    meaning:
+      'a single call that costs more US dollars is booked, flagged, logged as an error and named by `doctor`; 0: none is',
+    default: '1000',
+  },
   { name: 'STREAM_SHARDS', meaning: 'Redis streams and roll-up jobs side by side', default: '1' },
   {
     name: 'UPSTREAM_HEADERS_TIMEOUT_MS',

@@ -49,6 +49,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly upstreamIdleTimeoutMs: number
   readonly bodyLimitBytes: number
   readonly keyGraceSeconds: number
+  /** A single call that costs more is flagged; 0: none is. */
+  readonly callAlertUsd: number
 }
 
 const gatewayVariables = {
@@ -73,6 +75,7 @@ const gatewayVariables = {
   UPSTREAM_IDLE_TIMEOUT_MS: integer(1, LONGEST_TIMEOUT_MS),
   BODY_LIMIT_BYTES: integer(1, 2 ** 31),
   KEY_GRACE_SECONDS: integer(0, 31_536_000),
+  CALL_ALERT_USD: integer(0, 1_000_000_000),
 } as const satisfies Partial<Record<EnvironmentName, z.ZodType>>
 
 /**
@@ -118,6 +121,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     upstreamIdleTimeoutMs: values.UPSTREAM_IDLE_TIMEOUT_MS,
     bodyLimitBytes: values.BODY_LIMIT_BYTES,
     keyGraceSeconds: values.KEY_GRACE_SECONDS,
+    callAlertUsd: values.CALL_ALERT_USD,
   }
 }
 

@@ -71,31 +71,47 @@ export function drawChecks(list, { checks }) {
   )
 }
 
-/** A warning that names the models whose cost is in no sum; nothing when there are none. */
-export function drawUnpriced(notice, models) {
-  notice.hidden = models.length === 0
-  if (models.length === 0) return
-  const calls = models.reduce((sum, model) => sum + model.calls, 0)
-  const names = new Set(models.map(({ model }) => model))
-  const named = models.slice(0, SHOWN_MODELS).map(({ model, upstream, calls: ofModel, has_price_now }) => {
+/** Reasons for which a price would help; the others told no figures that it could be for. `null`: not known. */
+const PRICE_HELPS = new Set([null, 'no_model', 'no_price', 'use_without_price'])
+
+/** Whether a price is what calls without a cost lack. */
+export function lacksPrice({ reason }) {
+  return PRICE_HELPS.has(reason)
+}
+
+/** A warning that names the calls whose cost is in no sum; nothing when there are none. */
+export function drawUnpriced(notice, uses) {
+  notice.hidden = uses.length === 0
+  if (uses.length === 0) return
+  const calls = uses.reduce((sum, use) => sum + use.calls, 0)
+  const named = uses.slice(0, SHOWN_MODELS).map((use) => {
+    const { model, upstream, method, path, reason, calls: ofUse, has_price_now } = use
     const since = has_price_now ? ' · priced since' : ''
-    const use = `${upstream} · ${plural(ofModel, 'call')}${since}`
-    return element('li', {}, element('bdi', {}, model), element('small', {}, use))
+    const why = reason === null ? '' : ` · ${reason.replaceAll('_', ' ')}`
+    const name = lacksPrice(use) || path === null ? model : `${method} ${path}`
+    return element(
+      'li',
+      {},
+      element('bdi', {}, name),
+      element('small', {}, `${upstream} · ${plural(ofUse, 'call')}${why}${since}`),
+    )
   })
-  const others = models.length - named.length
+  const others = uses.length - named.length
   notice.replaceChildren(
     element(
       'p',
       {},
-      element('b', {}, `${plural(names.size, 'model')} without a price. `),
-      `${plural(calls, 'call')} ${calls === 1 ? 'is' : 'are'} in no cost below. ${mendOf(models)}`,
+      element('b', {}, `${plural(calls, 'call')} without a cost. `),
+      `${calls === 1 ? 'It is' : 'They are'} in no sum below. ${mendOf(uses)}`,
     ),
     element('ul', {}, ...named, others > 0 ? element('li', {}, `and ${count(others)} more`) : null),
   )
 }
 
-function mendOf(models) {
-  return models.every(({ has_price_now }) => has_price_now)
+function mendOf(uses) {
+  const lacking = uses.filter(lacksPrice)
+  if (lacking.length === 0) return 'No price helps: the checks below say what does.'
+  return lacking.every(({ has_price_now }) => has_price_now)
     ? 'They have a price by now: correct the past with prices reprice.'
     : "Add prices in TALLYGATE_CONFIG; '0' is what is free."
 }

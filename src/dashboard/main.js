@@ -2,7 +2,7 @@ import { ask, forgetToken, hasToken, keepToken, NotSignedIn } from './api.js'
 import { drawChart, MEASURES } from './chart.js'
 import { byId, choice, element } from './elements.js'
 import { count, exactUsd, milliseconds, plural, roughly, usd } from './format.js'
-import { drawChecks, drawLedger, drawUnpriced } from './health.js'
+import { drawChecks, drawLedger, drawUnpriced, lacksPrice } from './health.js'
 import { drawUsage, GROUPS } from './tables.js'
 
 const PERIODS = [
@@ -93,7 +93,7 @@ function draw() {
   )
   byId('usage-title').textContent =
     `Usage, ${PERIODS.find(({ value }) => value === figures.days).label.toLowerCase()}`
-  const unpriced = new Set(figures.unpriced.map(({ model }) => model))
+  const unpriced = new Set(figures.unpriced.filter(lacksPrice).map(({ model }) => model))
   whenChanged('usage', [figures.grouped, figures.group, figures.unpriced], () =>
     drawUsage(byId('usage'), figures.grouped, figures.group, unpriced),
   )

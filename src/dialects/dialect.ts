@@ -1,4 +1,5 @@
 import type { Observation } from '../domain/observation.ts'
+import type { ResponseUse } from '../domain/response-use.ts'
 
 /** Names of the providers an upstream may have; the configuration's `provider`. */
 export const PROVIDERS = [
@@ -100,6 +101,12 @@ export interface Dialect {
   readonly takesIncludeUsage: boolean
   /** Error shape the gateway's own refusals take on this path. */
   readonly errorShape: 'openai' | 'anthropic'
+  /** Known to cost nothing: an answer without figures is then no gap. */
+  readonly isFree?: true
+  /** Reads whatever an unknown path answers: silence then says nothing about its cost. */
+  readonly isGeneric?: true
+  /** `fetched`: asks for a response that is there; see {@link ResponseUse}. Default: `created`. */
+  readonly responseUse?: ResponseUse
   /** The model named in a canonical path, for providers that put it there; `null` otherwise. */
   modelInPath(path: string): string | null
   createReader(request: RequestFacts, head: ResponseHead): UsageReader

@@ -4,7 +4,7 @@ import { anthropicComplete } from './anthropic-complete.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { cloudflareRun } from './cloudflare-run.ts'
 import type { Dialect, Provider } from './dialect.ts'
-import { type Endpoint, endpoint, postTo } from './endpoint.ts'
+import { type Endpoint, endpoint, fetching, postTo } from './endpoint.ts'
 import { lmStudioChat } from './lmstudio-chat.ts'
 import { mistralOcr } from './mistral-ocr.ts'
 import { nativeEndpoints } from './native-endpoints.ts'
@@ -31,11 +31,11 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
     postTo('/completions', openAiCompletions(quirks)),
     postTo('/responses/compact', responses),
     // Fetching a response tells the usage of one that ran in the background; cancelling answers with it too.
-    endpoint('GET', /\/responses\/[^/]+$/, responses),
-    endpoint('POST', /\/responses\/[^/]+\/cancel$/, responses),
+    fetching('GET', /\/responses\/[^/]+$/, responses),
+    fetching('POST', /\/responses\/[^/]+\/cancel$/, responses),
     // The WebSocket mode.
     endpoint('GET', /\/responses$/, responses),
-    endpoint('GET', /\/v1\/batches\/[^/]+$/, openAiBatch),
+    fetching('GET', /\/v1\/batches\/[^/]+$/, openAiBatch),
     postTo('/images/generations', openAiImages(quirks, false)),
     postTo('/images/edits', imagesFromForms),
     postTo('/images/variations', imagesFromForms),
@@ -58,12 +58,12 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
       return [
         postTo('/messages', anthropicMessages),
         postTo('/complete', anthropicComplete),
-        endpoint('GET', /\/messages\/batches\/[^/]+\/results$/, anthropicBatchResults),
+        fetching('GET', /\/messages\/batches\/[^/]+\/results$/, anthropicBatchResults),
       ]
     case 'perplexity':
       return [
         postTo('/async/chat/completions', perplexityAsyncChat(quirks)),
-        endpoint('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(quirks)),
+        fetching('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(quirks)),
       ]
     case 'mistral':
       return [
@@ -82,7 +82,7 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
       return [postTo('/api/v1/chat', lmStudioChat)]
     case 'xai':
       // Answers a completion once, so no response id is needed against counting it twice.
-      return [endpoint('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(quirks))]
+      return [fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(quirks))]
     case 'openai-compatible':
       // Writer's chat.
       return [postTo('/v1/chat', openAiChat(quirks))]

@@ -18,3 +18,8 @@ export function endpoint(method: Endpoint['method'], pattern: RegExp, dialect: D
   const anyCase = new RegExp(pattern.source, 'i')
   return { method, matches: (path) => anyCase.test(path), dialect }
 }
+
+/** An endpoint that asks for a response that was made before, by the id in its path: its usage counts once. */
+export function fetching(method: Endpoint['method'], pattern: RegExp, dialect: Dialect): Endpoint {
+  return endpoint(method, pattern, { ...dialect, responseUse: 'fetched' })
+}

@@ -8,6 +8,7 @@ export interface JsonDialect {
   readonly takesForm?: boolean
   readonly takesIncludeUsage?: boolean
   readonly errorShape?: Dialect['errorShape']
+  readonly isFree?: true
   readonly modelInPath?: Dialect['modelInPath']
   readonly textOf?: Dialect['textOf']
 }
@@ -20,6 +21,7 @@ export function jsonDialect(parts: JsonDialect): Dialect {
     takesForm: parts.takesForm ?? false,
     takesIncludeUsage: parts.takesIncludeUsage ?? false,
     errorShape: parts.errorShape ?? 'openai',
+    ...(parts.isFree === true ? { isFree: true } : {}),
     modelInPath: parts.modelInPath ?? (() => null),
     createReader: (_request, head) => createBodyReader(head, parts.format),
     textOf: parts.textOf ?? (() => ''),

@@ -3,7 +3,7 @@ import { bedrockConverse } from './bedrock-converse.ts'
 import { bedrockInvoke } from './bedrock-invoke.ts'
 import { cohereChat, cohereEmbed, cohereRerank } from './cohere.ts'
 import type { Dialect, Provider } from './dialect.ts'
-import { type Endpoint, endpoint, postTo } from './endpoint.ts'
+import { type Endpoint, endpoint, fetching, postTo } from './endpoint.ts'
 import { geminiEmbedContent, geminiGenerateContent } from './gemini.ts'
 import { geminiInteractions } from './gemini-interactions.ts'
 import { geminiLive } from './gemini-live.ts'
@@ -26,9 +26,10 @@ const GEMINI: readonly Endpoint[] = [
   googleMethod('generateContent|streamGenerateContent', geminiGenerateContent),
   googleMethod('embedContent|batchEmbedContents', geminiEmbedContent),
   googleMethod('predict', vertexPredict),
-  endpoint('POST', /\/interactions(?:\/[^/]+\/cancel)?$/, geminiInteractions),
+  postTo('/interactions', geminiInteractions),
+  fetching('POST', /\/interactions\/[^/]+\/cancel$/, geminiInteractions),
   // Fetching an interaction tells the usage of one that ran in the background.
-  endpoint('GET', /\/interactions\/[^/]+$/, geminiInteractions),
+  fetching('GET', /\/interactions\/[^/]+$/, geminiInteractions),
   endpoint('GET', /[./]BidiGenerateContent(?:Constrained)?$/, geminiLive),
 ]
 

@@ -60,6 +60,7 @@ export function openAiRerank(quirks: OpenAiQuirks): Dialect {
 /** Moderations are free and report no usage; the model is worth knowing. */
 export const openAiModerations: Dialect = jsonDialect({
   name: 'openai.moderations',
+  isFree: true,
   format: {
     plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
     findTelling: FIND_TELLING,

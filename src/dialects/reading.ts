@@ -2,11 +2,13 @@ import { deferredWork } from './deferred.ts'
 import type { Dialect, Provider } from './dialect.ts'
 import { selectDialect } from './dialects.ts'
 import { freeEndpoint } from './free-endpoints.ts'
+import { genericUsage } from './generic-usage.ts'
 
 /** How the answer of a call is read. */
 export type Reading =
-  | { readonly reading: 'metered' | 'deferred'; readonly dialect: Dialect }
-  | { readonly reading: 'free' | 'unknown'; readonly dialect: null }
+  | { readonly reading: 'metered' | 'deferred' | 'unknown'; readonly dialect: Dialect }
+  /** `null`: the answer is not looked at. */
+  | { readonly reading: 'free'; readonly dialect: Dialect | null }
 
 export interface RequestShape {
   readonly method: string
@@ -19,7 +21,23 @@ const FREE_WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'
 
 const FREE: Reading = { reading: 'free', dialect: null }
 const DEFERRED: Reading = { reading: 'deferred', dialect: deferredWork }
-const UNKNOWN: Reading = { reading: 'unknown', dialect: null }
+const UNKNOWN: Reading = { reading: 'unknown', dialect: genericUsage }
+
+/**
+ * Servers that anybody may have put together: their routers may serve a generation below a path that is free elsewhere. What
+ * answers with usage there is counted all the same.
+ */
+const ANY_ROUTER: ReadonlySet<Provider> = new Set([
+  'ollama',
+  'vllm',
+  'llamacpp',
+  'tgi',
+  'lmstudio',
+  'litellm-proxy',
+  'gpustack',
+  'openai-compatible',
+])
+const FREE_UNLESS_TOLD: Reading = { reading: 'free', dialect: { ...genericUsage, isFree: true } }
 
 /**
  * Every call is metered by a dialect, known to be free, the beginning of work that is billed later, or unknown. `path` is
@@ -36,5 +54,6 @@ export function readingOf(provider: Provider, shape: RequestShape, path: string)
   const free =
     freeEndpoint(provider, method, path) ?? (asked === null ? null : freeEndpoint(provider, asked, path))
   if (free === null) return UNKNOWN
-  return free.toldBy === undefined ? FREE : DEFERRED
+  if (free.toldBy !== undefined) return DEFERRED
+  return ANY_ROUTER.has(provider) ? FREE_UNLESS_TOLD : FREE
 }

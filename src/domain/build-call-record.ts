@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { withoutKeys } from './api-key.ts'
 import type { CallRecord, OpenCall, Outcome } from './call-record.ts'
+import type { ResponseUse } from './response-use.ts'
+import type { UnpricedReason } from './unpriced-reason.ts'
 import {
   BILLED_UNITS,
   type BilledUnits,
@@ -66,6 +68,10 @@ export interface CallEnd {
   readonly priceId: string | null
   readonly price: string | null
   readonly responseId: string | null
+  readonly responseUse: ResponseUse
+  /** `null` exactly where there is a cost. */
+  readonly unpricedReason: UnpricedReason | null
+  readonly suspect: boolean
   readonly failedInBody: boolean
 }
 
@@ -94,6 +100,9 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
     priceId: sane ? end.priceId : null,
     price: sane ? end.price : null,
     responseId: end.responseId === null ? null : cleanText(end.responseId, MAX_RESPONSE_ID_BYTES),
+    responseUse: end.responseId === null ? undefined : end.responseUse,
+    unpricedReason: sane ? (end.unpricedReason ?? undefined) : 'invalid_usage',
+    suspect: sane && end.suspect ? true : undefined,
     failedInBody: end.failedInBody,
   }
 }

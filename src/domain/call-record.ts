@@ -1,3 +1,4 @@
+import type { ResponseUse } from './response-use.ts'
 import type { BilledUnits, TokenUsage, UsageSource } from './usage.ts'
 
 /** How a call ended. */
@@ -54,6 +55,12 @@ export interface CallRecord extends OpenCall {
   readonly price: string | null
   /** The provider's response id where the same response may be fetched (and so reported) again. */
   readonly responseId: string | null
+  /** Whether the call made that response or fetched it; only beside an id, and not in records of older releases. */
+  readonly responseUse?: ResponseUse | undefined
+  /** Why there is no cost, one of `UNPRICED_REASONS`; not where there is one, nor in records of older releases. */
+  readonly unpricedReason?: string | undefined
+  /** It cost more than one call should (`CALL_ALERT_USD`): booked as it is, and to be looked at. */
+  readonly suspect?: true | undefined
   /** A success status, but the body carried an error. */
   readonly failedInBody: boolean
 }

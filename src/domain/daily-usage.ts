@@ -1,5 +1,6 @@
 import type { CallRecord } from './call-record.ts'
 import { LATENCY_BUCKETS, latencyBucketOf } from './latency.ts'
+import { toldNoFigures } from './unpriced-reason.ts'
 import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from './usage.ts'
 import { type UtcDay, utcDayOf } from './utc-day.ts'
 
@@ -31,6 +32,8 @@ export interface DailyTotal {
   withoutUsage: number
   invalid: number
   unpriced: number
+  /** Of `unpriced`, calls that told no figures. */
+  withoutFigures: number
   errors: number
   /** In the order of `TOKEN_CLASSES`. */
   readonly tokens: number[]
@@ -78,7 +81,16 @@ export function isError(record: CallRecord): boolean {
 
 /** The record as it counts when its response's usage was counted before: a request, without tokens or cost. */
 export function withoutUsage(record: CallRecord): CallRecord {
-  return { ...record, usageSource: 'none', usage: NO_USAGE, units: NO_UNITS, costPico: '0', priceId: null }
+  return {
+    ...record,
+    usageSource: 'none',
+    usage: NO_USAGE,
+    units: NO_UNITS,
+    costPico: '0',
+    priceId: null,
+    unpricedReason: undefined,
+    suspect: undefined,
+  }
 }
 
 function emptyTotal(record: CallRecord, day: UtcDay, priceId: string): DailyTotal {
@@ -97,6 +109,7 @@ function emptyTotal(record: CallRecord, day: UtcDay, priceId: string): DailyTota
     withoutUsage: 0,
     invalid: 0,
     unpriced: 0,
+    withoutFigures: 0,
     errors: 0,
     tokens: new Array<number>(TOKEN_CLASSES.length).fill(0),
     units: new Array<number>(BILLED_UNITS.length).fill(0),
@@ -144,8 +157,10 @@ function addRecord(total: DailyTotal, record: CallRecord): void {
     total.latencyCount += 1
     add(total.latencyBuckets, latencyBucketOf(record.latencyUs), 1)
   }
-  if (record.costPico === null) total.unpriced += 1
-  else total.costPico += BigInt(record.costPico)
+  if (record.costPico === null) {
+    total.unpriced += 1
+    if (toldNoFigures(record.unpricedReason)) total.withoutFigures += 1
+  } else total.costPico += BigInt(record.costPico)
 }
 
 function add(sums: number[], index: number, count: number): void {

@@ -20,6 +20,8 @@ export interface PastRow {
   readonly unpriced: bigint
   /** Of those, calls whose usage nobody can know. */
   readonly invalid: bigint
+  /** Of `unpriced`, calls that told no figures. */
+  readonly withoutFigures: bigint
   readonly sums: UsageSums
 }
 
@@ -44,7 +46,7 @@ const AS_METERED: NewRowCost = { kind: 'as_metered' }
  */
 export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | null): NewRowCost {
   const old = oldPrice?.definition ?? null
-  const requests = row.priceId === '' ? row.unpriced - row.invalid : row.sums.requests
+  const requests = row.priceId === '' ? row.unpriced - row.invalid - row.withoutFigures : row.sums.requests
   if (requests <= 0n) return AS_METERED
   if (row.priceId !== '') {
     if (old === null) return unknown('the definition of its price is not known')

@@ -3,6 +3,7 @@ import type { CatalogEntries } from './catalog-entries.ts'
 import type { Price } from './price.ts'
 import { parseMarkups } from './price-markups.ts'
 import { parseOverrides, type WrittenEntry } from './price-overrides-parse.ts'
+import { toldNoFigures } from './unpriced-reason.ts'
 import type { BilledUnits, TokenUsage, UsageSource } from './usage.ts'
 import type { UtcDay } from './utc-day.ts'
 
@@ -71,6 +72,8 @@ export interface PastCall {
   readonly arrivedAtMs: number
   /** As metered; `null`: unpriced. */
   readonly costPico: bigint | null
+  /** Why it is unpriced, where its record says so. */
+  readonly unpricedReason?: string | null | undefined
   readonly priceId: string | null
 }
 
@@ -102,6 +105,7 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
   const wasUnpriced = oldCost === null
   if (!wasUnpriced && priceId === null) return AS_METERED // it used nothing
   if (wasUnpriced && call.usageSource === 'invalid') return AS_METERED // what it used is not known
+  if (wasUnpriced && toldNoFigures(call.unpricedReason)) return AS_METERED // nor here
   if (!wasUnpriced) {
     if (oldPrice === null) return { kind: 'unknown', reason: 'the definition of its price is not known' }
     if (oldPrice.definition.basis === 'reported') return AS_METERED // the upstream's own word

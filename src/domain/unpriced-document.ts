@@ -1,10 +1,15 @@
+import { toldNoFigures } from './unpriced-reason.ts'
 import type { UtcDay } from './utc-day.ts'
 
-/** Calls without a price, of one model at one upstream. */
+/** Calls without a cost: of one model at one upstream, at one path, for one reason. */
 export interface UnpricedUse {
   readonly model: string
   readonly provider: string
   readonly upstream: string
+  /** `null` here and in the next two: the single calls are not kept. */
+  readonly method: string | null
+  readonly path: string | null
+  readonly reason: string | null
   readonly calls: bigint
   readonly inputTokens: bigint
   readonly outputTokens: bigint
@@ -14,12 +19,20 @@ export interface UnpricedUse {
   readonly hasPriceNow: boolean
 }
 
+/** Whether a price that the model has now would be one for these calls: not where they told nothing to price. */
+export function couldBePriced(reason: string | null): boolean {
+  return !toldNoFigures(reason) && reason !== 'invalid_usage' && reason !== 'contradictory_usage'
+}
+
 /** It as JSON, the same on the command line and over HTTP. */
 export function renderUnpriced(use: UnpricedUse) {
   return {
     model: use.model,
     provider: use.provider,
     upstream: use.upstream,
+    method: use.method,
+    path: use.path,
+    reason: use.reason,
     calls: Number(use.calls),
     input_tokens: Number(use.inputTokens),
     output_tokens: Number(use.outputTokens),

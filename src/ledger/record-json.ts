@@ -58,6 +58,9 @@ export function serialiseRecord(record: CallRecord): string {
   if (record.priceId !== null) text += `,"priceId":${quote(record.priceId)}`
   if (record.price !== null) text += `,"price":${quote(record.price)}`
   if (record.responseId !== null) text += `,"responseId":${quote(record.responseId)}`
+  if (record.responseUse !== undefined) text += `,"responseUse":"${record.responseUse}"`
+  if (record.unpricedReason !== undefined) text += `,"unpricedReason":${quote(record.unpricedReason)}`
+  if (record.suspect === true) text += ',"suspect":true'
   if (record.failedInBody) text += ',"failedInBody":true'
   return `${text}}`
 }
@@ -95,6 +98,9 @@ export function parseRecord(body: string): CallRecord | Void | null {
     priceId = null,
     price = null,
     responseId = null,
+    responseUse,
+    unpricedReason,
+    suspect,
     failedInBody = false,
   } = fields
   const usage = countsFrom(TOKEN_CLASSES, NO_USAGE, fields.usage)
@@ -106,6 +112,9 @@ export function parseRecord(body: string): CallRecord | Void | null {
     typeof outcome !== 'string' ||
     typeof usageSource !== 'string' ||
     typeof failedInBody !== 'boolean' ||
+    (suspect !== undefined && suspect !== true) ||
+    (unpricedReason !== undefined && typeof unpricedReason !== 'string') ||
+    (responseUse !== undefined && responseUse !== 'created' && responseUse !== 'fetched') ||
     !OUTCOMES.has(outcome) ||
     !USAGE_SOURCES.has(usageSource) ||
     !isStringOrNull(reportedModel) ||
@@ -137,6 +146,9 @@ export function parseRecord(body: string): CallRecord | Void | null {
     priceId,
     price,
     responseId,
+    responseUse,
+    unpricedReason,
+    suspect,
     failedInBody,
   }
 }

@@ -1,5 +1,6 @@
 import type { CallObserver } from '../call/proxied-call.ts'
 import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
+import { isUnpricedReason, UNPRICED_REASONS } from '../domain/unpriced-reason.ts'
 import { NO_USAGE, TOKEN_CLASSES, type UsageSource } from '../domain/usage.ts'
 import { LatencyCounts } from './latency-counts.ts'
 
@@ -20,6 +21,7 @@ const SOURCES = [
 
 const OUTCOME_INDEX = indexOf(OUTCOMES)
 const SOURCE_INDEX = indexOf(SOURCES)
+const REASON_INDEX = indexOf(UNPRICED_REASONS)
 
 /** What every model that may not be a label is counted under. */
 export const OTHER_MODEL = 'other'
@@ -64,10 +66,11 @@ export class ModelCounts {
   /** In the order of `TOKEN_CLASSES`. */
   readonly tokens = new Float64Array(TOKEN_CLASSES.length)
   costPico = 0n
-  unpriced = 0
+  /** In the order of `UNPRICED_REASONS`, and one more for what is none of them. */
+  readonly unpriced = new Float64Array(UNPRICED_REASONS.length + 1)
 
   add(record: CallRecord): void {
-    const { usage, costPico } = record
+    const { usage, costPico, unpricedReason } = record
     if (usage !== NO_USAGE) {
       for (let index = 0; index < TOKEN_CLASSES.length; index += 1) {
         const name = TOKEN_CLASSES[index]
@@ -75,8 +78,11 @@ export class ModelCounts {
         if (count !== null && count > 0) this.tokens[index] = (this.tokens[index] ?? 0) + count
       }
     }
-    if (costPico === null) this.unpriced += 1
-    else if (costPico !== '0') this.costPico += BigInt(costPico)
+    if (costPico === null) {
+      const index = isUnpricedReason(unpricedReason) ? REASON_INDEX[unpricedReason] : UNPRICED_REASONS.length
+      this.unpriced[index] = (this.unpriced[index] ?? 0) + 1
+    }
+    if (costPico !== null && costPico !== '0') this.costPico += BigInt(costPico)
   }
 }
 
@@ -93,6 +99,7 @@ export class CallCounts implements CallObserver {
   /** By provider. */
   readonly readingFailures = new Map<string, number>()
   readonly totalMismatches = new Map<string, number>()
+  readonly suspects = new Map<string, number>()
   failures = 0
   unmetered = 0
 
@@ -113,6 +120,9 @@ export class CallCounts implements CallObserver {
     }
     upstream.add(record)
     this.#countsOfModel(record).add(record)
+    if (record.suspect === true) {
+      this.suspects.set(record.provider, (this.suspects.get(record.provider) ?? 0) + 1)
+    }
   }
 
   callUnmetered(): void {

@@ -1,4 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
+import { UNPRICED_REASONS } from '../domain/unpriced-reason.ts'
 import { TOKEN_CLASSES } from '../domain/usage.ts'
 import { picoToUsdNumber } from '../domain/usage-summary.ts'
 import type { CallCounts, UpstreamCounts } from './call-counts.ts'
@@ -62,12 +63,22 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
   )
   counter(
     'tallygate_unpriced_calls_total',
-    'Calls that have no price: what they cost is in no sum.',
-    ['provider', 'model'],
+    'Calls that have no cost, and why: what they cost is in no sum.',
+    ['provider', 'model', 'reason'],
     (add) => {
       for (const { provider, model, of } of models(counts)) {
-        if (of.unpriced > 0) add({ provider, model }, of.unpriced)
+        for (const [index, count] of of.unpriced.entries()) {
+          if (count > 0) add({ provider, model, reason: UNPRICED_REASONS[index] ?? 'unknown' }, count)
+        }
       }
+    },
+  )
+  counter(
+    'tallygate_suspect_calls_total',
+    'Calls that cost more than CALL_ALERT_USD each: booked, and to be looked at.',
+    ['provider'],
+    (add) => {
+      for (const [provider, count] of counts.suspects) add({ provider }, count)
     },
   )
   counter(

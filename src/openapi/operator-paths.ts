@@ -184,10 +184,10 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
   '/admin/v1/unpriced': {
     get: guarded({
       operationId: 'listUnpriced',
-      summary: 'Models in use that have no price, those with most calls first.',
+      summary: 'Calls without a cost, by model, path and reason, those with most calls first.',
       parameters: [DAYS],
       responses: {
-        '200': json('The models.', list(ref('UnpricedModel'))),
+        '200': json('The calls.', list(ref('UnpricedUse'))),
         ...errors('invalid_request', ...COMMON),
       },
     }),

@@ -26,6 +26,10 @@ export function text(description: string, rest: Schema = {}): Schema {
   return { type: 'string', description, ...rest }
 }
 
+export function textOrNull(description: string): Schema {
+  return { type: ['string', 'null'], description }
+}
+
 export function count(description: string): Schema {
   return { type: 'integer', minimum: 0, description }
 }

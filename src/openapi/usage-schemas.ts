@@ -1,4 +1,5 @@
-import { count, list, object, ref, text } from './schema-parts.ts'
+import { UNPRICED_REASONS } from '../domain/unpriced-reason.ts'
+import { count, list, object, ref, text, textOrNull } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
 const FIGURES: Readonly<Record<string, Schema>> = {
@@ -60,11 +61,19 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
     },
     ['day', 'model', 'key_id', 'key_name'],
   ),
-  UnpricedModel: object({
+  UnpricedUse: object({
     model: MODEL,
     provider: text('The provider of the upstream.'),
     upstream: text('The name of the upstream.'),
-    calls: count('Calls without a price.'),
+    method: textOrNull('Of these calls; null: the single calls are not kept.'),
+    path: textOrNull('Of these calls, ids in it as {id}; null as method.'),
+    reason: {
+      description:
+        'Why they have no cost; null: not known, as the single calls are not kept or an older release metered them.',
+      type: ['string', 'null'],
+      enum: [...UNPRICED_REASONS, null],
+    },
+    calls: count('Calls without a cost.'),
     input_tokens: FIGURES.input_tokens ?? {},
     output_tokens: FIGURES.output_tokens ?? {},
     first_day: DAY,

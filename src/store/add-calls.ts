@@ -29,6 +29,8 @@ const FIELDS: readonly (readonly [column: string, type: string])[] = [
   ['cost_pico', 'numeric'],
   ['price_id', 'text'],
   ['response_id', 'text'],
+  ['unpriced_reason', 'text'],
+  ['suspect', 'boolean'],
   ['usage_raw', 'text'],
   ...[...TOKEN_COLUMNS, ...UNIT_COLUMNS].map((column) => [column, 'bigint'] as const),
 ]
@@ -71,6 +73,8 @@ function rowOf(record: CallRecord): object {
     cost_pico: record.costPico,
     price_id: record.priceId,
     response_id: record.responseId,
+    unpriced_reason: record.unpricedReason ?? null,
+    suspect: record.suspect === true,
     usage_raw: record.usageRaw,
   }
   // A column that is not in the JSON is null.

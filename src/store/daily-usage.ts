@@ -131,30 +131,3 @@ function usageRowFrom(row: SqlRow): UsageRow {
     costPico: sum('cost_pico'),
   }
 }
-
-export interface UnpricedModel {
-  readonly model: string
-  readonly provider: string
-  readonly calls: bigint
-  readonly inputTokens: bigint
-  readonly outputTokens: bigint
-}
-
-/** Models with calls that are still unpriced since `fromDay` (included), those with most calls first; at most 1,000. */
-export async function selectUnpricedModels(pool: Postgres, fromDay: string): Promise<UnpricedModel[]> {
-  const { rows } = await pool.query<SqlRow & { model: string; provider: string }>(
-    `select model, provider, sum(unpriced - priced_later) as calls,
-       sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
-     from ${SCHEMA}.daily_usage
-     where day >= $1 and unpriced > priced_later
-     group by model, provider order by calls desc, model limit 1000`,
-    [fromDay],
-  )
-  return rows.map((row) => ({
-    model: row.model,
-    provider: row.provider,
-    calls: BigInt(row.calls ?? '0'),
-    inputTokens: BigInt(row.input_tokens ?? '0'),
-    outputTokens: BigInt(row.output_tokens ?? '0'),
-  }))
-}

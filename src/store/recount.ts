@@ -1,4 +1,5 @@
 import { LATENCY_BOUNDS_US, LATENCY_BUCKETS } from '../domain/latency.ts'
+import { WITHOUT_FIGURES } from '../domain/unpriced-reason.ts'
 import { KEY_COLUMNS } from './daily-key.ts'
 import { SCHEMA } from './migrate.ts'
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from './usage-columns.ts'
@@ -11,6 +12,10 @@ const METERED: readonly (readonly [column: string, expression: string])[] = [
   ),
   ['without_usage', `count(*) filter (where usage_source = 'none')`],
   ['unpriced', 'count(*) filter (where cost_pico is null)'],
+  [
+    'without_figures',
+    `count(*) filter (where cost_pico is null and unpriced_reason in (${WITHOUT_FIGURES.map((reason) => `'${reason}'`).join(', ')}))`,
+  ],
   ['errors', `count(*) filter (where outcome = 'upstream_error' or failed_in_body or status >= 400)`],
   ...[...TOKEN_COLUMNS, ...UNIT_COLUMNS].map(
     (column) => [column, `coalesce(sum(${column}), 0)::bigint`] as const,
@@ -44,7 +49,7 @@ select ${KEY_COLUMNS.join(', ')}, min(provider) as provider,
   ${METERED.map(([column, expression]) => `${expression} as ${column}`).join(', ')}
 from (
   select client_id, day, key_id, model, upstream, coalesce(price_id, '') as price_id, provider, usage_source,
-    outcome, failed_in_body, status, cost_pico, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')}, latency_us,
+    outcome, failed_in_body, status, cost_pico, unpriced_reason, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')}, latency_us,
     width_bucket(latency_us - 1, '{${LATENCY_BOUNDS_US.join(',')}}'::bigint[]) as bucket
   from (
     select *, case when not web_socket then (latency_ms * 1000)::bigint end as latency_us

@@ -142,9 +142,10 @@ function priceRow(
     return { kind: 'known', deltaPico, pricedCalls, isOther: repriced > 0n }
   }
   const { day, upstream, model, priceId } = key
-  const { provider, unpriced, invalid } = row
+  const { provider, unpriced, invalid, withoutFigures } = row
   const clientName = clientNames.get(key.clientId) ?? null
-  const past = { day, provider, upstream, clientName, model, priceId, unpriced, invalid, sums }
+  const counts = { unpriced, invalid, withoutFigures, sums }
+  const past = { day, provider, upstream, clientName, model, priceId, ...counts }
   const cost = repriceRow(catalog, past, oldPrices.get(priceId) ?? null)
   switch (cost.kind) {
     case 'as_metered':

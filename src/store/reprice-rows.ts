@@ -12,6 +12,7 @@ export interface RowToReprice {
   readonly provider: string
   readonly unpriced: bigint
   readonly invalid: bigint
+  readonly withoutFigures: bigint
   readonly sums: UsageSums
   /** As metered. */
   readonly costPico: bigint
@@ -50,7 +51,7 @@ export async function selectRowsToReprice(
   const { sql, parameters } = scopeCondition(scope)
   const { rows } = await session.query<SqlRow>(
     `select u.*, coalesce(e.pico, 0) as repriced_pico from (
-       select ${KEY_COLUMNS.join(', ')}, provider, requests, unpriced, invalid, ${SUM_COLUMNS.join(', ')},
+       select ${KEY_COLUMNS.join(', ')}, provider, requests, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
          cost_pico, adjusted_pico, priced_later
        from ${SCHEMA}.daily_usage where requests > 0 and ${sql}) u
      left join lateral (
@@ -65,6 +66,7 @@ export async function selectRowsToReprice(
     provider: row.provider,
     unpriced: count(row, 'unpriced'),
     invalid: count(row, 'invalid'),
+    withoutFigures: count(row, 'without_figures'),
     sums: sumsFrom(row),
     costPico: count(row, 'cost_pico'),
     adjustedPico: count(row, 'adjusted_pico'),

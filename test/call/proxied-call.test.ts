@@ -33,7 +33,7 @@ test('a call whose client leaves while the connection upstream is being made is 
     {
       ledger,
       pricing: {
-        priceCall: () => ({ kind: 'unpriced', reason: 'no prices here' }),
+        priceCall: () => ({ kind: 'unpriced', reason: 'no_price' }),
         knowsModel: () => false,
       },
       observer: NO_METRICS,

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { type EndpointFacts, endpointFactsOf } from '../../src/call/endpoint-facts.ts'
 import {
   type CallFacts,
   NOTHING_OBSERVED,
@@ -6,6 +7,9 @@ import {
   settle,
   settleWithEstimate,
 } from '../../src/call/settle.ts'
+import { selectDialect } from '../../src/dialects/dialects.ts'
+import { openAiChat } from '../../src/dialects/openai-chat.ts'
+import { OPENAI_QUIRKS } from '../../src/dialects/openai-quirks.ts'
 import { NO_UNITS } from '../../src/domain/usage.ts'
 
 const facts: CallFacts = {
@@ -22,6 +26,7 @@ const facts: CallFacts = {
     webSocket: false,
   },
   clientName: 'c',
+  endpoint: endpointFactsOf(openAiChat(OPENAI_QUIRKS.openai)),
   status: 200,
   outcome: 'complete',
   observation: NOTHING_OBSERVED,
@@ -58,7 +63,95 @@ test('an estimate says that it is one, and nothing to count is no estimate', asy
     costPico: null,
   })
   const silent = { ...facts, estimates: { input: async () => null, output: async () => 0 } }
-  expect(await settleWithEstimate(silent, pricing)).toMatchObject({ usageSource: 'none', costPico: 0n })
+  expect(await settleWithEstimate(silent, pricing)).toMatchObject({
+    usageSource: 'none',
+    costPico: null,
+    unpricedReason: 'no_figures',
+  })
+})
+
+test('an output without its prompt is counted, and its cost is not taken for the whole', async () => {
+  const priced = {
+    ...pricing,
+    priceCall: () => ({ kind: 'priced', costPico: 7n, priceId: 'p', definition: null }) as const,
+  }
+  const half = { ...facts, estimates: { input: async () => null, output: async () => 3 } }
+  expect(await settleWithEstimate(half, priced)).toMatchObject({
+    usageSource: 'estimated',
+    usage: { inputTokens: null, outputTokens: 3 },
+    costPico: null,
+    unpricedReason: 'no_figures',
+  })
+})
+
+describe('a call that told no figures', () => {
+  const METERED = facts.endpoint
+  const FETCHED: EndpointFacts = { metering: 'metered', responseUse: 'fetched' }
+  const UNKNOWN: EndpointFacts = { metering: 'unknown', responseUse: 'created' }
+  const FREE: EndpointFacts = { metering: 'free', responseUse: 'created' }
+  const pending = { ...NOTHING_OBSERVED, pending: true }
+  const failed = { ...NOTHING_OBSERVED, failed: true }
+
+  test.each([
+    ['at a metered endpoint', METERED, 200, NOTHING_OBSERVED, 'no_figures'],
+    ['at a metered endpoint whose reader broke', METERED, 201, null, 'no_figures'],
+    ['on a path nobody reads', UNKNOWN, 200, NOTHING_OBSERVED, 'no_reader'],
+    ['and says that it is still at work', METERED, 202, pending, 'billed_later'],
+    ['in a session', METERED, 101, NOTHING_OBSERVED, 'no_figures'],
+    ['in a session on a path that is free to GET', FREE, 101, null, 'no_reader'],
+  ] as const)('%s is unpriced, with the reason', (_, endpoint, status, observation, reason) => {
+    expect(settle({ ...facts, endpoint, status, observation }, pricing)).toMatchObject({
+      usageSource: 'none',
+      costPico: null,
+      unpricedReason: reason,
+    })
+  })
+
+  test.each([
+    ['on a path known to be free', FREE, 200, null],
+    ['as it failed', METERED, 500, NOTHING_OBSERVED],
+    ['as it was redirected', UNKNOWN, 302, NOTHING_OBSERVED],
+    ['as it failed in its body', METERED, 200, failed],
+    ['as there was no answer', METERED, null, null],
+    ['as it asked for what another call made', FETCHED, 200, pending],
+  ] as const)('%s costs nothing', (_, endpoint, status, observation) => {
+    expect(settle({ ...facts, endpoint, status, observation }, pricing)).toMatchObject({
+      costPico: 0n,
+      unpricedReason: null,
+    })
+  })
+})
+
+test.each([
+  ['openai', 'POST', '/v1/responses', 'metered', 'created'],
+  ['openai', 'GET', '/v1/responses/resp_1', 'metered', 'fetched'],
+  ['openai', 'POST', '/v1/responses/resp_1/cancel', 'metered', 'fetched'],
+  ['openai', 'GET', '/v1/batches/batch_1', 'metered', 'fetched'],
+  ['openai', 'POST', '/v1/moderations', 'free', 'created'],
+  ['anthropic', 'GET', '/v1/messages/batches/b/results', 'metered', 'fetched'],
+  ['gemini', 'POST', '/v1beta/interactions', 'metered', 'created'],
+  ['gemini', 'POST', '/v1beta/interactions/i/cancel', 'metered', 'fetched'],
+  ['gemini', 'GET', '/v1beta/interactions/i', 'metered', 'fetched'],
+  ['perplexity', 'POST', '/async/chat/completions', 'metered', 'created'],
+  ['perplexity', 'GET', '/async/chat/completions/a', 'metered', 'fetched'],
+] as const)('at %s, %s %s is %s and %s', (provider, method, path, metering, responseUse) => {
+  expect(endpointFactsOf(selectDialect(provider, method, path))).toEqual(
+    metering === 'free' ? { metering, responseUse: 'created' } : { metering, responseUse },
+  )
+})
+
+test('a call above the limit is booked as it is and flagged, one at the limit is not', () => {
+  const costing = (costPico: bigint) =>
+    settle(
+      { ...facts, observation: { ...NOTHING_OBSERVED, usageSource: 'reported' } },
+      {
+        ...pricing,
+        alertAbovePico: 1_000n,
+        priceCall: () => ({ kind: 'priced', costPico, priceId: 'p', definition: null }),
+      },
+    )
+  expect(costing(1_001n)).toMatchObject({ costPico: 1_001n, suspect: true })
+  expect(costing(1_000n)).toMatchObject({ costPico: 1_000n, suspect: false })
 })
 
 test('a client gone before headers is charged its prompt and no output', async () => {

@@ -7,10 +7,13 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Environment } from '../../src/config.ts'
+import { NO_USAGE } from '../../src/domain/usage.ts'
 import { readDatabaseId } from '../../src/store/ledger-state.ts'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/redis.ts'
+import { openLedgerDatabase } from '../workers/ledger-database.ts'
+import { aCandidate, aRecord, newProducer } from '../workers/records.ts'
 import { json, run } from './command-line.ts'
 
 const quiet = { info() {}, warn() {}, error() {} }
@@ -93,6 +96,8 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
     'gaps',
     'dead letters',
     'prices',
+    'costly calls',
+    'response ids',
     'redis',
     'backlog',
     'journals',
@@ -189,6 +194,68 @@ test('journals of another database are wrong, those of this one or of none are n
     state: 'wrong',
     detail: expect.stringContaining('1 belong to another database'),
   })
+})
+
+test('calls without a cost are a note for each reason, which says what to do', async () => {
+  const ledger = await openLedgerDatabase()
+  const settings = { ...env, DATABASE_URL: ledger.url }
+  try {
+    expect(await examine('prices', settings)).toMatchObject({ state: 'ok' })
+    const silent = { usageSource: 'none', usage: NO_USAGE, costPico: null, priceId: null } as const
+    const producer = newProducer()
+    const records = [
+      aRecord({ ...silent, path: '/v1/videos', unpricedReason: 'no_reader' }),
+      aRecord({ ...silent, path: '/v1/videos', unpricedReason: 'no_reader' }),
+      aRecord({ ...silent, unpricedReason: 'no_figures' }),
+      aRecord({ ...silent, path: '/v1/responses', unpricedReason: 'billed_later' }),
+      aRecord({ ...silent, usageSource: 'invalid', unpricedReason: 'invalid_usage' }),
+    ]
+    await ledger.rollUp(
+      'test:calls',
+      records.map((record, index) => aCandidate(producer, index + 1, record)),
+    )
+    expect(await examine('prices', settings)).toMatchObject({ state: 'ok' })
+    expect(await examine('no reader', settings)).toEqual({
+      name: 'no reader',
+      state: 'note',
+      detail: '2 calls of the last 30 days were answered, nothing metered: POST /v1/videos at openai (2)',
+      mend: expect.stringContaining('paths'),
+    })
+    for (const name of ['no figures', 'billed later', 'invalid usage']) {
+      expect(await examine(name, settings), name).toMatchObject({
+        state: 'note',
+        detail: expect.stringMatching(/^1 calls .* at openai \(1\)$/),
+        mend: expect.stringMatching(/./),
+      })
+    }
+  } finally {
+    await ledger.drop()
+  }
+})
+
+test('a call that cost too much and ids that came twice are named', async () => {
+  const ledger = await openLedgerDatabase()
+  const settings = { ...env, DATABASE_URL: ledger.url }
+  try {
+    expect(await examine('costly calls', settings)).toMatchObject({ state: 'ok' })
+    expect(await examine('response ids', settings)).toMatchObject({ state: 'ok' })
+    const producer = newProducer()
+    const costly = aRecord({ responseId: 'resp_1', costPico: `${824_600n * 10n ** 12n}`, suspect: true })
+    await ledger.rollUp('test:calls', [
+      aCandidate(producer, 1, costly),
+      aCandidate(producer, 2, aRecord({ responseId: 'resp_1' })),
+    ])
+    expect(await examine('costly calls', settings)).toMatchObject({
+      state: 'note',
+      detail: expect.stringMatching(new RegExp(`^1 calls .* 824600\\.00 USD, .* call ${costly.callId}$`)),
+    })
+    expect(await examine('response ids', settings)).toMatchObject({
+      state: 'note',
+      detail: expect.stringContaining('openai (1)'),
+    })
+  } finally {
+    await ledger.drop()
+  }
 })
 
 test('keys under a secret that is gone are wrong, an old secret without keys may go', async () => {

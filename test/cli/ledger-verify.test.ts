@@ -45,7 +45,13 @@ function aCall(hue: number): CallRecord {
     latencyUs: hue % 9 === 0 ? null : hue * 977,
   })
   if (source === 'invalid') return { ...base, usage: NO_USAGE, costPico: null, priceId: null }
-  if (source === 'none') return { ...base, usage: NO_USAGE, costPico: '0', priceId: null }
+  if (source === 'none') {
+    const told = { ...base, usage: NO_USAGE, priceId: null }
+    const unpricedReason = (['no_reader', 'no_figures', 'billed_later', undefined] as const)[hue % 4]
+    return unpricedReason === undefined
+      ? { ...told, costPico: '0' }
+      : { ...told, costPico: null, unpricedReason }
+  }
   const cost = catalog.priceCall({
     provider: 'openai',
     upstream: 'openai',

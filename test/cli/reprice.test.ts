@@ -103,6 +103,31 @@ async function sums() {
   return { ...row, metered: BigInt(row.metered), adjusted: BigInt(row.adjusted) }
 }
 
+test('of calls without a cost, those that told no figures stay so, with single calls and without', async () => {
+  const silent = (unpricedReason: string) =>
+    unpriced({ usageSource: 'none', usage: NO_USAGE, usageRaw: null, unpricedReason })
+  for (const keepsCalls of [true, false]) {
+    await ledger.pool.query('truncate tallygate.daily_usage, tallygate.calls, tallygate.adjustment_entries')
+    await count(
+      unpriced({ unpricedReason: 'no_price' }),
+      silent('no_reader'),
+      silent('no_figures'),
+      silent('billed_later'),
+      unpriced({ unpricedReason: 'no_price' }),
+    )
+    if (!keepsCalls) await ledger.pool.query('truncate tallygate.calls')
+    await writePrices(["{ model: our-model, input: '1', output: '1' }"])
+    await json(env, 'prices', 'reprice', '--model', 'our-model', '--since', TODAY)
+    expect(await sums()).toMatchObject({ unpriced: 5, pricedLater: 2, adjusted: 2n * 120n * 1_000_000n })
+    const left = (await json(env, 'prices', 'check')) as { calls: number; reason: string | null }[]
+    expect(left.reduce((sum, { calls }) => sum + calls, 0)).toBe(3)
+    expect(left.map(({ reason }) => reason).sort()).toEqual(
+      keepsCalls ? ['billed_later', 'no_figures', 'no_reader'] : [null],
+    )
+    await ledger.pool.query('truncate tallygate.repricing_rules, tallygate.adjustments cascade')
+  }
+})
+
 test('a thousand calls without a price are shown as such, priced exactly later, and then never again', async () => {
   const calls = Array.from({ length: 1_000 }, (_, index) =>
     unpriced({ usage: { ...NO_USAGE, inputTokens: 100 + index, outputTokens: index } }),

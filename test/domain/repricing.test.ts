@@ -136,6 +136,7 @@ function rowOf(calls: readonly PastCall[]) {
     priceId: first?.priceId ?? '',
     unpriced: first?.priceId === null ? BigInt(calls.length) : 0n,
     invalid: 0n,
+    withoutFigures: 0n,
     sums,
   }
 }

@@ -47,6 +47,9 @@ const record: fc.Arbitrary<CallRecord> = fc.record({
   priceId: text,
   price: text,
   responseId: text,
+  responseUse: fc.constantFrom('created' as const, 'fetched', undefined),
+  unpricedReason: fc.option(fc.string(), { nil: undefined }),
+  suspect: fc.constantFrom(true as const, undefined),
   failedInBody: fc.boolean(),
 })
 
@@ -105,6 +108,8 @@ describe('a record', () => {
     ['a time without a four-digit year', { arrivedAtMs: 253_402_300_800_000 }],
     ['no model', { model: undefined }],
     ['a status that is text', { status: '200' }],
+    ['a use of its response that is not known', { responseUse: 'guessed' }],
+    ['a reason that is no text', { unpricedReason: 1 }],
     ['a latency that is not a number', { latencyUs: 'NaN' }],
   ])('with %s is refused', (_, change) => {
     expect(parseRecord(JSON.stringify({ ...oneRecord(), ...change }))).toBeNull()

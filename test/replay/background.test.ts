@@ -106,5 +106,9 @@ test('background responses polled through two gateways, also when they are done,
       reasoning_tokens: '128',
     })
   for (const call of calls.filter((row) => !counted.includes(row)))
-    expect(call).toMatchObject({ usage_source: 'none', cost_pico: '0' })
+    expect(call).toMatchObject(
+      call.method === 'POST'
+        ? { usage_source: 'none', cost_pico: null, unpriced_reason: 'billed_later' }
+        : { usage_source: 'none', cost_pico: '0', unpriced_reason: null },
+    )
 })

@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/domain/call-record.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 import type { LedgerStats } from '../../src/ledger/ledger.ts'
+import type { CollisionCount } from '../../src/metrics/collision-metric.ts'
 import { buildMetrics, type Metrics } from '../../src/metrics.ts'
 import { metrics as metricsRoute } from '../../src/routes/metrics.ts'
 import type { KeyDirectoryStats } from '../../src/store/key-directory.ts'
@@ -54,13 +55,16 @@ const RECORD: CallRecord = {
 
 let metrics: Metrics
 let keys: KeyDirectoryStats
+let collisions: readonly CollisionCount[]
 
 beforeEach(() => {
+  collisions = []
   keys = { keys: 12, storeReachable: true, staleMs: 250 }
   metrics = buildMetrics({
     knowsModel: (_call, model) => model.startsWith('gpt-') || model.startsWith('listed'),
     ledger: () => LEDGER,
     keys: () => keys,
+    collisions: async () => collisions,
     version: '1.2.3',
   })
 })
@@ -157,9 +161,51 @@ test('tokens and cost add up by provider and model, cost to the picodollar', asy
 test('a call without a price is counted as such and adds no cost', async () => {
   metrics.observer.callEnded({ ...RECORD, model: 'listed-but-unpriced', costPico: null })
   expect(await valuesOf('tallygate_unpriced_calls_total')).toEqual([
-    { labels: { provider: 'openai', model: 'listed-but-unpriced' }, value: 1 },
+    { labels: { provider: 'openai', model: 'listed-but-unpriced', reason: 'unknown' }, value: 1 },
   ])
   expect(await valuesOf('tallygate_cost_usd_total')).toEqual([])
+})
+
+test('calls without a cost are told apart by reason, and a word that is none makes no label', async () => {
+  for (const unpricedReason of ['no_reader', 'no_price', 'no_reader', 'made-up']) {
+    metrics.observer.callEnded({ ...RECORD, costPico: null, unpricedReason })
+  }
+  const labels = { provider: 'openai', model: 'gpt-4o' }
+  expect(await valuesOf('tallygate_unpriced_calls_total')).toEqual([
+    { labels: { ...labels, reason: 'no_reader' }, value: 2 },
+    { labels: { ...labels, reason: 'no_price' }, value: 1 },
+    { labels: { ...labels, reason: 'unknown' }, value: 1 },
+  ])
+})
+
+test('a call that costs more than one should is counted as such', async () => {
+  metrics.observer.callEnded(RECORD)
+  metrics.observer.callEnded({ ...RECORD, suspect: true })
+  expect(await valuesOf('tallygate_suspect_calls_total')).toEqual([
+    { labels: { provider: 'openai' }, value: 1 },
+  ])
+})
+
+test('ids of responses that came twice are shown, and what was last known while the store is away', async () => {
+  collisions = [{ upstream: 'ollama', calls: 3n }]
+  const shown = [{ labels: { upstream: 'ollama' }, value: 3 }]
+  const name = 'tallygate_response_id_collisions_total'
+  expect(await valuesOf(name)).toEqual(shown)
+  let isAway = false
+  const other = buildMetrics({
+    knowsModel: () => true,
+    ledger: () => LEDGER,
+    keys: () => keys,
+    collisions: async () => {
+      if (isAway) throw new Error('away')
+      return collisions
+    },
+    version: '1',
+  })
+  const line = `${name}{upstream="ollama"} 3`
+  expect(await other.render()).toContain(line)
+  isAway = true
+  expect(await other.render()).toContain(line)
 })
 
 test('no client, no key and no unlisted model is ever a label', async () => {
@@ -170,7 +216,7 @@ test('no client, no key and no unlisted model is ever a label', async () => {
     expect(text).not.toContain(secret)
   }
   expect(await valuesOf('tallygate_unpriced_calls_total')).toEqual([
-    { labels: { provider: 'openai', model: 'other' }, value: 2 },
+    { labels: { provider: 'openai', model: 'other', reason: 'unknown' }, value: 2 },
   ])
 })
 
@@ -242,7 +288,13 @@ test('the ledger and the keys stand as they are at the moment of asking', async 
 })
 
 test('two processes in one have registries of their own', async () => {
-  const other = buildMetrics({ knowsModel: () => true, ledger: () => LEDGER, keys: () => keys, version: '1' })
+  const other = buildMetrics({
+    knowsModel: () => true,
+    ledger: () => LEDGER,
+    keys: () => keys,
+    collisions: async () => [],
+    version: '1',
+  })
   metrics.observer.callEnded(RECORD)
   expect(await other.render()).not.toMatch(/^tallygate_calls_total\{/m)
 })

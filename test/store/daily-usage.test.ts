@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/domain/call-record.ts'
-import { NO_USAGE } from '../../src/domain/usage.ts'
-import { selectUnpricedModels, selectUsageSummary, type UsageQuery } from '../../src/store/daily-usage.ts'
+import { selectUsageSummary, type UsageQuery } from '../../src/store/daily-usage.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../workers/records.ts'
 
@@ -79,19 +78,5 @@ test('sums are exact beyond what a floating point number holds, and corrections 
   await ledger.pool.query('update tallygate.daily_usage set adjusted_pico = -1')
   expect(await selectUsageSummary(ledger.pool, query())).toMatchObject([
     { costPico: 3n * BigInt(costPico) - 1n, latencyUsSum: 3n * BigInt(Number.MAX_SAFE_INTEGER) },
-  ])
-})
-
-test('models without a price are named, with their calls and tokens', async () => {
-  await add(
-    on('2026-03-02', { model: 'new', costPico: null, priceId: null }),
-    on('2026-03-03', { model: 'new', costPico: null, priceId: null }),
-    on('2026-03-03', { model: 'newer', costPico: null, priceId: null, usage: NO_USAGE }),
-    on('2026-03-03'),
-    on('2026-02-01', { model: 'old', costPico: null, priceId: null }),
-  )
-  expect(await selectUnpricedModels(ledger.pool, '2026-03-01')).toEqual([
-    { model: 'new', provider: 'openai', calls: 2n, inputTokens: 200n, outputTokens: 40n },
-    { model: 'newer', provider: 'openai', calls: 1n, inputTokens: 0n, outputTokens: 0n },
   ])
 })

@@ -19,7 +19,7 @@ beforeEach(async () => {
   producer = newProducer()
   await ledger.pool.query(
     `truncate tallygate.daily_usage, tallygate.calls, tallygate.producers, tallygate.ledger_gaps,
-       tallygate.dead_letters, tallygate.responses_seen, tallygate.prices`,
+       tallygate.dead_letters, tallygate.responses_seen, tallygate.response_collisions, tallygate.prices`,
   )
 })
 
@@ -166,9 +166,20 @@ test('a connection that breaks at any statement leaves all of a batch or nothing
   }
 })
 
-test('the usage of a response counts once, whoever reports it again, and each report is a request', async () => {
-  const response = { responseId: 'resp_1' }
-  const queued = aRecord({ ...response, usageSource: 'none', usage: NO_USAGE, costPico: '0' })
+const FETCH = { method: 'GET', path: '/v1/responses/resp_1', responseUse: 'fetched' } as const
+const CREATE = { method: 'POST', path: '/v1/responses', responseUse: 'created' } as const
+
+test('a response made in the background counts at its first fetch, whoever fetches it again', async () => {
+  const response = { ...FETCH, responseId: 'resp_1' }
+  const queued = aRecord({
+    ...CREATE,
+    responseId: 'resp_1',
+    usageSource: 'none',
+    usage: NO_USAGE,
+    costPico: null,
+    priceId: null,
+    unpricedReason: 'billed_later',
+  })
   await ledger.rollUp(STREAM, [
     aCandidate(producer, 1, queued),
     aCandidate(producer, 2, aRecord(response)),
@@ -177,11 +188,82 @@ test('the usage of a response counts once, whoever reports it again, and each re
   await ledger.rollUp('test:calls:1', [
     aCandidate(newProducer(), 1, aRecord({ ...response, clientId: 'cli_b' })),
   ])
-  await ledger.rollUp(STREAM, [aCandidate(producer, 4, aRecord({ responseId: 'resp_1', upstream: 'azure' }))])
+  await ledger.rollUp(STREAM, [aCandidate(producer, 4, aRecord({ ...response, upstream: 'azure' }))])
   expect(await ledger.counts()).toMatchObject({ requests: 5, inputTokens: 200, costPico: 900_000_000n })
   const { rows } = await ledger.pool.query('select sum(input_tokens)::int as tokens from tallygate.calls')
   expect(rows[0]).toEqual({ tokens: 200 })
 })
+
+test('fetches of a response that its creation counted count nothing, in whatever order they come', async () => {
+  const create = aRecord({ ...CREATE, responseId: 'resp_1' })
+  const fetch = aRecord({ ...FETCH, responseId: 'resp_1' })
+  await ledger.rollUp(STREAM, [aCandidate(producer, 1, fetch), aCandidate(producer, 2, create)])
+  await ledger.rollUp(STREAM, [aCandidate(producer, 3, fetch), aCandidate(producer, 4, fetch)])
+  expect(await ledger.counts()).toMatchObject({ requests: 4, inputTokens: 100, costPico: 450_000_000n })
+  expect(await collisions()).toEqual([])
+})
+
+test('10,000 calls that make a response under one id are 10,000 calls with their whole cost', async () => {
+  const calls = 10_000
+  for (let first = 0; first < calls; first += 500) {
+    await ledger.rollUp(
+      STREAM,
+      Array.from({ length: 500 }, (_, index) =>
+        aCandidate(producer, first + index + 1, aRecord({ ...CREATE, responseId: 'resp_mine' })),
+      ),
+    )
+  }
+  const counted = await ledger.counts()
+  expect(counted).toMatchObject({ requests: calls, calls, inputTokens: calls * 100 })
+  expect(counted.costPico).toBe(BigInt(calls) * 450_000_000n)
+  expect(await collisions()).toEqual([{ upstream: 'openai', calls: calls - 1 }])
+}, 60_000)
+
+test('of 100,000 calls with ids of one in a million none is lost', async () => {
+  const calls = 100_000
+  const batch = 4_000
+  // Ollama's ids are `resp_` and a number below 999,999: some 5,000 of so many come twice.
+  let seed = 1
+  const nextId = () => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return `resp_${seed % 999_999}`
+  }
+  const template = aCandidate(producer, 1, aRecord(CREATE))
+  const ids = new Set<string>()
+  for (let first = 0; first < calls; first += batch) {
+    const candidates = Array.from({ length: batch }, (_, index) => {
+      const responseId = nextId()
+      ids.add(responseId)
+      const sequence = first + index + 1
+      const record = aRecord({ ...CREATE, responseId, usageRaw: null })
+      return { ...template, id: `2-${sequence}`, sequence, from: sequence, to: sequence, record }
+    })
+    await ledger.rollUp(STREAM, candidates)
+  }
+  expect(ids.size).toBeLessThan(calls - 4_000)
+  const counted = await ledger.counts()
+  expect(counted).toMatchObject({ requests: calls, calls, inputTokens: calls * 100 })
+  expect(counted.costPico).toBe(BigInt(calls) * 450_000_000n)
+  expect(await collisions()).toEqual([{ upstream: 'openai', calls: calls - ids.size }])
+}, 120_000)
+
+test('a record of an earlier release is a fetch by its method or the path that it cancels at', async () => {
+  const old = (changes: object) => aRecord({ responseId: 'resp_1', ...changes })
+  await ledger.rollUp(STREAM, [
+    aCandidate(producer, 1, old({ path: '/v1/responses' })),
+    aCandidate(producer, 2, old({ path: '/v1/responses' })),
+    aCandidate(producer, 3, old({ method: 'GET', path: '/v1/responses/resp_1' })),
+    aCandidate(producer, 4, old({ path: '/v1/responses/resp_1/cancel' })),
+  ])
+  expect(await ledger.counts()).toMatchObject({ requests: 4, inputTokens: 200 })
+})
+
+async function collisions() {
+  const { rows } = await ledger.pool.query(
+    'select upstream, sum(calls)::int as calls from tallygate.response_collisions group by upstream',
+  )
+  return rows
+}
 
 test('a client has at most 500 models a day of its own, the rest is (other), over all its shards', async () => {
   const named = (count: number, from: number) =>

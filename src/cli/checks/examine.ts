@@ -7,9 +7,11 @@ import { type Finding, note, wrong } from './finding.ts'
 import { checkGateway } from './gateway.ts'
 import { checkJournal } from './journal.ts'
 import { checkKeys } from './keys.ts'
-import { checkDeadLetters, checkGaps, checkPrices } from './ledger.ts'
+import { checkDeadLetters, checkGaps } from './ledger.ts'
+import { checkResponseIds, checkSuspects } from './odd-calls.ts'
 import { checkMigrations, checkPostgres } from './postgres.ts'
 import { checkBacklog, checkRedis } from './redis.ts'
+import { checkUnpriced } from './unpriced.ts'
 
 /** What is looked at. */
 export interface Examined {
@@ -53,7 +55,9 @@ async function examinePostgres({ pool, keyPeppers }: Examined): Promise<readonly
     await checkKeys(pool, keyPeppers),
     checkGaps(ledger),
     checkDeadLetters(ledger),
-    await checkPrices(pool),
+    ...(await checkUnpriced(pool)),
+    await checkSuspects(pool),
+    await checkResponseIds(pool),
   ]
 }
 

@@ -1,17 +1,17 @@
 import type { Command } from 'commander'
 import { loadPriceConfig } from '../../config/price-config.ts'
-import { renderUnpriced, type UnpricedUse } from '../../domain/unpriced-document.ts'
+import { couldBePriced, renderUnpriced, type UnpricedUse } from '../../domain/unpriced-document.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { selectUnpricedUse } from '../../store/unpriced-use.ts'
 import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { renderTable } from '../table.ts'
 
-/** `prices check`: the models that were used and have no price. */
+/** `prices check`: the calls that have no cost, by model, path and reason. */
 export function addPricesCheckCommand(prices: Command, cli: Cli): void {
   prices
     .command('check')
-    .description('which models that were used have no price')
+    .description('which calls have no cost, and why')
     .option('--days <n>', 'UTC days, today and those before', parseDays, 30)
     .action(async ({ days }: { readonly days: number }) => {
       const { catalog } = loadPriceConfig(cli.env)
@@ -21,7 +21,8 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
       )
       const rows = used.map((use) => ({
         ...use,
-        hasPriceNow: catalog.knowsModel(use.provider, use.upstream, use.model, nowMs),
+        hasPriceNow:
+          couldBePriced(use.reason) && catalog.knowsModel(use.provider, use.upstream, use.model, nowMs),
       }))
       cli.print(rows.map(renderUnpriced), text(rows, days))
     })
@@ -35,6 +36,8 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       { heading: 'MODEL' },
       { heading: 'PROVIDER' },
       { heading: 'UPSTREAM' },
+      { heading: 'CALL' },
+      { heading: 'REASON' },
       { heading: 'CALLS', ...right },
       { heading: 'INPUT', ...right },
       { heading: 'OUTPUT', ...right },
@@ -46,6 +49,8 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       row.model,
       row.provider,
       row.upstream,
+      row.path === null ? '-' : `${row.method} ${row.path}`,
+      row.reason ?? '-',
       `${row.calls}`,
       `${row.inputTokens}`,
       `${row.outputTokens}`,
@@ -55,11 +60,16 @@ function text(rows: readonly UnpricedUse[], days: number): string {
     ]),
   )
   const mends = [
-    ...(rows.some(({ hasPriceNow }) => !hasPriceNow)
+    ...(rows.some(({ hasPriceNow, reason }) => !hasPriceNow && couldBePriced(reason))
       ? ["No price: add it to prices in TALLYGATE_CONFIG; '0' is what is free."]
       : []),
     ...(rows.some(({ hasPriceNow }) => hasPriceNow)
       ? ['A price now: correct the past with prices reprice --model NAME --since DAY.']
+      : []),
+    ...(rows.some(({ reason }) => !couldBePriced(reason))
+      ? [
+          'No price helps calls that told no figures: doctor says what does, docs/prices.md what the reasons mean.',
+        ]
       : []),
   ]
   return [table, '', ...mends].join('\n')

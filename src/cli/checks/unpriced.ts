@@ -1,0 +1,93 @@
+import { isUnpricedReason, type UnpricedReason } from '../../domain/unpriced-reason.ts'
+import { addDays, utcDayOf } from '../../domain/utc-day.ts'
+import type { Postgres } from '../../store/postgres.ts'
+import { selectUnpricedUse, type UnpricedUse } from '../../store/unpriced-use.ts'
+import { type Finding, note, ok } from './finding.ts'
+
+const DAYS = 30
+const SHOWN = 5
+
+type Line = {
+  readonly name: string
+  /** What all of these calls have in common, after their number. */
+  readonly what: string
+  readonly mend: string
+  /** By what they are told apart: the model that lacks a price, or the call that nobody could read. */
+  readonly by: 'model' | 'call'
+}
+
+const NO_PRICE: Line = {
+  name: 'prices',
+  what: 'have no price',
+  mend: "add them to prices in TALLYGATE_CONFIG; '0' is what is free",
+  by: 'model',
+}
+
+const LINES: Readonly<Record<UnpricedReason, Line>> = {
+  no_price: NO_PRICE,
+  no_model: {
+    name: 'no model',
+    what: 'name no model, so have no price',
+    mend: 'let the clients name it; what was spent is in the report of the provider: reconcile',
+    by: 'call',
+  },
+  use_without_price: {
+    name: 'price gaps',
+    what: 'used what the price of their model does not name',
+    mend: 'add a whole price to prices in TALLYGATE_CONFIG',
+    by: 'model',
+  },
+  contradictory_usage: {
+    name: 'contradictions',
+    what: 'have parts of their usage that are larger than the whole',
+    mend: 'correct the provider of the upstream; what was spent is in the report of the provider: reconcile',
+    by: 'model',
+  },
+  invalid_usage: {
+    name: 'invalid usage',
+    what: 'reported counts that no call can have',
+    mend: 'see what the upstream writes: usage_raw in calls; correct its provider',
+    by: 'call',
+  },
+  no_figures: {
+    name: 'no figures',
+    what: 'were answered without usage where it was expected',
+    mend: 'correct the provider of the upstream, or let it report usage (include_usage: always)',
+    by: 'call',
+  },
+  no_reader: {
+    name: 'no reader',
+    what: 'were answered, nothing metered',
+    mend: 'refuse the paths in TALLYGATE_CONFIG (paths), or take the cost from the report of the provider: reconcile',
+    by: 'call',
+  },
+  billed_later: {
+    name: 'billed later',
+    what: 'started work whose usage nobody has fetched',
+    mend: 'fetch the responses and batches through the gateway: their usage is counted then',
+    by: 'call',
+  },
+}
+
+/** Which calls have no cost, one line for each reason and its mend. */
+export async function checkUnpriced(pool: Postgres): Promise<readonly Finding[]> {
+  const used = await selectUnpricedUse(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
+  const byLine = Map.groupBy(used, ({ reason }) => (isUnpricedReason(reason) ? LINES[reason] : NO_PRICE))
+  const findings = [...byLine].map(([line, uses]) => findingOf(line, uses))
+  if (byLine.has(NO_PRICE)) return findings
+  return [ok('prices', `every model of the last ${DAYS} days has a price`), ...findings]
+}
+
+function findingOf({ name, what, mend, by }: Line, uses: readonly UnpricedUse[]): Finding {
+  const calls = new Map<string, bigint>()
+  let sum = 0n
+  for (const use of uses) {
+    const of =
+      by === 'model' ? `${use.model} (${use.provider})` : `${use.method} ${use.path} at ${use.upstream}`
+    calls.set(of, (calls.get(of) ?? 0n) + use.calls)
+    sum += use.calls
+  }
+  const named = [...calls].slice(0, SHOWN).map(([of, count]) => (by === 'model' ? of : `${of} (${count})`))
+  const others = calls.size > SHOWN ? ` and ${calls.size - SHOWN} more` : ''
+  return note(name, `${sum} calls of the last ${DAYS} days ${what}: ${named.join(', ')}${others}`, mend)
+}

@@ -1,0 +1,42 @@
+/**
+ * Why a call has no cost, in words that stay the same: they are stored, labels of a metric, and shown.
+ *
+ * The answer told no figures, so no price helps: `no_reader`: nobody here reads answers of this path. `no_figures`: a
+ * metered endpoint whose answer told nothing, or whose prompt nobody could count. `billed_later`: the figures come with
+ * a later request (background, batches, jobs). `invalid_usage`: figures that no call can have.
+ *
+ * There were figures, and no price for them: the reasons of the catalog, as `Unpriced` in catalog-call.ts has them.
+ */
+export const UNPRICED_REASONS = [
+  'no_reader',
+  'no_figures',
+  'billed_later',
+  'invalid_usage',
+  'no_model',
+  'no_price',
+  'use_without_price',
+  'contradictory_usage',
+] as const
+
+export type UnpricedReason = (typeof UNPRICED_REASONS)[number]
+
+/** Reasons of calls that told no figures: such a call has nothing that a later price could be for. */
+export const WITHOUT_FIGURES = [
+  'no_reader',
+  'no_figures',
+  'billed_later',
+] as const satisfies readonly UnpricedReason[]
+
+const WITHOUT_FIGURES_SET: ReadonlySet<string> = new Set(WITHOUT_FIGURES)
+
+/** Whether a call without a cost told nothing that a price could be for; one without a reason did. */
+export function toldNoFigures(reason: string | null | undefined): boolean {
+  return typeof reason === 'string' && WITHOUT_FIGURES_SET.has(reason)
+}
+
+const KNOWN: ReadonlySet<string> = new Set(UNPRICED_REASONS)
+
+/** Whether a word from outside is one of the reasons. */
+export function isUnpricedReason(word: unknown): word is UnpricedReason {
+  return typeof word === 'string' && KNOWN.has(word)
+}
