@@ -55,7 +55,9 @@ test('a Redis that is connected and refuses is said once, and again only when it
   // Of another type: every entry is refused, and each refusal ends the connection.
   await redis.set(stream, 'no stream')
   for (let attempt = 0; attempt < 5; attempt += 1) await expect(append()).rejects.toThrow()
-  expect(log.lines.map(({ message }) => message)).toEqual(['Redis does not answer; records wait in the journal'])
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    'Redis does not answer; records wait in the journal',
+  ])
   await redis.del(stream)
   expect(await append()).toHaveLength(1)
   expect(log.lines.at(-1)?.message).toBe('shipping to Redis again')
