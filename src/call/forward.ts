@@ -20,7 +20,7 @@ import type { PathPolicy } from './path-policy.ts'
 import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
 import { type RequestScan, scanInSlices, scanRequestBody } from './request-body.ts'
 import { type Route, routeCall } from './route.ts'
-import { joinInSlices, WHOLE_BYTES } from './sliced-work.ts'
+import { inPieces, joinInSlices, WHOLE_BYTES } from './sliced-work.ts'
 import { announcesBody, streamedBody } from './upload.ts'
 import type { UpstreamTable } from './upstream-table.ts'
 import { readWholeBody, type WholeBody, type WholeBodyProblem } from './whole-body.ts'
@@ -304,7 +304,7 @@ class IncomingCall {
           path: upstream.basePath + route.target.pathAndQuery,
           method: (this.#request.method ?? 'GET') as 'GET',
           headers,
-          body: body.sent ?? this.#streamedBody(call, route, body),
+          body: body.sent === null ? this.#streamedBody(call, route, body) : sentBody(body.sent),
         },
         call,
       )
@@ -334,4 +334,9 @@ function asksForUsage({ upstream, dialect }: Route): boolean {
   if (dialect === null) return false
   if (upstream.includeUsage === 'auto') return dialect.takesIncludeUsage
   return upstream.includeUsage === 'always' && /chat-completions|completions/.test(dialect.name)
+}
+
+/** A body that was read, on its way upstream. */
+function sentBody(body: Buffer): Buffer | Readable {
+  return body.length <= WHOLE_BYTES ? body : inPieces(body)
 }

@@ -1,9 +1,12 @@
+import { Readable } from 'node:stream'
 import { FairQueue } from './fair-queue.ts'
 
 /** How long a slice may go on: far below the 20 ms that nobody may take the event loop for, as a slice ends late. */
 const SLICE_MS = 2
-/** Copied between two looks at the clock: some 0.1 ms. */
-const COPY_BYTES = 256 * 1024
+/** Copied between two looks at the clock, and written to a socket in one turn: some 0.1 ms. */
+const PIECE_BYTES = 256 * 1024
+
+const EMPTY = Buffer.alloc(0)
 
 /** Bodies up to this are worked on in one piece: at the worst some 2 ms, mostly some 10 µs. */
 export const WHOLE_BYTES = 256 * 1024
@@ -60,7 +63,7 @@ export function joinInSlices(clientId: string, parts: Buffer[], done: (joined: B
   let at = 0
   slicedWork.run(clientId, (deadline) => {
     for (let part = parts[next]; part !== undefined; part = parts[next]) {
-      const copied = part.copy(joined, at, from, from + COPY_BYTES)
+      const copied = part.copy(joined, at, from, from + PIECE_BYTES)
       at += copied
       from += copied
       if (from >= part.length) {
@@ -76,4 +79,22 @@ export function joinInSlices(clientId: string, parts: Buffer[], done: (joined: B
   })
 }
 
-const EMPTY = Buffer.alloc(0)
+/**
+ * `body` as a stream of one piece a turn. In one piece, a socket whose other end is quick would take the event loop until
+ * it has all of it.
+ */
+export function inPieces(body: Buffer): Readable {
+  let at = 0
+  const stream = new Readable({
+    highWaterMark: PIECE_BYTES,
+    read() {
+      setImmediate(() => {
+        if (stream.destroyed) return
+        const piece = body.subarray(at, at + PIECE_BYTES)
+        at += piece.length
+        stream.push(piece.length > 0 ? piece : null)
+      })
+    },
+  })
+  return stream
+}

@@ -9,8 +9,9 @@ import type { SentEntry } from './sent-ids.ts'
 const ANSWER_LIMIT_MS = 2_000
 const BACKOFF_MIN_MS = 50
 const BACKOFF_MAX_MS = 5_000
-/** A Redis that is away fails some attempts a second: one line in this time says it. */
-const LOG_EVERY_MS = 10_000
+/** A Redis that is away fails some attempts a second: one line in this time says it, then in twice, and so on. */
+const LOG_EVERY_MIN_MS = 10_000
+const LOG_EVERY_MAX_MS = 10 * 60_000
 
 /**
  * Adds the entries of one batch in order and returns their ids; after one that is refused it stops, so that the
@@ -78,7 +79,9 @@ export class RedisLink implements StreamLink {
   #connected = false
   #timer: NodeJS.Timeout | null = null
   #backoffMs = BACKOFF_MIN_MS
+  /** The last line that said that Redis is away; -Infinity: it took what it was given last. */
   #loggedAtMs = Number.NEGATIVE_INFINITY
+  #logEveryMs = LOG_EVERY_MIN_MS
   #closed = false
 
   /** Connects at once and ever again until `close`. */
@@ -105,7 +108,9 @@ export class RedisLink implements StreamLink {
       values.push(number, checksum, body)
     }
     const ids = await this.#ask((redis) => redis.eval(APPEND, 1, stream, ...values))
-    return Array.isArray(ids) ? ids.map(String) : []
+    if (!Array.isArray(ids)) return []
+    if (ids.length > 0) this.#sayShipped()
+    return ids.map(String)
   }
 
   async areThere(stream: string, producer: string, entries: readonly SentEntry[]): Promise<boolean[]> {
@@ -160,9 +165,24 @@ export class RedisLink implements StreamLink {
     if (this.#redis !== redis || this.#closed) return
     this.#connected = true
     this.#backoffMs = BACKOFF_MIN_MS
-    if (this.#loggedAtMs !== Number.NEGATIVE_INFINITY) this.#log.info({}, 'shipping to Redis again')
-    this.#loggedAtMs = Number.NEGATIVE_INFINITY
     this.#onConnected()
+  }
+
+  /** Entries are on the stream. A connection alone says little: a full Redis is connected, and refuses. */
+  #sayShipped(): void {
+    if (this.#loggedAtMs === Number.NEGATIVE_INFINITY) return
+    this.#loggedAtMs = Number.NEGATIVE_INFINITY
+    this.#logEveryMs = LOG_EVERY_MIN_MS
+    this.#log.info({}, 'shipping to Redis again')
+  }
+
+  #sayAway(error: unknown): void {
+    const now = performance.now()
+    const isFirst = this.#loggedAtMs === Number.NEGATIVE_INFINITY
+    if (!isFirst && now - this.#loggedAtMs < this.#logEveryMs) return
+    if (!isFirst) this.#logEveryMs = Math.min(this.#logEveryMs * 2, LOG_EVERY_MAX_MS)
+    this.#loggedAtMs = now
+    this.#log.warn({ err: error }, 'Redis does not answer; records wait in the journal')
   }
 
   /** The connection is of no more use: destroys it, and makes another after the backoff. */
@@ -172,10 +192,7 @@ export class RedisLink implements StreamLink {
     this.#connected = false
     redis.disconnect()
     if (this.#closed) return
-    if (performance.now() - this.#loggedAtMs >= LOG_EVERY_MS) {
-      this.#loggedAtMs = performance.now()
-      this.#log.warn({ err: error }, 'Redis does not answer; records wait in the journal')
-    }
+    this.#sayAway(error)
     this.#timer = setTimeout(() => void this.#connect(), this.#backoffMs)
     this.#backoffMs = Math.min(this.#backoffMs * 2, BACKOFF_MAX_MS)
   }

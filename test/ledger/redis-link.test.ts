@@ -36,3 +36,30 @@ test('an entry is there when its id holds what was sent: the same producer and n
   expect(await link.areThere(stream, PRODUCER, sent)).toEqual([false, false, true])
   expect(await link.areThere(stream, OTHER, sent)).toEqual([true, false, false])
 })
+
+test('a Redis that is connected and refuses is said once, and again only when it has taken entries in between', async () => {
+  const { redisUrl, prefix, drop } = testRedisPrefix()
+  const stream = `${prefix}calls`
+  const redis = new Redis(redisUrl)
+  const log = logLines()
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log, onConnected: () => {} })
+  onTestFinished(async () => {
+    link.close()
+    redis.disconnect()
+    await drop()
+  })
+  const append = async () => {
+    await vi.waitFor(() => expect(link.connected).toBe(true))
+    return await link.append(stream, PRODUCER, [{ sequence: 1, body: BODY }])
+  }
+  // Of another type: every entry is refused, and each refusal ends the connection.
+  await redis.set(stream, 'no stream')
+  for (let attempt = 0; attempt < 5; attempt += 1) await expect(append()).rejects.toThrow()
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    'Redis does not answer; records wait in the journal',
+  ])
+  await redis.del(stream)
+  expect(await append()).toHaveLength(1)
+  expect(log.lines.at(-1)?.message).toBe('shipping to Redis again')
+  expect(log.lines).toHaveLength(2)
+})
