@@ -96,7 +96,7 @@ export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Pr
   const seen = facts.observation ?? NOTHING_OBSERVED
   const [input, output] = await Promise.all([
     seen.usage.inputTokens ?? facts.estimates?.input?.() ?? null,
-    facts.status === null ? 0 : (facts.estimates?.output?.() ?? 0),
+    facts.estimates?.output?.() ?? 0,
   ])
   // Speech, images, moderations: nothing that could be counted, so nothing is claimed.
   if (input === null && output === 0 && seen.usageSource === 'none') return settle(facts, pricing)
