@@ -47,6 +47,8 @@ export interface RunningGateway {
   /** Where it listens for clients, and for the operator. */
   readonly address: AddressInfo
   readonly adminAddress: AddressInfo
+  /** Calls and sessions that are read on without their client just now. */
+  unattendedCalls(): number
   /** Takes upstreams, models and prices as `config` has them now; all else stays as it was at the start. */
   reload(config: GatewayConfig): void
   /** Before `stop`: lets clients and balancers go elsewhere, for five seconds at most. */
@@ -198,6 +200,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   return {
     address: app.server.address() as AddressInfo,
     adminAddress: admin.server.address() as AddressInfo,
+    unattendedCalls: () => unattended.count,
     reload: (changed) => rules.reload(changed),
     async leave() {
       stopping = true

@@ -62,7 +62,8 @@ test('an estimate says that it is one, and nothing to count is no estimate', asy
 })
 
 test('a client gone before headers is charged its prompt and no output', async () => {
-  const gone: CallFacts = { ...facts, status: null, outcome: 'client_aborted' }
+  const estimates = { input: async () => 5, output: async () => 0 }
+  const gone: CallFacts = { ...facts, status: null, outcome: 'client_aborted', estimates }
   expect(needsEstimate(gone)).toBe(true)
   expect(await settleWithEstimate(gone, pricing)).toMatchObject({
     usageSource: 'estimated',
