@@ -111,6 +111,11 @@ export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Pr
   return finish(facts, seen, usage, estimated ? 'estimated' : 'partial', pricing)
 }
 
+/** As {@link settleWithEstimate}, where the caller has completed the counts: `usage` has estimates in it. */
+export function settleEstimated(facts: CallFacts, usage: TokenUsage, pricing: Pricing): CallEnd {
+  return finish(facts, facts.observation ?? NOTHING_OBSERVED, usage, 'estimated', pricing)
+}
+
 /** As {@link settleWithEstimate}, where {@link needsEstimate} said no. */
 export function settle(facts: CallFacts, pricing: Pricing): CallEnd {
   const seen = facts.observation ?? NOTHING_OBSERVED
