@@ -58,6 +58,10 @@ export function relayRejection(
   if (client instanceof Socket) response.assignSocket(client)
   client.on('drain', () => response.emit('drain'))
   response.on('finish', () => client.end(() => letGoSoon(client)))
+  // As the server does it for a client that ends its side before it has its answer.
+  client.on('end', () => {
+    if (!response.writableFinished) client.destroy()
+  })
   client.on('close', () => {
     if (!response.writableFinished) proxied.clientLeft()
   })
