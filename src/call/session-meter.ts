@@ -3,6 +3,7 @@ import { createFrameReader, type FrameReader } from '../dialects/wires/websocket
 import type { Observation } from '../domain/observation.ts'
 import type { TokenUsage } from '../domain/usage.ts'
 import { type DeliveredSample, openDeliveredSample } from './estimate.ts'
+import { NOTHING_OBSERVED } from './settle.ts'
 import { mayGenerateUnseen, unseenTokens } from './unseen-output.ts'
 
 /** Of what a client sent since the last response, this much is taken for text, four bytes a token. */
@@ -63,9 +64,10 @@ export class SessionMeter {
     return !this.#failed && this.#options.reader.underWay
   }
 
-  /** What the upstream has told; `null` when its messages could not be read. */
-  get observation(): Observation | null {
-    return this.#failed ? null : this.#options.reader.peek()
+  /** What the upstream has told. Where not all of its messages could be read, nobody knows what that is worth. */
+  get observation(): Observation {
+    const seen = this.#failed ? NOTHING_OBSERVED : this.#options.reader.peek()
+    return this.#failed || this.#frames.blind ? { ...seen, usageSource: 'invalid' } : seen
   }
 
   /** Whether tokens may be generated that the messages do not show. Of sound the length tells them. */

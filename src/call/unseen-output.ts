@@ -15,7 +15,7 @@ const UNSEEN =
   /(?:^|[./~])(?:gpt-\d|chatgpt|codex|computer-use|o\d|grok|gemini|nova-[2-9]|sonar-deep)|deep-research/
 /** Those of them that are known not to reason. */
 const SEEN =
-  /gpt-(?:3|4|oss)|gpt-5[\d.]*-chat|chatgpt-4o|grok-[123](?!\d)|non-reasoning|gemini-(?:1|2\.0)(?!.*thinking)|gemma|(?:^|[./~])(?:davinci|babbage|llama|meta|mistral|mixtral|magistral|codestral|ministral|deepseek|qwen|claude|anthropic|cohere|command|jamba|ai21|phi)/
+  /gpt-(?:3|4|oss)|gpt-5[\d.]*-chat|chatgpt-4o|grok-[12](?!\d)|non-reasoning|gemini-(?:1|2\.0)(?!.*thinking)|gemma|(?:^|[./~])(?:davinci|babbage|llama|meta|mistral|mixtral|magistral|codestral|ministral|deepseek|qwen|claude|anthropic|cohere|command|jamba|ai21|phi)/
 /** Names whose answers are sound or pictures, which no tokenizer of ours counts. */
 const NOT_TEXT = /audio|image|tts|realtime|speech/
 

@@ -22,6 +22,7 @@ test.each([
   ['openai', 'gpt-4o-audio-preview'],
   ['azure-openai', 'our-deployment'],
   ['xai', 'grok-4-0709'],
+  ['xai', 'grok-3-mini'], // answered by grok-4.3 as of 2026
   ['xai', 'grok-code-fast-1'],
   ['openrouter', 'openai/gpt-5-mini'],
   ['openrouter', 'x-ai/grok-4'],
@@ -41,7 +42,7 @@ test.each([
   ['openai', 'gpt-5-chat-latest'],
   ['openai', 'gpt-3.5-turbo'],
   ['azure-openai', 'gpt-4o'],
-  ['xai', 'grok-3-mini'],
+  ['xai', 'grok-2-latest'],
   ['xai', 'grok-4-fast-non-reasoning'],
   ['gemini', 'gemini-2.0-flash'],
   ['vertex', 'claude-sonnet-4-5'],

@@ -22,6 +22,8 @@ export interface FrameReader {
   readonly skipped: number
   /** The bytes are no frames, or the connection was closed by a frame: nothing more is read. */
   readonly finished: boolean
+  /** Messages pass that cannot be read: what was not read may be anything. */
+  readonly blind: boolean
 }
 
 /** Messages that carry usage repeat a response's text at most; the large ones carry sound and images. */
@@ -71,6 +73,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   let windowLost = false
   let skipped = 0
   let finished = false
+  let broken = false
 
   /** Whether the protocol allows a frame to begin so, here. */
   function isAllowed(head: FrameHead): boolean {
@@ -155,6 +158,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
           bytes = bytes.subarray(size)
           if (!isAllowed(frame)) {
             finished = true
+            broken = true
             return
           }
           if (frame.opcode === TEXT || frame.opcode === BINARY) startMessage(frame)
@@ -176,6 +180,9 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     },
     get finished() {
       return finished
+    },
+    get blind() {
+      return broken || windowLost
     },
   }
 }
