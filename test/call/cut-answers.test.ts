@@ -98,6 +98,7 @@ interface Visit {
   readonly cut: number
   /** The upstream sends the rest although nobody takes it. */
   readonly goesOn: boolean
+  readonly parts: LooseParts
   readonly clientLeft: PromiseWithResolvers<void>
 }
 
@@ -105,6 +106,7 @@ const visits = new Map<string, Visit>()
 /** Where the upstream goes on there is time for it; where it does not, none is lost. */
 const patient: LooseParts = createLooseParts()
 const impatient: LooseParts = createLooseParts({ usageMs: 20, answerMs: 20 })
+const full: LooseParts = createLooseParts({ maxPerClient: 0 })
 let upstream: Server
 let gateway: Server
 let pool: Pool
@@ -142,9 +144,9 @@ async function send(number: string, response: ServerResponse): Promise<void> {
 function proxy(number: string, response: ServerResponse): void {
   const visit = visits.get(number)
   if (visit === undefined) throw new RangeError(`no visit ${number}`)
-  const { answer, clientLeft, goesOn } = visit
+  const { answer, clientLeft, parts } = visit
   const call = new ProxiedCall(
-    goesOn ? patient : impatient,
+    parts,
     {
       call: {
         callId: '0190c1d2-0000-7000-8000-000000000000',
@@ -206,9 +208,9 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     const cut = from + Math.floor(random() * (answer.body.length - from))
     const goesOn = random() < 0.7
     const number = `${index}`
-    visits.set(number, { answer, cut, goesOn, clientLeft: Promise.withResolvers() })
-    await visitAndLeave(number, cut)
     const parts = goesOn ? patient : impatient
+    visits.set(number, { answer, cut, goesOn, parts, clientLeft: Promise.withResolvers() })
+    await visitAndLeave(number, cut)
     await until(() => parts.records.has(number))
     const record = parts.records.get(number)
     const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
@@ -227,6 +229,7 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     if (isBehindTheEnd) behindTheEnd += 1
     if (goesOn && isBehindTheEnd && source !== 'reported') problem('the usage behind the end is not exact')
     const tellsThoughts = answer.provider === 'gemini' && cut > answer.body.indexOf('}\r\n\r\n')
+    if (answer.hides && !tellsThoughts && counted === 0) problem('hidden and free')
     if (goesOn && answer.hides && !tellsThoughts && source !== 'reported') problem('hidden and not read on')
   }
   const turns = Array.from({ length: CUTS }, (_, index) => index)
@@ -241,3 +244,25 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
   expect(behindTheEnd).toBeGreaterThan(CUTS / 4)
   expect(exact).toBeGreaterThan(CUTS / 3)
 }, 60_000)
+
+test.each([
+  ['o3', true],
+  ['gpt-4o-mini', false],
+])('a client whose calls take all its places: %s is cancelled at once, and what it hides is booked by its time', async (model, hides) => {
+  const answer = makeAnswer(model, hides)
+  const clientLeft = Promise.withResolvers<void>()
+  const cut = answer.endsAt - 60
+  visits.set(model, { answer, cut, goesOn: false, parts: full, clientLeft })
+  const startedAt = performance.now()
+  await visitAndLeave(model, cut)
+  await until(() => full.records.has(model))
+  const seconds = (performance.now() - startedAt) / 1000
+  const record = full.records.get(model)
+  expect(record).toMatchObject({ outcome: 'client_aborted', usageSource: 'estimated' })
+  const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
+  const delivered = await estimateTextTokens(text, model, answer.dialect.name)
+  const output = record?.usage.outputTokens ?? 0
+  if (hides) expect(output).toBeLessThanOrEqual(Math.max(delivered, Math.ceil(seconds * 200)))
+  if (hides) expect(output).toBeGreaterThanOrEqual(delivered)
+  else expect(output).toBe(delivered)
+})
