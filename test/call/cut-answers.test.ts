@@ -13,6 +13,7 @@ import { loadRecordings } from '../dialects/recordings.ts'
 import { createLooseParts, type LooseParts, until } from './support/loose-parts.ts'
 
 const CUTS = 1000
+const REQUEST = Buffer.from('{"messages":[{"role":"user","content":"hi"}]}')
 
 /** An answer that reasons, and what its provider says of it. */
 interface Answer {
@@ -165,7 +166,8 @@ function proxy(number: string, response: ServerResponse): void {
       arrivedAt: performance.now(),
       dialect: answer.dialect,
       stripUsageEvent: false,
-      requestBody: Buffer.from('{"messages":[{"role":"user","content":"hi"}]}'),
+      requestBody: REQUEST,
+      requestBytes: REQUEST.length,
     },
     response,
     () => response.destroy(),

@@ -150,6 +150,7 @@ beforeAll(async () => {
       ...parts,
       basePath: '',
       upstreams,
+      pathPolicy: { permits: () => true },
       findCaller: (key) => ({
         kind: 'active',
         caller: { clientId: 'c', clientName: 'c', keyId: key, keyName: 'k', models: null },
