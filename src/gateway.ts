@@ -119,8 +119,12 @@ function createServer(tls: GatewayParts['tls'], handler: RequestListener): HttpS
     insecureHTTPParser: false,
     // Node would answer without a body; ours says what is wrong.
     requireHostHeader: false,
-    shouldUpgradeCallback: (request: IncomingMessage) =>
-      request.headers.upgrade?.toLowerCase() === 'websocket',
+    // RFC 6455, 4.1: anything else that asks for a WebSocket is what it is without the question, and is read as that.
+    shouldUpgradeCallback: ({ method, headers }: IncomingMessage) =>
+      method === 'GET' &&
+      headers.upgrade?.toLowerCase() === 'websocket' &&
+      (headers['content-length'] ?? '0') === '0' &&
+      headers['transfer-encoding'] === undefined,
   }
   const server =
     tls === null

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { buildAdmin } from './admin.ts'
 import { BodyBudget } from './call/body-budget.ts'
 import { passUnmetered } from './call/pass-unmetered.ts'
+import { Unattended } from './call/unattended.ts'
 import { logCalls } from './call-log.ts'
 import type { GatewayConfig } from './config.ts'
 import type { CallRecord } from './domain/call-record.ts'
@@ -49,6 +50,8 @@ export interface RunningGateway {
   /** Where it listens for clients, and for the operator. */
   readonly address: AddressInfo
   readonly adminAddress: AddressInfo
+  /** Calls and sessions that are read on without their client just now. */
+  unattendedCalls(): number
   /** Takes upstreams, models and prices as `config` has them now; all else stays as it was at the start. */
   reload(config: GatewayConfig): void
   /** Before `stop`: lets clients and balancers go elsewhere, for five seconds at most. */
@@ -132,7 +135,9 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   })
   const observer = logCalls(metrics.observer, log)
 
+  const unattended = new Unattended()
   const parts = {
+    unattended,
     ledger: config.onJournalFull === 'unmetered' ? passUnmetered(ledger, observer.callUnmetered) : ledger,
     pricing: rules.pricing,
     observer: {
@@ -199,6 +204,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   return {
     address: app.server.address() as AddressInfo,
     adminAddress: admin.server.address() as AddressInfo,
+    unattendedCalls: () => unattended.count,
     reload: (changed) => rules.reload(changed),
     async leave() {
       stopping = true
@@ -208,12 +214,16 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       stopping = true
       rules.stopListing()
       const closed = app.close()
-      const sessions = delay(config.shutdownGraceMs, undefined, { ref: false }).then(() =>
-        webSockets.closeAll(),
-      )
-      await Promise.race([closed, sessions.then(() => app.server.closeAllConnections())])
-      await webSockets.closeAll()
+      // Calls whose clients have left have no connection that `close` could wait for.
+      const ended = closed.then(() => unattended.idle())
+      await Promise.race([ended, delay(config.shutdownGraceMs, undefined, { ref: false })])
+      unattended.hurry()
+      const sessionsClosed = webSockets.closeAll()
+      await Promise.race([closed, sessionsClosed])
+      app.server.closeAllConnections()
+      await sessionsClosed
       await closed
+      await unattended.idle()
       await recordsWritten(ledger)
       await ledger.stop(SHIP_GRACE_MS)
       const storesClosed = (async () => {

@@ -39,6 +39,16 @@ export interface DeliveredSample {
    * model thought and did not show is not in it. Never rejects.
    */
   estimateOutput(model: string | null): Promise<number>
+  /** What is kept of the body: its beginning and, of one longer than that, its end. Borrowed. */
+  kept(): KeptBytes
+}
+
+export interface KeptBytes {
+  readonly head: Buffer
+  /** The last bytes behind the head; empty while the head has them all. */
+  readonly tail: Buffer
+  /** How many bytes passed between the two and were not kept. */
+  readonly between: number
 }
 
 /** Opens a sample of one response in `dialect`, to the client by whose turn it is estimated. */
@@ -66,10 +76,13 @@ class WindowedSample implements DeliveredSample {
     if (toHead < chunk.length) this.#pushToTail(toHead > 0 ? chunk.subarray(toHead) : chunk)
   }
 
-  async estimateOutput(model: string | null): Promise<number> {
-    const head = this.#head.subarray(0, this.#headBytes)
+  kept(): KeptBytes {
     const tail = this.#tailInOrder()
-    const bytesBetween = this.#tailBytes - tail.length
+    return { head: this.#head.subarray(0, this.#headBytes), tail, between: this.#tailBytes - tail.length }
+  }
+
+  async estimateOutput(model: string | null): Promise<number> {
+    const { head, tail, between: bytesBetween } = this.kept()
     if (bytesBetween === 0) {
       const all = tail.length === 0 ? head : Buffer.concat([head, tail])
       return this.#count(generatedTextIn(all, this.#dialect).text || textInCutJson(all, this.#dialect), model)

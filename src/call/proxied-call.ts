@@ -5,6 +5,7 @@ import { buildCallRecord } from '../domain/build-call-record.ts'
 import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { ErrorName } from '../errors.ts'
+import { answerHasEnded } from './answer-end.ts'
 import { limitSilenceOfTaker } from './client-silence.ts'
 import { type BodyDecoder, createDecoder } from './decode.ts'
 import { endpointFactsOf } from './endpoint-facts.ts'
@@ -21,12 +22,16 @@ import {
   settle,
   settleWithEstimate,
 } from './settle.ts'
+import type { Unattended } from './unattended.ts'
+import { mayGenerateUnseen, unseenTokens } from './unseen-output.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
 const HELD_ANSWER_BYTES = 64 * 1024
 /** Endpoints that are not billed by what a tokenizer could count: a missing count there is no gap to fill. */
 const REPORTS_NO_TOKENS =
   /^generic$|\.(?:moderations|audio-[a-z]+|images|ocr|rerank|batch|batch-results|async-chat)$/
+/** What these use is their input. */
+const GENERATES_NOTHING = /embed|rerank|classify|prompt-only|predict|voyage/
 /** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
 const MAX_HOLDS = 3
 /**
@@ -34,6 +39,9 @@ const MAX_HOLDS = 3
  * long for later ones, and the last before a pause is noted too.
  */
 const RUNNING_NOTE_MS = 250
+/** A compressed answer is decoded a moment behind its bytes: what a client had seen when it left is known by then. */
+const DECODING_MS = 200
+const NO_BYTES = Buffer.alloc(0)
 
 /** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
 export interface CallLedger {
@@ -61,6 +69,7 @@ export interface ProxiedCallParts {
   readonly pricing: Pricing
   readonly observer: CallObserver
   readonly onClientAbort: 'cancel' | 'drain'
+  readonly unattended: Unattended
 }
 
 export interface ProxiedCallFacts {
@@ -97,11 +106,16 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   #controller: Dispatcher.DispatchController | null = null
   #clientGone = false
+  /** Ends the reading on without a client, while it lasts. */
+  #leaveUnattended: (() => void) | null = null
+  /** We ended an answer that may hold tokens which nobody saw. */
+  #cutUnseen = false
   #ended = false
   #released = false
 
   #status: number | null = null
   #statusMessage = ''
+  #contentType = ''
   #headers: string[] = []
   #trailers: string[] | null = null
   #firstByteAt: number | null = null
@@ -153,8 +167,52 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     this.#clientGone = true
     this.#held = []
     if (this.#ended) return
-    if (this.#parts.onClientAbort === 'cancel') this.#controller?.abort(new Error('client left'))
+    // Before a byte went upstream there is nothing to read on: see `onRequestStart`.
+    if (this.#controller === null) return
+    const { usageMs, answerMs } = this.#parts.unattended.limits
+    if (this.#parts.onClientAbort === 'drain' || this.#isCountedUpstreamOnly()) this.#readOn(answerMs)
+    else if (this.#hasEnded()) this.#readOn(usageMs)
+    else if (this.#decoder === null) this.#cancel()
+    else this.#readOn(DECODING_MS, () => (this.#hasEnded() ? this.#readOn(usageMs) : this.#cancel()))
+  }
+
+  /** Goes on without the client, for what the upstream still has to tell; then `giveUp`. */
+  #readOn(ms: number, giveUp = () => this.#cancel()): void {
+    const { clientId } = this.#facts.call
+    this.#leaveUnattended = this.#parts.unattended.admit(clientId, ms, giveUp)
+    if (this.#leaveUnattended === null) this.#cancel()
     else this.#controller?.resume()
+  }
+
+  #cancel(): void {
+    if (this.#ended) return
+    this.#cutUnseen = this.#isCountedUpstreamOnly()
+    this.#controller?.abort(new Error('client left'))
+  }
+
+  /** Whether the generated part of the answer has passed. */
+  #hasEnded(): boolean {
+    return this.#sample !== null && answerHasEnded(this.#sample.kept(), this.#contentType)
+  }
+
+  /** Whether tokens may have been generated that what was delivered does not show, and the upstream will tell them. */
+  #isCountedUpstreamOnly(): boolean {
+    const { dialect, request, requestBody, call } = this.#facts
+    if (dialect === null || GENERATES_NOTHING.test(dialect.name)) return false
+    // No answer yet: nobody knows. A refusal, or one that cannot be read: there is nothing to wait for.
+    const status = this.#status
+    if (status !== null && (status < 200 || status >= 300 || this.#reader === null)) return false
+    if (REPORTS_NO_TOKENS.test(dialect.name)) return this.#contentType.startsWith('text/event-stream')
+    const seen = this.#reader?.peek()
+    // Gemini's running counts have the thoughts in them.
+    const runs = dialect.name === 'gemini.generate-content' && (seen?.usage.outputTokens ?? null) !== null
+    if (runs || seen?.usageSource === 'reported') return false
+    return mayGenerateUnseen({
+      provider: call.provider,
+      models: [request.model, seen?.model ?? null],
+      requestBody,
+      answerHead: this.#sample?.kept().head ?? NO_BYTES,
+    })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -176,9 +234,10 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     this.#status = status
     this.#statusMessage = writableReason(status, statusMessage ?? '')
     const encoding = headers['content-encoding']
+    this.#contentType = String(headers['content-type'] ?? '').toLowerCase()
     this.#openReader(status, headers, typeof encoding === 'string' ? encoding : null)
     this.#announcedBytes = announcedLength(headers['content-length'])
-    const isEventStream = String(headers['content-type'] ?? '').startsWith('text/event-stream')
+    const isEventStream = this.#contentType.startsWith('text/event-stream')
     if (this.#facts.stripUsageEvent && status === 200 && isEventStream && encoding === undefined) {
       this.#filter = new UsageEventFilter()
       this.#announcedBytes = null
@@ -352,6 +411,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   #end(outcome: Outcome, error: Error | null): void {
     this.#ended = true
+    this.#leaveUnattended?.()
     if (this.#noteTimer !== null) clearTimeout(this.#noteTimer)
     const endedAt = performance.now()
     if (this.#decoder === null) {
@@ -376,7 +436,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       observation: this.#observe(error === null),
       latencyUs: this.#status === null ? null : (endedAt - arrivedAt) * 1000,
       ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
-      estimates: this.#estimates(),
+      estimates: this.#estimates(this.#cutUnseen ? unseenTokens(endedAt - arrivedAt) : 0),
     }
     if (facts.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
     if (!needsEstimate(facts)) {
@@ -402,13 +462,14 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     }
   }
 
-  #estimates(): Estimates | null {
+  /** @param unseen what was generated at most where more than was delivered may have been */
+  #estimates(unseen: number): Estimates | null {
     const { call, dialect, requestBody, requestBytes, request } = this.#facts
     if (dialect === null || REPORTS_NO_TOKENS.test(dialect.name)) return null
     const sample = this.#sample
     return {
       input: () => estimateInput(call.clientId, dialect.name, requestBody, requestBytes, request.model),
-      output: sample === null ? null : () => sample.estimateOutput(request.model),
+      output: async () => Math.max(unseen, sample === null ? 0 : await sample.estimateOutput(request.model)),
     }
   }
 

@@ -114,7 +114,7 @@ export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Pr
   const seen = facts.observation ?? NOTHING_OBSERVED
   const [input, output] = await Promise.all([
     seen.usage.inputTokens ?? facts.estimates?.input?.() ?? null,
-    facts.status === null ? 0 : (facts.estimates?.output?.() ?? 0),
+    facts.estimates?.output?.() ?? 0,
   ])
   // Speech, images, moderations: nothing that could be counted, so nothing is claimed.
   if (input === null && output === 0 && seen.usageSource === 'none') return settle(facts, pricing)
@@ -127,6 +127,11 @@ export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Pr
     outputTokens: Math.max(output, reportedOutput),
   }
   return finish(facts, seen, usage, estimated ? 'estimated' : 'partial', pricing)
+}
+
+/** As {@link settleWithEstimate}, where the caller has completed the counts: `usage` has estimates in it. */
+export function settleEstimated(facts: CallFacts, usage: TokenUsage, pricing: Pricing): CallEnd {
+  return finish(facts, facts.observation ?? NOTHING_OBSERVED, usage, 'estimated', pricing)
 }
 
 /** As {@link settleWithEstimate}, where {@link needsEstimate} said no. */

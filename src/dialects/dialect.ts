@@ -87,6 +87,12 @@ export interface MessageReader {
   peek(): Observation
   /** As {@link UsageReader.revision}. */
   readonly revision: number
+  /** Whether a response has begun whose usage `peek` does not have yet. */
+  readonly underWay: boolean
+  /** Tokens of the sound in what passed of the responses under way, by its length; 0 without any. */
+  readonly soundTokens: number
+  /** Tokens of the last response counted, prompt and answer: the next one's prompt has them at least. */
+  readonly contextTokens: number
 }
 
 /** How one endpoint of a provider writes usage. Stateless; one instance serves all calls. */

@@ -29,33 +29,62 @@ export const geminiLive: Dialect = {
     }),
   createMessageReader,
   textOf(json) {
-    const turn = member(member(objectIn(json), 'serverContent'), 'modelTurn')
-    return arrayIn(turn?.parts).map(textOfPart).join('')
+    const message = objectIn(json)
+    const turn = member(member(message, 'serverContent'), 'modelTurn')
+    const calls = arrayIn(member(message, 'toolCall')?.functionCalls).map((functionCall) => ({
+      functionCall,
+    }))
+    return [...arrayIn(turn?.parts), ...calls].map(textOfPart).join('')
   },
 }
 
 const PLAN = planJson({ usageMetadata: 'usage' })
 const findUsage = findMembers(['usageMetadata'])
+/** What the model generates, before its turn's usage comes. */
+const findGenerated = findMembers(['modelTurn', 'toolCall', 'outputTranscription'])
+const findSound = findMembers(['inlineData'])
+
+/** https://ai.google.dev/gemini-api/docs/tokens: a second of sound is 32 tokens. Live speaks 16 bits at 24 kHz, in base64. */
+const SOUND_TOKENS_PER_BYTE = 32 / ((2 * 24_000 * 4) / 3)
 
 function createMessageReader(): MessageReader {
   const sum = createUsageSum()
   let serviceTier: string | null = null
   let revision = 0
+  let underWay = false
+  let soundBytes = 0
+  let contextTokens = 0
   return {
     message(bytes) {
       const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      if (!isTelling(findUsage, message)) return
+      underWay ||= isTelling(findGenerated, message)
+      if (!isTelling(findUsage, message)) {
+        if (isTelling(findSound, message)) soundBytes += message.length
+        return
+      }
       const { value, raw } = scanJson(message, PLAN)
       const metadata = member(value, 'usageMetadata')
       const usage = metadata === null ? null : geminiUsage(metadata)
       if (usage === null) return
       sum.add(usage, usage.totalMismatch, raw)
+      underWay = false
+      soundBytes = 0
+      contextTokens = (usage.usage.inputTokens ?? 0) + (usage.usage.outputTokens ?? 0)
       serviceTier = usage.serviceTier ?? serviceTier
       revision += 1
     },
-    peek: (): Observation => observe({ ...sum.observed(true), serviceTier }),
+    peek: (): Observation => observe({ ...sum.observed(!underWay), serviceTier }),
     get revision() {
       return revision
+    },
+    get underWay() {
+      return underWay
+    },
+    get soundTokens() {
+      return Math.ceil(soundBytes * SOUND_TOKENS_PER_BYTE)
+    },
+    get contextTokens() {
+      return contextTokens
     },
   }
 }

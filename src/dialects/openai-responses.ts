@@ -63,6 +63,7 @@ function createSessionReader(quirks: OpenAiQuirks): MessageReader {
   let serviceTier: string | null = null
   let failed = false
   let revision = 0
+  let contextTokens = 0
   return {
     message(bytes) {
       if (!current.wantsEvery && !isTelling(FIND_TELLING, asBuffer(bytes))) return
@@ -75,13 +76,27 @@ function createSessionReader(quirks: OpenAiQuirks): MessageReader {
       failed ||= seen.failed
       if (seen.usageSource === 'none') return
       sum.add({ usage: seen.usage, invalid: seen.usageSource === 'invalid' }, seen.totalMismatch, seen.raw)
+      contextTokens = (seen.usage.inputTokens ?? 0) + (seen.usage.outputTokens ?? 0)
       if (seen.units.webSearches !== null) webSearches = (webSearches ?? 0) + seen.units.webSearches
       current = new ResponsesGatherer(quirks)
     },
     peek: () =>
-      observe({ ...sum.observed(true), model, serviceTier, failed, units: { ...NO_UNITS, webSearches } }),
+      observe({
+        ...sum.observed(!current.isRunning),
+        model,
+        serviceTier,
+        failed,
+        units: { ...NO_UNITS, webSearches },
+      }),
     get revision() {
       return revision
+    },
+    get underWay() {
+      return current.isRunning
+    },
+    soundTokens: 0,
+    get contextTokens() {
+      return contextTokens
     },
   }
 }
@@ -118,10 +133,14 @@ class ResponsesGatherer implements Gatherer {
     return true
   }
 
+  /** The response has begun and not come to its end. */
+  get isRunning(): boolean {
+    return this.#response.status === 'queued' || this.#response.status === 'in_progress'
+  }
+
   observe(): Observation {
     const response = this.#response
-    const status = textIn(response.status)
-    const isRunning = status === 'queued' || status === 'in_progress'
+    const { isRunning } = this
     const seen = {
       model: textIn(response.model),
       failed: this.#failed,

@@ -48,10 +48,23 @@ const PLAN = planJson({
     object: 'value',
     model: 'value',
     input_audio_transcription: TRANSCRIPTION,
-    audio: { input: { transcription: TRANSCRIPTION } },
+    output_audio_format: 'value',
+    audio: {
+      input: { transcription: TRANSCRIPTION },
+      output: { format: { type: 'value', rate: 'value' } },
+    },
   },
 })
 
+/** https://platform.openai.com/docs/guides/realtime-costs: sound that is generated is a token for every 50 ms. */
+const SOUND_TOKENS_PER_SECOND = 20
+/** `{"type":"response.audio.delta","delta":""}`: all else of such an event is its sound, in base64. */
+const SHORTEST_SOUND_EVENT_BYTES = 42
+const BASE64_BYTES_PER_BYTE = 4 / 3
+const DEFAULT_SAMPLES_PER_SECOND = 24_000
+const G711_BYTES_PER_SECOND = 8_000
+
+const TRANSCRIBING = 'conversation.item.input_audio_transcription.delta'
 const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 
 function createMessageReader(): MessageReader {
@@ -61,8 +74,14 @@ function createMessageReader(): MessageReader {
   let onlyTranscribes = false
   let audioMs: number | null = null
   let revision = 0
+  let soundBytesPerSecond = 2 * DEFAULT_SAMPLES_PER_SECOND
+  let soundBytes = 0
+  let contextTokens = 0
+  /** In a session that does nothing else. */
+  let transcribing = false
 
   function readSession(session: JsonObject): void {
+    soundBytesPerSecond = bytesPerSecond(session) ?? soundBytesPerSecond
     onlyTranscribes = session.type === 'transcription' || session.object === 'realtime.transcription_session'
     const transcription =
       member(member(member(session, 'audio'), 'input'), 'transcription') ??
@@ -75,16 +94,19 @@ function createMessageReader(): MessageReader {
 
   function addResponse(event: JsonObject, raw: string | null): void {
     open = Math.max(0, open - 1)
+    if (open === 0) soundBytes = 0
     const usage = [member(member(event, 'response'), 'usage'), member(event, 'usage')].find(saysCounts)
     if (usage === undefined || usage === null) return
     const counted = responsesUsage(usage)
     sum.add(counted, totalDisagrees(counted.total, counted.usage), raw)
+    contextTokens = (counted.usage.inputTokens ?? 0) + (counted.usage.outputTokens ?? 0)
     // xAI's seconds are the session's so far, not this response's.
     audioMs = millisecondsIn(usage.billable_audio_seconds) ?? audioMs
     revision += 1
   }
 
   function addTranscription(event: JsonObject, raw: string | null): void {
+    transcribing = false
     const usage = member(event, 'usage')
     if (usage === null) return
     revision += 1
@@ -106,6 +128,8 @@ function createMessageReader(): MessageReader {
       const type = textIn(event?.type)
       if (event === null || type === null) return
       if (type === 'response.created') open += 1
+      else if (type.endsWith('audio.delta')) soundBytes += bytes.length - SHORTEST_SOUND_EVENT_BYTES
+      else if (type === TRANSCRIBING) transcribing = onlyTranscribes
       else if (type === 'response.done') addResponse(event, raw)
       else if (type === TRANSCRIBED) addTranscription(event, raw)
       else if (/session\.(?:created|updated)$/.test(type)) readSession(member(event, 'session') ?? {})
@@ -115,7 +139,27 @@ function createMessageReader(): MessageReader {
     get revision() {
       return revision
     },
+    get underWay() {
+      return open > 0 || transcribing
+    },
+    get soundTokens() {
+      const seconds = Math.max(0, soundBytes) / BASE64_BYTES_PER_BYTE / soundBytesPerSecond
+      return Math.ceil(seconds * SOUND_TOKENS_PER_SECOND)
+    },
+    get contextTokens() {
+      return contextTokens
+    },
   }
+}
+
+/** Of the sound that a session's responses are spoken in; `null`: it does not say. */
+function bytesPerSecond(session: JsonObject): number | null {
+  const format = member(member(member(session, 'audio'), 'output'), 'format')
+  const type = textIn(format?.type) ?? textIn(session.output_audio_format)
+  if (type === null) return null
+  if (/g711|pcmu|pcma/.test(type)) return G711_BYTES_PER_SECOND
+  const rate = format?.rate
+  return 2 * (typeof rate === 'number' && rate > 0 ? rate : DEFAULT_SAMPLES_PER_SECOND)
 }
 
 /** Whether a usage object has counts: xAI's `response.usage` is empty. */

@@ -83,7 +83,7 @@ export interface CallEnd {
 export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
   const sane = hasSaneCounts(end.usage, end.units)
   const reportedModel = cleanModel(end.reportedModel)
-  const succeeded = end.status !== null && end.status >= 200 && end.status < 300
+  const succeeded = hasSucceeded(open, end)
   return {
     ...open,
     reportedModel,
@@ -105,6 +105,12 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
     suspect: sane && end.suspect ? true : undefined,
     failedInBody: end.failedInBody,
   }
+}
+
+/** A WebSocket session's success is 101: only its messages name the model. */
+function hasSucceeded({ webSocket }: OpenCall, { status }: CallEnd): boolean {
+  if (status === null) return false
+  return (status >= 200 && status < 300) || (webSocket && status === 101)
 }
 
 function billedModel(requested: string | null, reported: string | null, requestedKnown: boolean): string {

@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 
 import { type CallLedger, ProxiedCall } from '../../src/call/proxied-call.ts'
+import { Unattended } from '../../src/call/unattended.ts'
 import type { OpenCall } from '../../src/domain/call-record.ts'
 import { NO_METRICS } from '../support/no-metrics.ts'
 
@@ -38,6 +39,7 @@ test('a call whose client leaves while the connection upstream is being made is 
       },
       observer: NO_METRICS,
       onClientAbort: 'cancel',
+      unattended: new Unattended(),
     },
     {
       call: OPEN,

@@ -155,7 +155,8 @@ test('a call above the limit is booked as it is and flagged, one at the limit is
 })
 
 test('a client gone before headers is charged its prompt and no output', async () => {
-  const gone: CallFacts = { ...facts, status: null, outcome: 'client_aborted' }
+  const estimates = { input: async () => 5, output: async () => 0 }
+  const gone: CallFacts = { ...facts, status: null, outcome: 'client_aborted', estimates }
   expect(needsEstimate(gone)).toBe(true)
   expect(await settleWithEstimate(gone, pricing)).toMatchObject({
     usageSource: 'estimated',

@@ -160,6 +160,32 @@ describe('a realtime session', () => {
     expect(session.revision).toBeGreaterThan(before)
   })
 
+  test('knows the sound of a response under way by its length, in the format that the session has', () => {
+    const session = open()
+    const second = 'A'.repeat(64_000)
+    const format = (type: string) => ({
+      type: 'session.updated',
+      session: { audio: { output: { format: { type } } } },
+    })
+    send(session, created, { type: 'response.output_audio.delta', delta: second })
+    expect(session).toMatchObject({ underWay: true, soundTokens: 21, contextTokens: 0 })
+    send(session, format('audio/pcmu'))
+    expect(session.soundTokens).toBe(121)
+    send(session, done(SPOKEN))
+    expect(session).toMatchObject({ underWay: false, soundTokens: 0, contextTokens: 219 })
+  })
+
+  test('that only transcribes has one under way from its first piece to its usage', () => {
+    const session = open()
+    const piece = { type: 'conversation.item.input_audio_transcription.delta', delta: 'hel' }
+    send(session, piece)
+    expect(session.underWay).toBe(false)
+    send(session, { type: 'session.created', session: { type: 'transcription' } }, piece)
+    expect(session.underWay).toBe(true)
+    send(session, transcribed({ type: 'duration', seconds: 1 }))
+    expect(session.underWay).toBe(false)
+  })
+
   test('keeps a bounded part of ten thousand usages', () => {
     const session = open()
     for (let turn = 0; turn < 10_000; turn += 1) send(session, created, done(SPOKEN))
@@ -203,6 +229,20 @@ describe('a Gemini Live session', () => {
     expect({ usageSource, totalMismatch }).toEqual({ usageSource: 'reported', totalMismatch: false })
   })
 
+  test('has a turn under way from what it first generates to the usage, and is partial until then', () => {
+    const session = createSession('gemini', STUDIO)
+    send(session, { setupComplete: {} }, turn({ promptTokenCount: 5, responseTokenCount: 2 }))
+    expect(session).toMatchObject({ underWay: false, contextTokens: 7 })
+    const data = 'A'.repeat(64_000)
+    send(session, { serverContent: { modelTurn: { parts: [{ inlineData: { data } }] } } })
+    expect(session).toMatchObject({ underWay: true, soundTokens: 33 })
+    expect(session.peek().usageSource).toBe('partial')
+    send(session, turn({ promptTokenCount: 9, responseTokenCount: 25 }))
+    expect(session).toMatchObject({ underWay: false, soundTokens: 0, contextTokens: 34 })
+    send(session, { toolCall: { functionCalls: [{ name: 'f', args: {} }] } })
+    expect(session.underWay).toBe(true)
+  })
+
   test('is read on Vertex too, and has told nothing before its first turn has ended', () => {
     const session = createSession(
       'vertex',
@@ -211,5 +251,24 @@ describe('a Gemini Live session', () => {
     send(session, { setupComplete: {} }, { usageMetadata: null }, 'usageMetadata')
     expect(session.peek().usageSource).toBe('none')
     expect(session.revision).toBe(0)
+  })
+})
+
+describe('a Responses session', () => {
+  test('has a response under way until its end is told, whatever that is', () => {
+    const session = createSession('openai', '/v1/responses')
+    const response = (status: string, usage: object | null) => ({
+      type: `response.${status}`,
+      response: { id: 'resp_1', model: 'gpt-5', status, usage },
+    })
+    expect(session.underWay).toBe(false)
+    send(session, response('in_progress', null))
+    expect(session.underWay).toBe(true)
+    send(session, response('incomplete', { input_tokens: 3, output_tokens: 4, total_tokens: 7 }))
+    expect(session).toMatchObject({ underWay: false, contextTokens: 7 })
+    expect(session.peek().usageSource).toBe('reported')
+    send(session, response('in_progress', null))
+    expect(session.underWay).toBe(true)
+    expect(session.peek().usageSource).toBe('partial')
   })
 })

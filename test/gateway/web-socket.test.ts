@@ -208,7 +208,8 @@ test("a handshake that the upstream refuses is refused with the upstream's statu
       'HTTP/1.1 418 Teapot\r\nX-Why: tea\r\nContent-Length: 9\r\nContent-Type: text/plain\r\n\r\nno coffee',
     )
   expect(await refusalOf(open())).toEqual([418, 'no coffee'])
-  expect(await record()).toMatchObject({ web_socket: true, status: 418, outcome: 'complete' })
+  // No session was made of it: it was a GET.
+  expect(await record()).toMatchObject({ web_socket: false, status: 418, outcome: 'complete' })
 })
 
 test('an upstream that drops the handshake: 502, one record', async () => {

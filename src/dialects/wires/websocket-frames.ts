@@ -22,6 +22,8 @@ export interface FrameReader {
   readonly skipped: number
   /** The bytes are no frames, or the connection was closed by a frame: nothing more is read. */
   readonly finished: boolean
+  /** Messages pass that cannot be read: what was not read may be anything. */
+  readonly blind: boolean
 }
 
 /** Messages that carry usage repeat a response's text at most; the large ones carry sound and images. */
@@ -71,6 +73,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   let windowLost = false
   let skipped = 0
   let finished = false
+  let broken = false
 
   /** Whether the protocol allows a frame to begin so, here. */
   function isAllowed(head: FrameHead): boolean {
@@ -155,6 +158,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
           bytes = bytes.subarray(size)
           if (!isAllowed(frame)) {
             finished = true
+            broken = true
             return
           }
           if (frame.opcode === TEXT || frame.opcode === BINARY) startMessage(frame)
@@ -177,6 +181,37 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     get finished() {
       return finished
     },
+    get blind() {
+      return broken || windowLost
+    },
+  }
+}
+
+/**
+ * Watches the frames of one direction for a close frame and reads nothing else, so that a large upload costs a look at
+ * each of its heads. Gives whether the sender has closed the session. Never throws.
+ */
+export function createCloseWatch(): (chunk: Uint8Array) => boolean {
+  let pending = Buffer.alloc(0)
+  let payloadLeft = 0
+  let closed = false
+  return (chunk) => {
+    let bytes = asBuffer(chunk)
+    while (!closed && bytes.length > 0) {
+      const passed = Math.min(payloadLeft, bytes.length)
+      payloadLeft -= passed
+      bytes = bytes.subarray(passed)
+      if (bytes.length === 0) break
+      if (pending.length > 0) bytes = Buffer.concat([pending, bytes])
+      const size = headSize(bytes)
+      pending = size === null ? Buffer.from(bytes) : Buffer.alloc(0)
+      if (size === null) break
+      const head = parseHead(bytes.subarray(0, size))
+      closed = head.opcode === CLOSE
+      payloadLeft = head.payloadBytes
+      bytes = bytes.subarray(size)
+    }
+    return closed
   }
 }
 

@@ -1,6 +1,10 @@
 import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { createFrameReader, type FrameReaderOptions } from '../../../src/dialects/wires/websocket-frames.ts'
+import {
+  createCloseWatch,
+  createFrameReader,
+  type FrameReaderOptions,
+} from '../../../src/dialects/wires/websocket-frames.ts'
 import { cuts, lend } from './cuts.ts'
 
 const TEXT = 1
@@ -175,5 +179,29 @@ test('a close frame, and anything the protocol forbids, ends the reading', () =>
     const { messages, finished } = read([frame(FINAL | TEXT, 'before'), bytes, frame(FINAL | TEXT, 'after')])
     expect(messages).toEqual(['before'])
     expect(finished).toBe(true)
+  }
+})
+
+test('a close frame is seen behind frames of every length, however its bytes come, and not inside of one', () => {
+  const masked = (opcode: number, bytes: Buffer): Buffer => {
+    const { length } = bytes
+    const size =
+      length < 126
+        ? [0x80 | length]
+        : length < 65_536
+          ? [0xfe, length >> 8, length & 0xff]
+          : [0xff, 0, 0, 0, 0, 0, length >> 16, (length >> 8) & 0xff, length & 0xff]
+    return Buffer.concat([Buffer.from([0x80 | opcode, ...size, 0, 0, 0, 0]), bytes])
+  }
+  const close = masked(8, Buffer.from([3, 232]))
+  const before = [0, 5, 125, 126, 200, 65_535, 70_000].map((length) => masked(1, Buffer.alloc(length, close)))
+  const bytes = Buffer.concat([...before, close])
+  for (const step of [1, 2, 7, 1000, bytes.length]) {
+    const sawClose = createCloseWatch()
+    let seenAt = -1
+    for (let at = 0; at < bytes.length; at += step) {
+      if (sawClose(bytes.subarray(at, at + step)) && seenAt === -1) seenAt = Math.min(at + step, bytes.length)
+    }
+    expect(seenAt).toBeGreaterThan(bytes.length - close.length)
   }
 })
