@@ -43,8 +43,20 @@ const never = new AbortController().signal
 const records = (count: number) => Array.from({ length: count }, () => aRecord())
 const marksKey = () => `${keys.prefix}marks`
 
-function newDrain(options: { rollUp?: RollUp; batch?: number; patienceMs?: number } = {}): Drain {
-  const { rollUp = ledger.rollUp, batch = 100, patienceMs = 600_000 } = options
+/** For a drain that has nothing more to do when all is counted; a busy machine may take a while until then. */
+const AMPLE_MS = 20_000
+/** For one that waits behind a hole until its slot is over. */
+const WAITING_MS = 2_000
+
+interface DrainTimes {
+  readonly rollUp?: RollUp
+  readonly batch?: number
+  readonly patienceMs?: number
+  readonly slotMs?: number
+}
+
+function newDrain(options: DrainTimes = {}): Drain {
+  const { rollUp = ledger.rollUp, batch = 100, patienceMs = 600_000, slotMs = AMPLE_MS } = options
   const holeWatch = createHoleWatch({ patienceMs })
   return createDrain({
     rollUp,
@@ -52,7 +64,7 @@ function newDrain(options: { rollUp?: RollUp; batch?: number; patienceMs?: numbe
     marksKey: marksKey(),
     batch,
     blockMs: 20,
-    slotMs: 300,
+    slotMs,
     gatherMs: 5,
   })
 }
@@ -88,7 +100,8 @@ test('entries behind a hole stay, others are counted past them, and they count w
   const other = newProducer()
   await append(redis, stream, producer, 4, records(300))
   await append(redis, stream, other, 1, records(300))
-  expect(await newDrain()(stream, redis, never)).toMatchObject({ counted: 300, waiting: 300 })
+  const drain = newDrain({ slotMs: WAITING_MS })
+  expect(await drain(stream, redis, never)).toMatchObject({ counted: 300, waiting: 300 })
   expect(await redis.xlen(stream)).toBe(300)
 
   await append(redis, stream, producer, 1, records(3))
@@ -122,7 +135,8 @@ test('damaged entries are deleted, not counted, and what follows waits for the o
   await redis.xadd(stream, '*', ...damaged)
   await redis.xadd(stream, '*', 'some', 'thing')
   await append(redis, stream, producer, 4, records(1))
-  expect(await newDrain()(stream, redis, never)).toMatchObject({ counted: 2, corrupt: 2, waiting: 1 })
+  const drain = newDrain({ slotMs: WAITING_MS })
+  expect(await drain(stream, redis, never)).toMatchObject({ counted: 2, corrupt: 2, waiting: 1 })
   expect(await redis.xlen(stream)).toBe(1)
   await append(redis, stream, producer, 3, records(1))
   expect(await newDrain()(stream, redis, never)).toMatchObject({ counted: 2 })
@@ -149,7 +163,7 @@ test('a producer that stands before holes for too long is counted run by run, an
   await append(redis, stream, producer, 30, records(5))
   await append(redis, stream, producer, 10, records(5))
   await append(redis, stream, producer, 50, records(350))
-  const drain = newDrain({ patienceMs: 50, batch: 100 })
+  const drain = newDrain({ patienceMs: 50, batch: 100, slotMs: WAITING_MS })
   const first = await drain(stream, redis, never)
   const second = await drain(stream, redis, never)
   expect(first.counted + second.counted).toBe(360)
@@ -173,7 +187,8 @@ test('a drain ends when its slot is over although entries keep coming', async ()
       await append(writer, stream, producer, sequence, records(1))
     }
   })()
-  expect(await newDrain()(stream, redis, never)).toMatchObject({ end: 'slot' })
+  const drain = newDrain({ slotMs: 300 })
+  expect(await drain(stream, redis, never)).toMatchObject({ end: 'slot' })
   stop.abort()
   await writing
 })
