@@ -205,3 +205,19 @@ test('a close frame is seen behind frames of every length, however its bytes com
     expect(seenAt).toBeGreaterThan(bytes.length - close.length)
   }
 })
+
+test('a reader is blind from the first bytes that are no frame, or a compressed message that it lost', () => {
+  const open = (deflate: boolean) =>
+    createFrameReader({ deflate, serverNoContextTakeover: false, maxMessageBytes: 100, onMessage: () => {} })
+  const broken = open(false)
+  broken.push(frame(FINAL | TEXT, 'x'.repeat(200)))
+  expect(broken).toMatchObject({ skipped: 1, blind: false })
+  broken.push(Buffer.from([0x8f, 0]))
+  expect(broken).toMatchObject({ finished: true, blind: true })
+  const lost = open(true)
+  lost.push(frame(FINAL | COMPRESSED | TEXT, 'x'.repeat(200)))
+  expect(lost).toMatchObject({ skipped: 1, blind: true })
+  const closed = open(false)
+  closed.push(frame(FINAL | CLOSE, ''))
+  expect(closed).toMatchObject({ finished: true, blind: false })
+})
