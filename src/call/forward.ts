@@ -294,7 +294,8 @@ class IncomingCall {
       host: upstream.host,
       // Whoever answers TRACE sends back what was sent (RFC 9110, 9.3.8).
       credential: this.#request.method === 'TRACE' ? null : upstream.credential,
-      askIdentity: dialect !== null,
+      // What nobody knows is not changed for the sake of being read.
+      askIdentity: dialect !== null && dialect.isGeneric !== true,
       contentLength: body.sent?.length ?? null,
       isPlain: body.isEdited,
     })

@@ -1,31 +1,31 @@
 import type { Observation } from '../domain/observation.ts'
-import { NO_UNITS, NO_USAGE } from '../domain/usage.ts'
-import type { Dialect } from './dialect.ts'
+import type { Dialect, UsageReader } from './dialect.ts'
+import { genericUsage } from './generic-usage.ts'
 
-const PENDING: Observation = {
-  usageSource: 'none',
-  usage: NO_USAGE,
-  units: NO_UNITS,
-  model: null,
-  raw: null,
-  failed: false,
-  responseId: null,
-  pending: true,
-  totalMismatch: false,
-  reportedCostPico: null,
-  serviceTier: null,
-  parts: null,
-}
-
-const READER = { push: () => {}, end: () => PENDING, peek: () => PENDING, revision: 0 }
-
-/** Requests that only begin work, as batches do: what it uses is told by a later request, or by none. */
+/**
+ * Requests that only begin work, as batches do: what it uses is told by a later request, or by none. The id that a later
+ * request may tell it under is kept; an answer that tells usage of its own is believed.
+ */
 export const deferredWork: Dialect = {
   name: 'deferred',
   readsRequest: false,
   takesIncludeUsage: false,
   errorShape: 'openai',
   modelInPath: () => null,
-  createReader: () => READER,
+  createReader(request, head): UsageReader {
+    const reader = genericUsage.createReader(request, head)
+    return {
+      push: (chunk) => reader.push(chunk),
+      end: () => pendingUnlessTold(reader.end()),
+      peek: () => pendingUnlessTold(reader.peek()),
+      get revision() {
+        return reader.revision
+      },
+    }
+  },
   textOf: () => '',
+}
+
+function pendingUnlessTold(seen: Observation): Observation {
+  return seen.usageSource === 'none' && !seen.pending ? { ...seen, pending: true } : seen
 }

@@ -83,6 +83,34 @@ test('an answer without figures has no cost and a reason, and is in the unpriced
   expect(totals).toEqual([{ unpriced: 1, without_figures: 1 }])
 })
 
+test('on paths that nobody knows what looks like usage is counted, silence is unpriced, and jobs are billed later', async () => {
+  const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }
+  upstream.answer((request, response) => {
+    if (request.url === '/v1/ask/anything') json(response, 200, { model: 'gpt-4o-mini', usage })
+    else if (request.url === '/v1/batches')
+      json(response, 200, { object: 'batch', id: 'batch_1', status: 'validating' })
+    else json(response, 200, { id: 'video_1', status: 'queued' })
+  })
+  await (await ask('POST', '/v1/ask/anything', { model: 'gpt-4o-mini' })).text()
+  await (await ask('POST', '/v1/invented', { model: 'sora-9' })).text()
+  await (await ask('POST', '/v1/batches', { input_file_id: 'file_1' })).text()
+  const summary = await stack.usageOf(client, 3)
+  expect(summary).toMatchObject({ input_tokens: 100, output_tokens: 50 })
+  const rows = await stack.calls(client)
+  expect(
+    rows.map(({ path, cost_pico, unpriced_reason, response_id }) => [
+      path,
+      cost_pico,
+      unpriced_reason,
+      response_id,
+    ]),
+  ).toEqual([
+    ['/v1/ask/anything', `${100 * 150_000 + 50 * 600_000}`, null, null],
+    ['/v1/invented', null, 'no_reader', null],
+    ['/v1/batches', null, 'billed_later', 'batch_1'],
+  ])
+})
+
 test('an answer that says it used an absurd amount is booked and flagged', async () => {
   upstream.answer((_request, response) => json(response, 200, responseOf('resp_lie', 2 ** 40, 2 ** 40)))
   await (await ask('POST', '/v1/responses', { model: 'gpt-4o-mini', input: 'hi' })).text()
