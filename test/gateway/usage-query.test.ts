@@ -64,13 +64,35 @@ test.each([
   'days=NaN',
   'days=7&days=7',
   'days=7&days=',
-  'days[]=7&days=',
 ])('%s is refused by name', async (query) => {
   const answer = await ask(`?${query}`)
   expect([answer.status, await answer.json()]).toEqual([
     400,
     { error: { message: expect.any(String), type: 'invalid_request_error', param: 'days', code: null } },
   ])
+})
+
+test.each([
+  ['DAYS=7', 'DAYS'],
+  ['days[]=7', 'days[]'],
+  ['days%5B%5D=7', 'days[]'],
+  ['days =7', 'days '],
+  ['group_by[]=day', 'group_by[]'],
+  ['days=7&__proto__=1', '__proto__'],
+  ['days=0&two=2&one=1', 'two'],
+  ['=7', ''],
+  ['api-version=2024-10-21', 'api-version'],
+])('%s has a parameter that nobody knows: a 400 that names %s', async (query, param) => {
+  const answer = await ask(`?${query}`)
+  const message = `There is no parameter ${param}.`
+  expect([answer.status, await answer.json()]).toEqual([
+    400,
+    { error: { message, type: 'invalid_request_error', param, code: null } },
+  ])
+})
+
+test('an empty query is no parameter', async () => {
+  for (const query of ['?', '?&', '?days=7&']) expect((await ask(query)).status).toBe(200)
 })
 
 test.each([

@@ -84,6 +84,9 @@ test.each([
   ['by=day,', 'by'],
   ['by=day&by=model', 'by'],
   ['client=acme&client=other', 'client'],
+  ['DAYS=7', 'DAYS'],
+  ['days[]=7', 'days[]'],
+  ['client=acme&group_by=day', 'group_by'],
 ])('/usage?%s is a 400 that names %s', async (query, param) => {
   const { status, document } = await operator.ask(`/admin/v1/usage?${query}`)
   expect(status).toBe(400)
@@ -110,6 +113,7 @@ test('models without a price are named with what they were used for, as the comm
   ])
   expect(document).toEqual(await json(environment(), 'prices', 'check'))
   expect((await operator.ask('/admin/v1/unpriced?days=0')).status).toBe(400)
+  expect((await operator.ask('/admin/v1/unpriced?DAYS=7')).status).toBe(400)
 })
 
 test('a model that was given a price since says so', async () => {
