@@ -37,8 +37,8 @@ test('the lockfile has the optional packages of every platform, so that it insta
 })
 
 test('the lockfile says of the project what npm install writes, so that a fresh clone stays as it is', () => {
-  const { name, version, license, dependencies, devDependencies, engines } = manifest
-  const written = { name, version, license, dependencies, devDependencies, engines }
+  const { name, version, license, dependencies, optionalDependencies, devDependencies, engines } = manifest
+  const written = { name, version, license, dependencies, optionalDependencies, devDependencies, engines }
   expect(lock.packages['']).toEqual(written)
 })
 
