@@ -1,14 +1,15 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
 import { registerStream } from '../../src/store/ledger-state.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { json } from '../cli/command-line.ts'
+import { holdClockAtNoon } from '../support/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
 import { type Operator, startOperator } from './support/operator.ts'
 
-const TODAY = utcDayOf(Date.now())
+const TODAY = holdClockAtNoon()
 
 let operator: Operator
 

@@ -43,8 +43,14 @@ const never = new AbortController().signal
 const records = (count: number) => Array.from({ length: count }, () => aRecord())
 const marksKey = () => `${keys.prefix}marks`
 
-function newDrain(options: { rollUp?: RollUp; batch?: number; patienceMs?: number } = {}): Drain {
-  const { rollUp = ledger.rollUp, batch = 100, patienceMs = 600_000 } = options
+/** A slot that a busy machine does not fill; a drain that leaves entries waiting lasts to its end. */
+const LONG_SLOT_MS = 10_000
+const WAITING = { slotMs: 1_000 }
+
+function newDrain(
+  options: { rollUp?: RollUp; batch?: number; patienceMs?: number; slotMs?: number } = {},
+): Drain {
+  const { rollUp = ledger.rollUp, batch = 100, patienceMs = 600_000, slotMs = LONG_SLOT_MS } = options
   const holeWatch = createHoleWatch({ patienceMs })
   return createDrain({
     rollUp,
@@ -52,7 +58,7 @@ function newDrain(options: { rollUp?: RollUp; batch?: number; patienceMs?: numbe
     marksKey: marksKey(),
     batch,
     blockMs: 20,
-    slotMs: 300,
+    slotMs,
     gatherMs: 5,
   })
 }
@@ -88,7 +94,7 @@ test('entries behind a hole stay, others are counted past them, and they count w
   const other = newProducer()
   await append(redis, stream, producer, 4, records(300))
   await append(redis, stream, other, 1, records(300))
-  expect(await newDrain()(stream, redis, never)).toMatchObject({ counted: 300, waiting: 300 })
+  expect(await newDrain(WAITING)(stream, redis, never)).toMatchObject({ counted: 300, waiting: 300 })
   expect(await redis.xlen(stream)).toBe(300)
 
   await append(redis, stream, producer, 1, records(3))
@@ -122,7 +128,7 @@ test('damaged entries are deleted, not counted, and what follows waits for the o
   await redis.xadd(stream, '*', ...damaged)
   await redis.xadd(stream, '*', 'some', 'thing')
   await append(redis, stream, producer, 4, records(1))
-  expect(await newDrain()(stream, redis, never)).toMatchObject({ counted: 2, corrupt: 2, waiting: 1 })
+  expect(await newDrain(WAITING)(stream, redis, never)).toMatchObject({ counted: 2, corrupt: 2, waiting: 1 })
   expect(await redis.xlen(stream)).toBe(1)
   await append(redis, stream, producer, 3, records(1))
   expect(await newDrain()(stream, redis, never)).toMatchObject({ counted: 2 })
@@ -173,7 +179,7 @@ test('a drain ends when its slot is over although entries keep coming', async ()
       await append(writer, stream, producer, sequence, records(1))
     }
   })()
-  expect(await newDrain()(stream, redis, never)).toMatchObject({ end: 'slot' })
+  expect(await newDrain({ slotMs: 300 })(stream, redis, never)).toMatchObject({ end: 'slot' })
   stop.abort()
   await writing
 })
