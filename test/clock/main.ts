@@ -12,10 +12,10 @@ import { parseArgs } from 'node:util'
  *     npm run test:clock -- --all                                 # the whole suite, which takes its time
  *     npm run test:clock -- --at 2026-12-31T23:58:00Z [FILE...]   # at one moment
  */
+const DAYS = ['2027-03-10', '2027-02-28', '2026-12-31', '2028-02-29']
 /** What makes a test one of dates: it reads the clock, or counts, keeps and prunes by it. */
 const OF_DATES =
   /Date\.now\b|new Date\(\)|utcDayOf|holdClock|aRecord\(|selectToday|addCallDays|expires_in|days=/
-const DAYS = ['2027-03-10', '2027-02-28', '2026-12-31', '2028-02-29']
 const PRELOAD = pathToFileURL(join(import.meta.dirname, '../support/shift-clock.mjs')).href
 const VITEST = join(import.meta.dirname, '../../node_modules/vitest/vitest.mjs')
 
