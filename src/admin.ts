@@ -5,7 +5,9 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
+import { answerClientError } from './call/answer-client-error.ts'
 import { sendError } from './call/answer-error.ts'
+import { requireHost } from './call/require-host.ts'
 import { examine } from './cli/checks/examine.ts'
 import { renderFindings } from './cli/checks/finding.ts'
 import { lookAtLedger } from './cli/look-at-ledger.ts'
@@ -74,6 +76,8 @@ export function buildAdmin(parts: AdminParts): FastifyInstance {
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     forceCloseConnections: 'idle',
+    http: { requireHostHeader: false },
+    clientErrorHandler: answerClientError,
     frameworkErrors: (error, _request, reply) => {
       protect(reply)
       answerError(error, reply)
@@ -83,6 +87,7 @@ export function buildAdmin(parts: AdminParts): FastifyInstance {
   app.setErrorHandler<FastifyError>((error, _request, reply) => answerError(error, reply))
   app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
   app.addHook('onRequest', async (_request, reply) => protect(reply))
+  requireHost(app)
 
   health(app, '', parts.readiness)
   metrics(app, parts.metrics)

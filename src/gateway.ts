@@ -6,20 +6,19 @@ import {
   type RequestListener,
 } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { Socket } from 'node:net'
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { errorShapeOf, sendError } from './call/answer-error.ts'
+import { answerClientError } from './call/answer-client-error.ts'
+import { sendError } from './call/answer-error.ts'
 import { type AuthenticateOptions, authenticate } from './call/authenticate.ts'
-import { letGoSoon } from './call/client-silence.ts'
 import { type ForwardOptions, forward } from './call/forward.ts'
 import { ownOperationUrl } from './call/own-operation.ts'
+import { requireHost } from './call/require-host.ts'
 import { acceptWebSockets, type WebSocketOptions, type WebSocketSessions } from './call/web-socket.ts'
-import { ERRORS, errorBody } from './errors.ts'
 import { health, type Readiness } from './routes/health.ts'
 import { type ModelsOptions, models } from './routes/models.ts'
 import { type UsageOptions, usage } from './routes/usage.ts'
@@ -78,19 +77,14 @@ export function buildGateway(parts: GatewayParts): Gateway {
   })
   app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.raw.url?.includes('#')) {
-      // The router would cut it off there, and some upstreams do, others do not.
-      sendError(reply, 'invalid_request', { message: 'The target of a request has no fragment.' })
-      return
-    }
-    if (request.raw.headers.host !== undefined || request.raw.httpVersion === '1.0') {
+    if (!request.raw.url?.includes('#')) {
       done()
       return
     }
-    // Who leaves out what every client sends may be an attacker between two readers: nothing more is read of it.
-    reply.header('connection', 'close')
-    sendError(reply, 'invalid_request', { message: 'The request has no Host header.' })
+    // The router would cut it off there, and some upstreams do, others do not.
+    sendError(reply, 'invalid_request', { message: 'The target of a request has no fragment.' })
   })
+  requireHost(app)
 
   for (const prefix of new Set(['', basePath])) health(app, prefix, parts.readiness)
   app.register(async (keyed) => {
@@ -152,26 +146,4 @@ function answerFrameworkError(
       message: url.length > 0 ? 'The path of the request is not a valid one.' : 'The request is not valid.',
     })
   }
-}
-
-/** Answers what Node's parser refused: there is no request, only a socket. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // What went wrong below HTTP, as a TLS handshake that never came, has nobody to answer to.
-  const isOfHttp = /^(?:HPE_|ERR_HTTP_)/.test(error.code ?? '')
-  if (!isOfHttp || socket.destroyed || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const name =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? 'headers_too_large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? 'request_timeout'
-        : 'invalid_request'
-  const body = JSON.stringify(errorBody(errorShapeOf(''), name))
-  const reason = name === 'headers_too_large' ? 'Request Header Fields Too Large' : 'Bad Request'
-  socket.once('finish', () => letGoSoon(socket))
-  socket.end(
-    `HTTP/1.1 ${ERRORS[name].status} ${reason}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
 }

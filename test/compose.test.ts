@@ -9,7 +9,7 @@ import { ENVIRONMENT, loadGatewayConfig, loadWorkerConfig } from '../src/config.
 /** As far as we look at it. */
 interface Service {
   readonly image?: string
-  readonly build?: string
+  readonly build?: { readonly context: string; readonly target: string }
   readonly command?: readonly string[]
   readonly environment?: Readonly<Record<string, string | null>>
   readonly volumes?: readonly string[]
@@ -19,11 +19,23 @@ interface Service {
   readonly ports?: readonly string[]
   readonly profiles?: readonly string[]
   readonly container_name?: string
+  readonly user?: string
+  readonly read_only?: boolean
+  readonly tmpfs?: readonly string[]
+  readonly cap_drop?: readonly string[]
+  readonly cap_add?: readonly string[]
+  readonly privileged?: boolean
+  readonly security_opt?: readonly string[]
+  readonly network_mode?: string
+  readonly networks?:
+    | readonly string[]
+    | Readonly<Record<string, { readonly aliases?: readonly string[] } | null>>
 }
 
 const compose: {
   readonly services: Readonly<Record<string, Service>>
   readonly volumes: Readonly<Record<string, unknown>>
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>
 } = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true })
 const services = Object.entries(compose.services)
 const ours = services.filter(([, service]) => service.build !== undefined)
@@ -31,7 +43,7 @@ const known = new Set<string>(ENVIRONMENT.map(({ name }) => name))
 const dockerfile = readFileSync('Dockerfile', 'utf8')
 
 const filesIn = (words: readonly string[]) => words.filter((word) => /\.(ts|sh)$/.test(word))
-const inProject = (file: string) => file.replace(/^\/app\//, '')
+const inProject = (file: string) => file.replace(/^(?:\/app|\.)\//, '')
 
 test('the services of the contract are there', () => {
   expect(services.map(([name]) => name).sort()).toEqual(
@@ -110,11 +122,99 @@ test('only the balancer has ports, and the operators’ one is on loopback', () 
   ])
 })
 
-test('images of others are pinned to a major version at least', () => {
+test('images of others are pinned to an exact version', () => {
   const images = services.flatMap(([, { image, build }]) => (build === undefined ? [image] : []))
-  const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base)
-  for (const image of [...images, ...bases]) expect(image).toMatch(/^[a-z]+:\d+(\.\d+)*(-[a-z]+)?$/)
-  expect(bases.every((base) => base === 'node:24-slim')).toBe(true)
+  const bases = [...dockerfile.matchAll(/^FROM (\S+:\S+)/gm)].map(([, base]) => base)
+  expect(images).toHaveLength(3)
+  for (const image of [...images, ...bases]) {
+    expect(image).toMatch(/^(?:postgres:\d+\.\d+|[a-z]+:\d+\.\d+\.\d+)-[a-z]+[0-9.]*(?:-slim)?$/)
+  }
+  expect(new Set(bases).size).toBe(1)
+  expect(bases[0]).toMatch(/^node:24\./)
+})
+
+test.each(
+  services,
+)('%s writes to volumes and memory alone, without rights, and never gets any', (_name, service) => {
+  expect(service).toMatchObject({
+    read_only: true,
+    tmpfs: expect.arrayContaining([expect.stringMatching(/^\/tmp(?::|$)/)]),
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+  })
+  expect([service.cap_add, service.privileged]).toEqual([undefined, undefined])
+  // The image's own user is node.
+  if (service.build === undefined) expect(service.user).toMatch(/^(?:haproxy|postgres|redis)$/)
+  else expect(service.user).toBeUndefined()
+})
+
+const networksOf = (name: string) => {
+  const { networks = ['default'], network_mode } = compose.services[name] ?? {}
+  if (network_mode !== undefined) return [network_mode]
+  return (Array.isArray(networks) ? [...networks] : Object.keys(networks)).sort()
+}
+
+test('the servers have no way out, and who has no business with them does not reach them', () => {
+  expect(compose.networks).toEqual({
+    default: null,
+    operators: { internal: true },
+    stores: { internal: true },
+  })
+  expect(Object.fromEntries(services.map(([name]) => [name, networksOf(name)]))).toEqual({
+    balancer: ['default', 'operators'],
+    gateway: ['default', 'operators', 'stores'],
+    worker: ['default', 'stores'],
+    migrate: ['default', 'stores'],
+    secrets: ['none'],
+    postgres: ['stores'],
+    redis: ['stores'],
+    'demo-upstream': ['default'],
+  })
+})
+
+test('the operators’ listener, /metrics with it, is in their network alone', () => {
+  const { networks, environment, command } = compose.services.gateway ?? {}
+  expect(networks).toMatchObject({
+    default: { aliases: ['gateway-of-clients'] },
+    operators: { aliases: ['gateway-of-operators'] },
+  })
+  expect(environment?.ADMIN_HOST).toBe('gateway-of-operators')
+  expect(command).toContain('./src/container/own-admin-address.ts')
+  const servers = [...readFileSync('deploy/haproxy.cfg', 'utf8').matchAll(/^ {2}server-template .*$/gm)].join(
+    '\n',
+  )
+  expect(servers).toContain('gateway-of-clients:8080')
+  expect(servers).toContain('gateway-of-operators:8081')
+})
+
+test.each([
+  ['localhost', '127.0.0.1'],
+  ['127.0.0.1', '127.0.0.1'],
+  ['0.0.0.0', '0.0.0.0'],
+  ['192.0.2.1', '192.0.2.1'],
+  ['no-such-name.invalid', 'no-such-name.invalid'],
+  ['', ''],
+])('of the addresses that ADMIN_HOST=%s names the container’s own is taken: %s', (given, taken) => {
+  const args = ['--import', './src/container/own-admin-address.ts', '--print', 'process.env.ADMIN_HOST']
+  const printed = execFileSync(process.execPath, args, { encoding: 'utf8', env: { ADMIN_HOST: given } })
+  expect(printed.trim()).toBe(taken)
+})
+
+test('what plays a provider is in the demo image alone', () => {
+  const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+  expect(Object.keys(manifest.optionalDependencies)).toEqual(['@copilotkit/aimock'])
+  const stages = [...dockerfile.matchAll(/^FROM (\S+) AS (\S+)$/gm)].map(([, base, stage]) => [stage, base])
+  expect(stages.slice(-2)).toEqual([
+    ['demo', 'runtime'],
+    ['production', 'runtime'],
+  ])
+  expect(dockerfile).toMatch(/AS production\nCOPY --from=dependencies \S+ \S+\n$/)
+  expect(dockerfile.split('\nFROM ')[1]).toContain('npm ci --omit=dev --omit=optional ')
+  const targets = ours.map(([name, { build, image }]) => [name, build?.target, image])
+  for (const [name, target, image] of targets) {
+    const isDemo = name === 'demo-upstream'
+    expect([target, image]).toEqual(isDemo ? ['demo', 'tallygate-demo'] : ['production', 'tallygate'])
+  }
 })
 
 test('whoever needs another service waits for it', () => {
@@ -148,7 +248,7 @@ test('the image has what it runs, runs node itself, and not as root', () => {
     expect(ignored).toContain(`!${file}\n`)
   }
   for (const [, { command = [] }] of ours) {
-    for (const file of filesIn(command)) expect(copied).toContain(file.split('/')[0])
+    for (const file of filesIn(command)) expect(copied).toContain(inProject(file).split('/')[0])
   }
   expect(dockerfile).toMatch(/^USER node$/m)
   expect(dockerfile).toMatch(/^CMD \["node", "src\/server\.ts"\]$/m)

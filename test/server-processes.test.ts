@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findFreePort } from '../src/standalone/free-port.ts'
+import { clockEnvironment } from './support/clock.ts'
 import { type TestProcess, testProcess, untilReady, workerProcess } from './support/processes.ts'
 import { startStack, type TestClient, type TestStack } from './support/stack.ts'
 import { chatAnswer, startUpstream, type TestUpstream } from './support/upstream.ts'
@@ -112,6 +113,7 @@ test('SIGTERM to the whole group, as systemd and terminals send it, lets running
     stdio: 'ignore',
     env: {
       PATH: process.env.PATH,
+      ...clockEnvironment(),
       ...stack.env,
       PORT: `${groupPort}`,
       ADMIN_PORT: '0',

@@ -2,6 +2,7 @@ import { loadWorkerConfig } from '../config.ts'
 import { selectStreams } from '../store/ledger-state.ts'
 import { openPostgres, type StoreLog } from '../store/postgres.ts'
 import { openRedis } from '../store/redis.ts'
+import { readStreamBacklog } from '../store/redis-state.ts'
 
 /**
  * A container's health check: whether calls are being counted. Healthy while no entry has waited in a stream for
@@ -23,10 +24,9 @@ setTimeout(() => finish('no answer in time'), GIVE_UP_MS)
 
 try {
   for (const stream of await selectStreams(pool)) {
-    const [oldest] = await redis.xrange(stream, '-', '+', 'COUNT', 1)
-    const sinceMs = oldest === undefined ? 0 : Date.now() - Number(oldest[0].split('-')[0])
-    if (sinceMs > WAIT_MAX_MS)
-      finish(`an entry has been waiting in ${stream} for ${Math.round(sinceMs / 1_000)} s`)
+    const { oldestMs } = await readStreamBacklog(redis, stream)
+    if (oldestMs > WAIT_MAX_MS)
+      finish(`an entry has been waiting in ${stream} for ${Math.round(oldestMs / 1_000)} s`)
   }
   finish(null)
 } catch (error) {

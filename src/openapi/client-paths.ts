@@ -62,7 +62,8 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
       operationId: 'getUsage',
       tags: ['clients'],
       summary: 'What the client of this key used, by whichever of its keys, and what it cost.',
-      description: 'A finished call is in it within two seconds. No usage is zeros, not an error.',
+      description:
+        'A finished call is in it within two seconds. No usage is zeros, not an error. A parameter that is not listed here is refused.',
       security: CLIENT_KEY,
       parameters: [
         DAYS,

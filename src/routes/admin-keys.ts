@@ -43,7 +43,7 @@ export const newKeyBody = z.strictObject({
 /** How a key is rotated. */
 export const rotationBody = z.strictObject({ overlap: duration.optional() })
 
-const listQuery = z.object({ client: anyName.optional() })
+const listQuery = z.strictObject({ client: anyName.optional() })
 
 /** `/keys`: what clients call with. A key's secret is in the answer that makes it, and nowhere else. */
 export function adminKeys(app: FastifyInstance, options: AdminKeysOptions): void {

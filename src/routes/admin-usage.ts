@@ -29,8 +29,8 @@ export interface AdminUsageOptions {
   readonly now: () => number
 }
 
-const usageQuery = z.object({ days, by: groups.optional(), client: anyName.optional() })
-const unpricedQuery = z.object({ days })
+const usageQuery = z.strictObject({ days, by: groups.optional(), client: anyName.optional() })
+const unpricedQuery = z.strictObject({ days })
 
 /** `/usage` and `/unpriced`: what was used, what it cost, and what of it has no price. */
 export function adminUsage(app: FastifyInstance, options: AdminUsageOptions): void {

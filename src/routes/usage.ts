@@ -6,6 +6,7 @@ import type { UtcDay } from '../domain/utc-day.ts'
 export type UsageGroup = 'day' | 'model' | 'key'
 
 const GROUPS: readonly UsageGroup[] = ['day', 'model', 'key']
+const PARAMETERS: readonly string[] = ['days', 'group_by']
 
 export interface UsageQuestion {
   readonly clientId: string
@@ -28,11 +29,16 @@ export interface UsageOptions {
 /** What was asked, or the parameter that is wrong. */
 export type ParsedQuery =
   | { readonly kind: 'query'; readonly days: number; readonly groupBy: readonly UsageGroup[] }
-  | { readonly kind: 'problem'; readonly param: 'days' | 'group_by'; readonly message: string }
+  | { readonly kind: 'problem'; readonly param: string; readonly message: string }
 
 /** Reads the query of `/v1/usage`; `search` is what stands behind `?`. */
 export function parseUsageQuery(search: string): ParsedQuery {
   const query = new URLSearchParams(search)
+  // A misspelt `days` that was passed over would answer for another period than was asked for.
+  const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name))
+  if (unknown !== undefined) {
+    return { kind: 'problem', param: unknown, message: `There is no parameter ${unknown}.` }
+  }
   const asked = query.getAll('days')
   const days = asked[0] === undefined ? DEFAULT_PERIOD_DAYS : parsePeriodDays(asked[0])
   if (asked.length > 1 || days === null) {

@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type StopStep, sendSignal } from './detached-process.ts'
+import { folderIdentity, workingFolderIdentity } from './folder-identity.ts'
 import { processIdentity } from './process-identity.ts'
 import { until } from './until.ts'
 import { writeFileAtomically } from './write-file.ts'
@@ -8,7 +10,12 @@ interface Noted {
   readonly name: string
   readonly pid: number
   readonly identity: string
+  /** The data folder: a copy of the notes is in one with another identity. Releases before did not note it. */
+  readonly folder?: { readonly path: string; readonly identity: string }
 }
+
+/** Where servers work, in the data folder. */
+const SERVER_FOLDERS = ['redis', 'postgres/data']
 
 /** The processes that this run started, on disk, so that a run after a kill -9 of this one finds them. */
 export interface ProcessNotes {
@@ -25,14 +32,16 @@ const STOPPING: ReadonlyMap<string, StopStep> = new Map([
 ])
 
 /**
- * Stops what a killed run left running, then begins notes of this run's processes.
- * Only to be called under the data folder's lock.
+ * Stops what a killed run left running, then begins notes of this run's processes. Notes in a copy of a data folder are
+ * about the original's processes, which are let be. Only to be called under the data folder's lock.
  *
+ * @param file the notes, in the data folder itself
  * @returns the notes, and the names of what was stopped
  */
 export async function stopLeftovers(file: string): Promise<{ notes: ProcessNotes; stopped: string[] }> {
   const stopped: string[] = []
-  const before = readNotes(file)
+  const folder = identify(dirname(file))
+  const before = readNotes(file).filter((noted) => isOf(folder, noted))
   for (const [name, { signal, graceMs }] of STOPPING) {
     for (const left of before.filter((noted) => noted.name === name)) {
       const isGone = () => (processIdentity(left.pid) === left.identity ? null : true)
@@ -45,16 +54,31 @@ export async function stopLeftovers(file: string): Promise<{ notes: ProcessNotes
       await until(isGone, { timeoutMs: 5_000 })
     }
   }
-  return { notes: beginNotes(file), stopped }
+  return { notes: beginNotes(file, folder), stopped }
 }
 
-function beginNotes(file: string): ProcessNotes {
+type Folder = NonNullable<Noted['folder']>
+
+function identify(path: string): Folder {
+  const identity = folderIdentity(path)
+  if (identity === null) throw new Error(`${path} is gone`)
+  return { path: realpathSync(path), identity }
+}
+
+/** Of what was noted without its folder only servers outlive the run, and these work in it. */
+function isOf(folder: Folder, noted: Noted): boolean {
+  if (noted.folder !== undefined) return noted.folder.identity === folder.identity
+  const at = workingFolderIdentity(noted.pid)
+  return at !== null && SERVER_FOLDERS.some((name) => folderIdentity(join(folder.path, name)) === at)
+}
+
+function beginNotes(file: string, folder: Folder): ProcessNotes {
   const noted = new Map<string, Noted>()
   return {
     note(name, pid) {
       const identity = processIdentity(pid)
       if (identity === null) return
-      noted.set(name, { name, pid, identity })
+      noted.set(name, { name, pid, identity, folder })
       writeFileAtomically(file, `${JSON.stringify([...noted.values()], null, 2)}\n`)
     },
   }
@@ -70,6 +94,7 @@ function readNotes(file: string): Noted[] {
 }
 
 function isNoted(value: unknown): value is Noted {
-  const { name, pid, identity } = Object(value)
+  const { name, pid, identity, folder } = Object(value)
+  if (folder !== undefined && typeof Object(folder).identity !== 'string') return false
   return typeof name === 'string' && Number.isSafeInteger(pid) && pid > 1 && typeof identity === 'string'
 }

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
+import pg from 'pg'
 import type { StoreLog } from './postgres.ts'
 
 /** The schema that holds everything of ours. */
@@ -17,8 +18,21 @@ const LOCK_VALUE = 1_952_541_804
  * @throws When the server is away, or a migration fails.
  */
 export async function migrate(databaseUrl: string, log: StoreLog): Promise<string[]> {
+  // A connection of our own: the runner neither listens to the errors of one that it opens nor waits for its end.
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'tallygate migrate' })
+  // When the server ends the session, the query under way rejects; without a listener the event would end the process.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await applyPending(client, log)
+  } finally {
+    await client.end()
+  }
+}
+
+async function applyPending(client: pg.Client, log: StoreLog): Promise<string[]> {
   const applied = await runner({
-    databaseUrl: { connectionString: databaseUrl, application_name: 'tallygate migrate' },
+    dbClient: client,
     dir: fileURLToPath(new URL('./migrations', import.meta.url)),
     direction: 'up',
     migrationsTable: MIGRATIONS_TABLE,

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Environment } from '../../src/config.ts'
-import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
+import { holdClockAtNoon } from '../support/clock.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
 import { json, run } from './command-line.ts'
 
-const TODAY = utcDayOf(Date.now())
+const TODAY = holdClockAtNoon()
 
 let ledger: LedgerDatabase
 let env: Environment

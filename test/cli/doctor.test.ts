@@ -140,7 +140,8 @@ test('records that nobody rolls up are wrong once they have waited too long', as
     detail: expect.stringMatching(/^1 records wait/),
   })
   await redis.del(stream)
-  await redis.xadd(stream, `${Date.now() - 60_000}-0`, 'p', 'x')
+  const [seconds] = await redis.time()
+  await redis.xadd(stream, `${Number(seconds) * 1_000 - 60_000}-0`, 'p', 'x')
   await redis.xadd(stream, '*', 'p', 'x')
   expect(await examine('backlog')).toMatchObject({
     state: 'wrong',

@@ -3,13 +3,14 @@ import type { Environment } from '../../src/config.ts'
 import type { CallRecord } from '../../src/domain/call-record.ts'
 import { buildCatalog } from '../../src/domain/catalog.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
-import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
 import { verify } from '../../workers/verify.ts'
+import { holdClockAtNoon } from '../support/clock.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../workers/records.ts'
 import { json, run } from './command-line.ts'
 
-const TODAY = utcDayOf(Date.now())
+const TODAY = holdClockAtNoon()
 
 let ledger: LedgerDatabase
 let env: Environment

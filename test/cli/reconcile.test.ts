@@ -3,12 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Environment } from '../../src/config.ts'
 import { NO_USAGE } from '../../src/domain/usage.ts'
-import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
+import { holdClockAtNoon } from '../support/clock.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../workers/records.ts'
 import { json, run } from './command-line.ts'
 
-const TODAY = utcDayOf(Date.now())
+const TODAY = holdClockAtNoon()
 const YESTERDAY = addDays(TODAY, -1)
 const DAY_SECONDS = 86_400
 

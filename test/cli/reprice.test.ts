@@ -11,7 +11,9 @@ import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-datab
 import { aCandidate, aRecord, newProducer } from '../workers/records.ts'
 import { json, run } from './command-line.ts'
 
-const TODAY = utcDayOf(Date.now())
+/** When calls arrived, where a test does not say otherwise: those of one file are all of one day, whatever the hour. */
+const NOW_MS = Date.now()
+const TODAY = utcDayOf(NOW_MS)
 const STREAM = 'test:calls'
 
 let ledger: LedgerDatabase
@@ -69,13 +71,14 @@ function unpriced(changes: Partial<CallRecord> = {}): CallRecord {
     requestedModel: 'our-model',
     costPico: null,
     priceId: null,
+    arrivedAtMs: NOW_MS,
     ...changes,
   })
 }
 
 /** A call as a gateway with the package's prices records it. */
 function priced(changes: Partial<CallRecord>): CallRecord {
-  const record = aRecord({ requestedModel: null, ...changes })
+  const record = aRecord({ requestedModel: null, arrivedAtMs: NOW_MS, ...changes })
   const cost = buildCatalog().priceCall({
     provider: record.provider,
     upstream: record.upstream,
@@ -194,9 +197,9 @@ test('calls that come in after a repricing are priced by it as they are counted'
   const ofOne = 140_000_000n
   expect(await sums()).toMatchObject({ adjusted: ofOne })
 
-  const twoDaysAgo = Date.now() - 2 * 86_400_000
+  const twoDaysAgo = NOW_MS - 2 * 86_400_000
   await count(unpriced(), unpriced({ arrivedAtMs: twoDaysAgo }), unpriced({ clientId: 'cli_late' }))
-  await count(unpriced({ arrivedAtMs: Date.now() - 4 * 86_400_000 }), unpriced({ model: 'another' }))
+  await count(unpriced({ arrivedAtMs: NOW_MS - 4 * 86_400_000 }), unpriced({ model: 'another' }))
   expect(await sums()).toEqual({ metered: 0n, adjusted: 4n * ofOne, unpriced: 6, pricedLater: 4 })
   expect(await json(env, ...order)).toMatchObject({ changed: false })
   const { rows } = await ledger.pool.query(
@@ -204,6 +207,12 @@ test('calls that come in after a repricing are priced by it as they are counted'
   )
   expect(rows).toEqual([{ pico: `${4n * ofOne}`, calls: 4 }])
 })
+
+/** By the database's clock. */
+async function lastRuleMadeAtMs(): Promise<number> {
+  const { rows } = await ledger.pool.query('select max(made_at) as made_at from tallygate.repricing_rules')
+  return rows[0].made_at.getTime()
+}
 
 test('calls at a price that was superseded get the new one, those at a later price of another kind do not', async () => {
   await writePrices(["{ model: our-model, input: '1', output: '1' }"])
@@ -215,9 +224,9 @@ test('calls at a price that was superseded get the new one, those at a later pri
 
   await count(yamlPriced('1'), yamlPriced('3'))
   expect(await sums()).toMatchObject({ metered: 720_000_000n, adjusted: 720_000_000n })
-  await count(yamlPriced('5', { arrivedAtMs: Date.now() + 1_000 }))
+  await count(yamlPriced('5', { arrivedAtMs: (await lastRuleMadeAtMs()) + 1_000 }))
   expect(await sums()).toMatchObject({ metered: 1_320_000_000n, adjusted: 720_000_000n })
-  await count(yamlPriced('5', { arrivedAtMs: Date.now() - 3_600_000 }))
+  await count(yamlPriced('5', { arrivedAtMs: Date.parse(`${TODAY}T00:00:00Z`) }))
   expect((await sums()).adjusted).toBe(480_000_000n)
   // The price goes back: the newest rule decides.
   await writePrices(["{ model: our-model, input: '1', output: '1' }"])

@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Environment } from '../../src/config.ts'
-import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
 import { findClient } from '../../src/store/clients.ts'
+import { holdClockAtNoon } from '../support/clock.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../workers/records.ts'
 import { json, run } from './command-line.ts'
 
-const TODAY = utcDayOf(Date.now())
+const TODAY = holdClockAtNoon()
 const YESTERDAY = addDays(TODAY, -1)
 /** What a spreadsheet would take for a formula, and what breaks lines that are not quoted. */
 const EVIL = '=cmd|" /C calc"!A0,\nx'
@@ -174,9 +175,9 @@ test('wrong orders are refused', async () => {
 
 test('many rows pass in pages, and a reader that has seen enough ends it quietly', async () => {
   await ledger.pool.query(
-    `insert into tallygate.daily_usage select (r).* from (
-       select jsonb_populate_record(u, jsonb_build_object('client_id', 'cli_' || i, 'day', '2020-02-29'))  as r
-       from tallygate.daily_usage u, generate_series(1, 20000) i where u.model = '(adjustment)') x`,
+    `insert into tallygate.daily_usage select r.* from tallygate.daily_usage u, generate_series(1, 20000) i,
+       jsonb_populate_record(u, jsonb_build_object('client_id', 'cli_' || i, 'day', '2020-02-29')) r
+     where u.model = '(adjustment)'`,
   )
   const args = [
     'src/cli/main.ts',

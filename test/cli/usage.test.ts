@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Environment } from '../../src/config.ts'
-import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
 import { findClient } from '../../src/store/clients.ts'
 import { selectKeys } from '../../src/store/keys.ts'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
+import { holdClockAtNoon } from '../support/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { json, run } from './command-line.ts'
 
 const quiet = { info() {}, warn() {}, error() {} }
-const TODAY = utcDayOf(Date.now())
+const TODAY = holdClockAtNoon()
 
 let database: TestDatabase
 let pool: Postgres

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { clockEnvironment } from '../support/clock.ts'
 
 /** A gateway in a process of its own, as it runs in production: `node src/server.ts`. */
 export interface GatewayProcess {
@@ -45,7 +46,11 @@ export async function runServer(
 }
 
 function spawnServer(env: Readonly<Record<string, string>>): ChildProcess {
-  return spawn(process.execPath, ['src/server.ts'], { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  return spawn(process.execPath, ['src/server.ts'], {
+    cwd: PROJECT,
+    env: { ...clockEnvironment(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
 }
 
 async function exitOf(child: ChildProcess): Promise<number | null> {

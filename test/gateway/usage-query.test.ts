@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
@@ -24,10 +25,12 @@ function ask(query: string, method = 'GET'): Promise<Response> {
   })
 }
 
-function chat(model: string): Promise<Response> {
+let clients = 0
+
+function chat(model: string, caller: TestClient): Promise<Response> {
   return fetch(`${stack.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages: [] }),
   })
 }
@@ -64,13 +67,35 @@ test.each([
   'days=NaN',
   'days=7&days=7',
   'days=7&days=',
-  'days[]=7&days=',
 ])('%s is refused by name', async (query) => {
   const answer = await ask(`?${query}`)
   expect([answer.status, await answer.json()]).toEqual([
     400,
     { error: { message: expect.any(String), type: 'invalid_request_error', param: 'days', code: null } },
   ])
+})
+
+test.each([
+  ['DAYS=7', 'DAYS'],
+  ['days[]=7', 'days[]'],
+  ['days%5B%5D=7', 'days[]'],
+  ['days =7', 'days '],
+  ['group_by[]=day', 'group_by[]'],
+  ['days=7&__proto__=1', '__proto__'],
+  ['days=0&two=2&one=1', 'two'],
+  ['=7', ''],
+  ['api-version=2024-10-21', 'api-version'],
+])('%s has a parameter that nobody knows: a 400 that names %s', async (query, param) => {
+  const answer = await ask(`?${query}`)
+  const message = `There is no parameter ${param}.`
+  expect([answer.status, await answer.json()]).toEqual([
+    400,
+    { error: { message, type: 'invalid_request_error', param, code: null } },
+  ])
+})
+
+test('an empty query is no parameter', async () => {
+  for (const query of ['?', '?&', '?days=7&']) expect((await ask(query)).status).toBe(200)
 })
 
 test.each([
@@ -90,10 +115,20 @@ test.each([
   expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'group_by' } }])
 })
 
+/** Three calls of a client of their own that arrived on one and the same UTC day. */
+async function callOnOneDay() {
+  while (true) {
+    const today = utcDayOf(Date.now())
+    const caller = await stack.addClient(`caller ${clients++}`)
+    const models = ['gpt-4o-mini', 'gpt-4o', 'gpt-4o-mini']
+    await Promise.all(models.map(async (model) => (await chat(model, caller)).text()))
+    if (utcDayOf(Date.now()) === today) return { today, client: caller }
+  }
+}
+
 test('groups add their rows and change nothing else', async () => {
-  await Promise.all(['gpt-4o-mini', 'gpt-4o', 'gpt-4o-mini'].map(async (model) => (await chat(model)).text()))
+  const { today, client } = await callOnOneDay()
   const plain = await stack.usageOf(client, 3)
-  const today = new Date().toISOString().slice(0, 10)
   const figures = {
     requests: 3,
     input_tokens: 33,
@@ -111,8 +146,8 @@ test('groups add their rows and change nothing else', async () => {
     ['model,key,day', { day: today, model: 'gpt-4o-mini', ...key }],
   ]
   for (const [groupBy, names] of groups) {
-    const { data, ...summary } = await stack.usage(client, `?days=1&group_by=${groupBy}`)
-    expect(summary).toEqual({ ...plain, period_days: 1 })
+    const { data, ...summary } = await stack.usage(client, `?days=2&group_by=${groupBy}`)
+    expect(summary).toEqual({ ...plain, period_days: 2 })
     expect(data).toEqual([{ ...names, ...figures }])
   }
 })

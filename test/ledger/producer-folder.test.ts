@@ -100,7 +100,8 @@ test('what a process left when it died while making or deleting a folder is foun
   const old = join(directory, '.new-old')
   const gone = join(directory, '.gone-x')
   for (const path of [young, old, gone]) mkdirSync(path)
-  const twoHoursAgo = Date.now() / 1_000 - 7_200
-  utimesSync(old, twoHoursAgo, twoHoursAgo)
+  const now = Date.now() / 1_000
+  utimesSync(young, now, now)
+  utimesSync(old, now - 7_200, now - 7_200)
   expect(new Set(readJournalDirectory(directory).leftovers)).toEqual(new Set([gone, old]))
 })

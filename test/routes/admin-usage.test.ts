@@ -1,14 +1,15 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
 import { registerStream } from '../../src/store/ledger-state.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { json } from '../cli/command-line.ts'
+import { holdClockAtNoon } from '../support/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
 import { type Operator, startOperator } from './support/operator.ts'
 
-const TODAY = utcDayOf(Date.now())
+const TODAY = holdClockAtNoon()
 
 let operator: Operator
 
@@ -84,6 +85,9 @@ test.each([
   ['by=day,', 'by'],
   ['by=day&by=model', 'by'],
   ['client=acme&client=other', 'client'],
+  ['DAYS=7', 'DAYS'],
+  ['days[]=7', 'days[]'],
+  ['client=acme&group_by=day', 'group_by'],
 ])('/usage?%s is a 400 that names %s', async (query, param) => {
   const { status, document } = await operator.ask(`/admin/v1/usage?${query}`)
   expect(status).toBe(400)
@@ -110,6 +114,7 @@ test('models without a price are named with what they were used for, as the comm
   ])
   expect(document).toEqual(await json(environment(), 'prices', 'check'))
   expect((await operator.ask('/admin/v1/unpriced?days=0')).status).toBe(400)
+  expect((await operator.ask('/admin/v1/unpriced?DAYS=7')).status).toBe(400)
 })
 
 test('a model that was given a price since says so', async () => {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Operator, startOperator, TOKEN } from './support/operator.ts'
 
 const FOLDER = new URL('../../src/dashboard/', import.meta.url)
@@ -136,8 +136,15 @@ test('figures are short to read, and small amounts do not become nothing', async
 
 test('days are UTC days, today last', async () => {
   const format: Format = await import(new URL('format.js', FOLDER).href)
-  const days = format.lastDays(30)
-  expect(days).toHaveLength(30)
-  expect(days.at(-1)).toBe(new Date().toISOString().slice(0, 10))
-  expect(new Set(days).size).toBe(30)
+  for (const [now, first, last] of [
+    ['2026-03-30T12:00:00Z', '2026-03-01', '2026-03-30'],
+    ['2028-02-29T23:59:59.999Z', '2028-01-31', '2028-02-29'],
+    ['2028-03-01T00:00:00Z', '2028-02-01', '2028-03-01'],
+    ['2027-01-01T00:00:00Z', '2026-12-03', '2027-01-01'],
+  ] as const) {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(now) })
+    const days = format.lastDays(30)
+    vi.useRealTimers()
+    expect([days[0], days.at(-1), new Set(days).size]).toEqual([first, last, 30])
+  }
 })

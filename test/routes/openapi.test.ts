@@ -8,10 +8,13 @@ import { newKeyBody, rotationBody } from '../../src/routes/admin-keys.ts'
 import { health } from '../../src/routes/health.ts'
 import { models } from '../../src/routes/models.ts'
 import { usage } from '../../src/routes/usage.ts'
+import { holdClockAtNoon } from '../support/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
 import { type Operator, startOperator } from './support/operator.ts'
 
 const DOCUMENT = buildOpenApi({ baseUrl: 'http://localhost:8080/llm', version: '1.2.3' })
+
+const TODAY = holdClockAtNoon()
 
 let operator: Operator
 
@@ -177,8 +180,7 @@ test('answers are what the document says, field by field', async () => {
   check('/admin/v1/keys/{id}/revoke', 'post', '200', revoked.document)
   check('/admin/v1/keys', 'get', '200', (await ask('/admin/v1/keys')).document)
 
-  const today = new Date().toISOString().slice(0, 10)
-  await addDailyUsage(pool, 'acme', today, 'gpt-4o', {
+  await addDailyUsage(pool, 'acme', TODAY, 'gpt-4o', {
     requests: 2,
     latency_us_sum: 7,
     latency_count: 2,

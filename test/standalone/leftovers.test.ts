@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -13,8 +13,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function startSleeper(): Promise<ChildProcess & { readonly pid: number }> {
-  const child = spawn('sleep', ['1000'], { stdio: 'ignore' })
+async function startSleeper(cwd = '/'): Promise<ChildProcess & { readonly pid: number }> {
+  const child = spawn('sleep', ['1000'], { stdio: 'ignore', cwd })
   children.push(child)
   await new Promise((resolve) => child.once('spawn', resolve))
   if (child.pid === undefined) throw new Error('sleep did not start')
@@ -36,16 +36,56 @@ test('what a run before noted and left running is stopped, frozen or not', async
 test('a process that only has the number of one of ours is left alone', async () => {
   const file = join(folder, 'recycled.json')
   const stranger = await startSleeper()
-  writeFileSync(file, JSON.stringify([{ name: 'redis', pid: stranger.pid, identity: 'an earlier boot 123' }]))
+  const { notes } = await stopLeftovers(file)
+  notes.note('redis', stranger.pid)
+  const noted: object[] = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(file, JSON.stringify(noted.map((note) => ({ ...note, identity: 'an earlier boot 123' }))))
   expect((await stopLeftovers(file)).stopped).toEqual([])
   expect(processIdentity(stranger.pid)).not.toBeNull()
 })
+
+test('notes in a copy of the folder stop nobody, those in the original still do', async () => {
+  const original = makeFolder('original')
+  const redis = await startSleeper()
+  const { notes } = await stopLeftovers(join(original, 'processes.json'))
+  notes.note('redis', redis.pid)
+  const copy = join(folder, 'copy')
+  cpSync(original, copy, { recursive: true })
+  expect((await stopLeftovers(join(copy, 'processes.json'))).stopped).toEqual([])
+  expect(processIdentity(redis.pid)).not.toBeNull()
+
+  // The copy takes the place of the original, which is moved away: the path tells nothing.
+  const moved = join(folder, 'moved')
+  renameSync(original, moved)
+  cpSync(moved, original, { recursive: true })
+  expect((await stopLeftovers(join(original, 'processes.json'))).stopped).toEqual([])
+  expect(processIdentity(redis.pid)).not.toBeNull()
+  expect((await stopLeftovers(join(moved, 'processes.json'))).stopped).toEqual(['redis'])
+})
+
+test('a server that was noted without its folder, as releases before did, is stopped where it works', async () => {
+  const original = makeFolder('noted-before')
+  mkdirSync(join(original, 'redis'))
+  const redis = await startSleeper(join(original, 'redis'))
+  const noted = [{ name: 'redis', pid: redis.pid, identity: processIdentity(redis.pid) }]
+  writeFileSync(join(original, 'processes.json'), JSON.stringify(noted))
+  const copy = join(folder, 'copy-of-noted-before')
+  cpSync(original, copy, { recursive: true })
+  expect((await stopLeftovers(join(copy, 'processes.json'))).stopped).toEqual([])
+  expect((await stopLeftovers(join(original, 'processes.json'))).stopped).toEqual(['redis'])
+})
+
+function makeFolder(name: string): string {
+  mkdirSync(join(folder, name))
+  return join(folder, name)
+}
 
 test.each([
   '',
   'null',
   '[{"name":"redis","pid":1,"identity":"x"}]',
   '{"pid":7}',
+  '[{"name":"redis","pid":7,"identity":"x","folder":null}]',
 ])('damaged notes (%j) stop nobody', async (text) => {
   const file = join(folder, 'damaged.json')
   writeFileSync(file, text)

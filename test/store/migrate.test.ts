@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
+import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { migrate } from '../../src/store/migrate.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
@@ -37,6 +38,41 @@ test('everything is in one schema, and nothing elsewhere', async () => {
   await pool.end()
   expect(rows).toEqual([{ schema: 'tallygate' }])
 })
+
+test('its session has ended once it is done', async () => {
+  database = await createEmptyDatabase()
+  await migrate(database.url, quiet)
+  expect(await sessionsOfMigrations()).toEqual([])
+})
+
+test('a session that the server ends fails the migration, and nothing else', async () => {
+  database = await createEmptyDatabase()
+  await migrate(database.url, quiet)
+  const holder = new pg.Client({ connectionString: database.url })
+  await holder.connect()
+  // The lock that one runner holds while another waits.
+  await holder.query('select pg_advisory_lock(1952541804)')
+  const waiting = migrate(database.url, quiet)
+  const failed = expect(waiting).rejects.toThrow('terminating connection due to administrator command')
+  await expect.poll(async () => (await sessionsOfMigrations()).map(({ waits }) => waits)).toEqual(['Lock'])
+  await holder.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and application_name = 'tallygate migrate'`,
+  )
+  await failed
+  await holder.end()
+})
+
+async function sessionsOfMigrations(): Promise<readonly { readonly waits: string }[]> {
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  const { rows } = await client.query(
+    `select wait_event_type as waits from pg_stat_activity
+     where datname = current_database() and application_name = 'tallygate migrate'`,
+  )
+  await client.end()
+  return rows
+}
 
 test('a server that is away is an error, not a wait', async () => {
   database = await createEmptyDatabase()

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { inject } from 'vitest'
 import { migrate } from '../../src/store/migrate.ts'
+import { moveClock, moveDefaults } from './database-clock.ts'
 
 /** A database of one test or test file. */
 export interface TestDatabase {
@@ -24,6 +25,7 @@ export async function createEmptyDatabase(): Promise<TestDatabase> {
 export async function makeTemplate(adminUrl: string): Promise<{ name: string; drop(): Promise<void> }> {
   const database = await createDatabase(adminUrl, 'template', 'template0')
   await migrate(database.url, { info() {}, warn() {}, error() {} })
+  await moveDefaults(database.url)
   return { name: new URL(database.url).pathname.slice(1), drop: database.drop }
 }
 
@@ -32,6 +34,7 @@ async function createDatabase(adminUrl: string, purpose: string, template: strin
   await administer(adminUrl, `create database ${name} template ${template}`)
   const url = new URL(adminUrl)
   url.pathname = `/${name}`
+  await moveClock(url.href)
   return {
     url: url.href,
     drop: () => administer(adminUrl, `drop database if exists ${name} with (force)`),

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { sendSignal } from '../../src/standalone/detached-process.ts'
 import { until } from '../../src/standalone/until.ts'
+import { clockEnvironment } from './clock.ts'
 
 /** One `npm start`, as a user types it. */
 export interface NpmStart {
@@ -29,7 +30,7 @@ export function npmStart(env: Readonly<Record<string, string>>): NpmStart {
   const child = spawn('npm', ['start'], {
     cwd: PROJECT,
     detached: true,
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, ...clockEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

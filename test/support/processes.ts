@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
+import { clockEnvironment } from './clock.ts'
 
 /** A process of ours that a test kills and starts again. */
 export interface TestProcess {
@@ -25,7 +26,7 @@ export function testProcess(
     name,
     async start() {
       const started = fork(script, {
-        env: { PATH: process.env.PATH, ...env },
+        env: { PATH: process.env.PATH, ...clockEnvironment(), ...env },
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       })
       child = started

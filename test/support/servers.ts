@@ -8,6 +8,7 @@ import { startPostgres } from '../../src/standalone/postgres.ts'
 import type { PrivateServer } from '../../src/standalone/private-server.ts'
 import { startRedis } from '../../src/standalone/redis.ts'
 import { findRedisProgram } from '../../src/standalone/redis-program.ts'
+import { moveClock } from './database-clock.ts'
 import { stopWithMe } from './stop-with-me.ts'
 
 /** A server that a test may mistreat. It dies with the process that started it, and its data with it. */
@@ -34,9 +35,11 @@ export interface TestServer {
 export async function startPrivatePostgres({ durable = false } = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-postgres-'))
   const password = randomBytes(12).toString('hex')
-  return await asTestServer(folder, (port) =>
+  const server = await asTestServer(folder, (port) =>
     startPostgres({ folder, password, durable, ...(port === undefined ? {} : { port }) }),
   )
+  await moveClock(server.url)
+  return server
 }
 
 /** A Redis of one's own. `durable: true`: with an append-only file, so that it survives `kill` and `start`. */

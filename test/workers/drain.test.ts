@@ -43,20 +43,14 @@ const never = new AbortController().signal
 const records = (count: number) => Array.from({ length: count }, () => aRecord())
 const marksKey = () => `${keys.prefix}marks`
 
-/** For a drain that has nothing more to do when all is counted; a busy machine may take a while until then. */
-const AMPLE_MS = 20_000
-/** For one that waits behind a hole until its slot is over. */
-const WAITING_MS = 2_000
+/** A slot that a busy machine does not fill; a drain that leaves entries waiting lasts to its end. */
+const LONG_SLOT_MS = 10_000
+const WAITING = { slotMs: 1_000 }
 
-interface DrainTimes {
-  readonly rollUp?: RollUp
-  readonly batch?: number
-  readonly patienceMs?: number
-  readonly slotMs?: number
-}
-
-function newDrain(options: DrainTimes = {}): Drain {
-  const { rollUp = ledger.rollUp, batch = 100, patienceMs = 600_000, slotMs = AMPLE_MS } = options
+function newDrain(
+  options: { rollUp?: RollUp; batch?: number; patienceMs?: number; slotMs?: number } = {},
+): Drain {
+  const { rollUp = ledger.rollUp, batch = 100, patienceMs = 600_000, slotMs = LONG_SLOT_MS } = options
   const holeWatch = createHoleWatch({ patienceMs })
   return createDrain({
     rollUp,
@@ -100,8 +94,7 @@ test('entries behind a hole stay, others are counted past them, and they count w
   const other = newProducer()
   await append(redis, stream, producer, 4, records(300))
   await append(redis, stream, other, 1, records(300))
-  const drain = newDrain({ slotMs: WAITING_MS })
-  expect(await drain(stream, redis, never)).toMatchObject({ counted: 300, waiting: 300 })
+  expect(await newDrain(WAITING)(stream, redis, never)).toMatchObject({ counted: 300, waiting: 300 })
   expect(await redis.xlen(stream)).toBe(300)
 
   await append(redis, stream, producer, 1, records(3))
@@ -135,8 +128,7 @@ test('damaged entries are deleted, not counted, and what follows waits for the o
   await redis.xadd(stream, '*', ...damaged)
   await redis.xadd(stream, '*', 'some', 'thing')
   await append(redis, stream, producer, 4, records(1))
-  const drain = newDrain({ slotMs: WAITING_MS })
-  expect(await drain(stream, redis, never)).toMatchObject({ counted: 2, corrupt: 2, waiting: 1 })
+  expect(await newDrain(WAITING)(stream, redis, never)).toMatchObject({ counted: 2, corrupt: 2, waiting: 1 })
   expect(await redis.xlen(stream)).toBe(1)
   await append(redis, stream, producer, 3, records(1))
   expect(await newDrain()(stream, redis, never)).toMatchObject({ counted: 2 })
@@ -163,7 +155,7 @@ test('a producer that stands before holes for too long is counted run by run, an
   await append(redis, stream, producer, 30, records(5))
   await append(redis, stream, producer, 10, records(5))
   await append(redis, stream, producer, 50, records(350))
-  const drain = newDrain({ patienceMs: 50, batch: 100, slotMs: WAITING_MS })
+  const drain = newDrain({ patienceMs: 50, batch: 100 })
   const first = await drain(stream, redis, never)
   const second = await drain(stream, redis, never)
   expect(first.counted + second.counted).toBe(360)
@@ -187,8 +179,7 @@ test('a drain ends when its slot is over although entries keep coming', async ()
       await append(writer, stream, producer, sequence, records(1))
     }
   })()
-  const drain = newDrain({ slotMs: 300 })
-  expect(await drain(stream, redis, never)).toMatchObject({ end: 'slot' })
+  expect(await newDrain({ slotMs: 300 })(stream, redis, never)).toMatchObject({ end: 'slot' })
   stop.abort()
   await writing
 })

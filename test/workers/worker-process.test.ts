@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/redis.ts'
+import { clockEnvironment } from '../support/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/redis.ts'
 import { append, aRecord, newProducer, quiet } from './records.ts'
@@ -41,6 +42,7 @@ function startWorker(environment: Readonly<Record<string, string>> = {}): ChildP
     execArgv: [],
     env: {
       PATH: process.env.PATH,
+      ...clockEnvironment(),
       DATABASE_URL: database.url,
       REDIS_URL: keys.redisUrl,
       REDIS_PREFIX: keys.prefix,

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
+import { clockEnvironment } from '../../support/clock.ts'
 
 /** A program of ours in a process of its own, with every byte it says kept. */
 export interface HeardProcess {
@@ -28,7 +29,11 @@ export async function startHeard(
   env: Readonly<Record<string, string>>,
   started: RegExp,
 ): Promise<HeardProcess> {
-  const child = spawn(process.execPath, [script], { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [script], {
+    cwd: PROJECT,
+    env: { ...clockEnvironment(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -1,0 +1,141 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { parseArgs } from 'node:util'
+import { findFreePort } from '../../src/standalone/free-port.ts'
+import { until } from '../../src/standalone/until.ts'
+import { type ComposeStack, composeStack, missingEngine, readRights } from './stack.ts'
+import { makeCalls, type Traffic } from './traffic.ts'
+
+/**
+ * The production form on a real engine: the stack of docker-compose.yml comes up with three gateways, its containers are
+ * hardened, and of 1,500 calls through a kill -9 of a gateway and a rolling restart every one that was served is counted.
+ *
+ *     npm run test:compose                # builds the images first
+ *     npm run test:compose -- --no-build  # takes those that are there
+ */
+const CALLS = 1_500
+const AT_ONCE = 8
+const EVERY_MS = 80
+const KILL_AFTER = 200
+const RESTART_AFTER = 450
+
+const { values } = parseArgs({ options: { 'no-build': { type: 'boolean', default: false } } })
+const [port, adminPort] = [await findFreePort(), await findFreePort()]
+const stack = composeStack({
+  PORT: `${port}`,
+  ADMIN_PORT: `${adminPort}`,
+  UPSTREAM_URL: '',
+  UPSTREAM_API_KEY: '',
+})
+
+const missing = await missingEngine(stack)
+if (missing !== null) {
+  console.error(`test:compose needs a Docker engine with Compose v2: ${missing}`)
+  process.exit(1)
+}
+try {
+  if (!values['no-build']) await stack.compose('build')
+  await stack.compose('up', '--no-build', '--wait', '--scale', 'gateway=3')
+  await checkHardening(stack)
+  await checkOperatorsListener(stack)
+  await checkCounting(stack)
+} catch (error) {
+  console.error(await stack.compose('logs', '--tail', '20').catch(String))
+  throw error
+} finally {
+  await stack.compose('down', '--volumes', '--timeout', '60')
+}
+
+async function checkHardening({ compose, docker, containers }: ComposeStack): Promise<void> {
+  const services = (await compose('config', '--services')).split('\n')
+  for (const service of services) {
+    for (const container of await containers(service)) {
+      const rights = await readRights(stack, container)
+      const { user, effectiveCapabilities, noNewPrivileges, ...rest } = rights
+      deepEqual(rest, {
+        readOnly: true,
+        capabilitiesDropped: ['ALL'],
+        securityOptions: ['no-new-privileges:true'],
+      })
+      ok(!['', '0', 'root'].includes(user), `${service} runs as ${user}`)
+      ok(effectiveCapabilities === null || /^0+$/.test(effectiveCapabilities), `${service} has capabilities`)
+      ok(noNewPrivileges !== false, `${service} may get new privileges`)
+      console.log(`${service.padEnd(14)} ${JSON.stringify(rights)}`)
+    }
+  }
+  const packages = await docker('run', '--rm', '--entrypoint', 'ls', 'tallygate', 'node_modules')
+  deepEqual(
+    packages.split('\n').filter((name) => name === '@copilotkit'),
+    [],
+  )
+}
+
+/** /metrics is on this machine's loopback address by the balancer, and in the network of operators; nowhere else. */
+async function checkOperatorsListener({ compose }: ComposeStack): Promise<void> {
+  equal((await fetch(`http://127.0.0.1:${adminPort}/metrics`)).status, 200)
+  const script = `
+    for (const name of ['gateway', 'gateway-of-clients', 'gateway-of-operators'])
+      await fetch('http://' + name + ':8081/metrics').then(
+        () => console.log(name), () => {})`
+  for (const service of ['worker', 'demo-upstream']) {
+    equal(await compose('exec', '--no-TTY', service, 'node', '--input-type=module', '--eval', script), '')
+  }
+}
+
+async function checkCounting({ compose, docker, containers }: ComposeStack): Promise<void> {
+  const tallygate = async (...args: readonly string[]) =>
+    JSON.parse(await compose('exec', '--no-TTY', '--index', '1', 'gateway', 'tallygate', '--json', ...args))
+  await tallygate('client', 'create', 'trial')
+  const { key } = await tallygate('key', 'create', '--client', 'trial')
+  const baseUrl = `http://127.0.0.1:${port}`
+  const traffic: Traffic = { sent: 0, answered: new Set(), failures: [] }
+  const calling = makeCalls({ baseUrl, key, calls: CALLS, atOnce: AT_ONCE, everyMs: EVERY_MS }, traffic)
+
+  await reached(traffic, KILL_AFTER)
+  const gateways = await containers('gateway')
+  const [killed = ''] = gateways
+  await docker('kill', '--signal', 'KILL', killed)
+  await docker('start', killed)
+  await healthy(killed, docker)
+  const cut = traffic.failures.length
+  ok(cut <= AT_ONCE, `a kill cut ${cut} calls: ${traffic.failures.join('\n')}`)
+
+  await reached(traffic, RESTART_AFTER)
+  for (const gateway of gateways) {
+    await docker('restart', '--time', '50', gateway)
+    await healthy(gateway, docker)
+  }
+  const during = traffic.sent
+  console.log(`killed one gateway and restarted all three within the first ${during} calls`)
+  await calling
+  ok(during < CALLS, 'the rolling restart ended after the last call')
+  deepEqual(traffic.failures.slice(cut), [], 'a rolling restart fails no call')
+
+  const select = `select call_id from tallygate.calls`
+  const query = ['psql', '--username=tallygate', '--tuples-only', '--no-align', '--command', select]
+  const uncounted = await until(
+    async () => {
+      const rows = new Set((await compose('exec', '--no-TTY', 'postgres', ...query)).split('\n'))
+      const left = [...traffic.answered].filter((id) => !rows.has(id))
+      return left.length === 0 ? rows : null
+    },
+    { timeoutMs: 30_000 },
+  )
+  ok(uncounted !== null, 'every call that was answered is counted')
+  const usage = await fetch(`${baseUrl}/v1/usage?days=2`, { headers: { authorization: `Bearer ${key}` } })
+  const { requests } = Object(await usage.json())
+  ok(requests >= traffic.answered.size && requests <= CALLS, `${requests} requests in the summary`)
+  console.log(
+    `${CALLS} calls, ${traffic.answered.size} answered and all of them counted, ${cut} cut by the kill, ${requests} requests in the summary`,
+  )
+}
+
+async function reached(traffic: Traffic, calls: number): Promise<void> {
+  const done = () => (traffic.answered.size >= calls ? true : null)
+  ok(await until(done, { timeoutMs: 120_000 }), `${calls} calls were not answered within two minutes`)
+}
+
+async function healthy(container: string, docker: ComposeStack['docker']): Promise<void> {
+  const isHealthy = async () =>
+    (await docker('inspect', '--format', '{{.State.Health.Status}}', container)) === 'healthy' ? true : null
+  ok(await until(isHealthy, { timeoutMs: 60_000 }), `${container} did not get healthy`)
+}

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { exchange, requestText } from '../gateway/raw-http.ts'
+import { type Operator, startOperator, TOKEN } from './support/operator.ts'
+
+let operator: Operator
+let url: string
+
+beforeAll(async () => {
+  operator = await startOperator()
+  url = await operator.app.listen({ host: '127.0.0.1', port: 0 })
+})
+
+afterAll(() => operator.close())
+
+const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`
+
+test.each([
+  ['spaces in its target', requestText("/admin/v1/usage?client=' or 1=1--&days=30", [AUTHORIZATION]), 400],
+  ['a broken escape in its target', requestText('/admin/v1/keys/%zz/revoke', [AUTHORIZATION], 'POST'), 400],
+  ['a control character in its target', requestText('/metrics\x01', []), 400],
+  ['a header without a name', requestText('/metrics', [': value']), 400],
+  ['two lengths', requestText('/metrics', ['Content-Length: 1', 'Content-Length: 2'], 'POST', 'x'), 400],
+  ['no Host header', 'GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+  ['headers over the limit', requestText('/metrics', [`X-Long: ${'x'.repeat(100_000)}`]), 431],
+  ['bytes that are no HTTP', 'hello\r\n\r\n', 400],
+])('a request with %s is refused in the shape of all errors', async (_what, request, wanted) => {
+  const { status, body, lines } = await exchange(url, request)
+  expect([status, JSON.parse(body.toString())]).toEqual([
+    wanted,
+    {
+      error: {
+        message: expect.any(String),
+        type: 'invalid_request_error',
+        param: null,
+        code: wanted === 431 ? 'headers_too_large' : null,
+      },
+    },
+  ])
+  expect(lines).toContainEqual(expect.stringMatching(/^content-type: application\/json; charset=utf-8$/i))
+})

@@ -1,0 +1,85 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { afterAll, expect, test, vi } from 'vitest'
+import { sendSignal } from '../../src/standalone/detached-process.ts'
+import { findFreePort } from '../../src/standalone/free-port.ts'
+import { processIdentity } from '../../src/standalone/process-identity.ts'
+import { until } from '../../src/standalone/until.ts'
+import { type NpmStart, npmStart, paste, processesOf } from '../support/npm-start.ts'
+
+vi.setConfig({ testTimeout: 120_000 }) // two whole starts, on a machine that may be busy
+
+const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-copy-'))
+const [original, copy] = [join(folder, 'original'), join(folder, 'copy')]
+
+afterAll(async () => {
+  for (const pid of processesOf(folder)) sendSignal(pid, 'SIGKILL')
+  await until(() => (processesOf(folder).length === 0 ? true : null), { timeoutMs: 10_000 })
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function startOn(dataDir: string): Promise<NpmStart> {
+  const [port, adminPort] = [await findFreePort(), await findFreePort()]
+  return npmStart({
+    TALLYGATE_DATA_DIR: dataDir,
+    PORT: String(port),
+    ADMIN_PORT: String(adminPort),
+    CI: '1',
+  })
+}
+
+async function partsOf(dataDir: string): Promise<readonly unknown[]> {
+  const noted: { name: string; pid: number }[] = JSON.parse(
+    await readFile(join(dataDir, 'processes.json'), 'utf8'),
+  )
+  return noted.map(({ name, pid }) => ({ name, pid, identity: processIdentity(pid) }))
+}
+
+async function isCounted(usage: string | undefined, requests: number): Promise<boolean> {
+  const asked = async () => ((await paste(usage ?? '')).requests === requests ? true : null)
+  return (await until(asked, { timeoutMs: 20_000 })) === true
+}
+
+/** What is copied while it is written has to be a state that PostgreSQL can start from: no checkpoint in between. */
+async function checkpoint(dataDir: string): Promise<void> {
+  const { databaseUrl } = JSON.parse(await readFile(join(dataDir, 'running.json'), 'utf8'))
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query('checkpoint')
+  await client.end()
+}
+
+test('a copy of a running data folder runs beside it on servers of its own, and both count on', async () => {
+  const first = await startOn(original)
+  const [call, usage] = await first.screen()
+  await paste(call ?? '')
+  expect(await isCounted(usage, 1)).toBe(true)
+  const before = await partsOf(original)
+  expect(before).toHaveLength(5)
+
+  await checkpoint(original)
+  execFileSync('cp', ['-a', original, copy])
+  const second = await startOn(copy)
+  const [callOfCopy, usageOfCopy] = await second.screen()
+  expect(second.output).not.toContain('left behind')
+  expect(await partsOf(original)).toEqual(before)
+  expect(first.output).not.toContain('starting it again')
+
+  await paste(callOfCopy ?? '')
+  expect(await isCounted(usageOfCopy, 2)).toBe(true)
+  await paste(call ?? '')
+  await paste(call ?? '')
+  expect(await isCounted(usage, 3)).toBe(true)
+
+  second.signal('SIGINT')
+  await second.exited
+  expect(await partsOf(original)).toEqual(before)
+  await paste(call ?? '')
+  expect(await isCounted(usage, 4)).toBe(true)
+  first.signal('SIGINT')
+  await first.exited
+  expect(processesOf(folder)).toEqual([])
+})
