@@ -25,7 +25,7 @@ const PATIENCE_MS = 10_000
 /** Sends it on a connection of its own and reads that to its end. */
 export async function send(url: string, request: RawRequest): Promise<Answer> {
   const socket = dial(url)
-  socket.write(textOf(request), 'latin1')
+  socket.write(bytesOf(request))
   return answerOf(await read(socket, () => {}))
 }
 
@@ -51,7 +51,11 @@ export async function converse(url: string, target: string, headers: readonly st
   let asked = false
   let closed = false
   const bytes = await read(socket, (text) => {
-    if (!text.startsWith('HTTP/1.1 101')) return
+    if (!text.startsWith('HTTP/1.1 101')) {
+      // No session: nobody has asked for the end of the connection.
+      if (isWhole(text)) socket.end()
+      return
+    }
     if (!asked) {
       asked = true
       socket.write(frame(0x1, Buffer.from('{"type":"response.create"}')))
@@ -64,10 +68,20 @@ export async function converse(url: string, target: string, headers: readonly st
   return answerOf(bytes)
 }
 
-function textOf({ method, target, headers, body }: RawRequest): string {
+function bytesOf({ method, target, headers, body }: RawRequest): Buffer {
   const lines = [`${method} ${target} HTTP/1.1`, 'Host: gateway.test', 'Connection: close', ...headers]
   if (body !== '') lines.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`)
-  return `${lines.join('\r\n')}\r\n\r\n${body}`
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), Buffer.from(body)])
+}
+
+/** Whether an answer is there to its last byte, as far as its head tells where that is. */
+function isWhole(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n')
+  if (end === -1) return false
+  const head = text.slice(0, end)
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  if (length !== undefined) return text.length >= end + 4 + Number(length)
+  return /\r\ntransfer-encoding: *chunked/i.test(head) && text.endsWith('\r\n0\r\n\r\n')
 }
 
 /** All bytes until the connection's end; `onText` sees what is there, at each piece. */

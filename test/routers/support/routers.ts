@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
-import { freePort } from '../../support/processes.ts'
+import { findFreePort } from '../../../src/standalone/free-port.ts'
 import { stopWithMe } from '../../support/stop-with-me.ts'
 
 /** A call that a router's handler answered: with usage 1000/500. */
@@ -59,9 +59,10 @@ export async function startRouters(): Promise<Routers> {
     start('python3', [source('starlette_server.py'), `${port}`, ...rest], { PYTHONPATH: installed.starlette })
 
   const [starlette, plainStarlette, express, go, nginx, plainNginx] = await freePorts()
-  python(starlette, 'httptools', 'websockets')
+  python(starlette, 'httptools', 'websockets-sansio')
   python(plainStarlette, 'h11', 'none')
-  start(process.execPath, [source('express.mjs'), installed.express, `${express}`])
+  // Express prints what a request made it throw, except where it is tested.
+  start(process.execPath, [source('express.mjs'), installed.express, `${express}`], { NODE_ENV: 'test' })
   start(installed.go, [source('answers.json'), `${go}`])
   const config = join(folder, 'nginx.conf')
   const proxies = [proxy(nginx, starlette), proxy(plainNginx, plainStarlette)]
@@ -84,7 +85,8 @@ function source(name: string): string {
 }
 
 async function freePorts(): Promise<[number, number, number, number, number, number]> {
-  return await Promise.all([freePort(), freePort(), freePort(), freePort(), freePort(), freePort()])
+  const find = findFreePort
+  return await Promise.all([find(), find(), find(), find(), find(), find()])
 }
 
 function routerAt(name: string, port: number): Router {
