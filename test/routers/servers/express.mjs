@@ -8,6 +8,7 @@ import { join } from 'node:path'
 const [folder, port] = process.argv.slice(2)
 const require = createRequire(join(folder, 'package.json'))
 const express = require('express')
+const methodOverride = require('method-override')
 const { WebSocketServer } = require('ws')
 
 const texts = Object.fromEntries(
@@ -30,12 +31,19 @@ function answer(request, response, name, model, id = randomUUID()) {
   response.type('application/json').send(fill(name, model, id))
 }
 
+/** Begins what a fetch tells the usage of. */
+const queue = (response, name, model) =>
+  response.type('application/json').send(fill(name, model, randomUUID()))
+
 const app = express()
 app.use((request, _response, next) => {
   if (request.headers['x-probe'] !== undefined) seen.push(request.headers['x-probe'])
   next()
 })
 app.get('/witness', (_request, response) => response.json({ seen, served }))
+app.use(methodOverride('X-HTTP-Method-Override'))
+app.use(methodOverride('X-HTTP-Method'))
+app.use(methodOverride('X-Method-Override'))
 app.use(express.json({ type: () => true }))
 
 const byBody = (name) => (request, response) => {
@@ -45,11 +53,28 @@ const byBody = (name) => (request, response) => {
 }
 app.post('/v1/chat/completions', byBody('chat'))
 app.post('/v1/messages', byBody('messages'))
-app.post('/v1/responses', byBody('responses'))
+app.post('/v1/responses', (request, response) => {
+  if (request.body?.background === true) queue(response, 'queued', request.body.model)
+  else byBody('responses')(request, response)
+})
+app.post('/v1/batches', (_request, response) => queue(response, 'validating', ''))
 app.post('/v1beta/models/:model\\:generateContent', (request, response) =>
   answer(request, response, 'generateContent', request.params.model),
 )
-app.get('/v1/models', (_request, response) => response.json({ object: 'list', data: [] }))
+const noted = (endpoint) => (request, response) => {
+  note(request, endpoint, '')
+  response.json({})
+}
+app.post('/v1/realtime/client_secrets', noted('client_secrets'))
+app.delete('/v1/models/:id', noted('delete'))
+app.get('/v1/usage', noted('usage'))
+app.get('/v1/batches/:id', (request, response) =>
+  answer(request, response, 'batch', 'llama3.1', request.params.id),
+)
+app.get('/v1/models', (request, response) => {
+  note(request, 'models', '')
+  response.json({ object: 'list', data: [] })
+})
 app.get('/v1/responses/:id', (request, response) =>
   answer(request, response, 'responses', 'llama3.1', request.params.id),
 )

@@ -45,6 +45,25 @@ def by_body(name):
     return handle
 
 
+async def create_response(request):
+    try:
+        asked = json.loads(await request.body())
+    except ValueError:
+        asked = None
+    if isinstance(asked, dict) and asked.get("background") is True:
+        return queue("queued", asked.get("model"))
+    return await by_body("responses")(request)
+
+
+async def create_batch(request):
+    return queue("validating", "")
+
+
+def queue(name, model):
+    """Begins what a fetch tells the usage of."""
+    return Response(fill(name, model, str(uuid.uuid4())), media_type="application/json")
+
+
 async def generate_content(request):
     return answer(request, "generateContent", request.path_params["model"])
 
@@ -53,7 +72,20 @@ async def get_response(request):
     return answer(request, "responses", "llama3.1", request.path_params["id"])
 
 
+async def get_batch(request):
+    return answer(request, "batch", "llama3.1", request.path_params["id"])
+
+
+def noted(endpoint):
+    async def handle(request):
+        note(request, endpoint, "")
+        return JSONResponse({})
+
+    return handle
+
+
 async def list_models(request):
+    note(request, "models", "")
     return JSONResponse({"object": "list", "data": []})
 
 
@@ -91,8 +123,13 @@ app = Watch(
             Route("/witness", witness),
             Route("/v1/chat/completions", by_body("chat"), methods=["POST"]),
             Route("/v1/messages", by_body("messages"), methods=["POST"]),
-            Route("/v1/responses", by_body("responses"), methods=["POST"]),
+            Route("/v1/responses", create_response, methods=["POST"]),
+            Route("/v1/batches", create_batch, methods=["POST"]),
             Route("/v1beta/models/{model}:generateContent", generate_content, methods=["POST"]),
+            Route("/v1/realtime/client_secrets", noted("client_secrets"), methods=["POST"]),
+            Route("/v1/models/{id}", noted("delete"), methods=["DELETE"]),
+            Route("/v1/usage", noted("usage")),
+            Route("/v1/batches/{id}", get_batch),
             Route("/v1/models", list_models),
             Route("/v1/responses/{id}", get_response),
             WebSocketRoute("/v1/realtime", realtime),

@@ -8,8 +8,8 @@ export const ROUTERS = ['Starlette', 'Express', 'Go', 'nginx'] as const
 
 /** What is asked for, before its path is written in another form. */
 export interface Asked {
-  /** An absolute path; `{n}` in it is replaced by something new for each form. */
-  readonly path: string
+  /** Absolute. A list: one for each form in turn, for what only one may ask for. */
+  readonly path: string | readonly string[]
   /** '': none. */
   readonly body: string
 }
@@ -21,11 +21,13 @@ export interface Request extends Asked {
   readonly headers?: readonly string[]
 }
 
-let numbers = 0
+/** How many forms a path has. */
+export const FORMS = pathForms('/v1/x').length
 
 /** A request for each form of the path. */
 export function requestsTo(target: Target, request: Request): Attack[] {
   const { method, key, body, headers = [] } = request
+  const shownHeaders = headers.map((header) => ` (${header})`).join('')
   return formsOf(request.path).map(([name, path]) => {
     const plain = (prefix: string, probe: string, more: readonly string[] = []) => ({
       method,
@@ -34,9 +36,9 @@ export function requestsTo(target: Target, request: Request): Attack[] {
       body,
     })
     return {
-      name: `${method} ${request.path}, ${name}`,
+      name,
       target,
-      shown: `${method} ${withPrefix(target.prefix, path)}`,
+      shown: `${method} ${withPrefix(target.prefix, path)}${shownHeaders}`,
       send: (url, probe) => send(url, plain(target.prefix, probe, [`Authorization: Bearer ${key}`])),
       sendDirectly: (url, probe) => send(url, plain('', probe)),
       bodiless: method === 'HEAD',
@@ -47,10 +49,10 @@ export function requestsTo(target: Target, request: Request): Attack[] {
 /** A WebSocket handshake for each form of the path; where one is accepted, one response is asked for. */
 export function handshakesAt(
   target: Target,
-  request: { readonly path: string; readonly key: string },
+  request: { readonly path: string | readonly string[]; readonly key: string },
 ): Attack[] {
   return formsOf(request.path).map(([name, path]) => ({
-    name: `handshake at ${request.path}, ${name}`,
+    name: `handshake, ${name}`,
     target,
     shown: `GET ${withPrefix(target.prefix, path)} (Upgrade: websocket)`,
     send: (url, probe) =>
@@ -62,18 +64,33 @@ export function handshakesAt(
   }))
 }
 
+/** Begins background responses or batches through the gateway; their ids. */
+export async function createObjects(
+  url: string,
+  target: Target,
+  kind: 'responses' | 'batches',
+  key: string,
+): Promise<readonly string[]> {
+  const path = `${target.prefix}/v1/${kind}`
+  const body = JSON.stringify({ model: 'llama3.1', input: 'hi', background: true })
+  const ids: string[] = []
+  while (ids.length < FORMS) {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${url}${path}`, { method: 'POST', headers, body })
+    const { id } = (await answer.json()) as { readonly id?: string }
+    if (id === undefined) throw new Error(`POST ${path}: ${answer.status}`)
+    ids.push(id)
+  }
+  return ids
+}
+
 export function targetOf(targets: readonly Target[], router: string): Target {
   const found = targets.find(({ name }) => name.startsWith(router))
   if (found === undefined) throw new Error(`no router ${router}`)
   return found
 }
 
-function formsOf(path: string): readonly (readonly [name: string, path: string])[] {
-  if (!path.includes('{n}')) return pathForms(path)
-  const fresh = () => {
-    numbers += 1
-    return path.replace('{n}', `${process.pid}${numbers}`)
-  }
-  const names = pathForms(path).map(([name]) => name)
-  return names.flatMap((name) => pathForms(fresh()).filter(([other]) => other === name))
+function formsOf(path: Asked['path']): readonly (readonly [name: string, path: string])[] {
+  if (typeof path === 'string') return pathForms(path)
+  return path.flatMap((own, index) => pathForms(own).slice(index, index + 1))
 }

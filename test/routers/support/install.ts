@@ -21,7 +21,7 @@ export interface InstalledRouters {
 const run = promisify(execFile)
 const GO_FOLDER = fileURLToPath(new URL('../servers/go', import.meta.url))
 
-const NPM_PACKAGES = { express: '5.3.0', ws: '8.23.0' }
+const NPM_PACKAGES = { express: '5.3.0', 'method-override': '3.0.0', ws: '8.23.0' }
 /** What uvicorn[standard] takes: httptools is the parser that vLLM runs on, h11 the one without it. */
 const PYTHON_PACKAGES = [
   'starlette==1.10.0',

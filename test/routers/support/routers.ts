@@ -8,11 +8,11 @@ import { inject } from 'vitest'
 import { findFreePort } from '../../../src/standalone/free-port.ts'
 import { stopWithMe } from '../../support/stop-with-me.ts'
 
-/** A call that a router's handler answered: with usage 1000/500. */
+/** A call that a router's handler answered, where a model runs with usage 1000/500. */
 export interface Served {
   readonly probe: string
   readonly endpoint: string
-  /** The model as the router or its parsers read it. */
+  /** The model as the router or its parsers read it; '' where none runs. */
   readonly model: string
 }
 

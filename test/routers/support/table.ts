@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { type Fixture, RIGHT_COST, type Target } from './fixture.ts'
 import type { Answer } from './raw-client.ts'
-import type { Witness } from './routers.ts'
+import type { Served, Witness } from './routers.ts'
 
 /** One request of a table, and how it is sent. */
 export interface Attack {
@@ -51,7 +51,9 @@ export interface Judged {
   readonly verdict: Verdict
   readonly answer: Answer
   readonly row: Row | null
-  /** The model that the router served; `null`: it served none. */
+  /** The endpoint that the router served; `null`: none. */
+  readonly endpoint: string | null
+  /** The model that it served; `null`: none. */
   readonly model: string | null
   /** Whether the upstream saw the request. */
   readonly seen: boolean
@@ -92,18 +94,24 @@ export async function carryOut(fixture: Fixture, attacks: readonly Attack[]): Pr
   return sent.map(({ attack, probe, answer }) => {
     const witness = witnesses.get(attack.target.router.url)
     const row = rows.get(answer.callId ?? '') ?? null
-    const served = witness?.served.get(probe) ?? null
+    const served = witness?.served.get(probe)
     const seen = witness?.seen.has(probe) === true
     return {
       attack,
-      verdict: verdictOf(attack, answer, row, served !== null, seen),
+      verdict: verdictOf(attack, answer, row, runsModel(served), seen),
       answer,
       row,
-      model: served?.model ?? null,
+      endpoint: served?.endpoint ?? null,
+      model: runsModel(served) ? served.model : null,
       seen,
       servedDirectly: witness?.served.has(`${probe}-direct`) === true,
     }
   })
+}
+
+/** Lists of models and the like are served for nothing. */
+function runsModel(served: Served | undefined): served is Served {
+  return served !== undefined && served.model !== ''
 }
 
 function verdictOf(
@@ -154,12 +162,12 @@ export function expectNone(judged: readonly Judged[]): void {
 }
 
 /** One line: what was sent, what came of it, and the row. */
-function describeJudged({ attack, verdict, answer, row, model }: Judged): string {
+function describeJudged({ attack, verdict, answer, row, endpoint, model }: Judged): string {
   const asRow =
     row === null
       ? 'no row'
       : `in=${row.input_tokens} out=${row.output_tokens} src=${row.usage_source} cost=${row.cost_pico} model=${row.model} ${row.outcome}`
-  return `${verdict} | ${attack.target.name} | ${attack.name} | ${JSON.stringify(attack.shown)} | status ${answer.status} served ${model} | ${asRow}`
+  return `${verdict} | ${attack.target.name} | ${attack.name} | ${JSON.stringify(attack.shown)} | status ${answer.status} served ${endpoint} ${model} | ${asRow}`
 }
 
 /** How many of each verdict, by router. */

@@ -50,12 +50,25 @@ func answer(w http.ResponseWriter, r *http.Request, name, model, id string) {
 	w.Write(fill(name, model, id))
 }
 
+// Begins what a fetch tells the usage of.
+func queue(w http.ResponseWriter, name, model string) {
+	w.Header().Set("content-type", "application/json")
+	w.Write(fill(name, model, rand.Text()))
+}
+
 func byBody(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		var asked struct{ Model *string }
+		var asked struct {
+			Model      *string
+			Background bool
+		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil || json.Unmarshal(body, &asked) != nil || asked.Model == nil {
 			http.Error(w, `{"error":{"message":"no model"}}`, http.StatusBadRequest)
+			return
+		}
+		if asked.Background && name == "responses" {
+			queue(w, "queued", *asked.Model)
 			return
 		}
 		answer(w, r, name, *asked.Model, rand.Text())
@@ -69,6 +82,13 @@ func generateContent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, r, "generateContent", model, rand.Text())
+}
+
+func noted(endpoint string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		note(r, endpoint, "")
+		io.WriteString(w, "{}")
+	}
 }
 
 func realtime(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +136,17 @@ func main() {
 	mux.HandleFunc("/v1/responses/{id}", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, r, "responses", "llama3.1", r.PathValue("id"))
 	})
+	mux.HandleFunc("/v1/batches", func(w http.ResponseWriter, r *http.Request) {
+		queue(w, "validating", "")
+	})
+	mux.HandleFunc("/v1/batches/{id}", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r, "batch", "llama3.1", r.PathValue("id"))
+	})
+	mux.HandleFunc("/v1/realtime/client_secrets", noted("client_secrets"))
+	mux.HandleFunc("DELETE /v1/models/{id}", noted("delete"))
+	mux.HandleFunc("/v1/usage", noted("usage"))
 	mux.HandleFunc("/v1/models", func(w http.ResponseWriter, r *http.Request) {
+		note(r, "models", "")
 		io.WriteString(w, `{"object":"list","data":[]}`)
 	})
 	mux.HandleFunc("/witness", func(w http.ResponseWriter, r *http.Request) {
