@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+/** The attacks on real routers, `npm run test:routers`: they install the routers, so they are no part of `npm test`. */
+export default defineConfig({
+  test: {
+    include: ['test/routers/**/*.routers.ts'],
+    globalSetup: ['test/support/global-setup.ts', 'test/routers/support/global-setup.ts'],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    pool: 'forks',
+    fileParallelism: false,
+  },
+})
