@@ -7,7 +7,7 @@ const MAX_DECODINGS = 4
 /**
  * The path by which a call is judged: its dialect, the model it names, whether it may pass. Servers differ in which
  * spellings of a path they take for the same, so all that some server takes alike has one form here: percent-encoding
- * undone (`%2F` too, and repeatedly), `\` as `/`, no empty and no `.` segments, no `;parameters`, no spaces around a
+ * undone (`%2F` too, and repeatedly), other forms of a letter or a slash as the plain one, `\` as `/`, no empty and no `.` segments, no `;parameters`, no spaces around a
  * segment, no slash at the end. Letters keep their case, since models are named in paths; compare without it.
  *
  * @param path An absolute path without its query, as the client sent it.
@@ -17,7 +17,7 @@ const MAX_DECODINGS = 4
 export function canonicalPath(path: string): string | null {
   if (PLAIN.test(path)) return path
   if (!path.startsWith('/') || path.startsWith('//') || path.includes('#')) return null
-  const decoded = fullyDecoded(path)
+  const decoded = fullyDecoded(path)?.normalize('NFKC') ?? null
   if (decoded === null || CONTROL.test(decoded)) return null
   let canonical = ''
   for (const raw of decoded.split(/[/\\]/)) {

@@ -16,12 +16,12 @@ export function mayUseModel(
   scan: RequestScan | null,
 ): boolean {
   if (caller.models === null) return true
+  if (modelInPath !== null && !matchesModel(caller.models, modelInPath)) return false
   if (reading === 'free' || isFetch) return true
   if (reading !== 'metered') return false
   // A body may name another model than the path, which then has to be allowed too.
   const model = scan?.model ?? modelInPath
   if (model === null || !matchesModel(caller.models, model)) return false
-  if (modelInPath !== null && !matchesModel(caller.models, modelInPath)) return false
   return scan === null
     ? modelInPath !== null
     : scan.readable && !scan.duplicateModel && !scan.namesOtherModels

@@ -2,6 +2,11 @@ import { canonicalPath } from './canonical-path.ts'
 
 const OWN = /^\/v1\/(usage$|models(?:$|\/))/i
 
+/** Whether a canonical path is one of the gateway's own operations. */
+export function isOwnOperation(canonical: string): boolean {
+  return OWN.test(canonical)
+}
+
 /**
  * Writes the target of one of the gateway's own operations, `GET /v1/usage`, `GET /v1/models` and `GET /v1/models/{id}`, as the
  * router knows it, so that no other spelling of theirs is taken for a call. All other targets stay as they are.

@@ -465,7 +465,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   /** @param unseen what was generated at most where more than was delivered may have been */
   #estimates(unseen: number): Estimates | null {
     const { call, dialect, requestBody, requestBytes, request } = this.#facts
-    if (dialect === null || REPORTS_NO_TOKENS.test(dialect.name)) return null
+    if (dialect === null || dialect.isFree === true || REPORTS_NO_TOKENS.test(dialect.name)) return null
     const sample = this.#sample
     return {
       input: () => estimateInput(call.clientId, dialect.name, requestBody, requestBytes, request.model),

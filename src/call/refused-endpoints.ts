@@ -10,11 +10,11 @@ const SERVER = 'changes the server for every client'
 export const REFUSED_ENDPOINTS: readonly EndpointGroup[] = [
   {
     patterns: [
-      'POST **/realtime/client_secrets',
-      'POST **/realtime/sessions',
-      'POST **/realtime/transcription_sessions',
-      'POST **/realtime/translations/client_secrets',
-      'POST **/chatkit/sessions',
+      '* **/realtime/client_secrets',
+      '* **/realtime/sessions',
+      '* **/realtime/transcription_sessions',
+      '* **/realtime/translations/client_secrets',
+      '* **/chatkit/sessions',
       '* **/auth_tokens',
       '* **/auth_tokens/**',
     ],
@@ -22,11 +22,11 @@ export const REFUSED_ENDPOINTS: readonly EndpointGroup[] = [
   },
   {
     patterns: [
-      'POST **/realtime/calls',
-      'POST **/realtime/calls/**',
-      'POST **/chatkit/sessions/**',
-      'POST **/live/sessions',
-      'POST **/live/sessions/**',
+      '* **/realtime/calls',
+      '* **/realtime/calls/**',
+      '* **/chatkit/sessions/**',
+      '* **/live/sessions',
+      '* **/live/sessions/**',
     ],
     why: MEDIA,
   },

@@ -57,7 +57,7 @@ function routeTo(upstream: Upstream, shape: CallShape, target: CallTarget): Rout
     target,
     dialect,
     reading,
-    isFetch: shape.method === 'GET' && !shape.hasBody && !shape.webSocket,
+    isFetch: dialect?.responseUse === 'fetched' && !shape.hasBody && !shape.webSocket,
     modelInPath: dialect?.modelInPath(target.canonicalPath) ?? null,
     needsModel: false,
     withModel: () => route,

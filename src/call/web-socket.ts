@@ -6,6 +6,7 @@ import type { ErrorName } from '../errors.ts'
 import { findCredential, refusalOf } from './authenticate.ts'
 import { readCallTarget } from './call-target.ts'
 import { mayUseModel } from './may-use-model.ts'
+import { isOwnOperation } from './own-operation.ts'
 import type { PathPolicy } from './path-policy.ts'
 import { refuse } from './refuse-handshake.ts'
 import { modelInQuery, routeCall } from './route.ts'
@@ -80,6 +81,8 @@ async function admit(request: IncomingMessage, options: WebSocketOptions): Promi
   if (lookup.kind !== 'active') return refusalOf(lookup) ?? 'invalid_api_key'
   const target = readCallTarget(credential.url, options.basePath)
   if (typeof target === 'string') return target
+  // The gateway's own operations are none that speaks WebSocket, and no other's.
+  if (isOwnOperation(target.canonicalPath)) return 'invalid_request'
   if (!options.ledger.canTakeCalls) return 'metering_unavailable'
   const found = routeCall(options.upstreams, HANDSHAKE, target)
   if (found === null) return 'invalid_request'

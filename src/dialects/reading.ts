@@ -16,7 +16,7 @@ export interface RequestShape {
   readonly webSocket: boolean
 }
 
-/** A request of these methods that has no body starts no generation; what they fetch is metered by endpoints of its own. */
+/** A request of these methods that has no body starts no generation at any server that keeps to HTTP. */
 const FREE_WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE', 'TRACE'])
 
 const FREE: Reading = { reading: 'free', dialect: null }
@@ -45,15 +45,28 @@ const FREE_UNLESS_TOLD: Reading = { reading: 'free', dialect: { ...genericUsage,
  */
 export function readingOf(provider: Provider, shape: RequestShape, path: string): Reading {
   const { method, hasBody, webSocket } = shape
-  const asked = hasBody && method !== 'POST' ? 'POST' : null
-  const dialect =
-    selectDialect(provider, method, path) ?? (asked === null ? null : selectDialect(provider, asked, path))
-  if (dialect !== null) return { reading: 'metered', dialect }
+  const exact = selectDialect(provider, method, path)
+  if (exact !== null) return { reading: 'metered', dialect: exact }
   if (webSocket) return UNKNOWN
-  if (!hasBody && FREE_WITHOUT_BODY.has(method)) return FREE
-  const free =
-    freeEndpoint(provider, method, path) ?? (asked === null ? null : freeEndpoint(provider, asked, path))
+  if (!hasBody && FREE_WITHOUT_BODY.has(method)) return freeUnlessTold(provider, path)
+  const posted = method === 'POST' ? null : selectDialect(provider, 'POST', path)
+  if (posted !== null) return { reading: 'metered', dialect: posted }
+  const free = freeEndpoint(provider, method, path) ?? freeEndpoint(provider, 'POST', path)
   if (free === null) return UNKNOWN
   if (free.toldBy !== undefined) return DEFERRED
   return ANY_ROUTER.has(provider) ? FREE_UNLESS_TOLD : FREE
+}
+
+const toldOnly = new Map<Dialect, Reading>()
+
+/** What a router that takes any method may serve there is read, and counted where it tells its usage. */
+function freeUnlessTold(provider: Provider, path: string): Reading {
+  const dialect = selectDialect(provider, 'GET', path) ?? selectDialect(provider, 'POST', path)
+  if (dialect === null) return FREE
+  let reading = toldOnly.get(dialect)
+  if (reading === undefined) {
+    reading = { reading: 'free', dialect: { ...dialect, isFree: true } }
+    toldOnly.set(dialect, reading)
+  }
+  return reading
 }
