@@ -439,7 +439,7 @@ describe('the YAML file', () => {
       fileProblems(
         'upstreams: [{ name: a, url: http://a, paths: { deny: [v1/files] } }]',
         'paths:',
-        "  deny: ['POST /v1/files', 'post /v1/x']",
+        "  deny: ['POST /v1/files', 'POST v1/x']",
         '  unknown: maybe',
         '  keys:',
         "    - { allow: ['/v1/x'] }",
@@ -447,7 +447,7 @@ describe('the YAML file', () => {
       ),
     ).toEqual([
       expect.stringMatching(/^config.yaml:1: upstreams\[0\].paths.deny\[0\] .*v1\/files/),
-      expect.stringMatching(/^config.yaml:3: paths.deny\[1\] .*post \/v1\/x/),
+      expect.stringMatching(/^config.yaml:3: paths.deny\[1\] .*POST v1\/x/),
       'config.yaml:4: paths.unknown must be one of pass, refuse',
       'config.yaml:6: paths.keys[0] must name a client or a key',
       'config.yaml:7: paths.keys[1].refuse is not a known setting',

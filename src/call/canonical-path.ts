@@ -7,12 +7,14 @@ const MAX_DECODINGS = 4
 /**
  * The path by which a call is judged: its dialect, the model it names, whether it may pass. Servers differ in which
  * spellings of a path they take for the same, so all that some server takes alike has one form here: percent-encoding
- * undone (`%2F` too, and repeatedly), other forms of a letter or a slash as the plain one, `\` as `/`, no empty and no `.` segments, no `;parameters`, no spaces around a
- * segment, no slash at the end. Letters keep their case, since models are named in paths; compare without it.
+ * undone (`%2F` too, and repeatedly), other forms of a letter or a slash as the plain one, `\` as `/`, no empty and no
+ * `.` segments, no `;parameters`, no spaces around a segment, no slash at the end. Letters keep their case, since models
+ * are named in paths; compare without it.
  *
  * @param path An absolute path without its query, as the client sent it.
  * @returns '' for the root; `null` for a path that no upstream may get: it leaves its base (`..`), begins with `//`,
- * which some read as a host, holds a `#` or a control character, or a percent sign that encodes nothing.
+ * which some read as a host, holds a `#` or a control character, a colon behind parameters, or a percent
+ * sign that encodes nothing.
  */
 export function canonicalPath(path: string): string | null {
   if (PLAIN.test(path)) return path
@@ -22,6 +24,8 @@ export function canonicalPath(path: string): string | null {
   let canonical = ''
   for (const raw of decoded.split(/[/\\]/)) {
     const parameters = raw.indexOf(';')
+    // Whether what follows the colon is a parameter's or Google's method is anybody's guess.
+    if (parameters !== -1 && raw.includes(':', parameters)) return null
     const segment = (parameters === -1 ? raw : raw.slice(0, parameters)).trim()
     if (segment === '..') return null
     if (segment !== '' && segment !== '.') canonical += `/${segment}`

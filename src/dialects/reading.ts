@@ -48,7 +48,7 @@ export function readingOf(provider: Provider, shape: RequestShape, path: string)
   const exact = selectDialect(provider, method, path)
   if (exact !== null) return { reading: 'metered', dialect: exact }
   if (webSocket) return UNKNOWN
-  if (!hasBody && FREE_WITHOUT_BODY.has(method)) return freeUnlessTold(provider, path)
+  if (!hasBody && FREE_WITHOUT_BODY.has(method)) return freeUnlessTold(provider, method, path)
   const posted = method === 'POST' ? null : selectDialect(provider, 'POST', path)
   if (posted !== null) return { reading: 'metered', dialect: posted }
   const free = freeEndpoint(provider, method, path) ?? freeEndpoint(provider, 'POST', path)
@@ -60,9 +60,12 @@ export function readingOf(provider: Provider, shape: RequestShape, path: string)
 const toldOnly = new Map<Dialect, Reading>()
 
 /** What a router that takes any method may serve there is read, and counted where it tells its usage. */
-function freeUnlessTold(provider: Provider, path: string): Reading {
-  const dialect = selectDialect(provider, 'GET', path) ?? selectDialect(provider, 'POST', path)
+function freeUnlessTold(provider: Provider, method: string, path: string): Reading {
+  const fetched = selectDialect(provider, 'GET', path)
+  const dialect = fetched ?? selectDialect(provider, 'POST', path)
   if (dialect === null) return FREE
+  // Its answer never tells anything, whatever was generated for it.
+  if (method === 'HEAD' && fetched === null) return { reading: 'metered', dialect }
   let reading = toldOnly.get(dialect)
   if (reading === undefined) {
     reading = { reading: 'free', dialect: { ...dialect, isFree: true } }

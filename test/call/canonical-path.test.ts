@@ -53,6 +53,8 @@ test.each([
   '/v1/%252e%252e/x',
   '/v1/..%2fx',
   '/v1/..;/x',
+  '/v1beta/models/gemini-2.5-pro;x:generateContent',
+  '/v1/chat/completions;x:generateContent',
   '/v1%EF%BC%8F..%EF%BC%8Fx',
   '/v1/%E2%80%A5/x',
   '/v1/..%20/x',

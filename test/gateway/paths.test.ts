@@ -47,7 +47,7 @@ test.each([
   '/v1/100%25',
   '/v1/a%2Fb',
   '/v1/%E2%82%AC',
-  "/v1/a;b=c,d'e(f)*g!$&h+i@j:k~l",
+  "/v1/a:b;c=d,e'f(g)*h!$&i+j@k~l",
   '/v1/x?q=%zz&r=a b'.replace(' ', '%20'),
   '/v1/x?a[]=1&a[]=2&&=&?%00',
   '/v1/x?url=http://elsewhere/../y',
