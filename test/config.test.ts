@@ -67,6 +67,7 @@ test('what is required is enough, and everything else has the default of the con
         includeUsage: 'auto',
         trustReportedCost: false,
         paths: NO_PATH_RULES,
+        objects: 'owned',
       },
     ],
     defaultUpstream: 'default',
@@ -355,6 +356,7 @@ describe('the YAML file', () => {
         includeUsage: 'auto',
         trustReportedCost: false,
         paths: { allow: [], deny: ['POST /v1/files'], unknown: null },
+        objects: 'owned',
       },
       {
         name: 'grok',
@@ -367,6 +369,7 @@ describe('the YAML file', () => {
         includeUsage: 'auto',
         trustReportedCost: false,
         paths: NO_PATH_RULES,
+        objects: 'owned',
       },
     ])
     expect(config.paths).toEqual({
