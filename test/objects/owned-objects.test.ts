@@ -24,6 +24,7 @@ beforeAll(async () => {
   - { name: gemini, url: '${upstream.url}', provider: gemini, path_prefix: /gemini }
   - { name: open, url: 'http://localhost:${new URL(upstream.url).port}', provider: openai, path_prefix: /open, objects: shared }
 default_upstream: openai
+paths: { allow: ['DELETE **/tunedModels/*'] }
 models: [{ id: gpt-4o-mini }]
 `,
   )
