@@ -1,3 +1,4 @@
+import type { UnsettledJob } from '../domain/job-document.ts'
 import type { ObjectKind } from '../domain/object-event.ts'
 import { SCHEMA } from './migrate.ts'
 import type { Postgres, PostgresSession } from './postgres.ts'
@@ -95,18 +96,6 @@ interface OwnerRow {
 
 function ownerFrom(row: OwnerRow): ObjectOwnerRow {
   return { upstream: row.upstream, foldedId: row.folded_id, clientId: row.client_id, keyId: row.key_id }
-}
-
-/** A job that has not told what it used. */
-export interface UnsettledJob {
-  readonly id: string
-  readonly kind: string
-  readonly upstream: string
-  readonly clientId: string
-  readonly clientName: string
-  readonly keyId: string
-  readonly model: string | null
-  readonly createdAt: Date
 }
 
 const UNSETTLED = 'job and settled_at is null and deleted_at is null'
