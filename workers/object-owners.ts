@@ -51,7 +51,7 @@ function assign(records: readonly CallRecord[], owners: readonly ObjectOwnerRow[
 
 function createdBy(records: readonly CallRecord[]): NewObject[] {
   const created = new Map<string, NewObject>()
-  for (const { objects, upstream, clientId, keyId, callId, requestedModel, arrivedAtMs } of records) {
+  for (const { objects, upstream, clientId, keyId, callId, path, requestedModel, arrivedAtMs } of records) {
     for (const { id, kind, is, job } of objects ?? []) {
       if (is !== 'created') continue
       const foldedId = foldObjectId(id)
@@ -65,6 +65,7 @@ function createdBy(records: readonly CallRecord[]): NewObject[] {
         clientId,
         keyId,
         callId,
+        path,
         model: requestedModel,
         createdAtMs: arrivedAtMs,
         job,

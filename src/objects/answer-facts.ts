@@ -146,7 +146,7 @@ function statusOf(document: JsonObject): string {
 }
 
 const ENDED =
-  /(?:^|_)(?:completed|complete|failed|expired|cancelled|canceled|succeeded|success|done|incomplete|timeout_exceeded|error)$/
+  /(?:^|_)(?:completed|complete|failed|expired|cancelled|canceled|succeeded|success|done|ended|incomplete|timeout_exceeded|error)$/
 
 /** Whether a job of this status runs no more. */
 export function hasEnded(status: string): boolean {

@@ -12,6 +12,8 @@ export interface NewObject {
   readonly clientId: string
   readonly keyId: string
   readonly callId: string
+  /** Of the call that made it. */
+  readonly path: string
   readonly model: string | null
   readonly createdAtMs: number
   readonly job: boolean
@@ -31,11 +33,11 @@ export interface ObjectOwnerRow extends ObjectKey {
 /** Adds objects; one that is known stays with who made it first. `sorted` by upstream and id, each once. */
 export async function addObjects(session: PostgresSession, sorted: readonly NewObject[]): Promise<void> {
   await session.query(
-    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, model, created_at, job)
-     select upstream, "foldedId", id, kind, "clientId", "keyId", "callId", model,
+    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, path, model, created_at, job)
+     select upstream, "foldedId", id, kind, "clientId", "keyId", "callId", path, model,
        to_timestamp("createdAtMs" / 1000.0), job
      from json_to_recordset($1) as o (upstream text, "foldedId" text, id text, kind text, "clientId" text,
-       "keyId" text, "callId" uuid, model text, "createdAtMs" bigint, job boolean)
+       "keyId" text, "callId" uuid, path text, model text, "createdAtMs" bigint, job boolean)
      on conflict do nothing`,
     [JSON.stringify(sorted)],
   )

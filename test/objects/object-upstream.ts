@@ -220,6 +220,7 @@ function endOf({ collection, document }: StoredObject): Record<string, unknown> 
   if (collection === 'responses' && document.background === true) {
     return { status: 'completed', model: 'gpt-4o-mini', usage: usageOf(100, 50) }
   }
+  if (collection === 'messages/batches') return { processing_status: 'ended' }
   return collection === 'videos' ? { status: 'completed' } : {}
 }
 

@@ -9,6 +9,8 @@ create table objects (
   client_id text not null,
   key_id text not null,
   call_id uuid not null,
+  -- Of the call that made it; where it is fetched follows from it.
+  path text not null default '',
   -- The model that its making named.
   model text,
   created_at timestamptz not null,
@@ -17,6 +19,8 @@ create table objects (
   -- The answer that told so was counted, or the job showed that there is nothing to tell.
   settled_at timestamptz,
   deleted_at timestamptz,
+  -- A job that a worker looked at is not looked at before.
+  fetch_after timestamptz,
   primary key (upstream, folded_id)
 );
 create index objects_folded on objects (folded_id);
