@@ -30,6 +30,8 @@ export interface ListPage {
   readonly body: Buffer
   readonly arrays: readonly ElementArray[]
   readonly cursors: readonly Cursor[]
+  /** The document is one object, which says its own id, and no list. */
+  readonly ownId: string | null
   /** There are further pages. */
   readonly hasMore: boolean
   /** Google's word for where they begin. */
@@ -54,6 +56,7 @@ export async function readListPage(body: Buffer): Promise<ListPage | null> {
   let hasMore = false
   let nextPageToken: string | null = null
   let hides = false
+  let ownId: string | null = null
   if (body[root] === OPEN_BRACKET) {
     const end = nestedEnd(body, root)
     if (end === -1 || spaceEnd(body, end) !== body.length) return null
@@ -66,7 +69,8 @@ export async function readListPage(body: Buffer): Promise<ListPage | null> {
       else if (body[from] === OPEN_BRACE) hides ||= body.subarray(from, to).includes(OPEN_BRACKET)
       else if (key === 'first_id' || key === 'last_id') {
         cursors.push({ end: key === 'first_id' ? 'first' : 'last', from, to })
-      } else if (key === 'has_more') hasMore = body.toString('latin1', from, to) === 'true'
+      } else if (key === 'id') ownId = textAt(body, from, to)
+      else if (key === 'has_more') hasMore = body.toString('latin1', from, to) === 'true'
       else if (key === 'nextPageToken' || key === 'next_page_token') nextPageToken = textAt(body, from, to)
     })
     for (let to = TURN_BYTES; ; to += TURN_BYTES) {
@@ -76,6 +80,7 @@ export async function readListPage(body: Buffer): Promise<ListPage | null> {
     }
     if (!walk.isWhole(body) || walk.hasTooManyMembers) return null
   }
+  if (ownId !== null) return { body, arrays: [], cursors: [], ownId, hasMore: false, nextPageToken: null }
   if (hides) return null
   const arrays: ElementArray[] = []
   for (const { start, end: arrayEnd } of spans) {
@@ -83,7 +88,7 @@ export async function readListPage(body: Buffer): Promise<ListPage | null> {
     if (elements === null) return null
     arrays.push({ start, end: arrayEnd, elements })
   }
-  return { body, arrays, cursors, hasMore: hasMore || nextPageToken !== null, nextPageToken }
+  return { body, arrays, cursors, ownId, hasMore: hasMore || nextPageToken !== null, nextPageToken }
 }
 
 async function readElements(body: Buffer, start: number): Promise<Element[] | null> {
@@ -140,7 +145,8 @@ function idsOf(element: unknown): readonly string[] {
 }
 
 /** Everything that the page names. */
-export function idsInPage({ arrays }: ListPage): readonly string[] {
+export function idsInPage({ arrays, ownId }: ListPage): readonly string[] {
+  if (ownId !== null) return [ownId]
   return arrays.flatMap(({ elements }) => elements.flatMap(({ ids }) => ids))
 }
 

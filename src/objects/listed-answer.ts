@@ -19,6 +19,7 @@ export type FilterList = (body: Buffer) => Promise<Buffer>
 export class ListedAnswer implements Handler {
   readonly #next: Handler
   readonly #filter: FilterList
+  readonly #mayHaveRun: boolean
   #status = 0
   #message: string | undefined
   #headers: IncomingHttpHeaders = {}
@@ -26,9 +27,11 @@ export class ListedAnswer implements Handler {
   #bytes = 0
   #ended = false
 
-  constructor(next: Handler, filter: FilterList) {
+  /** @param mayHaveRun the request had a body, by which the upstream may have run a model whatever its method. */
+  constructor(next: Handler, filter: FilterList, mayHaveRun: boolean) {
     this.#next = next
     this.#filter = filter
+    this.#mayHaveRun = mayHaveRun
   }
 
   onRequestStart(controller: Controller, context: unknown): void {
@@ -75,6 +78,7 @@ export class ListedAnswer implements Handler {
         (filtered) => this.#pass(controller, filtered, trailers),
         (error: unknown) => {
           this.#release()
+          if (this.#mayHaveRun) this.#meter(controller, body)
           this.#fail(controller, error instanceof Error ? error : new Error(String(error)))
         },
       )
@@ -110,6 +114,14 @@ export class ListedAnswer implements Handler {
     this.#next.onResponseStart?.(relayed, this.#status, headers, this.#message)
     this.#next.onResponseData?.(relayed, body)
     this.#next.onResponseEnd?.(relayed, trailers)
+  }
+
+  /** What is not shown is metered all the same. An announced length of nothing keeps its bytes from the client. */
+  #meter(controller: Controller, body: Buffer): void {
+    if (this.#ended) return
+    const headers = { ...this.#headers, 'content-length': '0' }
+    this.#next.onResponseStart?.(controller, this.#status, headers, this.#message)
+    this.#next.onResponseData?.(controller, body)
   }
 
   #fail(controller: Controller, error: Error): void {

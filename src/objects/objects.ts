@@ -99,6 +99,8 @@ export class Objects {
       if (inQuery.length > 0) ids = [...ids, ...inQuery]
     }
     if (method === 'DELETE') {
+      // All of a collection, with what is others'.
+      if (path.collection !== null && path.names.length === 0) return 'hidden'
       // Tuned models alone can be deleted; elsewhere a model's name is nobody's.
       const model = MODEL_PATH.exec(canonicalPath)?.[1]
       if (model !== undefined) ids = [...ids, model]
@@ -135,17 +137,20 @@ export class Objects {
   watch(handler: Handler, call: ObjectCall): Handler {
     const path = readObjectPath(call.canonicalPath)
     switch (call.method) {
-      case 'GET':
-        if (path.collection !== null) return this.#watchList(handler, call, path)
-        return this.#watchJob(handler, call, path)
       case 'POST':
+        return this.#watchMaking(handler, call, path)
       case 'PUT':
       case 'PATCH':
-        return this.#watchMaking(handler, call, path)
+        return this.#watchList(this.#watchMaking(handler, call, path), call, path)
       case 'DELETE':
         return this.#watchDeletion(handler, call, path)
-      default:
+      case 'HEAD':
         return handler
+      // Many servers take any method that they do not know for a GET.
+      default:
+        return path.collection === null
+          ? this.#watchJob(handler, call, path)
+          : this.#watchList(handler, call, path)
     }
   }
 
@@ -189,7 +194,7 @@ export class Objects {
 
   #watchList(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
     const { upstream, owner, pathAndQuery, fetchPage } = call
-    if (upstream.objects === 'shared') return handler
+    if (upstream.objects === 'shared' || path.collection === null) return handler
     return new ListedAnswer(
       handler,
       async (body) =>
@@ -204,6 +209,7 @@ export class Objects {
           },
           body,
         ),
+      call.body !== null,
     )
   }
 

@@ -27,6 +27,11 @@ describe('a page without others’ objects', () => {
     ['{"data":[{"id":"a"}],"last_id":"a"}', [], '{"data":[],"last_id":null}'],
     ['{"data":[{"id":"a"}],"data":[{"id":"b"}]}', ['b'], '{"data":[],"data":[{"id":"b"}]}'],
     ['{}', [], '{}'],
+    [
+      '{"id":"a","choices":[{"x":1}],"usage":{"d":[1]}}',
+      [],
+      '{"id":"a","choices":[{"x":1}],"usage":{"d":[1]}}',
+    ],
     ['{"data":[{"id":"\\u0061"}]}', ['a'], '{"data":[{"id":"\\u0061"}]}'],
   ])('%s with %j is %s', async (text, shown, expected) => {
     expect(await cut(text, shown)).toBe(expected)

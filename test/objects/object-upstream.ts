@@ -82,10 +82,19 @@ export async function startObjectUpstream(): Promise<ObjectUpstream> {
     const collection = COLLECTIONS.find(
       (name) => rest.toLowerCase() === name || rest.toLowerCase().startsWith(`${name}/`),
     )
+    if (url.searchParams.get('as') === 'stream') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
+      return response.end(
+        `data: ${JSON.stringify({ id: 'chatcmpl-1', model: 'gpt-4o-mini', choices: [], usage })}\n\ndata: [DONE]\n\n`,
+      )
+    }
     if (collection === undefined) return answer(response, 200, { id: 'chatcmpl-1', choices: [] })
     const [id = '', ...sub] = rest.slice(collection.length + 1).split('/')
     if (request.method === 'POST' && id === '') return create(response, collection, body)
-    if (request.method === 'GET' && id === '') return list(response, collection, url)
+    if (id === '' && (request.method === 'GET' || url.searchParams.has('any'))) {
+      return list(response, collection, url)
+    }
     const found = [...objects.values()].find((object) => object.id.toLowerCase() === id.toLowerCase())
     if (found === undefined) return answer(response, 404, { error: { message: 'No such object' } })
     if (request.method === 'DELETE') {

@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
@@ -320,6 +323,36 @@ describe('a list', () => {
     expect(status).toBe(200)
     expect(text).toContain(mine)
     expect(text).not.toContain(hers)
+  })
+
+  test('that is asked for with a body is cut all the same, and what is no list is counted and not shown', async () => {
+    const hers = await make(acme, '/v1/files')
+    const body = JSON.stringify({ model: 'gpt-4o-mini' })
+    const send = async (path: string) => {
+      const request = http.request(`${stack.url}${path}`, {
+        method: 'GET',
+        headers: { authorization: `Bearer ${liar.key}`, 'content-length': body.length },
+      })
+      request.end(body)
+      const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+      return { status: answer.statusCode, text: await text(answer) }
+    }
+    const liar = await stack.addClient('liar')
+    const list = await send('/v1/files')
+    expect(list.status).toBe(200)
+    expect(list.text).not.toContain(hers)
+    expect(await send('/v1/chat/completions?as=stream')).toMatchObject({ status: 502 })
+    expect(await stack.usageOf(liar, 2)).toMatchObject({ input_tokens: 11, output_tokens: 7 })
+  })
+
+  test('is neither shown whole to a method that servers take for GET, nor deleted whole', async () => {
+    const hers = await make(acme, '/v1/files')
+    for (const method of ['OPTIONS', 'PUT', 'PATCH', 'REPORT']) {
+      const answer = await ask(beta, method, '/v1/files?any')
+      expect(answer.text).not.toContain(hers)
+    }
+    expect((await ask(beta, 'DELETE', '/v1/files')).status).toBe(404)
+    expect((await ask(acme, 'DELETE', '/v1/files')).status).toBe(404)
   })
 
   test('shows no object that none of the clients made, which is read by who knows its id', async () => {
