@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { endpointFactsOf } from '../src/call/endpoint-facts.ts'
 import { type Pricing, settle } from '../src/call/settle.ts'
 import type { Upstream } from '../src/call/upstreams.ts'
 import { selectDialect } from '../src/dialects/dialects.ts'
@@ -69,6 +70,7 @@ export async function fetchJob(upstream: Upstream, pricing: Pricing, job: Claime
   const end = settle(
     {
       call,
+      endpoint: endpointFactsOf(dialect),
       clientName: null,
       status,
       outcome: 'complete',

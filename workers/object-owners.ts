@@ -1,5 +1,6 @@
 import type { CallRecord } from '../src/domain/call-record.ts'
 import { foldObjectId } from '../src/domain/object-event.ts'
+import { responseUseOf } from '../src/domain/response-use.ts'
 import {
   addObjects,
   markObjects,
@@ -80,8 +81,11 @@ function broughtBy(records: readonly CallRecord[]): ObjectKey[] {
   return sortedKeys(records.flatMap((record) => broughtKey(record) ?? []))
 }
 
-function broughtKey({ upstream, responseId, usageSource, objects }: CallRecord): ObjectKey | null {
+/** A response that the call itself had made is its own, whatever id the server, or the client, chose for it. */
+function broughtKey(record: CallRecord): ObjectKey | null {
+  const { upstream, responseId, usageSource, objects } = record
   if (responseId === null || usageSource === 'none') return null
+  if ((record.responseUse ?? responseUseOf(record)) !== 'fetched') return null
   const foldedId = foldObjectId(responseId)
   const isOwn = objects?.some(({ id, is }) => is === 'created' && foldObjectId(id) === foldedId)
   return isOwn === true ? null : { upstream, foldedId }

@@ -71,14 +71,17 @@ test('what is made through one gateway is known to be its maker’s at another',
   expect((await ask(there(), acme, 'DELETE', `/v1/files/${id}`)).status).toBe(200)
 })
 
-test('a WebSocket handshake that names another’s object is refused', async () => {
+test('a WebSocket handshake that names another’s object, or asks for a list, is refused', async () => {
   const id = await make(here(), acme, '/v1/conversations')
   const before = upstream.asked.length
-  const socket = new WebSocket(`${here().replace('http', 'ws')}/v1/realtime?conversation=${id}`, {
-    headers: { authorization: `Bearer ${beta.key}` },
-  })
-  const [, answer] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }]
-  expect(answer.statusCode).toBe(404)
+  // Some servers answer the handshake of a path without sessions as the GET that it is: a list, or an object.
+  for (const path of [`/v1/realtime?conversation=${id}`, `/v1/conversations/${id}`, '/v1/conversations']) {
+    const socket = new WebSocket(`${here().replace('http', 'ws')}${path}`, {
+      headers: { authorization: `Bearer ${beta.key}` },
+    })
+    const [, answer] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }]
+    expect(answer.statusCode).toBe(404)
+  }
   expect(upstream.asked.length).toBe(before)
 })
 

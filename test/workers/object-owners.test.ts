@@ -98,6 +98,16 @@ test('what nobody of ours made is the fetcher’s', async () => {
   expect(await totals()).toEqual([{ client_id: 'cli_b', key_id: 'key_b', requests: 1, input: 100 }])
 })
 
+test('a response made under the id of another client’s object is its own maker’s', async () => {
+  await rollUp(making('batch_1'))
+  await rollUp(fetching('batch_1', { method: 'POST', path: '/v1/responses', responseUse: 'created' }))
+  expect(await totals()).toMatchObject([
+    { client_id: 'cli_a', input: 0 },
+    { client_id: 'cli_b', input: 100 },
+  ])
+  expect(await objects()).toMatchObject([{ settled: false }])
+})
+
 test('the same id at another upstream is another object', async () => {
   await rollUp(making('batch_1'))
   await rollUp(fetching('batch_1', { upstream: 'elsewhere' }))
