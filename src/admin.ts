@@ -16,6 +16,7 @@ import { GatewayError } from './errors.ts'
 import type { LedgerStats } from './ledger/ledger.ts'
 import { adminClients } from './routes/admin-clients.ts'
 import { adminHealth } from './routes/admin-health.ts'
+import { adminJobs } from './routes/admin-jobs.ts'
 import { adminKeys } from './routes/admin-keys.ts'
 import { requireToken } from './routes/admin-token.ts'
 import { adminUsage } from './routes/admin-usage.ts'
@@ -33,6 +34,7 @@ import {
 import { selectUsageSummary } from './store/daily-usage.ts'
 import { createClientKey, revokeKey, rotateKey, selectKeys } from './store/keys.ts'
 import { selectLedgerStatus } from './store/ledger-state.ts'
+import { selectUnsettledJobs } from './store/objects.ts'
 import type { Postgres } from './store/postgres.ts'
 import { selectUnpricedUse } from './store/unpriced-use.ts'
 
@@ -162,6 +164,12 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
         hasPriceNow: couldBePriced(use.reason) && parts.hasPrice(use.provider, use.upstream, use.model),
       })),
     now,
+  })
+  adminJobs(app, {
+    selectJobs: async (client) => {
+      if (client !== null && (await stored(findClient(pool, client))) === null) return null
+      return await stored(selectUnsettledJobs(pool, client))
+    },
   })
   adminHealth(app, {
     lookAtLedger: () => stored(lookAtLedger({ pool, redisUrl, journalDir })),

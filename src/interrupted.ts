@@ -4,6 +4,7 @@ import { type Pricing, settle } from './call/settle.ts'
 import { buildCallRecord } from './domain/build-call-record.ts'
 import type { CallRecord, OpenCall } from './domain/call-record.ts'
 import { responseUseOf } from './domain/response-use.ts'
+import { objectsOfInterrupted } from './objects/record-objects.ts'
 
 /**
  * The record of a call that a crash cut: with the usage that was noted of it, else with none. What passed after
@@ -25,5 +26,7 @@ export function buildInterrupted(call: OpenCall, seenText: string | null, pricin
     },
     pricing,
   )
-  return buildCallRecord(call, end)
+  const record = buildCallRecord(call, end)
+  const objects = objectsOfInterrupted(record)
+  return objects === null ? record : { ...record, objects }
 }

@@ -146,6 +146,8 @@ function openUpstreams(config: GatewayConfig): readonly Upstream[] {
     models: upstream.models,
     pathPrefix: upstream.pathPrefix,
     includeUsage: upstream.includeUsage,
+    objects: upstream.objects,
+    account: config.upstreams.flatMap(({ name, origin }) => (origin === upstream.origin ? [name] : [])),
     pool: openPool(upstream.origin, limits),
   }))
 }

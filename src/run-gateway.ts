@@ -17,6 +17,9 @@ import { type Ledger, openLedger } from './ledger/ledger.ts'
 import { LiveRules } from './live-rules.ts'
 import type { Logger } from './log.ts'
 import { buildMetrics } from './metrics.ts'
+import { ObjectIndex } from './objects/object-index.ts'
+import { Objects } from './objects/objects.ts'
+import { recordObjects } from './objects/record-objects.ts'
 import { OwnCalls } from './own-calls.ts'
 import type { Readiness } from './routes/health.ts'
 import type { UsageQuestion } from './routes/usage.ts'
@@ -24,6 +27,7 @@ import { selectUsageSummary } from './store/daily-usage.ts'
 import { announceKeyChange } from './store/key-announcements.ts'
 import { openKeyDirectory } from './store/key-directory.ts'
 import { readDatabaseId, readGaps, readMarks, registerStream } from './store/ledger-state.ts'
+import { selectOwners } from './store/objects.ts'
 import { openPostgres, type Postgres } from './store/postgres.ts'
 import { selectCollisions } from './store/response-collisions.ts'
 
@@ -32,6 +36,8 @@ const BODY_BUDGET_BYTES = 256 * 1024 * 1024
 /** A poll of keys or marks that takes longer than this counts as unanswered. */
 const POLL_STATEMENT_MS = 2_000
 const SUMMARY_STATEMENT_MS = 10_000
+/** A call waits no longer to be told whose an object is. */
+const OWNERS_MS = 2_000
 /** A store that is silent for longer is away, for a client that asks. */
 const SUMMARY_MS = 4_000
 /** What a scrape of metrics waits for Postgres. */
@@ -78,6 +84,12 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     max: 2,
     statementTimeoutMs: SUMMARY_STATEMENT_MS,
     applicationName: 'tallygate operator',
+    log,
+  })
+  const owners = openPostgres(config.databaseUrl, {
+    max: 4,
+    statementTimeoutMs: POLL_STATEMENT_MS,
+    applicationName: 'tallygate objects',
     log,
   })
   const keys = openKeyDirectory({
@@ -136,9 +148,15 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   const observer = logCalls(metrics.observer, log)
 
   const unattended = new Unattended()
+  const objects = new Objects(
+    new ObjectIndex({
+      selectOwners: (upstreams, ids) => withinDeadline(selectOwners(owners, upstreams, ids), OWNERS_MS),
+    }),
+  )
+  const recorded = recordObjects(ledger, objects)
   const parts = {
     unattended,
-    ledger: config.onJournalFull === 'unmetered' ? passUnmetered(ledger, observer.callUnmetered) : ledger,
+    ledger: config.onJournalFull === 'unmetered' ? passUnmetered(recorded, observer.callUnmetered) : recorded,
     pricing: rules.pricing,
     observer: {
       ...observer,
@@ -150,6 +168,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     onClientAbort: config.onClientAbort,
     upstreams: rules.table,
     pathPolicy: rules.pathPolicy,
+    objects,
     now: Date.now,
   }
   const findCaller = (key: string) => keys.find(key)
@@ -230,7 +249,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await admin.close()
         await rules.close()
         await keys.close()
-        await Promise.all([polls.end(), summaries.end(), operators.end()])
+        await Promise.all([polls.end(), summaries.end(), operators.end(), owners.end()])
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {
         log.warn({ err: error }, 'the stores were not closed in time')

@@ -24,7 +24,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/dialects/': ['src/domain/'],
   'src/ledger/': ['src/domain/'],
   'src/store/': ['src/domain/'],
-  'src/call/': ['src/domain/', 'src/dialects/', 'src/errors.ts'],
+  'src/objects/': [
+    'src/domain/',
+    'src/dialects/',
+    'src/errors.ts',
+    'src/call/decode.ts',
+    'src/call/json-bytes.ts',
+    'src/call/object-walk.ts',
+  ],
+  'src/call/': ['src/domain/', 'src/dialects/', 'src/errors.ts', 'src/objects/'],
   'src/routes/': ['src/domain/', 'src/dialects/', 'src/errors.ts', 'src/call/', 'src/openapi/'],
 }
 

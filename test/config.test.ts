@@ -67,6 +67,7 @@ test('what is required is enough, and everything else has the default of the con
         includeUsage: 'auto',
         trustReportedCost: false,
         paths: NO_PATH_RULES,
+        objects: 'owned',
       },
     ],
     defaultUpstream: 'default',
@@ -138,7 +139,10 @@ test('every variable but those that npm start alone reads changes what the gatew
     LOG_LEVEL: 'debug',
   }
   const files = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TALLYGATE_CONFIG']
-  expect([...Object.keys(changed), ...files].sort()).toEqual(ENVIRONMENT.map(({ name }) => name).sort())
+  const ofWorkers = ['FETCH_JOBS']
+  expect([...Object.keys(changed), ...files, ...ofWorkers].sort()).toEqual(
+    ENVIRONMENT.map(({ name }) => name).sort(),
+  )
   const before = JSON.stringify(loadGatewayConfig(MINIMAL))
   for (const [name, value] of Object.entries(changed)) {
     expect(JSON.stringify(loadGatewayConfig({ ...MINIMAL, [name]: value })), name).not.toBe(before)
@@ -355,6 +359,7 @@ describe('the YAML file', () => {
         includeUsage: 'auto',
         trustReportedCost: false,
         paths: { allow: [], deny: ['POST /v1/files'], unknown: null },
+        objects: 'owned',
       },
       {
         name: 'grok',
@@ -367,6 +372,7 @@ describe('the YAML file', () => {
         includeUsage: 'auto',
         trustReportedCost: false,
         paths: NO_PATH_RULES,
+        objects: 'owned',
       },
     ])
     expect(config.paths).toEqual({
@@ -431,6 +437,24 @@ describe('the YAML file', () => {
     expect(written).toEqual([
       { input: { digits: 375_000n, scale: 7 }, output: { digits: 123_456_789_000_000_000_001n, scale: 12 } },
       { input: { digits: 10n, scale: 2 } },
+    ])
+  })
+
+  test('says whose objects clients see, for all upstreams or for one', () => {
+    const sharing = (...lines: readonly string[]) =>
+      loadGatewayConfig(withFile(...lines)).upstreams.map(({ name, objects }) => [name, objects])
+    const upstreams = 'upstreams: [{ name: a, url: http://a }, { name: b, url: http://b, objects: shared }]'
+    expect(sharing(upstreams)).toEqual([
+      ['a', 'owned'],
+      ['b', 'shared'],
+    ])
+    expect(sharing(upstreams, 'objects: shared')).toEqual([
+      ['a', 'shared'],
+      ['b', 'shared'],
+    ])
+    expect(fileProblems('upstreams: [{ name: a, url: http://a, objects: mine }]', 'objects: all')).toEqual([
+      'config.yaml:1: upstreams[0].objects must be one of owned, shared',
+      'config.yaml:2: objects must be one of owned, shared',
     ])
   })
 

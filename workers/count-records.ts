@@ -7,6 +7,7 @@ import { addPrices } from '../src/store/ledger-transaction.ts'
 import type { PostgresSession } from '../src/store/postgres.ts'
 import { createLateRepricing, type LateRepricing } from './late-repricing.ts'
 import { createModelLimit, type ModelLimit } from './model-limit.ts'
+import { billCreators } from './object-owners.ts'
 import { countResponsesOnce } from './responses-once.ts'
 
 /** What the counting of records remembers between transactions. */
@@ -39,7 +40,8 @@ export async function countRecords(
   { modelLimit, lateRepricing }: CountingMemory,
 ): Promise<CountedRecords> {
   const once = await countResponsesOnce(session, records)
-  const limited = await modelLimit.apply(session, once)
+  const billed = await billCreators(session, once)
+  const limited = await modelLimit.apply(session, billed)
   const kept = limited.records.filter(({ arrivedAtMs }) => days.has(utcDayOf(arrivedAtMs)))
   if (limited.records.length > 0) {
     // 5. In the order of the key: two shards cannot wait for one another in a circle.

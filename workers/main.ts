@@ -1,13 +1,19 @@
 import closeWithGrace from 'close-with-grace'
-import { ConfigError, loadWorkerConfig, type WorkerConfig } from '../src/config.ts'
+import {
+  ConfigError,
+  type JobFetchConfig,
+  loadJobFetchConfig,
+  loadWorkerConfig,
+  type WorkerConfig,
+} from '../src/config.ts'
 import { createLog } from '../src/log.ts'
 import { startWorkers } from './workers.ts'
 
 const SUMMARY_EVERY_MS = 60_000
 
-function loadConfig(): WorkerConfig {
+function loadConfig(): WorkerConfig & { readonly jobFetching: JobFetchConfig | null } {
   try {
-    return loadWorkerConfig(process.env)
+    return { ...loadWorkerConfig(process.env), jobFetching: loadJobFetchConfig(process.env) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     console.error(error.message)

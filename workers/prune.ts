@@ -6,6 +6,7 @@ import {
   selectCallDays,
   selectToday,
 } from '../src/store/call-partitions.ts'
+import { forgetObjects } from '../src/store/objects.ts'
 import { inTransaction, type Postgres } from '../src/store/postgres.ts'
 import { lockPartitions, tryLockPruning } from '../src/store/prune-locks.ts'
 import { forgetResponses } from '../src/store/responses.ts'
@@ -42,6 +43,7 @@ export interface Pruned {
   readonly added: readonly UtcDay[]
   readonly dropped: readonly UtcDay[]
   readonly responsesForgotten: number
+  readonly objectsForgotten: number
 }
 
 /**
@@ -60,7 +62,12 @@ export async function prune(pool: Postgres, retentionDays: number): Promise<Prun
       await dropCallDay(session, day)
       dropped.push(day)
     }
-    return { added, dropped, responsesForgotten: await forgetResponses(session, RESPONSE_DAYS) }
+    return {
+      added,
+      dropped,
+      responsesForgotten: await forgetResponses(session, RESPONSE_DAYS),
+      objectsForgotten: await forgetObjects(session, RESPONSE_DAYS),
+    }
   } finally {
     // Ends the session, and with it the lock that is the session's.
     session.release(true)

@@ -1,9 +1,11 @@
+import type { JobFetchConfig } from '../src/config.ts'
 import { registerStream, selectStreams } from '../src/store/ledger-state.ts'
 import { openPostgres, type StoreLog } from '../src/store/postgres.ts'
 import { openRedis } from '../src/store/redis.ts'
 import { createCallDays } from './call-days.ts'
 import { createDrain } from './drain.ts'
 import { createHoleWatch } from './hole-watch.ts'
+import { createJobFetcher } from './job-fetcher.ts'
 import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
 import { createRollUp } from './roll-up.ts'
@@ -20,6 +22,8 @@ export interface WorkersOptions {
   /** Days that single calls are kept; 0: not at all. */
   readonly callRetentionDays: number
   readonly log: StoreLog
+  /** Upstreams whose jobs are fetched in the background; `null`: none. */
+  readonly jobFetching?: JobFetchConfig | null
   /** How long a hole of a silent producer is waited for. */
   readonly holePatienceMs?: number
 }
@@ -33,6 +37,7 @@ export interface Workers {
 
 const DAY_MS = 86_400_000
 const ROLL_UP_EVERY_MS = 1_000
+const FETCH_EVERY_MS = 60_000
 const STATEMENT_TIMEOUT_MS = 30_000
 const REDIS_SILENCE_MS = 3_000
 /** A server that does not answer by then is not waited for: what was not committed is done again by another. */
@@ -53,7 +58,11 @@ export function startWorkers(options: WorkersOptions): Workers {
   const holeWatch = createHoleWatch(
     options.holePatienceMs === undefined ? {} : { patienceMs: options.holePatienceMs },
   )
-  const drain = createDrain({ rollUp: createRollUp({ pool, callDays }), holeWatch, marksKey })
+  const rollUp = createRollUp({ pool, callDays })
+  const jobFetching = options.jobFetching ?? null
+  const jobFetcher =
+    jobFetching === null ? null : createJobFetcher({ pool, rollUp, config: jobFetching, log })
+  const drain = createDrain({ rollUp, holeWatch, marksKey })
   const shards = createShards({ redisUrl, drain, log })
   const redis = openRedis(redisUrl, {
     name: 'tallygate watch',
@@ -72,6 +81,13 @@ export function startWorkers(options: WorkersOptions): Workers {
       if (pruned !== null) log.info(pruned, 'pruned')
     },
     verify: () => verify(pool, log),
+    // Not waited for: upstreams may be slow, and the roll-up's place is not theirs to hold.
+    'fetch-jobs': async () => {
+      jobFetcher?.run().then(
+        (done) => done.fetched > 0 && log.info(done, 'jobs fetched'),
+        (err: unknown) => log.warn({ err }, 'jobs were not fetched'),
+      )
+    },
   }
   const queue = openJobQueue({
     redisUrl,
@@ -98,6 +114,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       // Named after its days: where they were changed, it is a new schedule, and a new schedule begins at once.
       daily('prune', `prune/${callRetentionDays}`),
       daily('verify', 'verify'),
+      ...(jobFetcher === null ? [] : [FETCH_JOBS]),
     ],
     queue,
     redis,
@@ -111,11 +128,14 @@ export function startWorkers(options: WorkersOptions): Workers {
     async close() {
       await withinMs(Promise.all([watch.close(), shards.close()]), TRANSACTION_END_MS)
       await queue.close()
+      await withinMs(jobFetcher?.close() ?? Promise.resolve(), TRANSACTION_END_MS)
       redis.disconnect()
       await withinMs(pool.end(), POOL_END_MS)
     },
   }
 }
+
+const FETCH_JOBS: Schedule = { id: 'fetch-jobs', job: 'fetch-jobs', subject: '', everyMs: FETCH_EVERY_MS }
 
 function daily(job: string, id: string): Schedule {
   return { id, job, subject: '', everyMs: DAY_MS }

@@ -27,21 +27,31 @@ export function writeError(
   code: ErrorName,
   detail: ErrorDetail & { readonly callId?: string } = {},
 ): void {
+  writeErrorBody(response, ERRORS[code].status, errorBody(shape, code, detail), detail.callId)
+}
+
+/** Answers with an error whose body is another's to shape. */
+export function writeErrorBody(
+  response: ServerResponse,
+  status: number,
+  document: object,
+  callId?: string,
+): void {
   if (response.destroyed || response.headersSent) {
     response.destroy()
     return
   }
-  const body = JSON.stringify(errorBody(shape, code, detail))
+  const body = JSON.stringify(document)
   const headers: string[] = [
     'content-type',
     'application/json; charset=utf-8',
     'content-length',
     `${Buffer.byteLength(body)}`,
   ]
-  if (detail.callId !== undefined) headers.push('x-tallygate-call-id', detail.callId)
+  if (callId !== undefined) headers.push('x-tallygate-call-id', callId)
   // A connection whose request body was not read cannot carry another request.
   if (!response.req.complete) headers.push('connection', 'close')
-  response.writeHead(ERRORS[code].status, headers)
+  response.writeHead(status, headers)
   response.end(body)
 }
 

@@ -31,11 +31,13 @@ const SHIFTING_CHARSET = /;\s*charset\s*=\s*"?utf-?7/i
  * looking at `content-type` or `content-encoding` are many. A form is believed only where forms are taken.
  *
  * @param modelDecides where the call goes, or whether it may be made, depends on its model.
+ * @param namesObjects whether the call may be made depends on the objects that its body names.
  */
 export function howToRead(
   headers: IncomingHttpHeaders,
   dialect: Dialect | null,
   modelDecides: boolean,
+  namesObjects = false,
 ): BodyReading {
   const type = headers['content-type'] ?? ''
   const transfer = headers['transfer-encoding']
@@ -43,12 +45,12 @@ export function howToRead(
   // chunks in the end is refused by node.
   if (transfer !== undefined && CODED_CHUNKS.test(transfer)) return UNSUPPORTED
   const codings = codingsOf(headers['content-encoding'])
-  if (dialect?.readsRequest !== true) {
+  if (dialect?.readsRequest !== true && !namesObjects) {
     const isPlainJson = codings?.length === 0 && /^application\/(?:[\w.-]+\+)?json\b/i.test(type)
     return isPlainJson && modelDecides ? PLAIN : UNREAD
   }
   if (codings === null || SHIFTING_CHARSET.test(type)) return UNSUPPORTED
-  if (dialect.takesForm === true) {
+  if (dialect?.takesForm === true) {
     const boundary = formBoundary(type)
     if (boundary !== null) return codings.length === 0 ? { kind: 'form', boundary } : UNSUPPORTED
   }

@@ -7,7 +7,10 @@ import { newCallId } from '../domain/call-id.ts'
 import type { OpenCall } from '../domain/call-record.ts'
 import type { Caller } from '../domain/caller.ts'
 import type { ErrorDetail, ErrorName } from '../errors.ts'
-import { errorShapeOf, sendError, writeError } from './answer-error.ts'
+import { notFoundBody } from '../objects/not-found.ts'
+import type { Objects, Verdict } from '../objects/objects.ts'
+import { errorShapeOf, sendError, writeError, writeErrorBody } from './answer-error.ts'
+import { askUpstream } from './ask-upstream.ts'
 import type { BodyBudget, BodyRoom } from './body-budget.ts'
 import { howToRead, UNREAD } from './body-reading.ts'
 import { type CallBody, editedBody, UNREAD_BODY } from './call-body.ts'
@@ -43,6 +46,7 @@ export interface ForwardOptions extends ProxiedCallParts {
   readonly basePath: string
   readonly upstreams: UpstreamTable
   readonly pathPolicy: PathPolicy
+  readonly objects: Objects
   readonly bodyLimitBytes: number
   readonly bodyBudget: BodyBudget
   /** Methods that the router knows, all of which go upstream. */
@@ -106,7 +110,7 @@ class IncomingCall {
       return
     }
     const reading = hasBody
-      ? howToRead(this.#request.headers, route.dialect, this.#modelDecides(route))
+      ? howToRead(this.#request.headers, route.dialect, this.#modelDecides(route), this.#namesObjects(route))
       : UNREAD
     // Where a model in the body still chooses the upstream, its rules are looked at once it is known.
     if (!(reading !== UNREAD && route.needsModel) && !this.#permits(route, hasBody)) {
@@ -154,6 +158,12 @@ class IncomingCall {
   /** Whether the call may be made, or where it goes, depends on the model that its body names. */
   #modelDecides(route: Route): boolean {
     return route.needsModel || this.#caller.models !== null
+  }
+
+  /** Whether its body may name objects, which are not everybody's. */
+  #namesObjects({ upstream, target }: Route): boolean {
+    const type = this.#request.headers['content-type'] ?? ''
+    return this.#options.objects.readsBody(upstream, target.canonicalPath, type)
   }
 
   /** Why a call may not be made whose body was read, and whose `route` may have come of it. */
@@ -221,7 +231,32 @@ class IncomingCall {
     }
   }
 
+  /** Sends the call unless it is about an object that is another client's. */
   #send(response: ServerResponse, route: Route, body: CallBody, scan: RequestScan | null): void {
+    const { upstream } = route
+    const { canonicalPath, pathAndQuery } = route.target
+    const method = this.#request.method ?? 'GET'
+    const { clientId } = this.#caller
+    const { objects } = this.#options
+    const verdict = objects.judge(upstream, method, canonicalPath, pathAndQuery, clientId, body.plain)
+    if (verdict === 'pass') {
+      this.#sendJudged(response, route, body, scan)
+      return
+    }
+    const onVerdict = (found: Verdict) => {
+      if (found === 'pass' && !response.destroyed) {
+        this.#sendJudged(response, route, body, scan)
+        return
+      }
+      this.#letGo()
+      if (found === 'hidden') writeErrorBody(response, 404, notFoundBody(upstream.provider, canonicalPath))
+      else this.#refuse(response, found === 'unavailable' ? 'storage_unavailable' : 'invalid_request')
+    }
+    if (typeof verdict === 'string') onVerdict(verdict)
+    else void verdict.then(onVerdict, () => onVerdict('unavailable'))
+  }
+
+  #sendJudged(response: ServerResponse, route: Route, body: CallBody, scan: RequestScan | null): void {
     const { ledger, observer, now } = this.#options
     const { upstream, dialect } = route
     const method = this.#request.method ?? 'GET'
@@ -290,12 +325,27 @@ class IncomingCall {
 
   #dispatch(call: ProxiedCall, route: Route, body: CallBody): void {
     const { upstream, dialect } = route
+    const method = this.#request.method ?? 'GET'
+    const { canonicalPath, pathAndQuery } = route.target
+    const { objects } = this.#options
+    const handler = objects.concerns(method, canonicalPath, body.plain)
+      ? objects.watch(call, {
+          callId: call.callId,
+          owner: this.#caller,
+          upstream,
+          method,
+          canonicalPath,
+          pathAndQuery,
+          body: body.plain,
+          fetchPage: (next) => askUpstream(upstream, headers, next),
+        })
+      : call
     const headers = forwardableRequestHeaders(this.#request.rawHeaders, {
       host: upstream.host,
       // Whoever answers TRACE sends back what was sent (RFC 9110, 9.3.8).
       credential: this.#request.method === 'TRACE' ? null : upstream.credential,
       // What nobody knows is not changed for the sake of being read.
-      askIdentity: dialect !== null && dialect.isGeneric !== true,
+      askIdentity: (dialect !== null && dialect.isGeneric !== true) || handler !== call,
       contentLength: body.sent?.length ?? null,
       isPlain: body.isEdited,
     })
@@ -303,11 +353,11 @@ class IncomingCall {
       upstream.pool.dispatch(
         {
           path: upstream.basePath + route.target.pathAndQuery,
-          method: (this.#request.method ?? 'GET') as 'GET',
+          method: method as 'GET',
           headers,
           body: body.sent === null ? this.#streamedBody(call, route, body) : sentBody(body.sent),
         },
-        call,
+        handler,
       )
     } catch (error) {
       call.onResponseError(null, error instanceof Error ? error : new Error(String(error)))

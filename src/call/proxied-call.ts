@@ -4,7 +4,7 @@ import type { Dialect, RequestFacts, UsageReader } from '../dialects/dialect.ts'
 import { buildCallRecord } from '../domain/build-call-record.ts'
 import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
 import type { Observation } from '../domain/observation.ts'
-import type { ErrorName } from '../errors.ts'
+import { type ErrorName, GatewayError } from '../errors.ts'
 import { answerHasEnded } from './answer-end.ts'
 import { limitSilenceOfTaker } from './client-silence.ts'
 import { type BodyDecoder, createDecoder } from './decode.ts'
@@ -159,6 +159,10 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       call: { ...call, requestedModel: model },
       request: { ...request, model },
     }
+  }
+
+  get callId(): string {
+    return this.#facts.call.callId
   }
 
   /** The client's connection closed before its answer was whole. */
@@ -546,6 +550,7 @@ const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'
 
 function errorCodeOf(error: Error): ErrorName {
   if (error instanceof FormInDoubt) return 'invalid_request'
+  if (error instanceof GatewayError) return error.error
   return 'code' in error && TIMEOUT_CODES.has(String(error.code))
     ? 'upstream_timeout'
     : 'upstream_unreachable'

@@ -16,6 +16,10 @@ export interface Upstream {
   readonly models: readonly string[] | null
   readonly pathPrefix: string | null
   readonly includeUsage: 'auto' | 'always' | 'never'
+  /** Whose files, batches, responses, ... a client sees and uses: its own, or all of the account's. */
+  readonly objects: 'owned' | 'shared'
+  /** The names of all upstreams at the same address, which have the same objects; its own among them. */
+  readonly account: readonly string[]
   readonly pool: Dispatcher
 }
 

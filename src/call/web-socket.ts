@@ -3,6 +3,7 @@ import type { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { CallerLookup } from '../domain/caller.ts'
 import type { ErrorName } from '../errors.ts'
+import type { Objects } from '../objects/objects.ts'
 import { findCredential, refusalOf } from './authenticate.ts'
 import { readCallTarget } from './call-target.ts'
 import { mayUseModel } from './may-use-model.ts'
@@ -17,6 +18,7 @@ export interface WebSocketOptions extends SessionOptions {
   readonly basePath: string
   readonly upstreams: UpstreamTable
   readonly pathPolicy: PathPolicy
+  readonly objects: Objects
   readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
   /** Calls back when a key stops being active; returns how to stop listening. */
   readonly onDeactivated: (listener: (keyId: string) => void) => () => void
@@ -73,6 +75,12 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
   }
 }
 
+const REFUSED_OBJECT = {
+  hidden: 'not_found',
+  unavailable: 'storage_unavailable',
+  unreadable: 'invalid_request',
+} as const
+
 async function admit(request: IncomingMessage, options: WebSocketOptions): Promise<Admitted | ErrorName> {
   const credential = findCredential(request)
   if (credential.kind === 'ambiguous') return 'invalid_request'
@@ -93,5 +101,10 @@ async function admit(request: IncomingMessage, options: WebSocketOptions): Promi
   const inQuery = /\/realtime$/i.test(target.canonicalPath) ? queried : null
   const named = { ...route, modelInPath: route.modelInPath ?? inQuery }
   if (!mayUseModel(lookup.caller, named, null)) return 'model_not_allowed'
+  const { upstream } = route
+  const { canonicalPath: canonical, pathAndQuery } = route.target
+  const { clientId } = lookup.caller
+  const verdict = await options.objects.judgeHandshake(upstream, canonical, pathAndQuery, clientId)
+  if (verdict !== 'pass') return REFUSED_OBJECT[verdict]
   return { caller: lookup.caller, route }
 }

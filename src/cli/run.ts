@@ -7,6 +7,7 @@ import { addAdjustmentCommands } from './commands/adjustment.ts'
 import { addClientCommands } from './commands/client.ts'
 import { addDeadLettersCommands } from './commands/dead-letters.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addJobsCommands } from './commands/jobs.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addLedgerCommands } from './commands/ledger.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
@@ -27,6 +28,7 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addPricesCommands,
   addAdjustmentCommands,
   addReconcileCommand,
+  addJobsCommands,
   addLedgerCommands,
   addDeadLettersCommands,
   addDoctorCommand,

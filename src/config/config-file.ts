@@ -18,6 +18,8 @@ export interface ConfigFile {
   readonly paths: PathsConfig
   readonly prices: readonly TextEntry[]
   readonly markups: readonly TextEntry[]
+  /** Of upstreams that do not say it themselves. */
+  readonly objects: 'owned' | 'shared'
   /** Adds a problem found later, `line` counting from 1. */
   readonly report: (line: number, what: string) => void
 }
@@ -35,7 +37,10 @@ const sections = z.strictObject({
   paths: z.unknown().optional(),
   prices: z.unknown().optional(),
   markups: z.unknown().optional(),
+  objects: z.unknown().optional(),
 })
+
+const objectSharing = z.enum(['owned', 'shared'])
 
 /** The names alone, whatever else is wrong with an upstream. */
 const named = z.array(z.looseObject({ name: z.string() }).catch({ name: '' })).catch([])
@@ -65,6 +70,7 @@ function upstreamShape(env: Environment) {
     include_usage: z.enum(['auto', 'always', 'never']).default('auto'),
     trust_reported_cost: z.boolean().default(false),
     paths: upstreamPaths.optional(),
+    objects: objectSharing.optional(),
   })
 }
 
@@ -85,6 +91,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     paths: source.parse(filePaths, ['paths']) ?? NO_PATHS,
     prices: source.textEntries('prices'),
     markups: source.textEntries('markups'),
+    objects: source.parse(objectSharing.default('owned'), ['objects']) ?? 'owned',
     report: (line, what) => source.report(line, what),
   }
 }

@@ -30,5 +30,6 @@ export function readEnvironmentUpstream(env: Environment, problems: string[]): U
     includeUsage: 'auto',
     trustReportedCost: false,
     paths: NO_PATH_RULES,
+    objects: 'owned',
   }
 }

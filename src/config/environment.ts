@@ -88,6 +88,12 @@ export const ENVIRONMENT = [
       'a single call that costs more US dollars is booked, flagged, logged as an error and named by `doctor`; 0: none is',
     default: '1000',
   },
+  {
+    name: 'FETCH_JOBS',
+    meaning:
+      '`true`: workers fetch batches and background responses that nobody fetched; they need the upstreams then',
+    default: 'false',
+  },
   { name: 'STREAM_SHARDS', meaning: 'Redis streams and roll-up jobs side by side', default: '1' },
   {
     name: 'UPSTREAM_HEADERS_TIMEOUT_MS',

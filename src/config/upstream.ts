@@ -23,4 +23,6 @@ export interface UpstreamConfig {
   readonly trustReportedCost: boolean
   /** Which calls may go there. */
   readonly paths: PathRules
+  /** `owned`: a client sees and uses only the files, batches, responses, ... that it made. `shared`: all of them. */
+  readonly objects: 'owned' | 'shared'
 }

@@ -31,9 +31,9 @@ export function joinUpstreams(
   env: Readonly<Record<string, string | undefined>>,
   file: ConfigFile,
 ): Upstreams {
-  const first = fromEnvironment === null ? [] : [fromEnvironment]
+  const first = fromEnvironment === null ? [] : [{ ...fromEnvironment, objects: file.objects }]
   reportDoubles(first, file)
-  const upstreams = [...first, ...file.upstreams.map((written) => upstreamOf(written, env))]
+  const upstreams = [...first, ...file.upstreams.map((written) => upstreamOf(written, env, file.objects))]
   const names = [...first.map(({ name }) => name), ...file.upstreamNames.filter((name) => name !== '')]
   if (file.defaultUpstream !== null && !names.includes(file.defaultUpstream)) {
     file.report(
@@ -49,6 +49,7 @@ export function joinUpstreams(
 function upstreamOf(
   written: FileUpstream,
   env: Readonly<Record<string, string | undefined>>,
+  objects: UpstreamConfig['objects'],
 ): UpstreamConfig {
   const { origin, basePath, host } = written.url
   return {
@@ -62,6 +63,7 @@ function upstreamOf(
     includeUsage: written.include_usage,
     trustReportedCost: written.trust_reported_cost,
     paths: written.paths ?? NO_PATH_RULES,
+    objects: written.objects ?? objects,
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ObjectEvent } from './object-event.ts'
 import type { ResponseUse } from './response-use.ts'
 import type { BilledUnits, TokenUsage, UsageSource } from './usage.ts'
 
@@ -63,4 +64,6 @@ export interface CallRecord extends OpenCall {
   readonly suspect?: true | undefined
   /** A success status, but the body carried an error. */
   readonly failedInBody: boolean
+  /** What the call did to objects that the upstream keeps; not there where it did nothing to any. */
+  readonly objects?: readonly ObjectEvent[]
 }

@@ -1,4 +1,5 @@
 import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
+import { type ObjectEvent, parseObjectEvents } from '../domain/object-event.ts'
 import {
   BILLED_UNITS,
   type BilledUnit,
@@ -62,6 +63,7 @@ export function serialiseRecord(record: CallRecord): string {
   if (record.unpricedReason !== undefined) text += `,"unpricedReason":${quote(record.unpricedReason)}`
   if (record.suspect === true) text += ',"suspect":true'
   if (record.failedInBody) text += ',"failedInBody":true'
+  if (record.objects !== undefined) text += `,"objects":[${record.objects.map(objectFields).join(',')}]`
   return `${text}}`
 }
 
@@ -103,11 +105,13 @@ export function parseRecord(body: string): CallRecord | Void | null {
     suspect,
     failedInBody = false,
   } = fields
+  const objects = fields.objects === undefined ? undefined : parseObjectEvents(fields.objects)
   const usage = countsFrom(TOKEN_CLASSES, NO_USAGE, fields.usage)
   const units = countsFrom(BILLED_UNITS, NO_UNITS, fields.units)
   if (
     usage === null ||
     units === null ||
+    objects === null ||
     typeof model !== 'string' ||
     typeof outcome !== 'string' ||
     typeof usageSource !== 'string' ||
@@ -150,6 +154,7 @@ export function parseRecord(body: string): CallRecord | Void | null {
     unpricedReason,
     suspect,
     failedInBody,
+    ...(objects === undefined ? {} : { objects }),
   }
 }
 
@@ -167,6 +172,10 @@ function openFields(call: OpenCall): string {
   if (call.requestedModel !== null) text += `,"requestedModel":${quote(call.requestedModel)}`
   if (call.webSocket) text += ',"webSocket":true'
   return text
+}
+
+function objectFields({ id, kind, is, job }: ObjectEvent): string {
+  return `{"id":${quote(id)},"kind":"${kind}","is":"${is}"${job ? ',"job":true' : ''}}`
 }
 
 function countFields<Name extends string>(

@@ -1,5 +1,5 @@
 import { UNPRICED_REASONS } from '../domain/unpriced-reason.ts'
-import { count, list, object, ref, text, textOrNull } from './schema-parts.ts'
+import { count, list, object, ref, text, textOrNull, time } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
 const FIGURES: Readonly<Record<string, Schema>> = {
@@ -61,6 +61,15 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
     },
     ['day', 'model', 'key_id', 'key_name'],
   ),
+  Job: object({
+    id: text("The upstream's id of it."),
+    kind: text('batch, response, video, ...'),
+    upstream: text('Where it runs.'),
+    client: text('The name of the client that submitted it.'),
+    key_id: text('The key that it was submitted with.'),
+    model: { type: ['string', 'null'], description: 'What the request named; null: none.' },
+    created_at: time('When it was submitted.'),
+  }),
   UnpricedUse: object({
     model: MODEL,
     provider: text('The provider of the upstream.'),

@@ -32,6 +32,8 @@ const FIELDS: readonly (readonly [column: string, type: string])[] = [
   ['unpriced_reason', 'text'],
   ['suspect', 'boolean'],
   ['usage_raw', 'text'],
+  ['fetched_by_client_id', 'text'],
+  ['fetched_by_key_id', 'text'],
   ...[...TOKEN_COLUMNS, ...UNIT_COLUMNS].map((column) => [column, 'bigint'] as const),
 ]
 const COLUMNS = FIELDS.map(([column]) => column)
@@ -44,12 +46,17 @@ from json_to_recordset($1) as r (${FIELDS.map((field) => field.join(' ')).join('
 left join ${SCHEMA}.clients c on c.id = r.client_id
 on conflict do nothing`
 
+/** A call, and who sent it where that is not who is billed for it. */
+interface BilledCall extends CallRecord {
+  readonly fetchedBy?: { readonly clientId: string; readonly keyId: string }
+}
+
 /** Adds single calls, in one statement. Every day among them must have a partition. */
-export async function addCalls(session: PostgresSession, records: readonly CallRecord[]): Promise<void> {
+export async function addCalls(session: PostgresSession, records: readonly BilledCall[]): Promise<void> {
   await session.query(ADD_CALLS, [JSON.stringify(records.map(rowOf))])
 }
 
-function rowOf(record: CallRecord): object {
+function rowOf(record: BilledCall): object {
   const row: Record<string, string | number | boolean | null> = {
     day: utcDayOf(record.arrivedAtMs),
     call_id: record.callId,
@@ -78,6 +85,10 @@ function rowOf(record: CallRecord): object {
     usage_raw: record.usageRaw,
   }
   // A column that is not in the JSON is null.
+  if (record.fetchedBy !== undefined) {
+    row.fetched_by_client_id = record.fetchedBy.clientId
+    row.fetched_by_key_id = record.fetchedBy.keyId
+  }
   if (record.usage !== NO_USAGE) {
     for (const [index, name] of TOKEN_CLASSES.entries()) row[TOKEN_COLUMNS[index] ?? ''] = record.usage[name]
   }

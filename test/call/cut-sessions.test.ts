@@ -11,6 +11,8 @@ import { acceptWebSockets } from '../../src/call/web-socket.ts'
 import type { Dialect, MessageReader, Provider } from '../../src/dialects/dialect.ts'
 import { selectDialect } from '../../src/dialects/dialects.ts'
 import { createCloseWatch } from '../../src/dialects/wires/websocket-frames.ts'
+import { ObjectIndex } from '../../src/objects/object-index.ts'
+import { Objects } from '../../src/objects/objects.ts'
 import { seededRandom } from '../dialects/judge.ts'
 import { loadRecordings } from '../dialects/recordings.ts'
 import { createLooseParts, type LooseParts, until } from './support/loose-parts.ts'
@@ -136,6 +138,8 @@ beforeAll(async () => {
     models: null,
     pathPrefix: null,
     includeUsage: 'auto',
+    objects: 'shared',
+    account: [provider],
     pool,
   })
   const upstreams: UpstreamTable = {
@@ -151,6 +155,7 @@ beforeAll(async () => {
       basePath: '',
       upstreams,
       pathPolicy: { permits: () => true },
+      objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
       findCaller: (key) => ({
         kind: 'active',
         caller: { clientId: 'c', clientName: 'c', keyId: key, keyName: 'k', models: null },

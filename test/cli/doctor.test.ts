@@ -98,6 +98,7 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
     'prices',
     'costly calls',
     'response ids',
+    'jobs',
     'redis',
     'backlog',
     'journals',
@@ -315,4 +316,36 @@ test('a running npm start is asked how it is', async () => {
   gateway.closeAllConnections()
   await new Promise((resolve) => gateway.close(resolve))
   expect(await examine('gateway')).toMatchObject({ state: 'wrong' })
+})
+
+test('jobs submitted and never fetched are told, the oldest by name; those of today are no news', async () => {
+  expect(await examine('jobs')).toMatchObject({ state: 'ok' })
+  const add = async (id: string, hours: number, changes = '') => {
+    await pool.query(
+      `insert into tallygate.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, created_at, job)
+       values ('openai', lower($1), $1, 'batch', 'cli_a', 'key_a', gen_random_uuid(), now() - make_interval(hours => $2), true)`,
+      [id, hours],
+    )
+    if (changes !== '')
+      await pool.query(`update tallygate.objects set ${changes} = now() where id = $1`, [id])
+  }
+  await add('batch_Young', 1)
+  expect(await examine('jobs')).toMatchObject({
+    state: 'ok',
+    detail: expect.stringContaining('1 jobs submitted'),
+  })
+  await add('batch_Old', 30)
+  await add('batch_Done', 40, 'settled_at')
+  await add('batch_Gone', 40, 'deleted_at')
+  const finding = await examine('jobs')
+  expect(finding).toMatchObject({ state: 'note', mend: expect.stringContaining('jobs list') })
+  expect(finding?.detail).toMatch(
+    /^2 jobs submitted and never fetched, the oldest batch batch_Old of client cli_a/,
+  )
+  expect(await json(env, 'jobs', 'list')).toMatchObject([
+    { id: 'batch_Old', kind: 'batch', upstream: 'openai', client: 'cli_a', key_id: 'key_a', model: null },
+    { id: 'batch_Young' },
+  ])
+  expect((await run(env, 'jobs', 'list')).out).toContain('batch_Old')
+  expect((await run(env, 'jobs', 'list', '--client', 'nobody')).code).toBe(1)
 })

@@ -159,7 +159,7 @@ test('compressed answers of paths that are not metered pass as they are', async 
   ] as const) {
     const head = `HTTP/1.1 200 OK\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${bytes.length}\r\nConnection: close\r\n\r\n`
     answers(Buffer.concat([Buffer.from(head), bytes]))
-    const { lines, body } = await send('/v1/files', ['Accept-Encoding: gzip, br'])
+    const { lines, body } = await send('/v1/files/file-1/content', ['Accept-Encoding: gzip, br'])
     expect(lines).toContain(`Content-Encoding: ${encoding}`)
     expect(body).toEqual(bytes)
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/domain/call-record.ts'
+import { OBJECT_KINDS } from '../../src/domain/object-event.ts'
 import { BILLED_UNITS, MAX_COUNT, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../../src/domain/usage.ts'
 import {
   encodeEntry,
@@ -55,7 +56,38 @@ const record: fc.Arbitrary<CallRecord> = fc.record({
 
 const oneRecord = (): CallRecord => fc.sample(record, { seed: 7, numRuns: 1 })[0] as CallRecord
 
+const objectEvent = fc.record({
+  id: fc
+    .string({ minLength: 1, maxLength: 60, unit: 'grapheme' })
+    .filter((id) => Buffer.byteLength(id) <= 256),
+  kind: fc.constantFrom(...OBJECT_KINDS),
+  is: fc.constantFrom('created' as const, 'ended' as const, 'deleted' as const),
+  job: fc.boolean(),
+})
+
 describe('a record', () => {
+  test('says what its call did to objects only where it did something', () => {
+    fc.assert(
+      fc.property(record, fc.array(objectEvent, { maxLength: 5 }), (one, objects) => {
+        const said = { ...one, objects }
+        expect(parseRecord(serialiseRecord(said))).toEqual(said)
+        expect(serialiseRecord(one)).not.toContain('"objects"')
+      }),
+    )
+  })
+
+  test.each([
+    '{}',
+    '[{"id":"","kind":"file","is":"created"}]',
+    '[{"id":"a","kind":"secret","is":"created"}]',
+    '[{"id":"a","kind":"file","is":"stolen"}]',
+    '[{"id":"a","kind":"file","is":"created","job":1}]',
+    `[${Array(65).fill('{"id":"a","kind":"file","is":"created"}').join()}]`,
+  ])('with objects %s is none', (objects) => {
+    const written = serialiseRecord(oneRecord())
+    expect(parseRecord(`${written.slice(0, -1)},"objects":${objects}}`)).toBeNull()
+  })
+
   test('comes back as it was, whatever its strings and numbers', () => {
     fc.assert(
       fc.property(record, (one) => {

@@ -5,6 +5,7 @@ import { reasonOf } from '../explain-error.ts'
 import { SILENT } from '../servers.ts'
 import { type Finding, note, wrong } from './finding.ts'
 import { checkGateway } from './gateway.ts'
+import { checkJobs } from './jobs.ts'
 import { checkJournal } from './journal.ts'
 import { checkKeys } from './keys.ts'
 import { checkDeadLetters, checkGaps } from './ledger.ts'
@@ -58,6 +59,7 @@ async function examinePostgres({ pool, keyPeppers }: Examined): Promise<readonly
     ...(await checkUnpriced(pool)),
     await checkSuspects(pool),
     await checkResponseIds(pool),
+    await checkJobs(pool),
   ]
 }
 

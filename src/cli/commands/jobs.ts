@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import { renderJob, type UnsettledJob } from '../../domain/job-document.ts'
+import { findClient } from '../../store/clients.ts'
+import { selectUnsettledJobs } from '../../store/objects.ts'
+import { type Cli, Failure } from '../cli.ts'
+import { renderTable } from '../table.ts'
+
+/** `jobs list`: batches, background responses, videos, ... that have not told what they used. */
+export function addJobsCommands(program: Command, cli: Cli): void {
+  const jobs = program.command('jobs').description('batches and other jobs, which tell later what they used')
+
+  jobs
+    .command('list')
+    .description('those that were submitted and never fetched, the oldest first, at most 1,000')
+    .option('--client <name>', 'of this client alone')
+    .action(async ({ client }: { readonly client?: string }) => {
+      const found = await cli.withServers(async ({ pool }) => {
+        if (client !== undefined && (await findClient(pool, client)) === null) {
+          throw new Failure(`there is no client named ${client}`)
+        }
+        return await selectUnsettledJobs(pool, client ?? null)
+      })
+      cli.print(found.map(renderJob), table(found))
+    })
+}
+
+function table(jobs: readonly UnsettledJob[]): string {
+  if (jobs.length === 0) return 'Every job submitted has told what it used.'
+  return renderTable(
+    [
+      { heading: 'SUBMITTED' },
+      { heading: 'CLIENT' },
+      { heading: 'UPSTREAM' },
+      { heading: 'KIND' },
+      { heading: 'ID' },
+    ],
+    jobs.map(({ createdAt, clientName, upstream, kind, id }) => [
+      createdAt.toISOString(),
+      clientName,
+      upstream,
+      kind,
+      id,
+    ]),
+  )
+}

@@ -1,0 +1,25 @@
+/** A job that was submitted and has not told what it used. */
+export interface UnsettledJob {
+  readonly id: string
+  readonly kind: string
+  readonly upstream: string
+  readonly clientId: string
+  readonly clientName: string
+  readonly keyId: string
+  /** What its making named; `null`: nothing, as batches do. */
+  readonly model: string | null
+  readonly createdAt: Date
+}
+
+/** It as JSON, the same on the command line and over HTTP. */
+export function renderJob(job: UnsettledJob) {
+  return {
+    id: job.id,
+    kind: job.kind,
+    upstream: job.upstream,
+    client: job.clientName,
+    key_id: job.keyId,
+    model: job.model,
+    created_at: job.createdAt.toISOString(),
+  }
+}

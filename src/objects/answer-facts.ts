@@ -1,0 +1,159 @@
+// What an answer says of objects: the ids of those it made, and whether a job still runs.
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../dialects/json-value.ts'
+import { JsonScanner, planJson } from '../dialects/wires/json.ts'
+import type { ObjectKind } from '../domain/object-event.ts'
+import { namesIn, type ObjectName } from './object-path.ts'
+
+const OBJECT = {
+  id: 'value',
+  name: 'value',
+  request_id: 'value',
+  job_id: 'value',
+  status: 'value',
+  processing_status: 'value',
+  state: 'value',
+  done: 'value',
+} as const
+
+const PLAN = planJson({
+  ...OBJECT,
+  metadata: { state: 'value', name: 'value', batch: { name: 'value' }, tunedModel: 'value' },
+  invocationArn: 'value',
+  thread_id: 'value',
+  conversation_id: 'value',
+  output_file: 'value',
+  error_file: 'value',
+  output_file_id: 'value',
+  error_file_id: 'value',
+  fine_tuned_model: 'value',
+  result_files: ['value'],
+  file: OBJECT,
+  response: OBJECT,
+  interaction: OBJECT,
+})
+
+/** How much of a stream is looked at for its first event. */
+const MAX_FIRST_EVENT_BYTES = 256 * 1024
+const OPEN_BRACE = 0x7b
+
+/** What one answer told. */
+export interface AnswerFacts {
+  /** The object that the answer is, as far as it says its id. */
+  readonly names: (kind: ObjectKind) => readonly ObjectName[]
+  /** Files and models that a job left. */
+  readonly left: readonly ObjectName[]
+  /** As written, in lower case; '' where none is. */
+  readonly status: string
+}
+
+/** Reads an answer as it passes: a JSON document to its end, a stream to the end of its first event. */
+export class AnswerReader {
+  readonly #scanner = new JsonScanner(PLAN)
+  #kind: 'unknown' | 'json' | 'stream' | 'over' = 'unknown'
+  #held = ''
+
+  push(chunk: Uint8Array): void {
+    if (this.#kind === 'over') return
+    if (this.#kind === 'unknown') {
+      const first = Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, 64))
+        .toString('latin1')
+        .trimStart()
+      if (first === '') return
+      this.#kind = first.charCodeAt(0) === OPEN_BRACE || first.startsWith('\xef\xbb\xbf{') ? 'json' : 'stream'
+    }
+    if (this.#kind === 'json') this.#scanner.push(chunk)
+    else this.#pushEvent(chunk)
+  }
+
+  /** What was told until now. */
+  get facts(): AnswerFacts {
+    const whole = objectIn(this.#scanner.kept.value) ?? {}
+    const inner = member(whole, 'response') ?? member(whole, 'interaction') ?? whole
+    return {
+      names: (kind) =>
+        inner === whole ? namesOf(kind, whole) : [...namesOf(kind, whole), ...namesOf(kind, inner)],
+      left: leftBy(whole),
+      status: statusOf(inner),
+    }
+  }
+
+  #pushEvent(chunk: Uint8Array): void {
+    this.#held += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
+    const data = /(?:^|[\r\n])data: ?(\{.*)(\r|\n)/.exec(this.#held)?.[1]
+    if (data !== undefined) {
+      this.#scanner.push(Buffer.from(data, 'latin1'))
+      this.#kind = 'over'
+      this.#held = ''
+    } else if (this.#held.length > MAX_FIRST_EVENT_BYTES) {
+      this.#kind = 'over'
+      this.#held = ''
+    }
+  }
+}
+
+function namesOf(kind: ObjectKind, document: JsonObject): readonly ObjectName[] {
+  const file = member(document, 'file')
+  const names: ObjectName[] = []
+  for (const text of [document.id, document.request_id, document.job_id]) {
+    const id = textIn(text)
+    if (id !== null && !id.includes('/')) names.push({ kind, id })
+  }
+  for (const text of [
+    document.name,
+    member(document, 'metadata')?.name,
+    document.id,
+    document.invocationArn,
+  ]) {
+    names.push(...namesIn(textIn(text) ?? ''))
+  }
+  const thread = textIn(document.thread_id)
+  if (kind === 'thread' && thread !== null) names.push({ kind, id: thread })
+  const conversation = textIn(document.conversation_id)
+  if (kind === 'conversation' && conversation !== null) names.push({ kind, id: conversation })
+  // An upload that ends is a file, and Google's uploads answer with nothing else.
+  return file === null ? names : [...names, ...namesOf('file', file)]
+}
+
+function leftBy(job: JsonObject): readonly ObjectName[] {
+  const files = [
+    job.output_file_id,
+    job.error_file_id,
+    job.output_file,
+    job.error_file,
+    ...arrayIn(job.result_files),
+  ]
+  const model = textIn(job.fine_tuned_model)
+  const tuned = textIn(member(job, 'metadata')?.tunedModel)
+  return [
+    ...files.flatMap((text): ObjectName[] => {
+      const id = textIn(text)
+      return id === null ? [] : [{ kind: 'file', id }]
+    }),
+    ...(model === null ? [] : [{ kind: 'model' as const, id: model }]),
+    ...namesIn(tuned ?? ''),
+  ]
+}
+
+function statusOf(document: JsonObject): string {
+  if (document.done === true) return 'done'
+  const written =
+    textIn(document.processing_status) ??
+    textIn(document.status) ??
+    textIn(member(document, 'metadata')?.state) ??
+    textIn(document.state) ??
+    ''
+  return written.toLowerCase()
+}
+
+const ENDED =
+  /(?:^|_)(?:completed|complete|failed|expired|cancelled|canceled|succeeded|success|done|ended|incomplete|timeout_exceeded|error)$/
+
+/** Whether a job of this status runs no more. */
+export function hasEnded(status: string): boolean {
+  return ENDED.test(status)
+}
+
+/** Whether what was made runs on, by its status. */
+export function isRunning(status: string): boolean {
+  return /(?:^|_)(?:queued|in_progress|running|pending|starting|processing)$/.test(status)
+}

@@ -1,0 +1,252 @@
+// Ids that a JSON request body names, found by a search for the members that hold them: bodies are large, and not parsed.
+import type { ObjectPath } from './object-path.ts'
+
+/** What was found. `unreadable`: the body hides what it names, or names more than anybody needs. */
+export type BodyIds = readonly string[] | 'unreadable'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const OPEN_BRACE = 0x7b
+const COMMA = 0x2c
+const ID_KEY = Buffer.from('"id"')
+
+/** Ids of one body; a retrieval over hundreds of files names them by their store. */
+const MAX_IDS = 256
+/** What is short or has spaces is none; `auto` and its like stand where ids may. */
+const MAY_BE_ID = /^[\w.:/~%@+=-]{5,}$/
+/** Longer values are no ids. */
+const MAX_VALUE_BYTES = 1_024
+/** Bodies up to this are parsed where a member's name is written in escapes. */
+const MAX_PARSED_BYTES = 1024 * 1024
+/** What is searched before others have their turn: less than ten milliseconds. */
+const SLICE_BYTES = 4 * 1024 * 1024
+/** Escapes looked at; texts may hold many that mean no letter. */
+const MAX_ESCAPES = 10_000
+
+/** Ends of the names of members that hold ids, with the names that have them. */
+const FILE_ID = ['file_id', 'file_ids'] as const
+const GOOGLES = [
+  'fileUri',
+  'file_uri',
+  'cachedContent',
+  'cached_content',
+  'fileSearchStoreNames',
+  'file_search_store_names',
+  'fileName',
+  'file_name',
+  'operationName',
+  'previous_interaction_id',
+] as const
+const RESPONSES = [
+  ...FILE_ID,
+  'previous_response_id',
+  'conversation',
+  'vector_store_ids',
+  'container',
+  'skill_id',
+] as const
+
+/** Where a body is long and text, only what that endpoint takes is searched for. */
+const BY_VERB: Readonly<Record<string, readonly string[]>> = {
+  completions: FILE_ID,
+  messages: [...FILE_ID, 'container', 'skill_id'],
+  responses: RESPONSES,
+  embeddings: [],
+}
+const ALL = [
+  ...RESPONSES,
+  ...GOOGLES,
+  'input_file_id',
+  'input_files',
+  'training_file',
+  'training_files',
+  'validation_file',
+  'validation_files',
+  'vector_store_id',
+  'conversation_id',
+  'container_id',
+  'response_id',
+  'batch_id',
+  'thread_id',
+  'assistant_id',
+  'agent_id',
+  'eval_id',
+  'library_ids',
+  'dataset_id',
+] as const
+
+interface Search {
+  readonly names: ReadonlySet<string>
+  /** Text that stands in at least one of `names`, and every name holds one of. */
+  readonly needles: readonly Buffer[]
+}
+
+/** One search finds all names with such a part; what begins with a byte that is rare in text is fast to search for. */
+const STEMS = [
+  '_id',
+  '_file',
+  '_uri',
+  '_content',
+  '_store',
+  '_name',
+  '"con',
+  'Uri',
+  'Content',
+  'Store',
+  'Name',
+]
+
+function searchOf(names: readonly string[]): Search {
+  const needed = new Set(names.map((name) => STEMS.find((stem) => `"${name}"`.includes(stem)) ?? `"${name}"`))
+  return { names: new Set(names), needles: [...needed].map((stem) => Buffer.from(stem)) }
+}
+
+const SEARCH_ALL = searchOf(ALL)
+const SEARCHES = new Map(Object.entries(BY_VERB).map(([verb, names]) => [verb, searchOf(names)]))
+const GENERATE = searchOf(GOOGLES)
+
+function searchFor({ verb }: ObjectPath): Search {
+  if (verb.endsWith('generatecontent') || verb === 'counttokens') return GENERATE
+  return SEARCHES.get(verb) ?? SEARCH_ALL
+}
+
+/** The ids that `body` names. At once for nearly every body; in turns with all else for very long ones. */
+export function idsInBody(path: ObjectPath, body: Buffer): BodyIds | Promise<BodyIds> {
+  const search = searchFor(path)
+  if (search.needles.length === 0) return []
+  if (body.length > SLICE_BYTES) return inTurns(search, body)
+  const hides = hidesNames(body, 0, body.length)
+  if (hides !== false) return hides === true ? parsedIds(search, body) : 'unreadable'
+  const ids = new Set<string>()
+  return collect(search, body, 0, body.length, ids) ? [...ids] : 'unreadable'
+}
+
+async function inTurns(search: Search, body: Buffer): Promise<BodyIds> {
+  const ids = new Set<string>()
+  for (let from = 0; from < body.length; from += SLICE_BYTES) {
+    // A name may begin in one slice and end in the next.
+    const to = Math.min(body.length, from + SLICE_BYTES + 64)
+    if (hidesNames(body, from, to) !== false) return 'unreadable'
+    if (!collect(search, body, from, to, ids)) return 'unreadable'
+    await new Promise(setImmediate)
+  }
+  return [...ids]
+}
+
+/** Adds what the members between `from` and `to` name; `false`: too many. */
+function collect(
+  { names, needles }: Search,
+  body: Buffer,
+  from: number,
+  to: number,
+  ids: Set<string>,
+): boolean {
+  const part = body.subarray(from, to)
+  for (const needle of needles) {
+    for (let at = part.indexOf(needle); at !== -1; at = part.indexOf(needle, at + needle.length)) {
+      const open = body.lastIndexOf(QUOTE, from + at)
+      const close = body.indexOf(QUOTE, from + at + (needle[0] === QUOTE ? 1 : 0))
+      if (open === -1 || close === -1 || close - open > 64) continue
+      if (!names.has(body.toString('latin1', open + 1, close))) continue
+      const colon = spaceEnd(body, close + 1)
+      if (body[colon] === COLON) addValues(body, spaceEnd(body, colon + 1), ids)
+      if (ids.size > MAX_IDS) return false
+    }
+  }
+  return true
+}
+
+/** The text at `start`, the texts of the array there, or the `id` of the object. */
+function addValues(body: Buffer, start: number, ids: Set<string>): void {
+  if (body[start] === QUOTE) {
+    addText(body, start, ids)
+  } else if (body[start] === OPEN_BRACKET) {
+    let at = spaceEnd(body, start + 1)
+    while (body[at] === QUOTE && ids.size <= MAX_IDS) {
+      at = spaceEnd(body, addText(body, at, ids) + 1)
+      if (body[at] === COMMA) at = spaceEnd(body, at + 1)
+    }
+  } else if (body[start] === OPEN_BRACE) {
+    const key = body.indexOf(ID_KEY, start)
+    if (key === -1 || key - start > MAX_VALUE_BYTES) return
+    const colon = spaceEnd(body, key + ID_KEY.length)
+    if (body[colon] === COLON) addValues(body, spaceEnd(body, colon + 1), ids)
+  }
+}
+
+/** Adds the string whose quote stands at `start`; gives the offset of its closing quote. */
+function addText(body: Buffer, start: number, ids: Set<string>): number {
+  let end = start + 1
+  const limit = Math.min(body.length, start + MAX_VALUE_BYTES)
+  while (end < limit && body[end] !== QUOTE) end += body[end] === BACKSLASH ? 2 : 1
+  if (body[end] !== QUOTE) return end
+  const text = body.toString('utf8', start + 1, end)
+  const value = text.includes('\\') ? unescaped(text) : text
+  if (MAY_BE_ID.test(value)) ids.add(value)
+  return end
+}
+
+function unescaped(text: string): string {
+  try {
+    const value: unknown = JSON.parse(`"${text}"`)
+    return typeof value === 'string' ? value : ''
+  } catch {
+    return ''
+  }
+}
+
+function spaceEnd(body: Buffer, at: number): number {
+  let end = at
+  while (body[end] === 0x20 || body[end] === 0x0a || body[end] === 0x0d || body[end] === 0x09) end += 1
+  return end
+}
+
+const ESCAPE = Buffer.from('\\u00')
+
+/**
+ * Whether a letter or `_` is written as an escape, which no program does but one that hides a name; `many`: more
+ * escapes than are looked at.
+ */
+function hidesNames(body: Buffer, from: number, to: number): boolean | 'many' {
+  const part = body.subarray(from, to)
+  let seen = 0
+  for (let at = part.indexOf(ESCAPE); at !== -1; at = part.indexOf(ESCAPE, at + ESCAPE.length)) {
+    const code = Number.parseInt(part.toString('latin1', at + 4, at + 6), 16)
+    const isLetter = (code >= 0x41 && code <= 0x5a) || code === 0x5f || (code >= 0x61 && code <= 0x7a)
+    if (isLetter && isEscape(part, at)) return true
+    seen += 1
+    if (seen > MAX_ESCAPES && isLetter) return 'many'
+  }
+  return false
+}
+
+/** A backslash that is not itself escaped. */
+function isEscape(bytes: Buffer, at: number): boolean {
+  let before = at
+  while (before > 0 && bytes[before - 1] === BACKSLASH) before -= 1
+  return (at - before) % 2 === 0
+}
+
+function parsedIds({ names }: Search, body: Buffer): BodyIds {
+  if (body.length > MAX_PARSED_BYTES) return 'unreadable'
+  const ids = new Set<string>()
+  try {
+    JSON.parse(body.toString('utf8'), (key, value: unknown) => {
+      if (!names.has(key)) return value
+      for (const text of textsIn(value)) ids.add(text)
+      return value
+    })
+  } catch {
+    // Not JSON: whoever reads it reads no members.
+    return []
+  }
+  return ids.size > MAX_IDS ? 'unreadable' : [...ids]
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return MAY_BE_ID.test(value) ? [value] : []
+  if (Array.isArray(value)) return value.flatMap((element) => (typeof element === 'string' ? [element] : []))
+  return typeof value === 'object' && value !== null && 'id' in value ? textsIn(value.id) : []
+}

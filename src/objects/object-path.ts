@@ -1,0 +1,112 @@
+// Which objects a path is about: the ids in it, and the collection where it ends.
+import type { ObjectKind } from '../domain/object-event.ts'
+import { COLLECTIONS, NOT_IDS, SPEAKING_ID } from './object-kinds.ts'
+
+export interface ObjectName {
+  readonly kind: ObjectKind
+  readonly id: string
+}
+
+export interface ObjectPath {
+  /** In the order of the path: what stands in front holds what follows. */
+  readonly names: readonly ObjectName[]
+  /** The path ends in this collection: a GET lists it, a POST adds to it. */
+  readonly collection: ObjectKind | null
+  /** The path ends in the last of `names`: a GET reads it, a DELETE deletes it. */
+  readonly endsInName: boolean
+  /** The last segment in lower case, or what follows its colon in Google's paths: `cancel`, `batchgeneratecontent`. */
+  readonly verb: string
+}
+
+/** Paths without ids are few and come again and again; the hot ones are found here. */
+const known = new Map<string, ObjectPath>()
+const MAX_KNOWN = 2_000
+
+/** @param canonicalPath As `canonicalPath` gives it, an upstream's prefix taken off. */
+export function readObjectPath(canonicalPath: string): ObjectPath {
+  const before = known.get(canonicalPath)
+  if (before !== undefined) return before
+  const path = parse(canonicalPath)
+  if (path.names.length === 0) {
+    if (known.size >= MAX_KNOWN) known.clear()
+    known.set(canonicalPath, path)
+  }
+  return path
+}
+
+function parse(canonicalPath: string): ObjectPath {
+  const segments = canonicalPath.split('/').filter((segment) => segment !== '')
+  const lower = segments.map((segment) => segment.toLowerCase())
+  const names: ObjectName[] = []
+  let collection: ObjectKind | null = null
+  let endsInName = false
+  let at = 0
+  while (at < segments.length) {
+    const found = collectionAt(lower, at)
+    collection = null
+    endsInName = false
+    if (found === null) {
+      const segment = segments[at] ?? ''
+      if (SPEAKING_ID.test(segment)) names.push({ kind: 'file', id: segment })
+      at += 1
+      continue
+    }
+    at += found.segments.length
+    const next = lower[at]
+    if (next === undefined) {
+      collection = found.kind
+    } else if (NOT_IDS.has(next)) {
+      at += 1
+      // What is made below a verb is the collection's: `videos/generations`, `threads/runs`.
+      if (at === segments.length) collection = found.kind
+    } else {
+      endsInName = addName(names, found, segments, at)
+      at += found.segments[0] === 'async-invoke' ? segments.length : 1
+      endsInName = endsInName && at >= segments.length
+    }
+  }
+  const last = lower.at(-1) ?? ''
+  return { names, collection, endsInName, verb: last.slice(last.lastIndexOf(':') + 1) }
+}
+
+/** The longest collection whose segments begin at `at`. */
+function collectionAt(lower: readonly string[], at: number) {
+  let best = null
+  for (const collection of COLLECTIONS) {
+    const { segments } = collection
+    if (segments.length <= (best?.segments.length ?? 0)) continue
+    if (segments.every((segment, index) => lower[at + index] === segment)) best = collection
+  }
+  return best
+}
+
+/**
+ * Adds the id that stands at `at`. Google's have their method behind a colon (`batches/1:cancel`), which others' ids may
+ * hold, so both readings are names. Gives whether the path could end in the object itself.
+ */
+function addName(
+  names: ObjectName[],
+  { kind, segments: own }: (typeof COLLECTIONS)[number],
+  segments: readonly string[],
+  at: number,
+): boolean {
+  // ARNs hold slashes, which are encoded on their way and not told apart here.
+  const id = own[0] === 'async-invoke' ? segments.slice(at).join('/') : (segments[at] ?? '')
+  names.push({ kind, id })
+  const colon = id.lastIndexOf(':')
+  if (colon <= 0 || !/^[a-z]+$/i.test(id.slice(colon + 1))) return true
+  names.push({ kind, id: id.slice(0, colon) })
+  return false
+}
+
+const NAME_PATH = /^(?:https?:\/\/[^/]+)?\/?([\w.~/:%@-]+)$/
+
+/**
+ * The objects that a name or address of Google's means (`files/abc`, `https://…/v1beta/files/abc`,
+ * `tunedModels/a/operations/b`); none where the text is not one.
+ */
+export function namesIn(text: string): readonly ObjectName[] {
+  if (!text.includes('/') || text.length > 1_024) return []
+  const path = NAME_PATH.exec(text)?.[1]
+  return path === undefined ? [] : parse(`/${path}`).names
+}

@@ -1,0 +1,311 @@
+// Whether a call may go on, as far as objects are concerned, and what its answer makes of them.
+import type { Dispatcher } from 'undici'
+import type { Provider } from '../dialects/dialect.ts'
+import { cleanText } from '../domain/build-call-record.ts'
+import {
+  foldObjectId,
+  MAX_OBJECT_EVENTS,
+  MAX_OBJECT_ID_BYTES,
+  type ObjectEvent,
+  type ObjectKind,
+} from '../domain/object-event.ts'
+import { GatewayError } from '../errors.ts'
+import { type AnswerFacts, hasEnded, isRunning } from './answer-facts.ts'
+import { type BodyIds, idsInBody } from './body-ids.ts'
+import { filterList } from './list-filter.ts'
+import { ListedAnswer } from './listed-answer.ts'
+import type { ObjectIndex, ObjectOwner, Owners } from './object-index.ts'
+import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
+import { type ObjectPath, readObjectPath } from './object-path.ts'
+import { idsInQuery } from './query-ids.ts'
+import { WatchedAnswer } from './watched-answer.ts'
+
+/** An upstream, as far as its objects are concerned. */
+export interface ObjectUpstream {
+  readonly name: string
+  readonly provider: Provider
+  /** `owned`: clients see and use their own objects alone. `shared`: all of the account's. */
+  readonly objects: 'owned' | 'shared'
+  /** The names of all upstreams at the same address, which have the same objects; its own among them. */
+  readonly account: readonly string[]
+}
+
+/**
+ * `hidden`: it is about another's object, of which nothing is told. `unavailable`: nobody can say now whose it is.
+ * `unreadable`: it hides what it is about.
+ */
+export type Verdict = 'pass' | 'hidden' | 'unavailable' | 'unreadable'
+
+/** A call whose answer is to be watched. */
+export interface ObjectCall {
+  readonly callId: string
+  readonly owner: ObjectOwner
+  readonly upstream: ObjectUpstream
+  readonly method: string
+  readonly canonicalPath: string
+  readonly pathAndQuery: string
+  /** `null`: not read. */
+  readonly body: Buffer | null
+  /** Asks the upstream for another page of the list that this call asked for. */
+  readonly fetchPage: (pathAndQuery: string) => Promise<Buffer>
+}
+
+type Handler = Dispatcher.DispatchHandler
+
+const NONE: readonly string[] = []
+const FORM_KINDS: ReadonlySet<ObjectKind> = new Set(['container', 'file', 'skill', 'upload', 'video'])
+/** Methods of Google's models whose answers are operations or batches. */
+const MAKES_OPERATION =
+  /^(?:batchgeneratecontent|asyncbatchembedcontent|predictlongrunning|uploadtofilesearchstore|importfile)$/
+const MODEL_PATH = /\/models\/(.+)$/i
+const STORES = Buffer.from('"store"')
+const DEFERS = Buffer.from('"deferred"')
+
+/** The objects of all upstreams: one for a process. */
+export class Objects {
+  readonly #index: ObjectIndex
+  /** What running calls have made of objects, by call, until their records take it. */
+  readonly #events = new Map<string, ObjectEvent[]>()
+
+  constructor(index: ObjectIndex) {
+    this.#index = index
+  }
+
+  /** Whether a request's body is to be read for the ids in it, where its endpoint does not want it read anyway. */
+  readsBody(upstream: ObjectUpstream, canonicalPath: string, contentType: string): boolean {
+    if (upstream.objects === 'shared') return false
+    const path = readObjectPath(canonicalPath)
+    if (/^multipart\//i.test(contentType) && takesForms(path)) return false
+    if (path.names.length === 0 && path.collection === null) return MAKES_OPERATION.test(path.verb)
+    // The file itself, of any type and size.
+    return path.names.length > 0 || (path.collection !== 'file' && path.collection !== 'upload')
+  }
+
+  /** Whether the client may send this call. At once where nothing of it names an object, or all is known. */
+  judge(
+    upstream: ObjectUpstream,
+    method: string,
+    canonicalPath: string,
+    pathAndQuery: string,
+    clientId: string,
+    body: Buffer | null,
+  ): Verdict | Promise<Verdict> {
+    if (upstream.objects === 'shared') return 'pass'
+    const path = readObjectPath(canonicalPath)
+    let ids = path.names.length === 0 ? NONE : this.#idsIn(path, upstream, clientId)
+    if (method !== 'POST' && pathAndQuery.includes('?')) {
+      const inQuery = idsInQuery(pathAndQuery)
+      if (inQuery === null) return 'unreadable'
+      if (inQuery.length > 0) ids = [...ids, ...inQuery]
+    }
+    if (method === 'DELETE') {
+      // All of a collection, with what is others'.
+      if (path.collection !== null && path.names.length === 0) return 'hidden'
+      // Tuned models alone can be deleted; elsewhere a model's name is nobody's.
+      const model = MODEL_PATH.exec(canonicalPath)?.[1]
+      if (model !== undefined) ids = [...ids, model]
+    }
+    if (body === null) return this.#judgeIds(upstream, clientId, ids)
+    const inBody = idsInBody(path, body)
+    return inBody instanceof Promise
+      ? inBody.then((found) => this.#judgeBody(upstream, clientId, ids, found))
+      : this.#judgeBody(upstream, clientId, ids, inBody)
+  }
+
+  /** As {@link judge}, of a WebSocket handshake: an upstream that answers it as a GET would show its list as it is. */
+  judgeHandshake(
+    upstream: ObjectUpstream,
+    canonicalPath: string,
+    pathAndQuery: string,
+    clientId: string,
+  ): Verdict | Promise<Verdict> {
+    const { collection } = readObjectPath(canonicalPath)
+    // The one with sessions of its own, and without a list.
+    const isList = collection !== null && collection !== 'response'
+    if (isList && upstream.objects === 'owned') return 'hidden'
+    return this.judge(upstream, 'GET', canonicalPath, pathAndQuery, clientId, null)
+  }
+
+  /** Whether the answer of such a call may say something of objects: what to ask of every call before `watch`. */
+  concerns(method: string, canonicalPath: string, body: Buffer | null): boolean {
+    const { names, collection, verb } = readObjectPath(canonicalPath)
+    if (collection === 'completion' && method === 'POST') return body === null || isKept(body)
+    return collection !== null || names.length > 0 || MAKES_OPERATION.test(verb)
+  }
+
+  /** `handler`, or one around it that reads what the answer says of objects, or takes out of it what is others'. */
+  watch(handler: Handler, call: ObjectCall): Handler {
+    const path = readObjectPath(call.canonicalPath)
+    switch (call.method) {
+      case 'POST':
+        return this.#watchMaking(handler, call, path)
+      case 'PUT':
+      case 'PATCH':
+        return this.#watchList(this.#watchMaking(handler, call, path), call, path)
+      case 'DELETE':
+        return this.#watchDeletion(handler, call, path)
+      case 'HEAD':
+        return handler
+      // Many servers take any method that they do not know for a GET.
+      default:
+        return path.collection === null
+          ? this.#watchJob(handler, call, path)
+          : this.#watchList(handler, call, path)
+    }
+  }
+
+  /** What a call has made of objects: once, for its record. */
+  take(callId: string): readonly ObjectEvent[] | null {
+    const events = this.#events.get(callId)
+    if (events === undefined) return null
+    this.#events.delete(callId)
+    return events
+  }
+
+  #judgeBody(
+    upstream: ObjectUpstream,
+    clientId: string,
+    ids: readonly string[],
+    inBody: BodyIds,
+  ): Verdict | Promise<Verdict> {
+    if (inBody === 'unreadable') return 'unreadable'
+    return this.#judgeIds(
+      upstream,
+      clientId,
+      inBody.length === 0 ? ids : [...ids, ...inBody.flatMap(readings)],
+    )
+  }
+
+  #judgeIds(upstream: ObjectUpstream, clientId: string, ids: readonly string[]): Verdict | Promise<Verdict> {
+    if (ids.length === 0) return 'pass'
+    const owners = this.#index.find(upstream.account, ids)
+    if (!(owners instanceof Promise)) return verdictOn(owners, clientId)
+    return owners.then(
+      (found) => verdictOn(found, clientId),
+      () => 'unavailable',
+    )
+  }
+
+  /** What stands in an object of the client's own is as much its own. */
+  #idsIn({ names }: ObjectPath, upstream: ObjectUpstream, clientId: string): readonly string[] {
+    const first = this.#index.findKnown(upstream.account, names[0]?.id ?? '')
+    return first?.clientId === clientId ? NONE : names.map(({ id }) => id)
+  }
+
+  #watchList(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
+    const { upstream, owner, pathAndQuery, fetchPage } = call
+    if (upstream.objects === 'shared' || path.collection === null) return handler
+    return new ListedAnswer(
+      handler,
+      async (body) =>
+        await filterList(
+          {
+            provider: upstream.provider,
+            pathAndQuery,
+            clientId: owner.clientId,
+            shows: path.names.length === 0 ? 'own' : 'own_and_nobodys',
+            findOwners: (ids) => this.#ownersOfListed(upstream, ids),
+            fetchPage,
+          },
+          body,
+        ),
+      call.body !== null,
+    )
+  }
+
+  async #ownersOfListed(upstream: ObjectUpstream, ids: readonly string[]): Promise<Owners> {
+    try {
+      return await this.#index.find(upstream.account, ids)
+    } catch (cause) {
+      throw new GatewayError('storage_unavailable', { cause })
+    }
+  }
+
+  #watchMaking(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
+    const { names, verb } = path
+    const kind = kindMade(call, path)
+    if (kind !== null) {
+      return new WatchedAnswer(handler, (facts) => {
+        const job = JOBS.has(kind) || (JOBS_WHEN_RUNNING.has(kind) && isRunning(facts.status))
+        for (const name of facts.names(kind)) {
+          this.#note(call, { ...name, is: 'created', job: job && name.kind === kind })
+        }
+      })
+    }
+    return verb === 'cancel' && names.length > 0 ? this.#watchJob(handler, call, path) : handler
+  }
+
+  /** A job that is read tells whether it has ended, and which files it left: they are its owner's. */
+  #watchJob(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
+    const job = path.names.at(-1)
+    if (job === undefined || !(JOBS.has(job.kind) || JOBS_WHEN_RUNNING.has(job.kind))) return handler
+    const isResults = job.kind === 'message_batch' && path.verb === 'results'
+    if (!path.endsInName && path.verb !== 'cancel' && !isResults) return handler
+    return new WatchedAnswer(handler, (facts, isWhole) => {
+      // Anthropic tells what a batch used with its results alone.
+      const ended = job.kind === 'message_batch' ? isResults && isWhole : hasEnded(facts.status)
+      if (ended) this.#note(call, { ...job, is: 'ended', job: true })
+      this.#noteLeft(call, job.id, facts)
+    })
+  }
+
+  #noteLeft(call: ObjectCall, jobId: string, facts: AnswerFacts): void {
+    const owner = this.#index.findKnown(call.upstream.account, jobId)
+    if (owner?.clientId !== call.owner.clientId) return
+    for (const name of facts.left) this.#note(call, { ...name, is: 'created', job: false })
+  }
+
+  #watchDeletion(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
+    const [name] = path.names
+    // A file in a vector store is taken out of it, not deleted.
+    if (name === undefined || path.names.length > 1 || !path.endsInName) return handler
+    return new WatchedAnswer(handler, () => this.#note(call, { ...name, is: 'deleted', job: false }))
+  }
+
+  #note(call: ObjectCall, { id, ...event }: ObjectEvent): void {
+    const kept = cleanText(id, MAX_OBJECT_ID_BYTES)
+    const events = this.#events.get(call.callId) ?? []
+    const isKnown = events.some((known) => known.id === kept && known.is === event.is)
+    if (isKnown || events.length === MAX_OBJECT_EVENTS) return
+    if (event.is === 'created') this.#index.add(call.upstream.name, kept, call.owner)
+    events.push({ id: kept, ...event })
+    this.#events.set(call.callId, events)
+  }
+}
+
+/** What a POST makes; `null`: nothing that is an object of its own. */
+function kindMade({ method, body }: ObjectCall, { names, collection, verb }: ObjectPath): ObjectKind | null {
+  if (method !== 'POST' && collection !== 'file' && collection !== 'upload') return null
+  if (names.length > 0) {
+    if (verb === 'complete' && names[0]?.kind === 'upload') return 'file'
+    return verb === 'remix' && names[0]?.kind === 'video' ? 'video' : null
+  }
+  if (collection === null) return MAKES_OPERATION.test(verb) ? 'operation' : null
+  if (collection === 'completion') {
+    return body === null || isKept(body) ? collection : null
+  }
+  return verb === 'completions' && collection === 'agent' ? null : collection
+}
+
+/** Whether a form with a file may be what is sent there. */
+function takesForms({ names, collection }: ObjectPath): boolean {
+  const kind = names.at(-1)?.kind ?? collection
+  return kind === null || FORM_KINDS.has(kind)
+}
+
+/** Completions are kept only where that is asked for. */
+function isKept(body: Buffer): boolean {
+  return body.includes(STORES) || body.includes(DEFERS)
+}
+
+function verdictOn(owners: Owners, clientId: string): Verdict {
+  for (const owner of owners.values()) if (owner.clientId !== clientId) return 'hidden'
+  return 'pass'
+}
+
+/** An id as written, and what it names where it is an address or a name with its collection. */
+function readings(text: string): readonly string[] {
+  if (!text.includes('/')) return [text]
+  const names = readObjectPath(`/${text.replace(/^https?:\/\/[^/]*/, '').split(/[?#]/)[0] ?? ''}`).names
+  return [text, ...names.map(({ id }) => id)].filter((id) => foldObjectId(id) !== '')
+}

@@ -1,0 +1,43 @@
+// Puts what a call made of objects into its record, so that both reach Postgres by the same exactly-once way.
+import type { CallRecord, OpenCall } from '../domain/call-record.ts'
+import type { ObjectEvent } from '../domain/object-event.ts'
+import { readObjectPath } from './object-path.ts'
+import type { Objects } from './objects.ts'
+
+interface Closing {
+  readonly canTakeCalls: boolean
+  open(call: OpenCall, onWritten: (error: Error | null) => void): void
+  note(callId: string, seen: string): void
+  noteNow(callId: string, seen: string, onWritten: () => void): void
+  close(record: CallRecord, onWritten: (error: Error | null) => void): void
+  discard(callId: string): void
+}
+
+/** `ledger`, whose records say what their calls made of objects. */
+export function recordObjects(ledger: Closing, objects: Objects): Closing {
+  return {
+    get canTakeCalls() {
+      return ledger.canTakeCalls
+    },
+    open: (call, onWritten) => ledger.open(call, onWritten),
+    note: (callId, seen) => ledger.note(callId, seen),
+    noteNow: (callId, seen, onWritten) => ledger.noteNow(callId, seen, onWritten),
+    close(record, onWritten) {
+      const events = objects.take(record.callId)
+      ledger.close(events === null ? record : { ...record, objects: events }, onWritten)
+    },
+    discard(callId) {
+      objects.take(callId)
+      ledger.discard(callId)
+    },
+  }
+}
+
+/** What a call that a crash cut has made, as far as the usage noted of it names it: a response. */
+export function objectsOfInterrupted(record: CallRecord): readonly ObjectEvent[] | null {
+  const { method, path, responseId } = record
+  if (method !== 'POST' || responseId === null) return null
+  const { names, collection } = readObjectPath(path)
+  if (names.length > 0 || (collection !== 'response' && collection !== 'interaction')) return null
+  return [{ id: responseId, kind: collection, is: 'created', job: false }]
+}

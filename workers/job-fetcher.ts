@@ -1,0 +1,109 @@
+import { credentialHeader } from '../src/call/headers.ts'
+import { openPool, type Upstream } from '../src/call/upstreams.ts'
+import type { JobFetchConfig } from '../src/config/job-fetch-config.ts'
+import { serialiseRecord } from '../src/ledger/record-json.ts'
+import { buildPricing } from '../src/pricing.ts'
+import { type ClaimedJob, claimJobs, postponeJob } from '../src/store/job-claims.ts'
+import { readMarks } from '../src/store/ledger-state.ts'
+import { markObjects } from '../src/store/objects.ts'
+import { inTransaction, type Postgres, type StoreLog } from '../src/store/postgres.ts'
+import { FETCHED_KINDS, fetchJob } from './fetch-job.ts'
+import type { RollUp } from './roll-up.ts'
+
+/** Fetches jobs that their clients have not fetched, so that what they used is in the totals all the same. */
+export interface JobFetcher {
+  /** Fetches those that are due, unless it is at it already. Resolves when it has. */
+  run(): Promise<JobsFetched>
+  close(): Promise<void>
+}
+
+export interface JobsFetched {
+  readonly fetched: number
+  readonly counted: number
+}
+
+export interface JobFetcherOptions {
+  readonly pool: Postgres
+  readonly rollUp: RollUp
+  readonly config: JobFetchConfig
+  readonly log: StoreLog
+  /** A client that waits for its job has this long to fetch it itself. */
+  readonly minAgeSeconds?: number
+}
+
+/**
+ * What is fetched here is numbered as the records of one more producer, with a mark of its own, so that it is rolled
+ * up as everything is: at most once for a number, and the use of a job once whoever else fetches it.
+ */
+const PRODUCER = 'fetched-jobs'
+const STREAM = '(fetched jobs)'
+const JOBS_AT_A_TIME = 20
+const MIN_AGE_SECONDS = 300
+const POOL_LIMITS = { headersTimeoutMs: 60_000, idleTimeoutMs: 60_000 }
+
+export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
+  const { pool, rollUp, config, log, minAgeSeconds = MIN_AGE_SECONDS } = options
+  const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, openUpstream(upstream)]))
+  const pricing = buildPricing(config.catalog, config.listedModels)
+  let running: Promise<JobsFetched> | null = null
+  let closed = false
+
+  async function count(record: Parameters<typeof serialiseRecord>[0]): Promise<boolean> {
+    const sequence = ((await readMarks(pool, [PRODUCER])).get(PRODUCER) ?? 0) + 1
+    const body = serialiseRecord(record)
+    const numbered = { producer: PRODUCER, sequence, from: sequence, to: sequence, voidReason: null }
+    // Busy, or another took the number: nothing is counted, and the job is fetched again later.
+    const { counted } = await rollUp(STREAM, [{ id: `${sequence}`, ...numbered, body, record }])
+    return counted === 1
+  }
+
+  async function fetch(job: ClaimedJob, upstream: Upstream): Promise<boolean> {
+    const found = await fetchJob(upstream, pricing, job)
+    if (found.kind === 'used') return await count(found.record)
+    if (found.kind === 'running') await postponeJob(pool, job)
+    else await inTransaction(pool, (session) => markObjects(session, 'settled', [job]))
+    return false
+  }
+
+  async function fetchAll(): Promise<JobsFetched> {
+    const jobs = await claimJobs(pool, [...upstreams.keys()], FETCHED_KINDS, {
+      minAgeSeconds,
+      limit: JOBS_AT_A_TIME,
+    })
+    let counted = 0
+    for (const job of jobs) {
+      const upstream = upstreams.get(job.upstream)
+      if (closed || upstream === undefined) continue
+      try {
+        if (await fetch(job, upstream)) counted += 1
+      } catch (err) {
+        log.warn({ err, upstream: job.upstream, job: job.id }, 'a job could not be fetched')
+      }
+    }
+    return { fetched: jobs.length, counted }
+  }
+
+  return {
+    run() {
+      running ??= fetchAll().finally(() => {
+        running = null
+      })
+      return running
+    },
+    async close() {
+      closed = true
+      await Promise.all([...upstreams.values()].map(({ pool: connections }) => connections.destroy()))
+      await running?.catch(() => {})
+    },
+  }
+}
+
+function openUpstream({ apiKey, ...upstream }: JobFetchConfig['upstreams'][number]): Upstream {
+  return {
+    ...upstream,
+    host: new URL(upstream.origin).host,
+    credential: apiKey === null ? null : credentialHeader(upstream.provider, apiKey),
+    account: [upstream.name],
+    pool: openPool(upstream.origin, POOL_LIMITS),
+  }
+}
