@@ -67,7 +67,8 @@ export const ENVIRONMENT = [
   },
   {
     name: 'ON_CLIENT_ABORT',
-    meaning: '`cancel` the upstream call where what was delivered can be counted, or `drain` every one to its end',
+    meaning:
+      '`cancel` the upstream call where what was delivered can be counted, or `drain` every one to its end',
     default: 'cancel',
   },
   { name: 'GATEWAY_PROCESSES', meaning: 'processes sharing the port', default: '1' },

@@ -20,8 +20,12 @@ const MAY_BE_ID = /^[\w.:/~%@+=-]{5,}$/
 const MAX_VALUE_BYTES = 1_024
 /** Bodies up to this are parsed where a member's name is written in escapes. */
 const MAX_PARSED_BYTES = 1024 * 1024
-/** What is searched before others have their turn: less than ten milliseconds. */
-const SLICE_BYTES = 4 * 1024 * 1024
+/** Searched at once; of a longer one as many such slices as fit into a turn, so that others have theirs. */
+const SLICE_BYTES = 32 * 1024
+const WHOLE_BYTES = 2 * SLICE_BYTES
+const TURN_MS = 3
+/** No name that is looked for is longer, its quotes with it. */
+const MAX_NAME_BYTES = 64
 /** Escapes looked at; texts may hold many that mean no letter. */
 const MAX_ESCAPES = 10_000
 
@@ -116,7 +120,7 @@ function searchFor({ verb }: ObjectPath): Search {
 export function idsInBody(path: ObjectPath, body: Buffer): BodyIds | Promise<BodyIds> {
   const search = searchFor(path)
   if (search.needles.length === 0) return []
-  if (body.length > SLICE_BYTES) return inTurns(search, body)
+  if (body.length > WHOLE_BYTES) return inTurns(search, body)
   const hides = hidesNames(body, 0, body.length)
   if (hides !== false) return hides === true ? parsedIds(search, body) : 'unreadable'
   const ids = new Set<string>()
@@ -125,12 +129,15 @@ export function idsInBody(path: ObjectPath, body: Buffer): BodyIds | Promise<Bod
 
 async function inTurns(search: Search, body: Buffer): Promise<BodyIds> {
   const ids = new Set<string>()
+  let turnEndsAt = performance.now() + TURN_MS
   for (let from = 0; from < body.length; from += SLICE_BYTES) {
     // A name may begin in one slice and end in the next.
-    const to = Math.min(body.length, from + SLICE_BYTES + 64)
+    const to = Math.min(body.length, from + SLICE_BYTES + MAX_NAME_BYTES)
     if (hidesNames(body, from, to) !== false) return 'unreadable'
     if (!collect(search, body, from, to, ids)) return 'unreadable'
+    if (performance.now() < turnEndsAt) continue
     await new Promise(setImmediate)
+    turnEndsAt = performance.now() + TURN_MS
   }
   return [...ids]
 }
@@ -146,9 +153,9 @@ function collect(
   const part = body.subarray(from, to)
   for (const needle of needles) {
     for (let at = part.indexOf(needle); at !== -1; at = part.indexOf(needle, at + needle.length)) {
-      const open = body.lastIndexOf(QUOTE, from + at)
-      const close = body.indexOf(QUOTE, from + at + (needle[0] === QUOTE ? 1 : 0))
-      if (open === -1 || close === -1 || close - open > 64) continue
+      const open = quoteBefore(body, from + at)
+      const close = quoteFrom(body, from + at + (needle[0] === QUOTE ? 1 : 0))
+      if (open === -1 || close === -1) continue
       if (!names.has(body.toString('latin1', open + 1, close))) continue
       const colon = spaceEnd(body, close + 1)
       if (body[colon] === COLON) addValues(body, spaceEnd(body, colon + 1), ids)
@@ -156,6 +163,20 @@ function collect(
     }
   }
   return true
+}
+
+/** The nearest quote at or before `at`; -1: none where a name could begin. Long texts without one are not searched through. */
+function quoteBefore(body: Buffer, at: number): number {
+  const last = Math.max(0, at - MAX_NAME_BYTES)
+  for (let place = at; place >= last; place -= 1) if (body[place] === QUOTE) return place
+  return -1
+}
+
+/** The nearest quote from `at` on; -1: none where a name could end. */
+function quoteFrom(body: Buffer, at: number): number {
+  const last = Math.min(body.length - 1, at + MAX_NAME_BYTES)
+  for (let place = at; place <= last; place += 1) if (body[place] === QUOTE) return place
+  return -1
 }
 
 /** The text at `start`, the texts of the array there, or the `id` of the object. */
@@ -169,8 +190,9 @@ function addValues(body: Buffer, start: number, ids: Set<string>): void {
       if (body[at] === COMMA) at = spaceEnd(body, at + 1)
     }
   } else if (body[start] === OPEN_BRACE) {
-    const key = body.indexOf(ID_KEY, start)
-    if (key === -1 || key - start > MAX_VALUE_BYTES) return
+    const near = body.subarray(start, start + MAX_VALUE_BYTES).indexOf(ID_KEY)
+    if (near === -1) return
+    const key = start + near
     const colon = spaceEnd(body, key + ID_KEY.length)
     if (body[colon] === COLON) addValues(body, spaceEnd(body, colon + 1), ids)
   }

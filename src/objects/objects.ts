@@ -58,6 +58,7 @@ const FORM_KINDS: ReadonlySet<ObjectKind> = new Set(['container', 'file', 'skill
 const MAKES_OPERATION =
   /^(?:batchgeneratecontent|asyncbatchembedcontent|predictlongrunning|uploadtofilesearchstore|importfile)$/
 const MODEL_PATH = /\/models\/(.+)$/i
+const MAX_SEARCHED_BYTES = 1024 * 1024
 const STORES = Buffer.from('"store"')
 const DEFERS = Buffer.from('"deferred"')
 
@@ -295,7 +296,8 @@ function takesForms({ names, collection }: ObjectPath): boolean {
 
 /** Completions are kept only where that is asked for. */
 function isKept(body: Buffer): boolean {
-  return body.includes(STORES) || body.includes(DEFERS)
+  // Searching a long one takes more of a turn than reading its answer.
+  return body.length > MAX_SEARCHED_BYTES || body.includes(STORES) || body.includes(DEFERS)
 }
 
 function verdictOn(owners: Owners, clientId: string): Verdict {

@@ -33,9 +33,11 @@ export class SharedRefresh<Result> {
     const waitMs = this.#startedAtMs + this.#spacingMs - performance.now()
     setTimeout(
       () => {
-        this.#running = this.#begin()
+        // A timer counts from the beginning of the turn in which it is set, and so fires early when that one was long.
+        if (performance.now() < this.#startedAtMs + this.#spacingMs) this.#schedule()
+        else this.#running = this.#begin()
       },
-      Math.max(0, waitMs),
+      Math.max(0, Math.ceil(waitMs)),
     )
   }
 

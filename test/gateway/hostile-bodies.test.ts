@@ -15,10 +15,10 @@ let noise: NoisyClient
 let stack: TestStack
 let folder: string
 let gateway: GatewayProcess
+/** One that no noisy client calls: what its calls take is the machine's doing, busy with the upload and with other things. */
+let idle: GatewayProcess
 let noisy: TestClient
 let quiet: TestClient
-/** While as many bytes only pass through: on a machine that is busy with them, and with other things, this much is its own. */
-let passingMs: number
 
 beforeAll(async () => {
   noise = await NoisyClient.start()
@@ -28,67 +28,84 @@ beforeAll(async () => {
   quiet = await stack.addClient('quiet')
   // A process of its own, so that only what stops the gateway counts.
   gateway = await startGatewayProcess({ ...stack.env, JOURNAL_DIR: folder })
-  const start = 'nothing that the gateway reads'
-  passingMs = (await during({ start, unit: ' ', end: '' }, '/v1/files', 'application/octet-stream')).p99
+  idle = await startGatewayProcess({ ...stack.env, JOURNAL_DIR: folder })
 }, 120_000)
 
 afterAll(async () => {
-  gateway?.child.kill('SIGTERM')
-  await gateway?.exited
+  for (const process of [gateway, idle]) {
+    process?.child.kill('SIGTERM')
+    await process?.exited
+  }
   await stack?.stop()
   await noise?.stop()
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Another client's small calls, one every 20 ms: what 99 in 100 of them take at most, in milliseconds. */
-async function p99OfListing(): Promise<number> {
+interface Waits {
+  readonly p99: number
+  /** The same of the idle gateway, at the same time. */
+  readonly idleP99: number
+}
+
+/** Another client's small calls, one every 20 ms to each gateway: what 99 in 100 of them take at most, in milliseconds. */
+async function waitsOfListing(): Promise<Waits> {
   const times: number[] = []
+  const idleTimes: number[] = []
   for (let sample = 0; sample < SAMPLES; sample += 1) {
-    const startedAt = performance.now()
-    const answer = await fetch(`${gateway.url}/v1/models`, {
-      headers: { authorization: `Bearer ${quiet.key}` },
-    })
-    await answer.arrayBuffer()
-    times.push(performance.now() - startedAt)
-    expect(answer.status).toBe(200)
+    times.push(await timeOfListing(gateway))
+    idleTimes.push(await timeOfListing(idle))
     await delay(EVERY_MS)
   }
+  return { p99: p99Of(times), idleP99: p99Of(idleTimes) }
+}
+
+async function timeOfListing({ url }: GatewayProcess): Promise<number> {
+  const startedAt = performance.now()
+  const answer = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${quiet.key}` } })
+  await answer.arrayBuffer()
+  expect(answer.status).toBe(200)
+  return performance.now() - startedAt
+}
+
+function p99Of(times: number[]): number {
   times.sort((a, b) => a - b)
   return times[Math.ceil(times.length * 0.99) - 1] ?? 0
 }
 
-/** One client sends 98 MB again and again; its answers, and the p99 of another's calls meanwhile. */
+/** One client sends 98 MB again and again; its answers, and the waits of another's calls meanwhile. */
 async function during(
   body: { readonly start: string; readonly unit: string; readonly end: string },
   path: string,
   contentType: string,
-): Promise<{ readonly statuses: readonly number[]; readonly p99: number }> {
-  let p99 = Number.POSITIVE_INFINITY
+): Promise<Waits & { readonly statuses: readonly number[] }> {
+  let waits: Waits = { p99: Number.POSITIVE_INFINITY, idleP99: 0 }
   const order = { url: gateway.url + path, key: noisy.key, contentType, body: { ...body, bytes: 98_000_000 } }
   const statuses = await noise.during(order, async () => {
-    p99 = await p99OfListing()
+    waits = await waitsOfListing()
   })
-  return { statuses, p99 }
+  return { statuses, ...waits }
 }
 
 const START = '{"model":"gpt-4o-mini"'
 
 test.each([
-  ['keys with escapes', { start: START, unit: ',"\\u0061":1', end: '}' }],
-  ['keys', { start: START, unit: ',"a":1', end: '}' }],
-  ['empty arrays', { start: `${START},"x":[`, unit: '[],', end: '[]]}' }],
-  ['text', { start: `${START},"messages":[{"role":"user","content":"`, unit: 'words ', end: '"}]}' }],
+  // Who hides the names of members hides whose objects they name.
+  ['keys with escapes', 400, { start: START, unit: ',"\\u0061":1', end: '}' }],
+  ['keys', 200, { start: START, unit: ',"a":1', end: '}' }],
+  ['empty arrays', 200, { start: `${START},"x":[`, unit: '[],', end: '[]]}' }],
+  ['text', 200, { start: `${START},"messages":[{"role":"user","content":"`, unit: 'words ', end: '"}]}' }],
   [
     'text of a stream',
+    200,
     { start: `${START},"stream":true,"messages":[{"content":"`, unit: 'words ', end: '"}]}' },
   ],
 ])(
-  "while one client sends 98 MB of %s, another's p99 is under 100 ms",
-  async (_, body) => {
-    const { statuses, p99 } = await during(body, '/v1/chat/completions', 'application/json')
+  "while one client sends 98 MB of %s, another's p99 is under 100 ms, or what the busy machine makes of it",
+  async (_, expected, body) => {
+    const { statuses, p99, idleP99 } = await during(body, '/v1/chat/completions', 'application/json')
     expect(statuses.length).toBeGreaterThan(0)
-    expect(statuses.every((status) => status === 200)).toBe(true)
-    expect(p99).toBeLessThan(Math.max(MAX_P99_MS, 3 * passingMs))
+    expect(statuses.every((status) => status === expected)).toBe(true)
+    expect(p99).toBeLessThan(Math.max(MAX_P99_MS, 3 * idleP99))
   },
   120_000,
 )
