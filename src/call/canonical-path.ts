@@ -1,6 +1,7 @@
 /** Paths that are their own canonical form, as nearly all are. */
 const PLAIN = /^(?:\/(?!\.{1,2}(?:\/|$))[\w~:@$*()!',=+&.-]+)+$/
-const CONTROL = /\p{Cc}/u
+/** Control characters, and what would end the path for a server that is sent what a proxy before it has decoded. */
+const FORBIDDEN = /[\p{Cc}?#]/u
 /** A server behind a proxy decodes what that has decoded already; nobody honest encodes more often. */
 const MAX_DECODINGS = 4
 
@@ -13,14 +14,18 @@ const MAX_DECODINGS = 4
  *
  * @param path An absolute path without its query, as the client sent it.
  * @returns '' for the root; `null` for a path that no upstream may get: it leaves its base (`..`), begins with `//`,
+<<<<<<< HEAD
  * which some read as a host, holds a `#` or a control character, a colon behind parameters, or a percent
  * sign that encodes nothing.
+=======
+ * which some read as a host, holds a `#`, an encoded `?` or a control character, or a percent sign that encodes nothing.
+>>>>>>> helper-g
  */
 export function canonicalPath(path: string): string | null {
   if (PLAIN.test(path)) return path
   if (!path.startsWith('/') || path.startsWith('//') || path.includes('#')) return null
   const decoded = fullyDecoded(path)?.normalize('NFKC') ?? null
-  if (decoded === null || CONTROL.test(decoded)) return null
+  if (decoded === null || FORBIDDEN.test(decoded)) return null
   let canonical = ''
   for (const raw of decoded.split(/[/\\]/)) {
     const parameters = raw.indexOf(';')

@@ -25,7 +25,6 @@ test.each([
   ['/v1/chat/completion%C5%BF', '/v1/chat/completions'],
   ['/v1%EF%BC%8Fchat%EF%BC%8F%EF%BD%83ompletions', '/v1/chat/completions'],
   ['/V1/CHAT/Completions', '/V1/CHAT/Completions'],
-  ['/v1/chat/completions%3f', '/v1/chat/completions?'],
   ['/v1/100%25', '/v1/100%'],
   ['/v1/100%25off', '/v1/100%off'],
   ['/v1/%E2%82%AC', '/v1/€'],
@@ -67,6 +66,10 @@ test.each([
   '/v1/chat/completions%00',
   '/v1/chat/completions%0a',
   '/v1/chat/completions%7f',
+  '/v1/chat/completions%3f/tokenize',
+  '/v1/chat/completions%23/tokenize',
+  '/v1/chat/completions%253f/tokenize',
+  '/v1/chat/completions%EF%BC%9F/tokenize',
   `/v1/${'%25'.repeat(1)}2525252525252565`,
 ])('%s goes to no upstream', (path) => {
   expect(canonicalPath(path)).toBe(null)

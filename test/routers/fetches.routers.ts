@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TestClient } from '../support/stack.ts'
-import { createObjects, ROUTERS, requestsTo, targetOf } from './support/attacks.ts'
+import { ALL_ROUTERS, createObjects, requestsTo, targetOf } from './support/attacks.ts'
 import { type Fixture, startFixture, type Target } from './support/fixture.ts'
 import { carryOut, expectNoneFree, type Judged, summaryOf } from './support/table.ts'
 
@@ -40,7 +40,7 @@ async function fetchEach(target: Target, { kind, method, headers = [] }: Fetch):
 }
 
 test.for(
-  ROUTERS.flatMap((router) => (['responses', 'batches'] as const).map((kind) => [router, kind] as const)),
+  ALL_ROUTERS.flatMap((router) => (['responses', 'batches'] as const).map((kind) => [router, kind] as const)),
 )('%s: what a fetch of %s tells is counted, however its path is written', async ([router, kind]) => {
   const judged = await fetchEach(targetOf(fixture.own, router), { kind, method: 'GET' })
   expectNoneFree(judged)
@@ -48,13 +48,13 @@ test.for(
 })
 
 test.for(
-  ROUTERS.flatMap((router) => OTHER_METHODS.map((method) => [router, method] as const)),
+  ALL_ROUTERS.flatMap((router) => OTHER_METHODS.map((method) => [router, method] as const)),
 )('%s: a fetch that is served is counted when its method is %s', async ([router, method]) => {
   expectNoneFree(await fetchEach(targetOf(fixture.own, router), { kind: 'responses', method }))
 })
 
 test.for(
-  ROUTERS.flatMap((router) => OVERRIDES.map((header) => [router, header] as const)),
+  ALL_ROUTERS.flatMap((router) => OVERRIDES.map((header) => [router, header] as const)),
 )('%s: a fetch that is served is counted when a header says %s', async ([router, header]) => {
   const sent = { kind: 'responses', method: 'POST', headers: [header] } as const
   expectNoneFree(await fetchEach(targetOf(fixture.own, router), sent))

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestClient } from '../support/stack.ts'
-import { handshakesAt, ROUTERS, requestsTo, targetOf } from './support/attacks.ts'
+import { ALL_ROUTERS, handshakesAt, requestsTo, targetOf } from './support/attacks.ts'
 import { type Fixture, startFixture } from './support/fixture.ts'
 import { carryOut, expectNone, type Judged } from './support/table.ts'
 
-const PREFIXES = { Starlette: 'st', Express: 'ex', Go: 'gosrv', nginx: 'ngx' }
+const PREFIXES = { Starlette: 'st', Express: 'ex', Go: 'gosrv', nginx: 'ngx', 'nginx with $uri': 'uri' }
 
-describe.for(ROUTERS)('%s', (router) => {
+describe.for(ALL_ROUTERS)('%s', (router) => {
   let fixture: Fixture
   let client: TestClient
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TestClient } from '../support/stack.ts'
-import { type Asked, ROUTERS, requestsTo, targetOf } from './support/attacks.ts'
+import { ALL_ROUTERS, type Asked, requestsTo, targetOf } from './support/attacks.ts'
 import { type Fixture, startFixture, type Target } from './support/fixture.ts'
 import { type Attack, carryOut, expectNoneFree, type Judged, summaryOf } from './support/table.ts'
 
@@ -39,7 +39,7 @@ async function attack(list: readonly Attack[]): Promise<readonly Judged[]> {
 }
 
 test.for(
-  ROUTERS.flatMap((router) => ENDPOINTS.map((endpoint) => [router, endpoint] as const)),
+  ALL_ROUTERS.flatMap((router) => ENDPOINTS.map((endpoint) => [router, endpoint] as const)),
 )('%s: a served call is counted, however its path is written', async ([router, endpoint]) => {
   const judged = await attack(formsOf(fixture.own, router, 'POST', endpoint))
   expect(judged.find(({ attack: { name } }) => name === 'plain')?.verdict).toBe('counted')
@@ -48,20 +48,22 @@ test.for(
   expectNoneFree(judged)
 })
 
-test.for(ROUTERS)('%s: a model named in the path is counted, however the path is written', async (router) => {
+test.for(
+  ALL_ROUTERS,
+)('%s: a model named in the path is counted, however the path is written', async (router) => {
   const judged = await attack(formsOf(fixture.gemini, router, 'POST', GENERATE))
   expect(judged.find(({ attack: { name } }) => name === 'plain')?.verdict).toBe('counted')
   expectNoneFree(judged)
 })
 
 test.for(
-  ROUTERS.flatMap((router) => OTHER_METHODS.map((method) => [router, method] as const)),
+  ALL_ROUTERS.flatMap((router) => OTHER_METHODS.map((method) => [router, method] as const)),
 )('%s: a served call is counted when its method is %s', async ([router, method]) => {
   const [chat] = ENDPOINTS
   expectNoneFree(await attack(formsOf(fixture.own, router, method, chat)))
 })
 
-test.for(ROUTERS)('%s: a call without a body is counted where one is served', async (router) => {
+test.for(ALL_ROUTERS)('%s: a call without a body is counted where one is served', async (router) => {
   const withoutBody = { ...GENERATE, body: '' }
   const methods = ['POST', ...OTHER_METHODS]
   expectNoneFree(

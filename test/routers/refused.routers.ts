@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TestClient } from '../support/stack.ts'
-import { ROUTERS, requestsTo, targetOf } from './support/attacks.ts'
+import { ALL_ROUTERS, requestsTo, targetOf } from './support/attacks.ts'
 import { type Fixture, startFixture } from './support/fixture.ts'
 import { carryOut, expectNone, type Judged, summaryOf } from './support/table.ts'
 
@@ -27,7 +27,7 @@ function served(judged: readonly Judged[]): readonly Judged[] {
 }
 
 test.for(
-  ROUTERS.flatMap((router) =>
+  ALL_ROUTERS.flatMap((router) =>
     METHODS.flatMap((method) => ['', '{}'].map((body) => [router, method, body] as const)),
   ),
 )('%s: no form of a path that mints credentials is served by %s with the body "%s"', async ([
@@ -43,7 +43,7 @@ test.for(
 })
 
 test.for(
-  ROUTERS.flatMap((router) => ['', ...OVERRIDES].map((header) => [router, header] as const)),
+  ALL_ROUTERS.flatMap((router) => ['', ...OVERRIDES].map((header) => [router, header] as const)),
 )('%s: no form of a path deletes a model (%s)', async ([router, header]) => {
   const target = targetOf(fixture.compatible, router)
   const path = '/v1/models/gpt-4o'

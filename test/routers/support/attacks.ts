@@ -5,6 +5,8 @@ import type { Attack } from './table.ts'
 
 /** What `startFixture` puts behind the gateway. */
 export const ROUTERS = ['Starlette', 'Express', 'Go', 'nginx'] as const
+/** With one more, which takes no handshakes that matter. */
+export const ALL_ROUTERS = [...ROUTERS, 'nginx with $uri'] as const
 
 /** What is asked for, before its path is written in another form. */
 export interface Asked {

@@ -38,6 +38,8 @@ export interface Routers {
   readonly nginx: Router
   /** In front of `plainStarlette`. */
   readonly plainNginx: Router
+  /** In front of `starlette`, with the variable that many set-ups have in it: it sends the path on as it decoded it. */
+  readonly uriNginx: Router
   stop(): Promise<void>
 }
 
@@ -58,14 +60,18 @@ export async function startRouters(): Promise<Routers> {
   const python = (port: number, ...rest: readonly string[]) =>
     start('python3', [source('starlette_server.py'), `${port}`, ...rest], { PYTHONPATH: installed.starlette })
 
-  const [starlette, plainStarlette, express, go, nginx, plainNginx] = await freePorts()
+  const [starlette, plainStarlette, express, go, nginx, plainNginx, uriNginx] = await freePorts()
   python(starlette, 'httptools', 'websockets-sansio')
   python(plainStarlette, 'h11', 'none')
   // Express prints what a request made it throw, except where it is tested.
   start(process.execPath, [source('express.mjs'), installed.express, `${express}`], { NODE_ENV: 'test' })
   start(installed.go, [source('answers.json'), `${go}`])
   const config = join(folder, 'nginx.conf')
-  const proxies = [proxy(nginx, starlette), proxy(plainNginx, plainStarlette)]
+  const proxies = [
+    proxy(nginx, `${starlette}/`),
+    proxy(plainNginx, `${plainStarlette}/`),
+    proxy(uriNginx, `${starlette}$uri$is_args$args`),
+  ]
   await writeFile(config, nginxConfig(folder, proxies.join('\n')))
   start(installed.nginx, ['-p', folder, '-c', config, '-e', join(folder, 'error.log')])
   const routers = {
@@ -75,6 +81,7 @@ export async function startRouters(): Promise<Routers> {
     go: routerAt('Go', go),
     nginx: routerAt('nginx', nginx),
     plainNginx: routerAt('nginx (h11)', plainNginx),
+    uriNginx: routerAt('nginx with $uri', uriNginx),
   }
   await Promise.all(Object.values(routers).map(untilAnswering))
   return { ...routers, stop: () => end.now() }
@@ -84,9 +91,9 @@ function source(name: string): string {
   return fileURLToPath(new URL(`../servers/${name}`, import.meta.url))
 }
 
-async function freePorts(): Promise<[number, number, number, number, number, number]> {
+async function freePorts(): Promise<[number, number, number, number, number, number, number]> {
   const find = findFreePort
-  return await Promise.all([find(), find(), find(), find(), find(), find()])
+  return await Promise.all([find(), find(), find(), find(), find(), find(), find()])
 }
 
 function routerAt(name: string, port: number): Router {
@@ -136,12 +143,12 @@ ${servers}
 `
 }
 
-/** As nginx's own manual sets up a proxy for WebSockets; the slash behind the address makes it send the path it decoded. */
-function proxy(port: number, upstream: number): string {
+/** As nginx's own manual sets up a proxy for WebSockets; with a slash behind the address it sends the path normalised and encoded anew. */
+function proxy(port: number, destination: string): string {
   return `  server {
     listen 127.0.0.1:${port};
     location / {
-      proxy_pass http://127.0.0.1:${upstream}/;
+      proxy_pass http://127.0.0.1:${destination};
       proxy_http_version 1.1;
       proxy_set_header Upgrade $http_upgrade;
       proxy_set_header Connection $connection_upgrade;
