@@ -14,12 +14,8 @@ const MAX_DECODINGS = 4
  *
  * @param path An absolute path without its query, as the client sent it.
  * @returns '' for the root; `null` for a path that no upstream may get: it leaves its base (`..`), begins with `//`,
-<<<<<<< HEAD
- * which some read as a host, holds a `#` or a control character, a colon behind parameters, or a percent
- * sign that encodes nothing.
-=======
- * which some read as a host, holds a `#`, an encoded `?` or a control character, or a percent sign that encodes nothing.
->>>>>>> helper-g
+ * which some read as a host, holds a `#`, an encoded `?` or a control character, a colon behind parameters, or a
+ * percent sign that encodes nothing.
  */
 export function canonicalPath(path: string): string | null {
   if (PLAIN.test(path)) return path
