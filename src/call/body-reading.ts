@@ -21,10 +21,13 @@ const UNSUPPORTED: BodyReading = { kind: 'unsupported' }
 /** The codings of one body; more are an attack. */
 const MAX_CODINGS = 4
 
+const BOUNDED = /^\s*multipart\/.*boundary/i
+
 const CODED_CHUNKS = /,\s*chunked\s*$/i
 
-/** Servers that go by it read other text than the bytes show. */
-const SHIFTING_CHARSET = /;\s*charset\s*=\s*"?utf-?7/i
+const CHARSET = /charset([*\d]*)\s*=\s*["']?([^"';,\s]*)/gi
+/** In these, JSON is what its bytes show. Servers that go by another one read other text. */
+const PLAIN_CHARSET = /^(?:utf-?8|utf-?16(?:le|be)?|us-ascii|ascii|iso-8859-1|latin-?1)?$/i
 
 /**
  * How to read a request's body: as its endpoint takes it, whatever the client says of it, because servers that parse JSON without
@@ -49,12 +52,22 @@ export function howToRead(
     const isPlainJson = codings?.length === 0 && /^application\/(?:[\w.-]+\+)?json\b/i.test(type)
     return isPlainJson && modelDecides ? PLAIN : UNREAD
   }
-  if (codings === null || SHIFTING_CHARSET.test(type)) return UNSUPPORTED
+  if (codings === null || !isPlainCharset(type)) return UNSUPPORTED
   if (dialect?.takesForm === true) {
     const boundary = formBoundary(type)
     if (boundary !== null) return codings.length === 0 ? { kind: 'form', boundary } : UNSUPPORTED
+    // A form whose boundary servers may find elsewhere can be JSON to us.
+    if (BOUNDED.test(type)) return UNSUPPORTED
   }
   return codings.length === 0 ? PLAIN : { kind: 'whole', codings }
+}
+
+function isPlainCharset(type: string): boolean {
+  if (!/charset/i.test(type)) return true
+  for (const [, extended, name = ''] of type.matchAll(CHARSET)) {
+    if (extended !== '' || !PLAIN_CHARSET.test(name)) return false
+  }
+  return true
 }
 
 const NONE: readonly string[] = []

@@ -4,6 +4,8 @@ const PLAIN = /^(?:\/(?!\.{1,2}(?:\/|$))[\w~:@$*()!',=+&.-]+)+$/
 const FORBIDDEN = /[\p{Cc}?#]/u
 /** A server behind a proxy decodes what that has decoded already; nobody honest encodes more often. */
 const MAX_DECODINGS = 4
+/** The paths of all APIs are far shorter, and some patterns take time by the square of a path's length. */
+const MAX_PATH = 4_096
 
 /**
  * The path by which a call is judged: its dialect, the model it names, whether it may pass. Servers differ in which
@@ -15,9 +17,10 @@ const MAX_DECODINGS = 4
  * @param path An absolute path without its query, as the client sent it.
  * @returns '' for the root; `null` for a path that no upstream may get: it leaves its base (`..`), begins with `//`,
  * which some read as a host, holds a `#`, an encoded `?`, a control character or a colon behind parameters, or a percent
- * sign that encodes nothing.
+ * sign that encodes nothing, or is longer than 4 KiB.
  */
 export function canonicalPath(path: string): string | null {
+  if (path.length > MAX_PATH) return null
   if (PLAIN.test(path)) return path
   if (!path.startsWith('/') || path.startsWith('//') || path.includes('#')) return null
   const decoded = fullyDecoded(path)?.normalize('NFKC') ?? null

@@ -15,6 +15,7 @@ import type { BodyBudget, BodyRoom } from './body-budget.ts'
 import { howToRead, UNREAD } from './body-reading.ts'
 import { type CallBody, editedBody, UNREAD_BODY } from './call-body.ts'
 import { type CallTarget, readCallTarget } from './call-target.ts'
+import { namesModelAsForm } from './form-doubt.ts'
 import { type FormUpload, readFormStart } from './form-upload.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
@@ -172,6 +173,13 @@ class IncomingCall {
     return mayUseModel(this.#caller, route, scan) ? null : 'model_not_allowed'
   }
 
+  /** As {@link #refusalOf}, for a body that is read as JSON. */
+  #refusalOfRead(first: Route, route: Route, scan: RequestScan, body: Buffer): ErrorName | null {
+    const refusal = this.#refusalOf(first, route, scan)
+    if (refusal !== null || this.#caller.models === null) return refusal
+    return namesModelAsForm(this.#request.headers['content-type'], body) ? 'model_not_allowed' : null
+  }
+
   #sendUnread(response: ServerResponse, route: Route): void {
     if (!mayUseModel(this.#caller, route, null)) {
       this.#refuse(response, 'model_not_allowed')
@@ -211,7 +219,7 @@ class IncomingCall {
 
   #sendScanned(response: ServerResponse, first: Route, body: WholeBody, scan: RequestScan): void {
     const route = first.needsModel ? first.withModel(scan.model) : first
-    const refusal = this.#refusalOf(first, route, scan)
+    const refusal = this.#refusalOfRead(first, route, scan, body.plain)
     if (refusal !== null) {
       this.#letGo()
       this.#refuse(response, refusal)

@@ -52,7 +52,13 @@ const NOT_FOR_UPSTREAM = new Set([
   'x-http-method',
   'x-http-method-override',
   'x-method-override',
+  // And these for the path.
+  'x-original-url',
+  'x-rewrite-url',
 ])
+
+/** Headers by which a client asks for less of an answer than its reader needs: a part of it, or chosen members (Google). */
+const ASKS_FOR_PARTS = new Set(['if-range', 'range', 'x-goog-fieldmask'])
 
 /** The gateway's own name for a call: an upstream that is a gateway like this one has another for its part of it. */
 const CALL_ID_HEADER = 'x-tallygate-call-id'
@@ -68,6 +74,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
   const { host, credential, askIdentity, contentLength, isPlain } = options
   const connectionNamed = namedByConnection(rawHeaders)
   const forwarded = ['host', host]
+  let hasType = false
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? ''
     const value = rawHeaders[i + 1] ?? ''
@@ -79,7 +86,12 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
     if (NOT_FOR_UPSTREAM.has(lowerName) || endsHere(lowerName, connectionNamed)) continue
     if (lowerName === 'content-length' && contentLength !== null) continue
     if (lowerName === 'content-encoding' && isPlain === true) continue
-    if (lowerName === 'accept-encoding' && askIdentity) continue
+    if (askIdentity && (lowerName === 'accept-encoding' || ASKS_FOR_PARTS.has(lowerName))) continue
+    if (lowerName === 'content-type') {
+      // The body was read by the first; a server may go by the last.
+      if (hasType) continue
+      hasType = true
+    }
     if (lowerName === 'sec-websocket-protocol' && value.includes(KEY_SUBPROTOCOL)) {
       const protocols = withoutKey(value)
       if (protocols !== '') forwarded.push(name, protocols)

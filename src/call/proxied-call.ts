@@ -219,6 +219,11 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     })
   }
 
+  /** Whether the answer has ended well without the usage, of a model whose answers do not show all of it. */
+  #endedUntold(): boolean {
+    return this.#passedBytes > 0 && this.#reader?.peek().failed !== true && this.#isCountedUpstreamOnly()
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#clientGone) {
       // It left while the connection was being made: nothing was sent yet, and nothing will be. No controller: no call.
@@ -440,7 +445,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       observation: this.#observe(error === null),
       latencyUs: this.#status === null ? null : (endedAt - arrivedAt) * 1000,
       ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
-      estimates: this.#estimates(this.#cutUnseen ? unseenTokens(endedAt - arrivedAt) : 0),
+      estimates: this.#estimates(endedAt - arrivedAt, error === null),
     }
     if (facts.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
     if (!needsEstimate(facts)) {
@@ -466,14 +471,18 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** @param unseen what was generated at most where more than was delivered may have been */
-  #estimates(unseen: number): Estimates | null {
+  /** @param isWhole the upstream ended the answer by itself, so what it does not tell by then it never will */
+  #estimates(tookMs: number, isWhole: boolean): Estimates | null {
     const { call, dialect, requestBody, requestBytes, request } = this.#facts
     if (dialect === null || dialect.isFree === true || REPORTS_NO_TOKENS.test(dialect.name)) return null
     const sample = this.#sample
     return {
       input: () => estimateInput(call.clientId, dialect.name, requestBody, requestBytes, request.model),
-      output: async () => Math.max(unseen, sample === null ? 0 : await sample.estimateOutput(request.model)),
+      output: async () => {
+        const isUnseen = this.#cutUnseen || (isWhole && this.#endedUntold())
+        const delivered = sample === null ? 0 : await sample.estimateOutput(request.model)
+        return isUnseen ? Math.max(unseenTokens(tookMs), delivered) : delivered
+      },
     }
   }
 

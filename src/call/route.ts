@@ -65,10 +65,14 @@ function routeTo(upstream: Upstream, shape: CallShape, target: CallTarget): Rout
   return route
 }
 
-/** Realtime sessions name their model in the query; one that stands there twice is nobody's, as servers differ in which they take. */
+/**
+ * Realtime sessions name their model in the query, on Azure as `deployment`. One that stands there twice is nobody's, as servers
+ * differ in which they take, and in whether a `;` parts parameters.
+ */
 export function modelInQuery(pathAndQuery: string): string | null {
   const question = pathAndQuery.indexOf('?')
   if (question === -1) return null
-  const [model, ...others] = new URLSearchParams(pathAndQuery.slice(question)).getAll('model')
-  return model === undefined || others.length > 0 ? null : model
+  const parameters = new URLSearchParams(pathAndQuery.slice(question))
+  const [model, ...others] = [...parameters.getAll('model'), ...parameters.getAll('deployment')]
+  return model === undefined || others.length > 0 || model.includes(';') ? null : model
 }

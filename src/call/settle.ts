@@ -98,7 +98,7 @@ export function needsEstimate(facts: CallFacts): boolean {
   // The provider sends these counts with a later request; an estimate now would count them twice.
   if (facts.observation?.pending === true) return false
   if (facts.status === null) return facts.outcome === 'client_aborted'
-  return facts.status >= 200 && facts.status < 300 && facts.observation?.failed !== true
+  return facts.status >= 200 && facts.status < 300
 }
 
 /** Rerankers' search units, seconds of sound, pages: the provider bills these in the place of tokens. */
@@ -116,6 +116,8 @@ export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Pr
     seen.usage.inputTokens ?? facts.estimates?.input?.() ?? null,
     facts.estimates?.output?.() ?? 0,
   ])
+  // An error in the place of an answer used nothing; one that came amid it ended what had been delivered.
+  if (seen.failed && output === 0) return settle(facts, pricing)
   // Speech, images, moderations: nothing that could be counted, so nothing is claimed.
   if (input === null && output === 0 && seen.usageSource === 'none') return settle(facts, pricing)
   // Running counts (vLLM's continuous usage) may be ahead of an estimate; the first words of Anthropic's are behind it.

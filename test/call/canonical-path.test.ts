@@ -84,3 +84,8 @@ test('takes time in proportion to the path, whatever it holds', () => {
     expect([unit, (user + system) / 1000]).toEqual([unit, expect.toSatisfy((ms) => ms < 250)])
   }
 })
+
+test('a path that no API has for its length is refused: reading it would hold up all other calls', () => {
+  expect(canonicalPath('/model'.repeat(600))).not.toBeNull()
+  expect(canonicalPath('/model'.repeat(700))).toBeNull()
+})

@@ -25,6 +25,21 @@ describe('to the upstream', () => {
     expect(forwarded(raw)).toEqual(['host', 'api.example', ...raw])
   })
 
+  test('where usage is read for, nobody asks for a part of the answer', () => {
+    const raw = ['Range', 'bytes=0-99', 'If-Range', '"a"', 'X-Goog-FieldMask', 'candidates']
+    expect(forwarded(raw)).toEqual(['host', 'api.example', ...raw])
+    expect(forwarded(raw, { askIdentity: true })).toEqual([
+      ...['host', 'api.example', 'accept-encoding', 'identity'],
+    ])
+  })
+
+  test('no header names another path than the one that was judged', () => {
+    expect(forwarded(['X-Original-URL', '/v1/files', 'X-Rewrite-Url', '/v1/files'])).toEqual([
+      'host',
+      'api.example',
+    ])
+  })
+
   test('hop-by-hop headers end here, in any case of letters', () => {
     const raw = [
       ...['Connection', 'keep-alive', 'Keep-Alive', 'timeout=5', 'Proxy-Authorization', 'Basic x'],

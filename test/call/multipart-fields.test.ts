@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { formBoundary } from '../../src/call/form-boundary.ts'
 import { MultipartFields } from '../../src/call/multipart-fields.ts'
-import { readPartHead } from '../../src/call/part-head.ts'
+import { readPartHead, readPartHead } from '../../src/call/part-head.ts'
 
 const MODEL = field('model', 'whisper-1')
 const FILE = part('Content-Disposition: form-data; name="file"; filename="a.wav"', 'RIFF\r\n\0--x')
@@ -140,4 +140,13 @@ test.each([
   ['application/json; boundary=a', null],
 ])('the boundary in %j is %j', (contentType, boundary) => {
   expect(formBoundary(contentType)).toBe(boundary)
+})
+
+test.each([
+  ['a header', `x:${' '.repeat(8_000)}\nx`],
+  ['a disposition', `content-disposition: form-data; name=a${' '.repeat(8_000)}x`],
+])('%s of spaces takes no time that others would wait for', (_, head) => {
+  const before = performance.now()
+  expect(readPartHead(head)).toBeNull()
+  expect(performance.now() - before).toBeLessThan(20)
 })

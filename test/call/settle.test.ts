@@ -51,7 +51,6 @@ test('an answer without usage is estimated, one that is billed by other units is
 
 test('errors, pending responses and endpoints without tokens are not estimated', () => {
   expect(needsEstimate({ ...facts, status: 500 })).toBe(false)
-  expect(needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, failed: true } })).toBe(false)
   expect(needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, pending: true } })).toBe(false)
   expect(needsEstimate({ ...facts, estimates: null })).toBe(false)
 })
@@ -68,6 +67,17 @@ test('an estimate says that it is one, and nothing to count is no estimate', asy
     costPico: null,
     unpricedReason: 'no_figures',
   })
+})
+
+test('an error amid an answer leaves what had been delivered; one in its place used nothing', async () => {
+  const failed = { ...facts, observation: { ...NOTHING_OBSERVED, failed: true } }
+  expect(needsEstimate(failed)).toBe(true)
+  expect(await settleWithEstimate(failed, pricing)).toMatchObject({
+    usageSource: 'estimated',
+    usage: { inputTokens: 5, outputTokens: 3 },
+  })
+  const refused = { ...failed, estimates: { input: async () => 5, output: async () => 0 } }
+  expect(await settleWithEstimate(refused, pricing)).toMatchObject({ usageSource: 'none', costPico: 0n })
 })
 
 test('an output without its prompt is counted, and its cost is not taken for the whole', async () => {

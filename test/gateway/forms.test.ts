@@ -65,8 +65,8 @@ function model(name: string): string {
   return part('name="model"', name)
 }
 
-async function send(body: string, path = '/v1/audio/transcriptions', key = client.key) {
-  const headers = [`Authorization: Bearer ${key}`, TYPE, `Content-Length: ${body.length}`]
+async function send(body: string, path = '/v1/audio/transcriptions', key = client.key, type = TYPE) {
+  const headers = [`Authorization: Bearer ${key}`, type, `Content-Length: ${body.length}`]
   const answer = await exchange(stack.url, requestText(path, headers, 'POST', body))
   const error: unknown = answer.status === 200 ? null : JSON.parse(answer.body.toString())
   return { status: answer.status, error }
@@ -153,6 +153,23 @@ test('a key with a model list may send forms for its models, and no others', asy
     expect(await status(form(FILE, model('whisper-1')))).toBe(400)
   }
   expect([...openai.requests, ...groq.requests]).toEqual([])
+})
+
+test('a form that is JSON, too, is refused where servers may find its boundary elsewhere', async () => {
+  const body = `{"model":"whisper-1","x":"\r\n${form(model('whisper-2'), FILE)}"}`
+  const twice = `${TYPE}; boundary=other`
+  const { status, error } = await send(body, '/alone/v1/audio/transcriptions', client.key, twice)
+  expect([status, error]).toMatchObject([415, { error: { code: 'unsupported_encoding' } }])
+  expect(openai.requests).toEqual([])
+})
+
+test('the type by which a body was read is the only one that its server gets', async () => {
+  const body = form(model('whisper-1'), FILE)
+  const sent = await send(body, undefined, undefined, `${TYPE}\r\nContent-Type: application/json`)
+  expect(sent).toEqual({ status: 200, error: null })
+  const [request] = openai.requests
+  expect(request?.rawHeaders.filter((name) => name.toLowerCase() === 'content-type')).toHaveLength(1)
+  expect(`Content-Type: ${request?.headers['content-type']}`).toBe(TYPE)
 })
 
 test('an upload that names another model behind the file is cut before a server has it whole', async () => {

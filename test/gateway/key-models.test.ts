@@ -103,6 +103,46 @@ test('what cannot be read cannot be allowed: lies about the coding of a body, an
   expect(upstream.requests).toEqual([])
 })
 
+test('JSON that a server with forms may read another model in is refused, plain JSON called a form is not', async () => {
+  const urlencoded = 'application/x-www-form-urlencoded'
+  const asForm = (name: string) => `{"model":"gpt-4o-mini","user":"&${name}=gpt-4o&x="}`
+  const multipart =
+    '{"model":"gpt-4o-mini","user":"\r\n--x\r\nContent-Disposition: form-data; name=model\r\n\r\ngpt-4o\r\n--x--"}'
+  for (const [type, body] of [
+    [urlencoded, asForm('model')],
+    [`${urlencoded}; charset=utf-8`, asForm('%6D%6fdel')],
+    ['multipart/form-data; boundary=x', multipart],
+  ] as const) {
+    expect([body, ...(await send(body, { headers: { 'content-type': type } }))]).toEqual([
+      body,
+      ...NOT_ALLOWED,
+    ])
+  }
+  expect(upstream.requests).toEqual([])
+  const plain = '{"model":"gpt-4o-mini","user":"a & b; model = c"}'
+  expect(await send(plain, { headers: { 'content-type': urlencoded } })).toEqual([200, null])
+})
+
+test('a body whose text depends on a charset that a server may know is not read', async () => {
+  const body = '{"model":"gpt-4o-mini","user":"\\u0022,\\u0022model\\u0022:\\u0022gpt-4o"}'
+  for (const charset of [
+    'utf-7',
+    'unicode_escape',
+    '"raw-unicode-escape"',
+    'shift_jis',
+    "utf-8; charset*=us-ascii''utf-7",
+  ]) {
+    const [status] = await send(body, { headers: { 'content-type': `application/json; charset=${charset}` } })
+    expect([charset, status]).toEqual([charset, 415])
+  }
+  expect(upstream.requests).toEqual([])
+  for (const charset of ['utf-8', '"UTF-8"', 'iso-8859-1']) {
+    expect(await send(body, { headers: { 'content-type': `application/json; charset=${charset}` } })).toEqual(
+      [200, null],
+    )
+  }
+})
+
 test('a compressed body is read for its model, and goes upstream as it is', async () => {
   const gzip = { headers: { 'content-encoding': 'gzip' } }
   const body = gzipSync('{"model":"gpt-4o-mini"}')
@@ -115,7 +155,9 @@ test('a compressed body is read for its model, and goes upstream as it is', asyn
 test('a body on a request of any method is judged as that of a POST, since many routers take any', async () => {
   for (const method of ['PUT', 'PATCH']) {
     expect(await send('{"model":"gpt-4o"}', { method })).toEqual(NOT_ALLOWED)
-    expect(await send('{"model":"gpt-4o-mini"}', { method })).toEqual([200, null])
+    // A DELETE of all completions would delete those of others.
+    const [status] = await send('{"model":"gpt-4o-mini"}', { method })
+    expect([method, status]).toEqual([method, method === 'DELETE' ? 404 : 200])
   }
 })
 

@@ -74,6 +74,13 @@ async function record(): Promise<Record<string, unknown> | undefined> {
   return calls[0]
 }
 
+/** Sends a call and reads all of its answer. */
+async function read(body: string): Promise<void> {
+  const headers = { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' }
+  const answer = await fetch(`${stack.url}/v1/chat/completions`, { method: 'POST', headers, body })
+  await answer.text()
+}
+
 /** What the gateway's connections upstream have seen: it has noticed that the client left. */
 async function unattended(): Promise<void> {
   await expect.poll(() => stack.gateway.unattendedCalls()).toBeGreaterThan(0)
@@ -136,6 +143,32 @@ test('a deployment whose name says nothing counts by the model that its answer n
   await unattended()
   response.end(event({ choices: [], usage: USAGE }))
   expect(await record()).toMatchObject({ usage_source: 'reported', output_tokens: '20000' })
+})
+
+test('hidden reasoning is no gift where the request keeps the upstream from telling its usage', async () => {
+  const options = '"stream_options":{"include_usage":false}'
+  const body = `{"model":"o3","stream":true,${options},${options},"messages":[{"role":"user","content":"hi"}]}`
+  upstream.answer((_request, response) => {
+    response.writeHead(200, SSE)
+    response.write(delta('hello').replace('gpt-4o-mini', 'o3'))
+    setTimeout(() => response.end(delta('', 'stop')), 500)
+  })
+  await read(body)
+  const call = await record()
+  expect(call).toMatchObject({ usage_source: 'estimated', outcome: 'complete' })
+  expect(Number(call?.output_tokens)).toBeGreaterThanOrEqual(99)
+})
+
+test('an error at the end of a stream does not make free what came before it', async () => {
+  upstream.answer((_request, response) => {
+    response.writeHead(200, SSE)
+    response.write(delta('one two three four five'))
+    response.end(event({ error: { message: 'The server had an error.', type: 'server_error' } }))
+  })
+  await read('{"model":"gpt-4o-mini","stream":true,"messages":[{"role":"user","content":"hi"}]}')
+  const call = await record()
+  expect(call).toMatchObject({ usage_source: 'estimated', output_tokens: '5' })
+  expect(Number(call?.cost_pico)).toBeGreaterThan(0)
 })
 
 test('the usage at the end of one long document counts although its client had all but that', async () => {

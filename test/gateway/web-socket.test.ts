@@ -274,6 +274,8 @@ test('without a key, with an unknown one, for a model that is not allowed: refus
   for (const path of [
     '/v1/realtime?model=gpt-realtime',
     '/v1/realtime?model=gpt-realtime-mini&model=gpt-realtime',
+    '/v1/realtime?model=gpt-realtime-mini&deployment=gpt-realtime', // Azure's name for it
+    '/v1/realtime?deployment=gpt-realtime',
     '/v1/realtime',
     '/v1/responses?model=gpt-realtime-mini', // each of its messages names a model
     '/v1/live?model=gpt-realtime-mini',

@@ -1,6 +1,7 @@
 import { inflateRawSync, constants as zlib } from 'node:zlib'
 import { asBuffer } from './elements.ts'
 import { Pieces } from './pieces.ts'
+import { findMembers, isTelling } from './telling.ts'
 
 /** What both ends agreed on in the handshake, as far as it concerns bytes from the server. */
 export interface FrameReaderOptions {
@@ -30,6 +31,10 @@ export interface FrameReader {
 const MAX_MESSAGE_BYTES = 1024 * 1024
 /** A compressed message may be this many times larger than others: its text is wanted for the window after it. */
 const INFLATED_FACTOR = 16
+/** What makes a message that was passed over a loss. */
+const FIGURES = findMembers(['usage', 'usageMetadata'])
+/** Kept of each piece of it, as a word may be cut. */
+const WORD_BYTES = 32
 /** As far back as a compressed message may point. */
 const WINDOW_BYTES = 32 * 1024
 /** What the sender took off the end of a compressed message (RFC 7692 section 7.2.2). */
@@ -71,6 +76,8 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   let tooLarge = false
   let window = Buffer.alloc(0)
   let windowLost = false
+  let passedTail: Buffer = Buffer.alloc(0)
+  let lostFigures = false
   let skipped = 0
   let finished = false
   let broken = false
@@ -95,8 +102,9 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   function addPayload(head: FrameHead, bytes: Buffer, isLast: boolean): void {
     messageBytes += bytes.length
     if (tooLarge || messageBytes > maxMessageBytes) {
+      if (!tooLarge) passedTail = parts.take()
       tooLarge = true
-      parts.clear()
+      passOver(bytes)
       return
     }
     // The only part of a message needs no copy: it is handed over before this chunk is let go.
@@ -110,8 +118,17 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     parts.add(part)
   }
 
+  /** Figures in a message that is not read are looked for, so that it is known that they are missing. */
+  function passOver(bytes: Buffer): void {
+    if (lostFigures) return
+    const text = passedTail.length === 0 ? bytes : Buffer.concat([passedTail, bytes])
+    lostFigures = compressed || isTelling(FIGURES, text)
+    passedTail = Buffer.from(text.subarray(-WORD_BYTES))
+  }
+
   function finishMessage(): void {
     inMessage = false
+    passedTail = Buffer.alloc(0)
     const whole = parts.take()
     const bytes = tooLarge ? null : compressed ? inflate(whole) : whole
     if (bytes === null) {
@@ -182,7 +199,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
       return finished
     },
     get blind() {
-      return broken || windowLost
+      return broken || windowLost || lostFigures
     },
   }
 }

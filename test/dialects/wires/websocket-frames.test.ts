@@ -206,7 +206,30 @@ test('a close frame is seen behind frames of every length, however its bytes com
   }
 })
 
-test('a reader is blind from the first bytes that are no frame, or a compressed message that it lost', () => {
+test('a reader is blind from a message that it passed over and that had figures, however that is cut', () => {
+  const message = (usage: string) =>
+    frame(FINAL | TEXT, `${'x'.repeat(150)}"usage":${usage}${'x'.repeat(150)}`)
+  for (const [bytes, blind] of [
+    [message('{"input_tokens":1}'), true],
+    [message('null'), false],
+  ] as const) {
+    for (let cut = 0; cut <= bytes.length; cut += 1) {
+      const reader = createFrameReader({
+        deflate: false,
+        serverNoContextTakeover: false,
+        maxMessageBytes: 100,
+        onMessage: () => {},
+      })
+      reader.push(bytes.subarray(0, cut))
+      reader.push(bytes.subarray(cut))
+      expect([cut, reader.skipped]).toEqual([cut, 1])
+      // Cut amid the word it may be taken for figures, never the other way.
+      if (blind || cut < 150 || cut > 170) expect([cut, reader.blind]).toEqual([cut, blind])
+    }
+  }
+})
+
+test('a reader is blind from the first the first bytes that are no frame, or a compressed message that it lost', () => {
   const open = (deflate: boolean) =>
     createFrameReader({ deflate, serverNoContextTakeover: false, maxMessageBytes: 100, onMessage: () => {} })
   const broken = open(false)
