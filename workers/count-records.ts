@@ -40,7 +40,7 @@ export async function countRecords(
   { modelLimit, lateRepricing }: CountingMemory,
 ): Promise<CountedRecords> {
   const once = await countResponsesOnce(session, records)
-  const billed = await billCreators(session, once)
+  const billed = await billCreators(session, once, records)
   const limited = await modelLimit.apply(session, billed)
   const kept = limited.records.filter(({ arrivedAtMs }) => days.has(utcDayOf(arrivedAtMs)))
   if (limited.records.length > 0) {

@@ -22,16 +22,19 @@ export interface BilledRecord extends CallRecord {
  * Its day is the fetch's.
  *
  * @param records With the usage of each response counted once: what a record still has is its own to bring.
+ * @param told The same as they came: a job that tells its usage again waits no more either, as where its fetch was
+ * counted before the call that made it.
  */
 export async function billCreators(
   session: PostgresSession,
   records: readonly CallRecord[],
+  told: readonly CallRecord[],
 ): Promise<readonly BilledRecord[]> {
   const created = createdBy(records)
   if (created.length > 0) await addObjects(session, created)
   const brought = broughtBy(records)
   const owners = brought.length > 0 ? await selectOwnersOf(session, brought) : []
-  const settled = sortedKeys([...brought, ...keysOf(records, 'ended')])
+  const settled = sortedKeys([...broughtBy(told), ...keysOf(records, 'ended')])
   if (settled.length > 0) await markObjects(session, 'settled', settled)
   const deleted = sortedKeys(keysOf(records, 'deleted'))
   if (deleted.length > 0) await markObjects(session, 'deleted', deleted)
@@ -76,7 +79,7 @@ function createdBy(records: readonly CallRecord[]): NewObject[] {
   return [...created].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, object]) => object)
 }
 
-/** The objects whose usage these records bring, but those that they made themselves. */
+/** The objects whose usage these records tell, but those that they made themselves. */
 function broughtBy(records: readonly CallRecord[]): ObjectKey[] {
   return sortedKeys(records.flatMap((record) => broughtKey(record) ?? []))
 }

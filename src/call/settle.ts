@@ -5,6 +5,7 @@ import type { UnpricedReason } from '../domain/unpriced-reason.ts'
 import {
   BILLED_UNITS,
   type BilledUnits,
+  NO_UNITS,
   NO_USAGE,
   type TokenUsage,
   type UsageSource,
@@ -138,8 +139,16 @@ export function settleEstimated(facts: CallFacts, usage: TokenUsage, pricing: Pr
 
 /** As {@link settleWithEstimate}, where {@link needsEstimate} said no. */
 export function settle(facts: CallFacts, pricing: Pricing): CallEnd {
-  const seen = facts.observation ?? NOTHING_OBSERVED
+  const seen = withoutPassingFigures(facts.observation ?? NOTHING_OBSERVED)
   return finish(facts, seen, seen.usage, seen.usageSource, pricing)
+}
+
+/**
+ * Figures of work that runs on (OpenAI's batches are made with a usage of zeros) are not what it will have used, and
+ * would claim its id, so that what a later fetch tells would not count.
+ */
+function withoutPassingFigures(seen: Observation): Observation {
+  return seen.pending ? { ...seen, usageSource: 'none', usage: NO_USAGE, units: NO_UNITS } : seen
 }
 
 function finish(

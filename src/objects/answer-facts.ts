@@ -32,9 +32,11 @@ const PLAN = planJson({
   interaction: OBJECT,
 })
 
-/** How much of a stream is looked at for its first event. */
-const MAX_FIRST_EVENT_BYTES = 256 * 1024
+/** How much of a stream is looked at for the beginning of its first event. */
+const MAX_BEFORE_EVENT_BYTES = 256 * 1024
 const OPEN_BRACE = 0x7b
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
 
 /** What one answer told. */
 export interface AnswerFacts {
@@ -51,6 +53,7 @@ export class AnswerReader {
   readonly #scanner = new JsonScanner(PLAN)
   #kind: 'unknown' | 'json' | 'stream' | 'over' = 'unknown'
   #held = ''
+  #inEvent = false
 
   push(chunk: Uint8Array): void {
     if (this.#kind === 'over') return
@@ -78,34 +81,40 @@ export class AnswerReader {
   }
 
   #pushEvent(chunk: Uint8Array): void {
+    if (this.#inEvent) {
+      this.#pushData(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
+      return
+    }
     this.#held += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
-    const data = /(?:^|[\r\n])data: ?(\{.*)(\r|\n)/.exec(this.#held)?.[1]
-    if (data !== undefined) {
-      this.#scanner.push(Buffer.from(data, 'latin1'))
-      this.#kind = 'over'
+    const start = /(?:^|[\r\n])data: ?(?=\{)/.exec(this.#held)
+    if (start !== null) {
+      const data = this.#held.slice(start.index + start[0].length)
       this.#held = ''
-    } else if (this.#held.length > MAX_FIRST_EVENT_BYTES) {
+      this.#inEvent = true
+      this.#pushData(Buffer.from(data, 'latin1'))
+    } else if (this.#held.length > MAX_BEFORE_EVENT_BYTES) {
       this.#kind = 'over'
       this.#held = ''
     }
+  }
+
+  /** Of whatever length: the event that tells of a response repeats the instructions that its client wrote. */
+  #pushData(data: Buffer): void {
+    const lineFeed = data.indexOf(LINE_FEED)
+    const line = lineFeed === -1 ? data : data.subarray(0, lineFeed)
+    const end = line.indexOf(CARRIAGE_RETURN)
+    this.#scanner.push(end === -1 ? line : line.subarray(0, end))
+    if (lineFeed !== -1 || end !== -1) this.#kind = 'over'
   }
 }
 
 function namesOf(kind: ObjectKind, document: JsonObject): readonly ObjectName[] {
   const file = member(document, 'file')
-  const names: ObjectName[] = []
-  for (const text of [document.id, document.request_id, document.job_id]) {
-    const id = textIn(text)
-    if (id !== null && !id.includes('/')) names.push({ kind, id })
-  }
-  for (const text of [
-    document.name,
-    member(document, 'metadata')?.name,
-    document.id,
-    document.invocationArn,
-  ]) {
-    names.push(...namesIn(textIn(text) ?? ''))
-  }
+  const ids = [document.id, document.request_id, document.job_id].flatMap((text) => textIn(text) ?? [])
+  const names: ObjectName[] = ids.filter((id) => !id.includes('/')).map((id) => ({ kind, id }))
+  // Google's objects are called by their names. Elsewhere a name is the client's to choose, another object's too.
+  const called = ids.length > 0 ? [document.id] : [document.name, member(document, 'metadata')?.name]
+  for (const text of [...called, document.invocationArn]) names.push(...namesIn(textIn(text) ?? ''))
   const thread = textIn(document.thread_id)
   if (kind === 'thread' && thread !== null) names.push({ kind, id: thread })
   const conversation = textIn(document.conversation_id)

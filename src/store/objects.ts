@@ -53,10 +53,10 @@ export async function markObjects(
   const which = mark === 'settled' ? 'o.job and ' : ''
   await session.query(
     `update ${SCHEMA}.objects o set ${column} = now()
-     from (select o.ctid from ${SCHEMA}.objects o
+     from (select upstream, folded_id from ${SCHEMA}.objects o
        join unnest($1::text[], $2::text[]) as k (upstream, folded_id) using (upstream, folded_id)
        where ${which}o.${column} is null order by upstream, folded_id for update of o) found
-     where o.ctid = found.ctid`,
+     where o.upstream = found.upstream and o.folded_id = found.folded_id`,
     [sorted.map(({ upstream }) => upstream), sorted.map(({ foldedId }) => foldedId)],
   )
 }

@@ -10,7 +10,7 @@ import {
 import { selectDialect } from '../../src/dialects/dialects.ts'
 import { openAiChat } from '../../src/dialects/openai-chat.ts'
 import { OPENAI_QUIRKS } from '../../src/dialects/openai-quirks.ts'
-import { NO_UNITS } from '../../src/domain/usage.ts'
+import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 
 const facts: CallFacts = {
   call: {
@@ -53,6 +53,18 @@ test('errors, pending responses and endpoints without tokens are not estimated',
   expect(needsEstimate({ ...facts, status: 500 })).toBe(false)
   expect(needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, pending: true } })).toBe(false)
   expect(needsEstimate({ ...facts, estimates: null })).toBe(false)
+})
+
+test.each([
+  ['created', 'billed_later', null],
+  ['fetched', null, 0n],
+] as const)('figures of work that runs on, %s, are left to the fetch that tells the last ones', (responseUse, unpricedReason, costPico) => {
+  const usage = { ...NO_USAGE, inputTokens: 0, outputTokens: 0 }
+  for (const usageSource of ['reported', 'partial'] as const) {
+    const observation = { ...NOTHING_OBSERVED, pending: true, usageSource, usage, responseId: 'batch_1' }
+    const end = settle({ ...facts, endpoint: { metering: 'metered', responseUse }, observation }, pricing)
+    expect(end).toMatchObject({ usageSource: 'none', usage: NO_USAGE, unpricedReason, costPico })
+  }
 })
 
 test('an estimate says that it is one, and nothing to count is no estimate', async () => {

@@ -119,7 +119,8 @@ export async function startObjectUpstream(): Promise<ObjectUpstream> {
 
   const create = (response: ServerResponse, collection: string, body: Buffer): unknown => {
     const asJson = parse(body)
-    const running = collection === 'batches' ? { status: 'validating' } : {}
+    // As OpenAI does, which tells a usage of zeros until the batch has ended.
+    const running = collection === 'batches' ? { status: 'validating', usage: usageOf(0, 0) } : {}
     const background = asJson.background === true ? { status: 'queued', background: true } : {}
     const used =
       collection === 'responses' && asJson.background !== true

@@ -148,6 +148,38 @@ test('a job that was seen to have ended, or is deleted, waits no more', async ()
   ])
 })
 
+test('a job whose fetch was counted before its making waits until it tells its usage again, and no longer', async () => {
+  await rollUp(fetching('batch_1', { clientId: 'cli_a', keyId: 'key_a' }))
+  await rollUp(making('batch_1'))
+  await rollUp(fetching('batch_1', { clientId: '(gateway)', keyId: '(gateway)' }))
+  expect(await objects()).toMatchObject([{ id: 'batch_1', settled: true }])
+  expect(await totals()).toMatchObject([{ client_id: '(gateway)', input: 0 }, { input: 100 }])
+})
+
+test('a job is settled and deleted though a worker postpones its next fetch meanwhile', async () => {
+  await rollUp(making('batch_1'))
+  const session = await ledger.pool.connect()
+  try {
+    await session.query('begin')
+    await session.query('update tallygate.objects set fetch_after = now()')
+    const rolledUp = rollUp(fetching('batch_1'), { ...making(), objects: [event('batch_1', 'deleted')] })
+    await expect
+      .poll(async () => {
+        const { rows } = await ledger.pool.query(
+          `select count(*)::int as waiting from pg_stat_activity
+           where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return rows[0]?.waiting
+      })
+      .toBe(1)
+    await session.query('commit')
+    await rolledUp
+  } finally {
+    session.release()
+  }
+  expect(await objects()).toMatchObject([{ id: 'batch_1', settled: true, deleted: true }])
+})
+
 test('roll-ups side by side that make, fetch and delete the same objects in any order all come through', async () => {
   const ids = Array.from({ length: 40 }, (_, index) => `batch_${index}`)
   const shard = async (name: string, order: readonly string[]) => {

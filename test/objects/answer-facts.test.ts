@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import type { ObjectKind } from '../../src/domain/object-event.ts'
+import { AnswerReader } from '../../src/objects/answer-facts.ts'
+
+function namesIn(kind: ObjectKind, text: string, chunkBytes = text.length): readonly string[] {
+  const reader = new AnswerReader()
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += chunkBytes) reader.push(bytes.subarray(at, at + chunkBytes))
+  return reader.facts.names(kind).map((name) => `${name.kind} ${name.id}`)
+}
+
+test.each([
+  ['vector_store', { id: 'vs_mine1', name: 'vector_stores/vs_operators' }, ['vector_store vs_mine1']],
+  ['batch', { id: 'batch_mine1', metadata: { name: 'files/file-operators' } }, ['batch batch_mine1']],
+  [
+    'upload',
+    { id: 'upload_1', file: { id: 'file-1', name: 'files/file-2' } },
+    ['upload upload_1', 'file file-1'],
+  ],
+] as const)('a %s that its client named like another object claims only itself', (kind, document, names) => {
+  expect(namesIn(kind, JSON.stringify(document))).toEqual(names)
+})
+
+test.each([
+  ['cached_content', { name: 'cachedContents/c1' }, ['cached_content c1']],
+  ['batch', { name: 'batches/b1', metadata: { name: 'batches/b1' } }, ['batch b1', 'batch b1']],
+  ['file', { file: { name: 'files/f1' } }, ['file f1']],
+  ['operation', { invocationArn: 'arn:aws:bedrock:eu:1:async-invoke/x1' }, []],
+] as const)('a %s without an id is what its name says', (kind, document, names) => {
+  expect(namesIn(kind, JSON.stringify(document))).toEqual(names)
+})
+
+const created = (instructions: string) =>
+  `event: response.created\ndata: ${JSON.stringify({ type: 'response.created', response: { instructions, id: 'resp_1', status: 'queued' } })}\n\n`
+
+test.each([1, 7, 1_000])('a stream of chunks of %i bytes tells what its first event made', (chunkBytes) => {
+  const text = `: hello\n\n${created('ü \r\n data: {"response":{"id":"resp_2"}}')}data: {"response":{"id":"resp_3"}}\n\n`
+  expect(namesIn('response', text, chunkBytes)).toEqual(['response resp_1'])
+})
+
+test('a first event that repeats long instructions tells what it made', () => {
+  const reader = new AnswerReader()
+  for (const part of [
+    created('x'.repeat(3_000_000)).slice(0, 2_000_000),
+    created('x'.repeat(3_000_000)).slice(2_000_000),
+  ]) {
+    reader.push(Buffer.from(part))
+  }
+  expect(reader.facts).toMatchObject({ status: 'queued' })
+  expect(reader.facts.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])
+})
+
+test('an answer that is cut has told what it made until then', () => {
+  const reader = new AnswerReader()
+  reader.push(Buffer.from('{"id":"resp_1","status":"queued","instructions":"and '))
+  expect(reader.facts.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])
+})
