@@ -2,13 +2,17 @@ import type { CallRecord } from '../src/domain/call-record.ts'
 import { withoutUsage } from '../src/domain/daily-usage.ts'
 import { responseUseOf } from '../src/domain/response-use.ts'
 import { utcDayOf } from '../src/domain/utc-day.ts'
-import { claimResponses, type ResponseName } from '../src/store/ledger-transaction.ts'
+import { claimResponses, type ResponseName, selectResponses } from '../src/store/ledger-transaction.ts'
 import type { PostgresSession } from '../src/store/postgres.ts'
 import { addCollisions } from '../src/store/response-collisions.ts'
 
+/** Ends the names of responses whose usage nobody reported: estimates count once, too, but claim nothing of the figures. */
+const ESTIMATED = '#estimated'
+
 /**
  * The records as they count. One that had a response made counts whatever its id, and claims the id. One that fetched
- * a response counts only where nobody had claimed it, before or in this batch: else it is a request without usage.
+ * a response counts only where nobody had claimed it, before or in this batch: else it is a request without usage. What is only estimated claims a name of
+ * its own, and a fetch of it counts only while nobody has reported that response.
  */
 export async function countResponsesOnce(
   session: PostgresSession,
@@ -33,6 +37,8 @@ export async function countResponsesOnce(
   await countCollisions(session, sorted, unspent)
   // A response made in this batch is spent by that, wherever in the batch its fetches stand.
   for (const { name, created } of sorted) if (created.length > 0) unspent.delete(keyOf(name))
+  const reported = sorted.map(({ name }) => reportedNameOf(name)).filter((name) => name !== null)
+  for (const name of await selectResponses(session, reported)) unspent.delete(`${keyOf(name)}${ESTIMATED}`)
   return records.map((record) => {
     const name = responseNameOf(record)
     if (name === null || useOf(record) === 'created') return record
@@ -73,5 +79,13 @@ function useOf(record: CallRecord) {
 function responseNameOf(record: CallRecord): ResponseName | null {
   const { upstream, responseId, usageSource } = record
   if (responseId === null || usageSource === 'none' || usageSource === 'invalid') return null
-  return { upstream, responseId }
+  // Who cuts an answer has it estimated, and must not have what a fetch then reports for nothing.
+  return { upstream, responseId: usageSource === 'reported' ? responseId : `${responseId}${ESTIMATED}` }
+}
+
+/** The name of what was reported of the same response; `null`: it is that itself. */
+function reportedNameOf({ upstream, responseId }: ResponseName): ResponseName | null {
+  return responseId.endsWith(ESTIMATED)
+    ? { upstream, responseId: responseId.slice(0, -ESTIMATED.length) }
+    : null
 }

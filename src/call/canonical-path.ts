@@ -2,6 +2,7 @@
 const PLAIN = /^(?:\/(?!\.{1,2}(?:\/|$))[\w~:@$*()!',=+&.-]+)+$/
 /** Control characters, and what would end the path for a server that is sent what a proxy before it has decoded. */
 const FORBIDDEN = /[\p{Cc}?#]/u
+const ENCODED = /(?:%[0-9a-f]{2})+/gi
 /** A server behind a proxy decodes what that has decoded already; nobody honest encodes more often. */
 const MAX_DECODINGS = 4
 /** The paths of all APIs are far shorter, and some patterns take time by the square of a path's length. */
@@ -40,9 +41,9 @@ export function canonicalPath(path: string): string | null {
 function fullyDecoded(path: string): string | null {
   let decoded = decodedOnce(path)
   for (let times = 1; decoded?.includes('%'); times += 1) {
-    const next = decodedOnce(decoded)
-    // A percent sign that was encoded itself.
-    if (next === null || next === decoded) return decoded
+    // From the second time on a percent sign may be one that was encoded itself.
+    const next: string = decoded.replace(ENCODED, (encoded) => decodedOnce(encoded) ?? encoded)
+    if (next === decoded) return decoded
     if (times === MAX_DECODINGS) return null
     decoded = next
   }

@@ -40,7 +40,8 @@ export function routeCall(table: UpstreamTable, shape: CallShape, target: CallTa
   for (const upstream of table.all) {
     if (upstream.pathPrefix !== null) continue
     const route = routeTo(upstream, shape, target)
-    const model = route.modelInPath ?? modelInQuery(target.pathAndQuery)
+    // A body names its model itself, and what stands in the query beside it chooses nothing.
+    const model = route.modelInPath ?? (shape.hasBody ? null : modelInQuery(target.pathAndQuery))
     if (model !== null && table.byModel(model) === upstream) return route
   }
   return {

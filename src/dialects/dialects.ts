@@ -35,7 +35,7 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
     fetching('POST', /\/responses\/[^/]+\/cancel$/, responses),
     // The WebSocket mode.
     endpoint('GET', /\/responses$/, responses),
-    fetching('GET', /\/v1\/batches\/[^/]+$/, openAiBatch),
+    fetching('GET', /(?<!\/messages)\/batches\/[^/]+$/, openAiBatch),
     postTo('/images/generations', openAiImages(quirks, false)),
     postTo('/images/edits', imagesFromForms),
     postTo('/images/variations', imagesFromForms),

@@ -108,6 +108,7 @@ class ResponsesGatherer implements Gatherer {
   #response: JsonObject = {}
   #raw: string | null = null
   #failed = false
+  #isWhole = false
 
   constructor(quirks: OpenAiQuirks) {
     this.#quirks = quirks
@@ -124,7 +125,9 @@ class ResponsesGatherer implements Gatherer {
     this.#failed ||=
       isError || (document !== null && (carriesError(document) || document.status === 'failed'))
     if (document === null) return this.#failed !== hadFailed
-    const response = objectIn(document.response) ?? document
+    const within = objectIn(document.response)
+    this.#isWhole = within === null && textIn(document.type) === null
+    const response = within ?? document
     if (!describesResponse(response)) return this.#failed !== hadFailed
     this.#failed ||= response.status === 'failed'
     // A later event describes the same response more fully; what it lacks is known from before.
@@ -145,7 +148,8 @@ class ResponsesGatherer implements Gatherer {
       model: textIn(response.model),
       failed: this.#failed,
       responseId: textIn(response.id),
-      pending: isRunning && response.background === true,
+      // A whole answer that is not at its end was put off, whatever it says of that; a stream was cut.
+      pending: isRunning && (response.background === true || this.#isWhole),
       serviceTier: textIn(response.service_tier),
     }
     const reported = objectIn(response.usage)

@@ -214,6 +214,20 @@ export async function claimResponses(
   return rows.map((row) => ({ upstream: row.upstream, responseId: row.response_id }))
 }
 
+/** Those of `responses` that somebody has claimed. */
+export async function selectResponses(
+  session: PostgresSession,
+  responses: readonly ResponseName[],
+): Promise<ResponseName[]> {
+  if (responses.length === 0) return []
+  const { rows } = await session.query<{ upstream: string; response_id: string }>(
+    `select upstream, response_id from ${SCHEMA}.responses_seen
+     where (upstream, response_id) in (select * from unnest($1::text[], $2::text[]))`,
+    [responses.map(({ upstream }) => upstream), responses.map(({ responseId }) => responseId)],
+  )
+  return rows.map((row) => ({ upstream: row.upstream, responseId: row.response_id }))
+}
+
 /** Keeps the definitions of prices, by id; the first one of an id stays. */
 export async function addPrices(
   session: PostgresSession,

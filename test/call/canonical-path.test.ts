@@ -27,6 +27,7 @@ test.each([
   ['/V1/CHAT/Completions', '/V1/CHAT/Completions'],
   ['/v1/100%25', '/v1/100%'],
   ['/v1/100%25off', '/v1/100%off'],
+  ['/v1/chat/completion%2573/100%25', '/v1/chat/completions/100%'],
   ['/v1/%E2%82%AC', '/v1/€'],
   ['/v1beta/models/gemini-2.5-pro%3AgenerateContent', '/v1beta/models/gemini-2.5-pro:generateContent'],
   [
@@ -50,6 +51,7 @@ test.each([
   '/v1/%2e%2e/x',
   '/v1/%2E./x',
   '/v1/%252e%252e/x',
+  '/v1/%252e%252e/x/100%25',
   '/v1/..%2fx',
   '/v1/..;/x',
   '/v1beta/models/gemini-2.5-pro;x:generateContent',

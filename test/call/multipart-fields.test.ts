@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { formBoundary } from '../../src/call/form-boundary.ts'
 import { MultipartFields } from '../../src/call/multipart-fields.ts'
-import { readPartHead, readPartHead } from '../../src/call/part-head.ts'
+import { readPartHead } from '../../src/call/part-head.ts'
 
 const MODEL = field('model', 'whisper-1')
 const FILE = part('Content-Disposition: form-data; name="file"; filename="a.wav"', 'RIFF\r\n\0--x')

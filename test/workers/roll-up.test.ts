@@ -203,6 +203,31 @@ test('fetches of a response that its creation counted count nothing, in whatever
   expect(await collisions()).toEqual([])
 })
 
+test('a creation that was cut and estimated leaves what its fetch reports to count, once, and estimates count once', async () => {
+  const estimated = (use: typeof FETCH | typeof CREATE, responseId: string) =>
+    aRecord({ ...use, responseId, usageSource: 'estimated' })
+  const reported = aRecord({ ...FETCH, responseId: 'resp_1' })
+  await ledger.rollUp(STREAM, [
+    aCandidate(producer, 1, estimated(CREATE, 'resp_1')),
+    aCandidate(producer, 2, reported),
+    aCandidate(producer, 3, reported),
+    // Cut again and again: it was estimated, and was reported.
+    aCandidate(producer, 4, estimated(FETCH, 'resp_1')),
+  ])
+  await ledger.rollUp(STREAM, [aCandidate(producer, 5, estimated(FETCH, 'resp_1'))])
+  expect(await ledger.counts()).toMatchObject({ requests: 5, inputTokens: 200, costPico: 900_000_000n })
+
+  // Nothing but cut fetches: one estimate, until somebody reads it to its end.
+  await ledger.rollUp(STREAM, [aCandidate(producer, 6, estimated(FETCH, 'resp_2'))])
+  await ledger.rollUp(STREAM, [aCandidate(producer, 7, estimated(FETCH, 'resp_2'))])
+  expect(await ledger.counts()).toMatchObject({ requests: 7, inputTokens: 300 })
+
+  // One that was reported first is not estimated behind it.
+  await ledger.rollUp(STREAM, [aCandidate(producer, 8, aRecord({ ...CREATE, responseId: 'resp_3' }))])
+  await ledger.rollUp(STREAM, [aCandidate(producer, 9, estimated(FETCH, 'resp_3'))])
+  expect(await ledger.counts()).toMatchObject({ requests: 9, inputTokens: 400 })
+})
+
 test('10,000 calls that make a response under one id are 10,000 calls with their whole cost', async () => {
   const calls = 10_000
   for (let first = 0; first < calls; first += 500) {
