@@ -4,6 +4,7 @@ import type { Pricing } from './call/settle.ts'
 import { buildUpstreamTable, type UpstreamTable } from './call/upstream-table.ts'
 import { openPool, type Upstream } from './call/upstreams.ts'
 import { readCurrentCatalog } from './config/current-catalog.ts'
+import { pricesOfUpstreams } from './config/price-config.ts'
 import type { GatewayConfig } from './config.ts'
 import { buildCatalog, type Catalog } from './domain/catalog.ts'
 import type { Logger } from './log.ts'
@@ -111,6 +112,7 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
     trustedUpstreams: config.upstreams
       .filter((upstream) => upstream.trustReportedCost)
       .map(({ name }) => name),
+    pricesOf: pricesOfUpstreams(config.upstreams),
   })
   const upstreams = openUpstreams(config)
   return {

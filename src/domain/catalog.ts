@@ -19,6 +19,8 @@ export interface CatalogOptions {
   readonly markups?: readonly PriceMarkup[]
   /** Names of upstreams whose own word on the cost of a call is taken, where they give one. */
   readonly trustedUpstreams?: readonly string[]
+  /** Upstreams that have somebody's prices, one of `PRICES_OF`, by name. */
+  readonly pricesOf?: ReadonlyMap<string, string>
 }
 
 /** What a model costs, and since when. */
@@ -50,7 +52,11 @@ const CACHED_QUESTIONS = 5_000
 
 export function buildCatalog(options: CatalogOptions = {}): Catalog {
   const entries = options.entries ?? bundledEntries()
-  const sources: PriceSources = { entries, overrides: byPrecedence(options.overrides ?? []) }
+  const sources: PriceSources = {
+    entries,
+    overrides: byPrecedence(options.overrides ?? []),
+    pricesOf: options.pricesOf ?? new Map(),
+  }
   const factorOf = findFactors(options.markups ?? [])
   const trusted: ReadonlySet<string> = new Set(options.trustedUpstreams)
   const namedTiers = new Set(sources.overrides.flatMap(({ serviceTier }) => serviceTier ?? []))
@@ -58,17 +64,15 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   const reportedPrices = new Map<string, FixedPrice>()
   const cache = new CatalogCache<PriceAnswer>(CACHED_QUESTIONS)
 
-  /** `first` and `second`: names of the model, in the order in which they are tried. */
-  function find(call: CallScope, first: string | null, second: string | null): FoundPrices | null {
-    return answer(call, first, second).found
+  function find(call: CallScope, model: string | null, requestedModel: string | null): FoundPrices | null {
+    return answer(call, model, requestedModel).found
   }
 
-  function answer(call: CallScope, first: string | null, second: string | null): PriceAnswer {
+  function answer(call: CallScope, model: string | null, requestedModel: string | null): PriceAnswer {
     const { provider, upstream, factor, serviceTier, atMs } = call
-    const question = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${first}\n${second}`
+    const question = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${model}\n${requestedModel}`
     return cache.find(question, atMs, () => {
-      const models = [first, second].filter((model) => model !== null)
-      return resolvePrices(sources, { provider, upstream, models, serviceTier, factor, atMs })
+      return resolvePrices(sources, { provider, upstream, model, requestedModel, serviceTier, factor, atMs })
     })
   }
 

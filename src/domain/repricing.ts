@@ -13,6 +13,8 @@ export interface RepricingSettings {
   readonly markups: readonly WrittenEntry[]
   /** The names of the upstreams there were. */
   readonly upstreams: readonly string[]
+  /** Upstreams with somebody's prices, by name; absent in rules of releases that did not have them. */
+  readonly pricesOf?: Readonly<Record<string, string>>
 }
 
 /** Settings as they are compared and kept: lines of a file that may have changed since mean nothing. */
@@ -20,9 +22,15 @@ export function settingsOf(
   prices: readonly WrittenEntry[],
   markups: readonly WrittenEntry[],
   upstreams: readonly string[],
+  pricesOf: ReadonlyMap<string, string> = new Map(),
 ): RepricingSettings {
   const numbered = (entry: WrittenEntry, index: number) => ({ ...entry, line: index + 1 })
-  return { prices: prices.map(numbered), markups: markups.map(numbered), upstreams: [...upstreams].sort() }
+  return {
+    prices: prices.map(numbered),
+    markups: markups.map(numbered),
+    upstreams: [...upstreams].sort(),
+    ...(pricesOf.size === 0 ? {} : { pricesOf: Object.fromEntries([...pricesOf].sort()) }),
+  }
 }
 
 /**
@@ -35,7 +43,12 @@ export function buildRuleCatalog(entries: CatalogEntries, settings: RepricingSet
   const { markups, problems: markupProblems } = parseMarkups(settings.markups, settings.upstreams)
   const first = [...problems, ...markupProblems][0]
   if (first !== undefined) throw new Error(`the prices of a repricing cannot be read: ${first.what}`)
-  return buildCatalog({ entries, overrides, markups })
+  return buildCatalog({
+    entries,
+    overrides,
+    markups,
+    pricesOf: new Map(Object.entries(settings.pricesOf ?? {})),
+  })
 }
 
 /** Which calls a repricing is about. */

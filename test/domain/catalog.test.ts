@@ -152,11 +152,93 @@ test('a tier without a price of its own is at the standard price, and its identi
   expect(priced({ model: 'gpt-4o', serviceTier: 'default', usage })).toBe('2500000000 openai/gpt-4o#std')
 })
 
-test('the reported model is priced, and where it has no price, the requested one', () => {
+test('the model that answered is priced, never another that was asked for', () => {
   expect(modelAt('openai', 'gpt-4o-2024-08-06', 'gpt-4o-mini')).toBe('openai/gpt-4o')
-  expect(modelAt('openai', 'something-internal', 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
+  expect(modelAt('openai', 'something-internal', 'gpt-4o-mini')).toBe('no_price')
+  // A router that fell back; Perplexity's Responses, which name who served a `sonar`.
+  expect(modelAt('openrouter', 'x-ai/grok-none', 'google/gemini-2.0-flash-exp:free')).toBe('no_price')
+  expect(modelAt('perplexity', 'openai/gpt-5-mini', 'sonar')).toBe('no_price')
+  // The same model under a name the catalog does not have.
+  expect(modelAt('openai', 'accounts/me/models/gpt-4o-mini-2099-01-01', 'gpt-4o-mini')).toBe(
+    'openai/gpt-4o-mini',
+  )
   expect(modelAt('openai', null, 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
   expect(modelAt('openai', '', 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
+})
+
+test('a name that goes on with more than a revision is another model, which is not at that price', () => {
+  const others: [string, string][] = [
+    ['gemini', 'gemini-3.8-flash-tts'],
+    ['gemini', 'gemini-3.8-flash-lite-tts'],
+    ['vertex', 'gemini-3.8-flash-cyber'],
+    ['anthropic', 'claude-sonnet-5-5'],
+    ['vertex', 'claude-sonnet-5-5@20261001'],
+    ['bedrock', 'us.anthropic.claude-sonnet-5-5-v1:0'],
+    ['bedrock', 'amazon.titan-embed-text-v2:0'],
+    ['bedrock', 'eu.amazon.nova-pro-v1:0'],
+    ['bedrock', 'global.meta.llama3-1-8b-instruct-v1:0'],
+    ['azure-openai', 'o4-mini-deep-research-preview'],
+    ['azure-openai', 'my-o4-mini'],
+    ['vertex', 'someone/claude-opus-4-6'],
+    ['mistral', 'magistral-small-creative'],
+    ['mistral', 'mistral-large-2503'],
+    ['openai', 'davinci-002'],
+    ['openai', 'gpt-4o-mini-2099'],
+    ['gemini', 'gemini-pro-latest'],
+    ['fireworks', 'accounts/fireworks/models/deepseek-v4-pro-0813'],
+  ]
+  expect(others.map(([provider, model]) => [provider, model, modelAt(provider, model)])).toEqual(
+    others.map(([provider, model]) => [provider, model, 'no_price']),
+  )
+})
+
+test('a date, -latest, -preview or a version after a name is the same model', () => {
+  const same: [string, string, string][] = [
+    ['anthropic', 'claude-sonnet-5-20261001', 'anthropic/claude-sonnet-5'],
+    ['anthropic', 'claude-3-5-haiku-latest', 'anthropic/claude-3-5-haiku-latest'],
+    ['openai', 'gpt-5.5-2099-01-31', 'openai/gpt-5.5'],
+    ['openai', 'gpt-4o-2024-05-13', 'openai/gpt-4o-2024-05-13'],
+    ['gemini', 'gemini-2.5-pro-preview-06-05', 'google/gemini-2.5-pro'],
+    ['gemini', 'gemini-3.5-flash-001', 'google/gemini-3.5-flash'],
+    ['vertex', 'claude-opus-5@default', 'google/claude-opus-5'],
+    ['vertex', 'claude-opus-4-6@20260205', 'google/claude-opus-4-6'],
+    ['bedrock', 'us.anthropic.claude-sonnet-5-20260901-v1:0', 'aws/regional.anthropic.claude-sonnet-5-v1:0'],
+    ['bedrock', 'us.amazon.nova-lite-v1:0', 'aws/amazon.nova-lite-v1:0'],
+    ['xai', 'grok-4.6-latest', 'x-ai/grok-4.6'],
+  ]
+  expect(same.map(([provider, model]) => [provider, model, modelAt(provider, model)])).toEqual(same)
+})
+
+test('what the catalog calls by the name of another is unpriced', () => {
+  expect(modelAt('groq', 'openai/gpt-oss-safeguard-20b')).toBe('no_price')
+  expect(modelAt('mistral', 'mistral-large-latest')).toBe('no_price')
+})
+
+test("a host's prices are its own: Azure sells OpenAI's and Anthropic's models at their makers' prices, no others", () => {
+  for (const model of ['deepseek-r1', 'deepseek-v3.2', 'grok-4-1-fast', 'kimi-k2.5', 'gpt-oss-120b']) {
+    expect(modelAt('azure-ai', model), model).toBe('no_price')
+  }
+  expect(modelAt('azure-ai', 'gpt-5-mini')).toBe('openai/gpt-5-mini')
+})
+
+test('a host that nobody knows has the prices that the operator says it has, and else none', () => {
+  const upstream = (name: string) => ({
+    provider: 'openai-compatible',
+    upstream: name,
+    usage: { inputTokens: 1 },
+  })
+  const pricesOf = new Map([
+    ['of-deepseek', 'deepseek'],
+    ['of-any', 'makers'],
+  ])
+  const catalog = buildCatalog({ pricesOf })
+  const at = (name: string, model: string) => told(catalog.priceCall(callOf({ ...upstream(name), model })))
+  expect(at('plain', 'deepseek-ai/DeepSeek-R1')).toBe('no_price')
+  expect(at('plain', 'gpt-4o')).toBe('no_price')
+  expect(at('of-deepseek', 'deepseek-ai/deepseek-v4-pro')).toContain(' deepseek/deepseek-v4-pro@')
+  expect(at('of-deepseek', 'gpt-4o')).toBe('no_price')
+  expect(at('of-any', 'gpt-4o')).toBe('2500000 openai/gpt-4o#std')
+  expect(at('of-any', 'someone/gpt-4o')).toBe('no_price')
 })
 
 test('an unknown model, or none, is unpriced with its reason and never free', () => {
@@ -206,7 +288,6 @@ test('each provider is looked up where its prices are', () => {
     ['azure-openai', 'gpt-5-nano-2025-08-07', 'openai/gpt-5-nano'],
     ['azure-openai', 'o4-mini-2025-04-16', 'azure/o4-mini'],
     ['azure-ai', 'claude-sonnet-4-5-20250929', 'anthropic/claude-sonnet-4-5'],
-    ['azure-ai', 'grok-4-1-fast-non-reasoning', 'x-ai/grok-4-1-fast-non-reasoning'],
     ['anthropic', 'claude-opus-4-20250514', 'anthropic/claude-opus-4-0'],
     ['gemini', 'models/gemini-2.5-flash', 'google/gemini-2.5-flash'],
     ['vertex', 'google/gemini-2.5-flash', 'google/gemini-2.5-flash'],
@@ -247,11 +328,10 @@ test('each provider is looked up where its prices are', () => {
     ['voyageai', 'voyage-3.5', 'voyageai/voyage-3.5'],
     ['vercel-gateway', 'google/gemini-2.5-flash', 'google/gemini-2.5-flash'],
     ['vercel-gateway', 'xai/grok-4', 'x-ai/grok-4-0709'],
-    ['litellm-proxy', 'gpt-3.5-turbo-0125', 'openai/gpt-3.5-turbo'],
-    ['openai-compatible', 'claude-sonnet-4-6', 'anthropic/claude-sonnet-4-6'],
-    ['openai-compatible', 'mistralai/mistral-large-latest', 'mistral/mistral-large'],
-    ['openai-compatible', 'command-r', 'cohere/command-r'],
-    ['openai-compatible', 'deepseek-chat', 'deepseek/deepseek-chat'],
+    ['vercel-gateway', 'gemini-2.5-flash', 'no_price'],
+    ['vercel-gateway', 'deepseek/deepseek-v4-pro', 'no_price'],
+    ['litellm-proxy', 'gpt-3.5-turbo-0125', 'no_price'],
+    ['openai-compatible', 'gpt-4o', 'no_price'],
     ['openai-compatible', 'someone/gpt-4o', 'no_price'],
     ['openai-compatible', 'someone/claude-3-haiku-tuned', 'no_price'],
     ['databricks', 'us.anthropic.claude-3-7-sonnet-20250219-v1:0', 'no_price'],

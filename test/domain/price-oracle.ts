@@ -1,4 +1,5 @@
 import type { MatchLogic, ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
+import { isMisnamed } from '../../src/domain/catalog-misnamed.ts'
 
 /**
  * What a call costs by the catalog's published data, worked out without any of the product's code and in another
@@ -172,21 +173,25 @@ export function oracleMatches(rule: MatchLogic, name: string): boolean {
   return new RegExp(rule.regex).test(lower)
 }
 
-/** Names that a rule spells out. */
+/** Names that a rule spells out whole. */
 function spelledOut(rule: MatchLogic): string[] {
   if ('or' in rule) return rule.or.flatMap(spelledOut)
   if ('equals' in rule) return [rule.equals]
-  if ('starts_with' in rule) return [`${rule.starts_with}-0`]
-  if ('contains' in rule) return [`x-${rule.contains}-y`]
+  if ('starts_with' in rule) return [rule.starts_with]
+  if ('contains' in rule) return [rule.contains]
   return []
 }
 
-/** Every name that the provider's rules spell out, with the model that the catalog gives it. */
+/** Every name that the provider's rules spell out, with the model that the catalog gives it: who says all of it first. */
 export function namedModels(provider: Provider): { name: string; model: ModelInfo }[] {
   return provider.models
     .flatMap(({ match }) => spelledOut(match))
     .flatMap((name) => {
-      const model = provider.models.find(({ match }) => oracleMatches(match, name))
-      return model === undefined ? [] : [{ name, model }]
+      const says = ({ id, match }: ModelInfo) =>
+        [id, ...spelledOut(match)].some((text) => text.toLowerCase() === name.toLowerCase())
+      const model = provider.models.find(says)
+      return model === undefined || isMisnamed(provider.id, name.toLowerCase(), model.id)
+        ? []
+        : [{ name, model }]
     })
 }

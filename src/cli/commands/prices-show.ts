@@ -42,7 +42,7 @@ interface ShowOptions {
 function placesOf({ upstreams }: PriceConfig, provider: string | undefined): readonly PricedUpstream[] {
   const fitting = upstreams.filter((upstream) => provider === undefined || upstream.provider === provider)
   if (fitting.length > 0) return fitting
-  return [{ name: '', provider: provider ?? 'openai-compatible' }]
+  return [{ name: '', provider: provider ?? 'openai-compatible', pricesOf: null, trustReportedCost: false }]
 }
 
 interface ShownPrice {
