@@ -44,8 +44,8 @@ export class LiveRules {
   }
   readonly pricing: Pricing = pricingOf(() => this.#now.pricing)
 
-  hasPrice(provider: string, upstream: string, model: string): boolean {
-    return this.#now.catalog.knowsModel(provider, upstream, model, Date.now())
+  hasPrice(provider: string, upstream: string, model: string, serviceTier: string | null): boolean {
+    return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
   }
 
   listModels(): ReturnType<ModelListing['list']> {

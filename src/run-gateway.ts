@@ -205,7 +205,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     metrics,
     readiness,
     ledgerStats: () => ledger.stats(),
-    hasPrice: (provider, upstream, model) => rules.hasPrice(provider, upstream, model),
+    hasPrice: (provider, upstream, model, tier) => rules.hasPrice(provider, upstream, model, tier),
     pool: operators,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,

@@ -19,7 +19,13 @@ export type PricedCall =
       readonly priceId: string | null
       readonly definition: string | null
     }
-  | { readonly kind: 'unpriced'; readonly reason: UnpricedReason }
+  | {
+      readonly kind: 'unpriced'
+      readonly reason: UnpricedReason
+      /** Of a call at another service tier than standard: what keeps it apart. */
+      readonly priceId?: string | null
+      readonly definition?: string | null
+    }
 
 /** What pricing a call needs to know. */
 export interface CallToPrice {
@@ -163,9 +169,10 @@ function finish(
     latencyUs: facts.latencyUs,
     ttftUs: facts.ttftUs,
     costPico,
-    priceId: priced.kind === 'priced' ? priced.priceId : null,
-    price: priced.kind === 'priced' ? priced.definition : null,
+    priceId: priced.priceId ?? null,
+    price: priced.definition ?? null,
     responseId: seen.responseId,
+    serviceTier: seen.serviceTier,
     responseUse: facts.endpoint.responseUse,
     unpricedReason: priced.kind === 'unpriced' ? priced.reason : null,
     suspect: costPico !== null && alertAbovePico !== null && costPico > alertAbovePico,

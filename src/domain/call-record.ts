@@ -56,6 +56,8 @@ export interface CallRecord extends OpenCall {
   readonly price: string | null
   /** The provider's response id where the same response may be fetched (and so reported) again. */
   readonly responseId: string | null
+  /** The service tier the answer named, as written, bounded; nor in records of older releases. */
+  readonly serviceTier?: string | undefined
   /** Whether the call made that response or fetched it; only beside an id, and not in records of older releases. */
   readonly responseUse?: ResponseUse | undefined
   /** Why there is no cost, one of `UNPRICED_REASONS`; not where there is one, nor in records of older releases. */

@@ -38,10 +38,19 @@ export interface Unpriced {
   readonly kind: 'unpriced'
   /**
    * `no_model`: no name to look for. `no_price`: neither the configuration nor the catalog has a price for it.
+   * `unknown_tier`: it has one, but nobody knows what it is at the call's service tier.
    * `use_without_price`: it has one, but for nothing that was used. `contradictory_usage`: a part is larger than
    * its whole. `nothing_used`: no price is known, but nothing was used either.
    */
-  readonly reason: 'no_model' | 'no_price' | 'use_without_price' | 'contradictory_usage' | 'nothing_used'
+  readonly reason:
+    | 'no_model'
+    | 'no_price'
+    | 'unknown_tier'
+    | 'use_without_price'
+    | 'contradictory_usage'
+    | 'nothing_used'
   /** The model whose price is missing; `null`: none was named. */
   readonly model: string | null
+  /** Of a call at another tier than standard: the identity that keeps it apart. */
+  readonly tier?: Price
 }

@@ -153,6 +153,19 @@ function withoutMaker(providerId: string, name: string): string {
   return named?.providerId === providerId ? named.name : name
 }
 
+const SELLER_OF_CATALOG: ReadonlyMap<string, string> = new Map([
+  ['google', 'gemini'],
+  ['x-ai', 'xai'],
+])
+
+/** Whose service tiers hold, as one of our providers: the maker's where calls are only passed on to it. */
+export function sellerOf(provider: string, pricesOf: string | null, catalogProviderId: string): string {
+  if (pricesOf !== null && pricesOf !== 'makers') return pricesOf
+  const isPassedOn =
+    pricesOf === 'makers' || (provider === 'cloudflare' && catalogProviderId !== 'cloudflare')
+  return isPassedOn ? (SELLER_OF_CATALOG.get(catalogProviderId) ?? catalogProviderId) : provider
+}
+
 /** Whether a provider's answers name models in the words of who served them, so that only the request's name counts. */
 export function answersInOthersWords(provider: string): boolean {
   return provider === 'huggingface-router'

@@ -1,4 +1,5 @@
 import type { CatalogRate, DatedPrices } from './catalog-entries.ts'
+import type { TierFactor } from './catalog-service-tiers.ts'
 import { type Decimal, multiply, scaleToInteger } from './decimal.ts'
 import type { RateClass, Rates } from './price-rates.ts'
 
@@ -55,15 +56,15 @@ export function tierStarts(prices: DatedPrices): number[] {
 
 /**
  * The flat rates for calls of more than `above` input tokens (and no more than the next tier's start). The factors
- * go in before the rounding; `tokenFactor` is for token prices only.
+ * go in before the rounding; `tier` is for token prices only.
  */
-export function ratesAbove(prices: DatedPrices, above: number, factor: Decimal, tokenFactor: Decimal): Rates {
+export function ratesAbove(prices: DatedPrices, above: number, factor: Decimal, tier: TierFactor): Rates {
   const rates: Partial<Record<RateClass, bigint>> = {}
   for (const [key, { rate, per, measure }] of RATE_KEYS) {
     const listed = prices.byKey.get(key)
     if (listed === undefined) continue
     const price = multiply(priceAbove(listed, above), factor)
-    rates[rate] = picoPerOne(measure === 'tokens' ? multiply(price, tokenFactor) : price, per)
+    rates[rate] = picoPerOne(measure === 'tokens' ? multiply(price, tier.of(rate)) : price, per)
   }
   return rates
 }

@@ -1,10 +1,9 @@
 import { type CatalogEntries, findCatalogModel } from './catalog-entries.ts'
 import { type BillingHabits, buildPriceSet, type PriceSet, USUAL_HABITS } from './catalog-price-set.ts'
-import { answersInOthersWords, catalogPlaces } from './catalog-providers.ts'
+import { answersInOthersWords, catalogPlaces, sellerOf } from './catalog-providers.ts'
 import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
 import { MS_PER_DAY, pricesAt } from './catalog-schedule.ts'
 import { serviceTierFactor } from './catalog-service-tiers.ts'
-import { ONE } from './decimal.ts'
 import { isSameModel } from './model-name.ts'
 import type { Factor } from './price-markups.ts'
 import { findOverride, overrideRates } from './price-override-match.ts'
@@ -30,6 +29,8 @@ export interface PriceQuestion {
 export interface PriceAnswer {
   /** `null`: no price is known for any of the names. */
   readonly found: FoundPrices | null
+  /** Why none was found, where the model has a price at the standard tier. */
+  readonly missing: 'unknown_tier' | null
   readonly fromMs: number
   readonly untilMs: number
 }
@@ -58,13 +59,13 @@ export function resolvePrices(sources: PriceSources, question: PriceQuestion): P
   const day = { fromMs: midnightMs, untilMs: midnightMs + MS_PER_DAY }
   for (const model of [question.model, question.requestedModel]) {
     const found = model === null ? null : fromOverrides(sources.overrides, question, model)
-    if (found !== null) return { found, ...day }
+    if (found !== null) return { found, missing: null, ...day }
   }
   for (const model of namesInCatalog(question)) {
     const answer = fromCatalog(sources, question, model)
     if (answer !== null) return answer
   }
-  return { found: null, ...day }
+  return { found: null, missing: null, ...day }
 }
 
 /**
@@ -116,7 +117,10 @@ function fromCatalog(
     if (entry === null) continue
     const now = pricesAt(entry.model, atMs)
     if (now === null || now.prices.byKey.size === 0) return null
-    const tierFactor = serviceTierFactor(entry.provider.id, serviceTier)
+    const { fromMs, untilMs } = now
+    const seller = sellerOf(ourProvider, pricesOf.get(upstream) ?? null, place.providerId)
+    const tierFactor = serviceTierFactor(seller, entry.model.id, serviceTier, utcDayOf(atMs))
+    if (tierFactor === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
     const prices = buildPriceSet(
       {
         basis: 'linear',
@@ -126,15 +130,15 @@ function fromCatalog(
         from: now.from,
         hours: now.hours,
         serviceTier,
-        serviceTierPriced: tierFactor !== null,
+        serviceTierPriced: true,
         factor: factor.text,
       },
       tierStarts(now.prices),
-      (above) => ratesAbove(now.prices, above, factor.value, tierFactor ?? ONE),
+      (above) => ratesAbove(now.prices, above, factor.value, tierFactor),
       habitsOf(entry.provider.id, entry.model.id),
     )
     const found = { prices, model, line: null, unmetered: unmeteredKeys(now.prices) }
-    return { found, fromMs: now.fromMs, untilMs: now.untilMs }
+    return { found, missing: null, fromMs, untilMs }
   }
   return null
 }

@@ -6,7 +6,7 @@ import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
 import { serviceTierOf } from './catalog-service-tiers.ts'
-import { buildReportedPrice, type FixedPrice } from './price.ts'
+import { buildReportedPrice, buildUnpricedTier, type FixedPrice } from './price.ts'
 import { type Factor, findFactors, type PriceMarkup } from './price-markups.ts'
 import { byPrecedence } from './price-override-match.ts'
 import type { PriceOverride } from './price-overrides.ts'
@@ -43,9 +43,20 @@ export interface Catalog {
   findPrices(query: PriceQuery): FoundPrices | null
   /** The same for each part of the UTC day of `query.atMs`, in order: several where prices change by the hour. */
   findPricesOfDay(query: PriceQuery): readonly PriceAnswer[]
-  /** Whether calls of a model have a price, for any client and at the standard tier. */
-  knowsModel(provider: string, upstream: string, model: string, atMs: number): boolean
+  /** Whether some maker lists a model of this name, so that it is no word that a client made up. */
+  listsModel(model: string, atMs: number): boolean
+  /** Whether calls of a model have a price, for any client; without `serviceTier` at the standard one. */
+  knowsModel(
+    provider: string,
+    upstream: string,
+    model: string,
+    atMs: number,
+    serviceTier?: string | null,
+  ): boolean
 }
+
+/** Stands for an upstream that sells every maker's models; no upstream can have this name. */
+const ANY_MAKER = '*'
 
 /** Ten times the models that a busy gateway sees; names are input, so there must be an end. */
 const CACHED_QUESTIONS = 5_000
@@ -55,11 +66,11 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   const sources: PriceSources = {
     entries,
     overrides: byPrecedence(options.overrides ?? []),
-    pricesOf: options.pricesOf ?? new Map(),
+    pricesOf: new Map([...(options.pricesOf ?? []), [ANY_MAKER, 'makers']]),
   }
   const factorOf = findFactors(options.markups ?? [])
   const trusted: ReadonlySet<string> = new Set(options.trustedUpstreams)
-  const namedTiers = new Set(sources.overrides.flatMap(({ serviceTier }) => serviceTier ?? []))
+  const tiers = boundTiers()
   // As many as providers in use and factors in the configuration.
   const reportedPrices = new Map<string, FixedPrice>()
   const cache = new CatalogCache<PriceAnswer>(CACHED_QUESTIONS)
@@ -93,7 +104,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
       provider,
       upstream,
       factor: factorOf(clientName, upstream),
-      serviceTier: serviceTierOf(serviceTier, namedTiers),
+      serviceTier: tiers(serviceTierOf(serviceTier)),
       atMs,
     }
   }
@@ -106,12 +117,17 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   }
 
   function priceCall(call: CallToPrice): PriceOfCall {
-    const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs, parts } = call
+    const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs } = call
     const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs })
-    const priceHere = (use: Use) => priceUse(find(scope, use.model, use.requestedModel), use)
+    const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use)
     if (call.reportedCostPico !== null && call.reportedCostPico >= 0n && trusted.has(upstream)) {
       return takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
     }
+    return keepTier(scope.serviceTier, priceParts(call, priceHere))
+  }
+
+  function priceParts(call: CallToPrice, priceHere: (use: Use) => ReturnType<typeof priceUse>): PriceOfCall {
+    const { parts } = call
     if (parts === null || parts.length === 0) return priceHere(call)
     const uses = parts.map(({ model, usage }) => ({ model, requestedModel: null, usage, units: NO_UNITS }))
     // What is not billed by tokens belongs to no part: it is at the price of the model that answered.
@@ -124,9 +140,35 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     priceCall,
     findPrices: (query) => find(scopeOf(query), query.model, null),
     findPricesOfDay: answersOfDay,
-    knowsModel: (provider, upstream, model, atMs) =>
-      find(scopeOf({ provider, upstream, clientName: null, serviceTier: null, atMs }), model, null) !== null,
+    listsModel: (model, atMs) => {
+      const factor = factorOf(null, ANY_MAKER)
+      const scope = { provider: '', upstream: ANY_MAKER, factor, serviceTier: null, atMs }
+      return find(scope, model, null) !== null
+    },
+    knowsModel: (provider, upstream, model, atMs, serviceTier = null) =>
+      find(scopeOf({ provider, upstream, clientName: null, serviceTier, atMs }), model, null) !== null,
   }
+}
+
+/** More than there are names of tiers; they are the upstream's words, so there must be an end. */
+const MAX_TIERS = 100
+/** Under which calls stand whose tier is one name too many. */
+const OTHER_TIER = '(other)'
+
+function boundTiers(): (serviceTier: string | null) => string | null {
+  const seen = new Set<string>()
+  return (serviceTier) => {
+    if (serviceTier === null || seen.has(serviceTier)) return serviceTier
+    if (seen.size >= MAX_TIERS) return OTHER_TIER
+    seen.add(serviceTier)
+    return serviceTier
+  }
+}
+
+/** Calls without a price keep their tier in the identity of what they lack, or they would be priced as standard later. */
+function keepTier(serviceTier: string | null, priced: PriceOfCall): PriceOfCall {
+  if (priced.kind === 'priced' || serviceTier === null || priced.reason === 'nothing_used') return priced
+  return { ...priced, tier: buildUnpricedTier(serviceTier) }
 }
 
 /** What all uses in one call have in common. */

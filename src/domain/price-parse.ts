@@ -2,6 +2,7 @@ import {
   buildLinearPrice,
   buildPartsPrice,
   buildReportedPrice,
+  buildUnpricedTier,
   type ContextTier,
   PRICE_VARIANTS,
   type Price,
@@ -27,6 +28,10 @@ export function parsePrice(json: string): Price | null {
       const { prices } = fields
       if (!Array.isArray(prices) || !prices.every((id) => typeof id === 'string')) return null
       return buildPartsPrice({ basis: 'parts', prices })
+    }
+    case 'unpriced': {
+      const { serviceTier } = fields
+      return typeof serviceTier === 'string' ? buildUnpricedTier(serviceTier) : null
     }
     default:
       return null

@@ -59,7 +59,16 @@ export interface PartsDefinition {
   readonly prices: readonly string[]
 }
 
-export type PriceDefinition = LinearDefinition | ReportedDefinition | PartsDefinition
+/**
+ * No price: of calls that have none and were served at another tier than standard, so that they stay apart from those
+ * that were not, and can be priced later. What model they used, their totals say.
+ */
+export interface UnpricedDefinition {
+  readonly basis: 'unpriced'
+  readonly serviceTier: string
+}
+
+export type PriceDefinition = LinearDefinition | ReportedDefinition | PartsDefinition | UnpricedDefinition
 
 interface Identified<Definition> {
   /**
@@ -78,7 +87,7 @@ export interface LinearPrice extends Identified<LinearDefinition> {
 }
 
 /** Prices that say where a cost came from, but not how to compute it again from counts. */
-export type FixedPrice = Identified<ReportedDefinition | PartsDefinition>
+export type FixedPrice = Identified<ReportedDefinition | PartsDefinition | UnpricedDefinition>
 
 export type Price = LinearPrice | FixedPrice
 
@@ -100,6 +109,10 @@ export function buildReportedPrice(definition: ReportedDefinition): FixedPrice {
 export function buildPartsPrice(definition: PartsDefinition): FixedPrice {
   const prices = [...new Set(definition.prices)].sort()
   return identify({ ...definition, prices }, 'parts')
+}
+
+export function buildUnpricedTier(serviceTier: string): FixedPrice {
+  return identify({ basis: 'unpriced', serviceTier }, `unpriced#${serviceTier}`)
 }
 
 const HASH_DIGITS = 12
@@ -161,6 +174,8 @@ function canonicalJson(definition: PriceDefinition): string {
       })
     case 'parts':
       return JSON.stringify({ basis: definition.basis, prices: definition.prices })
+    case 'unpriced':
+      return JSON.stringify({ basis: definition.basis, serviceTier: definition.serviceTier })
     default: {
       const unknown: never = definition
       throw new TypeError(`no such price: ${JSON.stringify(unknown)}`)

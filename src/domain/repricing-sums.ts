@@ -46,9 +46,10 @@ const AS_METERED: NewRowCost = { kind: 'as_metered' }
  */
 export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | null): NewRowCost {
   const old = oldPrice?.definition ?? null
-  const requests = row.priceId === '' ? row.unpriced - row.invalid - row.withoutFigures : row.sums.requests
+  const isUnpriced = row.priceId === '' || old?.basis === 'unpriced'
+  const requests = isUnpriced ? row.unpriced - row.invalid - row.withoutFigures : row.sums.requests
   if (requests <= 0n) return AS_METERED
-  if (row.priceId !== '') {
+  if (!isUnpriced) {
     if (old === null) return unknown('the definition of its price is not known')
     if (old.basis === 'reported') return AS_METERED // the upstream's own word
     if (old.basis === 'parts')
@@ -58,8 +59,9 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   const model = nameIt(row.model, linear)
   if (model === null) return unknown('it was priced by a name its calls asked for, which is not kept')
 
-  const prices = pricesOf(catalog, row, model, linear)
-  if (prices === NO_PRICE && row.priceId === '') return AS_METERED
+  const serviceTier = old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : null
+  const prices = pricesOf(catalog, row, model, linear, serviceTier)
+  if (prices === NO_PRICE && isUnpriced) return AS_METERED
   if (typeof prices === 'string') return unknown(prices)
   const price = priceOfAll(prices, row, linear)
   if (typeof price === 'string') return unknown(price)
@@ -71,9 +73,9 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
     return unknown('its counts contradict each other by the price now')
   }
   if (isUsed(sums) && !coversUse(price, usage, units)) {
-    return row.priceId === '' ? AS_METERED : unknown('its price now has none for what was used')
+    return isUnpriced ? AS_METERED : unknown('its price now has none for what was used')
   }
-  const pricedCalls = row.priceId === '' ? requests : 0n
+  const pricedCalls = isUnpriced ? requests : 0n
   return { kind: 'cost', costPico: costOfSums(price, sums), priceId: price.id, pricedCalls }
 }
 
@@ -96,13 +98,14 @@ function pricesOf(
   row: PastRow,
   model: string,
   old: LinearDefinition | null,
+  serviceTier: string | null,
 ): PriceSet | string {
   const answers = catalog.findPricesOfDay({
     provider: row.provider,
     upstream: row.upstream,
     clientName: row.clientName,
     model,
-    serviceTier: old?.serviceTier ?? null,
+    serviceTier,
     atMs: Date.parse(`${row.day}T00:00:00Z`),
   })
   const parts = new Map<string, PriceSet>()

@@ -126,8 +126,9 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
       return { kind: 'unknown', reason: 'several models served a call, and what each used is not kept' }
     }
   }
+  const old = oldPrice?.definition
   const serviceTier =
-    oldPrice?.definition.basis === 'linear' ? oldPrice.definition.serviceTier : tierInUsage(call.usageRaw)
+    old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : tierInUsage(call.usageRaw)
   const priced = catalog.priceCall({
     provider: call.provider,
     upstream: call.upstream,
@@ -151,6 +152,7 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
 const UNPRICED_NOW = {
   no_model: 'a call names no model',
   no_price: 'it has no price now',
+  unknown_tier: 'it has no price now at the service tier of a call',
   use_without_price: 'its price now has none for what was used',
   contradictory_usage: 'its counts contradict each other by the price now',
   nothing_used: 'it has no price now',

@@ -59,6 +59,7 @@ export function serialiseRecord(record: CallRecord): string {
   if (record.priceId !== null) text += `,"priceId":${quote(record.priceId)}`
   if (record.price !== null) text += `,"price":${quote(record.price)}`
   if (record.responseId !== null) text += `,"responseId":${quote(record.responseId)}`
+  if (record.serviceTier !== undefined) text += `,"serviceTier":${quote(record.serviceTier)}`
   if (record.responseUse !== undefined) text += `,"responseUse":"${record.responseUse}"`
   if (record.unpricedReason !== undefined) text += `,"unpricedReason":${quote(record.unpricedReason)}`
   if (record.suspect === true) text += ',"suspect":true'
@@ -100,6 +101,7 @@ export function parseRecord(body: string): CallRecord | Void | null {
     priceId = null,
     price = null,
     responseId = null,
+    serviceTier,
     responseUse,
     unpricedReason,
     suspect,
@@ -117,6 +119,7 @@ export function parseRecord(body: string): CallRecord | Void | null {
     typeof usageSource !== 'string' ||
     typeof failedInBody !== 'boolean' ||
     (suspect !== undefined && suspect !== true) ||
+    (serviceTier !== undefined && typeof serviceTier !== 'string') ||
     (unpricedReason !== undefined && typeof unpricedReason !== 'string') ||
     (responseUse !== undefined && responseUse !== 'created' && responseUse !== 'fetched') ||
     !OUTCOMES.has(outcome) ||
@@ -150,6 +153,7 @@ export function parseRecord(body: string): CallRecord | Void | null {
     priceId,
     price,
     responseId,
+    serviceTier,
     responseUse,
     unpricedReason,
     suspect,

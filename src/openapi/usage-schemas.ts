@@ -74,6 +74,9 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
     model: MODEL,
     provider: text('The provider of the upstream.'),
     upstream: text('The name of the upstream.'),
+    service_tier: textOrNull(
+      'As the upstream named it; null: it named none, or the single calls are not kept.',
+    ),
     method: textOrNull('Of these calls; null: the single calls are not kept.'),
     path: textOrNull('Of these calls, ids in it as {id}; null as method.'),
     reason: {

@@ -6,6 +6,7 @@ import { BUNDLED_SOURCE, bundledEntries } from '../../src/domain/catalog-bundle.
 import type { CallToPrice, PriceOfCall } from '../../src/domain/catalog-call.ts'
 import { CATALOG_PROVIDER_IDS, catalogPlaces, PRICED_PROVIDERS } from '../../src/domain/catalog-providers.ts'
 import { parsePrice } from '../../src/domain/price-parse.ts'
+import { TIER_PRICES } from '../../src/domain/service-tier-prices.ts'
 import { NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/domain/usage.ts'
 
 const catalog = buildCatalog()
@@ -144,12 +145,112 @@ test('tokens of an Anthropic batch cost half, searches do not', () => {
   )
 })
 
-test('a tier without a price of its own is at the standard price, and its identity says so', () => {
-  const usage = { inputTokens: 1_000 }
-  expect(priced({ model: 'gpt-4o', serviceTier: 'flex', usage })).toBe(
-    '2500000000 openai/gpt-4o#flex?standard',
+/** What a million tokens of input and of output cost at a tier in dollars, or why nobody knows. */
+function tokensAt(provider: string, model: string, serviceTier: string | null): string {
+  const dollars = (usage: Partial<TokenUsage>) => {
+    const answer = catalog.priceCall(callOf({ provider, model, serviceTier, usage }))
+    return answer.kind === 'priced' ? Number(answer.costPico) / 1e10 : answer.reason
+  }
+  return `${dollars({ inputTokens: 10_000 })} ${dollars({ outputTokens: 10_000 })}`
+}
+
+test("a tier is at its own price, by provider and model, as the providers' lists say", () => {
+  const cases: [string, string, string | null, string][] = [
+    ['openai', 'gpt-6-sol', null, '2 10'],
+    ['openai', 'gpt-6-sol', 'batch', '1 5'],
+    ['openai', 'gpt-6-sol', 'flex', '1 5'],
+    ['openai', 'gpt-6-sol', 'priority', '4 20'],
+    ['openai', 'gpt-6-astra', 'ultrafast', '60 300'],
+    ['openai', 'gpt-5.5', 'priority', '12.5 75'],
+    ['openai', 'gpt-5-mini', 'priority', '0.45 3.6'],
+    ['openai', 'gpt-4o-mini', 'priority', '0.25 1'],
+    ['openai', 'o4-mini', 'priority', '2 8'],
+    ['openai', 'gpt-4.1', 'priority', '3.5 14'],
+    ['azure-openai', 'gpt-5.4', 'batch', '1.25 7.5'],
+    ['azure-openai', 'gpt-5.4', 'priority', '5 30'],
+    ['gemini', 'gemini-2.5-pro', 'batch', '0.625 5'],
+    ['gemini', 'gemini-2.5-pro', 'priority', '2.25 18'],
+    ['vertex', 'gemini-3.6-flash', 'ON_DEMAND_FLEX', '0.375 1.875'],
+    ['anthropic', 'claude-opus-5', null, '5 25'],
+    ['anthropic', 'claude-opus-5', 'fast', '10 50'],
+    ['anthropic', 'claude-opus-4-6', 'fast', '30 150'],
+    ['anthropic', 'claude-opus-5', 'standard+us', '5.5 27.5'],
+    ['anthropic', 'claude-opus-5', 'batch+us', '2.75 13.75'],
+    ['anthropic', 'claude-opus-5', 'fast+us', '11 55'],
+    ['xai', 'grok-4.3', 'batch', '1 2'],
+    ['mistral', 'mistral-medium-latest', 'batch', '0.75 3.75'],
+    ['groq', 'llama-3.3-70b-versatile', 'flex', '0.59 0.79'],
+    ['bedrock', 'amazon.nova-pro-v1:0', 'priority', '1.4 5.6'],
+    ['bedrock', 'us.anthropic.claude-sonnet-4-6', 'batch', '1.65 8.25'],
+  ]
+  expect(
+    cases.map(([provider, model, tier]) => [provider, model, tier, tokensAt(provider, model, tier)]),
+  ).toEqual(cases)
+})
+
+test('a tier whose price nobody knows is unpriced, never at the list price', () => {
+  const cases: [string, string, string][] = [
+    ['openai', 'gpt-4o', 'flex'],
+    ['openai', 'gpt-6-sol', 'ultrafast'],
+    ['openai', 'gpt-6-sol', 'balanced'],
+    ['openai', 'gpt-6-sol', 'scale'],
+    ['anthropic', 'claude-haiku-4-5', 'fast'],
+    ['anthropic', 'claude-haiku-4-5', 'batch+us'],
+    ['anthropic', 'claude-opus-5', 'priority'],
+    ['vertex', 'gemini-2.5-pro', 'PROVISIONED_THROUGHPUT'],
+    ['openrouter', 'openai/gpt-5', 'flex'],
+    ['azure-openai', 'gpt-5.5', 'priority'],
+    ['bedrock', 'us.anthropic.claude-sonnet-4-6', 'flex'],
+  ]
+  for (const [provider, model, tier] of cases) {
+    expect(tokensAt(provider, model, tier), `${model} ${tier}`).toBe('unknown_tier unknown_tier')
+  }
+  expect(tokensAt('openai', 'gpt-4o', 'default')).toBe('2.5 10')
+})
+
+test('cached tokens have a factor of their own where the list says so', () => {
+  const usage = { inputTokens: 1_000_000, cacheReadTokens: 1_000_000 }
+  const at = (provider: string, model: string, serviceTier: string) =>
+    told(catalog.priceCall(callOf({ provider, model, serviceTier, usage })))
+  expect(at('gemini', 'gemini-2.5-flash', 'batch')).toBe('30000000000 google/gemini-2.5-flash#batch')
+  expect(at('openai', 'gpt-5.4', 'flex')).toMatch(/^260000000000 openai\/gpt-5\.4#flex>271999$/)
+})
+
+test('each tier has an identity of its own, with and without a price, by its whole name', () => {
+  const idOf = (serviceTier: string) => {
+    const answer = catalog.priceCall(
+      callOf({ provider: 'anthropic', model: 'claude-opus-5', serviceTier, usage: { inputTokens: 1 } }),
+    )
+    return answer.kind === 'priced' ? answer.priceId : answer.tier?.id
+  }
+  expect(idOf('batch+us')).toMatch(/^anthropic\/claude-opus-5#batch\+us\.[0-9a-f]{12}$/)
+  expect(idOf('standard+us')).toMatch(/^anthropic\/claude-opus-5#us\./)
+  expect(idOf('ultrafast')).toMatch(/^unpriced#ultrafast\.[0-9a-f]{12}$/)
+  expect(idOf('balanced')).toMatch(/^unpriced#balanced\./)
+  expect(parsePrice('{"basis":"unpriced","serviceTier":"balanced"}')?.id).toBe(idOf('balanced'))
+  expect(idOf('x'.repeat(1_000))).toMatch(/^unpriced#x{40}\./)
+})
+
+test('an upstream that makes up tiers makes no more than so many prices', () => {
+  const catalog = buildCatalog()
+  const ids = new Set(
+    Array.from({ length: 300 }, (_, index) => {
+      const answer = catalog.priceCall(
+        callOf({ model: 'gpt-4o', serviceTier: `made-up-${index}`, usage: { inputTokens: 1 } }),
+      )
+      return answer.kind === 'unpriced' ? answer.tier?.id : answer.priceId
+    }),
   )
-  expect(priced({ model: 'gpt-4o', serviceTier: 'default', usage })).toBe('2500000000 openai/gpt-4o#std')
+  expect(ids.size).toBe(101)
+})
+
+test('each factor of a tier says where it is from and when that was looked up', () => {
+  for (const { source, seen, factor, models } of TIER_PRICES) {
+    expect(source).toMatch(/^https:\/\//)
+    expect(seen).toMatch(/^20[0-9]{2}-[0-9]{2}-[0-9]{2}$/)
+    expect(Number(factor)).toBeGreaterThan(0)
+    expect(models.flags).toBe('')
+  }
 })
 
 test('the model that answered is priced, never another that was asked for', () => {

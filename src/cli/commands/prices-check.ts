@@ -22,7 +22,8 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
       const rows = used.map((use) => ({
         ...use,
         hasPriceNow:
-          couldBePriced(use.reason) && catalog.knowsModel(use.provider, use.upstream, use.model, nowMs),
+          couldBePriced(use.reason) &&
+          catalog.knowsModel(use.provider, use.upstream, use.model, nowMs, use.serviceTier),
       }))
       cli.print(rows.map(renderUnpriced), text(rows, days))
     })
@@ -36,6 +37,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       { heading: 'MODEL' },
       { heading: 'PROVIDER' },
       { heading: 'UPSTREAM' },
+      { heading: 'TIER' },
       { heading: 'CALL' },
       { heading: 'REASON' },
       { heading: 'CALLS', ...right },
@@ -49,6 +51,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       row.model,
       row.provider,
       row.upstream,
+      row.serviceTier ?? '-',
       row.path === null ? '-' : `${row.method} ${row.path}`,
       row.reason ?? '-',
       `${row.calls}`,
