@@ -1,6 +1,6 @@
 import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './call/settle.ts'
 import type { Catalog } from './domain/catalog.ts'
-import type { Price } from './domain/price.ts'
+import { isPartly, type Price } from './domain/price.ts'
 
 /**
  * The catalog as the walk of a call asks it. A price's definition goes with the first record that uses it, so
@@ -35,13 +35,21 @@ export function buildPricing(
         reportedCostPico: observation.reportedCostPico,
         parts: observation.parts,
       })
+      const { reported } = priced
       if (priced.kind === 'unpriced') {
         if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE
         const { reason, tier } = priced
-        return { kind: 'unpriced', reason, priceId: tier?.id ?? null, definition: announce(tier) }
+        return { kind: 'unpriced', reason, priceId: tier?.id ?? null, definition: announce(tier), reported }
       }
       const { costPico, priceId, price } = priced
-      return { kind: 'priced', costPico, priceId, definition: announce(price) }
+      return {
+        kind: 'priced',
+        costPico,
+        priceId,
+        definition: announce(price),
+        isPartly: isPartly(price),
+        reported,
+      }
     },
     knowsModel: (call, model) =>
       listedModels.has(model) ||

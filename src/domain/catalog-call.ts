@@ -24,7 +24,18 @@ export interface CallToPrice {
   readonly parts: readonly UsagePart[] | null
 }
 
-export type PriceOfCall = Priced | Unpriced
+export type PriceOfCall = (Priced | Unpriced) & {
+  /** Where the upstream said what the call cost. */
+  readonly reported?: BesideReported
+}
+
+/** What our own prices say of a call whose upstream named its cost, whichever of the two is taken. */
+export interface BesideReported {
+  /** Integer pico-USD; `null`: it has no price. */
+  readonly ownCostPico: bigint | null
+  /** The two differ by more than one in a hundred of the upstream's. */
+  readonly differs: boolean
+}
 
 export interface Priced {
   readonly kind: 'priced'

@@ -1,3 +1,4 @@
+import { addedRatesFor } from './added-rates.ts'
 import { type CatalogEntries, findCatalogModel } from './catalog-entries.ts'
 import { type BillingHabits, buildPriceSet, type PriceSet, USUAL_HABITS } from './catalog-price-set.ts'
 import { answersInOthersWords, catalogPlaces, sellerOf } from './catalog-providers.ts'
@@ -118,9 +119,11 @@ function fromCatalog(
     const now = pricesAt(entry.model, atMs)
     if (now === null || now.prices.byKey.size === 0) return null
     const { fromMs, untilMs } = now
+    const day = utcDayOf(atMs)
     const seller = sellerOf(ourProvider, pricesOf.get(upstream) ?? null, place.providerId)
-    const tierFactor = serviceTierFactor(seller, entry.model.id, serviceTier, utcDayOf(atMs))
+    const tierFactor = serviceTierFactor(seller, entry.model.id, serviceTier, day)
     if (tierFactor === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
+    const added = addedRatesFor(seller, entry.model.id, day)
     const prices = buildPriceSet(
       {
         basis: 'linear',
@@ -134,7 +137,7 @@ function fromCatalog(
         factor: factor.text,
       },
       tierStarts(now.prices),
-      (above) => ratesAbove(now.prices, above, factor.value, tierFactor),
+      (above) => ratesAbove(now.prices, above, factor.value, tierFactor, added),
       habitsOf(entry.provider.id, entry.model.id),
     )
     const found = { prices, model, line: null, unmetered: unmeteredKeys(now.prices) }
@@ -142,6 +145,9 @@ function fromCatalog(
   }
   return null
 }
+
+/** Whose audio and image tokens never cost what text does, so that a missing price of theirs is a gap. */
+const MEDIA_APART: ReadonlySet<string> = new Set(['openai', 'azure', 'cohere'])
 
 /**
  * What the catalog's data has no field for. Groq bills transcriptions for at least ten seconds
@@ -153,5 +159,7 @@ function habitsOf(providerId: string, modelId: string): BillingHabits {
     return { ...USUAL_HABITS, minimumAudioMs: 10_000 }
   }
   if (providerId === 'perplexity') return { ...USUAL_HABITS, reasoningIsBeside: true }
+  if (MEDIA_APART.has(providerId)) return { ...USUAL_HABITS, mediaIsApart: true }
+  if (providerId === 'mistral') return { ...USUAL_HABITS, secondsAreBeside: true }
   return USUAL_HABITS
 }

@@ -1,4 +1,4 @@
-import { type Decimal, multiply, ONE, parseDecimal } from './decimal.ts'
+import { type Decimal, decimalOfText, multiply, ONE } from './decimal.ts'
 import type { RateClass } from './price-rates.ts'
 import { TIER_PRICES, type TierPrice } from './service-tier-prices.ts'
 import type { UtcDay } from './utc-day.ts'
@@ -36,9 +36,11 @@ export function serviceTierOf(reported: string | null): string | null {
 /** What the tokens of a call cost at its tier, against the list prices. */
 export interface TierFactor {
   of(rate: RateClass): Decimal
+  /** Fees that are another at this tier: US dollars, as decimal text, for so many. */
+  readonly fees: readonly (readonly [RateClass, { readonly usd: string; readonly per: bigint }])[]
 }
 
-const LIST_PRICE: TierFactor = { of: () => ONE }
+const LIST_PRICE: TierFactor = { of: () => ONE, fees: [] }
 
 /**
  * The factor for calls at `provider` (one of ours) served by the catalog's `model`; where a tier has several parts,
@@ -56,7 +58,11 @@ export function serviceTierFactor(
   const known = prices.filter((price) => price !== null)
   if (known.length < prices.length) return null
   return {
-    of: (rate) => known.map((price) => decimalOf(price.except?.[rate] ?? price.factor)).reduce(multiply, ONE),
+    of: (rate) =>
+      known.map((price) => decimalOfText(price.except?.[rate] ?? price.factor)).reduce(multiply, ONE),
+    fees: known.flatMap(({ requestsPerThousand: usd }) =>
+      usd === undefined ? [] : [['request', { usd, per: 1_000n }] as const],
+    ),
   }
 }
 
@@ -69,12 +75,6 @@ function findTierPrice(provider: string, model: string, tier: string, day: UtcDa
       price.models.test(model),
   )
   return found ?? null
-}
-
-function decimalOf(text: string): Decimal {
-  const value = parseDecimal(text)
-  if (value === null) throw new TypeError(`no decimal number: ${text}`)
-  return value
 }
 
 /** The tiers that some model has at `provider`, as `prices show` asks for them. */

@@ -1,6 +1,6 @@
 import { bundledEntries } from './catalog-bundle.ts'
 import { CatalogCache } from './catalog-cache.ts'
-import type { CallToPrice, PriceOfCall } from './catalog-call.ts'
+import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
 import { addUp, hasUse, priceUse, takeReported, type Use } from './catalog-cost.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
@@ -120,10 +120,10 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs } = call
     const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs })
     const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use)
-    if (call.reportedCostPico !== null && call.reportedCostPico >= 0n && trusted.has(upstream)) {
-      return takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
-    }
-    return keepTier(scope.serviceTier, priceParts(call, priceHere))
+    const own = keepTier(scope.serviceTier, priceParts(call, priceHere))
+    if (call.reportedCostPico === null || call.reportedCostPico < 0n) return own
+    const said = takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
+    return { ...(trusted.has(upstream) ? said : own), reported: compare(own, said.costPico) }
   }
 
   function priceParts(call: CallToPrice, priceHere: (use: Use) => ReturnType<typeof priceUse>): PriceOfCall {
@@ -148,6 +148,13 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     knowsModel: (provider, upstream, model, atMs, serviceTier = null) =>
       find(scopeOf({ provider, upstream, clientName: null, serviceTier, atMs }), model, null) !== null,
   }
+}
+
+function compare(own: PriceOfCall, saidPico: bigint): BesideReported {
+  if (own.kind === 'unpriced') return { ownCostPico: null, differs: false }
+  const { costPico } = own
+  const difference = costPico > saidPico ? costPico - saidPico : saidPico - costPico
+  return { ownCostPico: costPico, differs: difference * 100n >= saidPico && difference > 0n }
 }
 
 /** More than there are names of tiers; they are the upstream's words, so there must be an end. */

@@ -1,8 +1,9 @@
 import type { Catalog } from './catalog.ts'
-import { coversUse, type PriceSet, type TierPrices } from './catalog-price-set.ts'
+import { coversUse, type PriceSet, type TierPrices, withGaps } from './catalog-price-set.ts'
 import type { LinearDefinition, LinearPrice, Price } from './price.ts'
 import { contradiction } from './price-contradiction.ts'
 import { costOfSums, type UsageSums } from './price-cost.ts'
+import { unpricedParts } from './price-gaps.ts'
 import { BILLED_UNITS, type BilledUnits, TOKEN_CLASSES, type TokenUsage } from './usage.ts'
 import type { UtcDay } from './utc-day.ts'
 
@@ -63,12 +64,14 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   const prices = pricesOf(catalog, row, model, linear, serviceTier)
   if (prices === NO_PRICE && isUnpriced) return AS_METERED
   if (typeof prices === 'string') return unknown(prices)
-  const price = priceOfAll(prices, row, linear)
-  if (typeof price === 'string') return unknown(price)
-  if (price.id === row.priceId) return AS_METERED
-
+  const variant = priceOfAll(prices, row, linear)
+  if (typeof variant === 'string') return unknown(variant)
   const sums = { ...row.sums, requests }
   const { usage, units } = asOneCall(sums)
+  const gaps = unpricedParts(variant.definition.rates, prices.habits, usage, units)
+  const price = gaps === null ? variant : withGaps(variant, gaps)
+  if (price.id === row.priceId) return AS_METERED
+
   if (contradiction(price.terms, usage, units, price.definition.variant === 'reasoning-beside') !== null) {
     return unknown('its counts contradict each other by the price now')
   }
@@ -135,7 +138,12 @@ function priceOfAll(
 ): LinearPrice | string {
   const tier = tierOfAll(tiers, row.sums.inputTokens, old)
   if (tier === null) return 'its price depends on the size of prompts, and those of its calls are not kept'
-  const { usual, unused, reasoningBeside, shortAudio } = tier
+  const { usual, unused, reasoningBeside, shortAudio, cacheNotBelieved } = tier
+  if (old?.variant === 'cache-not-believed') return cacheNotBelieved
+  // Single calls may: of those that do not, a sum says nothing.
+  if (row.sums.cacheReadTokens + row.sums.cacheWriteTokens > row.sums.inputTokens) {
+    return 'its calls count more cached than input tokens, and single calls are not kept'
+  }
   if (!isUsed(row.sums)) return unused
   if (unused !== usual && old?.variant === 'no-request-fee') return unused
   if (unused !== usual && (old === null || (old.rates.request ?? 0n) === 0n)) {

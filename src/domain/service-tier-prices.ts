@@ -15,6 +15,8 @@ export interface TierPrice {
   readonly factor: string
   /** Classes of tokens with a factor of their own. */
   readonly except?: Readonly<Partial<Record<RateClass, string>>>
+  /** The fee for a thousand requests, where it is another at this tier; US dollars. */
+  readonly requestsPerThousand?: string
   /** The first UTC day; left out: since ever. */
   readonly from?: UtcDay
   /** The provider's own page. */
@@ -56,6 +58,11 @@ const BEDROCK = {
 const GROQ = {
   providers: ['groq'],
   source: 'https://console.groq.com/docs/service-tiers',
+  seen: '2026-11-22',
+} as const
+const PERPLEXITY = {
+  providers: ['perplexity'],
+  source: 'https://docs.perplexity.ai/getting-started/pricing',
   seen: '2026-11-22',
 } as const
 const FIREWORKS = {
@@ -250,4 +257,51 @@ export const TIER_PRICES: readonly TierPrice[] = [
     tier: 'us',
     factor: '1.1',
   },
+
+  // How much of the web a request may read (`search_context_size` in its usage): its fee, the tokens are the same.
+  {
+    ...PERPLEXITY,
+    models: /^sonar(?:-reasoning)?$/,
+    tier: 'search_low',
+    factor: '1',
+    requestsPerThousand: '5',
+  },
+  {
+    ...PERPLEXITY,
+    models: /^sonar(?:-reasoning)?$/,
+    tier: 'search_medium',
+    factor: '1',
+    requestsPerThousand: '8',
+  },
+  {
+    ...PERPLEXITY,
+    models: /^sonar(?:-reasoning)?$/,
+    tier: 'search_high',
+    factor: '1',
+    requestsPerThousand: '12',
+  },
+  {
+    ...PERPLEXITY,
+    models: /^sonar(?:-reasoning)?-pro$/,
+    tier: 'search_low',
+    factor: '1',
+    requestsPerThousand: '6',
+  },
+  {
+    ...PERPLEXITY,
+    models: /^sonar(?:-reasoning)?-pro$/,
+    tier: 'search_medium',
+    factor: '1',
+    requestsPerThousand: '10',
+  },
+  {
+    ...PERPLEXITY,
+    models: /^sonar(?:-reasoning)?-pro$/,
+    tier: 'search_high',
+    factor: '1',
+    requestsPerThousand: '14',
+  },
+  { ...PERPLEXITY, models: /^sonar-deep-research$/, tier: 'search_low', factor: '1' },
+  { ...PERPLEXITY, models: /^sonar-deep-research$/, tier: 'search_medium', factor: '1' },
+  { ...PERPLEXITY, models: /^sonar-deep-research$/, tier: 'search_high', factor: '1' },
 ]

@@ -7,7 +7,7 @@ import type { CallToPrice, PriceOfCall } from '../../src/domain/catalog-call.ts'
 import { CATALOG_PROVIDER_IDS, catalogPlaces, PRICED_PROVIDERS } from '../../src/domain/catalog-providers.ts'
 import { parsePrice } from '../../src/domain/price-parse.ts'
 import { TIER_PRICES } from '../../src/domain/service-tier-prices.ts'
-import { NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/domain/usage.ts'
+import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/domain/usage.ts'
 
 const catalog = buildCatalog()
 
@@ -488,6 +488,22 @@ test("an upstream's own figure is taken where it is trusted and gives one", () =
   expect(costOf({ reportedCostPico: -7n })).toBe('2500000 openrouter/openai/gpt-4o#std')
 })
 
+test("an upstream's own figure stands beside ours, and a difference of more than one in a hundred is told", () => {
+  const trusting = buildCatalog({ trustedUpstreams: ['up'] })
+  const call = callOf({ provider: 'openrouter', model: 'openai/gpt-4o', usage: { inputTokens: 1_000 } })
+  const said = (reportedCostPico: bigint | null, upstream = 'up') =>
+    trusting.priceCall({ ...call, upstream, reportedCostPico })
+  // Ours is 2,500,000,000.
+  expect(said(2_500_000_000n)).toMatchObject({ reported: { ownCostPico: 2_500_000_000n, differs: false } })
+  expect(said(2_476_000_000n)).toMatchObject({ reported: { differs: false } })
+  expect(said(2_475_000_000n)).toMatchObject({ costPico: 2_475_000_000n, reported: { differs: true } })
+  expect(said(0n)).toMatchObject({ costPico: 0n, reported: { differs: true } })
+  expect(said(1n, 'doubted')).toMatchObject({ costPico: 2_500_000_000n, reported: { differs: true } })
+  expect(said(null)).not.toHaveProperty('reported')
+  const unknown = { ...call, model: 'nobody/knows', reportedCostPico: 5n }
+  expect(trusting.priceCall(unknown)).toMatchObject({ reported: { ownCostPico: null, differs: false } })
+})
+
 test('a call that several models served is priced part by part', () => {
   const part = (model: string, inputTokens: number) => ({ model, usage: { ...NO_USAGE, inputTokens } })
   const call = { provider: 'anthropic', model: 'claude-sonnet-4-6', usage: { inputTokens: 30 } }
@@ -515,9 +531,94 @@ test('contradictory counts are unpriced, never a credit and never an error', () 
   for (const inputTokens of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60]) {
     expect(priced({ model: 'gpt-4o', usage: { inputTokens } })).toBe('contradictory_usage')
   }
-  expect(priced({ model: 'gpt-4o', usage: { inputTokens: 1, cacheReadTokens: 2 } })).toBe(
+  expect(priced({ model: 'gpt-realtime', usage: { inputTokens: 1, audioInputTokens: 2 } })).toBe(
     'contradictory_usage',
   )
+})
+
+test('more cached tokens than tokens are not believed: all are at the price of input, and the identity says so', () => {
+  // Azure's Grok counts a preamble that is not the client's: 7 of input, 163 cached.
+  const usage = { inputTokens: 7, cacheReadTokens: 163, outputTokens: 1 }
+  expect(priced({ provider: 'xai', model: 'grok-4.3', usage })).toBe(
+    '11250000 x-ai/grok-4.3#std<199999+cache-not-believed',
+  )
+  const written = { inputTokens: 10, cacheReadTokens: 8, cacheWriteTokens: 8, cacheWrite1hTokens: 8 }
+  expect(priced({ provider: 'anthropic', model: 'claude-opus-5', usage: written })).toBe(
+    '50000000 anthropic/claude-opus-5#std+cache-not-believed',
+  )
+})
+
+test('what is counted and has no price makes the call partly unpriced, and the identity says so', () => {
+  const units = (counts: Partial<BilledUnits>) => ({ ...NO_UNITS, ...counts })
+  const usage = { inputTokens: 1_000, outputTokens: 100 }
+  const at = (provider: string, model: string, call: Parameters<typeof callOf>[0]) =>
+    priced({ provider, model, usage, ...call })
+  expect(at('openai', 'gpt-4o', { units: units({ pages: 2 }) })).toBe('3500000000 openai/gpt-4o#std+partly')
+  expect(at('openrouter', 'openai/gpt-5', { units: units({ webSearches: 2 }) })).toContain('#std+partly')
+  const audio = { inputTokens: 1_000, audioInputTokens: 900, outputTokens: 100, audioOutputTokens: 90 }
+  expect(at('openai', 'gpt-4o-audio-preview', { usage: audio })).toContain('#std+partly')
+  expect(at('cohere', 'embed-v4.0', { usage: { inputTokens: 10, imageInputTokens: 5 } })).toContain(
+    '#std+partly',
+  )
+  // Other measures of what was billed by tokens.
+  expect(at('openai', 'gpt-4o', { units: units({ audioMs: 5_000, images: 1, characters: 9 }) })).toBe(
+    '3500000000 openai/gpt-4o#std',
+  )
+  expect(at('openai', 'text-embedding-3-small', { usage: { inputTokens: 1_000 } })).toBe(
+    '20000000 openai/text-embedding-3-small#std',
+  )
+  const answer = catalog.priceCall(callOf({ model: 'gpt-4o', usage, units: units({ pages: 2 }) }))
+  if (answer.kind !== 'priced') throw new Error('no price')
+  expect(answer.price.definition).toMatchObject({ unpriced: ['page'] })
+  expect(parsePrice(answer.price.json)).toEqual(answer.price)
+})
+
+test("tools have each provider's own fee, by the search", () => {
+  const fee = (provider: string, model: string) => {
+    const cost = (webSearches: number) => {
+      const units = { ...NO_UNITS, webSearches }
+      const answer = catalog.priceCall(callOf({ provider, model, usage: { inputTokens: 1 }, units }))
+      return answer.kind === 'priced' ? answer.costPico : Number.NaN
+    }
+    return Number(cost(1_001)) / 1e12 - Number(cost(1)) / 1e12
+  }
+  const cases: [string, string, number][] = [
+    ['openai', 'gpt-5', 10],
+    ['azure-openai', 'gpt-5', 14],
+    ['anthropic', 'claude-opus-5', 10],
+    ['bedrock', 'us.anthropic.claude-sonnet-4-6', 10],
+    ['vertex', 'claude-opus-5', 10],
+    ['xai', 'grok-4.3', 5],
+    ['gemini', 'gemini-2.5-flash', 35],
+    ['gemini', 'gemini-3.5-flash', 14],
+    ['perplexity', 'sonar', 0],
+    ['perplexity', 'sonar-deep-research', 5],
+  ]
+  for (const [provider, model, dollars] of cases) expect(fee(provider, model), model).toBeCloseTo(dollars, 6)
+})
+
+test('cache writes for an hour cost twice the input wherever Claude is sold, and at Kimi', () => {
+  const usage = { inputTokens: 1_000, cacheWriteTokens: 1_000, cacheWrite1hTokens: 1_000 }
+  const cases: [string, string, string, number][] = [
+    ['anthropic', 'claude-opus-5', '', 10],
+    ['vertex', 'claude-opus-5', '', 10],
+    ['vertex', 'claude-opus-5', 'batch', 5],
+    ['bedrock', 'global.anthropic.claude-opus-4-8', '', 10],
+    ['bedrock', 'us.anthropic.claude-opus-4-8', '', 11],
+    ['moonshotai', 'kimi-k3', '', 6],
+  ]
+  for (const [provider, model, serviceTier, dollars] of cases) {
+    const answer = catalog.priceCall(callOf({ provider, model, serviceTier, usage }))
+    expect(answer.kind === 'priced' && Number(answer.costPico) / 1e9, `${provider} ${model}`).toBe(dollars)
+  }
+})
+
+test("Perplexity's fee is by how much of the web a request may read", () => {
+  const at = (model: string, serviceTier: string | null) =>
+    priced({ provider: 'perplexity', model, serviceTier, usage: { inputTokens: 10, outputTokens: 10 } })
+  expect(at('sonar', 'search_low')).toBe('5020000000 perplexity/sonar#search_low')
+  expect(at('sonar', 'search_high')).toBe('12020000000 perplexity/sonar#search_high')
+  expect(at('sonar-pro', 'search_medium')).toBe('10180000000 perplexity/sonar-pro#search_medium')
 })
 
 test('names nobody can have are answered like any other', () => {
