@@ -7,6 +7,7 @@ import { readCurrentCatalog } from './config/current-catalog.ts'
 import { pricesOfUpstreams } from './config/price-config.ts'
 import type { GatewayConfig } from './config.ts'
 import { buildCatalog, type Catalog } from './domain/catalog.ts'
+import { buildPriceConfiguration, type PriceConfiguration } from './domain/price-configuration.ts'
 import type { Logger } from './log.ts'
 import { buildPricing } from './pricing.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
@@ -19,6 +20,7 @@ interface Rules {
   readonly table: UpstreamTable
   readonly pathPolicy: PathPolicy
   readonly catalog: Catalog
+  readonly prices: PriceConfiguration
   readonly pricing: Pricing
   readonly listing: ModelListing
 }
@@ -46,6 +48,11 @@ export class LiveRules {
 
   hasPrice(provider: string, upstream: string, model: string, serviceTier: string | null): boolean {
     return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
+  }
+
+  /** What calls are priced by now. */
+  priceConfiguration(): PriceConfiguration {
+    return this.#now.prices
   }
 
   listModels(): ReturnType<ModelListing['list']> {
@@ -124,6 +131,7 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
       byKey: config.paths.keys,
     }),
     catalog,
+    prices: buildPriceConfiguration(catalog.source, config.priceSettings),
     pricing: buildPricing(catalog, new Set(config.models?.map(({ id }) => id)), alertAbovePico(config)),
     listing: config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models),
   }

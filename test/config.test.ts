@@ -76,6 +76,7 @@ test('what is required is enough, and everything else has the default of the con
     paths: NO_PATHS,
     priceOverrides: [],
     priceMarkups: [],
+    priceSettings: { prices: [], markups: [], upstreams: ['default'] },
     redisUrl: SERVERS.REDIS_URL,
     databaseUrl: SERVERS.DATABASE_URL,
     redisPrefix: 'tallygate:',

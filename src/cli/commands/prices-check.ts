@@ -7,6 +7,7 @@ import { type CostDifference, selectCostDifferences } from '../../store/cost-dif
 import { selectUnpricedUse } from '../../store/unpriced-use.ts'
 import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
+import { differenceFromGateways } from '../gateway-prices.ts'
 import { renderTable } from '../table.ts'
 
 /** `prices check`: the calls that have no cost, by model, path and reason. */
@@ -22,10 +23,11 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
     .action(async ({ days, differences }: CheckOptions) => {
       const nowMs = Date.now()
       const fromDay = addDays(utcDayOf(nowMs), 1 - days)
-      const { catalog } = loadPriceConfig(cli.env)
-      const { used, differing } = await cli.withServers(async ({ pool }) => ({
+      const config = loadPriceConfig(cli.env)
+      const { used, differing, difference } = await cli.withServers(async ({ pool }) => ({
         used: differences === true ? [] : await selectUnpricedUse(pool, fromDay),
         differing: await selectCostDifferences(pool, fromDay),
+        difference: await differenceFromGateways(pool, config),
       }))
       if (differences === true) {
         cli.print(differing.map(renderDifference), differencesText(differing, days))
@@ -35,7 +37,7 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
         ...use,
         hasPriceNow:
           couldBePriced(use.reason) &&
-          catalog.knowsModel(use.provider, use.upstream, use.model, nowMs, use.serviceTier),
+          config.catalog.knowsModel(use.provider, use.upstream, use.model, nowMs, use.serviceTier),
       }))
       const more =
         differing.length === 0
@@ -44,7 +46,9 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
               '',
               `Of ${differing.length} models the provider says another cost than our prices: prices check --differences.`,
             ]
-      cli.print(rows.map(renderUnpriced), [text(rows, days), ...more].join('\n'))
+      const doubts =
+        difference === null ? [] : ['', `PRICE NOW may be another at the gateways: ${difference}.`]
+      cli.print(rows.map(renderUnpriced), [text(rows, days), ...more, ...doubts].join('\n'))
     })
 }
 
