@@ -276,7 +276,7 @@ test('all problems of all markups are told at once, each with its line', () => {
 
 test('the entries in docs/prices.md are good ones, and its table has every field', () => {
   const page = readFileSync(new URL('../../docs/prices.md', import.meta.url), 'utf8')
-  const yaml = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? ''
+  const yaml = /```yaml\n(prices:.*?)```/s.exec(page)?.[1] ?? ''
   const { prices, markups } = parseDocument(yaml, { schema: 'failsafe' }).toJS() as Record<
     'prices' | 'markups',
     readonly Record<string, string>[]
