@@ -50,7 +50,12 @@ export interface AdminParts {
   readonly readiness: () => Readiness
   readonly ledgerStats: () => LedgerStats
   /** Whether calls of now with this model would have a price. */
-  readonly hasPrice: (provider: string, upstream: string, model: string) => boolean
+  readonly hasPrice: (
+    provider: string,
+    upstream: string,
+    model: string,
+    serviceTier: string | null,
+  ) => boolean
   /** Best one of its own with few connections: the operator's questions must not hold up clients'. */
   readonly pool: Postgres
   readonly redisUrl: string
@@ -161,7 +166,8 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
     selectUnpriced: async (fromDay) =>
       (await stored(selectUnpricedUse(pool, fromDay))).map((use) => ({
         ...use,
-        hasPriceNow: couldBePriced(use.reason) && parts.hasPrice(use.provider, use.upstream, use.model),
+        hasPriceNow:
+          couldBePriced(use.reason) && parts.hasPrice(use.provider, use.upstream, use.model, use.serviceTier),
       })),
     now,
   })

@@ -4,8 +4,10 @@ import type { Pricing } from './call/settle.ts'
 import { buildUpstreamTable, type UpstreamTable } from './call/upstream-table.ts'
 import { openPool, type Upstream } from './call/upstreams.ts'
 import { readCurrentCatalog } from './config/current-catalog.ts'
+import { pricesOfUpstreams } from './config/price-config.ts'
 import type { GatewayConfig } from './config.ts'
 import { buildCatalog, type Catalog } from './domain/catalog.ts'
+import { buildPriceConfiguration, type PriceConfiguration } from './domain/price-configuration.ts'
 import type { Logger } from './log.ts'
 import { buildPricing } from './pricing.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
@@ -18,6 +20,7 @@ interface Rules {
   readonly table: UpstreamTable
   readonly pathPolicy: PathPolicy
   readonly catalog: Catalog
+  readonly prices: PriceConfiguration
   readonly pricing: Pricing
   readonly listing: ModelListing
 }
@@ -43,8 +46,13 @@ export class LiveRules {
   }
   readonly pricing: Pricing = pricingOf(() => this.#now.pricing)
 
-  hasPrice(provider: string, upstream: string, model: string): boolean {
-    return this.#now.catalog.knowsModel(provider, upstream, model, Date.now())
+  hasPrice(provider: string, upstream: string, model: string, serviceTier: string | null): boolean {
+    return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
+  }
+
+  /** What calls are priced by now. */
+  priceConfiguration(): PriceConfiguration {
+    return this.#now.prices
   }
 
   listModels(): ReturnType<ModelListing['list']> {
@@ -111,6 +119,7 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
     trustedUpstreams: config.upstreams
       .filter((upstream) => upstream.trustReportedCost)
       .map(({ name }) => name),
+    pricesOf: pricesOfUpstreams(config.upstreams),
   })
   const upstreams = openUpstreams(config)
   return {
@@ -122,6 +131,7 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
       byKey: config.paths.keys,
     }),
     catalog,
+    prices: buildPriceConfiguration(catalog.source, config.priceSettings),
     pricing: buildPricing(catalog, new Set(config.models?.map(({ id }) => id)), alertAbovePico(config)),
     listing: config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models),
   }

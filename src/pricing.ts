@@ -1,5 +1,6 @@
 import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './call/settle.ts'
 import type { Catalog } from './domain/catalog.ts'
+import { isPartly, type Price } from './domain/price.ts'
 
 /**
  * The catalog as the walk of a call asks it. A price's definition goes with the first record that uses it, so
@@ -11,6 +12,13 @@ export function buildPricing(
   alertAbovePico: bigint | null = null,
 ): Pricing {
   const announced = new Set<string>()
+  /** Its definition, the first time. */
+  function announce(price: Price | undefined): string | null {
+    if (price === undefined || announced.has(price.id)) return null
+    announced.add(price.id)
+    return price.json
+  }
+
   return {
     alertAbovePico,
     priceCall({ call, observation, usage, clientName }): PricedCall {
@@ -27,16 +35,25 @@ export function buildPricing(
         reportedCostPico: observation.reportedCostPico,
         parts: observation.parts,
       })
+      const { reported } = priced
       if (priced.kind === 'unpriced') {
         if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE
-        return { kind: 'unpriced', reason: priced.reason }
+        const { reason, tier } = priced
+        return { kind: 'unpriced', reason, priceId: tier?.id ?? null, definition: announce(tier), reported }
       }
       const { costPico, priceId, price } = priced
-      if (announced.has(priceId)) return { kind: 'priced', costPico, priceId, definition: null }
-      announced.add(priceId)
-      return { kind: 'priced', costPico, priceId, definition: price.json }
+      return {
+        kind: 'priced',
+        costPico,
+        priceId,
+        definition: announce(price),
+        isPartly: isPartly(price),
+        reported,
+      }
     },
     knowsModel: (call, model) =>
-      listedModels.has(model) || catalog.knowsModel(call.provider, call.upstream, model, call.arrivedAtMs),
+      listedModels.has(model) ||
+      catalog.knowsModel(call.provider, call.upstream, model, call.arrivedAtMs) ||
+      catalog.listsModel(model, call.arrivedAtMs),
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { buildAdmin } from './admin.ts'
 import { BodyBudget } from './call/body-budget.ts'
@@ -30,6 +31,7 @@ import { readDatabaseId, readGaps, readMarks, registerStream } from './store/led
 import { selectOwners } from './store/objects.ts'
 import { openPostgres, type Postgres } from './store/postgres.ts'
 import { selectCollisions } from './store/response-collisions.ts'
+import { tellPrices } from './tell-prices.ts'
 
 /** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
@@ -205,7 +207,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     metrics,
     readiness,
     ledgerStats: () => ledger.stats(),
-    hasPrice: (provider, upstream, model) => rules.hasPrice(provider, upstream, model),
+    hasPrice: (provider, upstream, model, tier) => rules.hasPrice(provider, upstream, model, tier),
     pool: operators,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
@@ -219,12 +221,17 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   await admin.listen({ host: config.adminHost, port: config.adminPort })
   const leaveTaking = openLeaveTaking(app.server)
   await app.listen({ host: config.host, port: config.port })
+  const { port } = app.server.address() as AddressInfo
+  const telling = tellPrices(polls, `${hostname()}:${port}`, () => rules.priceConfiguration(), log)
 
   return {
     address: app.server.address() as AddressInfo,
     adminAddress: admin.server.address() as AddressInfo,
     unattendedCalls: () => unattended.count,
-    reload: (changed) => rules.reload(changed),
+    reload: (changed) => {
+      rules.reload(changed)
+      telling.tell()
+    },
     async leave() {
       stopping = true
       await leaveTaking.begin()
@@ -249,6 +256,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await admin.close()
         await rules.close()
         await keys.close()
+        await telling.stop()
         await Promise.all([polls.end(), summaries.end(), operators.end(), owners.end()])
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {

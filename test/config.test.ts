@@ -66,6 +66,7 @@ test('what is required is enough, and everything else has the default of the con
         pathPrefix: null,
         includeUsage: 'auto',
         trustReportedCost: false,
+        pricesOf: null,
         paths: NO_PATH_RULES,
         objects: 'owned',
       },
@@ -75,6 +76,7 @@ test('what is required is enough, and everything else has the default of the con
     paths: NO_PATHS,
     priceOverrides: [],
     priceMarkups: [],
+    priceSettings: { prices: [], markups: [], upstreams: ['default'] },
     redisUrl: SERVERS.REDIS_URL,
     databaseUrl: SERVERS.DATABASE_URL,
     redisPrefix: 'tallygate:',
@@ -319,6 +321,31 @@ describe('upstream URLs', () => {
 })
 
 describe('the YAML file', () => {
+  test("says whose prices hold at a host, and whose word on a call's cost is not believed", () => {
+    const { upstreams } = loadGatewayConfig(
+      withFile(
+        'upstreams:',
+        "  - { name: ours, url: 'http://10.0.0.1', prices_of: deepseek }",
+        "  - { name: any, url: 'http://10.0.0.2', prices_of: makers }",
+        "  - { name: router, url: 'https://openrouter.ai/api' }",
+        "  - { name: doubted, url: 'https://openrouter.ai/api', trust_reported_cost: false, path_prefix: /d }",
+        "  - { name: called-so, url: 'http://10.0.0.3', provider: openrouter, path_prefix: /c }",
+      ),
+    )
+    expect(
+      upstreams.map(({ name, pricesOf, trustReportedCost }) => [name, pricesOf, trustReportedCost]),
+    ).toEqual([
+      ['ours', 'deepseek', false],
+      ['any', 'makers', false],
+      ['router', null, true],
+      ['doubted', null, false],
+      ['called-so', null, false],
+    ])
+    expect(
+      fileProblems('upstreams:', "  - { name: ours, url: 'http://10.0.0.1', prices_of: deepsek }"),
+    ).toEqual([expect.stringContaining('upstreams[0].prices_of must be one of')])
+  })
+
   test('of the contract is read whole', () => {
     const config = loadGatewayConfig({
       ...withFile(
@@ -358,6 +385,7 @@ describe('the YAML file', () => {
         pathPrefix: null,
         includeUsage: 'auto',
         trustReportedCost: false,
+        pricesOf: null,
         paths: { allow: [], deny: ['POST /v1/files'], unknown: null },
         objects: 'owned',
       },
@@ -370,7 +398,8 @@ describe('the YAML file', () => {
         models: null,
         pathPrefix: '/grok',
         includeUsage: 'auto',
-        trustReportedCost: false,
+        trustReportedCost: true,
+        pricesOf: null,
         paths: NO_PATH_RULES,
         objects: 'owned',
       },

@@ -80,7 +80,9 @@ function ruleFor(rules: readonly RepricingRule[], record: CallRecord): Repricing
   if (costPico !== null && priceId === null) return null // it used nothing
   const newest = rules.find((rule) => isInScope(rule, { model, provider, day: utcDayOf(arrivedAtMs) }))
   if (newest === undefined) return null
-  return arrivedAtMs < newest.madeAtMs || newest.superseded.has(priceId ?? '') ? newest : null
+  return arrivedAtMs < newest.madeAtMs || newest.superseded.has(costPico === null ? '' : (priceId ?? ''))
+    ? newest
+    : null
 }
 
 function addRecord(

@@ -1,5 +1,6 @@
 import type { CallEnd } from '../domain/build-call-record.ts'
 import type { OpenCall, Outcome } from '../domain/call-record.ts'
+import type { BesideReported } from '../domain/catalog-call.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { UnpricedReason } from '../domain/unpriced-reason.ts'
 import {
@@ -19,8 +20,18 @@ export type PricedCall =
       readonly costPico: bigint
       readonly priceId: string | null
       readonly definition: string | null
+      /** Something that was counted has no price, so the cost is not all of it. */
+      readonly isPartly?: boolean
+      readonly reported?: BesideReported | undefined
     }
-  | { readonly kind: 'unpriced'; readonly reason: UnpricedReason }
+  | {
+      readonly kind: 'unpriced'
+      readonly reason: UnpricedReason
+      /** Of a call at another service tier than standard: what keeps it apart. */
+      readonly priceId?: string | null
+      readonly definition?: string | null
+      readonly reported?: BesideReported | undefined
+    }
 
 /** What pricing a call needs to know. */
 export interface CallToPrice {
@@ -174,9 +185,14 @@ function finish(
     latencyUs: facts.latencyUs,
     ttftUs: facts.ttftUs,
     costPico,
-    priceId: priced.kind === 'priced' ? priced.priceId : null,
-    price: priced.kind === 'priced' ? priced.definition : null,
+    priceId: priced.priceId ?? null,
+    price: priced.definition ?? null,
     responseId: seen.responseId,
+    serviceTier: seen.serviceTier,
+    reportedCostPico: seen.reportedCostPico,
+    ownCostPico: priced.reported?.ownCostPico ?? null,
+    costDiffers: priced.reported?.differs === true,
+    partlyUnpriced: priced.kind === 'priced' && priced.isPartly === true,
     responseUse: facts.endpoint.responseUse,
     unpricedReason: priced.kind === 'unpriced' ? priced.reason : null,
     suspect: costPico !== null && alertAbovePico !== null && costPico > alertAbovePico,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { PROVIDERS } from '../dialects/dialect.ts'
+import { PRICES_OF } from '../domain/catalog-providers.ts'
 import { reasonOf } from './config-error.ts'
 import { type Environment, readVariable } from './environment.ts'
 import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
@@ -68,7 +69,8 @@ function upstreamShape(env: Environment) {
       .refine((path) => !OWN_PATHS.test(path), "must not hide the gateway's own paths")
       .optional(),
     include_usage: z.enum(['auto', 'always', 'never']).default('auto'),
-    trust_reported_cost: z.boolean().default(false),
+    trust_reported_cost: z.boolean().optional(),
+    prices_of: z.enum(PRICES_OF).optional(),
     paths: upstreamPaths.optional(),
     objects: objectSharing.optional(),
   })

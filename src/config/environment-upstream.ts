@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { PROVIDERS } from '../dialects/dialect.ts'
 import { NO_PATH_RULES } from '../domain/path-rules.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
-import { providerOfHost } from './provider-hosts.ts'
+import { providerOfHost, saysItsCost } from './provider-hosts.ts'
 import { readVariables } from './read-variables.ts'
 import type { UpstreamConfig } from './upstream.ts'
 import { choice, upstreamUrl, word } from './variables.ts'
@@ -28,7 +28,8 @@ export function readEnvironmentUpstream(env: Environment, problems: string[]): U
     models: null,
     pathPrefix: null,
     includeUsage: 'auto',
-    trustReportedCost: false,
+    trustReportedCost: saysItsCost(address.host),
+    pricesOf: null,
     paths: NO_PATH_RULES,
     objects: 'owned',
   }

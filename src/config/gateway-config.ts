@@ -3,11 +3,13 @@ import { z } from 'zod'
 import { type PriceMarkup, parseMarkups } from '../domain/price-markups.ts'
 import type { PriceOverride } from '../domain/price-overrides.ts'
 import { parseOverrides } from '../domain/price-overrides-parse.ts'
+import { type RepricingSettings, settingsOf } from '../domain/repricing.ts'
 import { ConfigError } from './config-error.ts'
 import { type ConfigFile, readConfigFile } from './config-file.ts'
 import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
 import { readEnvironmentUpstream } from './environment-upstream.ts'
 import type { PathsConfig } from './paths.ts'
+import { pricesOfUpstreams } from './price-config.ts'
 import { readVariables } from './read-variables.ts'
 import { readTlsFiles, type TlsFiles } from './tls-files.ts'
 import type { UpstreamConfig } from './upstream.ts'
@@ -32,6 +34,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly paths: PathsConfig
   readonly priceOverrides: readonly PriceOverride[]
   readonly priceMarkups: readonly PriceMarkup[]
+  /** Both as written, and whose prices upstreams have. */
+  readonly priceSettings: RepricingSettings
   readonly journalDir: string
   readonly journalMaxBytes: number
   readonly journalKeepSeconds: number
@@ -137,11 +141,12 @@ function listensTwice(values: z.output<z.ZodObject<typeof gatewayVariables>>): b
 function parsePrices(
   file: ConfigFile,
   upstreams: Upstreams,
-): Pick<GatewayConfig, 'priceOverrides' | 'priceMarkups'> {
+): Pick<GatewayConfig, 'priceOverrides' | 'priceMarkups' | 'priceSettings'> {
   const names = [...new Set([...upstreams.upstreams.map(({ name }) => name), ...file.upstreamNames])]
   const prices = parseOverrides(file.prices, names)
   const markups = parseMarkups(file.markups, names)
   for (const { line, what } of prices.problems) file.report(line, `prices: ${what}`)
   for (const { line, what } of markups.problems) file.report(line, `markups: ${what}`)
-  return { priceOverrides: prices.overrides, priceMarkups: markups.markups }
+  const priceSettings = settingsOf(file.prices, file.markups, names, pricesOfUpstreams(upstreams.upstreams))
+  return { priceOverrides: prices.overrides, priceMarkups: markups.markups, priceSettings }
 }

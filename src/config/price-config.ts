@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { PROVIDERS } from '../dialects/dialect.ts'
 import { buildCatalog, type Catalog } from '../domain/catalog.ts'
+import { PRICES_OF } from '../domain/catalog-providers.ts'
 import { type PriceMarkup, parseMarkups } from '../domain/price-markups.ts'
 import { parseOverrides } from '../domain/price-overrides-parse.ts'
 import { type RepricingSettings, settingsOf } from '../domain/repricing.ts'
@@ -9,7 +10,7 @@ import { ConfigError, reasonOf } from './config-error.ts'
 import { type CurrentCatalog, readCurrentCatalog } from './current-catalog.ts'
 import { type Environment, readVariable } from './environment.ts'
 import { readEnvironmentUpstream } from './environment-upstream.ts'
-import { providerOfHost } from './provider-hosts.ts'
+import { providerOfHost, saysItsCost } from './provider-hosts.ts'
 import { upstreamUrl } from './variables.ts'
 import { YamlSource } from './yaml-source.ts'
 
@@ -26,6 +27,20 @@ export interface PriceConfig {
 export interface PricedUpstream {
   readonly name: string
   readonly provider: string
+  /** As `UpstreamConfig` has them. */
+  readonly pricesOf: string | null
+  readonly trustReportedCost: boolean
+}
+
+/** Upstreams by name that have somebody's prices, as a catalog wants them. */
+export function pricesOfUpstreams(
+  upstreams: readonly { readonly name: string; readonly pricesOf: string | null }[],
+): ReadonlyMap<string, string> {
+  return new Map(
+    upstreams.flatMap(({ name, pricesOf }): [string, string][] =>
+      pricesOf === null ? [] : [[name, pricesOf]],
+    ),
+  )
 }
 
 /** What prices need to know of an upstream; whether it can be called is the gateway's to say. */
@@ -33,7 +48,8 @@ const upstreamShape = z.looseObject({
   name: z.string(),
   url: upstreamUrl.optional(),
   provider: z.enum(PROVIDERS).optional(),
-  trust_reported_cost: z.boolean().default(false),
+  trust_reported_cost: z.boolean().optional(),
+  prices_of: z.enum(PRICES_OF).optional(),
 })
 
 /**
@@ -49,11 +65,18 @@ export function loadPriceConfig(env: Environment): PriceConfig {
   const fromEnvironment = readEnvironmentUpstream(env, problems)
   const upstreams: PricedUpstream[] = [
     ...(fromEnvironment === null ? [] : [fromEnvironment]),
-    ...fromFile.map(({ name, provider, url }) => ({
-      name,
-      provider: provider ?? providerOfHost(url?.host ?? ''),
+    ...fromFile.map((upstream) => ({
+      name: upstream.name,
+      provider: upstream.provider ?? providerOfHost(upstream.url?.host ?? ''),
+      pricesOf: upstream.prices_of ?? null,
+      trustReportedCost: upstream.trust_reported_cost ?? saysItsCost(upstream.url?.host ?? ''),
     })),
-  ].map(({ name, provider }) => ({ name, provider }))
+  ].map(({ name, provider, pricesOf, trustReportedCost }) => ({
+    name,
+    provider,
+    pricesOf,
+    trustReportedCost,
+  }))
   const names = upstreams.map(({ name }) => name)
   const prices = yaml.textEntries('prices')
   const markups = yaml.textEntries('markups')
@@ -67,9 +90,10 @@ export function loadPriceConfig(env: Environment): PriceConfig {
     entries: source.entries,
     overrides: parsed.prices.overrides,
     markups: parsed.markups.markups,
-    trustedUpstreams: fromFile.filter((upstream) => upstream.trust_reported_cost).map(({ name }) => name),
+    trustedUpstreams: upstreams.filter(({ trustReportedCost }) => trustReportedCost).map(({ name }) => name),
+    pricesOf: pricesOfUpstreams(upstreams),
   })
-  const settings = settingsOf(prices, markups, names)
+  const settings = settingsOf(prices, markups, names, pricesOfUpstreams(upstreams))
   return { catalog, source, markups: parsed.markups.markups, settings, upstreams }
 }
 

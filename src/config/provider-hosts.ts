@@ -51,3 +51,14 @@ function hostPattern(host: string): RegExp {
 export function providerOfHost(host: string): Provider {
   return PROVIDER_PATTERNS.find(({ pattern }) => pattern.test(host))?.provider ?? 'openai-compatible'
 }
+
+/** Who says in its answers what a call cost, and bills that. */
+const SAY_THEIR_COST: ReadonlySet<Provider> = new Set(['openrouter', 'perplexity', 'xai', 'vercel-gateway'])
+
+/**
+ * Whether the word of `host` on the cost of a call is believed unless the configuration says otherwise: known by its
+ * address, as whoever else is called so by a configuration (a proxy, a mock) may say anything.
+ */
+export function saysItsCost(host: string): boolean {
+  return SAY_THEIR_COST.has(providerOfHost(host))
+}

@@ -21,6 +21,8 @@ export interface UpstreamConfig {
   readonly includeUsage: 'auto' | 'always' | 'never'
   /** The provider's own word on a call's cost is believed instead of the catalog. */
   readonly trustReportedCost: boolean
+  /** Whose prices hold there, one of `PRICES_OF`; `null`: the provider's own. */
+  readonly pricesOf: string | null
   /** Which calls may go there. */
   readonly paths: PathRules
   /** `owned`: a client sees and uses only the files, batches, responses, ... that it made. `shared`: all of them. */

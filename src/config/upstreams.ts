@@ -1,7 +1,7 @@
 import { NO_PATH_RULES } from '../domain/path-rules.ts'
 import type { ConfigFile, FileUpstream } from './config-file.ts'
 import type { PathsConfig } from './paths.ts'
-import { providerOfHost } from './provider-hosts.ts'
+import { providerOfHost, saysItsCost } from './provider-hosts.ts'
 import type { UpstreamConfig } from './upstream.ts'
 
 /** A model that `/v1/models` shows. */
@@ -61,7 +61,8 @@ function upstreamOf(
     models: written.models ?? null,
     pathPrefix: written.path_prefix ?? null,
     includeUsage: written.include_usage,
-    trustReportedCost: written.trust_reported_cost,
+    trustReportedCost: written.trust_reported_cost ?? saysItsCost(host),
+    pricesOf: written.prices_of ?? null,
     paths: written.paths ?? NO_PATH_RULES,
     objects: written.objects ?? objects,
   }

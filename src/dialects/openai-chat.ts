@@ -154,7 +154,8 @@ class ChatGatherer implements Gatherer {
       raw: this.#raw === null ? null : boundRawUsage(this.#raw),
       totalMismatch: totalDisagrees(total, usage),
       reportedCostPico: this.#quirks.readCost?.(this.#usage) ?? null,
-      serviceTier: this.#serviceTier ?? textIn(this.#usage.service_tier),
+      serviceTier:
+        this.#serviceTier ?? textIn(this.#usage.service_tier) ?? this.#quirks.readTier?.(this.#usage) ?? null,
     })
   }
 }

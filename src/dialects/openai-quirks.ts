@@ -1,7 +1,7 @@
 import { millisecondsIn, unitsIn } from './billed-units.ts'
 import { type Counts, parseCount, subtractCounts } from './counts.ts'
 import type { Provider } from './dialect.ts'
-import { type JsonObject, member } from './json-value.ts'
+import { type JsonObject, member, textIn } from './json-value.ts'
 import { addReasoning, type OpenAiQuirks } from './openai-usage.ts'
 import { costInTicks, costInUsd, totalCostInUsd } from './reported-cost.ts'
 
@@ -33,7 +33,12 @@ export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
   groq: UNASKED,
   deepseek: UNASKED,
   cohere: ASKED,
-  perplexity: { takesIncludeUsage: false, readCost: totalCostInUsd, readUnits: searchQueries },
+  perplexity: {
+    takesIncludeUsage: false,
+    readCost: totalCostInUsd,
+    readUnits: searchQueries,
+    readTier: searchContext,
+  },
   together: UNASKED,
   // Some models always report, others only when asked (vercel/ai pull request 16087).
   fireworks: ASKED,
@@ -95,4 +100,10 @@ function serverToolUse(usage: JsonObject): { webSearches: number | null } {
 /** docs.perplexity.ai, "Pricing": deep research is billed by the query. */
 function searchQueries(usage: JsonObject): { webSearches: number | null } {
   return { webSearches: unitsIn(usage.num_search_queries) }
+}
+
+/** docs.perplexity.ai, "Pricing": the fee of a request is by how much of the web it may read. */
+function searchContext(usage: JsonObject): string | null {
+  const size = textIn(usage.search_context_size)
+  return size === null ? null : `search_${size}`
 }

@@ -19,6 +19,8 @@ export interface OpenAiQuirks {
   readonly correct?: (counts: Counts, usage: JsonObject, model: string | null) => Counts
   readonly readCost?: ReadCost
   readonly readUnits?: (usage: JsonObject) => Partial<BilledUnits>
+  /** What else than a service tier the price of a request hangs on, where the usage says it. */
+  readonly readTier?: (usage: JsonObject) => string | null
   /** Usage stands inside the last choice (Moonshot). */
   readonly usageInChoices?: boolean
 }

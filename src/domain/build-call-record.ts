@@ -68,6 +68,12 @@ export interface CallEnd {
   readonly priceId: string | null
   readonly price: string | null
   readonly responseId: string | null
+  /** As the upstream wrote it. */
+  readonly serviceTier?: string | null
+  readonly reportedCostPico?: bigint | null
+  readonly ownCostPico?: bigint | null
+  readonly costDiffers?: boolean
+  readonly partlyUnpriced?: boolean
   readonly responseUse: ResponseUse
   /** `null` exactly where there is a cost. */
   readonly unpricedReason: UnpricedReason | null
@@ -100,6 +106,11 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
     priceId: sane ? end.priceId : null,
     price: sane ? end.price : null,
     responseId: end.responseId === null ? null : cleanText(end.responseId, MAX_RESPONSE_ID_BYTES),
+    serviceTier: cleanTier(end.serviceTier ?? null),
+    reportedCostPico: picoText(end.reportedCostPico ?? null),
+    ownCostPico: sane ? picoText(end.ownCostPico ?? null) : undefined,
+    costDiffers: sane && end.costDiffers === true ? true : undefined,
+    partlyUnpriced: sane && end.partlyUnpriced === true ? true : undefined,
     responseUse: end.responseId === null ? undefined : end.responseUse,
     unpricedReason: sane ? (end.unpricedReason ?? undefined) : 'invalid_usage',
     suspect: sane && end.suspect ? true : undefined,
@@ -111,6 +122,19 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
 function hasSucceeded({ webSocket }: OpenCall, { status }: CallEnd): boolean {
   if (status === null) return false
   return (status >= 200 && status < 300) || (webSocket && status === 101)
+}
+
+/** Above this no column could hold it; no call costs that. */
+const MAX_PICO = 10n ** 38n
+
+function picoText(pico: bigint | null): string | undefined {
+  return pico === null || pico < 0n || pico >= MAX_PICO ? undefined : pico.toString()
+}
+
+const MAX_TIER_BYTES = 64
+
+function cleanTier(tier: string | null): string | undefined {
+  return tier === null || tier === '' ? undefined : cleanText(tier, MAX_TIER_BYTES)
 }
 
 function billedModel(requested: string | null, reported: string | null, requestedKnown: boolean): string {

@@ -56,6 +56,16 @@ export interface CallRecord extends OpenCall {
   readonly price: string | null
   /** The provider's response id where the same response may be fetched (and so reported) again. */
   readonly responseId: string | null
+  /** The service tier the answer named, as written, bounded; nor in records of older releases. */
+  readonly serviceTier?: string | undefined
+  /** What the upstream said the call cost, whether it is believed or not; integer pico-USD in decimal. */
+  readonly reportedCostPico?: string | undefined
+  /** What our prices say of it, only beside the upstream's word. */
+  readonly ownCostPico?: string | undefined
+  /** These two are more than one in a hundred apart. */
+  readonly costDiffers?: true | undefined
+  /** Something that was counted has no price, so the cost is not all of it. */
+  readonly partlyUnpriced?: true | undefined
   /** Whether the call made that response or fetched it; only beside an id, and not in records of older releases. */
   readonly responseUse?: ResponseUse | undefined
   /** Why there is no cost, one of `UNPRICED_REASONS`; not where there is one, nor in records of older releases. */

@@ -24,7 +24,18 @@ export interface CallToPrice {
   readonly parts: readonly UsagePart[] | null
 }
 
-export type PriceOfCall = Priced | Unpriced
+export type PriceOfCall = (Priced | Unpriced) & {
+  /** Where the upstream said what the call cost. */
+  readonly reported?: BesideReported
+}
+
+/** What our own prices say of a call whose upstream named its cost, whichever of the two is taken. */
+export interface BesideReported {
+  /** Integer pico-USD; `null`: it has no price. */
+  readonly ownCostPico: bigint | null
+  /** The two differ by more than one in a hundred of the upstream's. */
+  readonly differs: boolean
+}
 
 export interface Priced {
   readonly kind: 'priced'
@@ -38,10 +49,19 @@ export interface Unpriced {
   readonly kind: 'unpriced'
   /**
    * `no_model`: no name to look for. `no_price`: neither the configuration nor the catalog has a price for it.
+   * `unknown_tier`: it has one, but nobody knows what it is at the call's service tier.
    * `use_without_price`: it has one, but for nothing that was used. `contradictory_usage`: a part is larger than
    * its whole. `nothing_used`: no price is known, but nothing was used either.
    */
-  readonly reason: 'no_model' | 'no_price' | 'use_without_price' | 'contradictory_usage' | 'nothing_used'
+  readonly reason:
+    | 'no_model'
+    | 'no_price'
+    | 'unknown_tier'
+    | 'use_without_price'
+    | 'contradictory_usage'
+    | 'nothing_used'
   /** The model whose price is missing; `null`: none was named. */
   readonly model: string | null
+  /** Of a call at another tier than standard: the identity that keeps it apart. */
+  readonly tier?: Price
 }

@@ -1,6 +1,6 @@
 import type { CallToPrice, Priced, PriceOfCall, Unpriced } from './catalog-call.ts'
 import { choosePrice, coversUse } from './catalog-price-set.ts'
-import type { FoundPrices } from './catalog-resolve.ts'
+import type { PriceAnswer } from './catalog-resolve.ts'
 import { scaleToInteger } from './decimal.ts'
 import { buildPartsPrice, type FixedPrice, type LinearPrice } from './price.ts'
 import { contradiction } from './price-contradiction.ts'
@@ -14,13 +14,16 @@ export type Use = Pick<CallToPrice, 'model' | 'requestedModel' | 'usage' | 'unit
 type LinearCost = Priced & { readonly price: LinearPrice }
 
 /** What a use costs at the prices found for its model. */
-export function priceUse(found: FoundPrices | null, use: Use): LinearCost | Unpriced {
+export function priceUse(
+  { found, missing }: Pick<PriceAnswer, 'found' | 'missing'>,
+  use: Use,
+): LinearCost | Unpriced {
   const { usage, units } = use
   const model = use.model ?? use.requestedModel
   const isUsed = hasUse(use)
   const price = found === null ? null : choosePrice(found.prices, usage, units, isUsed)
   if (price === null) {
-    const reason = !isUsed ? 'nothing_used' : model === null ? 'no_model' : 'no_price'
+    const reason = !isUsed ? 'nothing_used' : model === null ? 'no_model' : (missing ?? 'no_price')
     return { kind: 'unpriced', reason, model }
   }
   const isBeside = price.definition.variant === 'reasoning-beside'

@@ -1,5 +1,6 @@
 import { buildLinearPrice, type LinearDefinition, type LinearPrice } from './price.ts'
-import type { Rates } from './price-rates.ts'
+import { unpricedParts } from './price-gaps.ts'
+import type { RateClass, Rates } from './price-rates.ts'
 import type { BilledUnits, TokenUsage } from './usage.ts'
 
 /**
@@ -18,9 +19,18 @@ export interface BillingHabits {
   readonly minimumAudioMs: number
   /** Reasoning is never part of the output it reports. */
   readonly reasoningIsBeside: boolean
+  /** Audio and image tokens never cost what text tokens do: without a rate of their own they have none. */
+  readonly mediaIsApart: boolean
+  /** Seconds of audio are billed beside its tokens, not in their place. */
+  readonly secondsAreBeside: boolean
 }
 
-export const USUAL_HABITS: BillingHabits = { minimumAudioMs: 0, reasoningIsBeside: false }
+export const USUAL_HABITS: BillingHabits = {
+  minimumAudioMs: 0,
+  reasoningIsBeside: false,
+  mediaIsApart: false,
+  secondsAreBeside: false,
+}
 
 export interface TierPrices {
   /** For calls of more input tokens than this. */
@@ -30,6 +40,8 @@ export interface TierPrices {
   readonly unused: LinearPrice
   /** For calls whose reasoning is not, or cannot be, part of their output. */
   readonly reasoningBeside: LinearPrice
+  /** For calls with more cached tokens than there are tokens: at the price of input. */
+  readonly cacheNotBelieved: LinearPrice
   /** For calls with less audio than the least billed. */
   readonly shortAudio: LinearPrice
 }
@@ -57,6 +69,7 @@ export function buildPriceSet(
         request === undefined || request === 0n
           ? usual
           : build('no-request-fee', audioMs === undefined ? others : { ...others, audioMs }),
+      cacheNotBelieved: build('cache-not-believed', withoutCache(rates)),
       reasoningBeside: rates.reasoning === undefined ? usual : build('reasoning-beside', rates),
       shortAudio:
         minimumAudioMs === 0 || audioMs === undefined
@@ -70,8 +83,38 @@ export function buildPriceSet(
   return { tiers, habits }
 }
 
-/** The price of a call that used this. `isUsed`: whether any count is above 0. */
+/**
+ * The price of a call that used this. `isUsed`: whether any count is above 0. Where something that was used has no rate,
+ * it is the price that says so.
+ */
 export function choosePrice(
+  set: PriceSet,
+  usage: TokenUsage,
+  units: BilledUnits,
+  isUsed: boolean,
+): LinearPrice | null {
+  const price = chooseVariant(set, usage, units, isUsed)
+  if (price === null) return null
+  const { rates, variant } = price.definition
+  // The least that is billed has the audio in it.
+  const known = variant === 'minimum-audio' ? { ...rates, audioMs: 0n } : rates
+  const unpriced = unpricedParts(known, set.habits, usage, units)
+  return unpriced === null ? price : withGaps(price, unpriced)
+}
+
+const gaps = new WeakMap<LinearPrice, Map<string, LinearPrice>>()
+
+/** The same price of calls that used what it has no rate for; as many as there are sets of such classes. */
+export function withGaps(price: LinearPrice, unpriced: readonly RateClass[]): LinearPrice {
+  const known = gaps.get(price) ?? new Map<string, LinearPrice>()
+  gaps.set(price, known)
+  const key = unpriced.join()
+  const built = known.get(key) ?? buildLinearPrice({ ...price.definition, unpriced })
+  known.set(key, built)
+  return built
+}
+
+function chooseVariant(
   { tiers, habits }: PriceSet,
   usage: TokenUsage,
   units: BilledUnits,
@@ -85,9 +128,20 @@ export function choosePrice(
   const audioMs = units.audioMs ?? 0
   if (audioMs > 0 && audioMs < habits.minimumAudioMs) return tier.shortAudio
   const reasoning = usage.reasoningTokens ?? 0
+  if ((usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0) > inputTokens) return tier.cacheNotBelieved
   const isBeside = habits.reasoningIsBeside ? reasoning > 0 : reasoning > (usage.outputTokens ?? 0)
   if (isBeside) return tier.reasoningBeside
   return tier.usual
+}
+
+function withoutCache({
+  cacheRead: _,
+  cacheWrite: __,
+  cacheWrite1h: ___,
+  cacheReadAudio: ____,
+  ...rates
+}: Rates) {
+  return rates
 }
 
 /** Whether anything that was used has a rate, so that the cost is not 0 only because nothing is known. */

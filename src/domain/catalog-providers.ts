@@ -25,22 +25,38 @@ function only(providerId: string): FindPlaces {
 /** Prices that only the operator knows. */
 const none: FindPlaces = () => []
 
-/**
- * The model's maker: the one its prefix names, else each in turn. A prefix that names no maker is somebody else's
- * model, whatever it is called.
- */
-const maker: FindPlaces = (model) => {
+/** The model's maker, where its prefix names one: whose list the model is in is never guessed from its name. */
+const namedMaker: FindPlaces = (model) => {
   const slash = model.indexOf('/')
-  if (slash < 0) return MAKERS.map(({ providerId }) => ({ providerId, name: model }))
-  const prefix = model.slice(0, slash).toLowerCase()
+  const prefix = model.slice(0, Math.max(0, slash)).toLowerCase()
   const found = MAKERS.find(({ prefixes }) => prefixes.includes(prefix))
   return found === undefined ? [] : [{ providerId: found.providerId, name: model.slice(slash + 1) }]
 }
 
-/** Cloudflare's own models carry `@cf/`; the others that it passes on are their makers'. */
+/** What `prices_of: makers` says: the maker that a prefix names, and a name without one in each maker's list in turn. */
+const maker: FindPlaces = (model) =>
+  model.includes('/') ? namedMaker(model) : MAKERS.map(({ providerId }) => ({ providerId, name: model }))
+
+/** Makers whose models at Vercel come from themselves alone; those of open weights come from whoever hosts them. */
+const VERCEL_MAKERS: ReadonlySet<string> = new Set([
+  'openai',
+  'anthropic',
+  'google',
+  'mistral',
+  'x-ai',
+  'cohere',
+])
+
+/** "At provider list price, no markup": https://vercel.com/docs/ai-gateway/pricing. Names there always have a prefix. */
+const vercel: FindPlaces = (model) =>
+  namedMaker(model).filter(
+    ({ providerId, name }) => VERCEL_MAKERS.has(providerId) && !name.toLowerCase().startsWith('gpt-oss'),
+  )
+
+/** Cloudflare's own models carry `@cf/`; the others it passes on to their makers, with the operator's keys. */
 const cloudflare: FindPlaces = (model) => {
   const name = model.startsWith('workers-ai/') ? model.slice('workers-ai/'.length) : model
-  return name.startsWith('@cf/') ? [{ providerId: 'cloudflare', name }] : maker(name)
+  return name.startsWith('@cf/') ? [{ providerId: 'cloudflare', name }] : namedMaker(name)
 }
 
 /** `models/gemini-...`, as Gemini's own list names them. */
@@ -88,7 +104,7 @@ const PLACES: Readonly<Record<string, FindPlaces>> = {
   fireworks: only('fireworks'),
   cerebras: only('cerebras'),
   databricks: none,
-  'vercel-gateway': maker,
+  'vercel-gateway': vercel,
   cloudflare,
   'huggingface-router': huggingFace,
   alibaba: none,
@@ -100,17 +116,59 @@ const PLACES: Readonly<Record<string, FindPlaces>> = {
   llamacpp: none,
   tgi: none,
   lmstudio: none,
-  'litellm-proxy': maker,
+  'litellm-proxy': none,
   gpustack: none,
-  'openai-compatible': maker,
+  'openai-compatible': none,
 }
 
 /** The providers an upstream can have, as far as prices go. */
 export const PRICED_PROVIDERS: readonly string[] = Object.keys(PLACES)
 
-/** Where the catalog may have the price of `model` at `provider` (one of ours), in the order to look. */
-export function catalogPlaces(provider: string, model: string): readonly CatalogPlace[] {
-  return PLACES[provider]?.(model) ?? []
+/** What `prices_of` may name: providers whose prices the catalog has, and `makers`: each model's own. */
+export const PRICES_OF: readonly string[] = [
+  ...PRICED_PROVIDERS.filter((provider) => PLACES[provider] !== none),
+  'makers',
+]
+
+/**
+ * Where the catalog may have the price of `model` at `provider` (one of ours), in the order to look. `pricesOf`: whose
+ * prices the operator says hold there, one of {@link PRICES_OF}; `null`: nobody's but the provider's.
+ */
+export function catalogPlaces(
+  provider: string,
+  model: string,
+  pricesOf: string | null = null,
+): readonly CatalogPlace[] {
+  if (pricesOf === null) return PLACES[provider]?.(model) ?? []
+  if (pricesOf === 'makers') return maker(model)
+  return (PLACES[pricesOf]?.(model) ?? []).map(({ providerId, name }) => ({
+    providerId,
+    name: withoutMaker(providerId, name),
+  }))
+}
+
+/** Hosts write the maker before a name (`deepseek-ai/DeepSeek-R1`), who does not do so himself. */
+function withoutMaker(providerId: string, name: string): string {
+  const [named] = namedMaker(name)
+  return named?.providerId === providerId ? named.name : name
+}
+
+const SELLER_OF_CATALOG: ReadonlyMap<string, string> = new Map([
+  ['google', 'gemini'],
+  ['x-ai', 'xai'],
+])
+
+/** Whose service tiers hold, as one of our providers: the maker's where calls are only passed on to it. */
+export function sellerOf(provider: string, pricesOf: string | null, catalogProviderId: string): string {
+  if (pricesOf !== null && pricesOf !== 'makers') return pricesOf
+  const isPassedOn =
+    pricesOf === 'makers' || (provider === 'cloudflare' && catalogProviderId !== 'cloudflare')
+  return isPassedOn ? (SELLER_OF_CATALOG.get(catalogProviderId) ?? catalogProviderId) : provider
+}
+
+/** Whether a provider's answers name models in the words of who served them, so that only the request's name counts. */
+export function answersInOthersWords(provider: string): boolean {
+  return provider === 'huggingface-router'
 }
 
 /** The catalog's providers that {@link catalogPlaces} can name, or that those fall back to. */

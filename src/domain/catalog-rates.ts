@@ -1,5 +1,7 @@
+import type { AddedRate } from './added-rates.ts'
 import type { CatalogRate, DatedPrices } from './catalog-entries.ts'
-import { type Decimal, multiply, scaleToInteger } from './decimal.ts'
+import type { TierFactor } from './catalog-service-tiers.ts'
+import { type Decimal, decimalOfText, multiply, scaleToInteger } from './decimal.ts'
 import type { RateClass, Rates } from './price-rates.ts'
 
 interface RateKey {
@@ -55,18 +57,41 @@ export function tierStarts(prices: DatedPrices): number[] {
 
 /**
  * The flat rates for calls of more than `above` input tokens (and no more than the next tier's start). The factors
- * go in before the rounding; `tokenFactor` is for token prices only.
+ * go in before the rounding; `tier` is for token prices only.
  */
-export function ratesAbove(prices: DatedPrices, above: number, factor: Decimal, tokenFactor: Decimal): Rates {
+export function ratesAbove(
+  prices: DatedPrices,
+  above: number,
+  factor: Decimal,
+  tier: TierFactor,
+  added: readonly AddedRate[] = [],
+): Rates {
   const rates: Partial<Record<RateClass, bigint>> = {}
   for (const [key, { rate, per, measure }] of RATE_KEYS) {
     const listed = prices.byKey.get(key)
     if (listed === undefined) continue
     const price = multiply(priceAbove(listed, above), factor)
-    rates[rate] = picoPerOne(measure === 'tokens' ? multiply(price, tokenFactor) : price, per)
+    rates[rate] = picoPerOne(measure === 'tokens' ? multiply(price, tier.of(rate)) : price, per)
+  }
+  for (const { rate, price, replaces } of added) {
+    if (rates[rate] !== undefined && replaces !== true) continue
+    if ('usd' in price) {
+      rates[rate] = picoPerOne(multiply(decimalOfText(price.usd), factor), price.per)
+      continue
+    }
+    const listed = prices.byKey.get(INPUT_KEYS[price.of] ?? '')
+    if (listed === undefined) continue
+    const times = multiply(priceAbove(listed, above), decimalOfText(price.times))
+    rates[rate] = picoPerOne(multiply(multiply(times, factor), tier.of(rate)), 1_000_000n)
+  }
+  for (const [rate, { usd, per }] of tier.fees) {
+    rates[rate] = picoPerOne(multiply(decimalOfText(usd), factor), per)
   }
   return rates
 }
+
+/** The catalog's keys of classes that other rates are so many times of. */
+const INPUT_KEYS: Partial<Record<RateClass, string>> = { input: 'input_mtok', output: 'output_mtok' }
 
 function priceAbove({ base, tiers }: CatalogRate, above: number): Decimal {
   return tiers.findLast((tier) => tier.above <= above)?.price ?? base

@@ -1,10 +1,11 @@
+import { addedRatesFor } from './added-rates.ts'
 import { type CatalogEntries, findCatalogModel } from './catalog-entries.ts'
 import { type BillingHabits, buildPriceSet, type PriceSet, USUAL_HABITS } from './catalog-price-set.ts'
-import { catalogPlaces } from './catalog-providers.ts'
+import { answersInOthersWords, catalogPlaces, sellerOf } from './catalog-providers.ts'
 import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
 import { MS_PER_DAY, pricesAt } from './catalog-schedule.ts'
 import { serviceTierFactor } from './catalog-service-tiers.ts'
-import { ONE } from './decimal.ts'
+import { isSameModel } from './model-name.ts'
 import type { Factor } from './price-markups.ts'
 import { findOverride, overrideRates } from './price-override-match.ts'
 import type { PriceOverride } from './price-overrides.ts'
@@ -16,8 +17,9 @@ export interface PriceQuestion {
   readonly provider: string
   /** The upstream's configured name. */
   readonly upstream: string
-  /** Names of the model, the first that has a price wins: the reported one, then the requested one. */
-  readonly models: readonly string[]
+  /** The name in the response; `null`: it names none. */
+  readonly model: string | null
+  readonly requestedModel: string | null
   /** In the form of `serviceTierOf`; `null`: standard. */
   readonly serviceTier: string | null
   readonly factor: Factor
@@ -28,6 +30,8 @@ export interface PriceQuestion {
 export interface PriceAnswer {
   /** `null`: no price is known for any of the names. */
   readonly found: FoundPrices | null
+  /** Why none was found, where the model has a price at the standard tier. */
+  readonly missing: 'unknown_tier' | null
   readonly fromMs: number
   readonly untilMs: number
 }
@@ -46,21 +50,34 @@ export interface FoundPrices {
 export interface PriceSources {
   readonly entries: CatalogEntries
   readonly overrides: readonly PriceOverride[]
+  /** Upstreams that the operator says have somebody's prices: one of `PRICES_OF`, by name. */
+  readonly pricesOf: ReadonlyMap<string, string>
 }
 
-/** The operator's prices for any of the names, else the catalog's. */
+/** The operator's prices for either name, else the catalog's for the model that answered. */
 export function resolvePrices(sources: PriceSources, question: PriceQuestion): PriceAnswer {
   const midnightMs = Math.floor(question.atMs / MS_PER_DAY) * MS_PER_DAY
   const day = { fromMs: midnightMs, untilMs: midnightMs + MS_PER_DAY }
-  for (const model of question.models) {
-    const found = fromOverrides(sources.overrides, question, model)
-    if (found !== null) return { found, ...day }
+  for (const model of [question.model, question.requestedModel]) {
+    const found = model === null ? null : fromOverrides(sources.overrides, question, model)
+    if (found !== null) return { found, missing: null, ...day }
   }
-  for (const model of question.models) {
-    const answer = fromCatalog(sources.entries, question, model)
+  for (const model of namesInCatalog(question)) {
+    const answer = fromCatalog(sources, question, model)
     if (answer !== null) return answer
   }
-  return { found: null, ...day }
+  return { found: null, missing: null, ...day }
+}
+
+/**
+ * The names to look for in the catalog. The requested one is none where another model answered: a router that fell
+ * back to another is paid for what it served.
+ */
+function namesInCatalog({ provider, model, requestedModel }: PriceQuestion): string[] {
+  if (model === null || model === '') return requestedModel === null ? [] : [requestedModel]
+  const isSame =
+    requestedModel !== null && (answersInOthersWords(provider) || isSameModel(model, requestedModel))
+  return isSame ? [model, requestedModel] : [model]
 }
 
 function fromOverrides(
@@ -90,14 +107,23 @@ function fromOverrides(
   return { prices, model, line: override.line, unmetered: [] }
 }
 
-function fromCatalog(entries: CatalogEntries, question: PriceQuestion, model: string): PriceAnswer | null {
-  const { provider: ourProvider, serviceTier, factor, atMs } = question
-  for (const place of catalogPlaces(ourProvider, model)) {
+function fromCatalog(
+  { entries, pricesOf }: PriceSources,
+  question: PriceQuestion,
+  model: string,
+): PriceAnswer | null {
+  const { provider: ourProvider, upstream, serviceTier, factor, atMs } = question
+  for (const place of catalogPlaces(ourProvider, model, pricesOf.get(upstream) ?? null)) {
     const entry = findCatalogModel(entries, place.providerId, place.name)
     if (entry === null) continue
     const now = pricesAt(entry.model, atMs)
     if (now === null || now.prices.byKey.size === 0) return null
-    const tierFactor = serviceTierFactor(entry.provider.id, serviceTier)
+    const { fromMs, untilMs } = now
+    const day = utcDayOf(atMs)
+    const seller = sellerOf(ourProvider, pricesOf.get(upstream) ?? null, place.providerId)
+    const tierFactor = serviceTierFactor(seller, entry.model.id, serviceTier, day)
+    if (tierFactor === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
+    const added = addedRatesFor(seller, entry.model.id, day)
     const prices = buildPriceSet(
       {
         basis: 'linear',
@@ -107,18 +133,21 @@ function fromCatalog(entries: CatalogEntries, question: PriceQuestion, model: st
         from: now.from,
         hours: now.hours,
         serviceTier,
-        serviceTierPriced: tierFactor !== null,
+        serviceTierPriced: true,
         factor: factor.text,
       },
       tierStarts(now.prices),
-      (above) => ratesAbove(now.prices, above, factor.value, tierFactor ?? ONE),
+      (above) => ratesAbove(now.prices, above, factor.value, tierFactor, added),
       habitsOf(entry.provider.id, entry.model.id),
     )
     const found = { prices, model, line: null, unmetered: unmeteredKeys(now.prices) }
-    return { found, fromMs: now.fromMs, untilMs: now.untilMs }
+    return { found, missing: null, fromMs, untilMs }
   }
   return null
 }
+
+/** Whose audio and image tokens never cost what text does, so that a missing price of theirs is a gap. */
+const MEDIA_APART: ReadonlySet<string> = new Set(['openai', 'azure', 'cohere'])
 
 /**
  * What the catalog's data has no field for. Groq bills transcriptions for at least ten seconds
@@ -130,5 +159,7 @@ function habitsOf(providerId: string, modelId: string): BillingHabits {
     return { ...USUAL_HABITS, minimumAudioMs: 10_000 }
   }
   if (providerId === 'perplexity') return { ...USUAL_HABITS, reasoningIsBeside: true }
+  if (MEDIA_APART.has(providerId)) return { ...USUAL_HABITS, mediaIsApart: true }
+  if (providerId === 'mistral') return { ...USUAL_HABITS, secondsAreBeside: true }
   return USUAL_HABITS
 }

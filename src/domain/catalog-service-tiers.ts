@@ -1,51 +1,84 @@
-import { type Decimal, ONE } from './decimal.ts'
+import { type Decimal, decimalOfText, multiply, ONE } from './decimal.ts'
+import type { RateClass } from './price-rates.ts'
+import { TIER_PRICES, type TierPrice } from './service-tier-prices.ts'
+import type { UtcDay } from './utc-day.ts'
 
 /** Words of providers for calls at their list prices, and for tiers they name in several ways. */
-const SAME_TIER: ReadonlyMap<string, string | null> = new Map([
-  ['', null],
-  ['auto', null],
-  ['default', null],
-  ['standard', null],
-  ['standard_only', null],
+const SAME_TIER: ReadonlyMap<string, string> = new Map([
+  ['auto', ''],
+  ['default', ''],
+  ['standard', ''],
+  ['standard_only', ''],
   // Groq's and Vertex's word for it.
-  ['on_demand', null],
-  ['traffic_type_unspecified', null],
+  ['on_demand', ''],
+  ['traffic_type_unspecified', ''],
   ['on_demand_priority', 'priority'],
   ['on_demand_flex', 'flex'],
 ])
 
-const KNOWN_TIERS: ReadonlySet<string> = new Set([
-  'batch',
-  'fast',
-  'flex',
-  'performance',
-  'priority',
-  'provisioned_throughput',
-  'reserved',
-  'scale',
-])
+const MAX_TIER_LENGTH = 40
 
 /**
- * The service tier a call was served at, in a form that may stand in a price's identity; `null`: standard. What is
- * neither known nor named by an entry of the configuration (`named`) is `other`: an upstream must not be able to make
- * as many prices as it can think of words.
+ * The service tier a call was served at, by its whole name in a form that may stand in a price's identity; `null`:
+ * standard. Several at once are joined by `+` in the order of the alphabet (`batch+us`).
  */
-export function serviceTierOf(reported: string | null, named: ReadonlySet<string>): string | null {
-  if (reported === null) return null
-  const tier = reported.toLowerCase()
-  const same = SAME_TIER.get(tier)
-  if (same !== undefined) return same
-  return KNOWN_TIERS.has(tier) || named.has(tier) ? tier : 'other'
+export function serviceTierOf(reported: string | null): string | null {
+  if (reported === null || reported === '') return null
+  const parts = reported
+    .slice(0, 2 * MAX_TIER_LENGTH)
+    .toLowerCase()
+    .split('+')
+    .map((part) => SAME_TIER.get(part.trim()) ?? part.trim().replace(/[^a-z0-9._-]/g, '_'))
+    .filter((part) => part !== '')
+  return parts.length === 0 ? null : [...new Set(parts)].sort().join('+').slice(0, MAX_TIER_LENGTH)
 }
 
-const HALF: Decimal = { digits: 5n, scale: 1 }
+/** What the tokens of a call cost at its tier, against the list prices. */
+export interface TierFactor {
+  of(rate: RateClass): Decimal
+  /** Fees that are another at this tier: US dollars, as decimal text, for so many. */
+  readonly fees: readonly (readonly [RateClass, { readonly usd: string; readonly per: bigint }])[]
+}
+
+const LIST_PRICE: TierFactor = { of: () => ONE, fees: [] }
 
 /**
- * What tokens cost at a tier against the list price, where the catalog's provider says so for all of its models;
- * `null`: not known. Anthropic: "all usage is charged at 50% of the standard API prices"
- * (https://platform.claude.com/docs/en/build-with-claude/batch-processing).
+ * The factor for calls at `provider` (one of ours) served by the catalog's `model`; where a tier has several parts,
+ * the product of theirs. `null`: not known, for all or a part of the tier.
  */
-export function serviceTierFactor(catalogProviderId: string, serviceTier: string | null): Decimal | null {
-  if (serviceTier === null) return ONE
-  return catalogProviderId === 'anthropic' && serviceTier === 'batch' ? HALF : null
+export function serviceTierFactor(
+  provider: string,
+  model: string,
+  serviceTier: string | null,
+  day: UtcDay,
+): TierFactor | null {
+  if (serviceTier === null) return LIST_PRICE
+  const lower = model.toLowerCase()
+  const prices = serviceTier.split('+').map((tier) => findTierPrice(provider, lower, tier, day))
+  const known = prices.filter((price) => price !== null)
+  if (known.length < prices.length) return null
+  return {
+    of: (rate) =>
+      known.map((price) => decimalOfText(price.except?.[rate] ?? price.factor)).reduce(multiply, ONE),
+    fees: known.flatMap(({ requestsPerThousand: usd }) =>
+      usd === undefined ? [] : [['request', { usd, per: 1_000n }] as const],
+    ),
+  }
+}
+
+function findTierPrice(provider: string, model: string, tier: string, day: UtcDay): TierPrice | null {
+  const found = TIER_PRICES.find(
+    (price) =>
+      price.tier === tier &&
+      price.providers.includes(provider) &&
+      (price.from === undefined || price.from <= day) &&
+      price.models.test(model),
+  )
+  return found ?? null
+}
+
+/** The tiers that some model has at `provider`, as `prices show` asks for them. */
+export function serviceTiersAt(provider: string): string[] {
+  const own = TIER_PRICES.filter(({ providers }) => providers.includes(provider)).map(({ tier }) => tier)
+  return [...new Set(own)]
 }

@@ -1,12 +1,12 @@
 import { bundledEntries } from './catalog-bundle.ts'
 import { CatalogCache } from './catalog-cache.ts'
-import type { CallToPrice, PriceOfCall } from './catalog-call.ts'
+import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
 import { addUp, hasUse, priceUse, takeReported, type Use } from './catalog-cost.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
 import { serviceTierOf } from './catalog-service-tiers.ts'
-import { buildReportedPrice, type FixedPrice } from './price.ts'
+import { buildReportedPrice, buildUnpricedTier, type FixedPrice } from './price.ts'
 import { type Factor, findFactors, type PriceMarkup } from './price-markups.ts'
 import { byPrecedence } from './price-override-match.ts'
 import type { PriceOverride } from './price-overrides.ts'
@@ -19,6 +19,8 @@ export interface CatalogOptions {
   readonly markups?: readonly PriceMarkup[]
   /** Names of upstreams whose own word on the cost of a call is taken, where they give one. */
   readonly trustedUpstreams?: readonly string[]
+  /** Upstreams that have somebody's prices, one of `PRICES_OF`, by name. */
+  readonly pricesOf?: ReadonlyMap<string, string>
 }
 
 /** What a model costs, and since when. */
@@ -41,34 +43,47 @@ export interface Catalog {
   findPrices(query: PriceQuery): FoundPrices | null
   /** The same for each part of the UTC day of `query.atMs`, in order: several where prices change by the hour. */
   findPricesOfDay(query: PriceQuery): readonly PriceAnswer[]
-  /** Whether calls of a model have a price, for any client and at the standard tier. */
-  knowsModel(provider: string, upstream: string, model: string, atMs: number): boolean
+  /** Whether some maker lists a model of this name, so that it is no word that a client made up. */
+  listsModel(model: string, atMs: number): boolean
+  /** Whether calls of a model have a price, for any client; without `serviceTier` at the standard one. */
+  knowsModel(
+    provider: string,
+    upstream: string,
+    model: string,
+    atMs: number,
+    serviceTier?: string | null,
+  ): boolean
 }
+
+/** Stands for an upstream that sells every maker's models; no upstream can have this name. */
+const ANY_MAKER = '*'
 
 /** Ten times the models that a busy gateway sees; names are input, so there must be an end. */
 const CACHED_QUESTIONS = 5_000
 
 export function buildCatalog(options: CatalogOptions = {}): Catalog {
   const entries = options.entries ?? bundledEntries()
-  const sources: PriceSources = { entries, overrides: byPrecedence(options.overrides ?? []) }
+  const sources: PriceSources = {
+    entries,
+    overrides: byPrecedence(options.overrides ?? []),
+    pricesOf: new Map([...(options.pricesOf ?? []), [ANY_MAKER, 'makers']]),
+  }
   const factorOf = findFactors(options.markups ?? [])
   const trusted: ReadonlySet<string> = new Set(options.trustedUpstreams)
-  const namedTiers = new Set(sources.overrides.flatMap(({ serviceTier }) => serviceTier ?? []))
+  const tiers = boundTiers()
   // As many as providers in use and factors in the configuration.
   const reportedPrices = new Map<string, FixedPrice>()
   const cache = new CatalogCache<PriceAnswer>(CACHED_QUESTIONS)
 
-  /** `first` and `second`: names of the model, in the order in which they are tried. */
-  function find(call: CallScope, first: string | null, second: string | null): FoundPrices | null {
-    return answer(call, first, second).found
+  function find(call: CallScope, model: string | null, requestedModel: string | null): FoundPrices | null {
+    return answer(call, model, requestedModel).found
   }
 
-  function answer(call: CallScope, first: string | null, second: string | null): PriceAnswer {
+  function answer(call: CallScope, model: string | null, requestedModel: string | null): PriceAnswer {
     const { provider, upstream, factor, serviceTier, atMs } = call
-    const question = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${first}\n${second}`
+    const question = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${model}\n${requestedModel}`
     return cache.find(question, atMs, () => {
-      const models = [first, second].filter((model) => model !== null)
-      return resolvePrices(sources, { provider, upstream, models, serviceTier, factor, atMs })
+      return resolvePrices(sources, { provider, upstream, model, requestedModel, serviceTier, factor, atMs })
     })
   }
 
@@ -89,7 +104,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
       provider,
       upstream,
       factor: factorOf(clientName, upstream),
-      serviceTier: serviceTierOf(serviceTier, namedTiers),
+      serviceTier: tiers(serviceTierOf(serviceTier)),
       atMs,
     }
   }
@@ -102,12 +117,17 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   }
 
   function priceCall(call: CallToPrice): PriceOfCall {
-    const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs, parts } = call
+    const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs } = call
     const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs })
-    const priceHere = (use: Use) => priceUse(find(scope, use.model, use.requestedModel), use)
-    if (call.reportedCostPico !== null && call.reportedCostPico >= 0n && trusted.has(upstream)) {
-      return takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
-    }
+    const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use)
+    const own = keepTier(scope.serviceTier, priceParts(call, priceHere))
+    if (call.reportedCostPico === null || call.reportedCostPico < 0n) return own
+    const said = takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
+    return { ...(trusted.has(upstream) ? said : own), reported: compare(own, said.costPico) }
+  }
+
+  function priceParts(call: CallToPrice, priceHere: (use: Use) => ReturnType<typeof priceUse>): PriceOfCall {
+    const { parts } = call
     if (parts === null || parts.length === 0) return priceHere(call)
     const uses = parts.map(({ model, usage }) => ({ model, requestedModel: null, usage, units: NO_UNITS }))
     // What is not billed by tokens belongs to no part: it is at the price of the model that answered.
@@ -120,9 +140,42 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     priceCall,
     findPrices: (query) => find(scopeOf(query), query.model, null),
     findPricesOfDay: answersOfDay,
-    knowsModel: (provider, upstream, model, atMs) =>
-      find(scopeOf({ provider, upstream, clientName: null, serviceTier: null, atMs }), model, null) !== null,
+    listsModel: (model, atMs) => {
+      const factor = factorOf(null, ANY_MAKER)
+      const scope = { provider: '', upstream: ANY_MAKER, factor, serviceTier: null, atMs }
+      return find(scope, model, null) !== null
+    },
+    knowsModel: (provider, upstream, model, atMs, serviceTier = null) =>
+      find(scopeOf({ provider, upstream, clientName: null, serviceTier, atMs }), model, null) !== null,
   }
+}
+
+function compare(own: PriceOfCall, saidPico: bigint): BesideReported {
+  if (own.kind === 'unpriced') return { ownCostPico: null, differs: false }
+  const { costPico } = own
+  const difference = costPico > saidPico ? costPico - saidPico : saidPico - costPico
+  return { ownCostPico: costPico, differs: difference * 100n >= saidPico && difference > 0n }
+}
+
+/** More than there are names of tiers; they are the upstream's words, so there must be an end. */
+const MAX_TIERS = 100
+/** Under which calls stand whose tier is one name too many. */
+const OTHER_TIER = '(other)'
+
+function boundTiers(): (serviceTier: string | null) => string | null {
+  const seen = new Set<string>()
+  return (serviceTier) => {
+    if (serviceTier === null || seen.has(serviceTier)) return serviceTier
+    if (seen.size >= MAX_TIERS) return OTHER_TIER
+    seen.add(serviceTier)
+    return serviceTier
+  }
+}
+
+/** Calls without a price keep their tier in the identity of what they lack, or they would be priced as standard later. */
+function keepTier(serviceTier: string | null, priced: PriceOfCall): PriceOfCall {
+  if (priced.kind === 'priced' || serviceTier === null || priced.reason === 'nothing_used') return priced
+  return { ...priced, tier: buildUnpricedTier(serviceTier) }
 }
 
 /** What all uses in one call have in common. */

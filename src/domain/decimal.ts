@@ -18,6 +18,13 @@ export function parseDecimal(text: string): Decimal | null {
   return { digits: BigInt(whole + fraction), scale: fraction.length }
 }
 
+/** The same of text in this code. @throws {TypeError} when it is none. */
+export function decimalOfText(text: string): Decimal {
+  const value = parseDecimal(text)
+  if (value === null) throw new TypeError(`no decimal number: ${text}`)
+  return value
+}
+
 /**
  * The decimal that `value` was written as: the shortest text that reads back as the same double, so that a
  * catalog's 0.0375 is 375/10000 and not the double's own 0.03749999999999999861...

@@ -60,8 +60,8 @@ function parseOverride(entry: WrittenEntry, upstreams: readonly string[], report
   else if (model.slice(0, -1).includes('*')) report(`model ${model}: '*' may only stand at the end`)
   if (provider !== undefined && !PRICED_PROVIDERS.includes(provider)) report(`no such provider: ${provider}`)
   if (upstream !== undefined && !upstreams.includes(upstream)) report(`no such upstream: ${upstream}`)
-  if (serviceTier !== undefined && !/^[a-z0-9_-]{1,24}$/.test(serviceTier)) {
-    report(`service_tier ${serviceTier}: up to 24 of a-z, 0-9, '_' and '-'`)
+  if (serviceTier !== undefined && !/^[a-z0-9._+-]{1,40}$/.test(serviceTier)) {
+    report(`service_tier ${serviceTier}: up to 40 of a-z, 0-9, '.', '_', '-' and '+'`)
   }
   if (from !== undefined && !isDay(from)) report(`from ${from}: is no day, as 2026-01-31`)
   return {

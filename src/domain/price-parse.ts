@@ -2,6 +2,7 @@ import {
   buildLinearPrice,
   buildPartsPrice,
   buildReportedPrice,
+  buildUnpricedTier,
   type ContextTier,
   PRICE_VARIANTS,
   type Price,
@@ -28,6 +29,10 @@ export function parsePrice(json: string): Price | null {
       if (!Array.isArray(prices) || !prices.every((id) => typeof id === 'string')) return null
       return buildPartsPrice({ basis: 'parts', prices })
     }
+    case 'unpriced': {
+      const { serviceTier } = fields
+      return typeof serviceTier === 'string' ? buildUnpricedTier(serviceTier) : null
+    }
     default:
       return null
   }
@@ -41,6 +46,8 @@ function parseLinear(fields: Fields): Price | null {
   if (typeof source !== 'string' || typeof provider !== 'string' || typeof model !== 'string') return null
   if (!isTextOrNull(from) || !isTextOrNull(hours) || !isTextOrNull(serviceTier)) return null
   if (typeof serviceTierPriced !== 'boolean') return null
+  const unpriced = parseGaps(fields.unpriced)
+  if (unpriced === undefined) return null
   if (typeof factor !== 'string' || context === undefined || variant === undefined || rates === null)
     return null
   return buildLinearPrice({
@@ -56,7 +63,16 @@ function parseLinear(fields: Fields): Price | null {
     factor,
     variant,
     rates,
+    ...(unpriced === null ? {} : { unpriced }),
   })
+}
+
+/** `undefined`: no list of classes. */
+function parseGaps(value: unknown): readonly RateClass[] | null | undefined {
+  if (value === undefined) return null
+  if (!Array.isArray(value) || value.length === 0) return undefined
+  const known = value.flatMap((name) => RATE_CLASSES.filter((candidate) => candidate === name))
+  return known.length === value.length ? known : undefined
 }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { buildCostTerms, type CostTerms } from './price-cost.ts'
-import { linearTerms, RATE_CLASSES, type Rates } from './price-rates.ts'
+import { linearTerms, RATE_CLASSES, type RateClass, type Rates } from './price-rates.ts'
 import type { UtcDay } from './utc-day.ts'
 
 /** The sizes of prompt a context tier holds for, in total input tokens of one call: above < tokens <= upTo. */
@@ -15,11 +15,17 @@ export interface ContextTier {
  * A price that differs from the model's usual one by how a call used it, so that each stays linear.
  * `no-request-fee`: nothing was used, so the fee for a request is not due.
  * `minimum-audio`: shorter than the least that is billed, so that least is the fee of each request.
+ * `cache-not-believed`: the calls count more cached tokens than they have, so that none is at a cached price.
  * `reasoning-beside`: the calls count reasoning tokens beside their output, not in it.
  */
 export type PriceVariant = (typeof PRICE_VARIANTS)[number]
 
-export const PRICE_VARIANTS = ['no-request-fee', 'minimum-audio', 'reasoning-beside'] as const
+export const PRICE_VARIANTS = [
+  'no-request-fee',
+  'minimum-audio',
+  'reasoning-beside',
+  'cache-not-believed',
+] as const
 
 /** A price whose cost is a sum of counts times rates, so that sums of calls can be priced as well as calls. */
 export interface LinearDefinition {
@@ -43,6 +49,8 @@ export interface LinearDefinition {
   readonly factor: string
   readonly variant: PriceVariant | null
   readonly rates: Rates
+  /** Classes without a rate that its calls used: their cost is not all of it. At least one; left out: none. */
+  readonly unpriced?: readonly RateClass[]
 }
 
 /** The upstream's own word on the cost of each call, taken as it is but for `factor`. */
@@ -59,7 +67,16 @@ export interface PartsDefinition {
   readonly prices: readonly string[]
 }
 
-export type PriceDefinition = LinearDefinition | ReportedDefinition | PartsDefinition
+/**
+ * No price: of calls that have none and were served at another tier than standard, so that they stay apart from those
+ * that were not, and can be priced later. What model they used, their totals say.
+ */
+export interface UnpricedDefinition {
+  readonly basis: 'unpriced'
+  readonly serviceTier: string
+}
+
+export type PriceDefinition = LinearDefinition | ReportedDefinition | PartsDefinition | UnpricedDefinition
 
 interface Identified<Definition> {
   /**
@@ -78,9 +95,14 @@ export interface LinearPrice extends Identified<LinearDefinition> {
 }
 
 /** Prices that say where a cost came from, but not how to compute it again from counts. */
-export type FixedPrice = Identified<ReportedDefinition | PartsDefinition>
+export type FixedPrice = Identified<ReportedDefinition | PartsDefinition | UnpricedDefinition>
 
 export type Price = LinearPrice | FixedPrice
+
+/** Whether the cost of calls at `price` leaves something out that they used. */
+export function isPartly({ definition }: Price): boolean {
+  return definition.basis === 'linear' && definition.unpriced !== undefined
+}
 
 /** Whether the cost of calls at `price` can be computed from their counts. */
 export function isLinear(price: Price): price is LinearPrice {
@@ -100,6 +122,10 @@ export function buildReportedPrice(definition: ReportedDefinition): FixedPrice {
 export function buildPartsPrice(definition: PartsDefinition): FixedPrice {
   const prices = [...new Set(definition.prices)].sort()
   return identify({ ...definition, prices }, 'parts')
+}
+
+export function buildUnpricedTier(serviceTier: string): FixedPrice {
+  return identify({ basis: 'unpriced', serviceTier }, `unpriced#${serviceTier}`)
 }
 
 const HASH_DIGITS = 12
@@ -125,7 +151,8 @@ function linearLabel(definition: LinearDefinition): string {
   const size = context === null ? '' : context.above > 0 ? `>${context.above}` : `<${context.upTo}`
   const time = hours === null ? '' : `+${hours}`
   const use = variant === null ? '' : `+${variant}`
-  return `${provider}/${model.slice(0, MAX_LABEL_MODEL_LENGTH)}${day}#${tier}${size}${time}${use}`
+  const gaps = definition.unpriced === undefined ? '' : '+partly'
+  return `${provider}/${model.slice(0, MAX_LABEL_MODEL_LENGTH)}${day}#${tier}${size}${time}${use}${gaps}`
 }
 
 /** Fixed key order, rates in the order of `RATE_CLASSES` as decimal text, nothing that is not there. */
@@ -151,6 +178,8 @@ function canonicalJson(definition: PriceDefinition): string {
         rates: Object.fromEntries(
           RATE_CLASSES.flatMap((name) => (rates[name] === undefined ? [] : [[name, String(rates[name])]])),
         ),
+        // Absent where there are none: the ids of prices from before there were any stay the same.
+        unpriced: definition.unpriced,
       })
     }
     case 'reported':
@@ -161,6 +190,8 @@ function canonicalJson(definition: PriceDefinition): string {
       })
     case 'parts':
       return JSON.stringify({ basis: definition.basis, prices: definition.prices })
+    case 'unpriced':
+      return JSON.stringify({ basis: definition.basis, serviceTier: definition.serviceTier })
     default: {
       const unknown: never = definition
       throw new TypeError(`no such price: ${JSON.stringify(unknown)}`)

@@ -1,8 +1,9 @@
 import type { Catalog } from './catalog.ts'
-import { coversUse, type PriceSet, type TierPrices } from './catalog-price-set.ts'
+import { coversUse, type PriceSet, type TierPrices, withGaps } from './catalog-price-set.ts'
 import type { LinearDefinition, LinearPrice, Price } from './price.ts'
 import { contradiction } from './price-contradiction.ts'
 import { costOfSums, type UsageSums } from './price-cost.ts'
+import { unpricedParts } from './price-gaps.ts'
 import { BILLED_UNITS, type BilledUnits, TOKEN_CLASSES, type TokenUsage } from './usage.ts'
 import type { UtcDay } from './utc-day.ts'
 
@@ -46,9 +47,10 @@ const AS_METERED: NewRowCost = { kind: 'as_metered' }
  */
 export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | null): NewRowCost {
   const old = oldPrice?.definition ?? null
-  const requests = row.priceId === '' ? row.unpriced - row.invalid - row.withoutFigures : row.sums.requests
+  const isUnpriced = row.priceId === '' || old?.basis === 'unpriced'
+  const requests = isUnpriced ? row.unpriced - row.invalid - row.withoutFigures : row.sums.requests
   if (requests <= 0n) return AS_METERED
-  if (row.priceId !== '') {
+  if (!isUnpriced) {
     if (old === null) return unknown('the definition of its price is not known')
     if (old.basis === 'reported') return AS_METERED // the upstream's own word
     if (old.basis === 'parts')
@@ -58,22 +60,25 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   const model = nameIt(row.model, linear)
   if (model === null) return unknown('it was priced by a name its calls asked for, which is not kept')
 
-  const prices = pricesOf(catalog, row, model, linear)
-  if (prices === NO_PRICE && row.priceId === '') return AS_METERED
+  const serviceTier = old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : null
+  const prices = pricesOf(catalog, row, model, linear, serviceTier)
+  if (prices === NO_PRICE && isUnpriced) return AS_METERED
   if (typeof prices === 'string') return unknown(prices)
-  const price = priceOfAll(prices, row, linear)
-  if (typeof price === 'string') return unknown(price)
-  if (price.id === row.priceId) return AS_METERED
-
+  const variant = priceOfAll(prices, row, linear)
+  if (typeof variant === 'string') return unknown(variant)
   const sums = { ...row.sums, requests }
   const { usage, units } = asOneCall(sums)
+  const gaps = unpricedParts(variant.definition.rates, prices.habits, usage, units)
+  const price = gaps === null ? variant : withGaps(variant, gaps)
+  if (price.id === row.priceId) return AS_METERED
+
   if (contradiction(price.terms, usage, units, price.definition.variant === 'reasoning-beside') !== null) {
     return unknown('its counts contradict each other by the price now')
   }
   if (isUsed(sums) && !coversUse(price, usage, units)) {
-    return row.priceId === '' ? AS_METERED : unknown('its price now has none for what was used')
+    return isUnpriced ? AS_METERED : unknown('its price now has none for what was used')
   }
-  const pricedCalls = row.priceId === '' ? requests : 0n
+  const pricedCalls = isUnpriced ? requests : 0n
   return { kind: 'cost', costPico: costOfSums(price, sums), priceId: price.id, pricedCalls }
 }
 
@@ -96,13 +101,14 @@ function pricesOf(
   row: PastRow,
   model: string,
   old: LinearDefinition | null,
+  serviceTier: string | null,
 ): PriceSet | string {
   const answers = catalog.findPricesOfDay({
     provider: row.provider,
     upstream: row.upstream,
     clientName: row.clientName,
     model,
-    serviceTier: old?.serviceTier ?? null,
+    serviceTier,
     atMs: Date.parse(`${row.day}T00:00:00Z`),
   })
   const parts = new Map<string, PriceSet>()
@@ -132,7 +138,12 @@ function priceOfAll(
 ): LinearPrice | string {
   const tier = tierOfAll(tiers, row.sums.inputTokens, old)
   if (tier === null) return 'its price depends on the size of prompts, and those of its calls are not kept'
-  const { usual, unused, reasoningBeside, shortAudio } = tier
+  const { usual, unused, reasoningBeside, shortAudio, cacheNotBelieved } = tier
+  if (old?.variant === 'cache-not-believed') return cacheNotBelieved
+  // Single calls may: of those that do not, a sum says nothing.
+  if (row.sums.cacheReadTokens + row.sums.cacheWriteTokens > row.sums.inputTokens) {
+    return 'its calls count more cached than input tokens, and single calls are not kept'
+  }
   if (!isUsed(row.sums)) return unused
   if (unused !== usual && old?.variant === 'no-request-fee') return unused
   if (unused !== usual && (old === null || (old.rates.request ?? 0n) === 0n)) {

@@ -13,6 +13,8 @@ export interface RepricingSettings {
   readonly markups: readonly WrittenEntry[]
   /** The names of the upstreams there were. */
   readonly upstreams: readonly string[]
+  /** Upstreams with somebody's prices, by name; absent in rules of releases that did not have them. */
+  readonly pricesOf?: Readonly<Record<string, string>>
 }
 
 /** Settings as they are compared and kept: lines of a file that may have changed since mean nothing. */
@@ -20,9 +22,15 @@ export function settingsOf(
   prices: readonly WrittenEntry[],
   markups: readonly WrittenEntry[],
   upstreams: readonly string[],
+  pricesOf: ReadonlyMap<string, string> = new Map(),
 ): RepricingSettings {
   const numbered = (entry: WrittenEntry, index: number) => ({ ...entry, line: index + 1 })
-  return { prices: prices.map(numbered), markups: markups.map(numbered), upstreams: [...upstreams].sort() }
+  return {
+    prices: prices.map(numbered),
+    markups: markups.map(numbered),
+    upstreams: [...upstreams].sort(),
+    ...(pricesOf.size === 0 ? {} : { pricesOf: Object.fromEntries([...pricesOf].sort()) }),
+  }
 }
 
 /**
@@ -35,7 +43,12 @@ export function buildRuleCatalog(entries: CatalogEntries, settings: RepricingSet
   const { markups, problems: markupProblems } = parseMarkups(settings.markups, settings.upstreams)
   const first = [...problems, ...markupProblems][0]
   if (first !== undefined) throw new Error(`the prices of a repricing cannot be read: ${first.what}`)
-  return buildCatalog({ entries, overrides, markups })
+  return buildCatalog({
+    entries,
+    overrides,
+    markups,
+    pricesOf: new Map(Object.entries(settings.pricesOf ?? {})),
+  })
 }
 
 /** Which calls a repricing is about. */
@@ -113,8 +126,9 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
       return { kind: 'unknown', reason: 'several models served a call, and what each used is not kept' }
     }
   }
+  const old = oldPrice?.definition
   const serviceTier =
-    oldPrice?.definition.basis === 'linear' ? oldPrice.definition.serviceTier : tierInUsage(call.usageRaw)
+    old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : tierInUsage(call.usageRaw)
   const priced = catalog.priceCall({
     provider: call.provider,
     upstream: call.upstream,
@@ -138,6 +152,7 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
 const UNPRICED_NOW = {
   no_model: 'a call names no model',
   no_price: 'it has no price now',
+  unknown_tier: 'it has no price now at the service tier of a call',
   use_without_price: 'its price now has none for what was used',
   contradictory_usage: 'its counts contradict each other by the price now',
   nothing_used: 'it has no price now',

@@ -6,6 +6,7 @@ export interface UnpricedUse {
   readonly model: string
   readonly provider: string
   readonly upstream: string
+  readonly serviceTier: string | null
   /** `null` here and in the next two: the single calls are not kept. */
   readonly method: string | null
   readonly path: string | null
@@ -30,6 +31,7 @@ export function renderUnpriced(use: UnpricedUse) {
     model: use.model,
     provider: use.provider,
     upstream: use.upstream,
+    service_tier: use.serviceTier,
     method: use.method,
     path: use.path,
     reason: use.reason,

@@ -14,6 +14,7 @@ export const UNPRICED_REASONS = [
   'invalid_usage',
   'no_model',
   'no_price',
+  'unknown_tier',
   'use_without_price',
   'contradictory_usage',
 ] as const

@@ -13,6 +13,10 @@ export interface GroupedTotals extends UsageTotals {
   readonly keyName: string | null
   readonly clientId: string | null
   readonly clientName: string | null
+  /** Calls whose cost is in no sum, calls of whose cost a part is, and calls whose tokens we counted. */
+  readonly unpriced: bigint
+  readonly partlyUnpriced: bigint
+  readonly estimated: bigint
 }
 
 /** Names of groups parted by commas, each taken once; `null`: one of them is none. */
@@ -65,6 +69,16 @@ export function renderBreakdown(
     ...(by.includes('model') ? { model: row.model } : {}),
     ...(by.includes('key') ? { key_id: row.keyId, key_name: row.keyName } : {}),
     ...renderSummary(by.includes('client') ? row.clientName : client, periodDays, row),
+    ...(by.length === 0 ? {} : renderDoubts(row)),
   }))
   return by.length === 0 ? documents[0] : documents
+}
+
+/** How far a group's cost is the whole of it: a cost of 0 may be that of calls without a price. */
+function renderDoubts({ unpriced, partlyUnpriced, estimated }: GroupedTotals) {
+  return {
+    unpriced: Number(unpriced),
+    partly_unpriced: Number(partlyUnpriced),
+    estimated: Number(estimated),
+  }
 }

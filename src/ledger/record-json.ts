@@ -59,6 +59,11 @@ export function serialiseRecord(record: CallRecord): string {
   if (record.priceId !== null) text += `,"priceId":${quote(record.priceId)}`
   if (record.price !== null) text += `,"price":${quote(record.price)}`
   if (record.responseId !== null) text += `,"responseId":${quote(record.responseId)}`
+  if (record.serviceTier !== undefined) text += `,"serviceTier":${quote(record.serviceTier)}`
+  if (record.reportedCostPico !== undefined) text += `,"reportedCostPico":"${record.reportedCostPico}"`
+  if (record.ownCostPico !== undefined) text += `,"ownCostPico":"${record.ownCostPico}"`
+  if (record.costDiffers === true) text += ',"costDiffers":true'
+  if (record.partlyUnpriced === true) text += ',"partlyUnpriced":true'
   if (record.responseUse !== undefined) text += `,"responseUse":"${record.responseUse}"`
   if (record.unpricedReason !== undefined) text += `,"unpricedReason":${quote(record.unpricedReason)}`
   if (record.suspect === true) text += ',"suspect":true'
@@ -100,6 +105,11 @@ export function parseRecord(body: string): CallRecord | Void | null {
     priceId = null,
     price = null,
     responseId = null,
+    serviceTier,
+    reportedCostPico,
+    ownCostPico,
+    costDiffers,
+    partlyUnpriced,
     responseUse,
     unpricedReason,
     suspect,
@@ -117,6 +127,11 @@ export function parseRecord(body: string): CallRecord | Void | null {
     typeof usageSource !== 'string' ||
     typeof failedInBody !== 'boolean' ||
     (suspect !== undefined && suspect !== true) ||
+    !isPicoOrAbsent(reportedCostPico) ||
+    !isPicoOrAbsent(ownCostPico) ||
+    !isTrueOrAbsent(costDiffers) ||
+    !isTrueOrAbsent(partlyUnpriced) ||
+    (serviceTier !== undefined && typeof serviceTier !== 'string') ||
     (unpricedReason !== undefined && typeof unpricedReason !== 'string') ||
     (responseUse !== undefined && responseUse !== 'created' && responseUse !== 'fetched') ||
     !OUTCOMES.has(outcome) ||
@@ -150,6 +165,11 @@ export function parseRecord(body: string): CallRecord | Void | null {
     priceId,
     price,
     responseId,
+    serviceTier,
+    reportedCostPico,
+    ownCostPico,
+    costDiffers,
+    partlyUnpriced,
     responseUse,
     unpricedReason,
     suspect,
@@ -275,4 +295,12 @@ function isInteger(value: unknown, highest: number): value is number {
 
 function isIntegerOrNull(value: unknown, highest: number): value is number | null {
   return value === null || isInteger(value, highest)
+}
+
+function isPicoOrAbsent(value: unknown): value is string | undefined {
+  return value === undefined || (typeof value === 'string' && PICO.test(value))
+}
+
+function isTrueOrAbsent(value: unknown): value is true | undefined {
+  return value === undefined || value === true
 }

@@ -100,6 +100,8 @@ export class CallCounts implements CallObserver {
   readonly readingFailures = new Map<string, number>()
   readonly totalMismatches = new Map<string, number>()
   readonly suspects = new Map<string, number>()
+  readonly costDifferences = new Map<string, number>()
+  readonly partlyUnpriced = new Map<string, number>()
   failures = 0
   unmetered = 0
 
@@ -120,9 +122,9 @@ export class CallCounts implements CallObserver {
     }
     upstream.add(record)
     this.#countsOfModel(record).add(record)
-    if (record.suspect === true) {
-      this.suspects.set(record.provider, (this.suspects.get(record.provider) ?? 0) + 1)
-    }
+    if (record.suspect === true) addOne(this.suspects, record.provider)
+    if (record.costDiffers === true) addOne(this.costDifferences, record.provider)
+    if (record.partlyUnpriced === true) addOne(this.partlyUnpriced, record.provider)
   }
 
   callUnmetered(): void {
@@ -164,4 +166,8 @@ function within<Counts>(byProvider: Map<string, Map<string, Counts>>, provider: 
 function indexOf<Word extends string>(words: readonly Word[]): Readonly<Record<Word, number>>
 function indexOf(words: readonly string[]): Readonly<Record<string, number>> {
   return Object.fromEntries(words.map((word, index) => [word, index]))
+}
+
+function addOne(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
 }

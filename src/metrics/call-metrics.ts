@@ -74,6 +74,22 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
     },
   )
   counter(
+    'tallygate_partly_unpriced_calls_total',
+    'Calls that used something without a price: their cost is not all of it.',
+    ['provider'],
+    (add) => {
+      for (const [provider, count] of counts.partlyUnpriced) add({ provider }, count)
+    },
+  )
+  counter(
+    'tallygate_cost_differences_total',
+    'Calls whose cost by the word of the provider is more than 1 % from the cost by our prices.',
+    ['provider'],
+    (add) => {
+      for (const [provider, count] of counts.costDifferences) add({ provider }, count)
+    },
+  )
+  counter(
     'tallygate_suspect_calls_total',
     'Calls that cost more than CALL_ALERT_USD each: booked, and to be looked at.',
     ['provider'],

@@ -58,8 +58,11 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
       client: { type: ['string', 'null'], description: 'The name of a client; null: all of them.' },
       period_days: PERIOD_DAYS,
       ...FIGURES,
+      unpriced: count('Calls without a cost: what they cost is in no sum. Only with a grouping.'),
+      partly_unpriced: count('Calls of whose use a part has no price. Only with a grouping.'),
+      estimated: count('Calls whose tokens were counted here, not reported. Only with a grouping.'),
     },
-    ['day', 'model', 'key_id', 'key_name'],
+    ['day', 'model', 'key_id', 'key_name', 'unpriced', 'partly_unpriced', 'estimated'],
   ),
   Job: object({
     id: text("The upstream's id of it."),
@@ -74,6 +77,9 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
     model: MODEL,
     provider: text('The provider of the upstream.'),
     upstream: text('The name of the upstream.'),
+    service_tier: textOrNull(
+      'As the upstream named it; null: it named none, or the single calls are not kept.',
+    ),
     method: textOrNull('Of these calls; null: the single calls are not kept.'),
     path: textOrNull('Of these calls, ids in it as {id}; null as method.'),
     reason: {

@@ -91,7 +91,7 @@ export async function startMachine(plan: MachinePlan): Promise<Machine> {
     REDIS_URL: redisUrl,
     KEY_PEPPER: keyPepper,
     TALLYGATE_DATA_DIR: folder.path,
-    ...(upstreamUrl === null ? {} : { UPSTREAM_URL: upstreamUrl }),
+    ...(upstreamUrl === null ? {} : demoConfig(plan, upstreamUrl)),
   }
   givenUp.throwIfAborted()
   plan.terminal.say('starting gateway and worker')
@@ -166,6 +166,15 @@ async function startDemoUpstream({ parts }: MachinePlan): Promise<string> {
   const script = 'src/standalone/demo-upstream.ts'
   await parts.keep('demo upstream', () => parts.startNode('demo upstream', script, process.env, args))
   return `http://127.0.0.1:${port}`
+}
+
+/** The demo stands in for makers, at whose prices its calls are: an address of this machine alone has none. */
+function demoConfig({ settings, folder }: MachinePlan, url: string): Record<string, string> {
+  const file = folder.file('demo.yaml')
+  const provider = settings.config.upstreams[0]?.provider ?? 'openai-compatible'
+  const upstream = { name: 'default', url, provider, prices_of: 'makers' }
+  writeFileAtomically(file, `${JSON.stringify({ upstreams: [upstream] })}\n`)
+  return { TALLYGATE_CONFIG: file, UPSTREAM_URL: '' }
 }
 
 async function prepareDatabase({ settings }: MachinePlan, databaseUrl: string): Promise<void> {

@@ -31,6 +31,8 @@ export interface UsageRow {
   readonly invalid: bigint
   /** Calls that have no price, nor were given one since; what they cost is in no sum. */
   readonly unpriced: bigint
+  /** Calls whose cost is not all of it: something they used has no price. Only asked for with a grouping, else 0. */
+  readonly partlyUnpriced: bigint
   readonly errors: bigint
   readonly inputTokens: bigint
   readonly outputTokens: bigint
@@ -80,6 +82,10 @@ const SUM_LIST = [
   'coalesce(sum(u.cost_pico + u.adjusted_pico), 0) as cost_pico',
 ].join(', ')
 
+/** The prices that leave something out say what. */
+const PARTLY_UNPRICED = `coalesce(sum(u.requests) filter (where u.price_id in (
+  select price_id from ${SCHEMA}.prices where definition ? 'unpriced')), 0) as partly_unpriced`
+
 type SqlRow = { readonly [column: string]: string | null }
 
 /**
@@ -91,7 +97,7 @@ export async function selectUsageSummary(pool: Postgres, query: UsageQuery): Pro
   const groups = [...new Set(query.groupBy)].map((group) => GROUPS[group])
   const grouping = groups.map(({ by }) => by).join(', ')
   const { rows } = await pool.query<SqlRow>(
-    `select ${[...groups.map(({ select }) => select), SUM_LIST].join(', ')}
+    `select ${[...groups.map(({ select }) => select), SUM_LIST, ...(groups.length > 0 ? [PARTLY_UNPRICED] : [])].join(', ')}
      from ${SCHEMA}.daily_usage u
      ${query.groupBy.includes('key') ? `left join ${SCHEMA}.keys k on k.id = u.key_id` : ''}
      ${query.groupBy.includes('client') ? `left join ${SCHEMA}.clients c on c.id = u.client_id` : ''}
@@ -118,6 +124,7 @@ function usageRowFrom(row: SqlRow): UsageRow {
     withoutUsage: sum(SUMS.withoutUsage),
     invalid: sum(SUMS.invalid),
     unpriced: sum('unpriced'),
+    partlyUnpriced: sum('partly_unpriced'),
     errors: sum(SUMS.errors),
     inputTokens: sum(SUMS.inputTokens),
     outputTokens: sum(SUMS.outputTokens),

@@ -9,6 +9,8 @@ export interface UnpricedUse {
   readonly model: string
   readonly provider: string
   readonly upstream: string
+  /** As the upstream named it; `null`: it named none, or as in the next three. */
+  readonly serviceTier: string | null
   /** `null` here and in the next two: the single calls are not kept. */
   readonly method: string | null
   /** Ids in it are `{id}`. */
@@ -42,7 +44,7 @@ with totals as (
   select ${USING_KEY}, provider, unpriced - priced_later as left_over, priced_later, input_tokens, output_tokens
   from ${SCHEMA}.daily_usage where day >= $1 and unpriced > priced_later),
 kept as (
-  select day, client_id, key_id, model, upstream, '' as price_id, method,
+  select day, client_id, key_id, model, upstream, coalesce(price_id, '') as price_id, service_tier, method,
     regexp_replace(path, $2, '/{id}', 'g') as path, input_tokens, output_tokens,
     case
       when unpriced_reason = 'billed_later' and exists (
@@ -53,35 +55,36 @@ kept as (
     end as reason
   from ${SCHEMA}.calls c where day >= $4 and cost_pico is null),
 grouped as (
-  select ${USING_KEY}, method, path, reason, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
+  select ${USING_KEY}, service_tier, method, path, reason, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
     count(*) as calls, coalesce(sum(input_tokens), 0) as input_tokens, coalesce(sum(output_tokens), 0) as output_tokens
-  from kept group by ${USING_KEY}, method, path, reason),
+  from kept group by ${USING_KEY}, service_tier, method, path, reason),
 explained as (
-  select ${USING_KEY}, t.provider, g.method, g.path, g.reason, g.input_tokens, g.output_tokens,
+  select ${USING_KEY}, t.provider, g.service_tier, g.method, g.path, g.reason, g.input_tokens, g.output_tokens,
     case when g.is_final then g.calls else least(g.calls, greatest(0,
-      sum(g.calls) over (partition by ${USING_KEY}, g.is_final order by g.method, g.path, g.reason
+      sum(g.calls) over (partition by ${USING_KEY}, g.is_final order by g.method, g.path, g.reason, g.service_tier
         rows unbounded preceding) - t.priced_later)) end as calls
   from totals t join grouped g using (${USING_KEY})),
 rest as (
-  select ${USING_KEY}, t.provider, null as method, null as path, null as reason,
+  select ${USING_KEY}, t.provider, null as service_tier, null as method, null as path, null as reason,
     greatest(0, t.input_tokens - coalesce(e.input_tokens, 0)) as input_tokens,
     greatest(0, t.output_tokens - coalesce(e.output_tokens, 0)) as output_tokens,
     t.left_over - coalesce(e.calls, 0) as calls
   from totals t left join (
     select ${USING_KEY}, sum(calls) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
     from explained group by ${USING_KEY}) e using (${USING_KEY}))
-select model, provider, upstream, method, path, reason, sum(calls) as calls, sum(input_tokens) as input_tokens,
+select model, provider, upstream, service_tier, method, path, reason, sum(calls) as calls, sum(input_tokens) as input_tokens,
   sum(output_tokens) as output_tokens, min(day) as first_day, max(day) as last_day
-from (select * from explained union all select ${USING_KEY}, provider, method, path, reason, input_tokens, output_tokens,
+from (select * from explained union all select ${USING_KEY}, provider, service_tier, method, path, reason, input_tokens, output_tokens,
   calls from rest) u
 where calls > 0 and reason is distinct from 'billed_since'
-group by model, provider, upstream, method, path, reason
-order by calls desc, model, upstream, path, reason limit 1000`
+group by model, provider, upstream, service_tier, method, path, reason
+order by calls desc, model, upstream, path, reason, service_tier limit 1000`
 
 interface SqlRow {
   readonly model: string
   readonly provider: string
   readonly upstream: string
+  readonly service_tier: string | null
   readonly method: string | null
   readonly path: string | null
   readonly reason: string | null
@@ -114,6 +117,7 @@ export async function selectUnpricedUse(pool: Postgres, fromDay: UtcDay): Promis
     model: row.model,
     provider: row.provider,
     upstream: row.upstream,
+    serviceTier: row.service_tier,
     method: row.method,
     path: row.path,
     reason: row.reason,

@@ -96,6 +96,7 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
     'gaps',
     'dead letters',
     'prices',
+    'price configuration',
     'costly calls',
     'response ids',
     'jobs',

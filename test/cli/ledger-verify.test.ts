@@ -61,12 +61,16 @@ function aCall(hue: number): CallRecord {
     requestedModel: null,
     usage,
     units: NO_UNITS,
-    serviceTier: hue % 2 === 0 ? null : 'flex',
+    serviceTier: hue % 2 === 0 ? null : hue % 3 === 0 ? 'flex' : 'priority',
     arrivedAtMs,
     reportedCostPico: null,
     parts: null,
   })
-  if (cost.kind === 'unpriced') throw new Error(cost.reason)
+  if (cost.kind === 'unpriced') {
+    const { reason, tier } = cost
+    if (tier === undefined) throw new Error(reason)
+    return { ...base, usage, costPico: null, priceId: tier.id, price: tier.json, unpricedReason: reason }
+  }
   return { ...base, usage, costPico: `${cost.costPico}`, priceId: cost.priceId, price: cost.price.json }
 }
 

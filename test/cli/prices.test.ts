@@ -52,6 +52,7 @@ test('a price is shown with its rates, its source, and each tier that has one of
       factor: '1',
       rates: { input: '2.5', cached_input: '1.25', output: '10' },
     },
+    { service_tier: 'batch', rates: { input: '1.25', cached_input: '0.625', output: '5' } },
     {
       source: 'yaml',
       line: 8,
@@ -59,15 +60,19 @@ test('a price is shown with its rates, its source, and each tier that has one of
       service_tier: 'flex',
       rates: { input: '1.25', output: '5' },
     },
+    { service_tier: 'priority', rates: { input: '4.25', cached_input: '2.125', output: '17' } },
   ])
-  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2025-12-31')).toHaveLength(1)
+  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2025-12-31')).toHaveLength(3)
   const { out } = await run(env, 'prices', 'show', 'gpt-4o', '--provider', 'openai')
   expect(out).toMatch(/^openai, openai: tier flex\n {2}input +1\.25 per M tokens$/m)
   expect(out).toContain('from yaml, line 8 of the configuration: */gpt-4o')
 })
 
 test('prices by size of prompt and by hour are each shown', async () => {
-  expect((await show('gemini-2.5-pro', '--provider', 'gemini')).map(({ context }) => context)).toEqual([
+  const standard = (await show('gemini-2.5-pro', '--provider', 'gemini')).filter(
+    ({ service_tier: tier }) => tier === null,
+  )
+  expect(standard.map(({ context }) => context)).toEqual([
     { above: 0, up_to: 200_000 },
     { above: 200_000, up_to: null },
   ])
@@ -85,8 +90,10 @@ test('without a provider, every upstream that has a price for the model is shown
 
 test("a client's markup is in its prices, and said", async () => {
   expect(await show('gpt-4o', '--provider', 'openai', '--client', 'acme')).toMatchObject([
-    { factor: '1.2', rates: { input: '3', output: '12' } },
-    { factor: '1.2', rates: { input: '1.5' } },
+    { factor: '1.2', service_tier: null, rates: { input: '3', output: '12' } },
+    { factor: '1.2', service_tier: 'batch', rates: { input: '1.5', output: '6' } },
+    { factor: '1.2', service_tier: 'flex', rates: { input: '1.5' } },
+    { factor: '1.2', service_tier: 'priority', rates: { input: '5.1' } },
   ])
 })
 
@@ -148,12 +155,18 @@ test('a newer catalog shows what it changes, and is then what prices come from',
     { provider: 'openai', model: 'gpt-99', what: 'model', before: null, after: 'new' },
   ]
   expect(await json(env, 'prices', 'update', newer, '--dry-run')).toMatchObject({ stored: false, changes })
-  expect(await show('gpt-4o', '--provider', 'openai')).toMatchObject([{ rates: { input: '2.5' } }, {}])
+  expect(await show('gpt-4o', '--provider', 'openai')).toMatchObject([
+    { rates: { input: '2.5' } },
+    {},
+    {},
+    {},
+  ])
 
   const { out } = await run(env, 'prices', 'update', newer)
   expect(out).toMatch(/^openai +gpt-4o +input_mtok +2\.5 +2$/m)
   expect(await show('gpt-99', '--provider', 'openai')).toMatchObject([
     { source: expect.stringMatching(/^genai-prices-file@[0-9a-f]{12}$/), rates: { input: '7' } },
+    { service_tier: 'batch', rates: { input: '3.5' } },
   ])
   expect(readCurrentCatalog(join(folder, 'data')).text).toBe(await readFile(newer, 'utf8'))
   expect(loadPriceConfig(env).catalog.knowsModel('openai', 'openai', 'gpt-3.5-turbo', Date.now())).toBe(false)

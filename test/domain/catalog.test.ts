@@ -6,7 +6,8 @@ import { BUNDLED_SOURCE, bundledEntries } from '../../src/domain/catalog-bundle.
 import type { CallToPrice, PriceOfCall } from '../../src/domain/catalog-call.ts'
 import { CATALOG_PROVIDER_IDS, catalogPlaces, PRICED_PROVIDERS } from '../../src/domain/catalog-providers.ts'
 import { parsePrice } from '../../src/domain/price-parse.ts'
-import { NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/domain/usage.ts'
+import { TIER_PRICES } from '../../src/domain/service-tier-prices.ts'
+import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/domain/usage.ts'
 
 const catalog = buildCatalog()
 
@@ -144,19 +145,201 @@ test('tokens of an Anthropic batch cost half, searches do not', () => {
   )
 })
 
-test('a tier without a price of its own is at the standard price, and its identity says so', () => {
-  const usage = { inputTokens: 1_000 }
-  expect(priced({ model: 'gpt-4o', serviceTier: 'flex', usage })).toBe(
-    '2500000000 openai/gpt-4o#flex?standard',
-  )
-  expect(priced({ model: 'gpt-4o', serviceTier: 'default', usage })).toBe('2500000000 openai/gpt-4o#std')
+/** What a million tokens of input and of output cost at a tier in dollars, or why nobody knows. */
+function tokensAt(provider: string, model: string, serviceTier: string | null): string {
+  const dollars = (usage: Partial<TokenUsage>) => {
+    const answer = catalog.priceCall(callOf({ provider, model, serviceTier, usage }))
+    return answer.kind === 'priced' ? Number(answer.costPico) / 1e10 : answer.reason
+  }
+  return `${dollars({ inputTokens: 10_000 })} ${dollars({ outputTokens: 10_000 })}`
+}
+
+test("a tier is at its own price, by provider and model, as the providers' lists say", () => {
+  const cases: [string, string, string | null, string][] = [
+    ['openai', 'gpt-6-sol', null, '2 10'],
+    ['openai', 'gpt-6-sol', 'batch', '1 5'],
+    ['openai', 'gpt-6-sol', 'flex', '1 5'],
+    ['openai', 'gpt-6-sol', 'priority', '4 20'],
+    ['openai', 'gpt-6-astra', 'ultrafast', '60 300'],
+    ['openai', 'gpt-5.5', 'priority', '12.5 75'],
+    ['openai', 'gpt-5-mini', 'priority', '0.45 3.6'],
+    ['openai', 'gpt-4o-mini', 'priority', '0.25 1'],
+    ['openai', 'o4-mini', 'priority', '2 8'],
+    ['openai', 'gpt-4.1', 'priority', '3.5 14'],
+    ['azure-openai', 'gpt-5.4', 'batch', '1.25 7.5'],
+    ['azure-openai', 'gpt-5.4', 'priority', '5 30'],
+    ['gemini', 'gemini-2.5-pro', 'batch', '0.625 5'],
+    ['gemini', 'gemini-2.5-pro', 'priority', '2.25 18'],
+    ['vertex', 'gemini-3.6-flash', 'ON_DEMAND_FLEX', '0.375 1.875'],
+    ['anthropic', 'claude-opus-5', null, '5 25'],
+    ['anthropic', 'claude-opus-5', 'fast', '10 50'],
+    ['anthropic', 'claude-opus-4-6', 'fast', '30 150'],
+    ['anthropic', 'claude-opus-5', 'standard+us', '5.5 27.5'],
+    ['anthropic', 'claude-opus-5', 'batch+us', '2.75 13.75'],
+    ['anthropic', 'claude-opus-5', 'fast+us', '11 55'],
+    ['xai', 'grok-4.3', 'batch', '1 2'],
+    ['mistral', 'mistral-medium-latest', 'batch', '0.75 3.75'],
+    ['groq', 'llama-3.3-70b-versatile', 'flex', '0.59 0.79'],
+    ['bedrock', 'amazon.nova-pro-v1:0', 'priority', '1.4 5.6'],
+    ['bedrock', 'us.anthropic.claude-sonnet-4-6', 'batch', '1.65 8.25'],
+  ]
+  expect(
+    cases.map(([provider, model, tier]) => [provider, model, tier, tokensAt(provider, model, tier)]),
+  ).toEqual(cases)
 })
 
-test('the reported model is priced, and where it has no price, the requested one', () => {
+test('a tier whose price nobody knows is unpriced, never at the list price', () => {
+  const cases: [string, string, string][] = [
+    ['openai', 'gpt-4o', 'flex'],
+    ['openai', 'gpt-6-sol', 'ultrafast'],
+    ['openai', 'gpt-6-sol', 'balanced'],
+    ['openai', 'gpt-6-sol', 'scale'],
+    ['anthropic', 'claude-haiku-4-5', 'fast'],
+    ['anthropic', 'claude-haiku-4-5', 'batch+us'],
+    ['anthropic', 'claude-opus-5', 'priority'],
+    ['vertex', 'gemini-2.5-pro', 'PROVISIONED_THROUGHPUT'],
+    ['openrouter', 'openai/gpt-5', 'flex'],
+    ['azure-openai', 'gpt-5.5', 'priority'],
+    ['bedrock', 'us.anthropic.claude-sonnet-4-6', 'flex'],
+  ]
+  for (const [provider, model, tier] of cases) {
+    expect(tokensAt(provider, model, tier), `${model} ${tier}`).toBe('unknown_tier unknown_tier')
+  }
+  expect(tokensAt('openai', 'gpt-4o', 'default')).toBe('2.5 10')
+})
+
+test('cached tokens have a factor of their own where the list says so', () => {
+  const usage = { inputTokens: 1_000_000, cacheReadTokens: 1_000_000 }
+  const at = (provider: string, model: string, serviceTier: string) =>
+    told(catalog.priceCall(callOf({ provider, model, serviceTier, usage })))
+  expect(at('gemini', 'gemini-2.5-flash', 'batch')).toBe('30000000000 google/gemini-2.5-flash#batch')
+  expect(at('openai', 'gpt-5.4', 'flex')).toMatch(/^260000000000 openai\/gpt-5\.4#flex>271999$/)
+})
+
+test('each tier has an identity of its own, with and without a price, by its whole name', () => {
+  const idOf = (serviceTier: string) => {
+    const answer = catalog.priceCall(
+      callOf({ provider: 'anthropic', model: 'claude-opus-5', serviceTier, usage: { inputTokens: 1 } }),
+    )
+    return answer.kind === 'priced' ? answer.priceId : answer.tier?.id
+  }
+  expect(idOf('batch+us')).toMatch(/^anthropic\/claude-opus-5#batch\+us\.[0-9a-f]{12}$/)
+  expect(idOf('standard+us')).toMatch(/^anthropic\/claude-opus-5#us\./)
+  expect(idOf('ultrafast')).toMatch(/^unpriced#ultrafast\.[0-9a-f]{12}$/)
+  expect(idOf('balanced')).toMatch(/^unpriced#balanced\./)
+  expect(parsePrice('{"basis":"unpriced","serviceTier":"balanced"}')?.id).toBe(idOf('balanced'))
+  expect(idOf('x'.repeat(1_000))).toMatch(/^unpriced#x{40}\./)
+})
+
+test('an upstream that makes up tiers makes no more than so many prices', () => {
+  const catalog = buildCatalog()
+  const ids = new Set(
+    Array.from({ length: 300 }, (_, index) => {
+      const answer = catalog.priceCall(
+        callOf({ model: 'gpt-4o', serviceTier: `made-up-${index}`, usage: { inputTokens: 1 } }),
+      )
+      return answer.kind === 'unpriced' ? answer.tier?.id : answer.priceId
+    }),
+  )
+  expect(ids.size).toBe(101)
+})
+
+test('each factor of a tier says where it is from and when that was looked up', () => {
+  for (const { source, seen, factor, models } of TIER_PRICES) {
+    expect(source).toMatch(/^https:\/\//)
+    expect(seen).toMatch(/^20[0-9]{2}-[0-9]{2}-[0-9]{2}$/)
+    expect(Number(factor)).toBeGreaterThan(0)
+    expect(models.flags).toBe('')
+  }
+})
+
+test('the model that answered is priced, never another that was asked for', () => {
   expect(modelAt('openai', 'gpt-4o-2024-08-06', 'gpt-4o-mini')).toBe('openai/gpt-4o')
-  expect(modelAt('openai', 'something-internal', 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
+  expect(modelAt('openai', 'something-internal', 'gpt-4o-mini')).toBe('no_price')
+  // A router that fell back; Perplexity's Responses, which name who served a `sonar`.
+  expect(modelAt('openrouter', 'x-ai/grok-none', 'google/gemini-2.0-flash-exp:free')).toBe('no_price')
+  expect(modelAt('perplexity', 'openai/gpt-5-mini', 'sonar')).toBe('no_price')
+  // The same model under a name the catalog does not have.
+  expect(modelAt('openai', 'accounts/me/models/gpt-4o-mini-2099-01-01', 'gpt-4o-mini')).toBe(
+    'openai/gpt-4o-mini',
+  )
   expect(modelAt('openai', null, 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
   expect(modelAt('openai', '', 'gpt-4o-mini')).toBe('openai/gpt-4o-mini')
+})
+
+test('a name that goes on with more than a revision is another model, which is not at that price', () => {
+  const others: [string, string][] = [
+    ['gemini', 'gemini-3.8-flash-tts'],
+    ['gemini', 'gemini-3.8-flash-lite-tts'],
+    ['vertex', 'gemini-3.8-flash-cyber'],
+    ['anthropic', 'claude-sonnet-5-5'],
+    ['vertex', 'claude-sonnet-5-5@20261001'],
+    ['bedrock', 'us.anthropic.claude-sonnet-5-5-v1:0'],
+    ['bedrock', 'amazon.titan-embed-text-v2:0'],
+    ['bedrock', 'eu.amazon.nova-pro-v1:0'],
+    ['bedrock', 'global.meta.llama3-1-8b-instruct-v1:0'],
+    ['azure-openai', 'o4-mini-deep-research-preview'],
+    ['azure-openai', 'my-o4-mini'],
+    ['vertex', 'someone/claude-opus-4-6'],
+    ['mistral', 'magistral-small-creative'],
+    ['mistral', 'mistral-large-2503'],
+    ['openai', 'davinci-002'],
+    ['openai', 'gpt-4o-mini-2099'],
+    ['gemini', 'gemini-pro-latest'],
+    ['fireworks', 'accounts/fireworks/models/deepseek-v4-pro-0813'],
+  ]
+  expect(others.map(([provider, model]) => [provider, model, modelAt(provider, model)])).toEqual(
+    others.map(([provider, model]) => [provider, model, 'no_price']),
+  )
+})
+
+test('a date, -latest, -preview or a version after a name is the same model', () => {
+  const same: [string, string, string][] = [
+    ['anthropic', 'claude-sonnet-5-20261001', 'anthropic/claude-sonnet-5'],
+    ['anthropic', 'claude-3-5-haiku-latest', 'anthropic/claude-3-5-haiku-latest'],
+    ['openai', 'gpt-5.5-2099-01-31', 'openai/gpt-5.5'],
+    ['openai', 'gpt-4o-2024-05-13', 'openai/gpt-4o-2024-05-13'],
+    ['gemini', 'gemini-2.5-pro-preview-06-05', 'google/gemini-2.5-pro'],
+    ['gemini', 'gemini-3.5-flash-001', 'google/gemini-3.5-flash'],
+    ['vertex', 'claude-opus-5@default', 'google/claude-opus-5'],
+    ['vertex', 'claude-opus-4-6@20260205', 'google/claude-opus-4-6'],
+    ['bedrock', 'us.anthropic.claude-sonnet-5-20260901-v1:0', 'aws/regional.anthropic.claude-sonnet-5-v1:0'],
+    ['bedrock', 'us.amazon.nova-lite-v1:0', 'aws/amazon.nova-lite-v1:0'],
+    ['xai', 'grok-4.6-latest', 'x-ai/grok-4.6'],
+  ]
+  expect(same.map(([provider, model]) => [provider, model, modelAt(provider, model)])).toEqual(same)
+})
+
+test('what the catalog calls by the name of another is unpriced', () => {
+  expect(modelAt('groq', 'openai/gpt-oss-safeguard-20b')).toBe('no_price')
+  expect(modelAt('mistral', 'mistral-large-latest')).toBe('no_price')
+})
+
+test("a host's prices are its own: Azure sells OpenAI's and Anthropic's models at their makers' prices, no others", () => {
+  for (const model of ['deepseek-r1', 'deepseek-v3.2', 'grok-4-1-fast', 'kimi-k2.5', 'gpt-oss-120b']) {
+    expect(modelAt('azure-ai', model), model).toBe('no_price')
+  }
+  expect(modelAt('azure-ai', 'gpt-5-mini')).toBe('openai/gpt-5-mini')
+})
+
+test('a host that nobody knows has the prices that the operator says it has, and else none', () => {
+  const upstream = (name: string) => ({
+    provider: 'openai-compatible',
+    upstream: name,
+    usage: { inputTokens: 1 },
+  })
+  const pricesOf = new Map([
+    ['of-deepseek', 'deepseek'],
+    ['of-any', 'makers'],
+  ])
+  const catalog = buildCatalog({ pricesOf })
+  const at = (name: string, model: string) => told(catalog.priceCall(callOf({ ...upstream(name), model })))
+  expect(at('plain', 'deepseek-ai/DeepSeek-R1')).toBe('no_price')
+  expect(at('plain', 'gpt-4o')).toBe('no_price')
+  expect(at('of-deepseek', 'deepseek-ai/deepseek-v4-pro')).toContain(' deepseek/deepseek-v4-pro@')
+  expect(at('of-deepseek', 'gpt-4o')).toBe('no_price')
+  expect(at('of-any', 'gpt-4o')).toBe('2500000 openai/gpt-4o#std')
+  expect(at('of-any', 'someone/gpt-4o')).toBe('no_price')
 })
 
 test('an unknown model, or none, is unpriced with its reason and never free', () => {
@@ -206,7 +389,6 @@ test('each provider is looked up where its prices are', () => {
     ['azure-openai', 'gpt-5-nano-2025-08-07', 'openai/gpt-5-nano'],
     ['azure-openai', 'o4-mini-2025-04-16', 'azure/o4-mini'],
     ['azure-ai', 'claude-sonnet-4-5-20250929', 'anthropic/claude-sonnet-4-5'],
-    ['azure-ai', 'grok-4-1-fast-non-reasoning', 'x-ai/grok-4-1-fast-non-reasoning'],
     ['anthropic', 'claude-opus-4-20250514', 'anthropic/claude-opus-4-0'],
     ['gemini', 'models/gemini-2.5-flash', 'google/gemini-2.5-flash'],
     ['vertex', 'google/gemini-2.5-flash', 'google/gemini-2.5-flash'],
@@ -247,11 +429,10 @@ test('each provider is looked up where its prices are', () => {
     ['voyageai', 'voyage-3.5', 'voyageai/voyage-3.5'],
     ['vercel-gateway', 'google/gemini-2.5-flash', 'google/gemini-2.5-flash'],
     ['vercel-gateway', 'xai/grok-4', 'x-ai/grok-4-0709'],
-    ['litellm-proxy', 'gpt-3.5-turbo-0125', 'openai/gpt-3.5-turbo'],
-    ['openai-compatible', 'claude-sonnet-4-6', 'anthropic/claude-sonnet-4-6'],
-    ['openai-compatible', 'mistralai/mistral-large-latest', 'mistral/mistral-large'],
-    ['openai-compatible', 'command-r', 'cohere/command-r'],
-    ['openai-compatible', 'deepseek-chat', 'deepseek/deepseek-chat'],
+    ['vercel-gateway', 'gemini-2.5-flash', 'no_price'],
+    ['vercel-gateway', 'deepseek/deepseek-v4-pro', 'no_price'],
+    ['litellm-proxy', 'gpt-3.5-turbo-0125', 'no_price'],
+    ['openai-compatible', 'gpt-4o', 'no_price'],
     ['openai-compatible', 'someone/gpt-4o', 'no_price'],
     ['openai-compatible', 'someone/claude-3-haiku-tuned', 'no_price'],
     ['databricks', 'us.anthropic.claude-3-7-sonnet-20250219-v1:0', 'no_price'],
@@ -307,6 +488,22 @@ test("an upstream's own figure is taken where it is trusted and gives one", () =
   expect(costOf({ reportedCostPico: -7n })).toBe('2500000 openrouter/openai/gpt-4o#std')
 })
 
+test("an upstream's own figure stands beside ours, and a difference of more than one in a hundred is told", () => {
+  const trusting = buildCatalog({ trustedUpstreams: ['up'] })
+  const call = callOf({ provider: 'openrouter', model: 'openai/gpt-4o', usage: { inputTokens: 1_000 } })
+  const said = (reportedCostPico: bigint | null, upstream = 'up') =>
+    trusting.priceCall({ ...call, upstream, reportedCostPico })
+  // Ours is 2,500,000,000.
+  expect(said(2_500_000_000n)).toMatchObject({ reported: { ownCostPico: 2_500_000_000n, differs: false } })
+  expect(said(2_476_000_000n)).toMatchObject({ reported: { differs: false } })
+  expect(said(2_475_000_000n)).toMatchObject({ costPico: 2_475_000_000n, reported: { differs: true } })
+  expect(said(0n)).toMatchObject({ costPico: 0n, reported: { differs: true } })
+  expect(said(1n, 'doubted')).toMatchObject({ costPico: 2_500_000_000n, reported: { differs: true } })
+  expect(said(null)).not.toHaveProperty('reported')
+  const unknown = { ...call, model: 'nobody/knows', reportedCostPico: 5n }
+  expect(trusting.priceCall(unknown)).toMatchObject({ reported: { ownCostPico: null, differs: false } })
+})
+
 test('a call that several models served is priced part by part', () => {
   const part = (model: string, inputTokens: number) => ({ model, usage: { ...NO_USAGE, inputTokens } })
   const call = { provider: 'anthropic', model: 'claude-sonnet-4-6', usage: { inputTokens: 30 } }
@@ -334,9 +531,94 @@ test('contradictory counts are unpriced, never a credit and never an error', () 
   for (const inputTokens of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60]) {
     expect(priced({ model: 'gpt-4o', usage: { inputTokens } })).toBe('contradictory_usage')
   }
-  expect(priced({ model: 'gpt-4o', usage: { inputTokens: 1, cacheReadTokens: 2 } })).toBe(
+  expect(priced({ model: 'gpt-realtime', usage: { inputTokens: 1, audioInputTokens: 2 } })).toBe(
     'contradictory_usage',
   )
+})
+
+test('more cached tokens than tokens are not believed: all are at the price of input, and the identity says so', () => {
+  // Azure's Grok counts a preamble that is not the client's: 7 of input, 163 cached.
+  const usage = { inputTokens: 7, cacheReadTokens: 163, outputTokens: 1 }
+  expect(priced({ provider: 'xai', model: 'grok-4.3', usage })).toBe(
+    '11250000 x-ai/grok-4.3#std<199999+cache-not-believed',
+  )
+  const written = { inputTokens: 10, cacheReadTokens: 8, cacheWriteTokens: 8, cacheWrite1hTokens: 8 }
+  expect(priced({ provider: 'anthropic', model: 'claude-opus-5', usage: written })).toBe(
+    '50000000 anthropic/claude-opus-5#std+cache-not-believed',
+  )
+})
+
+test('what is counted and has no price makes the call partly unpriced, and the identity says so', () => {
+  const units = (counts: Partial<BilledUnits>) => ({ ...NO_UNITS, ...counts })
+  const usage = { inputTokens: 1_000, outputTokens: 100 }
+  const at = (provider: string, model: string, call: Parameters<typeof callOf>[0]) =>
+    priced({ provider, model, usage, ...call })
+  expect(at('openai', 'gpt-4o', { units: units({ pages: 2 }) })).toBe('3500000000 openai/gpt-4o#std+partly')
+  expect(at('openrouter', 'openai/gpt-5', { units: units({ webSearches: 2 }) })).toContain('#std+partly')
+  const audio = { inputTokens: 1_000, audioInputTokens: 900, outputTokens: 100, audioOutputTokens: 90 }
+  expect(at('openai', 'gpt-4o-audio-preview', { usage: audio })).toContain('#std+partly')
+  expect(at('cohere', 'embed-v4.0', { usage: { inputTokens: 10, imageInputTokens: 5 } })).toContain(
+    '#std+partly',
+  )
+  // Other measures of what was billed by tokens.
+  expect(at('openai', 'gpt-4o', { units: units({ audioMs: 5_000, images: 1, characters: 9 }) })).toBe(
+    '3500000000 openai/gpt-4o#std',
+  )
+  expect(at('openai', 'text-embedding-3-small', { usage: { inputTokens: 1_000 } })).toBe(
+    '20000000 openai/text-embedding-3-small#std',
+  )
+  const answer = catalog.priceCall(callOf({ model: 'gpt-4o', usage, units: units({ pages: 2 }) }))
+  if (answer.kind !== 'priced') throw new Error('no price')
+  expect(answer.price.definition).toMatchObject({ unpriced: ['page'] })
+  expect(parsePrice(answer.price.json)).toEqual(answer.price)
+})
+
+test("tools have each provider's own fee, by the search", () => {
+  const fee = (provider: string, model: string) => {
+    const cost = (webSearches: number) => {
+      const units = { ...NO_UNITS, webSearches }
+      const answer = catalog.priceCall(callOf({ provider, model, usage: { inputTokens: 1 }, units }))
+      return answer.kind === 'priced' ? answer.costPico : Number.NaN
+    }
+    return Number(cost(1_001)) / 1e12 - Number(cost(1)) / 1e12
+  }
+  const cases: [string, string, number][] = [
+    ['openai', 'gpt-5', 10],
+    ['azure-openai', 'gpt-5', 14],
+    ['anthropic', 'claude-opus-5', 10],
+    ['bedrock', 'us.anthropic.claude-sonnet-4-6', 10],
+    ['vertex', 'claude-opus-5', 10],
+    ['xai', 'grok-4.3', 5],
+    ['gemini', 'gemini-2.5-flash', 35],
+    ['gemini', 'gemini-3.5-flash', 14],
+    ['perplexity', 'sonar', 0],
+    ['perplexity', 'sonar-deep-research', 5],
+  ]
+  for (const [provider, model, dollars] of cases) expect(fee(provider, model), model).toBeCloseTo(dollars, 6)
+})
+
+test('cache writes for an hour cost twice the input wherever Claude is sold, and at Kimi', () => {
+  const usage = { inputTokens: 1_000, cacheWriteTokens: 1_000, cacheWrite1hTokens: 1_000 }
+  const cases: [string, string, string, number][] = [
+    ['anthropic', 'claude-opus-5', '', 10],
+    ['vertex', 'claude-opus-5', '', 10],
+    ['vertex', 'claude-opus-5', 'batch', 5],
+    ['bedrock', 'global.anthropic.claude-opus-4-8', '', 10],
+    ['bedrock', 'us.anthropic.claude-opus-4-8', '', 11],
+    ['moonshotai', 'kimi-k3', '', 6],
+  ]
+  for (const [provider, model, serviceTier, dollars] of cases) {
+    const answer = catalog.priceCall(callOf({ provider, model, serviceTier, usage }))
+    expect(answer.kind === 'priced' && Number(answer.costPico) / 1e9, `${provider} ${model}`).toBe(dollars)
+  }
+})
+
+test("Perplexity's fee is by how much of the web a request may read", () => {
+  const at = (model: string, serviceTier: string | null) =>
+    priced({ provider: 'perplexity', model, serviceTier, usage: { inputTokens: 10, outputTokens: 10 } })
+  expect(at('sonar', 'search_low')).toBe('5020000000 perplexity/sonar#search_low')
+  expect(at('sonar', 'search_high')).toBe('12020000000 perplexity/sonar#search_high')
+  expect(at('sonar-pro', 'search_medium')).toBe('10180000000 perplexity/sonar-pro#search_medium')
 })
 
 test('names nobody can have are answered like any other', () => {

@@ -57,7 +57,7 @@ beforeAll(async () => {
     if (entry === undefined) throw new Error(`the catalog has no ${id}`)
     return namedModels(entry)
       .filter(({ name }) => !(provider === 'vertex' && name.includes('/')))
-      .map(({ name, model }) => ({ provider, name, oracle: oracleModel(id, model) }))
+      .map(({ name, model }) => ({ provider, name, oracle: oracleModel(provider, id, model) }))
       .filter(({ oracle }) => hasPrice(oracle))
   })
 })
@@ -271,7 +271,8 @@ test("the package's own calculator agrees within what doubles can hold", () => {
     if (subject === undefined) throw new Error('no priced models')
     const heap = randomHeap(random, subject.oracle)
     // It wants every overlap spelled out, which our counts do not have for images, and prices per second of audio.
-    const simple = { ...heap, image: 0, drawn: 0, audioMs: 0, reasoning: 0 }
+    // Nor has it what is added to its data.
+    const simple = { ...heap, image: 0, drawn: 0, audioMs: 0, reasoning: 0, written1h: 0, webSearches: 0 }
     const atMs = Date.parse('2026-11-20T05:00:00Z')
     const usage = usageOf(simple, () => 0, false)
     const units = { ...NO_UNITS, webSearches: simple.webSearches, pages: simple.pages }

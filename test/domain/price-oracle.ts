@@ -1,8 +1,10 @@
 import type { MatchLogic, ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
+import { ADDED_RATES } from '../../src/domain/added-rates.ts'
+import { isMisnamed } from '../../src/domain/catalog-misnamed.ts'
 
 /**
- * What a call costs by the catalog's published data, worked out without any of the product's code and in another
- * way: a call is a heap of tokens, each of exactly one sort, and each sort has one price. Fractions throughout, with
+ * What a call costs by the catalog's published data and what is added to it, worked out without any of the product's
+ * code and in another way: a call is a heap of tokens, each of exactly one sort, and each sort has one price. Fractions throughout, with
  * one rounding, of each price to a whole number of pico-dollars, halves up.
  */
 
@@ -83,7 +85,38 @@ export function oracleCost(model: OracleModel, heap: Heap, atMs: number, deal: D
   return cost
 }
 
-export function oracleModel(providerId: string, model: ModelInfo): OracleModel {
+/** Keys of the catalog, and the classes of ours that are added to its data. */
+const ADDED_KEYS: Record<string, string> = {
+  web_searches_kcount: 'webSearch',
+  cache_write_1h_mtok: 'cacheWrite1h',
+}
+
+/** The price of one by our own data, where the catalog has none or a wrong one. */
+function addedPico(
+  seller: string,
+  modelId: string,
+  key: string,
+  atMs: number,
+  deal: Deal,
+  inputPrice: number,
+): { readonly replaces: boolean; readonly pico: bigint } | null {
+  const day = new Date(atMs).toISOString().slice(0, 10)
+  const added = ADDED_RATES.find(
+    ({ providers, models, rate, from }) =>
+      rate === ADDED_KEYS[key] &&
+      providers.includes(seller) &&
+      models.test(modelId.toLowerCase()) &&
+      (from ?? '') <= day,
+  )
+  if (added === undefined) return null
+  const { price, replaces = false } = added
+  const dollars = 'usd' in price ? price.usd : String(Number(price.times) * inputPrice)
+  const pico = picoOf({ [key]: Number(dollars) }, key, 0, deal) ?? 0n
+  return { replaces, pico }
+}
+
+/** `seller`: who of ours sells it. */
+export function oracleModel(seller: string, providerId: string, model: ModelInfo): OracleModel {
   const dated = Array.isArray(model.prices) ? model.prices : [{ prices: model.prices }]
   const steps = new Set<number>()
   for (const { prices } of dated) {
@@ -98,10 +131,15 @@ export function oracleModel(providerId: string, model: ModelInfo): OracleModel {
     steps: [...steps],
     pico(key, atMs, inputTokens, deal) {
       const index = indexAt(dated, atMs)
-      const question = `${index} ${key} ${deal.name} ${[...steps].filter((step) => inputTokens > step).length}`
+      const day = Object.hasOwn(ADDED_KEYS, key) ? Math.floor(atMs / 86_400_000) : ''
+      const question = `${index} ${day} ${key} ${deal.name} ${[...steps].filter((step) => inputTokens > step).length}`
       let answer = known.get(question)
       if (answer === undefined) {
-        answer = picoOf(dated[index]?.prices ?? {}, key, inputTokens, deal)
+        const prices = dated[index]?.prices ?? {}
+        answer = picoOf(prices, key, inputTokens, deal)
+        const input = dollarsOf(prices, 'input_mtok', inputTokens)
+        const added = addedPico(seller, model.id, key, atMs, deal, input ?? 0)
+        if (added !== null && (answer === null || added.replaces)) answer = added.pico
         known.set(question, answer)
       }
       return answer
@@ -136,13 +174,19 @@ const PER: readonly (readonly [string, bigint])[] = [
   ['_hours', 3_600_000n],
 ]
 
-function picoOf(prices: ModelPrice, key: string, inputTokens: number, deal: Deal): bigint | null {
+function dollarsOf(prices: ModelPrice, key: string, inputTokens: number): number | null {
   const listed = prices[key]
   if (listed === undefined) return null
   let dollars = typeof listed === 'number' ? listed : listed.base
   if (typeof listed === 'object') {
     for (const tier of listed.tiers) if (inputTokens > tier.start) dollars = tier.price
   }
+  return dollars
+}
+
+function picoOf(prices: ModelPrice, key: string, inputTokens: number, deal: Deal): bigint | null {
+  const dollars = dollarsOf(prices, key, inputTokens)
+  if (dollars === null) return null
   const per = PER.find(([suffix]) => key.endsWith(suffix))?.[1]
   if (per === undefined) throw new Error(`no unit of ${key}`)
   const [mantissa = '', exponent = '0'] = String(dollars).split('e')
@@ -172,21 +216,25 @@ export function oracleMatches(rule: MatchLogic, name: string): boolean {
   return new RegExp(rule.regex).test(lower)
 }
 
-/** Names that a rule spells out. */
+/** Names that a rule spells out whole. */
 function spelledOut(rule: MatchLogic): string[] {
   if ('or' in rule) return rule.or.flatMap(spelledOut)
   if ('equals' in rule) return [rule.equals]
-  if ('starts_with' in rule) return [`${rule.starts_with}-0`]
-  if ('contains' in rule) return [`x-${rule.contains}-y`]
+  if ('starts_with' in rule) return [rule.starts_with]
+  if ('contains' in rule) return [rule.contains]
   return []
 }
 
-/** Every name that the provider's rules spell out, with the model that the catalog gives it. */
+/** Every name that the provider's rules spell out, with the model that the catalog gives it: who says all of it first. */
 export function namedModels(provider: Provider): { name: string; model: ModelInfo }[] {
   return provider.models
     .flatMap(({ match }) => spelledOut(match))
     .flatMap((name) => {
-      const model = provider.models.find(({ match }) => oracleMatches(match, name))
-      return model === undefined ? [] : [{ name, model }]
+      const says = ({ id, match }: ModelInfo) =>
+        [id, ...spelledOut(match)].some((text) => text.toLowerCase() === name.toLowerCase())
+      const model = provider.models.find(says)
+      return model === undefined || isMisnamed(provider.id, name.toLowerCase(), model.id)
+        ? []
+        : [{ name, model }]
     })
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { buildCatalog, type Catalog } from '../../src/domain/catalog.ts'
 import { bundledEntries } from '../../src/domain/catalog-bundle.ts'
-import type { Price } from '../../src/domain/price.ts'
+import { buildUnpricedTier, type Price } from '../../src/domain/price.ts'
 import { parsePrice } from '../../src/domain/price-parse.ts'
 import {
   buildRuleCatalog,
@@ -134,7 +134,7 @@ function rowOf(calls: readonly PastCall[]) {
     clientName: null,
     model: first?.reportedModel ?? '',
     priceId: first?.priceId ?? '',
-    unpriced: first?.priceId === null ? BigInt(calls.length) : 0n,
+    unpriced: first?.costPico === null ? BigInt(calls.length) : 0n,
     invalid: 0n,
     withoutFigures: 0n,
     sums,
@@ -184,4 +184,33 @@ test('settings are the same whatever line of the file they stood on', () => {
   expect(() => buildRuleCatalog(bundledEntries(), settingsOf([{ line: 1, model: 'm' }], [], []))).toThrow(
     'the prices of a repricing cannot be read',
   )
+})
+
+test('calls without a price keep the tier that they were served at, and are priced by it later, one by one or in all', () => {
+  const call: PastCall = {
+    ...randomCall(random(1)),
+    provider: 'openai',
+    upstream: 'openai',
+    reportedModel: 'gpt-6-sol',
+    requestedModel: 'gpt-6-sol',
+    usage: { ...NO_USAGE, inputTokens: 1_000, outputTokens: 100 },
+    units: NO_UNITS,
+  }
+  const tier = buildUnpricedTier('night')
+  const unpriced = { ...call, costPico: null, priceId: tier.id }
+  const night = (input: string) =>
+    buildRuleCatalog(
+      bundledEntries(),
+      settingsOf(
+        [{ line: 1, model: 'gpt-6-sol', service_tier: 'night', input, output: '1' }],
+        [],
+        ['openai'],
+      ),
+    )
+  const cost = { kind: 'cost', costPico: 600_000_000n, priceId: expect.stringContaining('gpt-6-sol#night.') }
+  expect(repriceCall(night('0.5'), unpriced, tier)).toMatchObject({ ...cost, wasUnpriced: true })
+  expect(repriceRow(night('0.5'), rowOf([unpriced]), tier)).toMatchObject({ ...cost, pricedCalls: 1n })
+  // At the standard tier the model has a price; at theirs nobody knows.
+  expect(repriceCall(buildCatalog(), unpriced, tier)).toEqual({ kind: 'as_metered' })
+  expect(repriceRow(buildCatalog(), rowOf([unpriced]), tier)).toEqual({ kind: 'as_metered' })
 })

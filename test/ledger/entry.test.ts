@@ -50,6 +50,11 @@ const record: fc.Arbitrary<CallRecord> = fc.record({
   responseId: text,
   responseUse: fc.constantFrom('created' as const, 'fetched', undefined),
   unpricedReason: fc.option(fc.string(), { nil: undefined }),
+  serviceTier: fc.option(fc.string(), { nil: undefined }),
+  reportedCostPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 38n - 1n }).map(String), { nil: undefined }),
+  ownCostPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 38n - 1n }).map(String), { nil: undefined }),
+  costDiffers: fc.constantFrom(true as const, undefined),
+  partlyUnpriced: fc.constantFrom(true as const, undefined),
   suspect: fc.constantFrom(true as const, undefined),
   failedInBody: fc.boolean(),
 })

@@ -101,6 +101,7 @@ test('models without a price are named with what they were used for, as the comm
       model: 'my-model',
       provider: 'openai',
       upstream: 'default',
+      service_tier: null,
       method: null,
       path: null,
       reason: null,
@@ -118,7 +119,7 @@ test('models without a price are named with what they were used for, as the comm
 })
 
 test('a model that was given a price since says so', async () => {
-  const asked: string[][] = []
+  const asked: (string | null)[][] = []
   const since = await startOperator({
     pool: operator.pool,
     hasPrice: (...names) => asked.push(names) > 0,
@@ -126,7 +127,7 @@ test('a model that was given a price since says so', async () => {
   const { document } = await since.ask('/admin/v1/unpriced')
   await since.close()
   expect(document).toMatchObject([{ model: 'my-model', has_price_now: true }])
-  expect(asked).toEqual([['openai', 'default', 'my-model']])
+  expect(asked).toEqual([['openai', 'default', 'my-model', null]])
 })
 
 test('the ledger shows marks, gaps, what could not be counted and what still waits', async () => {

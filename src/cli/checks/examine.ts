@@ -5,6 +5,7 @@ import { reasonOf } from '../explain-error.ts'
 import { SILENT } from '../servers.ts'
 import { type Finding, note, wrong } from './finding.ts'
 import { checkGateway } from './gateway.ts'
+import { checkGatewayPrices } from './gateway-prices.ts'
 import { checkJobs } from './jobs.ts'
 import { checkJournal } from './journal.ts'
 import { checkKeys } from './keys.ts'
@@ -57,6 +58,7 @@ async function examinePostgres({ pool, keyPeppers }: Examined): Promise<readonly
     checkGaps(ledger),
     checkDeadLetters(ledger),
     ...(await checkUnpriced(pool)),
+    await checkGatewayPrices(pool),
     await checkSuspects(pool),
     await checkResponseIds(pool),
     await checkJobs(pool),

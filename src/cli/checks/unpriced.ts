@@ -12,8 +12,8 @@ type Line = {
   /** What all of these calls have in common, after their number. */
   readonly what: string
   readonly mend: string
-  /** By what they are told apart: the model that lacks a price, or the call that nobody could read. */
-  readonly by: 'model' | 'call'
+  /** By what they are told apart: the model that lacks a price, at which tier, or the call that nobody could read. */
+  readonly by: 'model' | 'tier' | 'call'
 }
 
 const NO_PRICE: Line = {
@@ -25,6 +25,12 @@ const NO_PRICE: Line = {
 
 const LINES: Readonly<Record<UnpricedReason, Line>> = {
   no_price: NO_PRICE,
+  unknown_tier: {
+    name: 'service tiers',
+    what: 'were served at a tier whose price nobody knows',
+    mend: 'add a price with that service_tier to prices in TALLYGATE_CONFIG',
+    by: 'tier',
+  },
   no_model: {
     name: 'no model',
     what: 'name no model, so have no price',
@@ -82,12 +88,15 @@ function findingOf({ name, what, mend, by }: Line, uses: readonly UnpricedUse[])
   const calls = new Map<string, bigint>()
   let sum = 0n
   for (const use of uses) {
-    const of =
-      by === 'model' ? `${use.model} (${use.provider})` : `${use.method} ${use.path} at ${use.upstream}`
+    const of = by === 'call' ? `${use.method} ${use.path} at ${use.upstream}` : modelOf(use, by)
     calls.set(of, (calls.get(of) ?? 0n) + use.calls)
     sum += use.calls
   }
-  const named = [...calls].slice(0, SHOWN).map(([of, count]) => (by === 'model' ? of : `${of} (${count})`))
+  const named = [...calls].slice(0, SHOWN).map(([of, count]) => (by === 'call' ? `${of} (${count})` : of))
   const others = calls.size > SHOWN ? ` and ${calls.size - SHOWN} more` : ''
   return note(name, `${sum} calls of the last ${DAYS} days ${what}: ${named.join(', ')}${others}`, mend)
+}
+
+function modelOf({ model, provider, serviceTier }: UnpricedUse, by: 'model' | 'tier'): string {
+  return by === 'model' ? `${model} (${provider})` : `${model} at ${serviceTier} (${provider})`
 }

@@ -1,10 +1,13 @@
 import type { Command } from 'commander'
 import { loadPriceConfig } from '../../config/price-config.ts'
 import { couldBePriced, renderUnpriced, type UnpricedUse } from '../../domain/unpriced-document.ts'
+import { picoToUsdNumber, picoToUsdText } from '../../domain/usage-summary.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
+import { type CostDifference, selectCostDifferences } from '../../store/cost-differences.ts'
 import { selectUnpricedUse } from '../../store/unpriced-use.ts'
 import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
+import { differenceFromGateways } from '../gateway-prices.ts'
 import { renderTable } from '../table.ts'
 
 /** `prices check`: the calls that have no cost, by model, path and reason. */
@@ -13,19 +16,45 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
     .command('check')
     .description('which calls have no cost, and why')
     .option('--days <n>', 'UTC days, today and those before', parseDays, 30)
-    .action(async ({ days }: { readonly days: number }) => {
-      const { catalog } = loadPriceConfig(cli.env)
+    .option(
+      '--differences',
+      'instead, the models whose provider says another cost than our prices, by over 1 %',
+    )
+    .action(async ({ days, differences }: CheckOptions) => {
       const nowMs = Date.now()
-      const used = await cli.withServers(({ pool }) =>
-        selectUnpricedUse(pool, addDays(utcDayOf(nowMs), 1 - days)),
-      )
+      const fromDay = addDays(utcDayOf(nowMs), 1 - days)
+      const config = loadPriceConfig(cli.env)
+      const { used, differing, difference } = await cli.withServers(async ({ pool }) => ({
+        used: differences === true ? [] : await selectUnpricedUse(pool, fromDay),
+        differing: await selectCostDifferences(pool, fromDay),
+        difference: await differenceFromGateways(pool, config),
+      }))
+      if (differences === true) {
+        cli.print(differing.map(renderDifference), differencesText(differing, days))
+        return
+      }
       const rows = used.map((use) => ({
         ...use,
         hasPriceNow:
-          couldBePriced(use.reason) && catalog.knowsModel(use.provider, use.upstream, use.model, nowMs),
+          couldBePriced(use.reason) &&
+          config.catalog.knowsModel(use.provider, use.upstream, use.model, nowMs, use.serviceTier),
       }))
-      cli.print(rows.map(renderUnpriced), text(rows, days))
+      const more =
+        differing.length === 0
+          ? []
+          : [
+              '',
+              `Of ${differing.length} models the provider says another cost than our prices: prices check --differences.`,
+            ]
+      const doubts =
+        difference === null ? [] : ['', `PRICE NOW may be another at the gateways: ${difference}.`]
+      cli.print(rows.map(renderUnpriced), [text(rows, days), ...more, ...doubts].join('\n'))
     })
+}
+
+interface CheckOptions {
+  readonly days: number
+  readonly differences?: true
 }
 
 function text(rows: readonly UnpricedUse[], days: number): string {
@@ -36,6 +65,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       { heading: 'MODEL' },
       { heading: 'PROVIDER' },
       { heading: 'UPSTREAM' },
+      { heading: 'TIER' },
       { heading: 'CALL' },
       { heading: 'REASON' },
       { heading: 'CALLS', ...right },
@@ -49,6 +79,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       row.model,
       row.provider,
       row.upstream,
+      row.serviceTier ?? '-',
       row.path === null ? '-' : `${row.method} ${row.path}`,
       row.reason ?? '-',
       `${row.calls}`,
@@ -73,4 +104,41 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       : []),
   ]
   return [table, '', ...mends].join('\n')
+}
+
+function renderDifference({ model, provider, upstream, calls, reportedPico, ownPico }: CostDifference) {
+  return {
+    model,
+    provider,
+    upstream,
+    calls: Number(calls),
+    reported_usd: picoToUsdNumber(reportedPico),
+    own_usd: picoToUsdNumber(ownPico),
+  }
+}
+
+function differencesText(differences: readonly CostDifference[], days: number): string {
+  if (differences.length === 0) return `No provider said another cost in the last ${days} days.`
+  const right = { align: 'right' } as const
+  const table = renderTable(
+    [
+      { heading: 'MODEL' },
+      { heading: 'UPSTREAM' },
+      { heading: 'CALLS', ...right },
+      { heading: 'PROVIDER SAYS USD', ...right },
+      { heading: 'OUR PRICES SAY USD', ...right },
+    ],
+    differences.map(({ model, upstream, calls, reportedPico, ownPico }) => [
+      model,
+      upstream,
+      `${calls}`,
+      picoToUsdText(reportedPico),
+      picoToUsdText(ownPico),
+    ]),
+  )
+  return [
+    'Calls whose provider says another cost than our prices, by more than 1 %:',
+    table,
+    "The provider's is taken where trust_reported_cost says so, or its host is known to bill what it says.",
+  ].join('\n')
 }

@@ -6,6 +6,7 @@ import { type Repriced, reprice } from '../../store/reprice.ts'
 import type { RefusedRow, RepricedRow } from '../../store/reprice-plan.ts'
 import { parseDay, parseModel, parseProvider, parseReason } from '../arguments.ts'
 import { type Cli, Failure } from '../cli.ts'
+import { differenceFromGateways } from '../gateway-prices.ts'
 import { operatorName } from '../operator.ts'
 import { renderTable } from '../table.ts'
 
@@ -23,14 +24,21 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
     .option('--provider <name>', 'at this provider alone', parseProvider)
     .option('--dry-run', 'only say what would change')
     .option('--leave-out', 'leave out, and name, what cannot be priced again, instead of stopping')
+    .option('--config-differs-on-purpose', 'by the prices of this command, although gateways have others')
     .option('--by <name>', 'who does it; without: the user of the system', parseReason)
     .option('--reason <text>', 'why', parseReason, 'prices corrected')
     .action(async (options: RepriceOptions) => {
       const { model, since, provider = null, dryRun = false, leaveOut = false } = options
       if (since > utcDayOf(Date.now())) throw new Failure(`--since ${since} is still to come`)
       const config = loadPriceConfig(cli.env)
-      const repriced = await cli.withServers(({ pool }) =>
-        reprice(pool, {
+      const repriced = await cli.withServers(async ({ pool }) => {
+        const difference = await differenceFromGateways(pool, config)
+        if (difference !== null && options.configDiffersOnPurpose !== true) {
+          throw new Failure(
+            `nothing is changed: ${difference}. Run it with the TALLYGATE_CONFIG and the catalog of the gateways, or with --config-differs-on-purpose`,
+          )
+        }
+        return await reprice(pool, {
           scope: { model, provider, since },
           catalog: config.catalog,
           entries: config.source.entries,
@@ -41,8 +49,8 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
           hasPrice: hasPrice(config, model, provider),
           dryRun,
           leaveOut,
-        }),
-      )
+        })
+      })
       if (repriced.kind === 'refused') throw new Failure(refusal(repriced.refused))
       if (repriced.kind === 'priceless') {
         throw new Failure(
@@ -59,6 +67,7 @@ interface RepriceOptions {
   readonly provider?: string
   readonly dryRun?: boolean
   readonly leaveOut?: boolean
+  readonly configDiffersOnPurpose?: boolean
   readonly by?: string
   readonly reason: string
 }

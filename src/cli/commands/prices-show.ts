@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { loadPriceConfig, type PriceConfig, type PricedUpstream } from '../../config/price-config.ts'
-import { serviceTierOf } from '../../domain/catalog-service-tiers.ts'
+import { serviceTiersAt } from '../../domain/catalog-service-tiers.ts'
 import type { LinearPrice } from '../../domain/price.ts'
 import { RATE_CLASSES, type RateClass } from '../../domain/price-rates.ts'
 import { picoToUsdText } from '../../domain/usage-summary.ts'
@@ -42,7 +42,7 @@ interface ShowOptions {
 function placesOf({ upstreams }: PriceConfig, provider: string | undefined): readonly PricedUpstream[] {
   const fitting = upstreams.filter((upstream) => provider === undefined || upstream.provider === provider)
   if (fitting.length > 0) return fitting
-  return [{ name: '', provider: provider ?? 'openai-compatible' }]
+  return [{ name: '', provider: provider ?? 'openai-compatible', pricesOf: null, trustReportedCost: false }]
 }
 
 interface ShownPrice {
@@ -53,7 +53,7 @@ interface ShownPrice {
   readonly unmetered: readonly string[]
 }
 
-/** Tiers that upstreams report; those without a price of their own are shown as what they cost: the standard price. */
+/** At the standard tier, and at those that have a price. */
 function pricesAt(
   config: PriceConfig,
   place: PricedUpstream,
@@ -64,7 +64,7 @@ function pricesAt(
   const named = config.settings.prices.flatMap(({ service_tier: tier }) =>
     tier === undefined ? [] : [`${tier}`],
   )
-  const tiers = [null, ...new Set(['batch', 'flex', 'priority', ...named])]
+  const tiers = [null, ...new Set([...serviceTiersAt(place.pricesOf ?? place.provider), ...named])]
   const shown = new Map<string, ShownPrice>()
   for (const tier of tiers) {
     const answers = config.catalog.findPricesOfDay({
@@ -72,7 +72,7 @@ function pricesAt(
       upstream: place.name,
       clientName,
       model,
-      serviceTier: serviceTierOf(tier, new Set(named)),
+      serviceTier: tier,
       atMs: Date.parse(`${day}T00:00:00Z`),
     })
     for (const { found } of answers) {

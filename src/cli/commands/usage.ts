@@ -69,6 +69,11 @@ const FIGURES: readonly {
   { heading: 'TOTAL', cell: ({ inputTokens, outputTokens }) => `${inputTokens + outputTokens}` },
   { heading: 'ESTIMATED', cell: ({ estimated }) => `${estimated}`, onlyIf: ({ estimated }) => estimated },
   { heading: 'UNPRICED', cell: ({ unpriced }) => `${unpriced}`, onlyIf: ({ unpriced }) => unpriced },
+  {
+    heading: 'PARTLY PRICED',
+    cell: ({ partlyUnpriced }) => `${partlyUnpriced}`,
+    onlyIf: ({ partlyUnpriced }) => partlyUnpriced,
+  },
   { heading: 'AVG MS', cell: (row) => renderSummary(null, 0, row).avg_latency_ms.toFixed(0) },
   { heading: 'COST USD', cell: ({ costPico }) => picoToUsdText(costPico) },
 ]

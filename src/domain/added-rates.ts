@@ -1,0 +1,138 @@
+import type { RateClass } from './price-rates.ts'
+import type { UtcDay } from './utc-day.ts'
+
+/** A rate that the catalog does not have, or has wrong, for models it has other rates of. */
+export interface AddedRate {
+  /** Our provider names. */
+  readonly providers: readonly string[]
+  /** The catalog's ids of the models, in lower case. */
+  readonly models: RegExp
+  readonly rate: RateClass
+  /** US dollars, as decimal text, for so many; or so many times the rate of another class. */
+  readonly price:
+    | { readonly usd: string; readonly per: bigint }
+    | { readonly times: string; readonly of: RateClass }
+  /** Also where the catalog has one. */
+  readonly replaces?: true
+  /** The first UTC day; left out: since ever. */
+  readonly from?: UtcDay
+  readonly source: string
+  readonly seen: UtcDay
+}
+
+const perThousand = (usd: string) => ({ usd, per: 1_000n })
+const seen = '2026-11-22'
+const VERTEX = 'https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing'
+const GEMINI = 'https://ai.google.dev/gemini-api/docs/pricing'
+const BEDROCK = 'https://aws.amazon.com/bedrock/pricing'
+const PERPLEXITY = 'https://docs.perplexity.ai/getting-started/pricing'
+
+/** The first that fits a class decides. A new kind of fee is a line here, once its count is a class of rates. */
+export const ADDED_RATES: readonly AddedRate[] = [
+  // Cache writes for one hour: twice the input, as at Anthropic itself.
+  {
+    providers: ['bedrock'],
+    models: /claude-(?:(?:opus|sonnet|haiku)-4-[5-9]|(?:opus|sonnet|haiku|fable|mythos)-5)/,
+    rate: 'cacheWrite1h',
+    price: { times: '2', of: 'input' },
+    source: BEDROCK,
+    seen,
+  },
+  {
+    providers: ['vertex'],
+    models: /^claude-/,
+    rate: 'cacheWrite1h',
+    price: { times: '2', of: 'input' },
+    source: VERTEX,
+    seen,
+  },
+  {
+    providers: ['moonshotai'],
+    models: /^kimi-k3$/,
+    rate: 'cacheWrite1h',
+    price: { times: '2', of: 'input' },
+    source: 'https://platform.kimi.ai/docs/pricing/chat-k3',
+    seen,
+  },
+
+  // Web searches.
+  {
+    providers: ['azure-openai', 'azure-ai'],
+    models: /^(?:gpt|o[0-9])/,
+    rate: 'webSearch',
+    price: perThousand('14'),
+    replaces: true,
+    source: 'https://www.microsoft.com/en-us/bing/apis/grounding-pricing',
+    seen,
+  },
+  {
+    providers: ['openai'],
+    models: /^(?:gpt-[56]|o[34])/,
+    rate: 'webSearch',
+    price: perThousand('10'),
+    source: 'https://openai.com/api/pricing',
+    seen,
+  },
+  {
+    providers: ['anthropic'],
+    models: /^claude-/,
+    rate: 'webSearch',
+    price: perThousand('10'),
+    source: 'https://platform.claude.com/docs/en/about-claude/pricing',
+    seen,
+  },
+  {
+    providers: ['vertex', 'bedrock'],
+    models: /claude-/,
+    rate: 'webSearch',
+    price: perThousand('10'),
+    source: VERTEX,
+    seen,
+  },
+  // Before that day: Live Search, by the source.
+  {
+    providers: ['xai'],
+    models: /^grok-/,
+    rate: 'webSearch',
+    price: perThousand('5'),
+    from: '2026-01-12',
+    source: 'https://docs.x.ai/docs/models',
+    seen,
+  },
+  // A grounded prompt up to Gemini 2.5, a query since Gemini 3.
+  {
+    providers: ['gemini', 'vertex'],
+    models: /^gemini-2/,
+    rate: 'webSearch',
+    price: perThousand('35'),
+    source: GEMINI,
+    seen,
+  },
+  {
+    providers: ['gemini', 'vertex'],
+    models: /^gemini-[3-9]/,
+    rate: 'webSearch',
+    price: perThousand('14'),
+    source: GEMINI,
+    seen,
+  },
+  // The fee of the request is for these.
+  {
+    providers: ['perplexity'],
+    models: /^sonar(?:-reasoning)?(?:-pro)?$/,
+    rate: 'webSearch',
+    price: perThousand('0'),
+    source: PERPLEXITY,
+    seen,
+  },
+]
+
+/** What of a model's rates is added or replaced for calls at `provider` on `day`; by class, the first that fits. */
+export function addedRatesFor(provider: string, model: string, day: UtcDay): readonly AddedRate[] {
+  const lower = model.toLowerCase()
+  const fitting = ADDED_RATES.filter(
+    ({ providers, models, from }) =>
+      providers.includes(provider) && (from === undefined || from <= day) && models.test(lower),
+  )
+  return fitting.filter(({ rate }, index) => fitting.findIndex((other) => other.rate === rate) === index)
+}

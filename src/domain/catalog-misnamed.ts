@@ -1,0 +1,48 @@
+/** A name that the catalog gives to a model which it is not, so that the model's price is not its own. */
+interface Misnamed {
+  readonly providerId: string
+  readonly name: string
+  /** The catalog's model of which it is none. */
+  readonly model: string
+  /** Where that can be seen. */
+  readonly source: string
+  readonly seen: string
+}
+
+const GROQ = 'https://groq.com/pricing'
+const MISTRAL = 'https://mistral.ai/pricing'
+
+/** Without these such calls would be at another model's price; unpriced is the lesser harm. */
+const MISNAMED: readonly Misnamed[] = [
+  {
+    providerId: 'groq',
+    name: 'openai/gpt-oss-safeguard-20b',
+    model: 'openai/gpt-oss-120b',
+    source: GROQ,
+    seen: '2026-11-22',
+  },
+  // These now name newer models: Large 3, Small 4, Magistral Small 1.2, Nemo at its present price.
+  {
+    providerId: 'mistral',
+    name: 'mistral-large-latest',
+    model: 'mistral-large',
+    source: MISTRAL,
+    seen: '2026-11-22',
+  },
+  {
+    providerId: 'mistral',
+    name: 'mistral-small-latest',
+    model: 'mistral-small-latest',
+    source: MISTRAL,
+    seen: '2026-11-22',
+  },
+]
+
+const REFUSED: ReadonlySet<string> = new Set(
+  MISNAMED.map(({ providerId, name, model }) => `${providerId}\n${name}\n${model}`),
+)
+
+/** `name` in lower case. */
+export function isMisnamed(providerId: string, name: string, model: string): boolean {
+  return REFUSED.has(`${providerId}\n${name}\n${model}`)
+}

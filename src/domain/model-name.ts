@@ -1,0 +1,67 @@
+/** A model's name in lower case, and where its revision begins: a date, `-latest`, `-preview`, a version. */
+export interface ModelName {
+  readonly text: string
+  /** How much of `text` names the model itself; the rest says which revision of it. */
+  readonly bareLength: number
+  /** The same, of the revisions that cannot be a model of their own. At least `bareLength`. */
+  readonly sureLength: number
+}
+
+/** Longer names are nobody's: no provider has one, and reading them would only cost time. */
+const MAX_NAME_LENGTH = 256
+
+const DAY = '(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12][0-9]|3[01])'
+const DATE = `20[0-9]{2}-?${DAY}`
+const MONTH = '(?:0[1-9]|1[0-2])-20[0-9]{2}'
+const VERSION = '-v[0-9]{1,2}|:[0-9]{1,2}'
+
+/**
+ * What may stand after a model's name without making it another model. `@20250929` and `@default` are Vertex's,
+ * `-v1:0` and `:0` Bedrock's. Four digits are a month and a day; Mistral's year and month (`-2411`) are no date here:
+ * its models of one name have had different prices.
+ */
+const REVISION = new RegExp(`(?:[-@](?:${DATE}|${DAY}|${MONTH}|latest|preview|default)|${VERSION})+$`)
+/**
+ * Of these, what is safe after a name that the catalog lists for itself. Hosts of open weights sell `-0813` at another
+ * price than what it revises.
+ */
+const SURE_REVISION = new RegExp(`(?:[-@]${DATE}|@(?:latest|default)|${VERSION})+$`)
+/** `gemini-pro-latest` is whatever is the newest; `grok-4.3-latest` stays what it is. */
+const LATEST_OF_VERSION = /(?<=[-.][0-9]{1,2}(?:-[a-z]+)*)-(?:latest|preview)$/
+/** Google counts the revisions of a Gemini (`-001`); elsewhere three digits are another model (`davinci-002`). */
+const GEMINI_REVISION = /^(?:[a-z-]+\/)?gemini-.*(-00[0-9])$/
+
+/** `null`: no model has such a name. */
+export function readModelName(name: string): ModelName | null {
+  // `ft:gpt-4o-2024-08-06:acme::id`: whose tuning it is does not change the price.
+  const text = name
+    .toLowerCase()
+    .trim()
+    .replace(/^(ft:[^:]+):.*/, '$1')
+  if (text === '' || text.length > MAX_NAME_LENGTH) return null
+  const whole = text.length - (GEMINI_REVISION.exec(text)?.[1]?.length ?? 0)
+  const sureLength = SURE_REVISION.exec(text)?.index ?? LATEST_OF_VERSION.exec(text)?.index ?? whole
+  const bareLength = Math.min(REVISION.exec(text)?.index ?? whole, sureLength)
+  return { text, bareLength: bareLength || text.length, sureLength: sureLength || text.length }
+}
+
+/** The version a name ends in (`-v2:0`: `2`); `null`: none. */
+export function versionOf(name: string): string | null {
+  return /-v([0-9]{1,2})(?::[0-9]{1,2})?$/.exec(name)?.[1] ?? null
+}
+
+/**
+ * Whether two names are the same model: the same but for the revision, and for where it is found
+ * (`models/`, `accounts/fireworks/models/`, `openai/`).
+ */
+export function isSameModel(one: string, other: string): boolean {
+  const bare = bareName(one)
+  return bare !== null && bare === bareName(other)
+}
+
+function bareName(name: string): string | null {
+  const read = readModelName(name)
+  if (read === null) return null
+  const bare = read.text.slice(0, read.bareLength)
+  return bare.slice(bare.lastIndexOf('/') + 1)
+}

@@ -1,0 +1,66 @@
+import type { BillingHabits } from './catalog-price-set.ts'
+import type { RateClass, Rates } from './price-rates.ts'
+import { type BilledUnits, NO_UNITS, type TokenUsage } from './usage.ts'
+
+type Habits = Pick<BillingHabits, 'mediaIsApart' | 'secondsAreBeside'>
+
+/**
+ * What was used and has no rate, so that a cost is not all of it; `null`: nothing. Seconds, images and characters are
+ * no gap where the same call was billed by tokens: they are another measure of these. On every call, so spelled out.
+ */
+export function unpricedParts(
+  rates: Rates,
+  habits: Habits,
+  usage: TokenUsage,
+  units: BilledUnits,
+): readonly RateClass[] | null {
+  let gaps: RateClass[] | null = null
+  if (units !== NO_UNITS) gaps = unitGaps(rates, habits, usage, units)
+  if (habits.mediaIsApart) gaps = mediaGaps(rates, usage, gaps)
+  // The plain rest of an answer; embeddings have none, and no price for one.
+  if (rates.output === undefined && rates.input !== undefined && plainOutput(usage) > 0) {
+    gaps = [...(gaps ?? []), 'output']
+  }
+  return gaps
+}
+
+function unitGaps(
+  rates: Rates,
+  { secondsAreBeside }: Habits,
+  usage: TokenUsage,
+  units: BilledUnits,
+): RateClass[] | null {
+  const gaps: RateClass[] = []
+  const isByTokens =
+    (isSome(usage.inputTokens) && rates.input !== undefined) ||
+    (isSome(usage.outputTokens) && (rates.output ?? rates.imageOutput) !== undefined)
+  if (isSome(units.webSearches) && rates.webSearch === undefined) gaps.push('webSearch')
+  if (isSome(units.searchUnits) && rates.searchUnit === undefined) gaps.push('searchUnit')
+  if (isSome(units.pages) && rates.page === undefined) gaps.push('page')
+  if (isSome(units.images) && rates.image === undefined && !isByTokens) gaps.push('image')
+  if (isSome(units.characters) && rates.character === undefined && !isByTokens) gaps.push('character')
+  if (isSome(units.audioMs) && rates.audioMs === undefined && (secondsAreBeside || !isByTokens)) {
+    gaps.push('audioMs')
+  }
+  return gaps.length === 0 ? null : gaps
+}
+
+function mediaGaps(rates: Rates, usage: TokenUsage, gaps: RateClass[] | null): RateClass[] | null {
+  let all = gaps
+  const add = (rate: RateClass) => {
+    all = [...(all ?? []), rate]
+  }
+  if (isSome(usage.audioInputTokens) && rates.audioInput === undefined) add('audioInput')
+  if (isSome(usage.imageInputTokens) && rates.imageInput === undefined) add('imageInput')
+  if (isSome(usage.audioOutputTokens) && rates.audioOutput === undefined) add('audioOutput')
+  if (isSome(usage.imageOutputTokens) && rates.imageOutput === undefined) add('imageOutput')
+  return all
+}
+
+function plainOutput({ outputTokens, audioOutputTokens, imageOutputTokens }: TokenUsage): number {
+  return (outputTokens ?? 0) - (audioOutputTokens ?? 0) - (imageOutputTokens ?? 0)
+}
+
+function isSome(count: number | null): boolean {
+  return count !== null && count > 0
+}

@@ -1,0 +1,37 @@
+import type { PriceConfiguration } from './domain/price-configuration.ts'
+import type { Logger } from './log.ts'
+import { TELL_PRICES_MS, tellGatewayPrices } from './store/gateway-prices.ts'
+import type { Postgres } from './store/postgres.ts'
+
+export interface PriceTelling {
+  /** The configuration was read again. */
+  tell(): void
+  stop(): Promise<void>
+}
+
+/**
+ * Keeps it in Postgres what this gateway prices by, for those who price the past. Without Postgres it is told later:
+ * calls do not wait for it.
+ */
+export function tellPrices(
+  pool: Postgres,
+  gateway: string,
+  configuration: () => PriceConfiguration,
+  log: Logger,
+): PriceTelling {
+  let telling = Promise.resolve()
+  const tell = () => {
+    telling = telling
+      .then(() => tellGatewayPrices(pool, gateway, configuration()))
+      .catch((err: unknown) => log.debug({ err }, 'what this gateway prices by is told later'))
+  }
+  const timer = setInterval(tell, TELL_PRICES_MS).unref()
+  tell()
+  return {
+    tell,
+    async stop() {
+      clearInterval(timer)
+      await telling
+    },
+  }
+}
