@@ -16,7 +16,9 @@ export interface AddedRate {
   readonly replaces?: true
   /** The first UTC day; left out: since ever. */
   readonly from?: UtcDay
+  /** The page on which the provider publishes it. */
   readonly source: string
+  /** The day on which the figure was taken from the price list of LiteLLM 1.109.1 or others', not from that page itself. */
   readonly seen: UtcDay
 }
 

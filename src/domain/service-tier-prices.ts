@@ -19,9 +19,12 @@ export interface TierPrice {
   readonly requestsPerThousand?: string
   /** The first UTC day; left out: since ever. */
   readonly from?: UtcDay
-  /** The provider's own page. */
+  /** The page on which the provider publishes it. */
   readonly source: string
-  /** The day on which it was looked at there, or in the price list of LiteLLM 1.109.1, which says the same. */
+  /**
+   * The day on which the figure was taken from the price list of LiteLLM 1.109.1. Only those of Anthropic's fast mode and Groq's
+   * flex were held against the provider's own page.
+   */
   readonly seen: UtcDay
 }
 
