@@ -61,7 +61,7 @@ export function mayGenerateUnseen({ provider, models, requestBody, answerHead }:
 }
 
 /**
- * Tokens that hosted reasoning models generate in a second, at most: published speeds lie between 40 and 200. For an
+ * Our assumption of what hosted reasoning models generate in a second, at most; no provider states a bound. For an
  * answer that could not be read to its end, so that what it hid is booked too high rather than free.
  */
 const UNSEEN_TOKENS_PER_SECOND = 200
