@@ -1,16 +1,16 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Dialect, RequestFacts, UsageReader } from '../dialects/dialect.ts'
 import { buildCallRecord } from '../domain/build-call-record.ts'
 import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
 import type { Observation } from '../domain/observation.ts'
-import { type ErrorName, GatewayError } from '../errors.ts'
+import type { ErrorName } from '../errors.ts'
 import { answerHasEnded } from './answer-end.ts'
+import { announcedLength, errorCodeOf, pairsOf, rawHeadersOf, writableReason } from './answer-parts.ts'
 import { limitSilenceOfTaker } from './client-silence.ts'
 import { type BodyDecoder, createDecoder } from './decode.ts'
 import { endpointFactsOf } from './endpoint-facts.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from './estimate.ts'
-import { FormInDoubt } from './form-upload.ts'
 import { forwardableResponseHeaders } from './headers.ts'
 import { UsageEventFilter } from './include-usage.ts'
 import { encodeSeen } from './seen.ts'
@@ -534,33 +534,4 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (this.#held.length === 0) response.destroy()
     else response.write(Buffer.concat(this.#held), () => response.destroy())
   }
-}
-
-function rawHeadersOf(controller: Dispatcher.DispatchController): readonly (string | Buffer)[] {
-  return Array.isArray(controller.rawHeaders) ? controller.rawHeaders : []
-}
-
-/** The upstream's reason phrase where node takes it; it has been read as UTF-8, so other bytes are lost by now. */
-function writableReason(status: number, reason: string): string {
-  return /^[\t\x20-\x7e\x80-\xff]*$/.test(reason) ? reason : (STATUS_CODES[status] ?? '')
-}
-
-function announcedLength(header: string | string[] | undefined): number | null {
-  return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : null
-}
-
-function pairsOf(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = []
-  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i] ?? '', flat[i + 1] ?? ''])
-  return pairs
-}
-
-const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-
-function errorCodeOf(error: Error): ErrorName {
-  if (error instanceof FormInDoubt) return 'invalid_request'
-  if (error instanceof GatewayError) return error.error
-  return 'code' in error && TIMEOUT_CODES.has(String(error.code))
-    ? 'upstream_timeout'
-    : 'upstream_unreachable'
 }

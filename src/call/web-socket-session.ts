@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
@@ -8,6 +7,7 @@ import { newCallId } from '../domain/call-id.ts'
 import type { OpenCall, Outcome } from '../domain/call-record.ts'
 import type { Caller } from '../domain/caller.ts'
 import { letGoSoon } from './client-silence.ts'
+import { closeFrame, maskedCloseFrame } from './close-frames.ts'
 import { endpointFactsOf } from './endpoint-facts.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from './headers.ts'
 import type { ProxiedCallParts } from './proxied-call.ts'
@@ -411,16 +411,4 @@ export class Session {
     this.#onEnd()
     this.#ended.resolve()
   }
-}
-
-/** An unmasked close frame, as a server sends it. */
-function closeFrame(code: number): Buffer {
-  return Buffer.from([0x88, 2, code >> 8, code & 0xff])
-}
-
-/** A close frame as a client sends it (RFC 6455 section 5.3). */
-function maskedCloseFrame(code: number): Buffer {
-  const mask = randomBytes(4)
-  const payload = [(code >> 8) ^ (mask[0] ?? 0), (code & 0xff) ^ (mask[1] ?? 0)]
-  return Buffer.from([0x88, 0x82, ...mask, ...payload])
 }
