@@ -12,6 +12,7 @@ import { type BodyDecoder, createDecoder } from './decode.ts'
 import { endpointFactsOf } from './endpoint-facts.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from './estimate.ts'
 import { forwardableResponseHeaders } from './headers.ts'
+import { isCountedUpstreamOnly, reportsNoTokens } from './hidden-output.ts'
 import { UsageEventFilter } from './include-usage.ts'
 import { encodeSeen } from './seen.ts'
 import {
@@ -23,15 +24,10 @@ import {
   settleWithEstimate,
 } from './settle.ts'
 import type { Unattended } from './unattended.ts'
-import { mayGenerateUnseen, unseenTokens } from './unseen-output.ts'
+import { unseenTokens } from './unseen-output.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
 const HELD_ANSWER_BYTES = 64 * 1024
-/** Endpoints that are not billed by what a tokenizer could count: a missing count there is no gap to fill. */
-const REPORTS_NO_TOKENS =
-  /^generic$|\.(?:moderations|audio-[a-z]+|images|ocr|rerank|batch|batch-results|async-chat)$/
-/** What these use is their input. */
-const GENERATES_NOTHING = /embed|rerank|classify|prompt-only|predict|voyage/
 /** How often one stream may be held until its usage is in the journal; then notes are written behind it. */
 const MAX_HOLDS = 3
 /**
@@ -41,7 +37,6 @@ const MAX_HOLDS = 3
 const RUNNING_NOTE_MS = 250
 /** A compressed answer is decoded a moment behind its bytes: what a client had seen when it left is known by then. */
 const DECODING_MS = 200
-const NO_BYTES = Buffer.alloc(0)
 
 /** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
 export interface CallLedger {
@@ -199,23 +194,17 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     return this.#sample !== null && answerHasEnded(this.#sample.kept(), this.#contentType)
   }
 
-  /** Whether tokens may have been generated that what was delivered does not show, and the upstream will tell them. */
   #isCountedUpstreamOnly(): boolean {
     const { dialect, request, requestBody, call } = this.#facts
-    if (dialect === null || GENERATES_NOTHING.test(dialect.name)) return false
-    // No answer yet: nobody knows. A refusal, or one that cannot be read: there is nothing to wait for.
-    const status = this.#status
-    if (status !== null && (status < 200 || status >= 300 || this.#reader === null)) return false
-    if (REPORTS_NO_TOKENS.test(dialect.name)) return this.#contentType.startsWith('text/event-stream')
-    const seen = this.#reader?.peek()
-    // Gemini's running counts have the thoughts in them.
-    const runs = dialect.name === 'gemini.generate-content' && (seen?.usage.outputTokens ?? null) !== null
-    if (runs || seen?.usageSource === 'reported') return false
-    return mayGenerateUnseen({
+    return isCountedUpstreamOnly({
       provider: call.provider,
-      models: [request.model, seen?.model ?? null],
+      dialect,
+      request,
       requestBody,
-      answerHead: this.#sample?.kept().head ?? NO_BYTES,
+      status: this.#status,
+      contentType: this.#contentType,
+      reader: this.#reader,
+      sample: this.#sample,
     })
   }
 
@@ -474,7 +463,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   /** @param isWhole the upstream ended the answer by itself, so what it does not tell by then it never will */
   #estimates(tookMs: number, isWhole: boolean): Estimates | null {
     const { call, dialect, requestBody, requestBytes, request } = this.#facts
-    if (dialect === null || dialect.isFree === true || REPORTS_NO_TOKENS.test(dialect.name)) return null
+    if (dialect === null || dialect.isFree === true || reportsNoTokens(dialect)) return null
     const sample = this.#sample
     return {
       input: () => estimateInput(call.clientId, dialect.name, requestBody, requestBytes, request.model),
