@@ -205,19 +205,26 @@ interface Row {
   readonly outcome: string
 }
 
-/** Waits until no call is on its way any more: as many rows as calls went upstream, and no more for a second. */
-async function settledRows(atLeast: number): Promise<readonly Row[]> {
+/**
+ * Waits until no call is on its way any more: as many rows as calls went upstream, those of `ids` among them, and no
+ * more for a second. The number alone says too little: rows of calls that a kill kept from the upstream make up for
+ * others that are still in a dead gateway's journal.
+ */
+async function settledRows(atLeast: number, ids: readonly (string | null)[] = []): Promise<readonly Row[]> {
   const until = performance.now() + 45_000
   let before = -1
+  let missing: readonly (string | null)[] = []
   while (performance.now() < until) {
     const { rows } = await pool.query<Row>(
       'select call_id, client, model, input_tokens, output_tokens, cost_pico, outcome from tallygate.calls',
     )
-    if (rows.length >= atLeast && rows.length === before) return rows
+    const there = new Set<string | null>(rows.map((row) => row.call_id))
+    missing = ids.filter((id) => !there.has(id))
+    if (rows.length >= atLeast && missing.length === 0 && rows.length === before) return rows
     before = rows.length
     await delay(1_000)
   }
-  throw new Error(`only ${before} of ${atLeast} calls were counted`)
+  throw new Error(`${before} calls of at least ${atLeast} were counted, without ${JSON.stringify(missing)}`)
 }
 
 function byClientAndModel(
@@ -322,7 +329,9 @@ test('the same while gateways and worker are killed, Redis is flushed and restar
 
   const whole = notes.filter((note) => note.whole)
   const requests = upstream.requests.length - requestsBefore
-  const rows = (await settledRows(rowsBefore.size + requests)).filter((row) => !rowsBefore.has(row.call_id))
+  const ids = whole.map(({ callId }) => callId)
+  const settled = await settledRows(rowsBefore.size + requests, ids)
+  const rows = settled.filter((row) => !rowsBefore.has(row.call_id))
   const byId = new Map(rows.map((row) => [row.call_id, row]))
 
   // Every call whose client has a whole answer is there, once, to the unit.

@@ -71,5 +71,8 @@ function storable(record: CallRecord): CallRecord {
     price: orNull(record.price, MAX_BYTES.price),
     responseId: orNull(record.responseId, MAX_BYTES.name),
     unpricedReason: orNull(record.unpricedReason ?? null, MAX_BYTES.name) ?? undefined,
+    ...(record.objects === undefined
+      ? {}
+      : { objects: record.objects.map((event) => ({ ...event, id: name(event.id) })) }),
   }
 }

@@ -80,7 +80,8 @@ test('without Redis the status tells what Postgres knows, and why the rest is mi
 })
 
 test('a dead letter is shown, counted once however often it is tried, and then no longer in the way', async () => {
-  const poison = aCandidate(producer, 2, aRecord({ path: '/v1/\0', clientId: 'cli_dead' }))
+  const objects = [{ id: 'file-\0', kind: 'file', is: 'created', job: false }] as const
+  const poison = aCandidate(producer, 2, aRecord({ path: '/v1/\0', clientId: 'cli_dead', objects }))
   await ledger.rollUp(stream, [aCandidate(producer, 1), poison, aCandidate(producer, 3)])
   expect(await ledger.counts()).toMatchObject({ requests: 2, deadLetters: 1 })
   const id = `${producer}/2`
