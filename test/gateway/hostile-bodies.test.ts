@@ -100,12 +100,12 @@ test.each([
     { start: `${START},"stream":true,"messages":[{"content":"`, unit: 'words ', end: '"}]}' },
   ],
 ])(
-  "while one client sends 98 MB of %s, another's p99 is under 100 ms, or what the busy machine makes of it",
+  "while one client sends 98 MB of %s, another's p99 is under 100 ms beyond what the machine's own noise makes of it",
   async (_, expected, body) => {
     const { statuses, p99, idleP99 } = await during(body, '/v1/chat/completions', 'application/json')
     expect(statuses.length).toBeGreaterThan(0)
     expect(statuses.every((status) => status === expected)).toBe(true)
-    expect(p99).toBeLessThan(Math.max(MAX_P99_MS, 3 * idleP99))
+    expect(p99).toBeLessThan(MAX_P99_MS + 3 * idleP99)
   },
   120_000,
 )
