@@ -76,7 +76,7 @@ export interface CallFacts {
 export const NOTHING_OBSERVED: Observation = {
   usageSource: 'none',
   usage: NO_USAGE,
-  units: { webSearches: null, searchUnits: null, images: null, audioMs: null, characters: null, pages: null },
+  units: NO_UNITS,
   model: null,
   raw: null,
   failed: false,

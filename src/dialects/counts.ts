@@ -73,6 +73,9 @@ export function countUsage(counts: Counts): CountedUsage {
     imageInputTokens: known(counts.imageInputTokens),
     imageOutputTokens: known(counts.imageOutputTokens),
     cacheReadAudioTokens: known(counts.cacheReadAudioTokens),
+    cacheWrite12hTokens: known(counts.cacheWrite12hTokens),
+    cacheReadImageTokens: known(counts.cacheReadImageTokens),
+    videoInputTokens: known(counts.videoInputTokens),
   }
   return { usage, invalid }
 }

@@ -1,7 +1,7 @@
 import { buildLinearPrice, type LinearDefinition, type LinearPrice } from './price.ts'
 import { unpricedParts } from './price-gaps.ts'
 import type { RateClass, Rates } from './price-rates.ts'
-import type { BilledUnits, TokenUsage } from './usage.ts'
+import { type BilledUnits, type TokenUsage, UNIT_DIMENSIONS } from './usage.ts'
 
 /**
  * The prices of one model at one moment. Which of them a call has depends on what it used; each is linear by
@@ -139,6 +139,8 @@ function withoutCache({
   cacheWrite: __,
   cacheWrite1h: ___,
   cacheReadAudio: ____,
+  cacheWrite12h: _____,
+  cacheReadImage: ______,
   ...rates
 }: Rates) {
   return rates
@@ -151,12 +153,7 @@ export function coversUse({ definition }: LinearPrice, usage: TokenUsage, units:
     (rates.input !== undefined && isSome(usage.inputTokens)) ||
     (rates.output !== undefined && isSome(usage.outputTokens)) ||
     rates.request !== undefined ||
-    (rates.webSearch !== undefined && isSome(units.webSearches)) ||
-    (rates.searchUnit !== undefined && isSome(units.searchUnits)) ||
-    (rates.image !== undefined && isSome(units.images)) ||
-    (rates.audioMs !== undefined && isSome(units.audioMs)) ||
-    (rates.character !== undefined && isSome(units.characters)) ||
-    (rates.page !== undefined && isSome(units.pages))
+    UNIT_DIMENSIONS.some(({ name, rate }) => rates[rate] !== undefined && isSome(units[name]))
   )
 }
 

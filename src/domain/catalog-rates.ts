@@ -28,17 +28,22 @@ const RATE_KEYS: ReadonlyMap<string, RateKey> = new Map([
   ['input_audio_mtok', perMillionTokens('audioInput')],
   ['cache_audio_read_mtok', perMillionTokens('cacheReadAudio')],
   ['input_image_mtok', perMillionTokens('imageInput')],
+  ['input_video_mtok', perMillionTokens('videoInput')],
+  ['cache_image_read_mtok', perMillionTokens('cacheReadImage')],
   ['output_mtok', perMillionTokens('output')],
   ['output_reasoning_mtok', perMillionTokens('reasoning')],
   ['output_audio_mtok', perMillionTokens('audioOutput')],
   ['output_image_mtok', perMillionTokens('imageOutput')],
   ['requests_kcount', perThousand('request')],
   ['web_searches_kcount', perThousand('webSearch')],
+  ['storage_searches_kcount', perThousand('fileSearch')],
   ['rerank_searches_kcount', perThousand('searchUnit')],
   ['audio_hours', PER_AUDIO_HOUR],
   ['input_audio_hours', PER_AUDIO_HOUR],
   ['input_mchars', { rate: 'character', per: 1_000_000n, measure: 'other' }],
   ['input_document_kpages', perThousand('page')],
+  ['input_annotated_document_kpages', perThousand('annotatedPage')],
+  ['output_citation_mtok', { rate: 'citationToken', per: 1_000_000n, measure: 'tokens' }],
 ])
 
 const PICO_PER_DOLLAR = 1_000_000_000_000n

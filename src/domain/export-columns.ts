@@ -1,5 +1,12 @@
 import type { ExportedDay } from './exported-day.ts'
-import { BILLED_UNITS, type BilledUnit, TOKEN_CLASSES, type TokenClass } from './usage.ts'
+import {
+  BILLED_UNITS,
+  type BilledUnit,
+  TOKEN_CLASSES,
+  TOKEN_COLUMNS,
+  type TokenClass,
+  UNIT_COLUMNS,
+} from './usage.ts'
 import { picoToUsdText } from './usage-summary.ts'
 
 /** A cell of an export. Amounts of money are exact decimal text, whole numbers are numbers. */
@@ -13,25 +20,19 @@ export interface ExportColumn {
   readonly cell: (row: ExportedDay) => ExportedCell
 }
 
-const SUM_NAMES: Readonly<Record<TokenClass | BilledUnit, string>> = {
-  inputTokens: 'input_tokens',
-  outputTokens: 'output_tokens',
-  cacheReadTokens: 'cache_read_tokens',
-  cacheWriteTokens: 'cache_write_tokens',
-  cacheWrite5mTokens: 'cache_write_5m_tokens',
-  cacheWrite1hTokens: 'cache_write_1h_tokens',
-  reasoningTokens: 'reasoning_tokens',
-  audioInputTokens: 'audio_input_tokens',
-  audioOutputTokens: 'audio_output_tokens',
-  imageInputTokens: 'image_input_tokens',
-  imageOutputTokens: 'image_output_tokens',
-  cacheReadAudioTokens: 'cache_read_audio_tokens',
-  webSearches: 'web_searches',
-  searchUnits: 'search_units',
-  images: 'images',
-  audioMs: 'audio_ms',
-  characters: 'characters',
-  pages: 'pages',
+/** How many of each list were there before an order was promised; later ones stand at the end. */
+const FIRST_TOKENS = 12
+const FIRST_UNITS = 6
+
+function sumColumns<Name extends TokenClass | BilledUnit>(
+  names: readonly Name[],
+  columns: readonly string[],
+  from: number,
+  to: number,
+): ExportColumn[] {
+  return names
+    .slice(from, to)
+    .map((name, index) => count(columns[from + index] ?? name, ({ sums }) => sums[name]))
 }
 
 function text(name: string, pick: (row: ExportedDay) => string | null): ExportColumn {
@@ -65,7 +66,8 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = [
   count('invalid', ({ invalid }) => invalid),
   count('unpriced', ({ unpriced }) => unpriced),
   count('errors', ({ errors }) => errors),
-  ...[...TOKEN_CLASSES, ...BILLED_UNITS].map((name) => count(SUM_NAMES[name], ({ sums }) => sums[name])),
+  ...sumColumns(TOKEN_CLASSES, TOKEN_COLUMNS, 0, FIRST_TOKENS),
+  ...sumColumns(BILLED_UNITS, UNIT_COLUMNS, 0, FIRST_UNITS),
   count('estimated_input_tokens', ({ estimatedInputTokens }) => estimatedInputTokens),
   count('estimated_output_tokens', ({ estimatedOutputTokens }) => estimatedOutputTokens),
   count('latency_us_sum', ({ latencyUsSum }) => latencyUsSum),
@@ -73,6 +75,8 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = [
   usd('metered_usd', ({ costPico }) => costPico),
   usd('adjusted_usd', ({ adjustedPico }) => adjustedPico),
   usd('cost_usd', ({ costPico, adjustedPico }) => costPico + adjustedPico),
+  ...sumColumns(TOKEN_CLASSES, TOKEN_COLUMNS, FIRST_TOKENS, TOKEN_CLASSES.length),
+  ...sumColumns(BILLED_UNITS, UNIT_COLUMNS, FIRST_UNITS, BILLED_UNITS.length),
 ]
 
 /** One line of a `jsonl` export, without its end. */

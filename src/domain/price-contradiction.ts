@@ -1,5 +1,5 @@
 import type { CostTerms } from './price-cost.ts'
-import type { BilledUnits, TokenUsage } from './usage.ts'
+import { BILLED_UNITS, type BilledUnits, NO_UNITS, type TokenUsage } from './usage.ts'
 
 /**
  * Why these counts cannot be priced by these terms; `null`: they can. A count must be a non-negative integer, and
@@ -18,15 +18,21 @@ export function contradiction(
   const cacheWrite = priced(exact.cacheWriteTokens, usage.cacheWriteTokens)
   const input = usage.inputTokens ?? 0
   if (cacheRead + cacheWrite > input) return 'more cached than input tokens'
-  if (priced(exact.cacheWrite1hTokens, usage.cacheWrite1hTokens) > (usage.cacheWriteTokens ?? 0)) {
-    return 'more one-hour than all cache writes'
+  const long = priced(exact.cacheWrite1hTokens, usage.cacheWrite1hTokens)
+  if (long + priced(exact.cacheWrite12hTokens, usage.cacheWrite12hTokens) > (usage.cacheWriteTokens ?? 0)) {
+    return 'more long-lived than all cache writes'
   }
   const audioInput = priced(exact.audioInputTokens, usage.audioInputTokens)
   const imageInput = priced(exact.imageInputTokens, usage.imageInputTokens)
-  if (audioInput + imageInput > input) return 'more audio and image than input tokens'
+  const videoInput = priced(exact.videoInputTokens, usage.videoInputTokens)
+  if (audioInput + imageInput + videoInput > input) return 'more audio, image and video than input tokens'
   const cacheReadAudio = priced(exact.cacheReadAudioTokens, usage.cacheReadAudioTokens)
   if (cacheReadAudio > (usage.cacheReadTokens ?? 0) || cacheReadAudio > (usage.audioInputTokens ?? 0)) {
     return 'more cached audio than cached or audio tokens'
+  }
+  const cacheReadImage = priced(exact.cacheReadImageTokens, usage.cacheReadImageTokens)
+  if (cacheReadImage > (usage.cacheReadTokens ?? 0) || cacheReadImage > (usage.imageInputTokens ?? 0)) {
+    return 'more cached image than cached or image tokens'
   }
 
   const output = usage.outputTokens ?? 0
@@ -54,12 +60,10 @@ function areCounts(usage: TokenUsage, units: BilledUnits): boolean {
     isCount(usage.imageInputTokens) &&
     isCount(usage.imageOutputTokens) &&
     isCount(usage.cacheReadAudioTokens) &&
-    isCount(units.webSearches) &&
-    isCount(units.searchUnits) &&
-    isCount(units.images) &&
-    isCount(units.audioMs) &&
-    isCount(units.characters) &&
-    isCount(units.pages)
+    isCount(usage.cacheWrite12hTokens) &&
+    isCount(usage.cacheReadImageTokens) &&
+    isCount(usage.videoInputTokens) &&
+    (units === NO_UNITS || BILLED_UNITS.every((name) => isCount(units[name])))
   )
 }
 

@@ -1,36 +1,32 @@
-import type { LinearTerms } from './price-rates.ts'
-import type { BilledUnit, BilledUnits, TokenClass, TokenUsage } from './usage.ts'
+import type { LinearTerms, TermName, TokenTerm } from './price-rates.ts'
+import {
+  BILLED_UNITS,
+  type BilledUnit,
+  type BilledUnits,
+  countsBy,
+  NO_UNITS,
+  TOKEN_CLASSES,
+  type TokenClass,
+  type TokenUsage,
+} from './usage.ts'
 
 /** The terms of a price, as exact integers and, where they fit, as doubles for the fast way. */
 export interface CostTerms {
   readonly exact: LinearTerms
   /** `null` where a term is no safe integer. */
-  readonly fast: Readonly<Record<keyof LinearTerms, number>> | null
+  readonly fast: Readonly<Record<TermName, number>> | null
 }
 
 export function buildCostTerms(exact: LinearTerms): CostTerms {
-  const fast = {
-    inputTokens: Number(exact.inputTokens),
-    cacheReadTokens: Number(exact.cacheReadTokens),
-    cacheWriteTokens: Number(exact.cacheWriteTokens),
-    cacheWrite1hTokens: Number(exact.cacheWrite1hTokens),
-    audioInputTokens: Number(exact.audioInputTokens),
-    cacheReadAudioTokens: Number(exact.cacheReadAudioTokens),
-    imageInputTokens: Number(exact.imageInputTokens),
-    outputTokens: Number(exact.outputTokens),
-    reasoningTokens: Number(exact.reasoningTokens),
-    audioOutputTokens: Number(exact.audioOutputTokens),
-    imageOutputTokens: Number(exact.imageOutputTokens),
+  const fast: Readonly<Record<TermName, number>> = {
+    ...countsBy(TOKEN_TERMS, (name) => Number(exact[name])),
     requests: Number(exact.requests),
-    webSearches: Number(exact.webSearches),
-    searchUnits: Number(exact.searchUnits),
-    images: Number(exact.images),
-    audioMs: Number(exact.audioMs),
-    characters: Number(exact.characters),
-    pages: Number(exact.pages),
+    ...countsBy(BILLED_UNITS, (name) => Number(exact[name])),
   }
   return { exact, fast: Object.values(fast).every(Number.isSafeInteger) ? fast : null }
 }
+
+const TOKEN_TERMS: readonly TokenTerm[] = TOKEN_CLASSES.filter((name) => name !== 'cacheWrite5mTokens')
 
 /**
  * The cost of one call in integer pico-USD. `null` counts as 0. Linear: the sum of the costs of calls is
@@ -66,14 +62,10 @@ function fastCost(fast: CostTerms['fast'], usage: TokenUsage, units: BilledUnits
   const reasoning = fast.reasoningTokens * (usage.reasoningTokens ?? 0)
   const audioOutput = fast.audioOutputTokens * (usage.audioOutputTokens ?? 0)
   const imageOutput = fast.imageOutputTokens * (usage.imageOutputTokens ?? 0)
-  const billed =
-    fast.requests +
-    fast.webSearches * (units.webSearches ?? 0) +
-    fast.searchUnits * (units.searchUnits ?? 0) +
-    fast.images * (units.images ?? 0) +
-    fast.audioMs * (units.audioMs ?? 0) +
-    fast.characters * (units.characters ?? 0) +
-    fast.pages * (units.pages ?? 0)
+  const cacheWrite12h = fast.cacheWrite12hTokens * (usage.cacheWrite12hTokens ?? 0)
+  const cacheReadImage = fast.cacheReadImageTokens * (usage.cacheReadImageTokens ?? 0)
+  const videoInput = fast.videoInputTokens * (usage.videoInputTokens ?? 0)
+  const billed = fast.requests + (units === NO_UNITS ? 0 : fastUnits(fast, units))
   const size =
     input +
     output +
@@ -86,7 +78,10 @@ function fastCost(fast: CostTerms['fast'], usage: TokenUsage, units: BilledUnits
     Math.abs(imageInput) +
     Math.abs(reasoning) +
     Math.abs(audioOutput) +
-    Math.abs(imageOutput)
+    Math.abs(imageOutput) +
+    Math.abs(cacheWrite12h) +
+    Math.abs(cacheReadImage) +
+    Math.abs(videoInput)
   if (size > Number.MAX_SAFE_INTEGER) return null
   return BigInt(
     input +
@@ -100,53 +95,31 @@ function fastCost(fast: CostTerms['fast'], usage: TokenUsage, units: BilledUnits
       reasoning +
       audioOutput +
       imageOutput +
+      cacheWrite12h +
+      cacheReadImage +
+      videoInput +
       billed,
   )
 }
 
-function exactCost(terms: LinearTerms, sums: Readonly<Record<keyof LinearTerms, bigint>>): bigint {
-  return (
-    terms.inputTokens * sums.inputTokens +
-    terms.cacheReadTokens * sums.cacheReadTokens +
-    terms.cacheWriteTokens * sums.cacheWriteTokens +
-    terms.cacheWrite1hTokens * sums.cacheWrite1hTokens +
-    terms.audioInputTokens * sums.audioInputTokens +
-    terms.cacheReadAudioTokens * sums.cacheReadAudioTokens +
-    terms.imageInputTokens * sums.imageInputTokens +
-    terms.outputTokens * sums.outputTokens +
-    terms.reasoningTokens * sums.reasoningTokens +
-    terms.audioOutputTokens * sums.audioOutputTokens +
-    terms.imageOutputTokens * sums.imageOutputTokens +
-    terms.requests * sums.requests +
-    terms.webSearches * sums.webSearches +
-    terms.searchUnits * sums.searchUnits +
-    terms.images * sums.images +
-    terms.audioMs * sums.audioMs +
-    terms.characters * sums.characters +
-    terms.pages * sums.pages
-  )
+/** Most calls have none, and none of these rates is below 0. */
+function fastUnits(fast: NonNullable<CostTerms['fast']>, units: BilledUnits): number {
+  let sum = 0
+  for (const name of BILLED_UNITS) sum += fast[name] * (units[name] ?? 0)
+  return sum
+}
+
+function exactCost(terms: LinearTerms, sums: Readonly<Record<TermName, bigint>>): bigint {
+  let cost = terms.requests * sums.requests
+  for (const name of TOKEN_TERMS) cost += terms[name] * sums[name]
+  for (const name of BILLED_UNITS) cost += terms[name] * sums[name]
+  return cost
 }
 
 function countsOf(usage: TokenUsage, units: BilledUnits): UsageSums {
   return {
     requests: 1n,
-    inputTokens: BigInt(usage.inputTokens ?? 0),
-    outputTokens: BigInt(usage.outputTokens ?? 0),
-    cacheReadTokens: BigInt(usage.cacheReadTokens ?? 0),
-    cacheWriteTokens: BigInt(usage.cacheWriteTokens ?? 0),
-    cacheWrite5mTokens: BigInt(usage.cacheWrite5mTokens ?? 0),
-    cacheWrite1hTokens: BigInt(usage.cacheWrite1hTokens ?? 0),
-    reasoningTokens: BigInt(usage.reasoningTokens ?? 0),
-    audioInputTokens: BigInt(usage.audioInputTokens ?? 0),
-    audioOutputTokens: BigInt(usage.audioOutputTokens ?? 0),
-    imageInputTokens: BigInt(usage.imageInputTokens ?? 0),
-    imageOutputTokens: BigInt(usage.imageOutputTokens ?? 0),
-    cacheReadAudioTokens: BigInt(usage.cacheReadAudioTokens ?? 0),
-    webSearches: BigInt(units.webSearches ?? 0),
-    searchUnits: BigInt(units.searchUnits ?? 0),
-    images: BigInt(units.images ?? 0),
-    audioMs: BigInt(units.audioMs ?? 0),
-    characters: BigInt(units.characters ?? 0),
-    pages: BigInt(units.pages ?? 0),
+    ...countsBy(TOKEN_CLASSES, (name) => BigInt(usage[name] ?? 0)),
+    ...countsBy(BILLED_UNITS, (name) => BigInt(units[name] ?? 0)),
   }
 }

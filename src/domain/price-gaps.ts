@@ -1,6 +1,6 @@
 import type { BillingHabits } from './catalog-price-set.ts'
 import type { RateClass, Rates } from './price-rates.ts'
-import { type BilledUnits, NO_UNITS, type TokenUsage } from './usage.ts'
+import { type BilledUnits, NO_UNITS, type TokenUsage, UNIT_DIMENSIONS } from './usage.ts'
 
 type Habits = Pick<BillingHabits, 'mediaIsApart' | 'secondsAreBeside'>
 
@@ -17,6 +17,15 @@ export function unpricedParts(
   let gaps: RateClass[] | null = null
   if (units !== NO_UNITS) gaps = unitGaps(rates, habits, usage, units)
   if (habits.mediaIsApart) gaps = mediaGaps(rates, usage, gaps)
+  // Of a lifetime whose price is not known: at least what the shortest costs.
+  if (rates.cacheWrite !== undefined) {
+    if (rates.cacheWrite1h === undefined && isSome(usage.cacheWrite1hTokens)) {
+      gaps = [...(gaps ?? []), 'cacheWrite1h']
+    }
+    if (rates.cacheWrite12h === undefined && isSome(usage.cacheWrite12hTokens)) {
+      gaps = [...(gaps ?? []), 'cacheWrite12h']
+    }
+  }
   // The plain rest of an answer; embeddings have none, and no price for one.
   if (rates.output === undefined && rates.input !== undefined && plainOutput(usage) > 0) {
     gaps = [...(gaps ?? []), 'output']
@@ -34,13 +43,11 @@ function unitGaps(
   const isByTokens =
     (isSome(usage.inputTokens) && rates.input !== undefined) ||
     (isSome(usage.outputTokens) && (rates.output ?? rates.imageOutput) !== undefined)
-  if (isSome(units.webSearches) && rates.webSearch === undefined) gaps.push('webSearch')
-  if (isSome(units.searchUnits) && rates.searchUnit === undefined) gaps.push('searchUnit')
-  if (isSome(units.pages) && rates.page === undefined) gaps.push('page')
-  if (isSome(units.images) && rates.image === undefined && !isByTokens) gaps.push('image')
-  if (isSome(units.characters) && rates.character === undefined && !isByTokens) gaps.push('character')
-  if (isSome(units.audioMs) && rates.audioMs === undefined && (secondsAreBeside || !isByTokens)) {
-    gaps.push('audioMs')
+  for (const { name, rate } of UNIT_DIMENSIONS) {
+    if (!isSome(units[name]) || rates[rate] !== undefined) continue
+    const isMeasureOfTokens =
+      name === 'images' || name === 'characters' || (name === 'audioMs' && !secondsAreBeside)
+    if (!isMeasureOfTokens || !isByTokens) gaps.push(rate)
   }
   return gaps.length === 0 ? null : gaps
 }

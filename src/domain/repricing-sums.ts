@@ -4,7 +4,7 @@ import type { LinearDefinition, LinearPrice, Price } from './price.ts'
 import { contradiction } from './price-contradiction.ts'
 import { costOfSums, type UsageSums } from './price-cost.ts'
 import { unpricedParts } from './price-gaps.ts'
-import { BILLED_UNITS, type BilledUnits, TOKEN_CLASSES, type TokenUsage } from './usage.ts'
+import { BILLED_UNITS, type BilledUnits, countsBy, TOKEN_CLASSES, type TokenUsage } from './usage.ts'
 import type { UtcDay } from './utc-day.ts'
 
 /** A row of daily totals, as far as the price of its calls goes. */
@@ -184,27 +184,7 @@ function isUsed(sums: UsageSums): boolean {
 
 function asOneCall(sums: UsageSums): { readonly usage: TokenUsage; readonly units: BilledUnits } {
   return {
-    usage: {
-      inputTokens: Number(sums.inputTokens),
-      outputTokens: Number(sums.outputTokens),
-      cacheReadTokens: Number(sums.cacheReadTokens),
-      cacheWriteTokens: Number(sums.cacheWriteTokens),
-      cacheWrite5mTokens: Number(sums.cacheWrite5mTokens),
-      cacheWrite1hTokens: Number(sums.cacheWrite1hTokens),
-      reasoningTokens: Number(sums.reasoningTokens),
-      audioInputTokens: Number(sums.audioInputTokens),
-      audioOutputTokens: Number(sums.audioOutputTokens),
-      imageInputTokens: Number(sums.imageInputTokens),
-      imageOutputTokens: Number(sums.imageOutputTokens),
-      cacheReadAudioTokens: Number(sums.cacheReadAudioTokens),
-    },
-    units: {
-      webSearches: Number(sums.webSearches),
-      searchUnits: Number(sums.searchUnits),
-      images: Number(sums.images),
-      audioMs: Number(sums.audioMs),
-      characters: Number(sums.characters),
-      pages: Number(sums.pages),
-    },
+    usage: countsBy(TOKEN_CLASSES, (name) => Number(sums[name])),
+    units: countsBy(BILLED_UNITS, (name) => Number(sums[name])),
   }
 }

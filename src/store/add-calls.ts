@@ -1,9 +1,15 @@
 import type { CallRecord } from '../domain/call-record.ts'
-import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../domain/usage.ts'
+import {
+  BILLED_UNITS,
+  NO_UNITS,
+  NO_USAGE,
+  TOKEN_CLASSES,
+  TOKEN_COLUMNS,
+  UNIT_COLUMNS,
+} from '../domain/usage.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
 import { SCHEMA } from './migrate.ts'
 import { type PostgresSession, sqlErrorOf } from './postgres.ts'
-import { TOKEN_COLUMNS, UNIT_COLUMNS } from './usage-columns.ts'
 
 /** Columns of `calls` and their types, as `rowOf` fills them. */
 const FIELDS: readonly (readonly [column: string, type: string])[] = [

@@ -1,7 +1,7 @@
 import type { DailyTotal } from '../domain/daily-usage.ts'
+import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../domain/usage.ts'
 import { SCHEMA } from './migrate.ts'
 import type { PostgresSession } from './postgres.ts'
-import { TOKEN_COLUMNS, UNIT_COLUMNS } from './usage-columns.ts'
 
 const KEY = ['client_id', 'day', 'key_id', 'model', 'upstream', 'price_id'] as const
 

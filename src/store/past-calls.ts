@@ -5,7 +5,9 @@ import {
   NO_UNITS,
   NO_USAGE,
   TOKEN_CLASSES,
+  TOKEN_COLUMNS,
   type TokenUsage,
+  UNIT_COLUMNS,
   type UsageSource,
 } from '../domain/usage.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
@@ -14,7 +16,6 @@ import { queryLong } from './long-query.ts'
 import { SCHEMA } from './migrate.ts'
 import type { PostgresSession } from './postgres.ts'
 import { scopeCondition } from './reprice-rows.ts'
-import { TOKEN_COLUMNS, UNIT_COLUMNS } from './usage-columns.ts'
 
 /** A call as kept, and the row it was totalled in. */
 export interface KeptCall extends Omit<PastCall, 'clientName'> {

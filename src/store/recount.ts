@@ -1,8 +1,8 @@
 import { LATENCY_BOUNDS_US, LATENCY_BUCKETS } from '../domain/latency.ts'
 import { WITHOUT_FIGURES } from '../domain/unpriced-reason.ts'
+import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../domain/usage.ts'
 import { KEY_COLUMNS } from './daily-key.ts'
 import { SCHEMA } from './migrate.ts'
-import { TOKEN_COLUMNS, UNIT_COLUMNS } from './usage-columns.ts'
 
 /** The columns of `daily_usage` that are made of calls alone, each with what makes it, in the order they are told. */
 const METERED: readonly (readonly [column: string, expression: string])[] = [

@@ -1,10 +1,9 @@
 import type { UsageSums } from '../domain/price-cost.ts'
 import type { RepricingScope } from '../domain/repricing.ts'
-import { BILLED_UNITS, TOKEN_CLASSES } from '../domain/usage.ts'
+import { BILLED_UNITS, TOKEN_CLASSES, TOKEN_COLUMNS, UNIT_COLUMNS } from '../domain/usage.ts'
 import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from './daily-key.ts'
 import { SCHEMA } from './migrate.ts'
 import type { PostgresSession } from './postgres.ts'
-import { TOKEN_COLUMNS, UNIT_COLUMNS } from './usage-columns.ts'
 
 /** A row of `daily_usage` that a repricing looks at. */
 export interface RowToReprice {

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { observe } from '../../src/dialects/counts.ts'
 import type { Observation } from '../../src/domain/observation.ts'
+import { NO_USAGE } from '../../src/domain/usage.ts'
 import { dialectOf, modelInPathOf } from './dialect-of.ts'
 import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
 import { loadRecordings, type Recording, type RecordingMeta } from './recordings.ts'
@@ -16,6 +17,7 @@ let exact = 0
 /** What a recording says it should be read as, under our names. */
 function expectedCounts(expected: RecordingMeta['expected']): Observation['usage'] {
   return {
+    ...NO_USAGE,
     inputTokens: expected.input_tokens,
     outputTokens: expected.output_tokens,
     cacheReadTokens: expected.cached_input_tokens,

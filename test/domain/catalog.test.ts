@@ -645,7 +645,11 @@ test('all of a model is told: its tiers, and what it is billed for that cannot b
     { above: 0, upTo: 271_999 },
     { above: 271_999, upTo: null },
   ])
-  expect(found?.unmetered).toEqual(['storage_searches_kcount'])
+  expect(found?.unmetered).toEqual([])
+  const omni = { ...query, provider: 'gemini', model: 'gemini-omni-flash-preview' }
+  expect(catalog.findPrices({ ...omni, atMs: Date.parse('2026-11-20T00:00:00Z') })?.unmetered).toEqual([
+    'output_video_mtok',
+  ])
   expect(catalog.knowsModel('openai', 'up', 'gpt-5.4', 0)).toBe(true)
   expect(catalog.knowsModel('openai', 'up', 'gpt-99', 0)).toBe(false)
 })

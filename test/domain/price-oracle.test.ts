@@ -160,6 +160,9 @@ function usageOf(heap: Heap, random: () => number, isBeside: boolean): TokenUsag
     imageInputTokens: part(heap.image),
     imageOutputTokens: part(heap.drawn),
     cacheReadAudioTokens: part(heap.cachedAudio),
+    cacheWrite12hTokens: null,
+    cacheReadImageTokens: null,
+    videoInputTokens: null,
   }
 }
 

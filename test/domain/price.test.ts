@@ -15,6 +15,7 @@ import { RATE_CLASSES, type Rates } from '../../src/domain/price-rates.ts'
 import {
   BILLED_UNITS,
   type BilledUnits,
+  countsBy,
   MAX_COUNT,
   NO_UNITS,
   NO_USAGE,
@@ -150,28 +151,8 @@ const rates: fc.Arbitrary<Rates> = fc
   })
   .map((record) => record as Rates)
 const count = fc.option(fc.integer({ min: 0, max: 2 ** 30 }), { nil: null })
-const anyUsage = fc.record<TokenUsage>({
-  inputTokens: count,
-  outputTokens: count,
-  cacheReadTokens: count,
-  cacheWriteTokens: count,
-  cacheWrite5mTokens: count,
-  cacheWrite1hTokens: count,
-  reasoningTokens: count,
-  audioInputTokens: count,
-  audioOutputTokens: count,
-  imageInputTokens: count,
-  imageOutputTokens: count,
-  cacheReadAudioTokens: count,
-})
-const anyUnits = fc.record<BilledUnits>({
-  webSearches: count,
-  searchUnits: count,
-  images: count,
-  audioMs: count,
-  characters: count,
-  pages: count,
-})
+const anyUsage = fc.record<TokenUsage>(countsBy(TOKEN_CLASSES, () => count))
+const anyUnits = fc.record<BilledUnits>(countsBy(BILLED_UNITS, () => count))
 
 test('the cost of summed counts is the sum of the costs, for any price and any counts', () => {
   fc.assert(

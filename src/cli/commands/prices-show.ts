@@ -3,6 +3,7 @@ import { loadPriceConfig, type PriceConfig, type PricedUpstream } from '../../co
 import { serviceTiersAt } from '../../domain/catalog-service-tiers.ts'
 import type { LinearPrice } from '../../domain/price.ts'
 import { RATE_CLASSES, type RateClass } from '../../domain/price-rates.ts'
+import { TOKEN_FIELDS, UNIT_DIMENSIONS } from '../../domain/usage.ts'
 import { picoToUsdText } from '../../domain/usage-summary.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import { parseDay, parseProvider } from '../arguments.ts'
@@ -87,34 +88,23 @@ function pricesAt(
 }
 
 /** As people write prices: for a million tokens, a request, an hour of audio, a million of anything else. */
-const PER: Readonly<
-  Record<RateClass, { readonly name: string; readonly times: bigint; readonly unit: string }>
-> = {
-  input: { name: 'input', times: 1_000_000n, unit: 'M tokens' },
-  cacheRead: { name: 'cached_input', times: 1_000_000n, unit: 'M tokens' },
-  cacheWrite: { name: 'cache_write', times: 1_000_000n, unit: 'M tokens' },
-  cacheWrite1h: { name: 'cache_write_1h', times: 1_000_000n, unit: 'M tokens' },
-  audioInput: { name: 'audio_input', times: 1_000_000n, unit: 'M tokens' },
-  cacheReadAudio: { name: 'cached_audio_input', times: 1_000_000n, unit: 'M tokens' },
-  imageInput: { name: 'image_input', times: 1_000_000n, unit: 'M tokens' },
-  output: { name: 'output', times: 1_000_000n, unit: 'M tokens' },
-  reasoning: { name: 'reasoning', times: 1_000_000n, unit: 'M tokens' },
-  audioOutput: { name: 'audio_output', times: 1_000_000n, unit: 'M tokens' },
-  imageOutput: { name: 'image_output', times: 1_000_000n, unit: 'M tokens' },
-  request: { name: 'per_request', times: 1n, unit: 'request' },
-  webSearch: { name: 'web_search', times: 1_000_000n, unit: 'M searches' },
-  searchUnit: { name: 'search_unit', times: 1_000_000n, unit: 'M search units' },
-  image: { name: 'image', times: 1_000_000n, unit: 'M images' },
-  audioMs: { name: 'audio_hour', times: 3_600_000n, unit: 'hour of audio' },
-  character: { name: 'character', times: 1_000_000n, unit: 'M characters' },
-  page: { name: 'page', times: 1_000_000n, unit: 'M pages' },
+const PER: ReadonlyMap<RateClass, { readonly name: string; readonly times: bigint; readonly unit: string }> =
+  new Map([
+    ...TOKEN_FIELDS.map(({ field, rate }) => perOf(rate, field, 1_000_000n, 'M tokens')),
+    perOf('request', 'per_request', 1n, 'request'),
+    ...UNIT_DIMENSIONS.map(({ field, rate, per, perText }) => perOf(rate, field, per, perText)),
+  ])
+
+function perOf(rate: RateClass, name: string, times: bigint, unit: string) {
+  return [rate, { name, times, unit }] as const
 }
 
 function ratesOf({ definition: { rates } }: LinearPrice) {
   return RATE_CLASSES.flatMap((rateClass) => {
     const pico = rates[rateClass]
-    const { name, times, unit } = PER[rateClass]
-    return pico === undefined ? [] : [{ name, unit, usd: picoToUsdText(pico * times) }]
+    const per = PER.get(rateClass)
+    if (pico === undefined || per === undefined) return []
+    return [{ name: per.name, unit: per.unit, usd: picoToUsdText(pico * per.times) }]
   })
 }
 
