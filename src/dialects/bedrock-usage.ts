@@ -5,6 +5,7 @@ import {
   countUsage,
   firstCount,
   parseCount,
+  restOfTotal,
   totalDisagrees,
 } from './counts.ts'
 import type { ResponseHead } from './dialect.ts'
@@ -27,15 +28,16 @@ export function converseUsage(usage: JsonObject): BedrockUsage | null {
   if (firstCount(input, output) === null) return null
   const cacheRead = parseCount(usage.cacheReadInputTokens ?? usage.cacheReadInputTokenCount)
   const cacheWrite = parseCount(usage.cacheWriteInputTokens ?? usage.cacheWriteInputTokenCount)
+  const total = parseCount(usage.totalTokens)
   const counted = countUsage({
     inputTokens: addCounts(input, cacheRead, cacheWrite),
-    outputTokens: output,
+    outputTokens: output ?? restOfTotal(total, input, cacheRead, cacheWrite),
     cacheReadTokens: cacheRead,
     cacheWriteTokens: cacheWrite,
     cacheWrite5mTokens: cacheWriteFor(usage.cacheDetails, '5m'),
     cacheWrite1hTokens: cacheWriteFor(usage.cacheDetails, '1h'),
   })
-  return { ...counted, totalMismatch: totalDisagrees(parseCount(usage.totalTokens), counted.usage) }
+  return { ...counted, totalMismatch: totalDisagrees(total, counted.usage) }
 }
 
 /** Tokens written to the cache for a lifetime, from a list of `{ttl, inputTokens}`. */

@@ -47,6 +47,15 @@ export function subtractCounts(whole: Count, part: Count): Count {
   return part > whole ? 'invalid' : whole - part
 }
 
+/**
+ * What a total has beyond the counts that are known, for a count that was left out beside it. `null` where it has
+ * nothing beyond them: then nobody knows whether there was nothing or the total leaves it out too.
+ */
+export function restOfTotal(total: Count, ...known: readonly Count[]): Count {
+  const rest = subtractCounts(total, addCounts(...known))
+  return typeof rest === 'number' && rest > 0 ? rest : null
+}
+
 /** The first count that was reported at all. */
 export function firstCount(...counts: readonly Count[]): Count {
   for (const count of counts) if (count !== null) return count

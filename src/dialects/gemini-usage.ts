@@ -1,4 +1,13 @@
-import { addCounts, type Count, type CountedUsage, countUsage, parseCount, totalDisagrees } from './counts.ts'
+import {
+  addCounts,
+  type Count,
+  type CountedUsage,
+  countUsage,
+  firstCount,
+  parseCount,
+  restOfTotal,
+  totalDisagrees,
+} from './counts.ts'
 import { arrayIn, type JsonObject, member, textIn } from './json-value.ts'
 import { ifCounted } from './told.ts'
 
@@ -30,7 +39,7 @@ export function geminiUsage(metadata: JsonObject): GeminiUsage | null {
   const counted = ifCounted(
     countUsage({
       inputTokens: addCounts(prompt, toolUse),
-      outputTokens: addCounts(answer, thoughts),
+      outputTokens: firstCount(addCounts(answer, thoughts), restOfTotal(total, prompt, toolUse)),
       cacheReadTokens: parseCount(metadata.cachedContentTokenCount),
       reasoningTokens: thoughts,
       audioInputTokens: modalityCount(promptDetails, 'AUDIO'),
@@ -65,7 +74,7 @@ export function interactionUsage(usage: JsonObject): InteractionUsage | null {
   const counted = ifCounted(
     countUsage({
       inputTokens: addCounts(input, toolUse),
-      outputTokens: addCounts(output, thoughts),
+      outputTokens: firstCount(addCounts(output, thoughts), restOfTotal(total, input, toolUse)),
       cacheReadTokens: parseCount(usage.total_cached_tokens),
       reasoningTokens: thoughts,
       audioInputTokens: modalityCount(usage.input_tokens_by_modality, 'AUDIO'),

@@ -8,7 +8,7 @@ import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { chatText } from './openai-text.ts'
-import { chatUsage, type OpenAiQuirks } from './openai-usage.ts'
+import { chatUsage, type OpenAiQuirks, weightOf } from './openai-usage.ts'
 import { planJson, type Wanted } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
@@ -32,7 +32,7 @@ const MAX_EVENTS_FOR_MODEL = 4
 /**
  * Chat completions, of OpenAI and of everyone who speaks its format.
  *
- * One body: `usage` at the root. A stream: the last `usage` that is an object, wherever it stands; nothing there
+ * One body: `usage` at the root. A stream: the last `usage` that has counts, wherever it stands; nothing there
  * is a delta. It is final once a choice has finished or there is no choice beside it; before, it is the running
  * usage that some servers put on every chunk. Groq writes it a second time in `x_groq`.
  * Source: OpenAI's API reference, "Chat" and "Streaming"; differences of providers: {@link OpenAiQuirks}.
@@ -128,9 +128,12 @@ class ChatGatherer implements Gatherer {
     this.#finished ||= choices.some((choice) => textIn(choice?.finish_reason) !== null)
     const usage = this.#usageIn(document, choices)
     if (usage !== null) {
-      this.#usage = usage
-      this.#raw = raw
       this.#usageIsFinal = this.#finished || choices.length === 0
+      // One that says nothing, or zeros, takes nothing back of what an earlier one said.
+      if (this.#usage === null || weightOf(usage) >= weightOf(this.#usage)) {
+        this.#usage = usage
+        this.#raw = raw
+      }
     }
     return usage !== null || (!knewModel && model !== null) || this.#failed !== hadFailed
   }

@@ -8,7 +8,7 @@ import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { responsesText } from './openai-text.ts'
-import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+import { type OpenAiQuirks, responsesUsage, weightOf } from './openai-usage.ts'
 import { createUsageSum } from './usage-sum.ts'
 import { asBuffer } from './wires/elements.ts'
 import { type Kept, planJson, scanJson } from './wires/json.ts'
@@ -131,8 +131,14 @@ class ResponsesGatherer implements Gatherer {
     if (!describesResponse(response)) return this.#failed !== hadFailed
     this.#failed ||= response.status === 'failed'
     // A later event describes the same response more fully; what it lacks is known from before.
+    const before = objectIn(this.#response.usage)
+    const usage = objectIn(response.usage)
     this.#response = { ...this.#response, ...withoutNulls(response) }
-    this.#raw = raw ?? this.#raw
+    if (before !== null && usage !== null && weightOf(usage) < weightOf(before)) {
+      this.#response = { ...this.#response, usage: before }
+    } else {
+      this.#raw = raw ?? this.#raw
+    }
     return true
   }
 

@@ -7,6 +7,7 @@ import {
   countUsage,
   firstCount,
   parseCount,
+  restOfTotal,
 } from './counts.ts'
 import { type JsonObject, member } from './json-value.ts'
 import type { ReadCost } from './reported-cost.ts'
@@ -35,14 +36,19 @@ export interface OpenAiUsage extends CountedUsage {
  * Source: OpenAI's API reference, "The chat completion object"; the other names of the same things are DeepSeek's
  * (`prompt_cache_hit_tokens`), Mistral's (`num_cached_tokens`), Together's and Moonshot's (`cached_tokens`),
  * LiteLLM's (`cache_creation_tokens`), Vercel's and Databricks' (`cache_creation_input_tokens`), Azure's DeepSeek
- * (`reasoning_tokens` at the root) and Writer's (`prompt_token_details`).
+ * (`reasoning_tokens` at the root) and Writer's (`prompt_token_details`). Servers that speak several formats answer at times
+ * with the counts of another: the names of the Responses API are read where chat's own are missing.
  */
 export function chatUsage(usage: JsonObject, quirks: OpenAiQuirks, model: string | null): OpenAiUsage {
-  const input = member(usage, 'prompt_tokens_details') ?? member(usage, 'prompt_token_details') ?? {}
-  const output = member(usage, 'completion_tokens_details') ?? {}
+  const input =
+    member(usage, 'prompt_tokens_details') ??
+    member(usage, 'prompt_token_details') ??
+    member(usage, 'input_tokens_details') ??
+    {}
+  const output = member(usage, 'completion_tokens_details') ?? member(usage, 'output_tokens_details') ?? {}
   const counts: Counts = {
-    inputTokens: parseCount(usage.prompt_tokens),
-    outputTokens: parseCount(usage.completion_tokens),
+    inputTokens: firstCount(parseCount(usage.prompt_tokens), otherInput(usage)),
+    outputTokens: firstCount(parseCount(usage.completion_tokens), parseCount(usage.output_tokens)),
     cacheReadTokens: firstCount(
       parseCount(input.cached_tokens),
       parseCount(usage.prompt_cache_hit_tokens),
@@ -61,7 +67,7 @@ export function chatUsage(usage: JsonObject, quirks: OpenAiQuirks, model: string
     imageInputTokens: parseCount(input.image_tokens),
     imageOutputTokens: parseCount(output.image_tokens),
   }
-  return withTotal(quirks.correct?.(counts, usage, model) ?? counts, usage)
+  return withTotal(withRest(quirks.correct?.(counts, usage, model) ?? counts, usage), usage)
 }
 
 /**
@@ -70,11 +76,19 @@ export function chatUsage(usage: JsonObject, quirks: OpenAiQuirks, model: string
  * Source: OpenAI's API reference, "The response object", "Create image", "Create transcription".
  */
 export function responsesUsage(usage: JsonObject): OpenAiUsage {
-  const input = member(usage, 'input_tokens_details') ?? member(usage, 'input_token_details') ?? {}
-  const output = member(usage, 'output_tokens_details') ?? member(usage, 'output_token_details') ?? {}
+  const input =
+    member(usage, 'input_tokens_details') ??
+    member(usage, 'input_token_details') ??
+    member(usage, 'prompt_tokens_details') ??
+    {}
+  const output =
+    member(usage, 'output_tokens_details') ??
+    member(usage, 'output_token_details') ??
+    member(usage, 'completion_tokens_details') ??
+    {}
   const counts: Counts = {
-    inputTokens: parseCount(usage.input_tokens),
-    outputTokens: parseCount(usage.output_tokens),
+    inputTokens: firstCount(parseCount(usage.input_tokens), parseCount(usage.prompt_tokens)),
+    outputTokens: firstCount(parseCount(usage.output_tokens), parseCount(usage.completion_tokens)),
     cacheReadTokens: parseCount(input.cached_tokens),
     cacheWriteTokens: parseCount(input.cache_write_tokens),
     reasoningTokens: parseCount(output.reasoning_tokens),
@@ -84,7 +98,7 @@ export function responsesUsage(usage: JsonObject): OpenAiUsage {
     imageOutputTokens: parseCount(output.image_tokens),
     cacheReadAudioTokens: parseCount(member(input, 'cached_tokens_details')?.audio_tokens),
   }
-  return withTotal(counts, usage)
+  return withTotal(withRest(counts, usage), usage)
 }
 
 /** Reads usage of endpoints that generate nothing: embeddings and rerankers, some of which write a total alone. */
@@ -108,6 +122,39 @@ export function promptOnlyUsage(usage: JsonObject): OpenAiUsage {
 /** Reasoning that the provider left out of the output belongs to it. */
 export function addReasoning(counts: Counts): Counts {
   return { ...counts, outputTokens: addCounts(counts.outputTokens ?? null, counts.reasoningTokens ?? null) }
+}
+
+/** How much a usage object says of tokens: nothing, or zeros alone, or what counts. */
+export function weightOf(usage: JsonObject): 0 | 1 | 2 {
+  const { prompt_tokens, completion_tokens, input_tokens, output_tokens, total_tokens } = usage
+  const counts = [prompt_tokens, completion_tokens, input_tokens, output_tokens, total_tokens]
+  if (counts.some((count) => count !== undefined && count !== null && Number(count) !== 0)) return 2
+  return counts.some((count) => count !== undefined && count !== null) ? 1 : 0
+}
+
+/**
+ * The input of an answer that has not chat's own names. Where the cached tokens stand under Anthropic's, so does the
+ * input: beside them, unless the total says that they are part of it.
+ */
+function otherInput(usage: JsonObject): Count {
+  const input = parseCount(usage.input_tokens)
+  if (input === null) return null
+  const cached = addCounts(
+    parseCount(usage.cache_read_input_tokens),
+    parseCount(usage.cache_creation_input_tokens),
+  )
+  const total = parseCount(usage.total_tokens)
+  const isInside = total !== null && total === addCounts(input, parseCount(usage.output_tokens))
+  return isInside ? input : addCounts(input, cached)
+}
+
+/** A count that was left out beside a total is what the total has beyond the other. */
+function withRest(counts: Counts, usage: JsonObject): Counts {
+  const { inputTokens = null, outputTokens = null } = counts
+  if (inputTokens !== null && outputTokens !== null) return counts
+  const total = parseCount(usage.total_tokens)
+  if (inputTokens !== null) return { ...counts, outputTokens: restOfTotal(total, inputTokens) }
+  return outputTokens === null ? counts : { ...counts, inputTokens: restOfTotal(total, outputTokens) }
 }
 
 function withTotal(counts: Counts, usage: JsonObject): OpenAiUsage {

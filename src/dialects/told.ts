@@ -53,11 +53,11 @@ export function createToldGatherer(
       responseId = told?.responseId ?? responseId
       pending = told?.pending ?? pending
       reportedCostPico = told?.reportedCostPico ?? reportedCostPico
-      raw = told?.raw ?? (told?.usage ? kept.raw : raw)
       if (told?.units) units = { ...units, ...told.units }
-      if (told?.usage) {
-        usage = told.usage
-        isFinal = told.isFinal ?? false
+      if (told?.usage) isFinal = told.isFinal ?? false
+      if (told !== null && !saysLess(told.usage, usage)) {
+        raw = told.raw ?? (told.usage ? kept.raw : raw)
+        usage = told.usage ?? usage
       }
       const saysMore = told?.usage || told?.units
       return (
@@ -79,6 +79,16 @@ export function createToldGatherer(
         reportedCostPico,
       }),
   }
+}
+
+/** Nothing where an earlier usage had counts, or zeros where it had more: that takes nothing back. */
+function saysLess(later: Told['usage'], earlier: Told['usage']): boolean {
+  if (!earlier) return false
+  return !later || (!later.invalid && isZero(later.usage) && !isZero(earlier.usage))
+}
+
+function isZero({ inputTokens, outputTokens }: TokenUsage): boolean {
+  return (inputTokens ?? 0) === 0 && (outputTokens ?? 0) === 0
 }
 
 function sourceOf(usage: Told['usage'], isFinal: boolean): Observation['usageSource'] {

@@ -4,6 +4,7 @@ import { bedrockResponses } from '../fixtures/bedrock.ts'
 import { googleResponses } from '../fixtures/google.ts'
 import { type MadeResponse, wholeObservation } from '../fixtures/made-response.ts'
 import { nativeResponses } from '../fixtures/native.ts'
+import { usageOtherwiseNamed, usageTakenBack } from '../fixtures/odd-usage.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
@@ -47,6 +48,14 @@ function readsAsExpected(responses: readonly MadeResponse[]): void {
 
 describe('chat completions and completions are read as they should be', () => {
   readsAsExpected(openAiChatResponses)
+})
+
+describe('of a usage that says nothing, the one before it counts', () => {
+  readsAsExpected(usageTakenBack)
+})
+
+describe("counts under another format's names, or not all of them, are read", () => {
+  readsAsExpected(usageOtherwiseNamed)
 })
 
 describe('responses are read as they should be', () => {
