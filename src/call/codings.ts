@@ -7,6 +7,7 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from 'node:zlib'
+import { MemberInflater } from './member-inflater.ts'
 
 /** Opens a decoder of one content coding; some codings are told apart by the body's first byte. */
 export type OpenInflater = (firstByte: number) => Transform & { readonly bytesWritten: number }
@@ -24,9 +25,17 @@ const BROTLI_CUT = {
 }
 const ZSTD_CUT = { flush: constants.ZSTD_e_flush, finishFlush: constants.ZSTD_e_flush, ...ZSTD_WINDOW }
 
+/**
+ * A request's body is one compressed one: of several behind each other some servers read the first, others all. An
+ * answer may be several, as a client that reads the first alone has the others nevertheless.
+ */
 const OPENERS: Readonly<Record<InflaterEnd, ReadonlyMap<string, OpenInflater>>> = {
   whole: openers({}, {}, ZSTD_WINDOW),
-  cut: openers(ZLIB_CUT, BROTLI_CUT, ZSTD_CUT),
+  cut: new Map([
+    ...openers(ZLIB_CUT, BROTLI_CUT, ZSTD_CUT),
+    ['br', () => new MemberInflater(() => createBrotliDecompress(BROTLI_CUT))],
+    ['zstd', () => new MemberInflater(() => createZstdDecompress(ZSTD_CUT))],
+  ]),
 }
 
 /** How a body with the content coding `name` (lower case) is decoded; `undefined`: that coding is not known. */

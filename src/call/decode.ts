@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream'
 import { inflaterOf, type OpenInflater } from './codings.ts'
+import { SNIFFED_BYTES, sniffCoding } from './sniff-coding.ts'
 
 /** Decodes a copy of a compressed body for its reader; the client's bytes never wait for it. */
 export interface BodyDecoder {
@@ -36,12 +37,15 @@ const MAX_WAITING_BYTES_IN_ALL = 64 * 1024 * 1024
 /** The codings of one body; more are an attack. */
 const MAX_CODINGS = 4
 
+const NO_BYTES: Uint8Array = new Uint8Array(0)
+
 let waitingBytesInAll = 0
 
 /**
  * Opens a decoder for a body whose `content-encoding` is `codings`: gzip, x-gzip, deflate, br, zstd, identity, or
  * several of them in the order in which they were applied. Decoded bytes reach `sink` as soon as the encoded
- * ones allow. An unknown coding makes the body unreadable.
+ * ones allow. What the body begins with is believed more than `codings`: servers and the proxies before them name a
+ * coding and send text, or send another one. An unknown coding of what is not known either makes the body unreadable.
  */
 export function createDecoder(codings: string, sink: DecodedSink): BodyDecoder {
   return new InflatingDecoder(codings, sink)
@@ -49,8 +53,12 @@ export function createDecoder(codings: string, sink: DecodedSink): BodyDecoder {
 
 class InflatingDecoder implements BodyDecoder {
   readonly #sink: DecodedSink
-  /** In the order of decoding. */
-  readonly #codings: OpenInflater[] = []
+  /** In the order of decoding; `null`: not known. */
+  readonly #codings: (OpenInflater | null)[] = []
+  /** The body's name for the first of them. */
+  #outermost: string | null = null
+  /** The first bytes, until there are enough to tell what they are. */
+  #head: Uint8Array | null = NO_BYTES
   /** The inflaters opened so far, one for each coding; each is opened with the first byte it gets. */
   readonly #inflaters: Transform[] = []
   #state: 'open' | 'ended' | DecodeResult | 'destroyed' = 'open'
@@ -63,15 +71,37 @@ class InflatingDecoder implements BodyDecoder {
     for (const name of codings.toLowerCase().split(',')) {
       const coding = name.trim()
       if (coding === '' || coding === 'identity') continue
-      const open = inflaterOf(coding, 'cut')
-      if (open === undefined) this.#state = 'unreadable'
-      else this.#codings.unshift(open)
+      this.#codings.unshift(inflaterOf(coding, 'cut') ?? null)
+      this.#outermost = coding
     }
     if (this.#codings.length > MAX_CODINGS) this.#state = 'unreadable'
   }
 
   push(chunk: Uint8Array): void {
     if (this.#state !== 'open' || chunk.length === 0) return
+    if (this.#head === null) {
+      this.#decode(chunk)
+      return
+    }
+    const head = this.#head.length === 0 ? chunk : Buffer.concat([this.#head, chunk])
+    this.#head = head
+    if (head.length >= SNIFFED_BYTES) this.#begin()
+  }
+
+  /** The body's first bytes decide. */
+  #begin(): void {
+    const head = this.#head ?? NO_BYTES
+    this.#head = null
+    const sniffed = sniffCoding(head.subarray(0, SNIFFED_BYTES))
+    if (sniffed === 'text') this.#codings.length = 0
+    else if (sniffed !== null && !isSaid(sniffed, this.#outermost)) {
+      this.#codings[0] = inflaterOf(sniffed, 'cut') ?? null
+    }
+    if (this.#codings.includes(null)) this.#finish('unreadable')
+    else if (head.length > 0) this.#decode(head)
+  }
+
+  #decode(chunk: Uint8Array): void {
     if (this.#codings.length === 0) {
       this.#give(chunk)
       return
@@ -91,8 +121,10 @@ class InflatingDecoder implements BodyDecoder {
       return
     }
     if (this.#state !== 'open') return
-    this.#state = 'ended'
     this.#done = done
+    if (this.#head !== null) this.#begin()
+    if (this.#isOver) return
+    this.#state = 'ended'
     const [first] = this.#inflaters
     if (first === undefined) this.#finish('complete')
     else first.end()
@@ -109,7 +141,7 @@ class InflatingDecoder implements BodyDecoder {
 
   #open(index: number, firstChunk: Uint8Array): Transform {
     const open = this.#codings[index]
-    if (open === undefined) throw new RangeError(`no coding ${index}`)
+    if (open === undefined || open === null) throw new RangeError(`no coding ${index}`)
     const inflater = open(firstChunk[0] ?? 0)
     this.#inflaters.push(inflater)
     const isLast = index === this.#codings.length - 1
@@ -175,4 +207,10 @@ class InflatingDecoder implements BodyDecoder {
     this.#done = () => {}
     for (const inflater of this.#inflaters) inflater.destroy()
   }
+}
+
+/** Whether what a body begins with is no news beside what it is said to be. Brotli may begin as zlib does. */
+function isSaid(sniffed: string, said: string | null): boolean {
+  if (sniffed === 'gzip') return said === 'gzip' || said === 'x-gzip'
+  return sniffed === said || (sniffed === 'deflate' && said === 'br')
 }

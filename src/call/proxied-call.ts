@@ -23,6 +23,7 @@ import {
   settle,
   settleWithEstimate,
 } from './settle.ts'
+import { mayBeCoded } from './sniff-coding.ts'
 import type { Unattended } from './unattended.ts'
 import { unseenTokens } from './unseen-output.ts'
 
@@ -116,6 +117,8 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   #firstByteAt: number | null = null
 
   #reader: UsageReader | null = null
+  /** What was delivered could not be read, or not all of it: nobody knows what it was. */
+  #unreadable = false
   #decoder: BodyDecoder | null = null
   #sample: DeliveredSample | null = null
   #filter: UsageEventFilter | null = null
@@ -313,20 +316,28 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       this.#revision = reader.revision
       this.#sample = openDeliveredSample(dialect, this.#facts.call.clientId)
       if (encoding !== null && encoding !== 'identity') {
-        this.#decoder = createDecoder(encoding, (decoded) => {
-          reader.push(decoded)
-          this.#sample?.push(decoded)
-          if (reader.revision !== this.#revision && !this.#ended) this.#noteUsage(reader)
-        })
+        this.#decoder = this.#openDecoder(reader, encoding)
       }
     } catch (error) {
       this.#readingFailed(error)
     }
   }
 
+  #openDecoder(reader: UsageReader, encoding: string): BodyDecoder {
+    return createDecoder(encoding, (decoded) => {
+      reader.push(decoded)
+      this.#sample?.push(decoded)
+      if (reader.revision !== this.#revision && !this.#ended) this.#noteUsage(reader)
+    })
+  }
+
   #read(chunk: Buffer): void {
     if (this.#reader === null) return
     try {
+      const isFirst = this.#passedBytes === chunk.length
+      if (isFirst && this.#decoder === null && mayBeCoded(chunk[0])) {
+        this.#decoder = this.#openDecoder(this.#reader, 'identity')
+      }
       if (this.#decoder !== null) {
         this.#decoder.push(chunk)
         return
@@ -377,6 +388,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   #readingFailed(error: unknown): void {
+    this.#unreadable = true
     this.#reader = null
     this.#decoder?.destroy()
     this.#decoder = null
@@ -468,6 +480,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     return {
       input: () => estimateInput(call.clientId, dialect.name, requestBody, requestBytes, request.model),
       output: async () => {
+        if (this.#unreadable) return null
         const isUnseen = this.#cutUnseen || (isWhole && this.#endedUntold())
         const delivered = sample === null ? 0 : await sample.estimateOutput(request.model)
         return isUnseen ? Math.max(unseenTokens(tookMs), delivered) : delivered

@@ -55,8 +55,8 @@ export interface Pricing {
 export interface Estimates {
   /** Prompt tokens; `null` when this endpoint has none to count. */
   readonly input: (() => Promise<number | null>) | null
-  /** Tokens of what was delivered. */
-  readonly output: (() => Promise<number>) | null
+  /** Tokens of what was delivered; `null`: it could not be read. */
+  readonly output: (() => Promise<number | null>) | null
 }
 
 export interface CallFacts {
@@ -128,6 +128,7 @@ export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Pr
     seen.usage.inputTokens ?? facts.estimates?.input?.() ?? null,
     facts.estimates?.output?.() ?? 0,
   ])
+  if (output === null) return settleUnreadable(facts, input, pricing)
   // An error in the place of an answer used nothing; one that came amid it ended what had been delivered.
   if (seen.failed && output === 0) return settle(facts, pricing)
   // Speech, images, moderations: nothing that could be counted, so nothing is claimed.
@@ -141,6 +142,13 @@ export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Pr
     outputTokens: Math.max(output, reportedOutput),
   }
   return finish(facts, seen, usage, estimated ? 'estimated' : 'partial', pricing)
+}
+
+/** The prompt of an answer that nobody could read; what that used nobody knows, not even that it was little. */
+function settleUnreadable(facts: CallFacts, inputTokens: number | null, pricing: Pricing): CallEnd {
+  if (inputTokens === null) return settle(facts, pricing)
+  const usage: TokenUsage = { ...NO_USAGE, inputTokens }
+  return finish(facts, facts.observation ?? NOTHING_OBSERVED, usage, 'estimated', pricing)
 }
 
 /** As {@link settleWithEstimate}, where the caller has completed the counts: `usage` has estimates in it. */
@@ -209,8 +217,9 @@ function priceOf(
 ): PricedCall {
   if (usageSource === 'invalid') return INVALID_USAGE
   if (usageSource === 'none' && !hasUnits(seen.units)) return priceOfSilence(facts, seen)
-  // An answer's tokens without those of its prompt: a cost of these alone would look like the whole.
-  if (usageSource === 'estimated' && usage.inputTokens === null) return NO_FIGURES
+  // An answer's tokens without those of its prompt, or the other way: a cost of these alone would look like the whole.
+  if (usageSource === 'estimated' && (usage.inputTokens === null || usage.outputTokens === null))
+    return NO_FIGURES
   return pricing.priceCall({ call: facts.call, observation: seen, usage, clientName: facts.clientName })
 }
 

@@ -102,6 +102,31 @@ describe('every coding', () => {
     }
   })
 
+  test.each([
+    ['zstd', (part: string) => zstdCompressSync(part)],
+    ['br', (part: string) => brotliCompressSync(part)],
+  ])('%s: several behind each other are one body, and what is none behind them is nothing', async (coding, encode) => {
+    const parts = Array.from({ length: 300 }, (_, index) => `<${index}>`.repeat(index))
+    const body = Buffer.concat(parts.map(encode))
+    for (const size of [1, 7, 1000, body.length]) {
+      const { result, bytes } = await decode(coding, inPieces(body, size))
+      expect([result, bytes.toString() === parts.join('')]).toEqual(['complete', true])
+      const behind = await decode(
+        coding,
+        inPieces(Buffer.concat([encode('one'), Buffer.from('no more')]), size),
+      )
+      expect([behind.result, behind.bytes.toString()]).toEqual(['complete', 'one'])
+    }
+  })
+
+  test('skippable frames of zstd are skipped, wherever they stand', async () => {
+    const skipped = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3])
+    const body = Buffer.concat([skipped, zstdCompressSync('one'), skipped, zstdCompressSync('two'), skipped])
+    for (const size of [1, 5, body.length]) {
+      expect((await decode('zstd', inPieces(body, size))).bytes.toString()).toBe('onetwo')
+    }
+  })
+
   test('an empty body is complete', async () => {
     for (const codings of ['gzip', 'br', 'gzip, zstd', '']) {
       expect(await decode(codings, [])).toEqual({ result: 'complete', bytes: Buffer.alloc(0) })
@@ -130,13 +155,51 @@ describe('a stream', () => {
   })
 })
 
+describe('a body that is not what it says', () => {
+  const event = Buffer.from('data: {"n":1}\n\n')
+  const spaced = Buffer.from('\ufeff{\n    "n": [1, 2, 3]\n}')
+  test.each([
+    ['text as gzip', 'gzip', event, event],
+    ['text as brotli', 'br', spaced, spaced],
+    ['text as zstd', 'zstd', Buffer.from('[{"n":1}]'), Buffer.from('[{"n":1}]')],
+    ['text as deflate', 'deflate', event, event],
+    ['text with two codings', 'gzip, br', event, event],
+    ['text with a coding that nobody knows', 'utf-8', event, event],
+    ['text that is all of the body, shorter than a header', 'gzip', Buffer.from('{}'), Buffer.from('{}')],
+    ['gzip without a word of it', '', gzipSync(text), text],
+    ['zstd without a word of it', 'identity', zstdCompressSync(text), text],
+    ['zlib without a word of it', '', deflateSync(text), text],
+    ['zstd as gzip', 'gzip', zstdCompressSync(text), text],
+    ['gzip as zstd', 'zstd', gzipSync(text), text],
+    ['gzip as brotli', 'br', gzipSync(text), text],
+    ['gzip as deflate', 'deflate', gzipSync(text), text],
+  ])('%s is read as what it is', async (_, codings, body, expected) => {
+    for (const size of [1, 7, body.length]) {
+      const { result, bytes } = await decode(codings, inPieces(body, size))
+      expect([result, bytes.equals(expected)]).toEqual(['complete', true])
+    }
+  })
+
+  test('brotli of any length and window is never taken for another coding', async () => {
+    for (const window of [10, 16, 18, 22, 24]) {
+      // A window of 24 begins with 1f and the length: 2188 makes gzip's first three bytes.
+      for (const length of [1, 0x8b, 0x8c, 2188, 30_108]) {
+        const plain = randomBytes(length)
+        const body = brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_LGWIN]: window } })
+        const { result, bytes } = await decode('br', [body])
+        expect([window, length, result, bytes.equals(plain)]).toEqual([window, length, 'complete', true])
+      }
+    }
+  })
+})
+
 describe('what cannot be read', () => {
   test.each([
-    ['an unknown coding', 'aws-chunked', gzipSync(text)],
+    ['an unknown coding', 'aws-chunked', Buffer.alloc(1000, 0xff)],
     ['an unknown one among known ones', 'gzip, compress', gzipSync(text)],
     ['too many codings', 'gzip,gzip,gzip,gzip,gzip', gzipSync(text)],
     ['bytes of another coding', 'gzip', brotliCompressSync(text)],
-    ['bytes of no coding', 'zstd', text],
+    ['bytes of no coding', 'zstd', Buffer.alloc(1000, 0x41)],
     ['bytes of no coding, as brotli', 'br', Buffer.alloc(1000, 0xff)],
     ['an inner coding that is not there', 'br, gzip', gzipSync(Buffer.alloc(1000, 0xff))],
     [

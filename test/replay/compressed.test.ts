@@ -199,7 +199,7 @@ test('a bomb, garbage and an unknown coding flow to the client as they are, and 
     { body: garbage, coding: 'gzip' },
     { body: garbage, coding: 'br' },
     { body: garbage, coding: 'zstd' },
-    { body: COMPLETION, coding: 'snappy' },
+    { body: garbage, coding: 'snappy' },
   ]
   for (const { body, coding } of bodies) {
     const answer = await ask(
@@ -215,4 +215,5 @@ test('a bomb, garbage and an unknown coding flow to the client as they are, and 
   await stack.usageOf(client, bodies.length)
   const calls = await stack.calls(client)
   expect(calls.map(({ usage_source }) => usage_source)).toEqual(bodies.map(() => 'estimated'))
+  expect(calls.map(({ output_tokens }) => output_tokens)).toEqual(bodies.map(() => null))
 })
