@@ -148,7 +148,9 @@ class ChatGatherer implements Gatherer {
     const seen = { model: this.#model, serviceTier: this.#serviceTier, failed: this.#failed }
     if (this.#usage === null) return observe(seen)
     const { usage, invalid, total } = chatUsage(this.#usage, this.#quirks, this.#model)
-    const isFinal = this.#usageIsFinal || (ended && !this.#failed)
+    // One that leaves the output out is not the whole: of what was delivered the rest is estimated.
+    const isWhole = usage.outputTokens !== null || invalid
+    const isFinal = isWhole && (this.#usageIsFinal || (ended && !this.#failed))
     return observe({
       ...seen,
       usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isFinal ? 'reported' : 'partial',

@@ -81,6 +81,20 @@ test('an estimate says that it is one, and nothing to count is no estimate', asy
   })
 })
 
+test('the prompt of an answer that nobody could read has no cost', async () => {
+  const unread = {
+    ...facts,
+    observation: null,
+    estimates: { input: async () => 5, output: async () => null },
+  }
+  expect(await settleWithEstimate(unread, pricing)).toMatchObject({
+    usageSource: 'estimated',
+    usage: { inputTokens: 5, outputTokens: null },
+    costPico: null,
+    unpricedReason: 'no_figures',
+  })
+})
+
 test('an error amid an answer leaves what had been delivered; one in its place used nothing', async () => {
   const failed = { ...facts, observation: { ...NOTHING_OBSERVED, failed: true } }
   expect(needsEstimate(failed)).toBe(true)
