@@ -122,6 +122,10 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
     pricesOf: pricesOfUpstreams(config.upstreams),
   })
   const upstreams = openUpstreams(config)
+  const listing =
+    config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models)
+  const configured = new Set(upstreams.flatMap(({ models }) => models ?? []))
+  const listed = { has: (model: string) => configured.has(model) || listing.has(model) }
   return {
     upstreams,
     table: buildUpstreamTable(upstreams, config.defaultUpstream),
@@ -132,8 +136,8 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
     }),
     catalog,
     prices: buildPriceConfiguration(catalog.source, config.priceSettings),
-    pricing: buildPricing(catalog, new Set(config.models?.map(({ id }) => id)), alertAbovePico(config)),
-    listing: config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models),
+    pricing: buildPricing(catalog, listed, alertAbovePico(config)),
+    listing,
   }
 }
 

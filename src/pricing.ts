@@ -8,7 +8,7 @@ import { isPartly, type Price } from './domain/price.ts'
  */
 export function buildPricing(
   catalog: Catalog,
-  listedModels: ReadonlySet<string>,
+  listedModels: { has(model: string): boolean },
   alertAbovePico: bigint | null = null,
 ): Pricing {
   const announced = new Set<string>()

@@ -13,6 +13,8 @@ const MAX_PAGES = 20
 export interface ModelListing {
   /** The models known now. Before any list came it waits for the first, at most three seconds. */
   list(): readonly ListedModel[] | Promise<readonly ListedModel[]>
+  /** Whether a model of this name is known now. */
+  has(name: string): boolean
   stop(): void
 }
 
@@ -25,7 +27,8 @@ export function configuredModels(
   models: readonly { readonly id: string; readonly owned_by: string; readonly created?: number }[],
 ): ModelListing {
   const listed = models.map(({ id, owned_by, created }) => toListed(id, owned_by, created))
-  return { list: () => listed, stop: () => {} }
+  const names = new Set(listed.map(({ id }) => id))
+  return { list: () => listed, has: (name) => names.has(name), stop: () => {} }
 }
 
 /**
@@ -36,7 +39,7 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
   const lists = new Map<string, readonly ListedModel[]>()
   const timers = new Set<NodeJS.Timeout>()
   let stopped = false
-  let merged: readonly ListedModel[] | null = null
+  let merged: ReadonlyMap<string, ListedModel> | null = null
 
   const refresh = async (upstream: Upstream): Promise<void> => {
     let next = REFRESH_MS
@@ -67,15 +70,17 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
   // Counted from the start, so that an upstream that stays away does not make every request wait.
   const { promise: firstWait, resolve: waited } = Promise.withResolvers<undefined>()
   const firstTimer = setTimeout(waited, FIRST_WAIT_MS, undefined)
-  const current = (): readonly ListedModel[] => {
+  const current = (): ReadonlyMap<string, ListedModel> => {
     merged ??= mergeModels(upstreams, lists)
     return merged
   }
+  const currentList = (): readonly ListedModel[] => [...current().values()]
   return {
     list() {
-      if (upstreams.every(({ name }) => lists.has(name))) return current()
-      return Promise.race([first, firstWait]).then(current)
+      if (upstreams.every(({ name }) => lists.has(name))) return currentList()
+      return Promise.race([first, firstWait]).then(currentList)
     },
+    has: (name) => current().has(name),
     stop() {
       stopped = true
       for (const timer of timers) clearTimeout(timer)
@@ -87,12 +92,12 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
 function mergeModels(
   upstreams: readonly Upstream[],
   lists: ReadonlyMap<string, readonly ListedModel[]>,
-): readonly ListedModel[] {
+): ReadonlyMap<string, ListedModel> {
   const byId = new Map<string, ListedModel>()
   for (const { name } of upstreams) {
     for (const model of lists.get(name) ?? []) if (!byId.has(model.id)) byId.set(model.id, model)
   }
-  return [...byId.values()]
+  return byId
 }
 
 function exactNames(upstream: Upstream): readonly ListedModel[] {

@@ -45,7 +45,7 @@ export interface CallToPrice {
 export interface Pricing {
   /** Never throws; a call without a price is `unpriced`, never free. */
   priceCall(call: CallToPrice): PricedCall
-  /** Whether the configuration lists the model that `call` asked for, or the catalog has a price for it. */
+  /** Whether an upstream or the configuration lists the model that `call` asked for, or the catalog has a price for it. */
   knowsModel(call: OpenCall, model: string): boolean
   /** A single call that costs more is booked and flagged; `null` or left out: none is. */
   readonly alertAbovePico?: bigint | null
@@ -189,7 +189,9 @@ function finish(
     units: seen.units,
     usageRaw: seen.raw,
     reportedModel: seen.model,
-    requestedModelKnown: requested !== null && pricing.knowsModel(facts.call, requested),
+    requestedModelKnown:
+      requested !== null &&
+      (wasServed(facts.status, seen, usageSource, priced) || pricing.knowsModel(facts.call, requested)),
     latencyUs: facts.latencyUs,
     ttftUs: facts.ttftUs,
     costPico,
@@ -206,6 +208,22 @@ function finish(
     suspect: costPico !== null && alertAbovePico !== null && costPico > alertAbovePico,
     failedInBody: seen.failed,
   }
+}
+
+/**
+ * Whether an upstream answered as the model that was asked for, so that its name is one, whoever else knows it. A
+ * handshake is accepted before the model is looked at.
+ */
+function wasServed(
+  status: number | null,
+  { units, failed }: Observation,
+  usageSource: UsageSource,
+  { kind }: PricedCall,
+): boolean {
+  if (status === null || failed) return false
+  const hasFigures = usageSource !== 'none' || hasUnits(units)
+  if (status === SWITCHING_PROTOCOLS) return hasFigures
+  return status >= 200 && status < 300 && (hasFigures || kind === 'unpriced')
 }
 
 function priceOf(

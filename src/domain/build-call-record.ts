@@ -60,7 +60,7 @@ export interface CallEnd {
   readonly units: BilledUnits
   readonly usageRaw: string | null
   readonly reportedModel: string | null
-  /** Whether the requested model is one we list or have a price for, so that its name may stand in the totals. */
+  /** Whether the requested model was served, is listed or has a price, so that its name may stand in the totals. */
   readonly requestedModelKnown: boolean
   readonly latencyUs: number | null
   readonly ttftUs: number | null
