@@ -2,6 +2,7 @@ import type { Dialect, MessageReader } from '../dialects/dialect.ts'
 import { createFrameReader, type FrameReader } from '../dialects/wires/websocket-frames.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { TokenUsage } from '../domain/usage.ts'
+import { ClientModel } from './client-model.ts'
 import { type DeliveredSample, openDeliveredSample } from './estimate.ts'
 import { NOTHING_OBSERVED } from './settle.ts'
 import { mayGenerateUnseen, unseenTokens } from './unseen-output.ts'
@@ -20,7 +21,10 @@ export interface SessionMeterOptions {
   readonly provider: string
   /** Whose estimates wait for one another. */
   readonly clientId: string
+  /** As the handshake names it; `null`: the client's messages may. */
   readonly requestedModel: string | null
+  /** The client has named its model in a message. */
+  readonly onModel: (model: string) => void
   /** `sec-websocket-extensions` of the upstream's answer. */
   readonly extensions: string
   /** There is more to see than before. */
@@ -32,6 +36,8 @@ export interface SessionMeterOptions {
 export class SessionMeter {
   readonly #options: SessionMeterOptions
   readonly #frames: FrameReader
+  readonly #clientModel: ClientModel | null
+  #requestedModel: string | null
   #revision = 0
   #failed = false
   /** Of the responses under way; `null`: none is. */
@@ -41,7 +47,15 @@ export class SessionMeter {
 
   constructor(options: SessionMeterOptions) {
     this.#options = options
-    const { extensions } = options
+    const { dialect, extensions, requestedModel, onModel } = options
+    this.#requestedModel = requestedModel
+    this.#clientModel =
+      requestedModel !== null
+        ? null
+        : new ClientModel(dialect, extensions, (model) => {
+            this.#requestedModel = model
+            onModel(model)
+          })
     this.#frames = createFrameReader({
       deflate: extensions.includes('permessage-deflate'),
       serverNoContextTakeover: extensions.includes('server_no_context_takeover'),
@@ -54,9 +68,10 @@ export class SessionMeter {
     this.#frames.push(chunk)
   }
 
-  /** The client sent so many bytes: the prompt of a response to come, as far as anyone here knows. */
-  clientSent(bytes: number): void {
-    this.#clientBytes += bytes
+  /** The client's next bytes: the prompt of a response to come, as far as anyone here knows. Borrowed. */
+  clientSent(chunk: Uint8Array): void {
+    this.#clientBytes += chunk.length
+    this.#clientModel?.push(chunk)
   }
 
   /** Whether a response has begun whose usage was not told. */
@@ -72,9 +87,9 @@ export class SessionMeter {
 
   /** Whether tokens may be generated that the messages do not show. Of sound the length tells them. */
   get mayHide(): boolean {
-    const { dialect, provider, reader, requestedModel } = this.#options
+    const { dialect, provider, reader } = this.#options
     if (dialect.name !== 'openai.responses') return false
-    const models = [requestedModel, reader.peek().model]
+    const models = [this.#requestedModel, reader.peek().model]
     return mayGenerateUnseen({ provider, models, requestBody: null, answerHead: NO_BYTES })
   }
 
@@ -89,7 +104,7 @@ export class SessionMeter {
     const hidden = this.mayHide ? unseenTokens(performance.now() - this.#startedAt) : 0
     const sound = Math.max(0, this.#clientBytes - TEXT_BYTES) / BYTES_PER_SOUND_TOKEN
     const text = Math.min(this.#clientBytes, TEXT_BYTES) / BYTES_PER_TEXT_TOKEN
-    const textTokens = (await this.#sample?.estimateOutput(model ?? this.#options.requestedModel)) ?? 0
+    const textTokens = (await this.#sample?.estimateOutput(model ?? this.#requestedModel)) ?? 0
     return {
       ...usage,
       inputTokens: (usage.inputTokens ?? 0) + contextTokens + Math.ceil(text + sound),

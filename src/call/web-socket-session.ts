@@ -48,7 +48,7 @@ export class Session {
   readonly #client: Duplex
   readonly #head: Buffer
   readonly #admitted: Admitted
-  readonly #call: OpenCall
+  #call: OpenCall
   readonly #onEnd: () => void
   readonly #ended = Promise.withResolvers<void>()
   readonly #arrivedAt = performance.now()
@@ -143,7 +143,7 @@ export class Session {
     let earlyBytes = 0
     client.on('data', (chunk: Buffer) => {
       this.#clientClosed = this.#watchForClose(chunk)
-      this.#meter?.clientSent(chunk.length)
+      this.#meter?.clientSent(chunk)
       if (this.#upstream !== null || this.#settled) return
       this.#early.push(chunk)
       earlyBytes += chunk.length
@@ -297,8 +297,11 @@ export class Session {
       read(head)
       client.write(head)
     }
-    for (const bytes of [this.#head, ...this.#early]) if (bytes.length > 0) upstream.write(bytes)
-    meter?.clientSent(this.#head.length + this.#early.reduce((sum, { length }) => sum + length, 0))
+    for (const bytes of [this.#head, ...this.#early]) {
+      if (bytes.length === 0) continue
+      meter?.clientSent(bytes)
+      upstream.write(bytes)
+    }
     this.#early = []
     upstream.pipe(client)
     // The end is passed on by hand: a response may be under way.
@@ -333,10 +336,14 @@ export class Session {
       provider,
       clientId,
       requestedModel,
+      onModel: (model) => {
+        this.#call = { ...this.#call, requestedModel: cleanModel(model) }
+      },
       extensions: answer.headers['sec-websocket-extensions'] ?? '',
       onNews: (observation) => {
         const seen = {
-          observation,
+          // What the journal knows of the call is from before its first message.
+          observation: { ...observation, model: observation.model ?? this.#call.requestedModel },
           status: 101,
           clientName: caller.clientName,
           responseUse: 'created',

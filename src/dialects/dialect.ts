@@ -118,6 +118,8 @@ export interface Dialect {
   createReader(request: RequestFacts, head: ResponseHead): UsageReader
   /** Present where the endpoint speaks WebSocket. */
   createMessageReader?(request: RequestFacts): MessageReader
+  /** The model that a message of a session's client names; `null`: none. The bytes are borrowed. It must not throw. */
+  modelInMessage?(message: Uint8Array): string | null
   /**
    * The generated text inside one stream event's JSON, or one whole body's, for estimates; '' when it has none.
    */

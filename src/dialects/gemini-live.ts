@@ -4,7 +4,8 @@ import { observe } from './counts.ts'
 import type { Dialect, MessageReader } from './dialect.ts'
 import { textOfPart } from './gemini.ts'
 import { geminiUsage } from './gemini-usage.ts'
-import { arrayIn, member, objectIn } from './json-value.ts'
+import { googleModelInPath } from './google-path.ts'
+import { arrayIn, member, objectIn, textIn } from './json-value.ts'
 import { createToldGatherer } from './told.ts'
 import { createUsageSum } from './usage-sum.ts'
 import { planJson, scanJson } from './wires/json.ts'
@@ -12,8 +13,8 @@ import { findMembers, isTelling } from './wires/telling.ts'
 
 /**
  * Gemini Live, a WebSocket on AI Studio or Vertex: each turn's last message has that turn's `usageMetadata`, so
- * they are added. Which model answers only the client's first message says.
- * https://ai.google.dev/api/live
+ * they are added. Which model answers only the client's first message says: `setup.model`, as `models/...` or, on
+ * Vertex, `projects/.../publishers/google/models/...`. https://ai.google.dev/api/live
  */
 export const geminiLive: Dialect = {
   name: 'gemini.live',
@@ -28,6 +29,10 @@ export const geminiLive: Dialect = {
       createGatherer: () => createToldGatherer(() => null),
     }),
   createMessageReader,
+  modelInMessage(message) {
+    const name = textIn(member(scanJson(message, SETUP).value, 'setup')?.model)
+    return name === null ? null : (googleModelInPath(`/${name}`) ?? name)
+  },
   textOf(json) {
     const message = objectIn(json)
     const turn = member(member(message, 'serverContent'), 'modelTurn')
@@ -39,6 +44,7 @@ export const geminiLive: Dialect = {
 }
 
 const PLAN = planJson({ usageMetadata: 'usage' })
+const SETUP = planJson({ setup: { model: 'value' } })
 const findUsage = findMembers(['usageMetadata'])
 /** What the model generates, before its turn's usage comes. */
 const findGenerated = findMembers(['modelTurn', 'toolCall', 'outputTranscription'])

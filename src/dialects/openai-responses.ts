@@ -29,6 +29,8 @@ const RESPONSE = {
 
 /** A whole body is the response itself, a stream's events have it under `response`. */
 const PLAN = planJson({ ...RESPONSE, type: 'value', response: RESPONSE })
+/** `response.create` of a session's client. */
+const CREATE = planJson({ model: 'value', response: { model: 'value' } })
 const FIND_TELLING = findMembers(['usage', 'error'])
 /** The first event of a stream is `response.created` and names the model. */
 const MAX_EVENTS_FOR_MODEL = 4
@@ -48,6 +50,10 @@ export function openAiResponses(quirks: OpenAiQuirks): Dialect {
       textOf: responsesText,
     }),
     createMessageReader: () => createSessionReader(quirks),
+    modelInMessage(message) {
+      const event = objectIn(scanJson(message, CREATE).value)
+      return textIn(event?.model) ?? textIn(member(event, 'response')?.model)
+    },
   }
 }
 

@@ -29,6 +29,10 @@ export const realtime: Dialect = {
       createGatherer: () => createToldGatherer(() => null),
     }),
   createMessageReader,
+  modelInMessage(message) {
+    const event = scanJson(message, SESSION_UPDATE).value
+    return textIn(member(event, 'session')?.model)
+  },
   textOf(json) {
     const event = objectIn(json)
     const isDelta =
@@ -37,6 +41,8 @@ export const realtime: Dialect = {
   },
 }
 
+/** `session.update`; the handshake's query names the model of most sessions. */
+const SESSION_UPDATE = planJson({ session: { model: 'value' } })
 const TRANSCRIPTION = { model: 'value' } as const
 
 const PLAN = planJson({
