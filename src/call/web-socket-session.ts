@@ -342,8 +342,11 @@ export class Session {
       extensions: answer.headers['sec-websocket-extensions'] ?? '',
       onNews: (observation) => {
         const seen = {
-          // What the journal knows of the call is from before its first message.
-          observation: { ...observation, model: observation.model ?? this.#call.requestedModel },
+          // What the journal knows of the call is from before its client named the model.
+          observation:
+            requestedModel === null
+              ? { ...observation, model: observation.model ?? this.#call.requestedModel }
+              : observation,
           status: 101,
           clientName: caller.clientName,
           responseUse: 'created',

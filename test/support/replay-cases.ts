@@ -8,6 +8,7 @@ import { bedrockResponses } from '../fixtures/bedrock.ts'
 import { googleResponses } from '../fixtures/google.ts'
 import type { MadeResponse } from '../fixtures/made-response.ts'
 import { nativeResponses } from '../fixtures/native.ts'
+import { usageOtherwiseNamed, usageTakenBack } from '../fixtures/odd-usage.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
@@ -124,6 +125,8 @@ export function madeCases(): readonly ReplayCase[] {
     ...googleResponses,
     ...bedrockResponses,
     ...nativeResponses,
+    ...usageTakenBack,
+    ...usageOtherwiseNamed,
   ]
   return responses.map(madeCase)
 }
