@@ -38,7 +38,7 @@ const COMPLETION = JSON.stringify({
 })
 
 /** One call that is answered with `body`; gives the bytes that the client got. */
-async function ask(body: Buffer, coding: string | null, stream: boolean): Promise<Buffer> {
+async function ask(body: Buffer, coding: string | null, stream: boolean, asksUsage = true): Promise<Buffer> {
   upstream.answer((_request, response) => {
     response.writeHead(200, {
       'content-type': stream ? 'text/event-stream' : 'application/json',
@@ -62,7 +62,7 @@ async function ask(body: Buffer, coding: string | null, stream: boolean): Promis
     },
   )
   sent.on('error', reject)
-  const options = stream ? { stream, stream_options: { include_usage: true } } : {}
+  const options = stream ? { stream, ...(asksUsage ? { stream_options: { include_usage: true } } : {}) } : {}
   sent.end(JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hi' }], ...options }))
   return await promise
 }
@@ -91,6 +91,18 @@ test.each([
   expect(await stack.calls(client)).toMatchObject([
     { usage_source: 'reported', input_tokens: '11', output_tokens: '7', unpriced_reason: null },
   ])
+})
+
+test('a stream that its upstream compresses without being asked, or saying so, passes as it is, and is counted', async () => {
+  const body = gzipSync(EVENTS.join(''))
+  for (const coding of ['gzip', null]) {
+    expect((await ask(body, coding, true, false)).equals(body)).toBe(true)
+  }
+  expect(upstream.requests.at(-1)?.headers['accept-encoding']).toBe('identity')
+  expect(upstream.requests.at(-1)?.body.toString()).toContain('"include_usage":true')
+  await stack.usageOf(client, 2)
+  for (const call of await stack.calls(client))
+    expect(call).toMatchObject({ usage_source: 'reported', input_tokens: '11', output_tokens: '7' })
 })
 
 test.each([
