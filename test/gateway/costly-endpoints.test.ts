@@ -1,0 +1,144 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { json, startUpstream, type TestUpstream } from '../support/upstream.ts'
+import { BEDROCK } from './support/costly/bedrock.ts'
+import type { CostlyCall, CostlyEndpoint } from './support/costly/costly-call.ts'
+import { GOOGLE } from './support/costly/google.ts'
+import { OPENAI } from './support/costly/openai.ts'
+import { OPENAI_JOBS } from './support/costly/openai-jobs.ts'
+import { OTHERS } from './support/costly/others.ts'
+
+const ENDPOINTS: readonly CostlyEndpoint[] = [...OPENAI, ...OPENAI_JOBS, ...GOOGLE, ...BEDROCK, ...OTHERS]
+
+/** Endpoints that are not right yet. One that is fails here, so that the list cannot go stale. */
+const NOT_YET: ReadonlySet<string> = new Set([
+  // Tools that the provider runs, and parts of a call.
+  'OpenAI responses with a file search',
+  'OpenAI responses with an image made',
+  'OpenAI deep research in the background',
+  'Gemini 2.5 grounded by two queries',
+  'Gemini 3.5 grounded by three queries',
+  'Groq compound, by its parts',
+  // Media, rerankers, and what else is no text.
+  'OpenAI speech, tts-1, 1,100 characters',
+  'OpenAI container',
+  'OpenAI search of a vector store',
+  'Gemini speech, 100 text tokens to 1,000 of audio',
+  'Bedrock image, Nova Canvas',
+  'Bedrock image, Stable Image Core',
+  'Bedrock rerank by invoke',
+  'Bedrock rerank of its own',
+  'Bedrock video, Nova Reel, 6 seconds',
+  'Mistral speech, 1,000 characters',
+  'ElevenLabs speech at a host of no known prices',
+  'Cohere rerank',
+  'Cohere embedding of an image',
+  'Voyage multimodal embedding',
+  'Perplexity search',
+  'Fireworks image by a workflow',
+  // Work that is told later.
+  'OpenAI videos, sora-2, 8 seconds',
+  'OpenAI batch, only listed',
+  'OpenAI fine-tuning',
+  'OpenAI run of an eval',
+  'OpenAI run of an assistant',
+  'Gemini video, Veo 3.1, 8 seconds',
+  'Vertex video, Veo 3.1, 8 seconds',
+  'Gemini batch',
+  'xAI video, told by its fetch',
+  'Mistral batch job, by its output file',
+])
+
+const PICO_DIGITS = 12
+
+let folder: string
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-test-costly-'))
+  upstream = await startUpstream()
+  const providers = [...new Set(ENDPOINTS.map(({ provider }) => provider))]
+  const entries = providers.map(
+    (provider) =>
+      `  - { name: ${provider}, url: '${upstream.url}', provider: ${provider}, path_prefix: /at-${provider} }`,
+  )
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(file, `upstreams:\n${entries.join('\n')}\n`)
+  stack = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file } })
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function send(
+  { provider, truth }: CostlyEndpoint,
+  { method, path, body, status = 200, headers, answer }: CostlyCall,
+) {
+  upstream.answer((_request, response) => {
+    if (typeof answer === 'string' || Buffer.isBuffer(answer)) response.writeHead(status, headers).end(answer)
+    else {
+      for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value)
+      json(response, status, answer)
+    }
+  })
+  const got = await fetch(`${stack.url}/at-${provider}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  await got.arrayBuffer()
+  expect(got.status, `${method} ${path}`).toBe('refused' in truth ? truth.refused : status)
+}
+
+/** Decimal dollars as integer pico-dollars. */
+function pico(usd: string): bigint {
+  const [whole = '', fraction = ''] = usd.split('.')
+  return BigInt(whole + fraction.padEnd(PICO_DIGITS, '0'))
+}
+
+/** What is wrong with the records of an endpoint's calls; '' when nothing is. */
+function wrongWith({ truth, calls }: CostlyEndpoint, rows: readonly Record<string, unknown>[]): string {
+  const costs = rows.map(({ cost_pico, unpriced_reason }) => `${cost_pico ?? unpriced_reason}`).join(', ')
+  if (rows.some(({ partly_unpriced }) => partly_unpriced === true)) return `partly unpriced: ${costs}`
+  if ('usd' in truth) {
+    const sum = rows.reduce((total, { cost_pico }) => total + BigInt(`${cost_pico ?? 0}`), 0n)
+    return sum === pico(truth.usd) ? '' : `${costs}, not ${pico(truth.usd)}`
+  }
+  if ('refused' in truth) return rows.length === 0 ? '' : costs
+  // What orders the work has to say so; the fetches after it cost nothing themselves.
+  const isSaid = rows.every(
+    ({ unpriced_reason }, index) =>
+      calls[index]?.method === 'GET' || truth.unpriced.some((reason) => reason === unpriced_reason),
+  )
+  return isSaid ? '' : `${costs}, not ${truth.unpriced.join(' or ')}`
+}
+
+test.each(
+  ENDPOINTS,
+)('$name costs what its invoice says, or nobody says that it costs nothing', async (endpoint) => {
+  const { name, calls, truth } = endpoint
+  client = await stack.addClient(name.replace(/[^a-z0-9]+/gi, '-').toLowerCase())
+  upstream.requests.length = 0
+  for (const call of calls) await send(endpoint, call)
+  if ('refused' in truth) {
+    expect(upstream.requests).toEqual([])
+    return
+  }
+  await stack.usageOf(client, calls.length)
+  const wrong = wrongWith(endpoint, await stack.calls(client))
+  if (NOT_YET.has(name)) expect(wrong, 'it is right now: take it off the list').not.toBe('')
+  else expect(wrong).toBe('')
+})
+
+test('every endpoint that is not right yet is one of the table', () => {
+  const names = new Set(ENDPOINTS.map(({ name }) => name))
+  expect([...NOT_YET].filter((name) => !names.has(name))).toEqual([])
+})

@@ -1,0 +1,36 @@
+import type { Provider } from '../../../../src/dialects/dialect.ts'
+import type { UnpricedReason } from '../../../../src/domain/unpriced-reason.ts'
+
+/** One request to an endpoint that costs money, and what the provider answers. */
+export interface CostlyCall {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  /** Sent as JSON; absent: no body. */
+  readonly body?: Readonly<Record<string, unknown>>
+  /** Absent: 200. */
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** An object goes as JSON; lines and bytes as they are. */
+  readonly answer: object | string | Buffer
+}
+
+/** An endpoint, from the request that orders the work to the answer that tells what it used. */
+export interface CostlyEndpoint {
+  readonly name: string
+  readonly provider: Provider
+  /** One after the other, by one client. */
+  readonly calls: readonly CostlyCall[]
+  /**
+   * What the provider's invoice says of all the calls together, in US dollars, with the arithmetic beside it; or why
+   * nobody can say it, in the words of `calls.unpriced_reason`, as any of these; or that by default no such call
+   * passes, as its use would not.
+   */
+  readonly truth:
+    | { readonly usd: string }
+    | { readonly unpriced: readonly UnpricedReason[] }
+    | { readonly refused: number }
+}
+
+/** Sound, pictures and film: nobody reads them. */
+export const MEDIA = Buffer.alloc(2_000, 0xff)
+export const AUDIO = { 'content-type': 'audio/mpeg' }

@@ -1,0 +1,266 @@
+import { AUDIO, type CostlyEndpoint, MEDIA } from './costly-call.ts'
+
+export const OTHERS: readonly CostlyEndpoint[] = [
+  {
+    name: 'xAI video, told by its fetch',
+    provider: 'xai',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/videos/generations',
+        body: { model: 'grok-imagine-video', prompt: 'A cat.', duration: 6 },
+        answer: { request_id: 'd97415a1-5796-b7ec-379f-4e6819e08fdf' },
+      },
+      {
+        method: 'GET',
+        path: '/v1/videos/d97415a1-5796-b7ec-379f-4e6819e08fdf',
+        answer: {
+          status: 'done',
+          model: 'grok-imagine-video',
+          video: { url: 'https://example.com/1.mp4', duration: 6 },
+          usage: { cost_in_usd_ticks: 3_000_000_000 },
+        },
+      },
+    ],
+    truth: { usd: '0.30' }, // 6 × 0.05
+  },
+  {
+    name: 'Azure video job',
+    provider: 'azure-openai',
+    calls: [
+      {
+        method: 'POST',
+        path: '/openai/v1/video/generations/jobs',
+        body: { model: 'sora', prompt: 'A cat.', n_seconds: 5, height: 720, width: 1280 },
+        answer: { id: 'task_68d7a1', object: 'video.generation.job', status: 'queued', model: 'sora' },
+      },
+    ],
+    truth: { unpriced: ['no_reader', 'no_figures', 'billed_later', 'no_price'] }, // Sora 1 has left the price lists
+  },
+  {
+    name: 'Mistral speech, 1,000 characters',
+    provider: 'mistral',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/audio/speech',
+        body: { model: 'voxtral-mini-tts-latest', voice: 'v', input: 'a'.repeat(1_000) },
+        answer: { audio_data: 'AA==' },
+      },
+    ],
+    truth: { usd: '0.016' }, // 1,000 × 16 / M
+  },
+  {
+    name: 'Mistral batch job, by its output file',
+    provider: 'mistral',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/batch/jobs',
+        body: {
+          input_files: ['f0c5e6d1-68d7-4a1e-9a3b-000000000001'],
+          model: 'mistral-large-2411',
+          endpoint: '/v1/chat/completions',
+        },
+        answer: { id: 'j-68d7a1', object: 'batch', status: 'QUEUED', model: 'mistral-large-2411' },
+      },
+      {
+        method: 'GET',
+        path: '/v1/batch/jobs/j-68d7a1',
+        answer: {
+          id: 'j-68d7a1',
+          object: 'batch',
+          status: 'SUCCESS',
+          model: 'mistral-large-2411',
+          output_file: 'f0c5e6d1-68d7-4a1e-9a3b-000000000002',
+          total_requests: 1,
+          succeeded_requests: 1,
+        },
+      },
+      {
+        method: 'GET',
+        path: '/v1/files/f0c5e6d1-68d7-4a1e-9a3b-000000000002/content',
+        headers: { 'content-type': 'application/octet-stream' },
+        answer: `${JSON.stringify({
+          id: 'batch-68d7a1-0',
+          custom_id: '0',
+          response: {
+            status_code: 200,
+            body: {
+              id: 'c1',
+              object: 'chat.completion',
+              model: 'mistral-large-2411',
+              choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
+              usage: { prompt_tokens: 1_000, completion_tokens: 500, total_tokens: 1_500 },
+            },
+          },
+          error: null,
+        })}\n`,
+      },
+    ],
+    truth: { usd: '0.0025' }, // half of 1,000 × 2 / M + 500 × 6 / M
+  },
+  {
+    name: 'ElevenLabs speech at a host of no known prices',
+    provider: 'openai-compatible',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/text-to-speech/voice',
+        body: { text: 'Hello', model_id: 'eleven_multilingual_v2' },
+        headers: { ...AUDIO, 'character-cost': '5' },
+        answer: MEDIA,
+      },
+    ],
+    truth: { unpriced: ['no_price', 'no_model'] }, // its five characters are counted
+  },
+  {
+    name: 'Cohere rerank',
+    provider: 'cohere',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v2/rerank',
+        body: { model: 'rerank-v3.5', query: 'q', documents: ['a', 'b'] },
+        answer: { id: 'r1', results: [], meta: { billed_units: { search_units: 1 } } },
+      },
+    ],
+    truth: { usd: '0.002' },
+  },
+  {
+    name: 'Cohere embedding of an image',
+    provider: 'cohere',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v2/embed',
+        body: { model: 'embed-v4.0', inputs: [], input_type: 'search_document', embedding_types: ['float'] },
+        answer: {
+          id: 'e1',
+          embeddings: { float: [[0.1]] },
+          meta: { billed_units: { images: 1, image_tokens: 500, input_tokens: 10 } },
+        },
+      },
+    ],
+    truth: { usd: '0.0002362' }, // 10 × 0.12 / M + 500 × 0.47 / M
+  },
+  {
+    name: 'Voyage multimodal embedding',
+    provider: 'voyageai',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/multimodalembeddings',
+        body: { model: 'voyage-multimodal-3', inputs: [] },
+        answer: {
+          object: 'list',
+          data: [],
+          model: 'voyage-multimodal-3',
+          usage: { text_tokens: 5, image_pixels: 2_000_000, total_tokens: 3_576 },
+        },
+      },
+    ],
+    truth: { usd: '0.00042912' }, // 3,576 × 0.12 / M
+  },
+  {
+    name: 'Perplexity chat with little context',
+    provider: 'perplexity',
+    calls: [
+      {
+        method: 'POST',
+        path: '/chat/completions',
+        body: { model: 'sonar', messages: [{ role: 'user', content: 'Look.' }] },
+        answer: {
+          id: 'p1',
+          object: 'chat.completion',
+          model: 'sonar',
+          choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
+          usage: {
+            prompt_tokens: 10,
+            completion_tokens: 10,
+            total_tokens: 20,
+            search_context_size: 'low',
+            cost: { request_cost: 0.005, total_cost: 0.00502 },
+          },
+        },
+      },
+    ],
+    truth: { usd: '0.00502' },
+  },
+  {
+    name: 'Perplexity search',
+    provider: 'perplexity',
+    calls: [
+      {
+        method: 'POST',
+        path: '/search',
+        body: { query: 'q' },
+        answer: { id: 's1', results: [{ title: 't', url: 'https://example.com', snippet: 's' }] },
+      },
+    ],
+    truth: { usd: '0.005' },
+  },
+  {
+    name: 'Groq compound, by its parts',
+    provider: 'groq',
+    calls: [
+      {
+        method: 'POST',
+        path: '/openai/v1/chat/completions',
+        body: { model: 'groq/compound', messages: [{ role: 'user', content: 'Think.' }] },
+        answer: {
+          id: 'g1',
+          object: 'chat.completion',
+          model: 'groq/compound',
+          choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
+          usage: { prompt_tokens: 1_000, completion_tokens: 500, total_tokens: 1_500 },
+          usage_breakdown: {
+            models: [
+              {
+                model: 'openai/gpt-oss-120b',
+                usage: { prompt_tokens: 900, completion_tokens: 400, total_tokens: 1_300 },
+              },
+              {
+                model: 'llama-3.3-70b-versatile',
+                usage: { prompt_tokens: 100, completion_tokens: 100, total_tokens: 200 },
+              },
+            ],
+          },
+        },
+      },
+    ],
+    truth: { usd: '0.000513' }, // (900 × 0.15 + 400 × 0.60 + 100 × 0.59 + 100 × 0.79) / M
+  },
+  {
+    name: 'Fireworks image by a workflow',
+    provider: 'fireworks',
+    calls: [
+      {
+        method: 'POST',
+        path: '/inference/v1/workflows/accounts/fireworks/models/flux-1-schnell-fp8/text_to_image',
+        body: { prompt: 'A cat.' },
+        answer: { id: 'w1', base64: ['AA=='], finishReason: 'SUCCESS', seed: 1 },
+      },
+    ],
+    truth: { usd: '0.0014' }, // four steps of 0.00035
+  },
+  {
+    name: 'Replicate at a host of no known prices',
+    provider: 'openai-compatible',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/predictions',
+        body: { version: 'v1', input: { prompt: 'A cat.' } },
+        status: 201,
+        answer: {
+          id: 'ufawqhfynnddngldkgtslldrkq',
+          status: 'succeeded',
+          metrics: { predict_time: 12.3 },
+          output: [],
+        },
+      },
+    ],
+    truth: { unpriced: ['no_reader', 'no_figures', 'no_price', 'no_model'] }, // by the second, at each machine's price
+  },
+]
