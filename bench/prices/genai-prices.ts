@@ -1,0 +1,135 @@
+import { findProvider } from '@pydantic/genai-prices'
+import type { Provider } from '../../src/dialects/dialect.ts'
+import type { Listing, PriceClass, Rate } from './listing.ts'
+
+/** Its names of providers, by ours. */
+const PROVIDERS: readonly (readonly [id: string, provider: Provider])[] = [
+  ['openai', 'openai'],
+  ['azure', 'azure-openai'],
+  ['azure', 'azure-ai'],
+  ['anthropic', 'anthropic'],
+  ['aws', 'bedrock'],
+  ['google', 'gemini'],
+  ['google', 'vertex'],
+  ['x-ai', 'xai'],
+  ['openrouter', 'openrouter'],
+  ['mistral', 'mistral'],
+  ['groq', 'groq'],
+  ['deepseek', 'deepseek'],
+  ['cohere', 'cohere'],
+  ['perplexity', 'perplexity'],
+  ['together', 'together'],
+  ['fireworks', 'fireworks'],
+  ['cerebras', 'cerebras'],
+  ['cloudflare', 'cloudflare'],
+  ['moonshotai', 'moonshotai'],
+  ['zai', 'zai'],
+  ['voyageai', 'voyageai'],
+]
+
+const KEYS: Readonly<Record<string, readonly [PriceClass, per: number]>> = {
+  input_mtok: ['input', 1e6],
+  output_mtok: ['output', 1e6],
+  cache_read_mtok: ['cacheRead', 1e6],
+  cache_write_mtok: ['cacheWrite', 1e6],
+  cache_write_5m_mtok: ['cacheWrite', 1e6],
+  cache_write_1h_mtok: ['cacheWrite1h', 1e6],
+  input_audio_mtok: ['audioInput', 1e6],
+  output_audio_mtok: ['audioOutput', 1e6],
+  cache_audio_read_mtok: ['cacheReadAudio', 1e6],
+  input_image_mtok: ['imageInput', 1e6],
+  output_image_mtok: ['imageOutput', 1e6],
+  output_reasoning_mtok: ['reasoning', 1e6],
+  web_searches_kcount: ['webSearch', 1e3],
+  rerank_searches_kcount: ['searchUnit', 1e3],
+  input_mchars: ['character', 1e6],
+  input_document_kpages: ['page', 1e3],
+}
+
+interface Model {
+  readonly id: string
+  readonly match: unknown
+  readonly prices: unknown
+}
+
+/** What follows a name and leaves it the same model's. */
+const REVISION = /^(?:[-@]20[0-9]{6}|-20[0-9]{2}-[0-9]{2}-[0-9]{2}|-latest|-v[0-9]+(?::[0-9]+)?|:[0-9]+)*$/
+
+/** The names it gives a model word for word. */
+export function namesInGenaiPrices(): { readonly provider: Provider; readonly model: string }[] {
+  return PROVIDERS.flatMap(([id, provider]) =>
+    modelsOf(id).flatMap((model) =>
+      [...new Set([model.id, ...texts(model.match, ['equals'])])].map((name) => ({ provider, model: name })),
+    ),
+  )
+}
+
+/**
+ * What it says of a model by that name: the first model in its order whose rule takes the name, if the rule says all of
+ * it but a revision. That a rule takes `gpt-5-something` because it begins with `gpt-5` is no statement about it. Its
+ * fall-backs from hosts to makers are not taken either: they are rules of its calculator.
+ */
+export function listingInGenaiPrices(provider: Provider, name: string, today: string): Listing | null {
+  const [id] = PROVIDERS.find(([, ours]) => ours === provider) ?? []
+  if (id === undefined) return null
+  const lower = name.toLowerCase()
+  const model = modelsOf(id).find(
+    (candidate) => candidate.id.toLowerCase() === lower || matches(candidate.match, lower),
+  )
+  if (model === undefined) return null
+  const words = [model.id, ...texts(model.match, ['equals', 'starts_with', 'contains', 'ends_with'])]
+  const isSaid = words.some(
+    (word) => lower.startsWith(word.toLowerCase()) && REVISION.test(lower.slice(word.length)),
+  )
+  if (!isSaid) return null
+  const rates = ratesOn(model.prices, today)
+  return rates.length === 0 ? null : { source: 'genai-prices', provider, model: name, kind: 'chat', rates }
+}
+
+function modelsOf(id: string): readonly Model[] {
+  const provider: { readonly models?: readonly Model[] } = Object(findProvider({ providerId: id }))
+  return provider.models ?? []
+}
+
+function matches(logic: unknown, name: string): boolean {
+  const [[operator, operand] = ['', undefined]] = Object.entries(Object(logic))
+  if (operator === 'or') return Array.isArray(operand) && operand.some((rule) => matches(rule, name))
+  if (operator === 'and') return Array.isArray(operand) && operand.every((rule) => matches(rule, name))
+  const text = `${operand}`.toLowerCase()
+  if (operator === 'equals') return name === text
+  if (operator === 'starts_with') return name.startsWith(text)
+  if (operator === 'ends_with') return name.endsWith(text)
+  if (operator === 'contains') return name.includes(text)
+  return operator === 'regex' && new RegExp(`${operand}`).test(name)
+}
+
+function texts(logic: unknown, operators: readonly string[]): string[] {
+  return Object.entries(Object(logic)).flatMap(([operator, operand]) => {
+    if (Array.isArray(operand)) return operand.flatMap((rule) => texts(rule, operators))
+    return operators.includes(operator) ? [`${operand}`] : []
+  })
+}
+
+/** The prices in force on that day. Prices by the hour are left out: a question has no hour. */
+function ratesOn(prices: unknown, today: string): Rate[] {
+  if (!Array.isArray(prices)) return ratesOf(prices)
+  const dated: readonly { constraint?: { start_date?: string; start_time?: string }; prices: unknown }[] = prices
+  if (dated.some(({ constraint }) => constraint?.start_time !== undefined)) return []
+  const inForce = dated.findLast(({ constraint }) => (constraint?.start_date ?? '') <= today) ?? dated[0]
+  return ratesOf(inForce?.prices)
+}
+
+function ratesOf(prices: unknown): Rate[] {
+  return Object.entries(Object(prices)).flatMap(([key, value]): Rate[] => {
+    const known = KEYS[key]
+    if (known === undefined) return []
+    const [name, per] = known
+    if (typeof value === 'number') {
+      return value > 0 ? [{ class: name, tier: '', above: 0, usd: value / per }] : []
+    }
+    const { base, tiers }: { base?: number; tiers?: readonly { start: number; price: number }[] } = Object(value)
+    const at = (above: number, usd = 0): Rate[] =>
+      usd > 0 ? [{ class: name, tier: '', above, usd: usd / per }] : []
+    return [...at(0, base), ...(tiers ?? []).flatMap(({ start, price }) => at(start, price))]
+  })
+}
