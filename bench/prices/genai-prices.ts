@@ -113,7 +113,8 @@ function texts(logic: unknown, operators: readonly string[]): string[] {
 /** The prices in force on that day. Prices by the hour are left out: a question has no hour. */
 function ratesOn(prices: unknown, today: string): Rate[] {
   if (!Array.isArray(prices)) return ratesOf(prices)
-  const dated: readonly { constraint?: { start_date?: string; start_time?: string }; prices: unknown }[] = prices
+  const dated: readonly { constraint?: { start_date?: string; start_time?: string }; prices: unknown }[] =
+    prices
   if (dated.some(({ constraint }) => constraint?.start_time !== undefined)) return []
   const inForce = dated.findLast(({ constraint }) => (constraint?.start_date ?? '') <= today) ?? dated[0]
   return ratesOf(inForce?.prices)
@@ -127,7 +128,8 @@ function ratesOf(prices: unknown): Rate[] {
     if (typeof value === 'number') {
       return value > 0 ? [{ class: name, tier: '', above: 0, usd: value / per }] : []
     }
-    const { base, tiers }: { base?: number; tiers?: readonly { start: number; price: number }[] } = Object(value)
+    const { base, tiers }: { base?: number; tiers?: readonly { start: number; price: number }[] } =
+      Object(value)
     const at = (above: number, usd = 0): Rate[] =>
       usd > 0 ? [{ class: name, tier: '', above, usd: usd / per }] : []
     return [...at(0, base), ...(tiers ?? []).flatMap(({ start, price }) => at(start, price))]

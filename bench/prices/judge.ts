@@ -40,8 +40,7 @@ export function judge(question: Question, answer: Answer): Verdict {
   // Where nobody agrees, to be one of those that are said is all that can be asked.
   const held = agreed?.[1] ?? said.find(([, usd]) => isAt(answer, usd))?.[1] ?? said[0]?.[1] ?? 0
   const atList = [...question.saidAtList.values()]
-  const isAtListPrice =
-    question.tier !== '' && !isAt(answer, held) && atList.some((usd) => isAt(answer, usd))
+  const isAtListPrice = question.tier !== '' && !isAt(answer, held) && atList.some((usd) => isAt(answer, usd))
   const kind = answer.usd === null ? 'unpriced' : isAt(answer, held) ? 'right' : 'wrong'
   return {
     question,

@@ -62,7 +62,8 @@ const NOT_SENT: readonly (readonly [providers: string, names: RegExp, why: strin
 export function placeInLiteLlm(key: string, litellmProvider: string, skipped: Skipped): Place | null {
   const [provider, prefix] =
     PROVIDERS[litellmProvider] ?? (litellmProvider.startsWith('vertex_ai') ? VERTEX : [null, ''])
-  if (provider === null) return skip(skipped, 'a host that we have no prices of', `${litellmProvider}: ${key}`)
+  if (provider === null)
+    return skip(skipped, 'a host that we have no prices of', `${litellmProvider}: ${key}`)
   const bare = key.startsWith(prefix) ? key.slice(prefix.length) : key
   for (const [providers, names, why] of NOT_SENT) {
     if (providers.split(' ').includes(provider) && names.test(bare)) return skip(skipped, why, key)

@@ -110,9 +110,7 @@ function factorTiers(entry: Entry, rates: readonly Rate[], provider: string): Ra
   const factors: Readonly<Record<string, unknown>> = Object(entry.provider_specific_entry)
   const times = (tier: string, of: string, factor: unknown) =>
     typeof factor === 'number'
-      ? rates
-          .filter((rate) => rate.tier === of)
-          .map((rate) => ({ ...rate, tier, usd: rate.usd * factor }))
+      ? rates.filter((rate) => rate.tier === of).map((rate) => ({ ...rate, tier, usd: rate.usd * factor }))
       : []
   return [
     ...times('fast', '', factors.fast),

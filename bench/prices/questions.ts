@@ -112,7 +112,12 @@ function saidOf(
 }
 
 /** What a source says that the call costs; `null`: it does not say so itself. */
-function costAt(rates: readonly Rate[], { class: wanted, above }: Rate, tier: string, use: Use): number | null {
+function costAt(
+  rates: readonly Rate[],
+  { class: wanted, above }: Rate,
+  tier: string,
+  use: Use,
+): number | null {
   // Only who lists a price for that size of prompt speaks of it; a source without long-context prices may not know them.
   if (above > 0 && !rates.some((rate) => rate.above === above && rate.class === wanted && rate.tier === tier))
     return null

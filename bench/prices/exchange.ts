@@ -1,0 +1,110 @@
+import { mediaCall } from './media-wires.ts'
+import { batchCall, chatCall, embeddingCall, responsesCall } from './openai-wires.ts'
+import type { Question } from './questions.ts'
+import { anthropicMessage, bedrockConverse, cohereCall, geminiContent } from './wires.ts'
+
+/** A call as the client makes it, and the provider's answer to it. */
+export interface Exchange {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly contentType: string
+  readonly body: string | null
+  readonly answer: { readonly headers: Readonly<Record<string, string>>; readonly body: string | Buffer }
+}
+
+/** Why no call through a gateway asks this. */
+export interface NotAsked {
+  readonly why: string
+}
+
+const JSON_TYPE = 'application/json'
+
+export function asJson(path: string, body: object, answer: object): Exchange {
+  return {
+    method: 'POST',
+    path,
+    contentType: JSON_TYPE,
+    body: JSON.stringify(body),
+    answer: { headers: { 'content-type': JSON_TYPE }, body: JSON.stringify(answer) },
+  }
+}
+
+const PIECES_OF_MEDIA: ReadonlySet<string> = new Set([
+  'searchUnit',
+  'image',
+  'audioSecond',
+  'videoSecond',
+  'character',
+  'page',
+])
+
+/** Made by hand, as no wire tells it: why. The first that fits. */
+const NEVER_TOLD: readonly (readonly [fits: (question: Question) => boolean, why: string])[] = [
+  [
+    ({ provider, tier }) => provider === 'bedrock' && tier === 'batch',
+    'batches of Bedrock go from bucket to bucket',
+  ],
+  [
+    ({ provider, tier }) => provider === 'vertex' && tier === 'batch',
+    'batches of Vertex go from bucket to bucket',
+  ],
+  [
+    ({ provider, tier }) => provider === 'databricks' && tier !== '',
+    'batches of Databricks are queries in SQL',
+  ],
+  [({ provider, tier }) => provider === 'xai' && tier === 'batch', "xAI's batches tell their own cost"],
+  [
+    ({ class: wanted, provider, kind }) => wanted === 'webSearch' && provider === 'groq' && kind === 'chat',
+    'Groq does not count its searches',
+  ],
+]
+
+/** The call that asks `question`, in the provider's own format; `number` makes its ids its own. */
+export function exchangeFor(question: Question, number: number): Exchange | NotAsked {
+  const { provider, kind, tier, class: wanted, model } = question
+  const never = NEVER_TOLD.find(([fits]) => fits(question))
+  if (never !== undefined) return { why: never[1] }
+  if (tier.startsWith('batch') && provider !== 'anthropic') return batchCall(question, number)
+  if (PIECES_OF_MEDIA.has(wanted) || ['image', 'transcription', 'speech', 'video', 'ocr'].includes(kind)) {
+    const media = mediaCall(question)
+    if (media !== null) return media
+  }
+  switch (provider) {
+    case 'anthropic':
+      return anthropicMessage('/v1/messages', question)
+    case 'bedrock':
+      return bedrockConverse(question)
+    case 'gemini':
+      return geminiContent(`/v1beta/models/${model}`, question)
+    case 'vertex':
+      return vertexCall(question)
+    case 'cohere':
+      return kind === 'embedding' || kind === 'rerank' || kind === 'chat'
+        ? cohereCall(question)
+        : chatCall(question)
+    default:
+  }
+  if (kind === 'embedding' || kind === 'rerank') return embeddingCall(question)
+  const isAgent = provider === 'perplexity' && model.includes('/')
+  const saysMore = wanted === 'cacheReadAudio' || wanted === 'cacheWrite12h' || wanted === 'webSearch'
+  const speaksResponses = ['openai', 'azure-openai', 'xai'].includes(provider)
+  return kind === 'responses' || isAgent || (saysMore && speaksResponses)
+    ? responsesCall(question)
+    : chatCall(question)
+}
+
+function vertexCall(question: Question): Exchange | NotAsked {
+  const { model } = question
+  const publishers = '/v1/projects/p/locations/us-central1/publishers'
+  if (model.startsWith('claude'))
+    return anthropicMessage(`${publishers}/anthropic/models/${model}:rawPredict`, question)
+  const [maker = '', name] = model.split('/')
+  if (name !== undefined || /^(?:mistral|codestral|ministral|jamba)/.test(model)) {
+    const publisher = name === undefined ? (model.startsWith('jamba') ? 'ai21' : 'mistralai') : maker
+    // Mistral's have their own method; the other makers' are behind the OpenAI-compatible one.
+    return publisher === 'mistralai'
+      ? chatCall(question, `${publishers}/mistralai/models/${name ?? model}:rawPredict`)
+      : chatCall(question, '/v1/projects/p/locations/us-central1/endpoints/openapi/chat/completions')
+  }
+  return geminiContent(`${publishers}/google/models/${model}`, question)
+}

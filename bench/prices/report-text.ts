@@ -1,0 +1,114 @@
+import type { Counts, Line, Summary } from './report.ts'
+
+const MOST_LINES = 400
+
+/** What is printed. */
+export function asText(summary: Summary): string {
+  return [
+    `Prices of ${summary.sources.join(', ')} on ${summary.date}, ${summary.asked} calls`,
+    '',
+    'What at least two sources agree on',
+    ...table(summary.agreed),
+    '',
+    'By who agrees',
+    ...table(summary.pairs),
+    '',
+    'What one source says alone',
+    ...table(summary.alone),
+    '',
+    'Service tiers, whoever lists them',
+    ...Object.entries(summary.tiers).map(
+      ([name, { atListPrice, ...counts }]) => `${row(name, counts)}  at list price ${atListPrice}`,
+    ),
+    '',
+    ...list('Wrong', summary.wrong),
+    ...list('At the list price in spite of their tier', summary.atListPrice),
+    `Sources contradict each other: ${summary.disputed.length}`,
+    `Counted otherwise than sent: ${summary.notCounted.length}`,
+    ...summary.notCounted.slice(0, 20).map(lineText),
+    '',
+    'Not asked, as no call through a gateway tells it',
+    ...Object.entries(summary.notAsked).map(([why, count]) => `  ${count}  ${why}`),
+    '',
+    `wrong ${summary.wrong.length}, unpriced ${percent(summary.unpricedShare)}, tiers at list price ${summary.atListPrice.length}: ${summary.passes ? 'passed' : 'FAILED'}`,
+    '',
+  ].join('\n')
+}
+
+/** The same for reading, with the lists. */
+export function asMarkdown(summary: Summary): string {
+  const counts = (title: string, all: Readonly<Record<string, Counts>>) => [
+    `## ${title}`,
+    '',
+    '| | right | wrong | unpriced |',
+    '|---|---|---|---|',
+    ...Object.entries(sorted(all)).map(
+      ([name, { right, wrong, unpriced }]) => `| ${name} | ${right} | ${wrong} | ${unpriced} |`,
+    ),
+    '',
+  ]
+  const lines = (title: string, all: readonly (Line & { readonly choice?: string })[]) => [
+    `## ${title}: ${all.length}`,
+    '',
+    ...all
+      .slice(0, MOST_LINES)
+      .map((line) => `- ${lineText(line)}${line.choice === undefined ? '' : ` → ${line.choice}`}`),
+    ...(all.length > MOST_LINES ? [`- and ${all.length - MOST_LINES} more, in prices.json`] : []),
+    '',
+  ]
+  return [
+    '# Prices beside those of others',
+    '',
+    `Made by \`npm run bench:prices\` on ${summary.date}: ${summary.asked} calls through a gateway with its defaults,`,
+    `against ${summary.sources.join(', ')}. bench/prices/README.md says how.`,
+    '',
+    `Of what at least two sources agree on: **${summary.wrong.length} wrong, ${percent(summary.unpricedShare)} unpriced**;`,
+    `${summary.atListPrice.length} service tiers at the list price.`,
+    '',
+    ...counts('What at least two sources agree on', summary.agreed),
+    ...counts('By who agrees', summary.pairs),
+    ...counts('What one source says alone', summary.alone),
+    ...counts('Service tiers', summary.tiers),
+    ...lines('Wrong', summary.wrong),
+    ...lines('At the list price in spite of their tier', summary.atListPrice),
+    ...lines('Unpriced', summary.unpriced),
+    ...lines('Other than the one source that says it', summary.wrongAlone),
+    ...lines('Sources that contradict each other, and what is taken', summary.disputed),
+    '## Not asked',
+    '',
+    ...Object.entries({ ...summary.notAsked, ...summary.skipped }).map(
+      ([why, count]) => `- ${count}: ${why}`,
+    ),
+    '',
+  ].join('\n')
+}
+
+function table(all: Readonly<Record<string, Counts>>): string[] {
+  return Object.entries(sorted(all)).map(([name, counts]) => row(name, counts))
+}
+
+function sorted<Of>(all: Readonly<Record<string, Of>>): Record<string, Of> {
+  return Object.fromEntries(Object.entries(all).sort(([a], [b]) => a.localeCompare(b)))
+}
+
+function row(name: string, { right, wrong, unpriced }: Counts): string {
+  return `  ${name.padEnd(42)} right ${`${right}`.padStart(5)}  wrong ${`${wrong}`.padStart(4)}  unpriced ${`${unpriced}`.padStart(5)}`
+}
+
+function list(title: string, lines: readonly Line[]): string[] {
+  return [`${title}: ${lines.length}`, ...lines.slice(0, MOST_LINES).map((line) => `  ${lineText(line)}`), '']
+}
+
+function lineText({ provider, model, class: wanted, tier, above, ours, why, said }: Line): string {
+  const where = `${provider} ${model} ${wanted}${tier === '' ? '' : ` ${tier}`}${above === 0 ? '' : ` >${above}`}`
+  const others = Object.entries(said).map(([source, usd]) => `${source} ${dollars(usd)}`)
+  return `${where}: ours ${ours === null ? `unpriced (${why})` : `${dollars(ours)} (${why})`}, ${others.join(', ')}`
+}
+
+function dollars(usd: number): string {
+  return `$${Number(usd.toPrecision(6))}`
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`
+}

@@ -1,0 +1,132 @@
+import { BUNDLED_SOURCE } from '../../src/domain/catalog-bundle.ts'
+import { isSame, type Verdict } from './judge.ts'
+import type { Skipped, SourceName } from './listing.ts'
+import type { Question } from './questions.ts'
+import { PINNED } from './sources.ts'
+
+export interface Counts {
+  right: number
+  wrong: number
+  unpriced: number
+}
+
+/** A verdict, as it is printed and kept. */
+export interface Line {
+  readonly provider: string
+  readonly model: string
+  readonly class: string
+  readonly tier: string
+  readonly above: number
+  readonly ours: number | null
+  readonly why: string
+  readonly said: Readonly<Partial<Record<SourceName, number>>>
+}
+
+export interface Summary {
+  readonly date: string
+  readonly sources: readonly string[]
+  readonly asked: number
+  /** By provider: of what at least two sources agree on. */
+  readonly agreed: Readonly<Record<string, Counts>>
+  /** By provider: of what one source says alone. */
+  readonly alone: Readonly<Record<string, Counts>>
+  /** By provider and tier, whoever says it. */
+  readonly tiers: Readonly<Record<string, Counts & { atListPrice: number }>>
+  readonly pairs: Readonly<Record<string, Counts>>
+  readonly wrong: readonly Line[]
+  readonly unpriced: readonly Line[]
+  readonly atListPrice: readonly Line[]
+  readonly wrongAlone: readonly Line[]
+  /** Sources contradict each other: which of them is taken, and why. */
+  readonly disputed: readonly (Line & { readonly choice: string })[]
+  readonly notCounted: readonly Line[]
+  readonly notAsked: Readonly<Record<string, number>>
+  readonly skipped: Readonly<Record<string, number>>
+  readonly unpricedShare: number
+  readonly passes: boolean
+}
+
+const MOST_UNPRICED = 0.05
+
+export function summarize(
+  verdicts: readonly Verdict[],
+  notAsked: ReadonlyMap<string, readonly Question[]>,
+  skipped: Skipped,
+  date: string,
+): Summary {
+  const agreedOn = verdicts.filter(({ agreeing }) => agreeing.length > 0)
+  const alone = verdicts.filter(({ agreeing, isDisputed }) => agreeing.length === 0 && !isDisputed)
+  const disputed = verdicts.filter(({ isDisputed }) => isDisputed)
+  const tiers = verdicts.filter(({ question }) => question.tier !== '')
+  const wrong = agreedOn.filter(({ kind }) => kind === 'wrong')
+  const unpriced = agreedOn.filter(({ kind }) => kind === 'unpriced')
+  const atListPrice = verdicts.filter(({ isAtListPrice }) => isAtListPrice)
+  const unpricedShare = unpriced.length / Math.max(1, agreedOn.length)
+  return {
+    date,
+    sources: [
+      BUNDLED_SOURCE,
+      `${PINNED.modelsDev.package}@${PINNED.modelsDev.version} (models.dev)`,
+      `litellm ${PINNED.litellm.version}`,
+    ],
+    asked: verdicts.length,
+    agreed: countBy(agreedOn, ({ question }) => question.provider),
+    alone: countBy(alone, ({ question }) => question.provider),
+    tiers: tierCounts(tiers),
+    pairs: countBy(agreedOn, ({ agreeing }) => agreeing.join(' + ')),
+    wrong: wrong.map(lineOf),
+    unpriced: unpriced.map(lineOf),
+    atListPrice: atListPrice.map(lineOf),
+    wrongAlone: alone.filter(({ kind }) => kind === 'wrong').map(lineOf),
+    disputed: disputed.map((verdict) => ({ ...lineOf(verdict), choice: choiceOf(verdict) })),
+    notCounted: verdicts.filter(({ answer }) => !answer.isCounted && answer.usd !== null).map(lineOf),
+    notAsked: Object.fromEntries([...notAsked].map(([why, questions]) => [why, questions.length])),
+    skipped: Object.fromEntries([...skipped].map(([why, names]) => [why, names.length])),
+    unpricedShare,
+    passes: wrong.length === 0 && atListPrice.length === 0 && unpricedShare <= MOST_UNPRICED,
+  }
+}
+
+function tierCounts(verdicts: readonly Verdict[]) {
+  const key = ({ question }: Verdict) => `${question.provider} ${question.tier}`
+  const counts = countBy(verdicts, key)
+  return Object.fromEntries(
+    Object.entries(counts).map(([name, count]) => [
+      name,
+      {
+        ...count,
+        atListPrice: verdicts.filter((verdict) => key(verdict) === name && verdict.isAtListPrice).length,
+      },
+    ]),
+  )
+}
+
+function countBy(verdicts: readonly Verdict[], key: (verdict: Verdict) => string): Record<string, Counts> {
+  const counts: Record<string, Counts> = {}
+  for (const verdict of verdicts) {
+    const count = counts[key(verdict)] ?? { right: 0, wrong: 0, unpriced: 0 }
+    count[verdict.kind] += 1
+    counts[key(verdict)] = count
+  }
+  return counts
+}
+
+function lineOf({ question, answer }: Verdict): Line {
+  return {
+    provider: question.provider,
+    model: question.model,
+    class: question.class,
+    tier: question.tier,
+    above: question.above,
+    ours: answer.usd,
+    why: answer.reason,
+    said: Object.fromEntries(question.said),
+  }
+}
+
+function choiceOf({ question, answer }: Verdict): string {
+  const { usd, reason } = answer
+  if (usd === null) return `none: ${reason}`
+  const taken = [...question.said].filter(([, said]) => isSame(said, usd)).map(([source]) => source)
+  return taken.length === 0 ? `none of them: ${reason}` : `${taken.join(' and ')}: ${reason}`
+}
