@@ -2,6 +2,9 @@ import type { CallRow } from './gateway.ts'
 import type { Answer } from './judge.ts'
 import type { Question } from './questions.ts'
 
+/** A cost, mostly 0, of a call whose answer told its use. */
+export const COST_WITHOUT_PRICE = 'a cost without a price'
+
 const PICO_PER_DOLLAR = 1e12
 
 /** What the record of a question's call says that it cost. */
@@ -15,7 +18,9 @@ export function answerOf({ use, class: wanted }: Question, row: CallRow): Answer
     (!isByTokens || Number(row.input_tokens) === use.inputTokens) &&
     (use.outputTokens === 0 || Number(row.output_tokens) === use.outputTokens || wanted === 'reasoning')
   if (row.cost_pico === null) return { usd: null, reason: `${row.unpriced_reason}`, isCounted }
-  const price = `${row.price_id ?? 'nothing to price'}`
+  // Sent with counts, kept without: whatever is said of its cost, it is not this call's.
+  if (row.price_id === null) return { usd: null, reason: COST_WITHOUT_PRICE, isCounted: false }
+  const price = `${row.price_id}`
   if (isPartly) return { usd: null, reason: `partly unpriced: ${price}`, isCounted }
   return { usd: Number(row.cost_pico) / PICO_PER_DOLLAR, reason: price, isCounted }
 }

@@ -38,7 +38,15 @@ const PIECES_OF_MEDIA: ReadonlySet<string> = new Set([
   'page',
 ])
 
-/** Made by hand, as no wire tells it: why. The first that fits. */
+/** Who speaks Anthropic's format beside OpenAI's, which tells no lifetimes. */
+const MESSAGES_TOO: ReadonlySet<string> = new Set([
+  'moonshotai',
+  'openrouter',
+  'vercel-gateway',
+  'databricks',
+])
+
+/** What no answer tells. The first that fits. */
 const NEVER_TOLD: readonly (readonly [fits: (question: Question) => boolean, why: string])[] = [
   [
     ({ provider, tier }) => provider === 'bedrock' && tier === 'batch',
@@ -52,7 +60,6 @@ const NEVER_TOLD: readonly (readonly [fits: (question: Question) => boolean, why
     ({ provider, tier }) => provider === 'databricks' && tier !== '',
     'batches of Databricks are queries in SQL',
   ],
-  [({ provider, tier }) => provider === 'xai' && tier === 'batch', "xAI's batches tell their own cost"],
   [
     ({ class: wanted, provider, kind }) => wanted === 'webSearch' && provider === 'groq' && kind === 'chat',
     'Groq does not count its searches',
@@ -69,9 +76,14 @@ export function exchangeFor(question: Question, number: number): Exchange | NotA
     const media = mediaCall(question)
     if (media !== null) return media
   }
+  if (wanted === 'cacheWrite1h' && MESSAGES_TOO.has(provider))
+    return anthropicMessage('/v1/messages', question)
   switch (provider) {
     case 'anthropic':
       return anthropicMessage('/v1/messages', question)
+    case 'azure-ai':
+      if (model.startsWith('claude')) return anthropicMessage('/anthropic/v1/messages', question)
+      break
     case 'bedrock':
       return bedrockConverse(question)
     case 'gemini':

@@ -82,8 +82,11 @@ export function listingInGenaiPrices(provider: Provider, name: string, today: st
     (word) => lower.startsWith(word.toLowerCase()) && REVISION.test(lower.slice(word.length)),
   )
   if (!isSaid) return null
-  const rates = ratesOn(model.prices, today)
-  return rates.length === 0 ? null : { source: 'genai-prices', provider, model: name, kind: 'chat', rates }
+  const hours = ratesByHour(model.prices, today)
+  const rates = hours.at(-1) ?? []
+  if (rates.length === 0) return null
+  const listing = { source: 'genai-prices', provider, model: name, kind: 'chat', rates } as const
+  return hours.length > 1 ? { ...listing, hours } : listing
 }
 
 function modelsOf(id: string): readonly Model[] {
@@ -110,14 +113,19 @@ function texts(logic: unknown, operators: readonly string[]): string[] {
   })
 }
 
-/** The prices in force on that day. Prices by the hour are left out: a question has no hour. */
-function ratesOn(prices: unknown, today: string): Rate[] {
-  if (!Array.isArray(prices)) return ratesOf(prices)
-  const dated: readonly { constraint?: { start_date?: string; start_time?: string }; prices: unknown }[] =
-    prices
-  if (dated.some(({ constraint }) => constraint?.start_time !== undefined)) return []
-  const inForce = dated.findLast(({ constraint }) => (constraint?.start_date ?? '') <= today) ?? dated[0]
-  return ratesOf(inForce?.prices)
+interface Dated {
+  readonly constraint?: { readonly start_date?: string; readonly start_time?: string }
+  readonly prices: unknown
+}
+
+/** The prices in force on that day: one list of them, or one for each time of day. */
+function ratesByHour(prices: unknown, today: string): Rate[][] {
+  if (!Array.isArray(prices)) return [ratesOf(prices)]
+  const dated: readonly Dated[] = prices
+  const byDay = dated.filter(({ constraint }) => constraint?.start_time === undefined)
+  const byHour = dated.filter(({ constraint }) => constraint?.start_time !== undefined)
+  const inForce = byDay.findLast(({ constraint }) => (constraint?.start_date ?? '') <= today) ?? byDay[0]
+  return [...byHour, ...(inForce === undefined ? [] : [inForce])].map(({ prices: listed }) => ratesOf(listed))
 }
 
 function ratesOf(prices: unknown): Rate[] {

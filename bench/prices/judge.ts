@@ -41,7 +41,8 @@ export function judge(question: Question, answer: Answer): Verdict {
   const held = agreed?.[1] ?? said.find(([, usd]) => isAt(answer, usd))?.[1] ?? said[0]?.[1] ?? 0
   const atList = [...question.saidAtList.values()]
   const isAtListPrice = question.tier !== '' && !isAt(answer, held) && atList.some((usd) => isAt(answer, usd))
-  const kind = answer.usd === null ? 'unpriced' : isAt(answer, held) ? 'right' : 'wrong'
+  const isRight = isAt(answer, held) || isOfOtherHour(question, answer, held)
+  const kind = answer.usd === null ? 'unpriced' : isRight ? 'right' : 'wrong'
   return {
     question,
     answer,
@@ -51,6 +52,11 @@ export function judge(question: Question, answer: Answer): Verdict {
     isAtListPrice,
     isDisputed,
   }
+}
+
+/** Sources that know no hours say the price of one of them; ours is the one of now. */
+function isOfOtherHour({ saidByHour }: Question, answer: Answer, held: number): boolean {
+  return saidByHour.some((usd) => isAt(answer, usd)) && saidByHour.some((usd) => isSame(usd, held))
 }
 
 function isAt({ usd }: Answer, other: number): boolean {

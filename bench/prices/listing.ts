@@ -59,6 +59,8 @@ export interface Listing {
   readonly model: string
   readonly kind: Kind
   readonly rates: readonly Rate[]
+  /** Of a model whose prices change with the hour: those of each time of day, the ones above among them. */
+  readonly hours?: readonly (readonly Rate[])[]
 }
 
 /** What a source lists that no client can ask for through a gateway, by why. */

@@ -16,6 +16,8 @@ const TOKEN_CLASSES: readonly string[] = [
 /** Pictures, sound, film, pages and rerankers; `null`: asked for as text. */
 export function mediaCall(question: Question): Exchange | NotAsked | null {
   const { provider, kind, class: wanted, model, use, tier } = question
+  const isTokens = use.inputTokens > 0 || use.outputTokens > 0
+  if (isTokens && ['gemini', 'vertex', 'openrouter', 'bedrock'].includes(provider)) return null
   if (tier !== '') return { why: `calls for ${kind} tell no tier ${tier}` }
   if (wanted === 'searchUnit') {
     if (provider === 'cohere') return null
@@ -37,8 +39,6 @@ export function mediaCall(question: Question): Exchange | NotAsked | null {
   if (wanted === 'videoSecond') return video(question)
   if (wanted === 'image') return image(question)
   if (wanted === 'audioSecond') return transcription(question, { type: 'duration', seconds: use.count })
-  const isGoogle = provider === 'gemini' || provider === 'vertex'
-  if (isGoogle || provider === 'openrouter' || provider === 'bedrock') return null
   if (!TOKEN_CLASSES.includes(wanted)) return { why: `calls for ${kind} tell no ${wanted}` }
   const usage = {
     type: 'tokens',

@@ -1,5 +1,6 @@
 import { asJson, type Exchange, type NotAsked } from './exchange.ts'
 import type { Question } from './questions.ts'
+import { geminiBatch } from './wires.ts'
 
 const CHAT_PATHS: Readonly<Record<string, string>> = {
   groq: '/openai/v1/chat/completions',
@@ -178,7 +179,7 @@ export function batchCall(question: Question, number: number): Exchange | NotAsk
       return get(`/v1/batches/${id}`, batch)
     }
     case 'gemini':
-      return { why: 'its batch is asked in its own way' }
+      return geminiBatch(question, number)
     default:
       return { why: `nobody has seen how batches of ${provider} tell their use` }
   }

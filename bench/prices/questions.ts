@@ -22,6 +22,8 @@ export interface Question {
   readonly use: Use
   /** What each source says that it costs, in US dollars. */
   readonly said: ReadonlyMap<SourceName, number>
+  /** What it costs at each time of day, where a source says that this depends on it; else empty. */
+  readonly saidByHour: readonly number[]
   /** What the same would cost at the standard tier, by the same sources. */
   readonly saidAtList: ReadonlyMap<SourceName, number>
 }
@@ -50,6 +52,9 @@ const PIECES: Partial<Record<PriceClass, number>> = {
   page: 100,
 }
 
+/** What a call is served at that does not ask for more. */
+const LEAST_FEE = 'search_low'
+
 const OUTPUTS: ReadonlySet<PriceClass> = new Set(['output', 'audioOutput', 'imageOutput', 'reasoning'])
 /** Sold without a prompt in tokens. */
 const WITHOUT_PROMPT: ReadonlySet<PriceClass> = new Set([
@@ -62,7 +67,8 @@ const WITHOUT_PROMPT: ReadonlySet<PriceClass> = new Set([
 ])
 
 /** All questions about a model: every class, tier and size of prompt that any source lists. */
-export function questionsOf({ provider, model, listings }: Group): Question[] {
+export function questionsOf(group: Group): Question[] {
+  const { provider, model, listings } = group
   const rates = listings.flatMap((listing) => listing.rates)
   const thresholds = [...new Set(rates.map(({ above }) => above).filter((above) => above > 0))].sort(
     (a, b) => a - b,
@@ -72,29 +78,49 @@ export function questionsOf({ provider, model, listings }: Group): Question[] {
   for (const rate of rates) {
     const key = `${rate.class} ${rate.tier} ${rate.above}`
     if (questions.has(key)) continue
-    const use = useOf(rate, thresholds)
+    const use = useOf(rate, thresholds, group)
     const said = saidOf(listings, rate, rate.tier, use)
     if (said.size === 0) continue
     const saidAtList = rate.tier === '' ? said : saidOf(listings, rate, '', use)
     const { class: wanted, tier, above } = rate
-    questions.set(key, { provider, model, kind, class: wanted, tier, above, use, said, saidAtList })
+    const saidByHour = listings
+      .flatMap(({ hours }) => hours ?? [])
+      .flatMap((atThatHour) => costAt(atThatHour, rate, tier, use) ?? [])
+    questions.set(key, {
+      provider,
+      model,
+      kind,
+      class: wanted,
+      tier,
+      above,
+      use,
+      said,
+      saidByHour,
+      saidAtList,
+    })
   }
   return [...questions.values()]
 }
 
 /** Above a threshold the prompt is somewhat longer; below all of them it is as long as it may be, at most. */
-function useOf({ class: wanted, above }: Rate, thresholds: readonly number[]): Use {
-  const pieces = PIECES[wanted]
+function useOf({ class: wanted, above }: Rate, thresholds: readonly number[], group: Group): Use {
+  const pieces = piecesOf(wanted, group)
   if (pieces !== undefined) {
     return { inputTokens: WITHOUT_PROMPT.has(wanted) ? 0 : PROMPT_TOKENS, outputTokens: 0, count: pieces }
   }
   const next = thresholds.find((threshold) => threshold > above)
   const size =
     above === 0
-      ? Math.min(TOKENS, Math.floor((next ?? TOKENS) * 0.8))
+      ? Math.min(TOKENS, next === undefined ? TOKENS : Math.floor(next * 0.8))
       : above + Math.min(MARGIN, ((next ?? Number.POSITIVE_INFINITY) - above) / 2)
   if (!OUTPUTS.has(wanted)) return { inputTokens: size, outputTokens: 0, count: size }
   return { inputTokens: above === 0 ? PROMPT_TOKENS : size, outputTokens: TOKENS, count: TOKENS }
+}
+
+/** Google's fee is for a prompt that was grounded up to Gemini 2, for each query since. */
+function piecesOf(wanted: PriceClass, { provider, model }: Group): number | undefined {
+  const isByPrompt = ['gemini', 'vertex'].includes(provider) && /^gemini-[12]/.test(model)
+  return wanted === 'webSearch' && isByPrompt ? 1 : PIECES[wanted]
 }
 
 function saidOf(
@@ -104,9 +130,12 @@ function saidOf(
   use: Use,
 ): ReadonlyMap<SourceName, number> {
   const said = new Map<SourceName, number>()
+  // Every call has the fee of its request, which one source alone lists by the size of what may be searched.
+  const fees = rate.class === 'request' ? [] : listings.flatMap((listing) => listing.rates)
+  const fee = fees.find((other) => other.class === 'request' && other.tier === LEAST_FEE)?.usd ?? 0
   for (const { source, rates } of listings) {
     const cost = costAt(rates, rate, tier, use)
-    if (cost !== null) said.set(source, cost)
+    if (cost !== null) said.set(source, cost + fee)
   }
   return said
 }

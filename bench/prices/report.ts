@@ -1,5 +1,6 @@
 import { BUNDLED_SOURCE } from '../../src/domain/catalog-bundle.ts'
-import { isSame, type Verdict } from './judge.ts'
+import { COST_WITHOUT_PRICE } from './answer.ts'
+import { type Answer, isSame, type Verdict } from './judge.ts'
 import type { Skipped, SourceName } from './listing.ts'
 import type { Question } from './questions.ts'
 import { PINNED } from './sources.ts'
@@ -79,12 +80,21 @@ export function summarize(
     atListPrice: atListPrice.map(lineOf),
     wrongAlone: alone.filter(({ kind }) => kind === 'wrong').map(lineOf),
     disputed: disputed.map((verdict) => ({ ...lineOf(verdict), choice: choiceOf(verdict) })),
-    notCounted: verdicts.filter(({ answer }) => !answer.isCounted && answer.usd !== null).map(lineOf),
+    notCounted: verdicts.filter(({ answer }) => isMiscounted(answer)).map(lineOf),
     notAsked: Object.fromEntries([...notAsked].map(([why, questions]) => [why, questions.length])),
     skipped: Object.fromEntries([...skipped].map(([why, names]) => [why, names.length])),
     unpricedShare,
-    passes: wrong.length === 0 && atListPrice.length === 0 && unpricedShare <= MOST_UNPRICED,
+    passes:
+      wrong.length === 0 &&
+      !verdicts.some(({ answer }) => isMiscounted(answer)) &&
+      atListPrice.length === 0 &&
+      unpricedShare <= MOST_UNPRICED,
   }
+}
+
+/** Its counts are not what was sent, and a cost stands all the same, 0 or another. */
+function isMiscounted({ isCounted, usd, reason }: Answer): boolean {
+  return !isCounted && (usd !== null || reason === COST_WITHOUT_PRICE)
 }
 
 function tierCounts(verdicts: readonly Verdict[]) {

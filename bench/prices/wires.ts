@@ -144,6 +144,25 @@ export function geminiContent(base: string, question: Question): Exchange | NotA
   )
 }
 
+/** What the fetch of a batch tells, its answers in it. */
+export function geminiBatch(question: Question, number: number): Exchange | NotAsked {
+  const content = geminiContent('', { ...question, tier: '' })
+  if ('why' in content) return content
+  const { model, kind } = question
+  const name = `batches/b${`${number}`.padStart(12, '0')}`
+  const responses = [{ response: JSON.parse(`${content.answer.body}`) }]
+  const answer = {
+    name,
+    done: true,
+    metadata: { name, model: `models/${model}`, state: 'BATCH_STATE_SUCCEEDED' },
+    response:
+      kind === 'embedding'
+        ? { inlinedEmbedContentResponses: { inlinedResponses: responses } }
+        : { inlinedResponses: { inlinedResponses: responses } },
+  }
+  return { ...asJson(`/v1beta/${name}`, {}, answer), method: 'GET', body: null }
+}
+
 function tierOf(provider: string, tier: string): object {
   if (tier === '') return {}
   return provider === 'vertex' ? { trafficType: `ON_DEMAND_${tier.toUpperCase()}` } : { serviceTier: tier }
