@@ -22,5 +22,6 @@ export function answerOf({ use, class: wanted }: Question, row: CallRow): Answer
   if (row.price_id === null) return { usd: null, reason: COST_WITHOUT_PRICE, isCounted: false }
   const price = `${row.price_id}`
   if (isPartly) return { usd: null, reason: `partly unpriced: ${price}`, isCounted }
-  return { usd: Number(row.cost_pico) / PICO_PER_DOLLAR, reason: price, isCounted }
+  const source = typeof row.price_source === 'string' ? row.price_source : ''
+  return { usd: Number(row.cost_pico) / PICO_PER_DOLLAR, reason: price, source, isCounted }
 }

@@ -196,6 +196,8 @@ async function rowsOf(
     if (performance.now() > until) throw new Error(`${counted.rows[0]?.n} records of ${wanted} calls`)
     await delay(100)
   }
-  const { rows } = await pool.query('select * from tallygate.calls')
+  const { rows } = await pool.query(`
+    select calls.*, prices.definition::json ->> 'source' as price_source
+    from tallygate.calls left join tallygate.prices on prices.price_id = calls.price_id`)
   return new Map(rows.map((row) => [`${row.call_id}`, row]))
 }

@@ -7,6 +7,8 @@ export interface Answer {
   readonly usd: number | null
   /** Why there is no cost, or which price was taken. */
   readonly reason: string
+  /** The source that the price's definition names. */
+  readonly source?: string
   /** Whether the counts are those that were sent. */
   readonly isCounted: boolean
 }

@@ -43,6 +43,9 @@ const PROVIDERS: Readonly<Record<string, readonly [Provider, prefix: string]>> =
 /** Families on Vertex have names of their own (`vertex_ai-anthropic_models`). */
 const VERTEX: readonly [Provider, string] = ['vertex', 'vertex_ai/']
 
+/** Why a model is left out whose host is no provider of ours. */
+export const HOST_UNKNOWN = 'a host that we have no prices of'
+
 /** Names that LiteLLM made, by provider, which no client sends; the first that fits. */
 const NOT_SENT: readonly (readonly [providers: string, names: RegExp, why: string])[] = [
   ['openai xai azure-openai', /-x-/, 'the price of a size of picture, not a model'],
@@ -62,8 +65,7 @@ const NOT_SENT: readonly (readonly [providers: string, names: RegExp, why: strin
 export function placeInLiteLlm(key: string, litellmProvider: string, skipped: Skipped): Place | null {
   const [provider, prefix] =
     PROVIDERS[litellmProvider] ?? (litellmProvider.startsWith('vertex_ai') ? VERTEX : [null, ''])
-  if (provider === null)
-    return skip(skipped, 'a host that we have no prices of', `${litellmProvider}: ${key}`)
+  if (provider === null) return skip(skipped, HOST_UNKNOWN, key)
   const bare = key.startsWith(prefix) ? key.slice(prefix.length) : key
   for (const [providers, names, why] of NOT_SENT) {
     if (providers.split(' ').includes(provider) && names.test(bare)) return skip(skipped, why, key)

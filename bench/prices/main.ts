@@ -12,6 +12,7 @@ import { type Question, questionsOf } from './questions.ts'
 import { summarize } from './report.ts'
 import { asMarkdown, asText } from './report-text.ts'
 import { getSources } from './sources.ts'
+import { strangersAmong } from './strangers.ts'
 
 const { values } = parseArgs({
   options: {
@@ -42,12 +43,19 @@ for (const [number, question] of questions.entries()) {
   else asked.push({ question, exchange })
 }
 
+const strangers = values.provider === undefined ? strangersAmong(skipped) : []
+
 say(`${questions.length} questions, ${asked.length} to be asked`)
 const calls = asked.map(({ question, exchange }) => ({ provider: question.provider, exchange }))
-const rows = await askThroughGateway(calls, say)
+const rows = await askThroughGateway([...calls, ...strangers], say)
 const verdicts = asked.map(({ question }, index) => judge(question, answerOf(question, rows[index] ?? null)))
 
-const summary = summarize(verdicts, notAsked, skipped, today)
+const ofStrangers = rows.slice(asked.length).filter((row) => row !== null && row.cost_pico !== null)
+const unknownHosts = {
+  asked: strangers.length,
+  priced: ofStrangers.map((row) => `${row?.requested_model}: ${row?.price_id}`),
+}
+const summary = summarize(verdicts, notAsked, skipped, unknownHosts, today)
 process.stdout.write(asText(summary))
 if (values.provider === undefined || values.out !== undefined) {
   const folder = values.out ?? new URL('../results/', import.meta.url).pathname

@@ -41,6 +41,8 @@ export interface Summary {
   /** Sources contradict each other: which of them is taken, and why. */
   readonly disputed: readonly (Line & { readonly choice: string })[]
   readonly notCounted: readonly Line[]
+  /** Models of hosts that nobody knows: these have no price, whatever their names look like. */
+  readonly unknownHosts: { readonly asked: number; readonly priced: readonly string[] }
   readonly notAsked: Readonly<Record<string, number>>
   readonly skipped: Readonly<Record<string, number>>
   readonly unpricedShare: number
@@ -53,6 +55,7 @@ export function summarize(
   verdicts: readonly Verdict[],
   notAsked: ReadonlyMap<string, readonly Question[]>,
   skipped: Skipped,
+  unknownHosts: Summary['unknownHosts'],
   date: string,
 ): Summary {
   const agreedOn = verdicts.filter(({ agreeing }) => agreeing.length > 0)
@@ -81,11 +84,13 @@ export function summarize(
     wrongAlone: alone.filter(({ kind }) => kind === 'wrong').map(lineOf),
     disputed: disputed.map((verdict) => ({ ...lineOf(verdict), choice: choiceOf(verdict) })),
     notCounted: verdicts.filter(({ answer }) => isMiscounted(answer)).map(lineOf),
+    unknownHosts,
     notAsked: Object.fromEntries([...notAsked].map(([why, questions]) => [why, questions.length])),
     skipped: Object.fromEntries([...skipped].map(([why, names]) => [why, names.length])),
     unpricedShare,
     passes:
       wrong.length === 0 &&
+      unknownHosts.priced.length === 0 &&
       !verdicts.some(({ answer }) => isMiscounted(answer)) &&
       atListPrice.length === 0 &&
       unpricedShare <= MOST_UNPRICED,
@@ -134,9 +139,23 @@ function lineOf({ question, answer }: Verdict): Line {
   }
 }
 
-function choiceOf({ question, answer }: Verdict): string {
-  const { usd, reason } = answer
+/** Which source is taken, and why. */
+function choiceOf({ question, answer, agreeing }: Verdict): string {
+  const { usd, reason, source = '' } = answer
   if (usd === null) return `none: ${reason}`
-  const taken = [...question.said].filter(([, said]) => isSame(said, usd)).map(([source]) => source)
-  return taken.length === 0 ? `none of them: ${reason}` : `${taken.join(' and ')}: ${reason}`
+  const names = [...question.said.keys()]
+  const taken = [...question.said].filter(([, said]) => isSame(said, usd)).map(([name]) => name)
+  if (source.startsWith('corrections@')) return `our correction, ${price(taken)}: ${reason}`
+  if (taken.length === 0) return `none of them, its price is from ${source}: ${reason}`
+  if (agreeing.length > 0 && taken.length === agreeing.length)
+    return `${price(taken)}, two against one: ${reason}`
+  const isFirst = taken.some((name) => name === PRECEDENCE.find((one) => names.includes(one)))
+  return `${price(taken)}, ${isFirst ? 'which comes first' : 'which lists this very name'}: ${reason}`
+}
+
+/** In which order sources are asked for a name. */
+const PRECEDENCE: readonly SourceName[] = ['genai-prices', 'models.dev', 'litellm']
+
+function price(sources: readonly SourceName[]): string {
+  return sources.length === 0 ? 'unlike all of them' : `as in ${sources.join(' and ')}`
 }

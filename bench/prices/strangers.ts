@@ -1,0 +1,28 @@
+import type { AskedCall } from './gateway.ts'
+import type { Skipped } from './listing.ts'
+import { HOST_UNKNOWN } from './litellm-names.ts'
+import { chatCall } from './openai-wires.ts'
+
+const TOKENS = 100_000
+
+/** A call of each model that a host sells whose prices nobody here knows: by its name, at a host of no provider. */
+export function strangersAmong(skipped: Skipped): AskedCall[] {
+  const models = (skipped.get(HOST_UNKNOWN) ?? []).map((key) => key.slice(key.indexOf('/') + 1))
+  return [...new Set(models)].flatMap((model) => {
+    const provider = 'openai-compatible'
+    const use = { inputTokens: TOKENS, outputTokens: 0, count: TOKENS }
+    const nothing = { said: new Map(), saidByHour: [], saidAtList: new Map() }
+    const question = {
+      provider,
+      model,
+      kind: 'chat',
+      class: 'input',
+      tier: '',
+      above: 0,
+      use,
+      ...nothing,
+    } as const
+    const exchange = chatCall(question)
+    return 'why' in exchange ? [] : [{ provider, exchange }]
+  })
+}
