@@ -26,6 +26,7 @@ const NOT_YET: ReadonlySet<string> = new Set([
   'OpenAI speech, tts-1, 1,100 characters',
   'OpenAI container',
   'OpenAI search of a vector store',
+  'Gemini cache of 100,000 tokens for an hour',
   'Gemini speech, 100 text tokens to 1,000 of audio',
   'Bedrock image, Nova Canvas',
   'Bedrock image, Stable Image Core',
@@ -107,10 +108,12 @@ function pico(usd: string): bigint {
 /** What is wrong with the records of an endpoint's calls; '' when nothing is. */
 function wrongWith({ truth, calls }: CostlyEndpoint, rows: readonly Record<string, unknown>[]): string {
   const costs = rows.map(({ cost_pico, unpriced_reason }) => `${cost_pico ?? unpriced_reason}`).join(', ')
-  if (rows.some(({ partly_unpriced }) => partly_unpriced === true)) return `partly unpriced: ${costs}`
-  if ('usd' in truth) {
+  const isPartly = rows.some(({ partly_unpriced }) => partly_unpriced === true)
+  if (isPartly !== 'partlyUsd' in truth) return `${isPartly ? 'partly' : 'wholly'} priced: ${costs}`
+  if ('usd' in truth || 'partlyUsd' in truth) {
     const sum = rows.reduce((total, { cost_pico }) => total + BigInt(`${cost_pico ?? 0}`), 0n)
-    return sum === pico(truth.usd) ? '' : `${costs}, not ${pico(truth.usd)}`
+    const wanted = pico('usd' in truth ? truth.usd : truth.partlyUsd)
+    return sum === wanted ? '' : `${costs}, not ${wanted}`
   }
   if ('refused' in truth) return rows.length === 0 ? '' : costs
   // What orders the work has to say so; the fetches after it cost nothing themselves.

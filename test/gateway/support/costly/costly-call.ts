@@ -27,6 +27,8 @@ export interface CostlyEndpoint {
    */
   readonly truth:
     | { readonly usd: string }
+    /** Not all of it can be known: what can, and the call says that there is more. */
+    | { readonly partlyUsd: string }
     | { readonly unpriced: readonly UnpricedReason[] }
     | { readonly refused: number }
 }

@@ -169,8 +169,7 @@ export const GOOGLE: readonly CostlyEndpoint[] = [
         },
       },
     ],
-    // 0.125 to write it; 0.45 an hour to keep it, if nobody deletes or prolongs it
-    truth: { unpriced: ['no_reader', 'no_figures', 'billed_later', 'use_without_price'] },
+    truth: { partlyUsd: '0.125' }, // to write it; keeping it is 0.45 an hour, if nobody deletes or prolongs it
   },
   {
     name: 'Gemini speech, 100 text tokens to 1,000 of audio',
