@@ -82,7 +82,8 @@ export function rateAt(
 ): number | undefined {
   let best: Rate | undefined
   for (const rate of rates) {
-    if (rate.class !== wanted || rate.tier !== tier || rate.above >= promptTokens) continue
+    if (rate.class !== wanted || rate.tier !== tier) continue
+    if (rate.above > 0 && rate.above >= promptTokens) continue
     if (best === undefined || rate.above > best.above) best = rate
   }
   return best?.usd
