@@ -7,9 +7,11 @@ import { readCurrentCatalog } from './config/current-catalog.ts'
 import { pricesOfUpstreams } from './config/price-config.ts'
 import type { GatewayConfig } from './config.ts'
 import { buildCatalog, type Catalog } from './domain/catalog.ts'
-import { buildPriceConfiguration, type PriceConfiguration } from './domain/price-configuration.ts'
+import { bundledText } from './domain/catalog-bundle.ts'
+import { buildPriceConfiguration } from './domain/price-configuration.ts'
 import type { Logger } from './log.ts'
 import { buildPricing } from './pricing.ts'
+import type { RecordedPrices } from './store/gateway-prices.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
 
 const OLD_CONNECTIONS_MS = 60_000
@@ -20,7 +22,7 @@ interface Rules {
   readonly table: UpstreamTable
   readonly pathPolicy: PathPolicy
   readonly catalog: Catalog
-  readonly prices: PriceConfiguration
+  readonly prices: RecordedPrices
   readonly pricing: Pricing
   readonly listing: ModelListing
 }
@@ -51,7 +53,7 @@ export class LiveRules {
   }
 
   /** What calls are priced by now. */
-  priceConfiguration(): PriceConfiguration {
+  recordedPrices(): RecordedPrices {
     return this.#now.prices
   }
 
@@ -112,8 +114,9 @@ function tableOf(now: () => UpstreamTable): UpstreamTable {
 }
 
 function readRules(config: GatewayConfig, log: Logger): Rules {
+  const { entries, text, file } = readCurrentCatalog(config.dataDir)
   const catalog = buildCatalog({
-    entries: readCurrentCatalog(config.dataDir).entries,
+    entries,
     overrides: config.priceOverrides,
     markups: config.priceMarkups,
     trustedUpstreams: config.upstreams
@@ -135,7 +138,17 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
       byKey: config.paths.keys,
     }),
     catalog,
-    prices: buildPriceConfiguration(catalog.source, config.priceSettings),
+    prices: {
+      configuration: buildPriceConfiguration(catalog.source, config.priceSettings),
+      upstreams: config.upstreams.map(({ name, provider, pricesOf, trustReportedCost }) => ({
+        name,
+        provider,
+        pricesOf,
+        trustReportedCost,
+      })),
+      // What came with the package is not held in memory for its text.
+      catalogText: file === null ? bundledText : () => text,
+    },
     pricing: buildPricing(catalog, listed, alertAbovePico(config)),
     listing,
   }

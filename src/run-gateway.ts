@@ -222,7 +222,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   const leaveTaking = openLeaveTaking(app.server)
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
-  const telling = tellPrices(polls, `${hostname()}:${port}`, () => rules.priceConfiguration(), log)
+  const telling = tellPrices(polls, `${hostname()}:${port}`, () => rules.recordedPrices(), log)
 
   return {
     address: app.server.address() as AddressInfo,

@@ -1,6 +1,5 @@
-import type { PriceConfiguration } from './domain/price-configuration.ts'
 import type { Logger } from './log.ts'
-import { TELL_PRICES_MS, tellGatewayPrices } from './store/gateway-prices.ts'
+import { type RecordedPrices, recordGatewayPrices, TELL_PRICES_MS } from './store/gateway-prices.ts'
 import type { Postgres } from './store/postgres.ts'
 
 export interface PriceTelling {
@@ -16,13 +15,13 @@ export interface PriceTelling {
 export function tellPrices(
   pool: Postgres,
   gateway: string,
-  configuration: () => PriceConfiguration,
+  prices: () => RecordedPrices,
   log: Logger,
 ): PriceTelling {
   let telling = Promise.resolve()
   const tell = () => {
     telling = telling
-      .then(() => tellGatewayPrices(pool, gateway, configuration()))
+      .then(() => recordGatewayPrices(pool, gateway, prices()))
       .catch((err: unknown) => log.debug({ err }, 'what this gateway prices by is told later'))
   }
   const timer = setInterval(tell, TELL_PRICES_MS).unref()

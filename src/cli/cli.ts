@@ -15,6 +15,8 @@ export interface Cli {
   wantsJson(): boolean
   /** Makes the process end with code 1 although nothing was thrown. */
   fail(): void
+  /** Whether the environment, or a running `npm start`, names a database. */
+  knowsServers(): boolean
   /** Opens what the environment, or a running `npm start`, names; closes it when `work` is done. */
   withServers<Result>(work: (servers: Servers) => Promise<Result>): Promise<Result>
 }

@@ -1,19 +1,197 @@
-import type { PriceConfig } from '../config/price-config.ts'
-import { buildPriceConfiguration, nameConfiguration } from '../domain/price-configuration.ts'
-import { selectGatewayPrices } from '../store/gateway-prices.ts'
+import type { Command } from 'commander'
+import { ConfigError } from '../config/config-error.ts'
+import { catalogOfText } from '../config/current-catalog.ts'
+import { readVariable } from '../config/environment.ts'
+import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/price-config.ts'
+import type { Environment } from '../config.ts'
+import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../domain/catalog-bundle.ts'
+import {
+  buildPriceConfiguration,
+  nameConfiguration,
+  type PriceConfiguration,
+} from '../domain/price-configuration.ts'
+import { findCatalogText, type GatewayPrices, selectGatewayPrices } from '../store/gateway-prices.ts'
 import type { Postgres } from '../store/postgres.ts'
+import { type Cli, Failure } from './cli.ts'
+
+/** Whose prices a command takes, where it is told. */
+export interface PriceOptions {
+  /** Those of this gateway. */
+  readonly gateway?: string
+  /** Those of the command's own TALLYGATE_CONFIG. */
+  readonly configDiffersOnPurpose?: true
+}
+
+/** The prices of a command, and whose they are. */
+export interface PricesInForce {
+  readonly config: PriceConfig
+  readonly configuration: PriceConfiguration
+  /** The gateways that price so; empty: these are the command's own. */
+  readonly gateways: readonly string[]
+  /** Whether the lines of its entries are those of the file that the command was given. */
+  readonly hasLines: boolean
+}
+
+/** The two options of every command that prices something. */
+export function addPriceOptions(command: Command): Command {
+  return command
+    .option('--gateway <name>', 'by the prices of this gateway, as doctor names it')
+    .option(
+      '--config-differs-on-purpose',
+      'by the TALLYGATE_CONFIG and catalog of this command, although gateways have others',
+    )
+}
 
 /**
- * How the prices of this command differ from those of the gateways, in words that name both; `null`: they do not, or no
- * gateway has said yet what it prices by.
+ * The prices of the running gateways, so that a price is the same whoever asks and wherever. The command's own are
+ * taken where no gateway ever ran, or no database is named.
+ *
+ * @throws {Failure} where the command's own configuration is another one, or the gateways do not agree, and it is not
+ * told which to take.
  */
-export async function differenceFromGateways(pool: Postgres, config: PriceConfig): Promise<string | null> {
-  const own = buildPriceConfiguration(config.source.entries.source, config.settings)
-  const gateways = await selectGatewayPrices(pool)
-  const others = gateways.filter(({ configuration }) => configuration.hash !== own.hash)
-  if (others.length === 0) return null
-  const named = others.map(
-    ({ gateway, configuration }) => `gateway ${gateway} prices by ${nameConfiguration(configuration)}`,
+export async function findPrices(cli: Cli, options: PriceOptions): Promise<PricesInForce> {
+  if (cli.knowsServers()) {
+    return await cli.withServers(({ pool }) => findPricesInForce(pool, cli.env, options))
+  }
+  if (options.gateway !== undefined) throw new Failure('--gateway needs the database of the gateways')
+  return ownPrices(loadPriceConfig(cli.env))
+}
+
+/** The same for a command that has the database open. */
+export async function findPricesInForce(
+  pool: Postgres,
+  env: Environment,
+  options: PriceOptions,
+): Promise<PricesInForce> {
+  const own = loadPriceConfig(env)
+  const all = await selectGatewayPrices(pool)
+  if (options.gateway !== undefined) {
+    const named = all.filter(({ gateway }) => gateway === options.gateway)
+    if (named.length > 0) return await pricesOf(pool, env, own, named)
+    throw new Failure(`no gateway ${options.gateway} has recorded its prices; ${listGateways(all)}`)
+  }
+  const [first] = all
+  if (first === undefined) return ownPrices(own)
+  const hasOwn = hasOwnConfig(env)
+  const theirs = all.every(({ configuration }) => configuration.hash === first.configuration.hash)
+  const onPurpose = options.configDiffersOnPurpose === true
+  if (!theirs) {
+    if (onPurpose && hasOwn) return ownPrices(own)
+    throw new Failure(
+      `the gateways do not price alike: ${nameGateways(all)}. Send SIGHUP to those that read theirs before, or say which one is right with --gateway NAME`,
+    )
+  }
+  const configuration = configurationGiven(env, own, first.configuration)
+  if (configuration.hash === first.configuration.hash) return await pricesOf(pool, env, own, all)
+  if (!onPurpose) {
+    throw new Failure(
+      `${nameGateways(all)}; this command by ${nameConfiguration(configuration)}. Leave TALLYGATE_CONFIG unset to price as the gateways do, or say --config-differs-on-purpose to price by your own`,
+    )
+  }
+  if (hasOwn && own.source.entries.source === configuration.catalog) return ownPrices(own)
+  const source = await findCatalog(pool, own, configuration.catalog)
+  const upstreams = hasOwn ? own.upstreams : first.upstreams
+  return {
+    config: buildPriceConfig(source, configuration.settings, upstreams),
+    configuration,
+    gateways: [],
+    hasLines: false,
+  }
+}
+
+/** What a command was given to price by; what it was not given is the gateways'. */
+function configurationGiven(
+  env: Environment,
+  own: PriceConfig,
+  theirs: PriceConfiguration,
+): PriceConfiguration {
+  const catalog = own.source.file === null ? theirs.catalog : own.source.entries.source
+  const settings = hasOwnConfig(env) ? own.settings : { ...theirs.settings, upstreams: [] }
+  return buildPriceConfiguration(catalog, settings)
+}
+
+/** The same for who only looks: where the command's own configuration cannot be read, that is another's to say. */
+export function findOwnConfiguration(env: Environment, theirs: PriceConfiguration): PriceConfiguration {
+  try {
+    return configurationGiven(env, loadPriceConfig(env), theirs)
+  } catch (error) {
+    if (error instanceof ConfigError) return theirs
+    throw error
+  }
+}
+
+function hasOwnConfig(env: Environment): boolean {
+  return readVariable(env, 'TALLYGATE_CONFIG') !== null
+}
+
+function ownPrices(config: PriceConfig): PricesInForce {
+  const configuration = buildPriceConfiguration(config.source.entries.source, config.settings)
+  return { config, configuration, gateways: [], hasLines: true }
+}
+
+/** @param gateways At least one, all of one configuration. */
+async function pricesOf(
+  pool: Postgres,
+  env: Environment,
+  own: PriceConfig,
+  gateways: readonly GatewayPrices[],
+): Promise<PricesInForce> {
+  const [first] = gateways
+  if (first === undefined) throw new Error('no gateway is named')
+  const { configuration } = first
+  const names = gateways.map(({ gateway }) => gateway)
+  const mine = ownPrices(own)
+  // The same; and its lines are those of a file that is there.
+  if (hasOwnConfig(env) && mine.configuration.hash === configuration.hash) {
+    return { ...mine, gateways: names }
+  }
+  const source = await findCatalog(pool, own, configuration.catalog)
+  const recorded = gateways.flatMap(({ upstreams }) => upstreams)
+  const byName = new Map(
+    (recorded.length === 0 ? own.upstreams : recorded).map((upstream) => [upstream.name, upstream]),
   )
-  return `${named.join('; ')}; this command by ${nameConfiguration(own)}`
+  const config = buildPriceConfig(source, configuration.settings, [...byName.values()])
+  return { config, configuration, gateways: names, hasLines: false }
+}
+
+async function findCatalog(
+  pool: Postgres,
+  { source: own }: PriceConfig,
+  source: string,
+): Promise<Pick<PriceConfig['source'], 'entries' | 'text'>> {
+  if (own.entries.source === source) return own
+  if (source === BUNDLED_SOURCE) return { entries: bundledEntries(), text: bundledText() }
+  const text = await findCatalogText(pool, source)
+  if (text !== null) return { entries: catalogOfText(source, text), text }
+  throw new Failure(
+    `the gateways price by the catalog ${source}, which is neither here nor in Postgres; start a gateway of this release, which records it`,
+  )
+}
+
+function nameGateways(gateways: readonly GatewayPrices[]): string {
+  return gateways
+    .map(({ gateway, configuration }) => `gateway ${gateway} prices by ${nameConfiguration(configuration)}`)
+    .join('; ')
+}
+
+function listGateways(gateways: readonly GatewayPrices[]): string {
+  if (gateways.length === 0) return 'none ever ran on this database'
+  return `there are ${gateways.map(({ gateway }) => gateway).join(', ')}`
+}
+
+/** Whose prices these are, in one line. */
+export function tellPricedBy({ configuration, gateways }: PricesInForce): string {
+  const whose = gateways.length === 0 ? 'the configuration of this command' : `gateway ${gateways.join(', ')}`
+  return `Priced by ${whose}: ${nameConfiguration(configuration)}.`
+}
+
+/** The same as JSON. */
+export function renderPricedBy({ configuration, gateways }: PricesInForce) {
+  return {
+    gateways: gateways.length === 0 ? null : gateways,
+    configuration: configuration.hash,
+    catalog: configuration.catalog,
+    prices: configuration.settings.prices.length,
+    markups: configuration.settings.markups.length,
+  }
 }

@@ -17,7 +17,7 @@ import { addUsageCommand } from './commands/usage.ts'
 import { addUsageExportCommand } from './commands/usage-export.ts'
 import { explainError } from './explain-error.ts'
 import { withServers } from './servers.ts'
-import { findWhereabouts } from './whereabouts.ts'
+import { findWhereabouts, findWhereaboutsOrNull } from './whereabouts.ts'
 
 /** Every command, in the order in which help shows them: one file and one line each. */
 const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
@@ -72,6 +72,7 @@ export async function runCommandLine(
     fail() {
       exitCode = FAILED
     },
+    knowsServers: () => findWhereaboutsOrNull(env) !== null,
     withServers: (work) => withServers(findWhereabouts(env), work),
   }
   program

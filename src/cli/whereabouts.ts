@@ -36,12 +36,16 @@ const runningShape = z.object({
  * @throws {Failure} when neither tells.
  */
 export function findWhereabouts(env: Environment): Whereabouts {
-  const file = join(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '', 'running.json')
-  const running = readRunning(file)
+  const found = findWhereaboutsOrNull(env)
+  if (found !== null) return found
+  throw new Failure(`DATABASE_URL is not set, and no npm start is running here (by ${runningFile(env)})`)
+}
+
+/** The same; `null`: neither tells. */
+export function findWhereaboutsOrNull(env: Environment): Whereabouts | null {
+  const running = readRunning(runningFile(env))
   const databaseUrl = readVariable(env, 'DATABASE_URL') ?? running?.databaseUrl
-  if (databaseUrl === undefined) {
-    throw new Failure(`DATABASE_URL is not set, and no npm start is running here (by ${file})`)
-  }
+  if (databaseUrl === undefined) return null
   const same = running?.databaseUrl === databaseUrl ? running : null
   const dataDir = readVariable(env, 'TALLYGATE_DATA_DIR') ?? ''
   return {
@@ -52,6 +56,10 @@ export function findWhereabouts(env: Environment): Whereabouts {
     journalDir: readVariable(env, 'JOURNAL_DIR') ?? same?.journalDir ?? join(dataDir, 'journal'),
     adminUrl: same?.adminUrl ?? null,
   }
+}
+
+function runningFile(env: Environment): string {
+  return join(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '', 'running.json')
 }
 
 function readRunning(file: string): z.output<typeof runningShape> | null {

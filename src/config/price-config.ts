@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { PROVIDERS } from '../dialects/dialect.ts'
 import { buildCatalog, type Catalog } from '../domain/catalog.ts'
 import { PRICES_OF } from '../domain/catalog-providers.ts'
+import type { PricedUpstream, PriceSettings } from '../domain/price-configuration.ts'
 import { type PriceMarkup, parseMarkups } from '../domain/price-markups.ts'
 import { parseOverrides } from '../domain/price-overrides-parse.ts'
 import { type RepricingSettings, settingsOf } from '../domain/repricing.ts'
@@ -22,14 +23,6 @@ export interface PriceConfig {
   readonly settings: RepricingSettings
   /** The upstreams whose prices are asked for. */
   readonly upstreams: readonly PricedUpstream[]
-}
-
-export interface PricedUpstream {
-  readonly name: string
-  readonly provider: string
-  /** As `UpstreamConfig` has them. */
-  readonly pricesOf: string | null
-  readonly trustReportedCost: boolean
 }
 
 /** Upstreams by name that have somebody's prices, as a catalog wants them. */
@@ -90,11 +83,45 @@ export function loadPriceConfig(env: Environment): PriceConfig {
     entries: source.entries,
     overrides: parsed.prices.overrides,
     markups: parsed.markups.markups,
-    trustedUpstreams: upstreams.filter(({ trustReportedCost }) => trustReportedCost).map(({ name }) => name),
+    trustedUpstreams: trustedOf(upstreams),
     pricesOf: pricesOfUpstreams(upstreams),
   })
   const settings = settingsOf(prices, markups, names, pricesOfUpstreams(upstreams))
   return { catalog, source, markups: parsed.markups.markups, settings, upstreams }
+}
+
+/**
+ * The prices of a configuration that a gateway recorded.
+ *
+ * @throws {Error} when the settings are not those of a gateway.
+ */
+export function buildPriceConfig(
+  source: Pick<CurrentCatalog, 'entries' | 'text'>,
+  { prices, markups, pricesOf = {} }: PriceSettings,
+  upstreams: readonly PricedUpstream[],
+): PriceConfig {
+  // A release that recorded no upstreams had them all the same, or the gateway would not have started.
+  const named = [...prices, ...markups].flatMap(({ upstream }) =>
+    upstream === undefined ? [] : [`${upstream}`],
+  )
+  const names = [...new Set([...upstreams.map(({ name }) => name), ...Object.keys(pricesOf), ...named])]
+  const parsed = { prices: parseOverrides(prices, names), markups: parseMarkups(markups, names) }
+  const first = [...parsed.prices.problems, ...parsed.markups.problems][0]
+  if (first !== undefined) throw new Error(`the prices of a gateway cannot be read: ${first.what}`)
+  const whose = new Map(Object.entries(pricesOf))
+  const catalog = buildCatalog({
+    entries: source.entries,
+    overrides: parsed.prices.overrides,
+    markups: parsed.markups.markups,
+    trustedUpstreams: trustedOf(upstreams),
+    pricesOf: whose,
+  })
+  const settings = settingsOf(prices, markups, names, whose)
+  return { catalog, source: { ...source, file: null }, markups: parsed.markups.markups, settings, upstreams }
+}
+
+function trustedOf(upstreams: readonly PricedUpstream[]): readonly string[] {
+  return upstreams.filter(({ trustReportedCost }) => trustReportedCost).map(({ name }) => name)
 }
 
 function readText(fileName: string | null, problems: string[]): string {

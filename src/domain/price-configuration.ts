@@ -13,6 +13,16 @@ export interface PriceConfiguration {
 /** Without the names of upstreams: that there is one more changes no price. */
 export type PriceSettings = Omit<RepricingSettings, 'upstreams'>
 
+/** What prices need to know of an upstream: no address, no credential. */
+export interface PricedUpstream {
+  readonly name: string
+  readonly provider: string
+  /** One of `PRICES_OF`; `null`: the prices of its provider. */
+  readonly pricesOf: string | null
+  /** Whether the cost that the upstream reports is the cost. */
+  readonly trustReportedCost: boolean
+}
+
 const HASH_DIGITS = 16
 
 export function buildPriceConfiguration(catalog: string, settings: RepricingSettings): PriceConfiguration {

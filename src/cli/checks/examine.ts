@@ -5,7 +5,7 @@ import { reasonOf } from '../explain-error.ts'
 import { SILENT } from '../servers.ts'
 import { type Finding, note, wrong } from './finding.ts'
 import { checkGateway } from './gateway.ts'
-import { checkGatewayPrices } from './gateway-prices.ts'
+import { checkGatewayPrices, type OwnPrices } from './gateway-prices.ts'
 import { checkJobs } from './jobs.ts'
 import { checkJournal } from './journal.ts'
 import { checkKeys } from './keys.ts'
@@ -26,6 +26,8 @@ export interface Examined {
   readonly journalDir: string
   /** A gateway's listener for operators; `null`: none is to be asked. */
   readonly adminUrl: string | null
+  /** Absent: as the gateways do. */
+  readonly ownPrices?: OwnPrices
 }
 
 /** What is reachable, and what is wrong. */
@@ -45,7 +47,11 @@ export async function examine(examined: Examined): Promise<readonly Finding[]> {
 }
 
 /** Each look needs the one before: without an answer there are no tables, without tables no figures. */
-async function examinePostgres({ pool, keyPeppers }: Examined): Promise<readonly Finding[]> {
+async function examinePostgres({
+  pool,
+  keyPeppers,
+  ownPrices = (theirs) => theirs,
+}: Examined): Promise<readonly Finding[]> {
   const postgres = await checkPostgres(pool)
   if (postgres.state === 'wrong') return [postgres]
   const migrations = await checkMigrations(pool)
@@ -58,7 +64,7 @@ async function examinePostgres({ pool, keyPeppers }: Examined): Promise<readonly
     checkGaps(ledger),
     checkDeadLetters(ledger),
     ...(await checkUnpriced(pool)),
-    await checkGatewayPrices(pool),
+    await checkGatewayPrices(pool, ownPrices),
     await checkSuspects(pool),
     await checkResponseIds(pool),
     await checkJobs(pool),

@@ -1,15 +1,26 @@
-import { nameConfiguration } from '../../domain/price-configuration.ts'
+import { nameConfiguration, type PriceConfiguration } from '../../domain/price-configuration.ts'
 import { selectGatewayPrices } from '../../store/gateway-prices.ts'
 import type { Postgres } from '../../store/postgres.ts'
 import { type Finding, note, ok } from './finding.ts'
 
-/** Whether all gateways price alike. */
-export async function checkGatewayPrices(pool: Postgres): Promise<Finding> {
+/** What whoever asks would price by, given what the gateways price by. */
+export type OwnPrices = (theirs: PriceConfiguration) => PriceConfiguration
+
+/** Whether all gateways price alike, and like whoever asks. */
+export async function checkGatewayPrices(pool: Postgres, ownPrices: OwnPrices): Promise<Finding> {
   const gateways = await selectGatewayPrices(pool)
   const [first] = gateways
   if (first === undefined) return ok('price configuration', 'no gateway has said yet what it prices by')
   const byHash = Map.groupBy(gateways, ({ configuration }) => configuration.hash)
   if (byHash.size === 1) {
+    const own = ownPrices(first.configuration)
+    if (own.hash !== first.configuration.hash) {
+      return note(
+        'price configuration',
+        `every gateway prices by ${nameConfiguration(first.configuration)}; this command has ${nameConfiguration(own)}`,
+        'leave TALLYGATE_CONFIG unset here to price as they do, or give them this one and send SIGHUP',
+      )
+    }
     return ok('price configuration', `every gateway prices by ${nameConfiguration(first.configuration)}`)
   }
   const named = gateways.map(

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { examine } from '../checks/examine.ts'
 import { type Finding, renderFindings } from '../checks/finding.ts'
 import type { Cli } from '../cli.ts'
+import { findOwnConfiguration } from '../gateway-prices.ts'
 import { printable } from '../table.ts'
 
 /** `doctor`: what is reachable and what is wrong, one line each with a mend. Exit code 1 when something is wrong. */
@@ -10,7 +11,9 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
     .command('doctor')
     .description('see whether everything works, and what to do where it does not')
     .action(async () => {
-      const findings = await cli.withServers(({ pool, whereabouts }) => examine({ pool, ...whereabouts }))
+      const findings = await cli.withServers(({ pool, whereabouts }) =>
+        examine({ pool, ...whereabouts, ownPrices: (theirs) => findOwnConfiguration(cli.env, theirs) }),
+      )
       const report = renderFindings(findings)
       cli.print(report, text(findings))
       if (!report.ok) cli.fail()

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { loadPriceConfig } from '../../config/price-config.ts'
 import { couldBePriced, renderUnpriced, type UnpricedUse } from '../../domain/unpriced-document.ts'
 import { picoToUsdNumber, picoToUsdText } from '../../domain/usage-summary.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
@@ -7,12 +6,12 @@ import { type CostDifference, selectCostDifferences } from '../../store/cost-dif
 import { selectUnpricedUse } from '../../store/unpriced-use.ts'
 import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-import { differenceFromGateways } from '../gateway-prices.ts'
+import { addPriceOptions, findPricesInForce, type PriceOptions, tellPricedBy } from '../gateway-prices.ts'
 import { renderTable } from '../table.ts'
 
 /** `prices check`: the calls that have no cost, by model, path and reason. */
 export function addPricesCheckCommand(prices: Command, cli: Cli): void {
-  prices
+  const command = prices
     .command('check')
     .description('which calls have no cost, and why')
     .option('--days <n>', 'UTC days, today and those before', parseDays, 30)
@@ -20,39 +19,38 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
       '--differences',
       'instead, the models whose provider says another cost than our prices, by over 1 %',
     )
-    .action(async ({ days, differences }: CheckOptions) => {
-      const nowMs = Date.now()
-      const fromDay = addDays(utcDayOf(nowMs), 1 - days)
-      const config = loadPriceConfig(cli.env)
-      const { used, differing, difference } = await cli.withServers(async ({ pool }) => ({
-        used: differences === true ? [] : await selectUnpricedUse(pool, fromDay),
-        differing: await selectCostDifferences(pool, fromDay),
-        difference: await differenceFromGateways(pool, config),
-      }))
-      if (differences === true) {
-        cli.print(differing.map(renderDifference), differencesText(differing, days))
-        return
-      }
-      const rows = used.map((use) => ({
-        ...use,
-        hasPriceNow:
-          couldBePriced(use.reason) &&
-          config.catalog.knowsModel(use.provider, use.upstream, use.model, nowMs, use.serviceTier),
-      }))
-      const more =
-        differing.length === 0
-          ? []
-          : [
-              '',
-              `Of ${differing.length} models the provider says another cost than our prices: prices check --differences.`,
-            ]
-      const doubts =
-        difference === null ? [] : ['', `PRICE NOW may be another at the gateways: ${difference}.`]
-      cli.print(rows.map(renderUnpriced), [text(rows, days), ...more, ...doubts].join('\n'))
-    })
+  addPriceOptions(command).action(async (options: CheckOptions) => {
+    const { days, differences } = options
+    const nowMs = Date.now()
+    const fromDay = addDays(utcDayOf(nowMs), 1 - days)
+    const { used, differing, by } = await cli.withServers(async ({ pool }) => ({
+      used: differences === true ? [] : await selectUnpricedUse(pool, fromDay),
+      differing: await selectCostDifferences(pool, fromDay),
+      by: differences === true ? null : await findPricesInForce(pool, cli.env, options),
+    }))
+    if (by === null) {
+      cli.print(differing.map(renderDifference), differencesText(differing, days))
+      return
+    }
+    const rows = used.map((use) => ({
+      ...use,
+      hasPriceNow:
+        couldBePriced(use.reason) &&
+        by.config.catalog.knowsModel(use.provider, use.upstream, use.model, nowMs, use.serviceTier),
+    }))
+    const more =
+      differing.length === 0
+        ? []
+        : [
+            '',
+            `Of ${differing.length} models the provider says another cost than our prices: prices check --differences.`,
+          ]
+    const whose = rows.length === 0 ? [] : ['', tellPricedBy(by)]
+    cli.print(rows.map(renderUnpriced), [text(rows, days), ...more, ...whose].join('\n'))
+  })
 }
 
-interface CheckOptions {
+interface CheckOptions extends PriceOptions {
   readonly days: number
   readonly differences?: true
 }

@@ -1,18 +1,26 @@
 import type { Command } from 'commander'
-import { loadPriceConfig, type PriceConfig } from '../../config/price-config.ts'
+import type { PriceConfig } from '../../config/price-config.ts'
 import { picoToUsdText } from '../../domain/usage-summary.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
+import type { Postgres } from '../../store/postgres.ts'
 import { type Repriced, reprice } from '../../store/reprice.ts'
 import type { RefusedRow, RepricedRow } from '../../store/reprice-plan.ts'
 import { parseDay, parseModel, parseProvider, parseReason } from '../arguments.ts'
 import { type Cli, Failure } from '../cli.ts'
-import { differenceFromGateways } from '../gateway-prices.ts'
+import {
+  addPriceOptions,
+  findPricesInForce,
+  type PriceOptions,
+  type PricesInForce,
+  renderPricedBy,
+  tellPricedBy,
+} from '../gateway-prices.ts'
 import { operatorName } from '../operator.ts'
 import { renderTable } from '../table.ts'
 
 /** `prices reprice`: corrects the cost of past days by the prices of now, as an audited adjustment. */
 export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
-  prices
+  const command = prices
     .command('reprice')
     .description('correct the cost of past days by the prices of now')
     .requiredOption(
@@ -24,50 +32,55 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
     .option('--provider <name>', 'at this provider alone', parseProvider)
     .option('--dry-run', 'only say what would change')
     .option('--leave-out', 'leave out, and name, what cannot be priced again, instead of stopping')
-    .option('--config-differs-on-purpose', 'by the prices of this command, although gateways have others')
     .option('--by <name>', 'who does it; without: the user of the system', parseReason)
     .option('--reason <text>', 'why', parseReason, 'prices corrected')
-    .action(async (options: RepriceOptions) => {
-      const { model, since, provider = null, dryRun = false, leaveOut = false } = options
-      if (since > utcDayOf(Date.now())) throw new Failure(`--since ${since} is still to come`)
-      const config = loadPriceConfig(cli.env)
-      const repriced = await cli.withServers(async ({ pool }) => {
-        const difference = await differenceFromGateways(pool, config)
-        if (difference !== null && options.configDiffersOnPurpose !== true) {
-          throw new Failure(
-            `nothing is changed: ${difference}. Run it with the TALLYGATE_CONFIG and the catalog of the gateways, or with --config-differs-on-purpose`,
-          )
-        }
-        return await reprice(pool, {
-          scope: { model, provider, since },
-          catalog: config.catalog,
-          entries: config.source.entries,
-          catalogText: config.source.text,
-          settings: config.settings,
-          who: options.by ?? operatorName(),
-          why: options.reason,
-          hasPrice: hasPrice(config, model, provider),
-          dryRun,
-          leaveOut,
-        })
+  addPriceOptions(command).action(async (options: RepriceOptions) => {
+    const { model, since, provider = null, dryRun = false, leaveOut = false } = options
+    if (since > utcDayOf(Date.now())) throw new Failure(`--since ${since} is still to come`)
+    const { repriced, by } = await cli.withServers(async ({ pool }) => {
+      const by = await pricesToReprice(pool, cli, options)
+      const { config } = by
+      const repriced = await reprice(pool, {
+        scope: { model, provider, since },
+        catalog: config.catalog,
+        entries: config.source.entries,
+        catalogText: config.source.text,
+        settings: config.settings,
+        who: options.by ?? operatorName(),
+        why: options.reason,
+        hasPrice: hasPrice(config, model, provider),
+        dryRun,
+        leaveOut,
       })
-      if (repriced.kind === 'refused') throw new Failure(refusal(repriced.refused))
-      if (repriced.kind === 'priceless') {
-        throw new Failure(
-          `${model} has no price now: add it to prices in TALLYGATE_CONFIG. ${repriced.stillUnpriced} of its calls are unpriced`,
-        )
-      }
-      cli.print(document(repriced, options), text(repriced, dryRun))
+      return { repriced, by }
     })
+    if (repriced.kind === 'refused') throw new Failure(refusal(repriced.refused))
+    if (repriced.kind === 'priceless') {
+      throw new Failure(
+        `${model} has no price now: add it to prices in the TALLYGATE_CONFIG of the gateways. ${repriced.stillUnpriced} of its calls are unpriced`,
+      )
+    }
+    cli.print(
+      { ...document(repriced, options), priced_by: renderPricedBy(by) },
+      [text(repriced, dryRun), tellPricedBy(by)].join('\n'),
+    )
+  })
 }
 
-interface RepriceOptions {
+async function pricesToReprice(pool: Postgres, cli: Cli, options: RepriceOptions): Promise<PricesInForce> {
+  try {
+    return await findPricesInForce(pool, cli.env, options)
+  } catch (error) {
+    throw error instanceof Failure ? new Failure(`nothing is changed: ${error.message}`) : error
+  }
+}
+
+interface RepriceOptions extends PriceOptions {
   readonly model: string
   readonly since: string
   readonly provider?: string
   readonly dryRun?: boolean
   readonly leaveOut?: boolean
-  readonly configDiffersOnPurpose?: boolean
   readonly by?: string
   readonly reason: string
 }
