@@ -70,6 +70,7 @@ function storable(record: CallRecord): CallRecord {
     priceId: orNull(record.priceId, MAX_BYTES.name),
     price: orNull(record.price, MAX_BYTES.price),
     responseId: orNull(record.responseId, MAX_BYTES.name),
+    answerId: orNull(record.answerId ?? null, MAX_BYTES.name) ?? undefined,
     unpricedReason: orNull(record.unpricedReason ?? null, MAX_BYTES.name) ?? undefined,
     ...(record.objects === undefined
       ? {}

@@ -40,6 +40,7 @@ export function decodeSeen(text: string): Seen | null {
     raw: textOrNull(json.raw),
     failed: json.failed === true,
     responseId: textOrNull(json.responseId),
+    answerId: textOrNull(json.answerId) ?? undefined,
     pending: json.pending === true,
     reportedCostPico: picoOrNull(json.reportedCostPico),
     serviceTier: textOrNull(json.serviceTier),

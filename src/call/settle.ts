@@ -198,6 +198,7 @@ function finish(
     priceId: priced.priceId ?? null,
     price: priced.definition ?? null,
     responseId: seen.responseId,
+    answerId: seen.answerId,
     serviceTier: seen.serviceTier,
     reportedCostPico: seen.reportedCostPico,
     ownCostPico: priced.reported?.ownCostPico ?? null,

@@ -22,8 +22,10 @@ export const bedrockConverse: Dialect = {
   createReader(request, head) {
     if (!isEventStream(head, isStreamPath(request.path))) return createBodyReader(head, formatOf(null))
     // Nothing in a stream can correct the model that the path names.
-    return createEventStreamBody(formatOf(bedrockModelInPath(request.path)), ({ eventType, payload }) =>
-      eventType === 'metadata' ? payload : null,
+    return createEventStreamBody(
+      head,
+      formatOf(bedrockModelInPath(request.path)),
+      ({ eventType, payload }) => (eventType === 'metadata' ? payload : null),
     )
   },
   textOf: converseText,

@@ -44,7 +44,7 @@ export const bedrockInvoke: Dialect = {
       findTelling: FIND_TELLING,
       createGatherer: () => new InvokeGatherer(head, isStream, model),
     }
-    return isStream ? createEventStreamBody(format, documentInChunk) : createBodyReader(head, format)
+    return isStream ? createEventStreamBody(head, format, documentInChunk) : createBodyReader(head, format)
   },
   textOf,
 }

@@ -1,4 +1,5 @@
 import type { Observation } from '../domain/observation.ts'
+import { answerIdIn, answerIdInHead, planWithAnswerId } from './answer-id.ts'
 import type { ResponseHead, UsageReader } from './dialect.ts'
 import { asBuffer, type ElementSink } from './wires/elements.ts'
 import { type JsonPlan, JsonScanner, type Kept, scanJson } from './wires/json.ts'
@@ -27,6 +28,8 @@ export interface BodyFormat {
   readonly findTelling: FindTelling
   /** A body that begins with an object is one JSON document a line (Ollama). Known media types need no word. */
   readonly isLines?: boolean
+  /** Of a stream's events, only the first one names the answer. */
+  readonly namesItselfFirst?: true
   createGatherer(): Gatherer
 }
 
@@ -50,6 +53,10 @@ const LINES_TYPE = /ndjson|jsonl|json-?lines|stream\+json/
  */
 export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageReader {
   const contentType = contentTypeOf(head)
+  const plan = planWithAnswerId(format.plan)
+  const idInHead = answerIdInHead(head)
+  let answerId: string | null = null
+  let awaitsFirst = format.namesItselfFirst === true
   let gatherer = format.createGatherer()
   let reader: DocumentReader | null = null
   let whole: JsonScanner | null = null
@@ -57,8 +64,16 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
   let revision = 0
   let peeked: Observation | null = null
 
+  const learnId = (kept: Kept): void => {
+    awaitsFirst = false
+    if (answerId !== null) return
+    answerId = answerIdIn(kept.value)
+    if (answerId !== null) peeked = null
+  }
+
   const take = (kept: Kept, isError: boolean): void => {
     if (kept.value === undefined && !isError) return
+    learnId(kept)
     if (gatherer.take(kept, isError)) {
       revision += 1
       peeked = null
@@ -68,18 +83,18 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
   const begin = (wire: Wire): DocumentReader => {
     switch (wire) {
       case 'json': {
-        const scanner = new JsonScanner(format.plan)
+        const scanner = new JsonScanner(plan)
         whole = scanner
         return scanner
       }
       case 'lines':
-        return createLineSplitter(elementSink(format.plan, take))
+        return createLineSplitter(elementSink(plan, take))
       case 'array': {
-        const splitter = createArraySplitter(elementSink(format.plan, take))
+        const splitter = createArraySplitter(elementSink(plan, take))
         return { push: (bytes) => splitter.push(bytes), end: () => {} }
       }
       case 'sse':
-        return sseReader(format, () => gatherer.wantsEvery, take)
+        return sseReader({ ...format, plan }, () => awaitsFirst || gatherer.wantsEvery, take)
       case 'other':
         return { push: () => {}, end: () => {} }
       default:
@@ -93,13 +108,18 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
     wholeRevision = whole.revision
     gatherer = format.createGatherer()
     gatherer.take(whole.kept, false)
+    // Of several ids that it may have, the one of the answer need not come first.
+    answerId = answerIdIn(whole.kept.value)
     peeked = null
   }
 
   /** A body that carries an error is news only under a success status. */
   const observe = (ended: boolean): Observation => {
     const observation = gatherer.observe(ended)
-    return observation.failed && head.status >= 400 ? { ...observation, failed: false } : observation
+    const id = idInHead ?? answerId
+    const isNews = !observation.failed || head.status < 400
+    if (id === null) return isNews ? observation : { ...observation, failed: false }
+    return { ...observation, failed: observation.failed && isNews, answerId: id }
   }
 
   return {

@@ -37,6 +37,7 @@ function dialect(name: string, reading: (document: JsonObject, raw: string | nul
     format: {
       plan: PLAN,
       findTelling: FIND_TELLING,
+      namesItselfFirst: true,
       createGatherer: () => createToldGatherer(reading),
     },
     textOf,

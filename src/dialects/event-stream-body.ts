@@ -1,4 +1,5 @@
 import type { Observation } from '../domain/observation.ts'
+import { answerIdIn, answerIdInHead, planWithAnswerId } from './answer-id.ts'
 import type { BodyFormat } from './body-reader.ts'
 import type { ResponseHead, UsageReader } from './dialect.ts'
 import { createEventStreamReader, type EventMessage } from './wires/eventstream.ts'
@@ -11,28 +12,40 @@ import { isTelling } from './wires/telling.ts'
  * @param documentIn the JSON inside an event; `null` where the event is not worth a look
  */
 export function createEventStreamBody(
+  head: ResponseHead,
   format: BodyFormat,
   documentIn: (message: EventMessage) => Buffer | null,
 ): UsageReader {
   const gatherer = format.createGatherer()
   let revision = 0
   let peeked: Observation | null = null
+  const plan = planWithAnswerId(format.plan)
+  const idInHead = answerIdInHead(head)
+  let answerId: string | null = null
+
+  const observe = (ended: boolean): Observation => {
+    const observation = gatherer.observe(ended)
+    const id = idInHead ?? answerId
+    return id === null ? observation : { ...observation, answerId: id }
+  }
 
   const stream = createEventStreamReader((message) => {
     const isError = message.messageType !== 'event'
     const document = isError ? message.payload : documentIn(message)
     if (document === null) return
     if (!isError && !gatherer.wantsEvery && !isTelling(format.findTelling, document)) return
-    if (!gatherer.take(scanJson(document, format.plan), isError)) return
+    const kept = scanJson(document, plan)
+    answerId ??= answerIdIn(kept.value)
+    if (!gatherer.take(kept, isError)) return
     revision += 1
     peeked = null
   })
 
   return {
     push: (chunk) => stream.push(chunk),
-    end: () => gatherer.observe(!stream.corrupt),
+    end: () => observe(!stream.corrupt),
     peek() {
-      peeked ??= gatherer.observe(false)
+      peeked ??= observe(false)
       return peeked
     },
     get revision() {

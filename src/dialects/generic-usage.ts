@@ -71,7 +71,7 @@ export const genericUsage: Dialect = {
   modelInPath: () => null,
   createReader: (_request, head) =>
     isEventStream(head, false)
-      ? createEventStreamBody(FORMAT, ({ payload }) => payload)
+      ? createEventStreamBody(head, FORMAT, ({ payload }) => payload)
       : createBodyReader(head, FORMAT),
   textOf: () => '',
 }

@@ -50,6 +50,7 @@ const PLAN = planJson({
   usage: 'usage',
   response: { id: 'value', model: 'value', usage: 'usage' },
   session: {
+    id: 'value',
     type: 'value',
     object: 'value',
     model: 'value',
@@ -77,6 +78,7 @@ function createMessageReader(): MessageReader {
   const sum = createUsageSum()
   let open = 0
   let model: string | null = null
+  let sessionId: string | undefined
   let onlyTranscribes = false
   let audioMs: number | null = null
   let revision = 0
@@ -87,6 +89,7 @@ function createMessageReader(): MessageReader {
   let transcribing = false
 
   function readSession(session: JsonObject): void {
+    sessionId ??= textIn(session.id) ?? undefined
     soundBytesPerSecond = bytesPerSecond(session) ?? soundBytesPerSecond
     onlyTranscribes = session.type === 'transcription' || session.object === 'realtime.transcription_session'
     const transcription =
@@ -141,7 +144,13 @@ function createMessageReader(): MessageReader {
       else if (/session\.(?:created|updated)$/.test(type)) readSession(member(event, 'session') ?? {})
       else if (type === 'error') revision += 1
     },
-    peek: () => observe({ ...sum.observed(open === 0), model, units: { ...NO_UNITS, audioMs } }),
+    peek: () =>
+      observe({
+        ...sum.observed(open === 0),
+        model,
+        units: { ...NO_UNITS, audioMs },
+        answerId: sessionId,
+      }),
     get revision() {
       return revision
     },

@@ -68,6 +68,7 @@ export interface CallEnd {
   readonly priceId: string | null
   readonly price: string | null
   readonly responseId: string | null
+  readonly answerId?: string | undefined
   /** As the upstream wrote it. */
   readonly serviceTier?: string | null
   readonly reportedCostPico?: bigint | null
@@ -106,6 +107,7 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
     priceId: sane ? end.priceId : null,
     price: sane ? end.price : null,
     responseId: end.responseId === null ? null : cleanText(end.responseId, MAX_RESPONSE_ID_BYTES),
+    answerId: cleanAnswerId(end),
     serviceTier: cleanTier(end.serviceTier ?? null),
     reportedCostPico: picoText(end.reportedCostPico ?? null),
     ownCostPico: sane ? picoText(end.ownCostPico ?? null) : undefined,
@@ -116,6 +118,12 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
     suspect: sane && end.suspect ? true : undefined,
     failedInBody: end.failedInBody,
   }
+}
+
+/** Said once: what can be fetched again is named by its `responseId`. */
+function cleanAnswerId({ answerId, responseId }: CallEnd): string | undefined {
+  if (answerId === undefined || answerId === '' || answerId === responseId) return undefined
+  return cleanText(answerId, MAX_RESPONSE_ID_BYTES)
 }
 
 /** A WebSocket session's success is 101: only its messages name the model. */

@@ -56,6 +56,11 @@ export interface CallRecord extends OpenCall {
   readonly price: string | null
   /** The provider's response id where the same response may be fetched (and so reported) again. */
   readonly responseId: string | null
+  /**
+   * The id by which the answer named itself, where that is not `responseId`: known, to find the call by, and no reason to
+   * count or not to count anything. Servers and clients choose these ids, and some choose one for all.
+   */
+  readonly answerId?: string | undefined
   /** The service tier the answer named, as written, bounded; nor in records of older releases. */
   readonly serviceTier?: string | undefined
   /** What the upstream said the call cost, whether it is believed or not; integer pico-USD in decimal. */

@@ -23,6 +23,8 @@ export interface ExportedCall {
   /** As metered; `null`: unpriced. */
   readonly costPico: bigint | null
   readonly priceId: string | null
+  /** The upstream's id of the answer; `null`: it named none. */
+  readonly responseId: string | null
 }
 
 /**
@@ -56,6 +58,7 @@ export function cloudEvent(call: ExportedCall): string {
       reasoning_tokens: Number(call.reasoningTokens),
       ...(call.costPico === null ? {} : { cost_usd: picoToUsdText(call.costPico) }),
       ...(call.priceId === null ? {} : { price_id: call.priceId }),
+      ...(call.responseId === null ? {} : { response_id: call.responseId }),
     },
   })
 }

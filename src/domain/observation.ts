@@ -17,6 +17,8 @@ export interface Observation {
   readonly failed: boolean
   /** The provider's id of the response, where a later request may fetch the same response again. */
   readonly responseId: string | null
+  /** The id by which the answer names itself, whether it can be fetched again or not; absent: it names none. */
+  readonly answerId?: string | undefined
   /** The response is not finished and its usage comes with a later request (`queued`, `in_progress`). */
   readonly pending: boolean
   /** The upstream's total disagrees with our sum: a sign of a quirk we do not know yet. */

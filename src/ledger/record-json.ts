@@ -59,6 +59,7 @@ export function serialiseRecord(record: CallRecord): string {
   if (record.priceId !== null) text += `,"priceId":${quote(record.priceId)}`
   if (record.price !== null) text += `,"price":${quote(record.price)}`
   if (record.responseId !== null) text += `,"responseId":${quote(record.responseId)}`
+  if (record.answerId !== undefined) text += `,"answerId":${quote(record.answerId)}`
   if (record.serviceTier !== undefined) text += `,"serviceTier":${quote(record.serviceTier)}`
   if (record.reportedCostPico !== undefined) text += `,"reportedCostPico":"${record.reportedCostPico}"`
   if (record.ownCostPico !== undefined) text += `,"ownCostPico":"${record.ownCostPico}"`
@@ -105,6 +106,7 @@ export function parseRecord(body: string): CallRecord | Void | null {
     priceId = null,
     price = null,
     responseId = null,
+    answerId,
     serviceTier,
     reportedCostPico,
     ownCostPico,
@@ -142,6 +144,7 @@ export function parseRecord(body: string): CallRecord | Void | null {
     !isStringOrNull(priceId) ||
     !isStringOrNull(price) ||
     !isStringOrNull(responseId) ||
+    (answerId !== undefined && typeof answerId !== 'string') ||
     !isIntegerOrNull(status, 999) ||
     !isIntegerOrNull(latencyUs, Number.MAX_SAFE_INTEGER) ||
     !isIntegerOrNull(ttftUs, Number.MAX_SAFE_INTEGER) ||
@@ -165,6 +168,7 @@ export function parseRecord(body: string): CallRecord | Void | null {
     priceId,
     price,
     responseId,
+    answerId,
     serviceTier,
     reportedCostPico,
     ownCostPico,

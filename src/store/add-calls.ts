@@ -90,7 +90,7 @@ function rowOf(record: BilledCall): object {
     ttft_ms: millisecondsOf(record.ttftUs),
     cost_pico: record.costPico,
     price_id: record.priceId,
-    response_id: record.responseId,
+    response_id: record.responseId ?? record.answerId ?? null,
     service_tier: record.serviceTier ?? null,
     reported_cost_pico: record.reportedCostPico ?? null,
     own_cost_pico: record.ownCostPico ?? null,

@@ -33,7 +33,7 @@ export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenera
 const SELECT_CALLS = `
 select call_id, to_char(arrived_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as arrived_at, client_id,
   client, key_id, upstream, provider, model, status::text as status, outcome, usage_source, input_tokens,
-  output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_pico, price_id
+  output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_pico, price_id, response_id
 from ${SCHEMA}.calls
 where day between $1 and $2 and ($3::text is null or client_id = $3)
 order by day, call_id`
@@ -136,5 +136,6 @@ function callFrom(row: SqlRow): ExportedCall {
     reasoningTokens: count('reasoning_tokens'),
     costPico: cost === null ? null : BigInt(cost),
     priceId,
+    responseId: row.response_id ?? null,
   }
 }

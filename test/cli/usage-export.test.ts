@@ -30,7 +30,13 @@ beforeAll(async () => {
   const producer = newProducer()
   const records = [
     aRecord({ clientId }),
-    aRecord({ clientId, status: 500, outcome: 'upstream_error', usageSource: 'estimated' }),
+    aRecord({
+      clientId,
+      answerId: 'chatcmpl-7',
+      status: 500,
+      outcome: 'upstream_error',
+      usageSource: 'estimated',
+    }),
     aRecord({ clientId: 'cli_gone', model: EVIL, costPico: null, priceId: null }),
     aRecord({ clientId, arrivedAtMs: Date.now() - 86_400_000, costPico: '1' }),
     aRecord({ clientId, arrivedAtMs: Date.now() - 60 * 86_400_000 }),
@@ -138,7 +144,13 @@ test('cloudevents has one event for each call, in the form that meters take', as
   }
   expect(events.find(({ data }) => data.status === 500)).toMatchObject({
     subject: expect.stringMatching(/^cli_/),
-    data: { client: 'acme', model: 'gpt-4o-2024-08-06', total_tokens: 120, cost_usd: '0.00045' },
+    data: {
+      client: 'acme',
+      model: 'gpt-4o-2024-08-06',
+      total_tokens: 120,
+      cost_usd: '0.00045',
+      response_id: 'chatcmpl-7',
+    },
   })
   expect(events.find(({ subject }) => subject === 'cli_gone').data).not.toHaveProperty('cost_usd')
   const gone = await run(env, 'usage', 'export', '--format', 'cloudevents', '--from', addDays(TODAY, -90))

@@ -48,6 +48,7 @@ const record: fc.Arbitrary<CallRecord> = fc.record({
   priceId: text,
   price: text,
   responseId: text,
+  answerId: fc.option(fc.string({ unit: 'binary' }), { nil: undefined }),
   responseUse: fc.constantFrom('created' as const, 'fetched', undefined),
   unpricedReason: fc.option(fc.string(), { nil: undefined }),
   serviceTier: fc.option(fc.string(), { nil: undefined }),

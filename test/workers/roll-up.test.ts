@@ -228,6 +228,23 @@ test('a creation that was cut and estimated leaves what its fetch reports to cou
   expect(await ledger.counts()).toMatchObject({ requests: 9, inputTokens: 400 })
 })
 
+test('the id by which an answer names itself is kept with its call and makes no call count less or more', async () => {
+  const named = (changes: object = {}) => aRecord({ answerId: 'chatcmpl-123', ...changes })
+  await ledger.rollUp(STREAM, [aCandidate(producer, 1, named()), aCandidate(producer, 2, named())])
+  await ledger.rollUp(STREAM, [
+    aCandidate(producer, 3, named({ method: 'GET', path: '/v1/chat/completions/chatcmpl-123' })),
+    // It is one that a fetch may claim, too: that was not claimed by calls that only name it.
+    aCandidate(producer, 4, aRecord({ ...FETCH, responseId: 'chatcmpl-123' })),
+    aCandidate(producer, 5, aRecord({ ...FETCH, responseId: 'chatcmpl-123' })),
+  ])
+  expect(await ledger.counts()).toMatchObject({ requests: 5, inputTokens: 400, costPico: 1_800_000_000n })
+  expect(await collisions()).toEqual([])
+  const { rows } = await ledger.pool.query(
+    'select response_id, count(*)::int from tallygate.calls group by 1',
+  )
+  expect(rows).toEqual([{ response_id: 'chatcmpl-123', count: 5 }])
+})
+
 test('10,000 calls that make a response under one id are 10,000 calls with their whole cost', async () => {
   const calls = 10_000
   for (let first = 0; first < calls; first += 500) {
