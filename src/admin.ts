@@ -10,6 +10,7 @@ import { sendError } from './call/answer-error.ts'
 import { requireHost } from './call/require-host.ts'
 import { examine } from './cli/checks/examine.ts'
 import { renderFindings } from './cli/checks/finding.ts'
+import { tellDisagreement } from './cli/checks/gateway-prices.ts'
 import { lookAtLedger } from './cli/look-at-ledger.ts'
 import { couldBePriced } from './domain/unpriced-document.ts'
 import { GatewayError } from './errors.ts'
@@ -18,6 +19,7 @@ import { adminClients } from './routes/admin-clients.ts'
 import { adminHealth } from './routes/admin-health.ts'
 import { adminJobs } from './routes/admin-jobs.ts'
 import { adminKeys } from './routes/admin-keys.ts'
+import { type AdminPrices, adminPrices } from './routes/admin-prices.ts'
 import { requireToken } from './routes/admin-token.ts'
 import { adminUsage } from './routes/admin-usage.ts'
 import { dashboard } from './routes/dashboard.ts'
@@ -32,11 +34,12 @@ import {
   setClientDisabled,
 } from './store/clients.ts'
 import { selectUsageSummary } from './store/daily-usage.ts'
+import { selectGatewayPrices } from './store/gateway-prices.ts'
 import { createClientKey, revokeKey, rotateKey, selectKeys } from './store/keys.ts'
 import { selectLedgerStatus } from './store/ledger-state.ts'
 import { selectUnsettledJobs } from './store/objects.ts'
 import type { Postgres } from './store/postgres.ts'
-import { selectUnpricedUse } from './store/unpriced-use.ts'
+import { type UnpricedUse as StoredUnpricedUse, selectUnpricedUse } from './store/unpriced-use.ts'
 
 /** What operators send is small. */
 const BODY_LIMIT_BYTES = 64 * 1024
@@ -56,6 +59,8 @@ export interface AdminParts {
     model: string,
     serviceTier: string | null,
   ) => boolean
+  /** What calls of now are priced by. */
+  readonly prices: () => AdminPrices
   /** Best one of its own with few connections: the operator's questions must not hold up clients'. */
   readonly pool: Postgres
   readonly redisUrl: string
@@ -140,6 +145,18 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
     return changed
   }
 
+  const findDisagreement = async () =>
+    tellDisagreement(parts.prices().configuration, await stored(selectGatewayPrices(pool)))
+  const hasPriceNow = ({
+    reason,
+    provider,
+    upstream,
+    model,
+    requestedModel,
+    serviceTier,
+  }: StoredUnpricedUse) =>
+    couldBePriced(reason) && parts.hasPrice(provider, upstream, requestedModel ?? model, serviceTier)
+
   adminClients(app, {
     selectClients: () => stored(selectClients(pool)),
     createClient: (name) => stored(createClient(pool, name)),
@@ -163,14 +180,16 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
       if (client !== null && found === null) return null
       return await stored(selectUsageSummary(pool, { ...query, clientId: found?.id ?? null }))
     },
-    selectUnpriced: async (fromDay) =>
-      (await stored(selectUnpricedUse(pool, fromDay))).map((use) => ({
-        ...use,
-        hasPriceNow:
-          couldBePriced(use.reason) && parts.hasPrice(use.provider, use.upstream, use.model, use.serviceTier),
-      })),
+    selectUnpriced: async (fromDay) => {
+      const [uses, disagreement] = await Promise.all([
+        stored(selectUnpricedUse(pool, fromDay)),
+        findDisagreement(),
+      ])
+      return uses.map((use) => ({ ...use, hasPriceNow: disagreement === null ? hasPriceNow(use) : null }))
+    },
     now,
   })
+  adminPrices(app, { prices: parts.prices, findDisagreement, now })
   adminJobs(app, {
     selectJobs: async (client) => {
       if (client !== null && (await stored(findClient(pool, client))) === null) return null

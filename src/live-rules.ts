@@ -52,6 +52,13 @@ export class LiveRules {
     return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
   }
 
+  /** The same, to be shown. */
+  shownPrices() {
+    const { catalog, prices } = this.#now
+    const { configuration, upstreams } = prices
+    return { catalog, configuration, settings: configuration.settings, upstreams }
+  }
+
   /** What calls are priced by now. */
   recordedPrices(): RecordedPrices {
     return this.#now.prices

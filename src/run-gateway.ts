@@ -208,6 +208,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     readiness,
     ledgerStats: () => ledger.stats(),
     hasPrice: (provider, upstream, model, tier) => rules.hasPrice(provider, upstream, model, tier),
+    prices: () => rules.shownPrices(),
     pool: operators,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,

@@ -16,13 +16,23 @@ export interface UnpricedUse {
   readonly outputTokens: bigint
   readonly firstDay: UtcDay
   readonly lastDay: UtcDay
-  /** Whether calls of now would have a price. */
-  readonly hasPriceNow: boolean
+  /** What the requests named, where nobody knows a model of that name and `model` says so; else `null`. */
+  readonly requestedModel: string | null
+  /** Whether calls of now would have a price; `null`: gateways do not price alike. */
+  readonly hasPriceNow: boolean | null
 }
 
 /** Whether a price that the model has now would be one for these calls: not where they told nothing to price. */
 export function couldBePriced(reason: string | null): boolean {
   return !toldNoFigures(reason) && reason !== 'invalid_usage' && reason !== 'contradictory_usage'
+}
+
+/** What people call its model: a name that nobody knows is that of the requests. */
+export function nameUnpriced({
+  model,
+  requestedModel,
+}: Pick<UnpricedUse, 'model' | 'requestedModel'>): string {
+  return requestedModel === null ? model : `${requestedModel} ${model}`
 }
 
 /** It as JSON, the same on the command line and over HTTP. */
@@ -41,5 +51,6 @@ export function renderUnpriced(use: UnpricedUse) {
     first_day: use.firstDay,
     last_day: use.lastDay,
     has_price_now: use.hasPriceNow,
+    ...(use.requestedModel === null ? {} : { requested_model: use.requestedModel }),
   }
 }

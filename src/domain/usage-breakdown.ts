@@ -17,6 +17,11 @@ export interface GroupedTotals extends UsageTotals {
   readonly unpriced: bigint
   readonly partlyUnpriced: bigint
   readonly estimated: bigint
+  /** Of the tokens, those of calls without a price, and those that we counted. */
+  readonly unpricedInputTokens: bigint
+  readonly unpricedOutputTokens: bigint
+  readonly estimatedInputTokens: bigint
+  readonly estimatedOutputTokens: bigint
 }
 
 /** Names of groups parted by commas, each taken once; `null`: one of them is none. */
@@ -75,10 +80,14 @@ export function renderBreakdown(
 }
 
 /** How far a group's cost is the whole of it: a cost of 0 may be that of calls without a price. */
-function renderDoubts({ unpriced, partlyUnpriced, estimated }: GroupedTotals) {
+function renderDoubts(row: GroupedTotals) {
   return {
-    unpriced: Number(unpriced),
-    partly_unpriced: Number(partlyUnpriced),
-    estimated: Number(estimated),
+    unpriced: Number(row.unpriced),
+    partly_unpriced: Number(row.partlyUnpriced),
+    estimated: Number(row.estimated),
+    unpriced_input_tokens: Number(row.unpricedInputTokens),
+    unpriced_output_tokens: Number(row.unpricedOutputTokens),
+    estimated_input_tokens: Number(row.estimatedInputTokens),
+    estimated_output_tokens: Number(row.estimatedOutputTokens),
   }
 }

@@ -1,3 +1,4 @@
+import { PROVIDERS } from '../dialects/dialect.ts'
 import { USAGE_GROUPS } from '../domain/usage-breakdown.ts'
 import { DAYS } from './client-paths.ts'
 import { errors, json } from './responses.ts'
@@ -188,6 +189,41 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
       parameters: [DAYS],
       responses: {
         '200': json('The calls.', list(ref('UnpricedUse'))),
+        ...errors('invalid_request', ...COMMON),
+      },
+    }),
+  },
+  '/admin/v1/prices': {
+    get: guarded({
+      operationId: 'showPrices',
+      summary: 'What a model costs at each upstream, and why; refused where gateways do not price alike.',
+      parameters: [
+        {
+          name: 'model',
+          in: 'query',
+          required: true,
+          description: 'As calls ask for it or answers report it.',
+          schema: { type: 'string', minLength: 1 },
+        },
+        {
+          name: 'provider',
+          in: 'query',
+          required: false,
+          description:
+            'At this provider, whether there is such an upstream or not; without it, at all upstreams.',
+          schema: { enum: PROVIDERS },
+        },
+        { ...CLIENT, description: 'The name of a client whose markups are in; without it, none.' },
+        {
+          name: 'day',
+          in: 'query',
+          required: false,
+          description: 'A UTC day; without it, today.',
+          schema: { type: 'string', format: 'date' },
+        },
+      ],
+      responses: {
+        '200': json('Its prices; none: its calls are unpriced.', ref('ModelPrices')),
         ...errors('invalid_request', ...COMMON),
       },
     }),

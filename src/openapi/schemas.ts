@@ -1,3 +1,4 @@
+import { PRICE_SCHEMAS } from './price-schemas.ts'
 import { count, countOrNull, list, object, ref, text, time, timeOrNull } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 import { USAGE_SCHEMAS } from './usage-schemas.ts'
@@ -22,6 +23,7 @@ const EXPIRES_AT = timeOrNull('null: never.')
 /** Everything that bodies are made of. */
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ...USAGE_SCHEMAS,
+  ...PRICE_SCHEMAS,
 
   Error: object({
     error: object({

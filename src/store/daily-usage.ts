@@ -33,6 +33,9 @@ export interface UsageRow {
   readonly unpriced: bigint
   /** Calls whose cost is not all of it: something they used has no price. Only asked for with a grouping, else 0. */
   readonly partlyUnpriced: bigint
+  /** The tokens of what has no price; only asked for with a grouping, else 0. */
+  readonly unpricedInputTokens: bigint
+  readonly unpricedOutputTokens: bigint
   readonly errors: bigint
   readonly inputTokens: bigint
   readonly outputTokens: bigint
@@ -82,8 +85,10 @@ const SUM_LIST = [
   'coalesce(sum(u.cost_pico + u.adjusted_pico), 0) as cost_pico',
 ].join(', ')
 
-/** The prices that leave something out say what. */
-const PARTLY_UNPRICED = `coalesce(sum(u.requests) filter (where u.price_id in (
+/** Prices that leave something out say what. Of rows that a repricing has priced in part, nobody knows which tokens. */
+const WITHOUT_WHOLE_PRICE = `coalesce(sum(u.input_tokens) filter (where u.unpriced > u.priced_later), 0) as unpriced_input_tokens,
+  coalesce(sum(u.output_tokens) filter (where u.unpriced > u.priced_later), 0) as unpriced_output_tokens,
+  coalesce(sum(u.requests) filter (where u.price_id in (
   select price_id from ${SCHEMA}.prices where definition ? 'unpriced')), 0) as partly_unpriced`
 
 type SqlRow = { readonly [column: string]: string | null }
@@ -97,7 +102,7 @@ export async function selectUsageSummary(pool: Postgres, query: UsageQuery): Pro
   const groups = [...new Set(query.groupBy)].map((group) => GROUPS[group])
   const grouping = groups.map(({ by }) => by).join(', ')
   const { rows } = await pool.query<SqlRow>(
-    `select ${[...groups.map(({ select }) => select), SUM_LIST, ...(groups.length > 0 ? [PARTLY_UNPRICED] : [])].join(', ')}
+    `select ${[...groups.map(({ select }) => select), SUM_LIST, ...(groups.length > 0 ? [WITHOUT_WHOLE_PRICE] : [])].join(', ')}
      from ${SCHEMA}.daily_usage u
      ${query.groupBy.includes('key') ? `left join ${SCHEMA}.keys k on k.id = u.key_id` : ''}
      ${query.groupBy.includes('client') ? `left join ${SCHEMA}.clients c on c.id = u.client_id` : ''}
@@ -125,6 +130,8 @@ function usageRowFrom(row: SqlRow): UsageRow {
     invalid: sum(SUMS.invalid),
     unpriced: sum('unpriced'),
     partlyUnpriced: sum('partly_unpriced'),
+    unpricedInputTokens: sum('unpriced_input_tokens'),
+    unpricedOutputTokens: sum('unpriced_output_tokens'),
     errors: sum(SUMS.errors),
     inputTokens: sum(SUMS.inputTokens),
     outputTokens: sum(SUMS.outputTokens),

@@ -1,3 +1,4 @@
+import { UNKNOWN_MODEL } from '../domain/build-call-record.ts'
 import { WITHOUT_FIGURES } from '../domain/unpriced-reason.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import { KEY_COLUMNS } from './daily-key.ts'
@@ -22,6 +23,8 @@ export interface UnpricedUse {
   readonly outputTokens: bigint
   readonly firstDay: UtcDay
   readonly lastDay: UtcDay
+  /** What the requests named, where `model` is `(unknown)` and the single calls are kept; else `null`. */
+  readonly requestedModel: string | null
 }
 
 /** A segment of a path that is an id: a UUID, or a word of 16 characters or more with a digit, its kind before it. */
@@ -46,6 +49,7 @@ with totals as (
 kept as (
   select day, client_id, key_id, model, upstream, coalesce(price_id, '') as price_id, service_tier, method,
     regexp_replace(path, $2, '/{id}', 'g') as path, input_tokens, output_tokens,
+    case when model = $5 then requested_model end as requested_model,
     case
       when unpriced_reason = 'billed_later' and exists (
         select from ${SCHEMA}.responses_seen s where s.upstream = c.upstream and s.response_id = c.response_id)
@@ -55,30 +59,30 @@ kept as (
     end as reason
   from ${SCHEMA}.calls c where day >= $4 and cost_pico is null),
 grouped as (
-  select ${USING_KEY}, service_tier, method, path, reason, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
+  select ${USING_KEY}, service_tier, method, path, reason, requested_model, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
     count(*) as calls, coalesce(sum(input_tokens), 0) as input_tokens, coalesce(sum(output_tokens), 0) as output_tokens
-  from kept group by ${USING_KEY}, service_tier, method, path, reason),
+  from kept group by ${USING_KEY}, service_tier, method, path, reason, requested_model),
 explained as (
-  select ${USING_KEY}, t.provider, g.service_tier, g.method, g.path, g.reason, g.input_tokens, g.output_tokens,
+  select ${USING_KEY}, t.provider, g.service_tier, g.method, g.path, g.reason, g.requested_model, g.input_tokens, g.output_tokens,
     case when g.is_final then g.calls else least(g.calls, greatest(0,
-      sum(g.calls) over (partition by ${USING_KEY}, g.is_final order by g.method, g.path, g.reason, g.service_tier
+      sum(g.calls) over (partition by ${USING_KEY}, g.is_final order by g.method, g.path, g.reason, g.service_tier, g.requested_model
         rows unbounded preceding) - t.priced_later)) end as calls
   from totals t join grouped g using (${USING_KEY})),
 rest as (
-  select ${USING_KEY}, t.provider, null as service_tier, null as method, null as path, null as reason,
+  select ${USING_KEY}, t.provider, null as service_tier, null as method, null as path, null as reason, null as requested_model,
     greatest(0, t.input_tokens - coalesce(e.input_tokens, 0)) as input_tokens,
     greatest(0, t.output_tokens - coalesce(e.output_tokens, 0)) as output_tokens,
     t.left_over - coalesce(e.calls, 0) as calls
   from totals t left join (
     select ${USING_KEY}, sum(calls) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
     from explained group by ${USING_KEY}) e using (${USING_KEY}))
-select model, provider, upstream, service_tier, method, path, reason, sum(calls) as calls, sum(input_tokens) as input_tokens,
+select model, provider, upstream, service_tier, method, path, reason, requested_model, sum(calls) as calls, sum(input_tokens) as input_tokens,
   sum(output_tokens) as output_tokens, min(day) as first_day, max(day) as last_day
-from (select * from explained union all select ${USING_KEY}, provider, service_tier, method, path, reason, input_tokens, output_tokens,
-  calls from rest) u
+from (select * from explained union all select ${USING_KEY}, provider, service_tier, method, path, reason,
+  requested_model, input_tokens, output_tokens, calls from rest) u
 where calls > 0 and reason is distinct from 'billed_since'
-group by model, provider, upstream, service_tier, method, path, reason
-order by calls desc, model, upstream, path, reason, service_tier limit 1000`
+group by model, provider, upstream, service_tier, method, path, reason, requested_model
+order by calls desc, model, upstream, path, reason, service_tier, requested_model limit 1000`
 
 interface SqlRow {
   readonly model: string
@@ -93,6 +97,7 @@ interface SqlRow {
   readonly output_tokens: string
   readonly first_day: string
   readonly last_day: string
+  readonly requested_model: string | null
 }
 
 /**
@@ -112,7 +117,13 @@ where calls <= $2`
 export async function selectUnpricedUse(pool: Postgres, fromDay: UtcDay): Promise<UnpricedUse[]> {
   const first = await pool.query<{ day: UtcDay }>(FIRST_DAY, [fromDay, MOST_CALLS])
   const firstDay = first.rows[0]?.day ?? fromDay
-  const { rows } = await pool.query<SqlRow>(SELECT, [fromDay, ID_SEGMENT, NO_PRICE_HELPS, firstDay])
+  const { rows } = await pool.query<SqlRow>(SELECT, [
+    fromDay,
+    ID_SEGMENT,
+    NO_PRICE_HELPS,
+    firstDay,
+    UNKNOWN_MODEL,
+  ])
   return rows.map((row) => ({
     model: row.model,
     provider: row.provider,
@@ -126,5 +137,6 @@ export async function selectUnpricedUse(pool: Postgres, fromDay: UtcDay): Promis
     outputTokens: BigInt(row.output_tokens),
     firstDay: row.first_day,
     lastDay: row.last_day,
+    requestedModel: row.requested_model,
   }))
 }

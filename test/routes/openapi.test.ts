@@ -190,6 +190,9 @@ test('answers are what the document says, field by field', async () => {
     check('/admin/v1/usage', 'get', '200', (await ask(`/admin/v1/usage${query}`)).document)
   }
   check('/admin/v1/unpriced', 'get', '200', (await ask('/admin/v1/unpriced')).document)
+  for (const model of ['gpt-4o', 'nobody-has-this']) {
+    check('/admin/v1/prices', 'get', '200', (await ask(`/admin/v1/prices?model=${model}`)).document)
+  }
   await pool.query(`insert into tallygate.producers (id, stream, mark) values ('p', 's', 1)`)
   await pool.query(
     `insert into tallygate.ledger_gaps (producer, from_seq, to_seq, reason) values ('p', 1, 2, 'why')`,

@@ -1,7 +1,16 @@
 import { nameConfiguration, type PriceConfiguration } from '../../domain/price-configuration.ts'
-import { selectGatewayPrices } from '../../store/gateway-prices.ts'
+import { type GatewayPrices, selectGatewayPrices } from '../../store/gateway-prices.ts'
 import type { Postgres } from '../../store/postgres.ts'
 import { type Finding, note, ok } from './finding.ts'
+
+/** Which gateways price otherwise than `own`, in words that name them all; `null`: none does. */
+export function tellDisagreement(own: PriceConfiguration, gateways: readonly GatewayPrices[]): string | null {
+  if (gateways.every(({ configuration }) => configuration.hash === own.hash)) return null
+  const named = gateways.map(
+    ({ gateway, configuration }) => `${gateway} by ${nameConfiguration(configuration)}`,
+  )
+  return `The gateways do not price alike: ${named.join('; ')}; this one by ${nameConfiguration(own)}.`
+}
 
 /** What whoever asks would price by, given what the gateways price by. */
 export type OwnPrices = (theirs: PriceConfiguration) => PriceConfiguration

@@ -1,3 +1,4 @@
+import { nameUnpriced } from '../../domain/unpriced-document.ts'
 import { isUnpricedReason, type UnpricedReason } from '../../domain/unpriced-reason.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/postgres.ts'
@@ -97,6 +98,8 @@ function findingOf({ name, what, mend, by }: Line, uses: readonly UnpricedUse[])
   return note(name, `${sum} calls of the last ${DAYS} days ${what}: ${named.join(', ')}${others}`, mend)
 }
 
-function modelOf({ model, provider, serviceTier }: UnpricedUse, by: 'model' | 'tier'): string {
+function modelOf(use: UnpricedUse, by: 'model' | 'tier'): string {
+  const { provider, serviceTier } = use
+  const model = nameUnpriced(use)
   return by === 'model' ? `${model} (${provider})` : `${model} at ${serviceTier} (${provider})`
 }

@@ -1,5 +1,10 @@
 import type { Command } from 'commander'
-import { couldBePriced, renderUnpriced, type UnpricedUse } from '../../domain/unpriced-document.ts'
+import {
+  couldBePriced,
+  nameUnpriced,
+  renderUnpriced,
+  type UnpricedUse,
+} from '../../domain/unpriced-document.ts'
 import { picoToUsdNumber, picoToUsdText } from '../../domain/usage-summary.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { type CostDifference, selectCostDifferences } from '../../store/cost-differences.ts'
@@ -36,7 +41,13 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
       ...use,
       hasPriceNow:
         couldBePriced(use.reason) &&
-        by.config.catalog.knowsModel(use.provider, use.upstream, use.model, nowMs, use.serviceTier),
+        by.config.catalog.knowsModel(
+          use.provider,
+          use.upstream,
+          use.requestedModel ?? use.model,
+          nowMs,
+          use.serviceTier,
+        ),
     }))
     const more =
       differing.length === 0
@@ -74,7 +85,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       { heading: 'PRICE NOW' },
     ],
     rows.map((row) => [
-      row.model,
+      nameUnpriced(row),
       row.provider,
       row.upstream,
       row.serviceTier ?? '-',
@@ -85,7 +96,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       `${row.outputTokens}`,
       row.firstDay,
       row.lastDay,
-      row.hasPriceNow ? 'yes' : 'no',
+      row.hasPriceNow === true ? 'yes' : 'no',
     ]),
   )
   const mends = [

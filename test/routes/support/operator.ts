@@ -1,6 +1,8 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import { type AdminParts, buildAdmin } from '../../../src/admin.ts'
+import { buildCatalog } from '../../../src/domain/catalog.ts'
+import { buildPriceConfiguration } from '../../../src/domain/price-configuration.ts'
 import { openPostgres, type Postgres } from '../../../src/store/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../../support/redis.ts'
@@ -41,6 +43,7 @@ export async function startOperator(changes: Partial<AdminParts> = {}): Promise<
     readiness: () => ({ ready: true, degraded: [] }),
     ledgerStats: () => STATS,
     hasPrice: () => false,
+    prices: () => OWN_PRICES,
     pool,
     redisUrl: keys.redisUrl,
     redisPrefix: keys.prefix,
@@ -76,6 +79,14 @@ export async function startOperator(changes: Partial<AdminParts> = {}): Promise<
       await keys.drop()
     },
   }
+}
+
+const CATALOG = buildCatalog()
+const OWN_PRICES = {
+  catalog: CATALOG,
+  settings: { prices: [] },
+  upstreams: [{ name: 'openai', provider: 'openai', pricesOf: null, trustReportedCost: false }],
+  configuration: buildPriceConfiguration(CATALOG.source, { prices: [], markups: [], upstreams: [] }),
 }
 
 const STATS = {
