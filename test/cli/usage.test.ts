@@ -130,6 +130,41 @@ test('groups add their fields to each summary, and add up to the whole', async (
   ])
 })
 
+test('a group says which of its calls and tokens have no price, and which were counted here', async () => {
+  await add('idle', addDays(TODAY, -200), 'mixed', {
+    requests: 3,
+    input_tokens: 10,
+    output_tokens: 4,
+    unpriced: 3,
+    upstream: 'a',
+  })
+  await add('idle', addDays(TODAY, -200), 'mixed', {
+    requests: 4,
+    input_tokens: 30,
+    output_tokens: 9,
+    estimated: 2,
+    estimated_input_tokens: 5,
+    estimated_output_tokens: 6,
+    upstream: 'b',
+    cost_pico: '7',
+  })
+  const scope = ['--client', 'idle', '--days', '365', '--by', 'model']
+  expect(await json(env, 'usage', ...scope)).toMatchObject([
+    {
+      requests: 7,
+      input_tokens: 40,
+      output_tokens: 13,
+      unpriced: 3,
+      unpriced_input_tokens: 10,
+      unpriced_output_tokens: 4,
+      partly_unpriced: 0,
+      estimated: 2,
+      estimated_input_tokens: 5,
+      estimated_output_tokens: 6,
+    },
+  ])
+})
+
 test('for people, it is a table that shows exact cost and what has no price', async () => {
   const { out } = await run(env, 'usage', '--by', 'client,model')
   expect(out).toMatch(/^CLIENT +MODEL +REQUESTS +INPUT +OUTPUT +TOTAL +UNPRICED +AVG MS +COST USD\n/)

@@ -3,9 +3,11 @@ import type { CallRecord } from '../../src/domain/call-record.ts'
 import { NO_USAGE } from '../../src/domain/usage.ts'
 import { addCallDay } from '../../src/store/call-partitions.ts'
 import { inTransaction } from '../../src/store/postgres.ts'
+import { selectRequestedNames } from '../../src/store/requested-names.ts'
 import { selectUnpricedUse } from '../../src/store/unpriced-use.ts'
 import { createCallDays } from '../../workers/call-days.ts'
 import { createRollUp } from '../../workers/roll-up.ts'
+import { run } from '../cli/command-line.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../workers/records.ts'
 
@@ -61,6 +63,29 @@ const shown = async () =>
       inputTokens,
     }),
   )
+
+test('calls whose model nobody knows are told apart by what they asked for', async () => {
+  const unknown = (requestedModel: string | null) =>
+    without('no_price', { model: '(unknown)', reportedModel: null, requestedModel })
+  await add(unknown('embed-v4'), unknown('embed-v4'), unknown('command-r'), without('no_price'))
+  const told = await selectUnpricedUse(ledger.pool, '2026-03-01')
+  expect(told.map(({ model, requestedModel, calls }) => [model, requestedModel, calls])).toEqual([
+    ['(unknown)', 'embed-v4', 2n],
+    ['(unknown)', 'command-r', 1n],
+    ['new', null, 1n],
+  ])
+  const scope = { clientId: null, fromDay: DAY, toDay: DAY }
+  expect(await selectRequestedNames(ledger.pool, scope)).toEqual([
+    { model: 'embed-v4', requests: 2n },
+    { model: 'command-r', requests: 1n },
+  ])
+  expect(await selectRequestedNames(ledger.pool, { ...scope, clientId: 'cli_other' })).toEqual([])
+  const env = { DATABASE_URL: ledger.url }
+  const { out } = await run(env, 'prices', 'check', '--days', '365')
+  expect(out).toMatch(/^embed-v4 \(unknown\) /m)
+  const { out: usage } = await run(env, 'usage', '--by', 'model', '--days', '365')
+  expect(usage).toContain('(unknown) asked for: embed-v4 (2), command-r (1).')
+})
 
 test('without single calls they are told by model, with calls and tokens', async () => {
   const day = { arrivedAtMs: Date.parse(`${DAY_WITHOUT_CALLS}T12:00:00Z`) }

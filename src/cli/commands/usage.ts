@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { UNKNOWN_MODEL } from '../../domain/build-call-record.ts'
 import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
 import {
   groupName,
@@ -11,9 +12,10 @@ import {
 import { picoToUsdText, renderSummary } from '../../domain/usage-summary.ts'
 import { findClient } from '../../store/clients.ts'
 import { selectUsageSummary, type UsageRow } from '../../store/daily-usage.ts'
+import { type RequestedName, selectRequestedNames } from '../../store/requested-names.ts'
 import { parseDays } from '../arguments.ts'
 import { type Cli, Failure } from '../cli.ts'
-import { renderTable } from '../table.ts'
+import { printable, renderTable } from '../table.ts'
 
 /** `usage`: what was used and what it cost, as `GET /v1/usage` says it. */
 export function addUsageCommand(program: Command, cli: Cli): void {
@@ -30,17 +32,20 @@ export function addUsageCommand(program: Command, cli: Cli): void {
     )
     .action(async ({ client, days, by }: UsageOptions) => {
       const name = client ?? null
-      const unsorted = await cli.withServers(async ({ pool }) => {
+      const { unsorted, names } = await cli.withServers(async ({ pool }) => {
         const found = name === null ? null : await findClient(pool, name)
         if (name !== null && found === null) throw new Failure(`there is no client named ${name}`)
-        return await selectUsageSummary(pool, {
-          clientId: found?.id ?? null,
-          ...periodOf(days, Date.now()),
-          groupBy: by,
-        })
+        const scope = { clientId: found?.id ?? null, ...periodOf(days, Date.now()) }
+        const unsorted = await selectUsageSummary(pool, { ...scope, groupBy: by })
+        const hasUnknown = unsorted.some(({ model }) => model === UNKNOWN_MODEL)
+        return { unsorted, names: hasUnknown ? await selectRequestedNames(pool, scope) : [] }
       })
       const rows = sortByGroups(unsorted, by)
-      cli.print(renderBreakdown(rows, by, name, days), table(rows, by))
+      const document = renderBreakdown(rows, by, name, days)
+      cli.print(
+        by.length === 1 ? withNames(document, names) : document,
+        [table(rows, by), ...namesText(names)].join('\n'),
+      )
     })
 }
 
@@ -77,6 +82,21 @@ const FIGURES: readonly {
   { heading: 'AVG MS', cell: (row) => renderSummary(null, 0, row).avg_latency_ms.toFixed(0) },
   { heading: 'COST USD', cell: ({ costPico }) => picoToUsdText(costPico) },
 ]
+
+/** Where all unknown models together are one row, it says what was asked for. */
+function withNames(document: unknown, names: readonly RequestedName[]): unknown {
+  if (!Array.isArray(document) || names.length === 0) return document
+  const requested = names.map(({ model, requests }) => ({ model, requests: Number(requests) }))
+  return document.map((row: { readonly model?: unknown }) =>
+    row.model === UNKNOWN_MODEL ? { ...row, requested_models: requested } : row,
+  )
+}
+
+function namesText(names: readonly RequestedName[]): readonly string[] {
+  if (names.length === 0) return []
+  const named = names.map(({ model, requests }) => `${printable(model)} (${requests})`).join(', ')
+  return ['', `${UNKNOWN_MODEL} asked for: ${named}.`]
+}
 
 function table(rows: readonly UsageRow[], by: readonly UsageGroup[]): string {
   if (rows.length === 0) return 'Nothing was used.'
