@@ -429,9 +429,19 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       return
     }
     this.#decoder.end((result) => {
-      if (result === 'unreadable') this.#readingFailed(new Error('content-encoding could not be decoded'))
+      // What stands behind the last usage (a proxy's junk) takes nothing back.
+      if (result === 'unreadable' && !this.#hasReported())
+        this.#readingFailed(new Error('content-encoding could not be decoded'))
       this.#settle(outcome, error, endedAt)
     })
+  }
+
+  #hasReported(): boolean {
+    try {
+      return this.#reader?.peek().usageSource === 'reported'
+    } catch {
+      return false
+    }
   }
 
   #settle(outcome: Outcome, error: Error | null, endedAt: number): void {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { request } from 'node:http'
-import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
 import { CHAT_USAGE, event, startUpstream, type TestUpstream } from '../support/upstream.ts'
@@ -67,6 +67,11 @@ async function ask(body: Buffer, coding: string | null, stream: boolean, asksUsa
   return await promise
 }
 
+/** A gzip stream that goes on as nothing that could be read. */
+function broken(text: string): Buffer {
+  return Buffer.concat([gzipSync(text, { finishFlush: constants.Z_SYNC_FLUSH }), Buffer.alloc(200, 0xff)])
+}
+
 function framed(parts: readonly string[], encode: (part: string) => Buffer): Buffer {
   return Buffer.concat(parts.map(encode))
 }
@@ -84,6 +89,18 @@ test.each([
   ['text that is said to be brotli', Buffer.from(COMPLETION), 'br', false],
   ['gzip that is not said to be', gzipSync(EVENTS.join('')), null, true],
   ['gzip that is not said to be', gzipSync(COMPLETION), null, false],
+  [
+    'zstd with something else behind it',
+    Buffer.concat([zstdCompressSync(EVENTS.join('')), Buffer.alloc(200, 0x41)]),
+    'zstd',
+    true,
+  ],
+  [
+    'gzip that breaks behind the usage',
+    broken(`${EVENTS.join('')}: ${randomBytes(300).toString('base64')}`),
+    'gzip',
+    true,
+  ],
   ['zstd that is not said to be', framed(EVENTS, zstdCompressSync), null, true],
 ])('%s: the bytes pass, and the counts are the reported ones', async (_, body, coding, stream) => {
   expect((await ask(body, coding, stream)).equals(body)).toBe(true)
