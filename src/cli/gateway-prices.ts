@@ -4,7 +4,6 @@ import { catalogOfText } from '../config/current-catalog.ts'
 import { readVariable } from '../config/environment.ts'
 import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/price-config.ts'
 import type { Environment } from '../config.ts'
-import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../domain/catalog-bundle.ts'
 import {
   buildPriceConfiguration,
   nameConfiguration,
@@ -160,7 +159,6 @@ async function findCatalog(
   source: string,
 ): Promise<Pick<PriceConfig['source'], 'entries' | 'text'>> {
   if (own.entries.source === source) return own
-  if (source === BUNDLED_SOURCE) return { entries: bundledEntries(), text: bundledText() }
   const text = await findCatalogText(pool, source)
   if (text !== null) return { entries: catalogOfText(source, text), text }
   throw new Failure(

@@ -29,6 +29,21 @@ const RUNNING_SECONDS = 180
 /** How often a gateway says it. */
 export const TELL_PRICES_MS = 60_000
 
+/** For how long a gateway that is gone is remembered, and a catalog that neither a gateway nor a rule prices by. */
+const KEPT_DAYS = 30
+
+const DROP_UNUSED_CATALOGS = `
+with gone as (
+  delete from ${SCHEMA}.gateway_prices where at < now() - make_interval(days => $1)
+    and at < (select max(at) from ${SCHEMA}.gateway_prices)
+  returning gateway)
+delete from ${SCHEMA}.catalogs c
+where added_at < now() - make_interval(days => $1)
+  and not exists (select from ${SCHEMA}.repricing_rules r where r.catalog_source = c.source)
+  and not exists (
+    select from ${SCHEMA}.gateway_prices g join ${SCHEMA}.price_configurations p using (hash)
+    where p.configuration->>'catalog' = c.source and g.gateway not in (select gateway from gone))`
+
 /** All that it takes to price as this gateway does: its settings, its upstreams, and the text of its catalog. */
 export async function recordGatewayPrices(
   pool: Postgres,
@@ -43,6 +58,7 @@ export async function recordGatewayPrices(
         `insert into ${SCHEMA}.catalogs (source, data) values ($1, $2) on conflict do nothing`,
         [catalog, catalogText()],
       )
+      await session.query(DROP_UNUSED_CATALOGS, [KEPT_DAYS])
     }
     await session.query(
       `insert into ${SCHEMA}.price_configurations (hash, configuration) values ($1, $2) on conflict do nothing`,

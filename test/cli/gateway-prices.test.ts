@@ -242,6 +242,20 @@ test('a catalog that only gateways have is read from Postgres; one that nobody k
   await forget()
 })
 
+test('catalogs that nobody prices by any more are dropped after a while, and no other', async () => {
+  const kept = async () =>
+    (await stack.pool.query('select source from tallygate.catalogs order by source')).rows.map(
+      ({ source }) => source,
+    )
+  await anotherGateway('day-1', () => '[]')
+  await anotherGateway('day-2', () => '[]')
+  await stack.pool.query("update tallygate.catalogs set added_at = now() - interval '31 days'")
+  await anotherGateway('day-3', () => '[]')
+  // The one of yesterday is that of a gateway until this one has said that it has another.
+  expect(await kept()).toEqual(['day-2', 'day-3', BUNDLED_SOURCE])
+  await forget()
+})
+
 test('two configurations that price alike have one name, however they are written and whatever upstreams they list', () => {
   const written = (upstreams: string[], ...fields: [string, string][]) =>
     buildPriceConfiguration('x', {
