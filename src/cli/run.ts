@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Environment } from '../config.ts'
 import type { Cli } from './cli.ts'
 import { addAdjustmentCommands } from './commands/adjustment.ts'
+import { addCallsCommands } from './commands/calls.ts'
 import { addClientCommands } from './commands/client.ts'
 import { addDeadLettersCommands } from './commands/dead-letters.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
@@ -25,6 +26,7 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addKeyCommands,
   addUsageCommand,
   addUsageExportCommand,
+  addCallsCommands,
   addPricesCommands,
   addAdjustmentCommands,
   addReconcileCommand,

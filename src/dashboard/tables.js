@@ -106,6 +106,7 @@ function rowOf(row, group, whole, unpriced) {
   const bar = element('span', { class: 'share', 'aria-hidden': 'true' })
   bar.style.width = `${share * 100}%`
   const hasNoPrice = group.value === 'model' && unpriced.has(row.model)
+  const doubts = doubtsOf(row)
   return element(
     'tr',
     {},
@@ -117,10 +118,23 @@ function rowOf(row, group, whole, unpriced) {
       group.detail === undefined
         ? null
         : element('small', { class: 'belonging' }, element('bdi', {}, group.detail(row))),
+      doubts === '' ? null : element('small', { class: 'belonging' }, doubts),
       bar,
     ),
     ...COLUMNS.map((column) => cellOf(row, column, hasNoPrice)),
   )
+}
+
+/** Which of its calls are not in its cost, or only in part, and which were counted here. */
+function doubtsOf({ unpriced, partly_unpriced, estimated }) {
+  return [
+    [unpriced, 'unpriced'],
+    [partly_unpriced, 'partly priced'],
+    [estimated, 'estimated'],
+  ]
+    .filter(([calls]) => calls > 0)
+    .map(([calls, what]) => `${count(calls)} ${what}`)
+    .join(' · ')
 }
 
 function cellOf(row, { id, of, text, title }, hasNoPrice) {

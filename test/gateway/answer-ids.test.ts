@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { json, run } from '../cli/command-line.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
@@ -27,4 +29,15 @@ test('calls whose answers all have one id are each counted, and found by it', as
   expect(await stack.usageOf(client, 3)).toMatchObject({ input_tokens: 33, output_tokens: 21 })
   const ids = async () => (await stack.calls(client)).map((call) => call.response_id)
   await expect.poll(ids, { timeout: 10_000 }).toEqual(['chatcmpl-1', 'chatcmpl-1', 'chatcmpl-1'])
+
+  const env = { DATABASE_URL: stack.env.DATABASE_URL }
+  const found = z
+    .array(z.looseObject({ call_id: z.string() }))
+    .parse(await json(env, 'calls', 'find', 'chatcmpl-1'))
+  expect(found).toHaveLength(3)
+  const [first] = found
+  expect(first).toMatchObject({ client: 'c1', response_id: 'chatcmpl-1', input_tokens: 11, output_tokens: 7 })
+  expect(await json(env, 'calls', 'find', first?.call_id ?? '')).toEqual([first])
+  const { code, err } = await run(env, 'calls', 'find', "x' or true --")
+  expect([code, err]).toEqual([1, "tallygate: no call that is kept has the id x' or true --\n"])
 })
