@@ -19,6 +19,11 @@ export interface PriceOptions {
   readonly gateway?: string
   /** Those of the command's own TALLYGATE_CONFIG. */
   readonly configDiffersOnPurpose?: true
+  /**
+   * A command that corrects money must not take prices that nobody near it has seen: without TALLYGATE_CONFIG it has
+   * none of its own, which is another configuration than one with prices or markups.
+   */
+  readonly mustNamePrices?: boolean
 }
 
 /** The prices of a command, and whose they are. */
@@ -80,11 +85,14 @@ export async function findPricesInForce(
       `the gateways do not price alike: ${nameGateways(all)}. Send SIGHUP to those that read theirs before, or say which one is right with --gateway NAME`,
     )
   }
-  const configuration = configurationGiven(env, own, first.configuration)
+  const mustName = options.mustNamePrices === true
+  const configuration = mustName
+    ? configurationNamed(own, first.configuration)
+    : configurationGiven(env, own, first.configuration)
   if (configuration.hash === first.configuration.hash) return await pricesOf(pool, env, own, all)
   if (!onPurpose) {
     throw new Failure(
-      `${nameGateways(all)}; this command by ${nameConfiguration(configuration)}. Leave TALLYGATE_CONFIG unset to price as the gateways do, or say --config-differs-on-purpose to price by your own`,
+      `${nameGateways(all)}; this command by ${nameConfiguration(configuration)}. ${wayOut(all, mustName)}, or say --config-differs-on-purpose to price by your own`,
     )
   }
   if (hasOwn && own.source.entries.source === configuration.catalog) return ownPrices(own)
@@ -96,6 +104,17 @@ export async function findPricesInForce(
     gateways: [],
     hasLines: false,
   }
+}
+
+function wayOut([first]: readonly GatewayPrices[], mustName: boolean): string {
+  if (!mustName) return 'Leave TALLYGATE_CONFIG unset to price as the gateways do'
+  return `Say --gateway ${first?.gateway} to price as the gateways do`
+}
+
+/** What a command was given to price by: without TALLYGATE_CONFIG no prices and no markups. */
+function configurationNamed(own: PriceConfig, theirs: PriceConfiguration): PriceConfiguration {
+  const catalog = own.source.file === null ? theirs.catalog : own.source.entries.source
+  return buildPriceConfiguration(catalog, own.settings)
 }
 
 /** What a command was given to price by; what it was not given is the gateways'. */

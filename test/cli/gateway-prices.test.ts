@@ -67,13 +67,26 @@ const configurationOf = (settings: RepricingSettings) => buildPriceConfiguration
 const CONFIG_OF_GATEWAY = () => configurationOf(loadGatewayConfig(stack.env).priceSettings)
 const NOTHING: RepricingSettings = { prices: [], markups: [], upstreams: [] }
 
-test('a repricing in a shell without the configuration keeps the markup, now and for calls to come', async () => {
+test('a repricing in a shell without the configuration is refused; as a gateway that is named, it keeps the markup', async () => {
   await ask()
   await ask()
   const { cost_usd: cost } = await stack.usageOf(client, 2)
   await expect.poll(told, { timeout: 10_000 }).toHaveLength(1)
+  const [gateway] = await selectGatewayPrices(stack.pool)
+  const name = gateway?.gateway ?? ''
 
-  const { code, out } = await run(elsewhere(), ...repricing)
+  const refused = await run(elsewhere(), ...repricing)
+  expect(refused.code).toBe(1)
+  expect(refused.err).toContain(`prices by ${nameConfiguration(CONFIG_OF_GATEWAY())}`)
+  expect(refused.err).toContain(`this command by ${nameConfiguration(configurationOf(NOTHING))}`)
+  expect(refused.err).toContain(`nothing is changed`)
+  expect(refused.err).toContain(`--gateway ${name}`)
+  expect(await corrections()).toBe(0)
+  expect((await stack.pool.query('select 1 from tallygate.repricing_rules')).rowCount).toBe(0)
+  // What writes nothing may look by the gateways' prices.
+  expect(await run(elsewhere(), ...repricing, '--dry-run')).toMatchObject({ code: 0 })
+
+  const { code, out } = await run(elsewhere(), ...repricing, '--gateway', name)
   expect(code).toBe(0)
   expect(out).toContain('Every cost is as the prices of now say')
   expect(out).toMatch(/^Priced by gateway \S+: [0-9a-f]{16} \(.*1 markup\)\.$/m)

@@ -69,7 +69,7 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
 
 async function pricesToReprice(pool: Postgres, cli: Cli, options: RepriceOptions): Promise<PricesInForce> {
   try {
-    return await findPricesInForce(pool, cli.env, options)
+    return await findPricesInForce(pool, cli.env, { ...options, mustNamePrices: options.dryRun !== true })
   } catch (error) {
     throw error instanceof Failure ? new Failure(`nothing is changed: ${error.message}`) : error
   }
