@@ -1,3 +1,4 @@
+import type { JsonObject } from '../dialects/json-value.ts'
 import type { FormUpload } from './form-upload.ts'
 
 /** A request's body, as far as it was read before the call goes on. */
@@ -11,6 +12,8 @@ export interface CallBody {
   readonly form: FormUpload | null
   /** Where a form goes, or that it may be sent, rests on the model that it names. */
   readonly modelDecided: boolean
+  /** What the endpoint's dialect wants to know of it; `null`: nothing, or it leaves that in doubt. */
+  readonly fields: JsonObject | null
 }
 
 export const UNREAD_BODY: CallBody = {
@@ -19,8 +22,9 @@ export const UNREAD_BODY: CallBody = {
   isEdited: false,
   form: null,
   modelDecided: false,
+  fields: null,
 }
 
 export function editedBody(edited: Buffer): CallBody {
-  return { sent: edited, plain: edited, isEdited: true, form: null, modelDecided: false }
+  return { sent: edited, plain: edited, isEdited: true, form: null, modelDecided: false, fields: null }
 }

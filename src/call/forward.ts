@@ -23,6 +23,7 @@ import { mayUseModel } from './may-use-model.ts'
 import type { PathPolicy } from './path-policy.ts'
 import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
 import { type RequestScan, scanInSlices, scanRequestBody } from './request-body.ts'
+import { readRequestFields } from './request-fields.ts'
 import { type Route, routeCall } from './route.ts'
 import { inPieces, joinInSlices, WHOLE_BYTES } from './sliced-work.ts'
 import { announcesBody, streamedBody } from './upload.ts'
@@ -228,7 +229,7 @@ class IncomingCall {
     const { sent, plain } = body
     const parts = asksForUsage(route) ? spliceIncludeUsage(plain, scan) : null
     if (parts === null) {
-      this.#send(response, route, { ...UNREAD_BODY, sent, plain }, scan)
+      this.#sendWithFields(response, route, { ...UNREAD_BODY, sent, plain }, scan)
     } else if (plain.length <= WHOLE_BYTES) {
       this.#send(response, route, editedBody(Buffer.concat(parts)), scan)
     } else {
@@ -237,6 +238,20 @@ class IncomingCall {
         else this.#send(response, route, editedBody(edited), scan)
       })
     }
+  }
+
+  /** Sends the call once what its dialect wants to know of the body is read: of most calls nothing. */
+  #sendWithFields(response: ServerResponse, route: Route, body: CallBody, scan: RequestScan): void {
+    const plan = route.dialect?.requestPlan
+    if (plan === undefined || body.plain === null || !scan.readable) {
+      this.#send(response, route, body, scan)
+      return
+    }
+    const isWanted = () => !response.destroyed
+    readRequestFields(this.#caller.clientId, body.plain, plan, isWanted, (fields) => {
+      if (fields === 'gone') this.#letGo()
+      else this.#send(response, route, { ...body, fields }, scan)
+    })
   }
 
   /** Sends the call unless it is about an object that is another client's. */
@@ -292,6 +307,7 @@ class IncomingCall {
           path: route.target.canonicalPath,
           model: requestedModel,
           stream: scan?.stream ?? null,
+          fields: body.fields,
         },
         arrivedAt: this.#arrivedAt,
         dialect,

@@ -1,5 +1,7 @@
 import type { Observation } from '../domain/observation.ts'
 import type { ResponseUse } from '../domain/response-use.ts'
+import type { JsonObject } from './json-value.ts'
+import type { JsonPlan } from './wires/json-plan.ts'
 
 /** Names of the providers an upstream may have; the configuration's `provider`. */
 export const PROVIDERS = [
@@ -50,6 +52,8 @@ export interface RequestFacts {
   readonly model: string | null
   /** Whether the body asked for a stream; `null` when it did not say. */
   readonly stream: boolean | null
+  /** What the body has at the paths of the dialect's `requestPlan`; `null` or left out: none, or it is in doubt. */
+  readonly fields?: JsonObject | null
 }
 
 /** What begins a response: enough to choose how to read its body. */
@@ -103,6 +107,11 @@ export interface Dialect {
   readonly readsRequest: boolean
   /** Whether the endpoint takes a form (`multipart/form-data`) in the place of JSON; absent: it never does. */
   readonly takesForm?: boolean
+  /**
+   * What the reader has to know of the request, where answers do not tell what is billed (characters, seconds);
+   * absent: nothing. Of a form nothing is read but the model.
+   */
+  readonly requestPlan?: JsonPlan
   /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
   readonly takesIncludeUsage: boolean
   /** Error shape the gateway's own refusals take on this path. */

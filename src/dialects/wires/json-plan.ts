@@ -1,13 +1,25 @@
 /**
  * What to keep of a JSON document, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
- * text, an object goes into the named members, a one-element array into every element. `{}` keeps an object as
- * an empty one: that it was there.
+ * text, `'text'` a longer value, `'length'` only how many bytes it takes as it is written. An object goes into the
+ * named members, a one-element array into every element. `{}` keeps an object as an empty one: that it was there.
  */
-export type Wanted = 'value' | 'usage' | { readonly [key: string]: Wanted } | readonly [Wanted]
+export type Wanted =
+  | 'value'
+  | 'usage'
+  | 'text'
+  | 'length'
+  | { readonly [key: string]: Wanted }
+  | readonly [Wanted]
+
+/** Longest text kept of one value, in bytes: model names, error objects. */
+const MAX_VALUE_BYTES = 4096
+/** Longest usage object kept, in bytes; the longest seen have some 70 entries of 250 bytes. Also of a `'text'`. */
+const MAX_USAGE_BYTES = 65_536
 
 /** A {@link Wanted} made ready for scanning. Make it once, not per document. */
 export type JsonPlan =
-  | { readonly kind: 'keep'; readonly isUsage: boolean }
+  | { readonly kind: 'keep'; readonly isUsage: boolean; readonly maxBytes: number }
+  | { readonly kind: 'length' }
   | { readonly kind: 'members'; readonly members: readonly WantedMember[]; readonly longestKey: number }
   | { readonly kind: 'elements'; readonly element: JsonPlan }
 
@@ -19,7 +31,11 @@ export interface WantedMember {
 }
 
 export function planJson(wanted: Wanted): JsonPlan {
-  if (wanted === 'value' || wanted === 'usage') return { kind: 'keep', isUsage: wanted === 'usage' }
+  if (wanted === 'length') return { kind: 'length' }
+  if (wanted === 'value') return { kind: 'keep', isUsage: false, maxBytes: MAX_VALUE_BYTES }
+  if (wanted === 'usage' || wanted === 'text') {
+    return { kind: 'keep', isUsage: wanted === 'usage', maxBytes: MAX_USAGE_BYTES }
+  }
   if (isElements(wanted)) return { kind: 'elements', element: planJson(wanted[0]) }
   const members = Object.entries(wanted).map(([key, inner]) => ({
     key,

@@ -12,10 +12,6 @@ export interface Kept {
   readonly raw: string | null
 }
 
-/** Longest text kept of one value, in bytes: model names, error objects. */
-const MAX_VALUE_BYTES = 4096
-/** Longest usage object kept, in bytes; the longest seen have some 70 entries of 250 bytes. */
-const MAX_USAGE_BYTES = 65_536
 /** All that is kept of one document, so that a hostile one cannot fill memory. */
 const MAX_DOCUMENT_BYTES = 131_072
 const MAX_ELEMENTS = 1024
@@ -79,9 +75,22 @@ export class JsonScanner {
   readonly #frames: Frame[] = []
   readonly #stringEnd = new StringEnd()
   readonly #capture = new TextCapture()
+  readonly #isStrict: boolean
+  #isAmbiguous = false
+  /** Bytes of the chunks before this one. */
+  #passedBytes = 0
+  /** Where a value began whose length is wanted; -1: none. */
+  #lengthFrom = -1
 
-  constructor(plan: JsonPlan) {
+  /** @param isStrict notices keys that stand there twice, which servers read differently. */
+  constructor(plan: JsonPlan, isStrict = false) {
     this.#plan = plan
+    this.#isStrict = isStrict
+  }
+
+  /** A strict scan met a wanted key twice in one object: what it means depends on who reads it. */
+  get isAmbiguous(): boolean {
+    return this.#isAmbiguous
   }
 
   get kept(): Kept {
@@ -159,6 +168,7 @@ export class JsonScanner {
       }
     }
     if (this.#capturing) this.#capture.add(bytes, from, length)
+    this.#passedBytes += length
   }
 
   /** The input has ended: a bare number or word at its very end is a value now. */
@@ -185,7 +195,9 @@ export class JsonScanner {
     if (plan?.kind === 'keep') {
       this.#capturing = true
       const left = MAX_DOCUMENT_BYTES - this.#documentBytes
-      this.#capture.begin(Math.min(left, plan.isUsage ? MAX_USAGE_BYTES : MAX_VALUE_BYTES))
+      this.#capture.begin(Math.min(left, plan.maxBytes))
+    } else if (plan?.kind === 'length') {
+      this.#lengthFrom = this.#passedBytes + at
     }
     this.#depth = 1
     if (byte === QUOTE) this.#state = STRING
@@ -284,6 +296,9 @@ export class JsonScanner {
       if (value !== undefined) this.#keep(value)
       const isUsage = this.#plan?.kind === 'keep' && this.#plan.isUsage
       if (isUsage && text !== null && value !== undefined && value !== null) this.#raw = text
+    } else if (this.#lengthFrom >= 0) {
+      this.#keep(this.#passedBytes + to - this.#lengthFrom)
+      this.#lengthFrom = -1
     }
     this.#state = this.#frames.length === 0 ? DONE : AFTER
   }
@@ -291,8 +306,10 @@ export class JsonScanner {
   #keep(value: unknown): void {
     const frame = this.#frames.at(-1)
     if (frame === undefined) this.#root = value
-    else if (frame.members !== null) frame.members[frame.key] = value
-    else if (frame.elements !== null && frame.elements.length < MAX_ELEMENTS) frame.elements.push(value)
+    else if (frame.members !== null) {
+      if (this.#isStrict && Object.hasOwn(frame.members, frame.key)) this.#isAmbiguous = true
+      frame.members[frame.key] = value
+    } else if (frame.elements !== null && frame.elements.length < MAX_ELEMENTS) frame.elements.push(value)
     if (value !== null && this.#plan?.kind === 'keep') this.revision += 1
   }
 }

@@ -125,3 +125,36 @@ describe('a JSON document read as it passes', () => {
     expect(kept.length).toBeLessThan(200_000)
   })
 })
+
+describe('what is kept of a request', () => {
+  const REQUEST = planJson({ input: 'text', n: 'value', documents: ['length'], config: { n: 'value' } })
+
+  function scanRequest(text: string, pieceBytes: number): JsonScanner {
+    const scanner = new JsonScanner(REQUEST, true)
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.length; at += pieceBytes) scanner.push(bytes.subarray(at, at + pieceBytes))
+    scanner.end()
+    return scanner
+  }
+
+  test('a wanted length is that of the value as it is written, whatever it is and whatever the pieces', () => {
+    const body = '{"documents":["a\\"b" ,{"text":"}]"},[1, 2],12.5,true], "n":1}'
+    for (const pieceBytes of [1, 2, 3, 7, 100]) {
+      expect(scanRequest(body, pieceBytes).kept.value).toEqual({ documents: [6, 13, 6, 4, 4], n: 1 })
+    }
+  })
+
+  test('a text is kept up to 64 KiB, a longer one is told as true', () => {
+    const input = 'é'.repeat(32_000)
+    expect(scanRequest(JSON.stringify({ input }), 1000).kept.value).toEqual({ input })
+    expect(scanRequest(JSON.stringify({ input: `${input}${input}` }), 1000).kept.value).toEqual({
+      input: true,
+    })
+  })
+
+  test('a strict scan tells a wanted key that stands twice in one object, and no other', () => {
+    expect(scanRequest('{"n":1,"\\u006e":2}', 4).isAmbiguous).toBe(true)
+    expect(scanRequest('{"config":{"n":1},"config":{}}', 4).isAmbiguous).toBe(true)
+    expect(scanRequest('{"n":1,"config":{"n":2},"x":1,"x":2}', 4).isAmbiguous).toBe(false)
+  })
+})
