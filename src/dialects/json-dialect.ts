@@ -1,5 +1,8 @@
-import { type BodyFormat, createBodyReader } from './body-reader.ts'
-import type { Dialect } from './dialect.ts'
+import { type BodyFormat, createBodyReader, type Gatherer } from './body-reader.ts'
+import type { Dialect, RequestFacts, ResponseHead } from './dialect.ts'
+import type { JsonObject } from './json-value.ts'
+import { createToldGatherer, type Told } from './told.ts'
+import { planJson, type Wanted } from './wires/json.ts'
 
 /** What an endpoint whose responses are JSON documents must say; the rest has defaults. */
 export interface JsonDialect {
@@ -26,4 +29,49 @@ export function jsonDialect(parts: JsonDialect): Dialect {
     createReader: (_request, head) => createBodyReader(head, parts.format),
     textOf: parts.textOf ?? (() => ''),
   }
+}
+
+/** What an endpoint must say of whose calls not all that is billed stands in the answer. */
+export interface RequestDialect extends Omit<JsonDialect, 'format'> {
+  readonly format: Omit<BodyFormat, 'createGatherer'>
+  /** What is read of the request's body, as {@link planJson} takes it. */
+  readonly wants: Wanted
+  /** What the request and the head of a successful answer tell. */
+  readonly readCall: (call: CallHead) => Told
+  /** What a document of the answer tells; it stands above what the call's head told. */
+  readonly readAnswer?: (document: JsonObject, raw: string | null, call: CallHead) => Told
+}
+
+export interface CallHead {
+  readonly request: RequestFacts
+  readonly head: ResponseHead
+  /** Of the request; without a member where nothing is known of it. */
+  readonly fields: JsonObject
+  /** The request's body was read and is beyond doubt, so that what is not in `fields` it does not say. */
+  readonly isRead: boolean
+}
+
+/** A dialect that reads the request too: what it tells counts where the answer is a success, and no error is in it. */
+export function requestDialect(parts: RequestDialect): Dialect {
+  return {
+    ...jsonDialect({
+      ...parts,
+      format: { ...parts.format, createGatherer: () => createToldGatherer(() => null) },
+    }),
+    requestPlan: planJson(parts.wants),
+    createReader: (request, head) => {
+      const fields = request.fields ?? null
+      const call = { request, head, fields: fields ?? {}, isRead: fields !== null }
+      return createBodyReader(head, { ...parts.format, createGatherer: () => gathererOf(parts, call) })
+    },
+  }
+}
+
+function gathererOf({ readCall, readAnswer }: RequestDialect, call: CallHead): Gatherer {
+  const { status } = call.head
+  const isSuccess = status >= 200 && status < 300
+  return createToldGatherer(
+    (document, raw) => readAnswer?.(document, raw, call) ?? null,
+    isSuccess ? readCall(call) : {},
+  )
 }

@@ -34,6 +34,8 @@ export function createToldGatherer(
   let raw = first.raw ?? null
   let isFinal = first.isFinal ?? false
   let units: BilledUnits = { ...NO_UNITS, ...first.units }
+  // What was known before any document is of an answer that is a success.
+  let areUnitsTold = !first.units
   let model = first.model ?? null
   let serviceTier = first.serviceTier ?? null
   let failed = first.failed ?? false
@@ -53,7 +55,10 @@ export function createToldGatherer(
       responseId = told?.responseId ?? responseId
       pending = told?.pending ?? pending
       reportedCostPico = told?.reportedCostPico ?? reportedCostPico
-      if (told?.units) units = { ...units, ...told.units }
+      if (told?.units) {
+        units = { ...units, ...told.units }
+        areUnitsTold = true
+      }
       if (told?.usage) isFinal = told.isFinal ?? false
       if (told !== null && !saysLess(told.usage, usage)) {
         raw = told.raw ?? (told.usage ? kept.raw : raw)
@@ -70,7 +75,7 @@ export function createToldGatherer(
         usage: usage?.usage ?? NO_USAGE,
         totalMismatch: usage?.totalMismatch ?? false,
         raw: raw === null ? null : boundRawUsage(raw),
-        units,
+        units: failed && !areUnitsTold ? NO_UNITS : units,
         model,
         serviceTier,
         failed,

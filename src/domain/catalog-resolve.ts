@@ -1,10 +1,11 @@
 import { addedRatesFor } from './added-rates.ts'
 import { type CatalogEntries, findCatalogModel } from './catalog-entries.ts'
 import { type BillingHabits, buildPriceSet, type PriceSet, USUAL_HABITS } from './catalog-price-set.ts'
-import { answersInOthersWords, catalogPlaces, sellerOf } from './catalog-providers.ts'
+import { answersInOthersWords, type CatalogPlace, catalogPlaces, sellerOf } from './catalog-providers.ts'
 import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
 import { MS_PER_DAY, pricesAt } from './catalog-schedule.ts'
 import { serviceTierFactor } from './catalog-service-tiers.ts'
+import { findMediaPrice, MEDIA_PRICES_SOURCE, mediaRates } from './media-prices.ts'
 import { isSameModel } from './model-name.ts'
 import type { Factor } from './price-markups.ts'
 import { findOverride, overrideRates } from './price-override-match.ts'
@@ -114,6 +115,8 @@ function fromCatalog(
 ): PriceAnswer | null {
   const { provider: ourProvider, upstream, serviceTier, factor, atMs } = question
   for (const place of catalogPlaces(ourProvider, model, pricesOf.get(upstream) ?? null)) {
+    const media = fromMediaPrices(question, place, pricesOf.get(upstream) ?? null, model)
+    if (media !== null) return media
     const entry = findCatalogModel(entries, place.providerId, place.name)
     if (entry === null) continue
     const now = pricesAt(entry.model, atMs)
@@ -144,6 +147,38 @@ function fromCatalog(
     return { found, missing: null, fromMs, untilMs }
   }
   return null
+}
+
+/** What our own list has for models that are billed by other than tokens: a day's answer. */
+function fromMediaPrices(
+  { provider: ourProvider, serviceTier, factor, atMs }: PriceQuestion,
+  { providerId, name }: CatalogPlace,
+  pricesOf: string | null,
+  model: string,
+): PriceAnswer | null {
+  const seller = sellerOf(ourProvider, pricesOf, providerId)
+  const price = findMediaPrice(seller, name, serviceTier, utcDayOf(atMs))
+  if (price === null) return null
+  const fromMs = Math.floor(atMs / MS_PER_DAY) * MS_PER_DAY
+  const day = { fromMs, untilMs: fromMs + MS_PER_DAY }
+  if (price === 'unknown_tier') return { found: null, missing: price, ...day }
+  const prices = buildPriceSet(
+    {
+      basis: 'linear',
+      source: `${MEDIA_PRICES_SOURCE}@${price.seen}`,
+      provider: seller,
+      model: name.toLowerCase(),
+      from: price.from ?? null,
+      hours: null,
+      serviceTier,
+      serviceTierPriced: true,
+      factor: factor.text,
+    },
+    [],
+    () => mediaRates(price, factor.value),
+    USUAL_HABITS,
+  )
+  return { found: { prices, model, line: null, unmetered: [] }, missing: null, ...day }
 }
 
 /** Whose audio and image tokens never cost what text does, so that a missing price of theirs is a gap. */
