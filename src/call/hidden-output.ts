@@ -27,7 +27,7 @@ export interface AnswerSoFar {
 
 /** Whether the answers of `dialect` tell no tokens, so that none are to be estimated. */
 export function reportsNoTokens(dialect: Dialect): boolean {
-  return REPORTS_NO_TOKENS.test(dialect.name)
+  return dialect.countsTokens === false || REPORTS_NO_TOKENS.test(dialect.name)
 }
 
 /** Whether tokens may have been generated that what was delivered does not show, and that only the upstream can tell. */

@@ -98,6 +98,7 @@ export const NOTHING_TO_PRICE: PricedCall = { kind: 'priced', costPico: 0n, pric
 const INVALID_USAGE: PricedCall = { kind: 'unpriced', reason: 'invalid_usage' }
 const NO_READER: PricedCall = { kind: 'unpriced', reason: 'no_reader' }
 const NO_FIGURES: PricedCall = { kind: 'unpriced', reason: 'no_figures' }
+const PASSES_BY: PricedCall = { kind: 'unpriced', reason: 'passes_by' }
 const BILLED_LATER: PricedCall = { kind: 'unpriced', reason: 'billed_later' }
 const SWITCHING_PROTOCOLS = 101
 
@@ -235,11 +236,25 @@ function priceOf(
   pricing: Pricing,
 ): PricedCall {
   if (usageSource === 'invalid') return INVALID_USAGE
-  if (usageSource === 'none' && !hasUnits(seen.units)) return priceOfSilence(facts, seen)
+  if (usageSource === 'none' && !hasUnits(seen.units)) {
+    return priceByReportedCost(facts, seen, usage, pricing) ?? priceOfSilence(facts, seen)
+  }
   // An answer's tokens without those of its prompt, or the other way: a cost of these alone would look like the whole.
   if (usageSource === 'estimated' && (usage.inputTokens === null || usage.outputTokens === null))
     return NO_FIGURES
   return pricing.priceCall({ call: facts.call, observation: seen, usage, clientName: facts.clientName })
+}
+
+/** A call that told what it cost and nothing else (a film of xAI's); `null`: it did not, or is not believed. */
+function priceByReportedCost(
+  { call, clientName }: CallFacts,
+  seen: Observation,
+  usage: TokenUsage,
+  pricing: Pricing,
+): PricedCall | null {
+  if (seen.reportedCostPico === null || seen.pending) return null
+  const priced = pricing.priceCall({ call, observation: seen, usage, clientName })
+  return priced.kind === 'priced' && priced.priceId !== null ? priced : null
 }
 
 /**
@@ -252,6 +267,7 @@ function priceOfSilence({ status, endpoint }: CallFacts, seen: Observation): Pri
   if (status === null || status < 200 || status >= 300 || seen.failed) return NOTHING_TO_PRICE
   if (endpoint.metering === 'free' || endpoint.responseUse === 'fetched') return NOTHING_TO_PRICE
   if (seen.pending) return BILLED_LATER
+  if (endpoint.metering === 'passes_by') return PASSES_BY
   return endpoint.metering === 'unknown' ? NO_READER : NO_FIGURES
 }
 

@@ -116,6 +116,10 @@ export interface Dialect {
   readonly takesIncludeUsage: boolean
   /** Error shape the gateway's own refusals take on this path. */
   readonly errorShape: 'openai' | 'anthropic'
+  /** `false`: it is not billed by what a tokenizer could count, so that a missing count is no gap to fill. */
+  readonly countsTokens?: false
+  /** What it makes lets its bearer talk to the provider past the gateway, where nothing can be counted. */
+  readonly passesBy?: true
   /** Known to cost nothing: an answer without figures is then no gap. */
   readonly isFree?: true
   /** Reads whatever an unknown path answers: silence then says nothing about its cost. */

@@ -5,16 +5,21 @@ import { anthropicMessages } from './anthropic-messages.ts'
 import { cloudflareRun } from './cloudflare-run.ts'
 import type { Dialect, Provider } from './dialect.ts'
 import { type Endpoint, endpoint, fetching, postTo } from './endpoint.ts'
+import { fireworksWorkflows } from './fireworks-workflows.ts'
 import { lmStudioChat } from './lmstudio-chat.ts'
 import { mistralOcr } from './mistral-ocr.ts'
 import { nativeEndpoints } from './native-endpoints.ts'
-import { openAiSpeech, openAiTranscriptions } from './openai-audio.ts'
+import { openAiTranscriptions } from './openai-audio.ts'
 import { openAiBatch } from './openai-batches.ts'
 import { openAiChat, openAiCompletions, perplexityAsyncChat } from './openai-chat.ts'
 import { openAiImages } from './openai-images.ts'
 import { openAiEmbeddings, openAiModerations, openAiRerank } from './openai-prompt-only.ts'
 import { OPENAI_QUIRKS } from './openai-quirks.ts'
 import { openAiResponses } from './openai-responses.ts'
+import { passesBy } from './passes-by.ts'
+import { openAiContainers, perplexitySearch, vectorStoreSearch } from './services.ts'
+import { elevenLabsSpeech, openAiSpeech } from './speech.ts'
+import { azureVideoJobs, openAiVideos, xaiVideo, xaiVideos } from './videos.ts'
 
 /** OpenAI-style endpoints, known by the end of the path: prefixes differ from provider to provider. */
 function openAiEndpoints(provider: Provider): readonly Endpoint[] {
@@ -41,19 +46,48 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
     postTo('/images/variations', imagesFromForms),
     postTo('/audio/transcriptions', transcriptions),
     postTo('/audio/translations', transcriptions),
-    postTo('/audio/speech', openAiSpeech),
+    postTo('/audio/speech', openAiSpeech(quirks)),
     postTo('/moderations', openAiModerations),
     postTo('/rerank', rerank),
     postTo('/score', rerank),
     postTo('/classify', rerank),
     postTo('/pooling', rerank),
+    endpoint('POST', PASSING_BY, passesBy),
   ]
 }
+
+/** Makes a credential, or a call whose media go past the gateway. */
+const PASSING_BY =
+  /\/realtime\/(?:client_secrets|sessions|transcription_sessions|translations\/client_secrets|calls(?:\/[^/]+\/accept)?)$|\/(?:chatkit|live)\/sessions$|\/auth_tokens$/
+
+const VIDEOS = endpoint('POST', /\/videos(?:\/edits|\/extensions|\/[^/]+\/remix)?$/, openAiVideos)
+
+/** What OpenAI bills beside its models, and Azure after it. */
+const OPENAI_SERVICES: readonly Endpoint[] = [
+  postTo('/v1/containers', openAiContainers),
+  endpoint('POST', /\/vector_stores\/[^/]+\/search$/, vectorStoreSearch),
+  VIDEOS,
+]
 
 /** What a provider has beside the OpenAI-style endpoints, looked at before them. */
 function ownEndpoints(provider: Provider): readonly Endpoint[] {
   const quirks = OPENAI_QUIRKS[provider]
   switch (provider) {
+    case 'openai':
+      return OPENAI_SERVICES
+    case 'azure-openai':
+    case 'azure-ai':
+      return [...OPENAI_SERVICES, postTo('/video/generations/jobs', azureVideoJobs)]
+    case 'litellm-proxy':
+      return [VIDEOS]
+    case 'fireworks':
+      return [
+        endpoint(
+          'POST',
+          /\/workflows\/accounts\/[^/]+\/models\/[^/]+(?:\/text_to_image)?$/,
+          fireworksWorkflows,
+        ),
+      ]
     case 'anthropic':
       return [
         postTo('/messages', anthropicMessages),
@@ -62,6 +96,7 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
       ]
     case 'perplexity':
       return [
+        postTo('/search', perplexitySearch),
         postTo('/async/chat/completions', perplexityAsyncChat(quirks)),
         fetching('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(quirks)),
       ]
@@ -81,11 +116,19 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
     case 'lmstudio':
       return [postTo('/api/v1/chat', lmStudioChat)]
     case 'xai':
-      // Answers a completion once, so no response id is needed against counting it twice.
-      return [fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(quirks))]
+      return [
+        // Answers a completion once, so no response id is needed against counting it twice.
+        fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(quirks)),
+        endpoint('POST', /\/videos\/(?:generations|edits|extensions)$/, xaiVideos),
+        fetching('GET', /\/videos\/[^/]+$/, xaiVideo),
+      ]
     case 'openai-compatible':
-      // Writer's chat.
-      return [postTo('/v1/chat', openAiChat(quirks))]
+      return [
+        // Writer's chat.
+        postTo('/v1/chat', openAiChat(quirks)),
+        endpoint('POST', /\/v1\/text-to-speech\/[^/]+(?:\/stream)?(?:\/with-timestamps)?$/, elevenLabsSpeech),
+        VIDEOS,
+      ]
     default:
       return []
   }

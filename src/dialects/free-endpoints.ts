@@ -127,6 +127,11 @@ export const FREE_ENDPOINTS: readonly EndpointGroup[] = [
     providers: ANTHROPIC,
   },
   {
+    patterns: ['POST **:fetchPredictOperation'],
+    why: 'asks how far work is that was begun before',
+    providers: GOOGLE,
+  },
+  {
     patterns: ['POST **/api/show'],
     why: 'reads what a model is',
     providers: ['ollama', 'openai-compatible'],
@@ -143,16 +148,13 @@ export const FREE_ENDPOINTS: readonly EndpointGroup[] = [
 export const BILLED_APART: readonly EndpointGroup[] = [
   {
     patterns: [
-      'POST **/v1/containers',
       'POST **/v1/containers/*/files',
       'POST **/v1/vector_stores',
       'POST **/v1/vector_stores/*',
-      'POST **/v1/vector_stores/*/search',
       'POST **/v1/vector_stores/*/files',
       'POST **/v1/vector_stores/*/files/*',
       'POST **/v1/vector_stores/*/file_batches',
       'POST **/v1/threads/*',
-      'POST **/v1/videos',
       'POST **/v1/videos/**',
       'POST **/v1/evals/*/runs',
       'POST **/v1/fine_tuning/alpha/graders/run',
@@ -186,7 +188,6 @@ export const BILLED_APART: readonly EndpointGroup[] = [
   },
   {
     patterns: [
-      '* **/cachedContents',
       '* **/cachedContents/*',
       '* **/corpora',
       '* **/corpora/**',
@@ -199,7 +200,6 @@ export const BILLED_APART: readonly EndpointGroup[] = [
       'POST **:generateAnswer',
       'POST **:generateMessage',
       'POST **:generateText',
-      'POST **:predictLongRunning',
       'POST **:batchGenerateContent',
       'POST **:asyncBatchEmbedContent',
       '* **/agents',

@@ -1,4 +1,4 @@
-import { type BodyFormat, createBodyReader, type Gatherer } from './body-reader.ts'
+import { type BodyFormat, createBodyReader } from './body-reader.ts'
 import type { Dialect, RequestFacts, ResponseHead } from './dialect.ts'
 import type { JsonObject } from './json-value.ts'
 import { createToldGatherer, type Told } from './told.ts'
@@ -53,25 +53,23 @@ export interface CallHead {
 
 /** A dialect that reads the request too: what it tells counts where the answer is a success, and no error is in it. */
 export function requestDialect(parts: RequestDialect): Dialect {
+  const { format, wants, readCall, readAnswer } = parts
+  const dialect = jsonDialect({
+    ...parts,
+    format: { ...format, createGatherer: () => createToldGatherer(() => null) },
+  })
   return {
-    ...jsonDialect({
-      ...parts,
-      format: { ...parts.format, createGatherer: () => createToldGatherer(() => null) },
-    }),
-    requestPlan: planJson(parts.wants),
-    createReader: (request, head) => {
+    ...dialect,
+    countsTokens: false,
+    requestPlan: planJson(wants),
+    createReader(request, head) {
       const fields = request.fields ?? null
-      const call = { request, head, fields: fields ?? {}, isRead: fields !== null }
-      return createBodyReader(head, { ...parts.format, createGatherer: () => gathererOf(parts, call) })
+      const call: CallHead = { request, head, fields: fields ?? {}, isRead: fields !== null }
+      const isSuccess = head.status >= 200 && head.status < 300
+      const told = isSuccess ? readCall(call) : {}
+      const createGatherer = () =>
+        createToldGatherer((document, raw) => readAnswer?.(document, raw, call) ?? null, told)
+      return createBodyReader(head, { ...format, createGatherer })
     },
   }
-}
-
-function gathererOf({ readCall, readAnswer }: RequestDialect, call: CallHead): Gatherer {
-  const { status } = call.head
-  const isSuccess = status >= 200 && status < 300
-  return createToldGatherer(
-    (document, raw) => readAnswer?.(document, raw, call) ?? null,
-    isSuccess ? readCall(call) : {},
-  )
 }

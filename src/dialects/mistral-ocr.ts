@@ -1,27 +1,54 @@
 import { unitsIn } from './billed-units.ts'
+import { totalDisagrees } from './counts.ts'
 import type { Dialect } from './dialect.ts'
-import { jsonDialect } from './json-dialect.ts'
-import { member } from './json-value.ts'
-import { createLastUsageGatherer } from './last-usage.ts'
+import { carriesError } from './error-in-body.ts'
+import { requestDialect } from './json-dialect.ts'
+import { member, textIn } from './json-value.ts'
 import { promptOnlyUsage } from './openai-usage.ts'
+import { ifCounted } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
-/** Mistral's OCR: billed by the page, `usage_info.pages_processed`. Source: docs.mistral.ai, "OCR". */
-export const mistralOcr: Dialect = jsonDialect({
+/**
+ * Mistral's OCR: billed by the page, `usage_info.pages_processed`, and on top of it by the page that was annotated,
+ * `pages_processed_annotation`; where annotations were asked for and that is not said, every page.
+ * Source: docs.mistral.ai, "OCR" and "Annotations".
+ */
+export const mistralOcr: Dialect = requestDialect({
   name: 'mistral.ocr',
   format: {
     plan: planJson({
       model: 'value',
       usage: 'usage',
-      usage_info: { pages_processed: 'value' },
+      usage_info: { pages_processed: 'value', pages_processed_annotation: 'value' },
       error: 'value',
     }),
     findTelling: findMembers(['usage', 'error']),
-    createGatherer: () =>
-      createLastUsageGatherer({
-        readUsage: promptOnlyUsage,
-        readUnits: (document) => ({ pages: unitsIn(member(document, 'usage_info')?.pages_processed) }),
-      }),
+  },
+  wants: { document_annotation_format: 'length', bbox_annotation_format: 'length' },
+  readCall: () => ({}),
+  readAnswer: (document, raw, { fields }) => {
+    const usage = member(document, 'usage')
+    const counted = usage === null ? null : promptOnlyUsage(usage)
+    const info = member(document, 'usage_info')
+    const pages = unitsIn(info?.pages_processed)
+    const asked = [fields.document_annotation_format, fields.bbox_annotation_format].some(isSaid)
+    const annotatedPages = unitsIn(info?.pages_processed_annotation) ?? (asked ? pages : null)
+    return {
+      usage:
+        counted && ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
+      raw: usage === null ? null : raw,
+      isFinal: true,
+      units: pages === null && annotatedPages === null ? null : { pages, annotatedPages },
+      model: textIn(document.model),
+      failed: carriesError(document),
+    }
   },
 })
+
+const NULL_BYTES = 'null'.length
+
+/** By how long it is written: a format is an object. */
+function isSaid(bytes: unknown): boolean {
+  return typeof bytes === 'number' && bytes > NULL_BYTES
+}

@@ -1,6 +1,7 @@
 import { anthropicMessages } from './anthropic-messages.ts'
 import { bedrockConverse } from './bedrock-converse.ts'
 import { bedrockInvoke } from './bedrock-invoke.ts'
+import { bedrockAsyncInvoke, bedrockImages, bedrockRankInvoke, bedrockRerank } from './bedrock-media.ts'
 import { cohereChat, cohereEmbed, cohereRerank } from './cohere.ts'
 import type { Dialect, Provider } from './dialect.ts'
 import { type Endpoint, endpoint, fetching, postTo } from './endpoint.ts'
@@ -13,8 +14,10 @@ import { ollamaChat, ollamaEmbed } from './ollama.ts'
 import { openAiChat } from './openai-chat.ts'
 import { OPENAI_QUIRKS } from './openai-quirks.ts'
 import { realtime } from './realtime.ts'
+import { geminiCaches, vertexRanking } from './services.ts'
 import { tgiGenerate } from './tgi-native.ts'
 import { vertexPredict } from './vertex-predict.ts'
+import { veo } from './videos.ts'
 import { voyage } from './voyage.ts'
 
 /** A method on a model, as Google writes it: `.../models/{model}:{method}`. */
@@ -26,6 +29,8 @@ const GEMINI: readonly Endpoint[] = [
   googleMethod('generateContent|streamGenerateContent', geminiGenerateContent),
   googleMethod('embedContent|batchEmbedContents', geminiEmbedContent),
   googleMethod('predict', vertexPredict),
+  googleMethod('predictLongRunning', veo),
+  postTo('/cachedcontents', geminiCaches),
   postTo('/interactions', geminiInteractions),
   fetching('POST', /\/interactions\/[^/]+\/cancel$/, geminiInteractions),
   // Fetching an interaction tells the usage of one that ran in the background.
@@ -49,6 +54,10 @@ function partner(publisher: string, dialect: Dialect): Endpoint {
 
 const BEDROCK: readonly Endpoint[] = [
   endpoint('POST', /\/model\/.+\/(?:converse|converse-stream)$/, bedrockConverse),
+  // These draw or rank, and are not billed by tokens.
+  endpoint('POST', /\/model\/.*(?:nova-canvas|titan-image|stability\.).*\/invoke$/, bedrockImages),
+  endpoint('POST', /\/model\/.*\.rerank-.*\/invoke$/, bedrockRankInvoke),
+  postTo('/async-invoke', bedrockAsyncInvoke),
   endpoint('POST', /\/model\/.+\/(?:invoke|invoke-with-response-stream)$/, bedrockInvoke),
 ]
 
@@ -88,8 +97,8 @@ const BEHIND_GATEWAYS: readonly Endpoint[] = [...GEMINI, ...VERTEX_PARTNERS, ...
 const NATIVE: { readonly [P in Provider]?: readonly Endpoint[] } = {
   'azure-ai': [endpoint('POST', /\/cohere\/v[12]\/rerank$/, cohereRerank), ...COHERE_V2],
   gemini: GEMINI,
-  vertex: [...GEMINI, ...VERTEX_PARTNERS],
-  bedrock: BEDROCK,
+  vertex: [...GEMINI, ...VERTEX_PARTNERS, endpoint('POST', /\/rankingConfigs\/[^/]+:rank$/, vertexRanking)],
+  bedrock: [...BEDROCK, postTo('/rerank', bedrockRerank)],
   cohere: COHERE,
   ollama: OLLAMA,
   tgi: TGI,

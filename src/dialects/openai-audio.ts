@@ -28,12 +28,6 @@ export function openAiTranscriptions(quirks: OpenAiQuirks): Dialect {
   })
 }
 
-/**
- * Speech. The answer is audio and tells nothing, unless it is streamed as events: `speech.audio.done` has usage.
- * Source: OpenAI's API reference, "Create speech".
- */
-export const openAiSpeech: Dialect = audioDialect('openai.audio-speech', false, { readUsage: responsesUsage })
-
 function audioDialect(name: string, takesForm: boolean, rules: LastUsageRules): Dialect {
   return jsonDialect({
     name,

@@ -1,8 +1,11 @@
+import { totalDisagrees } from './counts.ts'
 import { deploymentIn } from './deployment-path.ts'
 import type { Dialect } from './dialect.ts'
-import { jsonDialect } from './json-dialect.ts'
-import { createLastUsageGatherer } from './last-usage.ts'
+import { carriesError } from './error-in-body.ts'
+import { requestDialect } from './json-dialect.ts'
+import { member, textIn } from './json-value.ts'
 import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+import { ifCounted } from './told.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
@@ -12,26 +15,50 @@ const FIND_TELLING = findMembers(['usage', 'error'])
 /**
  * Image generation and edits. GPT image models write `usage` after megabytes of base64, in a stream in the
  * `image_generation.completed` or `image_edit.completed` event; DALL-E and others write none and are billed by
- * the image, so those are counted. Source: OpenAI's API reference, "Images" and "Image streaming".
+ * the image, so those are counted, DALL-E's at the size and quality of the request. Source: OpenAI's API reference,
+ * "Images" and "Image streaming".
  *
  * @param takesForm edits and variations come with pictures; generations never do.
  */
 export function openAiImages(quirks: OpenAiQuirks, takesForm: boolean): Dialect {
-  const rules = {
-    readUsage: responsesUsage,
-    readCost: quirks.readCost,
-    readUnits: ({ data }: { readonly [key: string]: unknown }) => ({
-      images: Array.isArray(data) ? data.length : null,
-    }),
-  }
-  return jsonDialect({
+  return requestDialect({
     name: 'openai.images',
     takesForm,
-    format: {
-      plan: PLAN,
-      findTelling: FIND_TELLING,
-      createGatherer: () => createLastUsageGatherer(rules),
-    },
+    format: { plan: PLAN, findTelling: FIND_TELLING },
     modelInPath: deploymentIn,
+    wants: { size: 'value', quality: 'value' },
+    readCall: ({ request, fields, isRead }) => ({
+      serviceTier: isRead
+        ? dalleTier(request.model, textIn(fields.size), textIn(fields.quality))
+        : DALLE.test(request.model ?? '')
+          ? 'unknown_size'
+          : null,
+    }),
+    readAnswer: (document, raw) => {
+      const usage = member(document, 'usage')
+      const counted = usage === null ? null : responsesUsage(usage)
+      return {
+        usage:
+          counted && ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
+        // Usage without tokens (a cost) is kept as text too.
+        raw: usage === null ? null : raw,
+        isFinal: true,
+        units: Array.isArray(document.data) ? { images: document.data.length } : null,
+        model: textIn(document.model),
+        failed: carriesError(document),
+        serviceTier: textIn(usage?.service_tier),
+        reportedCostPico: usage === null ? null : (quirks.readCost?.(usage) ?? null),
+      }
+    },
   })
+}
+
+const DALLE = /^dall-?e-?[23]/i
+const USUAL_SIZE = '1024x1024'
+
+/** What a picture of DALL-E costs by, where it is not the usual one. */
+function dalleTier(model: string | null, size: string | null, quality: string | null): string | null {
+  if (model === null || !DALLE.test(model)) return null
+  if (quality === 'hd') return `hd_${size ?? USUAL_SIZE}`
+  return size === null || size === USUAL_SIZE ? null : size
 }

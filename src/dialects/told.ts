@@ -40,7 +40,7 @@ export function createToldGatherer(
   let serviceTier = first.serviceTier ?? null
   let failed = first.failed ?? false
   let responseId = first.responseId ?? null
-  let pending = false
+  let pending = first.pending ?? false
   let reportedCostPico: bigint | null = null
 
   return {

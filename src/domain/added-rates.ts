@@ -23,6 +23,7 @@ export interface AddedRate {
 }
 
 const perThousand = (usd: string) => ({ usd, per: 1_000n })
+const perMillion = (usd: string) => ({ usd, per: 1_000_000n })
 const seen = '2026-11-22'
 const VERTEX = 'https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing'
 const GEMINI = 'https://ai.google.dev/gemini-api/docs/pricing'
@@ -125,6 +126,32 @@ export const ADDED_RATES: readonly AddedRate[] = [
     rate: 'webSearch',
     price: perThousand('0'),
     source: PERPLEXITY,
+    seen,
+  },
+
+  // Tokens of pictures, and pages that are annotated.
+  {
+    providers: ['cohere'],
+    models: /^embed-v4\.0$/,
+    rate: 'imageInput',
+    price: perMillion('0.47'),
+    source: 'https://cohere.com/pricing',
+    seen,
+  },
+  {
+    providers: ['mistral'],
+    models: /^mistral-ocr-(?:latest|4|4-0|4-1)$/,
+    rate: 'annotatedPage',
+    price: perThousand('5'),
+    source: 'https://mistral.ai/pricing#api-pricing',
+    seen,
+  },
+  {
+    providers: ['mistral'],
+    models: /^mistral-ocr-(?:2512|3|3-0)$/,
+    rate: 'annotatedPage',
+    price: perThousand('3'),
+    source: 'https://mistral.ai/pricing#api-pricing',
     seen,
   },
 ]

@@ -3,7 +3,8 @@
  *
  * The answer told no figures, so no price helps: `no_reader`: nobody here reads answers of this path. `no_figures`: a
  * metered endpoint whose answer told nothing, or whose prompt nobody could count. `billed_later`: the figures come with
- * a later request (background, batches, jobs). `invalid_usage`: figures that no call can have.
+ * a later request (background, batches, jobs). `passes_by`: what is billed goes past the gateway, by a credential or a call
+ * that this one made. `invalid_usage`: figures that no call can have.
  *
  * There were figures, and no price for them: the reasons of the catalog, as `Unpriced` in catalog-call.ts has them.
  */
@@ -17,6 +18,7 @@ export const UNPRICED_REASONS = [
   'unknown_tier',
   'use_without_price',
   'contradictory_usage',
+  'passes_by',
 ] as const
 
 export type UnpricedReason = (typeof UNPRICED_REASONS)[number]
@@ -26,6 +28,7 @@ export const WITHOUT_FIGURES = [
   'no_reader',
   'no_figures',
   'billed_later',
+  'passes_by',
 ] as const satisfies readonly UnpricedReason[]
 
 const WITHOUT_FIGURES_SET: ReadonlySet<string> = new Set(WITHOUT_FIGURES)

@@ -71,7 +71,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
   test.each<[Provider, string, string]>([
     ['gemini', 'POST', '/v1beta/models/gemini-made:countTokens'],
     ['gemini', 'GET', '/v1beta/models'],
-    ['gemini', 'POST', '/v1beta/cachedContents'],
+    ['gemini', 'POST', '/v1beta/cachedContents/made'],
     ['vertex', 'POST', `${PARTNER}/anthropic/models/count-tokens:rawPredict`],
     ['vertex', 'POST', `${GOOGLE}:countTokens`],
     ['bedrock', 'POST', '/model/anthropic.claude-made-v1:0/count-tokens'],
@@ -81,7 +81,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ['ollama', 'POST', '/api/pull'],
     ['llamacpp', 'POST', '/tokenize'],
     ['tgi', 'GET', '/info'],
-    ['openai', 'POST', '/v1/realtime/client_secrets'],
+    ['openai', 'POST', '/v1/realtime/calls/made/hangup'],
   ])('%s meters nothing at %s %s', (provider, method, path) => {
     expect(dialectOf(provider, method, path)).toBe(null)
   })

@@ -62,6 +62,12 @@ const LINES: Readonly<Record<UnpricedReason, Line>> = {
     mend: 'correct the provider of the upstream, or let it report usage (include_usage: always)',
     by: 'call',
   },
+  passes_by: {
+    name: 'passes by',
+    what: 'made credentials or calls whose use goes past the gateway',
+    mend: 'take them out of paths.allow in TALLYGATE_CONFIG, or take the cost from the report of the provider: reconcile',
+    by: 'call',
+  },
   no_reader: {
     name: 'no reader',
     what: 'were answered, nothing metered',

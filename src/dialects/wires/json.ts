@@ -310,7 +310,8 @@ export class JsonScanner {
       if (this.#isStrict && Object.hasOwn(frame.members, frame.key)) this.#isAmbiguous = true
       frame.members[frame.key] = value
     } else if (frame.elements !== null && frame.elements.length < MAX_ELEMENTS) frame.elements.push(value)
-    if (value !== null && this.#plan?.kind === 'keep') this.revision += 1
+    const kind = this.#plan?.kind
+    if (value !== null && (kind === 'keep' || kind === 'length')) this.revision += 1
   }
 }
 
