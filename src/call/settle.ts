@@ -5,6 +5,7 @@ import type { Observation } from '../domain/observation.ts'
 import type { UnpricedReason } from '../domain/unpriced-reason.ts'
 import {
   BILLED_UNITS,
+  type BilledUnit,
   type BilledUnits,
   NO_UNITS,
   NO_USAGE,
@@ -114,9 +115,20 @@ export function needsEstimate(facts: CallFacts): boolean {
   return facts.status >= 200 && facts.status < 300
 }
 
-/** Rerankers' search units, seconds of sound, pages: the provider bills these in the place of tokens. */
-function isBilledWithoutTokens({ webSearches: _, ...units }: BilledUnits): boolean {
-  return Object.values(units).some((count) => count !== null)
+/** What a provider bills in the place of tokens. The others are of tools that it ran amid an answer, beside its tokens. */
+const IN_PLACE_OF_TOKENS = [
+  'searchUnits',
+  'images',
+  'audioMs',
+  'characters',
+  'pages',
+  'annotatedPages',
+  'videoMs',
+  'trainedTokens',
+] as const satisfies readonly BilledUnit[]
+
+function isBilledWithoutTokens(units: BilledUnits): boolean {
+  return IN_PLACE_OF_TOKENS.some((name) => units[name] !== null)
 }
 
 /**

@@ -3,6 +3,7 @@ import { type EndpointFacts, endpointFactsOf } from '../../src/call/endpoint-fac
 import {
   type CallFacts,
   NOTHING_OBSERVED,
+  NOTHING_TO_PRICE,
   needsEstimate,
   settle,
   settleWithEstimate,
@@ -44,9 +45,11 @@ test('an answer without usage is estimated, one that is billed by other units is
   expect(
     needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, units: { ...NO_UNITS, searchUnits: 1 } } }),
   ).toBe(false)
-  expect(
-    needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, units: { ...NO_UNITS, webSearches: 1 } } }),
-  ).toBe(true)
+  // Tools run amid an answer, whose tokens are billed too.
+  for (const tool of ['webSearches', 'fileSearches', 'codeRuns', 'otherToolCalls'] as const) {
+    const observation = { ...NOTHING_OBSERVED, units: { ...NO_UNITS, [tool]: 1 } }
+    expect(needsEstimate({ ...facts, observation })).toBe(true)
+  }
 })
 
 test('errors, pending responses and endpoints without tokens are not estimated', () => {
@@ -65,6 +68,30 @@ test.each([
     const end = settle({ ...facts, endpoint: { metering: 'metered', responseUse }, observation }, pricing)
     expect(end).toMatchObject({ usageSource: 'none', usage: NO_USAGE, unpricedReason, costPico })
   }
+})
+
+test('an answer that tells its cost and no figures has that cost where it is believed, else none', () => {
+  const observation = { ...NOTHING_OBSERVED, reportedCostPico: 300_000_000_000n }
+  const fetched = {
+    ...facts,
+    endpoint: { metering: 'metered', responseUse: 'created' },
+    observation,
+  } as const
+  const asReported = {
+    kind: 'priced',
+    costPico: 300_000_000_000n,
+    priceId: 'xai/reported',
+    definition: null,
+  } as const
+  expect(settle(fetched, { ...pricing, priceCall: () => asReported })).toMatchObject({
+    costPico: 300_000_000_000n,
+    priceId: 'xai/reported',
+    usageSource: 'none',
+  })
+  expect(settle(fetched, { ...pricing, priceCall: () => NOTHING_TO_PRICE })).toMatchObject({
+    costPico: null,
+    unpricedReason: 'no_figures',
+  })
 })
 
 test('an estimate says that it is one, and nothing to count is no estimate', async () => {
@@ -128,10 +155,13 @@ describe('a call that told no figures', () => {
   const pending = { ...NOTHING_OBSERVED, pending: true }
   const failed = { ...NOTHING_OBSERVED, failed: true }
 
+  const PASSING_BY = endpointFactsOf(selectDialect('openai', 'POST', '/v1/realtime/client_secrets'))
+
   test.each([
     ['at a metered endpoint', METERED, 200, NOTHING_OBSERVED, 'no_figures'],
     ['at a metered endpoint whose reader broke', METERED, 201, null, 'no_figures'],
     ['on a path nobody reads', UNKNOWN, 200, NOTHING_OBSERVED, 'no_reader'],
+    ['and leads past the gateway', PASSING_BY, 201, NOTHING_OBSERVED, 'passes_by'],
     ['and says that it is still at work', METERED, 202, pending, 'billed_later'],
     ['in a session', METERED, 101, NOTHING_OBSERVED, 'no_figures'],
     ['in a session on a path that is free to GET', FREE, 101, null, 'no_reader'],

@@ -557,15 +557,15 @@ test('what is counted and has no price makes the call partly unpriced, and the i
   expect(at('openrouter', 'openai/gpt-5', { units: units({ webSearches: 2 }) })).toContain('#std+partly')
   const audio = { inputTokens: 1_000, audioInputTokens: 900, outputTokens: 100, audioOutputTokens: 90 }
   expect(at('openai', 'gpt-4o-audio-preview', { usage: audio })).toContain('#std+partly')
-  expect(at('cohere', 'embed-v4.0', { usage: { inputTokens: 10, imageInputTokens: 5 } })).toContain(
-    '#std+partly',
-  )
   // Other measures of what was billed by tokens.
   expect(at('openai', 'gpt-4o', { units: units({ audioMs: 5_000, images: 1, characters: 9 }) })).toBe(
     '3500000000 openai/gpt-4o#std',
   )
   expect(at('openai', 'text-embedding-3-small', { usage: { inputTokens: 1_000 } })).toBe(
     '20000000 openai/text-embedding-3-small#std',
+  )
+  expect(at('cohere', 'embed-v4.0', { usage: { inputTokens: 510, imageInputTokens: 500 } })).toBe(
+    '236200000 cohere/embed-v4.0#std',
   )
   const answer = catalog.priceCall(callOf({ model: 'gpt-4o', usage, units: units({ pages: 2 }) }))
   if (answer.kind !== 'priced') throw new Error('no price')

@@ -89,6 +89,7 @@ export function oracleCost(model: OracleModel, heap: Heap, atMs: number, deal: D
 const ADDED_KEYS: Record<string, string> = {
   web_searches_kcount: 'webSearch',
   cache_write_1h_mtok: 'cacheWrite1h',
+  input_image_mtok: 'imageInput',
 }
 
 /** The price of one by our own data, where the catalog has none or a wrong one. */
