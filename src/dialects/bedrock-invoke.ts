@@ -1,4 +1,5 @@
 import type { Observation } from '../domain/observation.ts'
+import { NO_UNITS } from '../domain/usage.ts'
 import { ANTHROPIC_FORMAT } from './anthropic-messages.ts'
 import { anthropicText } from './anthropic-text.ts'
 import { converseText } from './bedrock-converse.ts'
@@ -65,6 +66,7 @@ const PLAN = planJson({
   inputTextTokenCount: 'value',
   totalOutputTextTokenCount: 'value',
   results: [{ tokenCount: 'value' }],
+  images: ['length'],
   embedding: 'value',
   embeddingsByType: 'value',
   [METRICS]: 'value',
@@ -138,7 +140,10 @@ class InvokeGatherer implements Gatherer {
     const model = anthropic.model ?? this.#model ?? this.#pathModel
     const serviceTier = anthropic.serviceTier ?? textIn(this.#head.headers['x-amzn-bedrock-service-tier'])
     if (anthropic.usageSource !== 'none') return { ...anthropic, failed, model, serviceTier }
-    const seen = { failed, model, serviceTier }
+    // Of a profile of one's own, whose name does not say that it draws.
+    const { images } = this.#root
+    const units = Array.isArray(images) ? { ...NO_UNITS, images: images.length } : NO_UNITS
+    const seen = { failed, model, serviceTier, units }
     // Counts at the root of an answer come one by one; until all are there the headers know better.
     const isWhole = ended || this.#isStream
     const written = this.#own ?? (isWhole ? this.#atRoot() : null) ?? this.#measured() ?? this.#atRoot()

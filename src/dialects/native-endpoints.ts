@@ -16,7 +16,7 @@ import { OPENAI_QUIRKS } from './openai-quirks.ts'
 import { realtime } from './realtime.ts'
 import { geminiCaches, vertexRanking } from './services.ts'
 import { tgiGenerate } from './tgi-native.ts'
-import { vertexPredict } from './vertex-predict.ts'
+import { vertexImages, vertexPredict } from './vertex-predict.ts'
 import { veo } from './videos.ts'
 import { voyage } from './voyage.ts'
 
@@ -28,6 +28,7 @@ function googleMethod(methods: string, dialect: Dialect): Endpoint {
 const GEMINI: readonly Endpoint[] = [
   googleMethod('generateContent|streamGenerateContent', geminiGenerateContent),
   googleMethod('embedContent|batchEmbedContents', geminiEmbedContent),
+  endpoint('POST', /\/models\/(?:imagen|virtual-try-on)[^/]*:predict$/, vertexImages),
   googleMethod('predict', vertexPredict),
   googleMethod('predictLongRunning', veo),
   postTo('/cachedcontents', geminiCaches),

@@ -35,6 +35,9 @@ export const vertexPredict: Dialect = jsonDialect({
   modelInPath: googleModelInPath,
 })
 
+/** The same of models that draw, whose silence (all was filtered) is no gap to fill with tokens. */
+export const vertexImages: Dialect = { ...vertexPredict, name: 'vertex.images', countsTokens: false }
+
 function read(document: JsonObject): Told {
   const predictions = objectsIn(document.predictions)
   const statistics = predictions.map((prediction) => member(member(prediction, 'embeddings'), 'statistics'))

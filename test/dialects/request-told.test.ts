@@ -278,6 +278,11 @@ describe('pictures are counted as they come', () => {
     expect(told({ provider: 'bedrock', path, request: { prompt: 'p' }, answer })).toEqual({ images: 1 })
   })
 
+  test('of a profile of Bedrock whose name does not say that it draws', () => {
+    const path = '/model/arn:aws:bedrock:us-east-1:1:application-inference-profile%2Fmade/invoke'
+    expect(told({ provider: 'bedrock', path, answer: { images: ['AA', 'BB'] } })).toEqual({ images: 2 })
+  })
+
   test('of a workflow of Fireworks by its steps', () => {
     const path = '/inference/v1/workflows/accounts/fireworks/models/flux-1-schnell-fp8/text_to_image'
     const call = {
