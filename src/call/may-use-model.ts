@@ -12,13 +12,13 @@ import { matchesModel } from './upstream-table.ts'
  */
 export function mayUseModel(
   caller: Caller,
-  { reading, isFetch, modelInPath }: Pick<Route, 'reading' | 'isFetch' | 'modelInPath'>,
+  { reading, isFetch, modelInPath, dialect }: Pick<Route, 'reading' | 'isFetch' | 'modelInPath' | 'dialect'>,
   scan: RequestScan | null,
 ): boolean {
   if (caller.models === null) return true
   if (modelInPath !== null && !matchesModel(caller.models, modelInPath)) return false
   if (reading === 'free' || isFetch) return true
-  if (reading !== 'metered') return false
+  if (reading !== 'metered' || dialect?.hidesModel === true) return false
   // A body may name another model than the path, which then has to be allowed too.
   const model = scan?.model ?? modelInPath
   if (model === null || !matchesModel(caller.models, model)) return false

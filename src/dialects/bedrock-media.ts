@@ -84,6 +84,7 @@ export const bedrockRankInvoke: Dialect = requestDialect({
 /** Bedrock's Rerank, of the agents' runtime: the model is in the body. */
 export const bedrockRerank: Dialect = requestDialect({
   name: 'bedrock.rerank',
+  hidesModel: true,
   format: { plan: planJson({ error: 'value' }), findTelling: FIND_TELLING },
   wants: {
     queries: ['length'],
@@ -117,6 +118,7 @@ const REEL_MS = 6_000
  */
 export const bedrockAsyncInvoke: Dialect = requestDialect({
   name: 'bedrock.async-invoke',
+  hidesModel: true,
   format: { plan: planJson({ invocationArn: 'value', error: 'value' }), findTelling: FIND_TELLING },
   wants: {
     modelId: 'value',

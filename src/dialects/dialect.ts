@@ -118,6 +118,8 @@ export interface Dialect {
   readonly errorShape: 'openai' | 'anthropic'
   /** `false`: it is not billed by what a tokenizer could count, so that a missing count is no gap to fill. */
   readonly countsTokens?: false
+  /** The model that runs stands elsewhere than under `model` of the body or in the path: in another field, or nowhere. */
+  readonly hidesModel?: true
   /** What it makes lets its bearer talk to the provider past the gateway, where nothing can be counted. */
   readonly passesBy?: true
   /** Known to cost nothing: an answer without figures is then no gap. */

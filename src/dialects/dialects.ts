@@ -60,13 +60,17 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
 const PASSING_BY =
   /\/realtime\/(?:client_secrets|sessions|transcription_sessions|translations\/client_secrets|calls(?:\/[^/]+\/accept)?)$|\/(?:chatkit|live)\/sessions$|\/auth_tokens$/
 
-const VIDEOS = endpoint('POST', /\/videos(?:\/edits|\/extensions|\/[^/]+\/remix)?$/, openAiVideos)
+/** A film that is made of another runs that one's model. */
+const VIDEOS: readonly Endpoint[] = [
+  endpoint('POST', /\/videos$/, openAiVideos),
+  endpoint('POST', /\/videos\/(?:edits|extensions|[^/]+\/remix)$/, { ...openAiVideos, hidesModel: true }),
+]
 
 /** What OpenAI bills beside its models, and Azure after it. */
 const OPENAI_SERVICES: readonly Endpoint[] = [
   postTo('/v1/containers', openAiContainers),
   endpoint('POST', /\/vector_stores\/[^/]+\/search$/, vectorStoreSearch),
-  VIDEOS,
+  ...VIDEOS,
 ]
 
 /** What a provider has beside the OpenAI-style endpoints, looked at before them. */
@@ -79,7 +83,7 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
     case 'azure-ai':
       return [...OPENAI_SERVICES, postTo('/video/generations/jobs', azureVideoJobs)]
     case 'litellm-proxy':
-      return [VIDEOS]
+      return VIDEOS
     case 'fireworks':
       return [
         endpoint(
@@ -127,7 +131,7 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
         // Writer's chat.
         postTo('/v1/chat', openAiChat(quirks)),
         endpoint('POST', /\/v1\/text-to-speech\/[^/]+(?:\/stream)?(?:\/with-timestamps)?$/, elevenLabsSpeech),
-        VIDEOS,
+        ...VIDEOS,
       ]
     default:
       return []

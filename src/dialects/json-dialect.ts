@@ -12,6 +12,7 @@ export interface JsonDialect {
   readonly takesIncludeUsage?: boolean
   readonly errorShape?: Dialect['errorShape']
   readonly isFree?: true
+  readonly hidesModel?: true
   readonly modelInPath?: Dialect['modelInPath']
   readonly textOf?: Dialect['textOf']
 }
@@ -25,6 +26,7 @@ export function jsonDialect(parts: JsonDialect): Dialect {
     takesIncludeUsage: parts.takesIncludeUsage ?? false,
     errorShape: parts.errorShape ?? 'openai',
     ...(parts.isFree === true ? { isFree: true } : {}),
+    ...(parts.hidesModel === true ? { hidesModel: true } : {}),
     modelInPath: parts.modelInPath ?? (() => null),
     createReader: (_request, head) => createBodyReader(head, parts.format),
     textOf: parts.textOf ?? (() => ''),

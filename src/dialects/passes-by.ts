@@ -18,6 +18,7 @@ export const passesBy: Dialect = {
   errorShape: 'openai',
   countsTokens: false,
   passesBy: true,
+  hidesModel: true,
   modelInPath: () => null,
   createReader: (_request, head) =>
     createBodyReader(head, {

@@ -56,6 +56,7 @@ const ELEVENLABS_DEFAULT = 'eleven_multilingual_v2'
  */
 export const elevenLabsSpeech: Dialect = requestDialect({
   name: 'elevenlabs.audio-speech',
+  hidesModel: true,
   format: FORMAT,
   wants: { text: 'text', model_id: 'value' },
   readCall: ({ fields, head, isRead }) => ({

@@ -1,4 +1,5 @@
 import { type Decimal, decimalOfText, multiply, ONE } from './decimal.ts'
+import { MEDIA_PRICES } from './media-price-list.ts'
 import type { RateClass } from './price-rates.ts'
 import { TIER_PRICES, type TierPrice } from './service-tier-prices.ts'
 import type { UtcDay } from './utc-day.ts'
@@ -79,6 +80,6 @@ function findTierPrice(provider: string, model: string, tier: string, day: UtcDa
 
 /** The tiers that some model has at `provider`, as `prices show` asks for them. */
 export function serviceTiersAt(provider: string): string[] {
-  const own = TIER_PRICES.filter(({ providers }) => providers.includes(provider)).map(({ tier }) => tier)
-  return [...new Set(own)]
+  const own = [...TIER_PRICES, ...MEDIA_PRICES].filter(({ providers }) => providers.includes(provider))
+  return [...new Set(own.flatMap(({ tier }) => (tier === undefined ? [] : [tier])))]
 }

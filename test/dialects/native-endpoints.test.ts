@@ -13,7 +13,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ['gemini', '/v1beta/models/gemini-made%3AstreamGenerateContent', 'gemini.generate-content'],
     ['gemini', '/v1beta/models/made:batchEmbedContents', 'gemini.embed-content'],
     ['gemini', '/v1beta/interactions', 'gemini.interactions'],
-    ['gemini', '/v1beta/models/imagen-made:predict', 'vertex.predict'],
+    ['gemini', '/v1beta/models/imagen-made:predict', 'vertex.images'],
     ['gemini', '/v1beta/openai/chat/completions', 'openai.chat-completions'],
     ['vertex', `${GOOGLE}:streamGenerateContent`, 'gemini.generate-content'],
     ['vertex', `${GOOGLE}:predict`, 'vertex.predict'],
@@ -64,6 +64,15 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ['openai-compatible', '/v1beta/models/gemini-made:generateContent', 'gemini.generate-content'],
     ['openai-compatible', '/api/chat', 'ollama.chat'],
     ['openai-compatible', '/v2/chat', 'cohere.chat'],
+    ['gemini', '/v1beta/models/veo-made:predictLongRunning', 'google.videos'],
+    ['gemini', '/v1beta/cachedContents', 'gemini.cached-contents'],
+    ['bedrock', '/model/us.amazon.nova-canvas-v1:0/invoke', 'bedrock.images'],
+    ['bedrock', '/model/cohere.rerank-v3-5:0/invoke', 'bedrock.rerank-invoke'],
+    ['bedrock', '/rerank', 'bedrock.rerank'],
+    ['litellm-proxy', '/rerank', 'openai.rerank'],
+    ['openai', '/v1/videos', 'openai.videos'],
+    ['xai', '/v1/videos/generations', 'xai.videos'],
+    ['openai', '/v1/realtime/client_secrets', 'passes-by'],
   ])('%s POST %s is %s', (provider, path, name) => {
     expect(dialectOf(provider, 'POST', path)?.name).toBe(name)
   })

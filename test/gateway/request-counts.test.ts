@@ -117,3 +117,18 @@ test('a credential that leads past the gateway, where it is allowed, has no cost
   await stack.usageOf(client, 1)
   expect(await stack.calls(client)).toMatchObject([{ cost_pico: null, unpriced_reason: 'passes_by' }])
 })
+
+test('a key with a model list makes no calls whose model stands elsewhere than its body says', async () => {
+  client = await stack.addClient('restricted', { models: ['sora-2'] })
+  upstream.answer((_request, response) => json(response, 200, { id: 'made' }))
+  for (const [path, body] of [
+    ['/bedrock/async-invoke', { model: 'sora-2', modelId: 'amazon.nova-reel-v1:1', modelInput: {} }],
+    ['/bedrock/rerank', { model: 'sora-2', queries: [], sources: [] }],
+    ['/voices/v1/text-to-speech/v', { model: 'sora-2', text: 'a' }],
+    ['/v1/videos/video_1/remix', { model: 'sora-2', prompt: 'p' }],
+    ['/v1/realtime/client_secrets', { model: 'sora-2', session: { model: 'gpt-realtime' } }],
+  ] as const) {
+    expect((await ask(path, body)).status, path).toBe(403)
+  }
+  expect((await ask('/v1/videos', { model: 'sora-2', prompt: 'p' })).status).toBe(200)
+})
