@@ -33,7 +33,9 @@ export function reportsNoTokens(dialect: Dialect): boolean {
 /** Whether tokens may have been generated that what was delivered does not show, and that only the upstream can tell. */
 export function isCountedUpstreamOnly(answer: AnswerSoFar): boolean {
   const { provider, dialect, request, requestBody, status, contentType, reader, sample } = answer
-  if (dialect === null || GENERATES_NOTHING.test(dialect.name)) return false
+  if (dialect === null) return false
+  if (dialect.countsTokens === false) return tellsMore(answer)
+  if (GENERATES_NOTHING.test(dialect.name)) return false
   // No answer yet: nobody knows. A refusal, or one that cannot be read: there is nothing to wait for.
   if (status !== null && (status < 200 || status >= 300 || reader === null)) return false
   if (reportsNoTokens(dialect)) return contentType.startsWith('text/event-stream')
@@ -47,4 +49,13 @@ export function isCountedUpstreamOnly(answer: AnswerSoFar): boolean {
     requestBody,
     answerHead: sample?.kept().head ?? NO_BYTES,
   })
+}
+
+/**
+ * Whether there is more to learn of what is billed by other than tokens: it is once the request is taken, whoever waits
+ * for the answer. Sound and pictures themselves tell nothing, and what the request told is known.
+ */
+function tellsMore({ status, contentType, reader }: AnswerSoFar): boolean {
+  if (status === null) return true
+  return status >= 200 && status < 300 && reader !== null && !/^(?:audio|image|video)\//.test(contentType)
 }

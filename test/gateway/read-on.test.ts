@@ -203,3 +203,40 @@ test('the end of an answer is seen in a compressed one too', async () => {
   response.end(body.subarray(-4))
   expect(await record()).toMatchObject({ usage_source: 'reported', output_tokens: '20000' })
 })
+
+test('a film whose client left before the answer is counted: it is made and billed all the same', async () => {
+  const { socket, answering } = call('sora-2', '/v1/videos', { seconds: '8' })
+  const answer = await answering
+  socket.destroy()
+  await unattended()
+  const job = { id: 'video_1', model: 'sora-2', seconds: '8', size: '1280x720', status: 'queued' }
+  answer.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(job))
+  expect(await record()).toMatchObject({ outcome: 'client_aborted', video_ms: '8000', unpriced_reason: null })
+})
+
+test('a picture whose client left amid it is counted by the usage behind it', async () => {
+  const { socket, answering } = call('gpt-image-1', '/v1/images/generations')
+  const answer = await answering
+  answer.writeHead(200, { 'content-type': 'application/json' })
+  answer.write(`{"data":[{"b64_json":"${'A'.repeat(100_000)}`)
+  await leaveAt(socket, 'b64_json')
+  await unattended()
+  const usage = { input_tokens: 10, output_tokens: 4_160, total_tokens: 4_170 }
+  answer.end(`AAAA"}],"usage":${JSON.stringify(usage)}}`)
+  expect(await record()).toMatchObject({ outcome: 'client_aborted', output_tokens: '4160', images: '1' })
+})
+
+test('speech whose client left amid it is stopped, and counted by its text', async () => {
+  const { socket, answering } = call('tts-1', '/v1/audio/speech', { input: 'a'.repeat(500) })
+  const answer = await answering
+  const stopped = once(answer, 'close')
+  answer.writeHead(200, { 'content-type': 'audio/mpeg' })
+  answer.write('ID3 made')
+  await leaveAt(socket, 'ID3')
+  await stopped
+  expect(await record()).toMatchObject({
+    outcome: 'client_aborted',
+    characters: '500',
+    unpriced_reason: null,
+  })
+})
