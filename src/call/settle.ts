@@ -273,7 +273,9 @@ function priceByReportedCost(
  * What a call costs that told no figures: nothing where it is known that it used nothing, else nobody knows.
  * A fetch uses nothing itself: what it asks for was made by a call that is counted, or unpriced, on its own.
  */
-function priceOfSilence({ status, endpoint }: CallFacts, seen: Observation): PricedCall {
+function priceOfSilence(facts: CallFacts, seen: Observation): PricedCall {
+  const { status, endpoint } = facts
+  if (isCutUnanswered(facts)) return NO_FIGURES
   // A session on a path that is free to GET may have served anything.
   if (status === SWITCHING_PROTOCOLS) return endpoint.metering === 'metered' ? NO_FIGURES : NO_READER
   if (status === null || status < 200 || status >= 300 || seen.failed) return NOTHING_TO_PRICE
@@ -281,6 +283,12 @@ function priceOfSilence({ status, endpoint }: CallFacts, seen: Observation): Pri
   if (seen.pending) return BILLED_LATER
   if (endpoint.metering === 'passes_by') return PASSES_BY
   return endpoint.metering === 'unknown' ? NO_READER : NO_FIGURES
+}
+
+/** Its client left when the upstream had the request and no answer had come, and no tokens are to be estimated. */
+function isCutUnanswered({ status, outcome, endpoint, estimates }: CallFacts): boolean {
+  const isMetered = endpoint.metering === 'metered' && endpoint.responseUse === 'created'
+  return status === null && outcome === 'client_aborted' && isMetered && estimates === null
 }
 
 function hasUnits(units: BilledUnits): boolean {

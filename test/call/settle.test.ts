@@ -94,6 +94,20 @@ test('an answer that tells its cost and no figures has that cost where it is bel
   })
 })
 
+test('a call cut before its answer, of which no tokens can be estimated, is unpriced unless it was a fetch', () => {
+  const cut = {
+    ...facts,
+    status: null,
+    outcome: 'client_aborted',
+    estimates: null,
+    observation: null,
+  } as const
+  expect(settle(cut, pricing)).toMatchObject({ costPico: null, unpricedReason: 'no_figures' })
+  const fetch = { ...cut, endpoint: { metering: 'metered', responseUse: 'fetched' } } as const
+  expect(settle(fetch, pricing)).toMatchObject({ costPico: 0n, unpricedReason: null })
+  expect(settle({ ...cut, outcome: 'upstream_error' }, pricing)).toMatchObject({ costPico: 0n })
+})
+
 test('an estimate says that it is one, and nothing to count is no estimate', async () => {
   expect(await settleWithEstimate(facts, pricing)).toMatchObject({
     usageSource: 'estimated',
