@@ -1,7 +1,7 @@
 import type { UsagePart } from '../domain/observation.ts'
-import { type BilledUnits, NO_UNITS, TOKEN_CLASSES, type TokenUsage } from '../domain/usage.ts'
-import { unitsIn } from './billed-units.ts'
-import { addCounts, type CountedUsage, type Counts, countUsage, parseCount } from './counts.ts'
+import type { BilledUnit, BilledUnits, TokenUsage } from '../domain/usage.ts'
+import { unitsByTool, unitsOf } from './billed-units.ts'
+import { addCounts, addUsage, type CountedUsage, type Counts, countUsage, parseCount } from './counts.ts'
 import { type JsonObject, member, objectIn, objectsIn, textIn } from './json-value.ts'
 
 /** What Anthropic's usage object says. */
@@ -26,8 +26,7 @@ export interface AnthropicUsage extends CountedUsage {
  * Source: platform.claude.com/docs, "Messages", "Prompt caching", "Compaction", "Advisor tool", "Fast mode".
  */
 export function anthropicUsage(usage: JsonObject, model: string | null): AnthropicUsage {
-  const units = { ...NO_UNITS, webSearches: unitsIn(member(usage, 'server_tool_use')?.web_search_requests) }
-  const said = { units, serviceTier: serviceTierOf(usage) }
+  const said = { units: unitsOf(serverTools(usage)), serviceTier: serviceTierOf(usage) }
   const iterations = objectsIn(usage.iterations)
   const types = new Set(iterations.map((iteration) => iteration.type))
   const isSum = (types.has('compaction') || types.has('advisor_message')) && !types.has('fallback_message')
@@ -42,6 +41,23 @@ export function anthropicUsage(usage: JsonObject, model: string | null): Anthrop
   const { reasoningTokens } = top.usage
   const sum = { ...addUsage(counted.map((part) => part.usage)), reasoningTokens }
   return { ...said, usage: sum, invalid, parts: partsOf(counted, model, reasoningTokens) }
+}
+
+/** Counts of `server_tool_use` that have a unit, or (`null`) cost nothing but their tokens. */
+const SERVER_TOOLS: ReadonlyMap<string, BilledUnit | null> = new Map([
+  ['web_search_requests', 'webSearches'],
+  ['web_fetch_requests', 'webFetches'],
+  ['code_execution_requests', 'codeRuns'],
+  ['tool_search_requests', null],
+])
+
+/**
+ * Requests to Anthropic's own tools. Code is billed by the hour of its container, which no answer tells.
+ * Source: platform.claude.com/docs, "Web search tool", "Web fetch tool", "Code execution tool".
+ */
+function serverTools(usage: JsonObject): Partial<BilledUnits> | null {
+  const told = member(usage, 'server_tool_use')
+  return told === null ? null : unitsByTool(told, SERVER_TOOLS)
 }
 
 /** A stream's usage so far with a later event's laid over it: each field that is not null replaces. */
@@ -70,11 +86,6 @@ function countsOf(usage: JsonObject): Counts {
     cacheWrite1hTokens: parseCount(split?.ephemeral_1h_input_tokens),
     reasoningTokens: parseCount(member(usage, 'output_tokens_details')?.thinking_tokens),
   }
-}
-
-function addUsage(usages: readonly TokenUsage[]): TokenUsage {
-  const sums = TOKEN_CLASSES.map((name) => [name, addCounts(...usages.map((usage) => usage[name]))] as const)
-  return countUsage(Object.fromEntries(sums)).usage
 }
 
 function partsOf(

@@ -1,4 +1,8 @@
-import { MAX_COUNT } from '../domain/usage.ts'
+import { BILLED_UNITS, type BilledUnit, type BilledUnits, MAX_COUNT, NO_UNITS } from '../domain/usage.ts'
+import type { JsonObject } from './json-value.ts'
+
+/** Units as an answer tells them; `null` and what is left out it does not speak of. */
+export type ToldUnits = Partial<BilledUnits> | null | undefined
 
 /** Seconds as JSON has them, fractions allowed, in whole milliseconds; `null` for anything that is no duration. */
 export function millisecondsIn(seconds: unknown): number | null {
@@ -51,4 +55,51 @@ export function searchUnitsOf(
     pieces += Math.max(1, Math.ceil(bytes / BYTES_A_TOKEN / room))
   }
   return Math.max(1, Math.ceil(pieces / 100))
+}
+
+/**
+ * Units of calls that are told by the name of a tool. `unitOf`: what a name is billed by; `null`: nothing but tokens. A
+ * tool of another name is one that nobody here knows.
+ */
+export function unitsByTool(
+  told: JsonObject,
+  unitOf: ReadonlyMap<string, BilledUnit | null>,
+  countIn: (value: unknown) => number | null = unitsIn,
+): Partial<BilledUnits> {
+  const units: Partial<Record<BilledUnit, number | null>> = {}
+  for (const [name, value] of Object.entries(told)) {
+    const unit = unitOf.get(name)
+    const count = countIn(value)
+    if (unit === null || count === null) continue
+    if (unit !== undefined) units[unit] = sumUnits(units[unit] ?? null, count)
+    else if (count > 0) units.otherToolCalls = sumUnits(units.otherToolCalls ?? null, count)
+  }
+  return units
+}
+
+/** All units, each as told; where nothing was, `NO_UNITS` itself, which costs no look when the call is priced. */
+export function unitsOf(told: ToldUnits): BilledUnits {
+  return saysUnits(told) ? { ...NO_UNITS, ...told } : NO_UNITS
+}
+
+/** Units of two answers of one session, or of two parts of one answer. */
+export function addUnits(one: BilledUnits, other: BilledUnits): BilledUnits {
+  if (one === NO_UNITS) return other
+  if (other === NO_UNITS) return one
+  const sums: Partial<Record<BilledUnit, number | null>> = {}
+  for (const name of BILLED_UNITS) sums[name] = sumUnits(one[name], other[name])
+  return { ...NO_UNITS, ...sums }
+}
+
+/** `null` where neither was told. */
+export function sumUnits(...counts: readonly (number | null)[]): number | null {
+  let sum: number | null = null
+  for (const count of counts) if (count !== null) sum = (sum ?? 0) + count
+  return sum
+}
+
+function saysUnits(told: ToldUnits): boolean {
+  if (told === null || told === undefined) return false
+  for (const count of Object.values(told)) if (count !== null) return true
+  return false
 }

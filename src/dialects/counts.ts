@@ -1,5 +1,12 @@
 import type { Observation } from '../domain/observation.ts'
-import { MAX_COUNT, NO_UNITS, NO_USAGE, type TokenClass, type TokenUsage } from '../domain/usage.ts'
+import {
+  MAX_COUNT,
+  NO_UNITS,
+  NO_USAGE,
+  TOKEN_CLASSES,
+  type TokenClass,
+  type TokenUsage,
+} from '../domain/usage.ts'
 
 /** An untrusted number read as a count. `null`: not reported; `'invalid'`: reported, but no possible count. */
 export type Count = number | null | 'invalid'
@@ -87,6 +94,12 @@ export function countUsage(counts: Counts): CountedUsage {
     videoInputTokens: known(counts.videoInputTokens),
   }
   return { usage, invalid }
+}
+
+/** Usages added up class by class; a class that none of them reported stays unreported. */
+export function addUsage(usages: readonly TokenUsage[]): TokenUsage {
+  const sums = TOKEN_CLASSES.map((name) => [name, addCounts(...usages.map((usage) => usage[name]))] as const)
+  return countUsage(Object.fromEntries(sums)).usage
 }
 
 /** Whether the usage says anything about input or output at all. */

@@ -1,5 +1,5 @@
 import type { Observation } from '../domain/observation.ts'
-import { NO_UNITS } from '../domain/usage.ts'
+import { unitsOf } from './billed-units.ts'
 import type { Gatherer } from './body-reader.ts'
 import { boundRawUsage, observe, saysTokens, totalDisagrees } from './counts.ts'
 import { deploymentIn } from './deployment-path.ts'
@@ -155,7 +155,7 @@ class ChatGatherer implements Gatherer {
       ...seen,
       usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isFinal ? 'reported' : 'partial',
       usage,
-      units: { ...NO_UNITS, ...this.#quirks.readUnits?.(this.#usage) },
+      units: unitsOf(this.#quirks.readUnits?.(this.#usage)),
       raw: this.#raw === null ? null : boundRawUsage(this.#raw),
       totalMismatch: totalDisagrees(total, usage),
       reportedCostPico: this.#quirks.readCost?.(this.#usage) ?? null,

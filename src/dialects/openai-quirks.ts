@@ -1,9 +1,16 @@
-import { millisecondsIn, unitsIn } from './billed-units.ts'
 import { type Counts, parseCount, subtractCounts } from './counts.ts'
 import type { Provider } from './dialect.ts'
-import { type JsonObject, member, textIn } from './json-value.ts'
+import { type JsonObject, textIn } from './json-value.ts'
 import { addReasoning, type OpenAiQuirks } from './openai-usage.ts'
 import { costInTicks, costInUsd, totalCostInUsd } from './reported-cost.ts'
+import {
+  agentTools,
+  connectors,
+  deepResearch,
+  routerTools,
+  serverSideTools,
+  toolsOrSources,
+} from './server-tools.ts'
 
 /** Streams carry no usage unless asked. */
 const ASKED: OpenAiQuirks = { takesIncludeUsage: true }
@@ -24,11 +31,22 @@ export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
   vertex: { takesIncludeUsage: true, correct: outputIsTheRest },
   bedrock: ASKED,
   // completion_tokens leaves reasoning out: total = prompt + completion + reasoning (recorded, 219 of 219).
-  xai: { takesIncludeUsage: true, correct: addReasoning, readCost: costInTicks, readUnits: sourcesSearched },
+  xai: {
+    takesIncludeUsage: true,
+    correct: addReasoning,
+    readCost: costInTicks,
+    readUnits: toolsOrSources,
+    readToolUnits: serverSideTools,
+  },
   // Always on the last chunk. reasoning_tokens can exceed completion_tokens, which is what is billed (recorded).
-  openrouter: { takesIncludeUsage: false, readCost: costInUsd, readUnits: serverToolUse },
+  openrouter: {
+    takesIncludeUsage: false,
+    readCost: costInUsd,
+    readUnits: routerTools,
+    readToolUnits: routerTools,
+  },
   // Always on the last chunk; an unknown request field is refused with 422.
-  mistral: { takesIncludeUsage: false, correct: audioIsApart, readUnits: audioSeconds },
+  mistral: { takesIncludeUsage: false, correct: audioIsApart, readUnits: connectors },
   // Always in `x_groq` of the last chunk (console.groq.com/docs/api-reference).
   groq: UNASKED,
   deepseek: UNASKED,
@@ -36,7 +54,8 @@ export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
   perplexity: {
     takesIncludeUsage: false,
     readCost: totalCostInUsd,
-    readUnits: searchQueries,
+    readUnits: deepResearch,
+    readToolUnits: agentTools,
     readTier: searchContext,
   },
   together: UNASKED,
@@ -81,25 +100,6 @@ function audioIsApart(counts: Counts, usage: JsonObject): Counts {
   const isMore =
     typeof rest === 'number' && typeof counts.inputTokens === 'number' && rest > counts.inputTokens
   return isMore ? { ...counts, inputTokens: rest } : counts
-}
-
-function audioSeconds(usage: JsonObject): { audioMs: number | null } {
-  return { audioMs: millisecondsIn(usage.prompt_audio_seconds) }
-}
-
-/** docs.x.ai, "Live Search": each source used is billed. */
-function sourcesSearched(usage: JsonObject): { webSearches: number | null } {
-  return { webSearches: unitsIn(usage.num_sources_used) }
-}
-
-/** openrouter.ai/docs, "Web search": `server_tool_use.web_search_requests`. */
-function serverToolUse(usage: JsonObject): { webSearches: number | null } {
-  return { webSearches: unitsIn(member(usage, 'server_tool_use')?.web_search_requests) }
-}
-
-/** docs.perplexity.ai, "Pricing": deep research is billed by the query. */
-function searchQueries(usage: JsonObject): { webSearches: number | null } {
-  return { webSearches: unitsIn(usage.num_search_queries) }
 }
 
 /** docs.perplexity.ai, "Pricing": the fee of a request is by how much of the web it may read. */

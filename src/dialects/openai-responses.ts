@@ -1,15 +1,16 @@
-import type { Observation } from '../domain/observation.ts'
-import { NO_UNITS } from '../domain/usage.ts'
-import { unitsIn } from './billed-units.ts'
+import type { Observation, UsagePart } from '../domain/observation.ts'
+import { type BilledUnits, NO_UNITS, type TokenUsage } from '../domain/usage.ts'
+import { addUnits, unitsOf } from './billed-units.ts'
 import type { Gatherer } from './body-reader.ts'
-import { boundRawUsage, observe, saysTokens, totalDisagrees } from './counts.ts'
+import { addUsage, boundRawUsage, observe, saysTokens, totalDisagrees } from './counts.ts'
 import type { Dialect, MessageReader } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
-import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { responsesText } from './openai-text.ts'
 import { type OpenAiQuirks, responsesUsage, weightOf } from './openai-usage.ts'
-import { createUsageSum } from './usage-sum.ts'
+import { imagePart, RESPONSE_TOOLS, responseTools } from './responses-tools.ts'
+import { createPartsSum, createUsageSum } from './usage-sum.ts'
 import { asBuffer } from './wires/elements.ts'
 import { type Kept, planJson, scanJson } from './wires/json.ts'
 import { findMembers, isTelling } from './wires/telling.ts'
@@ -23,8 +24,7 @@ const RESPONSE = {
   service_tier: 'value',
   error: 'value',
   usage: 'usage',
-  output: [{ type: 'value', action: { type: 'value' } }],
-  tool_usage: { web_search: { num_requests: 'value' } },
+  ...RESPONSE_TOOLS,
 } as const
 
 /** A whole body is the response itself, a stream's events have it under `response`. */
@@ -64,7 +64,8 @@ export function openAiResponses(quirks: OpenAiQuirks): Dialect {
 function createSessionReader(quirks: OpenAiQuirks): MessageReader {
   const sum = createUsageSum()
   let current = new ResponsesGatherer(quirks)
-  let webSearches: number | null = null
+  const parts = createPartsSum()
+  let units: BilledUnits = NO_UNITS
   let model: string | null = null
   let serviceTier: string | null = null
   let failed = false
@@ -83,7 +84,8 @@ function createSessionReader(quirks: OpenAiQuirks): MessageReader {
       if (seen.usageSource === 'none') return
       sum.add({ usage: seen.usage, invalid: seen.usageSource === 'invalid' }, seen.totalMismatch, seen.raw)
       contextTokens = (seen.usage.inputTokens ?? 0) + (seen.usage.outputTokens ?? 0)
-      if (seen.units.webSearches !== null) webSearches = (webSearches ?? 0) + seen.units.webSearches
+      parts.add(seen)
+      units = addUnits(units, seen.units)
       current = new ResponsesGatherer(quirks)
     },
     peek: () =>
@@ -92,7 +94,8 @@ function createSessionReader(quirks: OpenAiQuirks): MessageReader {
         model,
         serviceTier,
         failed,
-        units: { ...NO_UNITS, webSearches },
+        units,
+        parts: parts.observed(),
       }),
     get revision() {
       return revision
@@ -166,17 +169,27 @@ class ResponsesGatherer implements Gatherer {
     }
     const reported = objectIn(response.usage)
     if (reported === null) return observe(seen)
-    const { usage, invalid, total } = responsesUsage(reported)
+    const own = responsesUsage(reported)
+    const drawn = imagePart(response)
+    const invalid = own.invalid || drawn?.invalid === true
     return observe({
       ...seen,
-      usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isRunning ? 'partial' : 'reported',
-      usage,
-      units: { ...NO_UNITS, webSearches: webSearchesOf(response, reported) },
+      usageSource: invalid ? 'invalid' : !saysTokens(own.usage) ? 'none' : isRunning ? 'partial' : 'reported',
+      usage: drawn === null ? own.usage : addUsage([own.usage, drawn.usage]),
+      units: unitsOf(this.#quirks.readToolUnits?.(reported) ?? responseTools(response, drawn)),
+      parts: drawn === null || seen.model === null ? null : partsOf(seen.model, own.usage, drawn),
       raw: this.#raw === null ? null : boundRawUsage(this.#raw),
-      totalMismatch: totalDisagrees(total, usage),
+      totalMismatch: totalDisagrees(own.total, own.usage),
       reportedCostPico: this.#quirks.readCost?.(reported) ?? null,
     })
   }
+}
+
+function partsOf(model: string, usage: TokenUsage, drawn: UsagePart): readonly UsagePart[] {
+  return [
+    { model, usage },
+    { model: drawn.model, usage: drawn.usage },
+  ]
 }
 
 /** Unlike an event about an item or a piece of text, or an error. */
@@ -186,20 +199,4 @@ function describesResponse({ id, model, usage }: JsonObject): boolean {
 
 function withoutNulls(response: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(response).filter(([, value]) => value !== null))
-}
-
-/**
- * Searches billed by the call: as the provider counted them (OpenAI's `tool_usage`, xAI's
- * `server_side_tool_usage_details`), else the output's search calls. Opening a page found is not one.
- */
-function webSearchesOf(response: JsonObject, usage: JsonObject): number | null {
-  const counted =
-    unitsIn(member(member(response, 'tool_usage'), 'web_search')?.num_requests) ??
-    unitsIn(member(usage, 'server_side_tool_usage_details')?.web_search_calls)
-  if (counted !== null) return counted
-  const calls = arrayIn(response.output).filter((item) => {
-    const action = textIn(member(item, 'action')?.type)
-    return objectIn(item)?.type === 'web_search_call' && (action === null || action === 'search')
-  })
-  return calls.length === 0 ? null : calls.length
 }

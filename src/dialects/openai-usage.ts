@@ -19,7 +19,9 @@ export interface OpenAiQuirks {
   /** Corrects counts as read by OpenAI's rules. `model` is the one the response named. */
   readonly correct?: (counts: Counts, usage: JsonObject, model: string | null) => Counts
   readonly readCost?: ReadCost
-  readonly readUnits?: (usage: JsonObject) => Partial<BilledUnits>
+  readonly readUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
+  /** Units in the usage of the Responses API; `null`: it tells none, and the calls in the output count. */
+  readonly readToolUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
   /** What else than a service tier the price of a request hangs on, where the usage says it. */
   readonly readTier?: (usage: JsonObject) => string | null
   /** Usage stands inside the last choice (Moonshot). */
@@ -61,6 +63,7 @@ export function chatUsage(usage: JsonObject, quirks: OpenAiQuirks, model: string
       parseCount(input.cache_creation_tokens),
       parseCount(usage.cache_creation_input_tokens),
     ),
+    ...cacheWritesByLifetime(input),
     reasoningTokens: firstCount(parseCount(output.reasoning_tokens), parseCount(usage.reasoning_tokens)),
     audioInputTokens: parseCount(input.audio_tokens),
     audioOutputTokens: parseCount(output.audio_tokens),
@@ -86,19 +89,30 @@ export function responsesUsage(usage: JsonObject): OpenAiUsage {
     member(usage, 'output_token_details') ??
     member(usage, 'completion_tokens_details') ??
     {}
+  const cached = member(input, 'cached_tokens_details')
   const counts: Counts = {
     inputTokens: firstCount(parseCount(usage.input_tokens), parseCount(usage.prompt_tokens)),
     outputTokens: firstCount(parseCount(usage.output_tokens), parseCount(usage.completion_tokens)),
     cacheReadTokens: parseCount(input.cached_tokens),
     cacheWriteTokens: parseCount(input.cache_write_tokens),
+    ...cacheWritesByLifetime(input),
     reasoningTokens: parseCount(output.reasoning_tokens),
     audioInputTokens: parseCount(input.audio_tokens),
     audioOutputTokens: parseCount(output.audio_tokens),
     imageInputTokens: parseCount(input.image_tokens),
     imageOutputTokens: parseCount(output.image_tokens),
-    cacheReadAudioTokens: parseCount(member(input, 'cached_tokens_details')?.audio_tokens),
+    cacheReadAudioTokens: parseCount(cached?.audio_tokens),
+    cacheReadImageTokens: parseCount(cached?.image_tokens),
   }
   return withTotal(withRest(counts, usage), usage)
+}
+
+/**
+ * How long what was written to the cache is kept: half an hour, which is what a write costs anyway, or twelve.
+ * Source: OpenAI's guide "Prompt caching"; the names as in LiteLLM 1.109.1's types.
+ */
+function cacheWritesByLifetime(input: JsonObject): Pick<Counts, 'cacheWrite12hTokens'> {
+  return { cacheWrite12hTokens: parseCount(member(input, 'cache_write_tokens_details')?.ttl_12h_tokens) }
 }
 
 /** Reads usage of endpoints that generate nothing: embeddings and rerankers, some of which write a total alone. */

@@ -1,6 +1,6 @@
-import type { Observation } from '../domain/observation.ts'
+import type { Observation, UsagePart } from '../domain/observation.ts'
 import { TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../domain/usage.ts'
-import { addCounts, type Count, type CountedUsage, countUsage } from './counts.ts'
+import { addCounts, addUsage, type Count, type CountedUsage, countUsage } from './counts.ts'
 
 /** Usage added up over the responses of one session. */
 export interface UsageSum {
@@ -50,5 +50,27 @@ export function createUsageSum(): UsageSum {
         totalMismatch: mismatch,
       }
     },
+  }
+}
+
+/** Usage by model, added up over the responses of one session. */
+export interface PartsSum {
+  add(response: Pick<Observation, 'model' | 'usage' | 'parts'>): void
+  /** `null` where no response was served by several. */
+  observed(): readonly UsagePart[] | null
+}
+
+export function createPartsSum(): PartsSum {
+  const byModel = new Map<string, TokenUsage>()
+  let hasParts = false
+  return {
+    add({ model, usage, parts }) {
+      hasParts ||= parts !== null
+      for (const part of parts ?? (model === null ? [] : [{ model, usage }])) {
+        const earlier = byModel.get(part.model)
+        byModel.set(part.model, earlier === undefined ? part.usage : addUsage([earlier, part.usage]))
+      }
+    },
+    observed: () => (hasParts ? [...byModel].map(([model, usage]) => ({ model, usage })) : null),
   }
 }

@@ -8,6 +8,7 @@ import { usageOtherwiseNamed, usageTakenBack } from '../fixtures/odd-usage.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
+import { serverToolResponses } from '../fixtures/server-tools.ts'
 import { dialectOf } from './dialect-of.ts'
 import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
 
@@ -60,6 +61,10 @@ describe("counts under another format's names, or not all of them, are read", ()
 
 describe('responses are read as they should be', () => {
   readsAsExpected(openAiResponsesResponses)
+})
+
+describe('the provider’s own tools and rare classes of tokens are read as they should be', () => {
+  readsAsExpected(serverToolResponses)
 })
 
 describe('messages are read as they should be', () => {

@@ -56,6 +56,8 @@ function readMessages({ dialect, request, body }: Exchange): Observation {
 /** Counts that a recording's expectation leaves out although the provider's own usage object has them. */
 const TOLD_BEYOND_EXPECTATION: { readonly [id: string]: Partial<Observation['usage']> } = {
   'openai-audio-transcriptions-stream-02-crlf-usage-on-content-chunk': { audioInputTokens: 37 },
+  'azure-openai-realtime-stream-01-cached-audio-in': { cacheReadImageTokens: 0 },
+  'openai-realtime-stream-02-cached': { cacheReadImageTokens: 0 },
 }
 
 /** What else a recording tells, where we have a place for it. */

@@ -53,6 +53,8 @@ const FRAMING = new Set(['transfer-encoding', 'content-length', 'connection', 'k
 /** Counts that a recording's expectation leaves out although the provider's own usage object has them. */
 const TOLD_BEYOND_EXPECTATION: Readonly<Record<string, Partial<TokenUsage>>> = {
   'openai-audio-transcriptions-stream-02-crlf-usage-on-content-chunk': { audioInputTokens: 37 },
+  'azure-openai-realtime-stream-01-cached-audio-in': { cacheReadImageTokens: 0 },
+  'openai-realtime-stream-02-cached': { cacheReadImageTokens: 0 },
 }
 
 /** The recordings beside the project; none where that folder does not exist. */
