@@ -1,6 +1,6 @@
 import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
-import { interactionUsage } from './gemini-usage.ts'
+import { interactionUnits, interactionUsage } from './gemini-usage.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { createToldGatherer, type Told } from './told.ts'
@@ -39,6 +39,7 @@ function readInteraction(document: JsonObject): Told {
   const status = textIn(interaction.status)
   return {
     usage,
+    units: written === null ? null : interactionUnits(written, textIn(interaction.model)),
     isFinal: status !== null && !RUNNING.has(status),
     model: textIn(interaction.model),
     serviceTier: textIn(interaction.service_tier),

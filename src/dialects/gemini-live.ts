@@ -1,8 +1,11 @@
 import type { Observation } from '../domain/observation.ts'
+import { type BilledUnits, NO_UNITS } from '../domain/usage.ts'
+import { addUnits, unitsOf } from './billed-units.ts'
 import { createBodyReader } from './body-reader.ts'
 import { observe } from './counts.ts'
 import type { Dialect, MessageReader } from './dialect.ts'
 import { textOfPart } from './gemini.ts'
+import { createGrounding, GROUNDING } from './gemini-grounding.ts'
 import { geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
 import { arrayIn, member, objectIn, textIn } from './json-value.ts'
@@ -43,12 +46,13 @@ export const geminiLive: Dialect = {
   },
 }
 
-const PLAN = planJson({ usageMetadata: 'usage' })
+const PLAN = planJson({ usageMetadata: 'usage', serverContent: { groundingMetadata: GROUNDING } })
 const SETUP = planJson({ setup: { model: 'value' } })
 const findUsage = findMembers(['usageMetadata'])
 /** What the model generates, before its turn's usage comes. */
 const findGenerated = findMembers(['modelTurn', 'toolCall', 'outputTranscription'])
 const findSound = findMembers(['inlineData'])
+const findGrounding = findMembers(['groundingMetadata'])
 
 /** https://ai.google.dev/gemini-api/docs/tokens: a second of sound is 32 tokens. Live speaks 16 bits at 24 kHz, in base64. */
 const SOUND_TOKENS_PER_BYTE = 32 / ((2 * 24_000 * 4) / 3)
@@ -60,26 +64,38 @@ function createMessageReader(): MessageReader {
   let underWay = false
   let soundBytes = 0
   let contextTokens = 0
+  let units: BilledUnits = NO_UNITS
+  let grounding = createGrounding()
+  /** The model is not known here, so each query counts, as it is billed since Gemini 3. */
+  const withTurn = () => addUnits(units, unitsOf(grounding.units(null)))
   return {
     message(bytes) {
       const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       underWay ||= isTelling(findGenerated, message)
-      if (!isTelling(findUsage, message)) {
+      const isGrounded = isTelling(findGrounding, message)
+      if (!isGrounded && !isTelling(findUsage, message)) {
         if (isTelling(findSound, message)) soundBytes += message.length
         return
       }
       const { value, raw } = scanJson(message, PLAN)
+      const searched = member(member(value, 'serverContent'), 'groundingMetadata')
+      if (searched !== null) {
+        grounding.add(searched)
+        revision += 1
+      }
       const metadata = member(value, 'usageMetadata')
       const usage = metadata === null ? null : geminiUsage(metadata)
       if (usage === null) return
       sum.add(usage, usage.totalMismatch, raw)
+      units = withTurn()
+      grounding = createGrounding()
       underWay = false
       soundBytes = 0
       contextTokens = (usage.usage.inputTokens ?? 0) + (usage.usage.outputTokens ?? 0)
       serviceTier = usage.serviceTier ?? serviceTier
       revision += 1
     },
-    peek: (): Observation => observe({ ...sum.observed(!underWay), serviceTier }),
+    peek: (): Observation => observe({ ...sum.observed(!underWay), serviceTier, units: withTurn() }),
     get revision() {
       return revision
     },

@@ -1,3 +1,5 @@
+import type { BilledUnits } from '../domain/usage.ts'
+import { sumUnits, unitsIn } from './billed-units.ts'
 import {
   addCounts,
   type Count,
@@ -8,7 +10,8 @@ import {
   restOfTotal,
   totalDisagrees,
 } from './counts.ts'
-import { arrayIn, type JsonObject, member, textIn } from './json-value.ts'
+import { isBilledByPrompt } from './gemini-grounding.ts'
+import { arrayIn, type JsonObject, objectIn, objectsIn, textIn } from './json-value.ts'
 import { ifCounted } from './told.ts'
 
 /** One `usage` object of the Interactions API, read. */
@@ -34,7 +37,7 @@ export function geminiUsage(metadata: JsonObject): GeminiUsage | null {
   const answer = parseCount(firstOf(metadata, 'candidatesTokenCount', 'responseTokenCount'))
   const thoughts = parseCount(metadata.thoughtsTokenCount)
   const total = parseCount(metadata.totalTokenCount)
-  const promptDetails = metadata.promptTokensDetails
+  const promptDetails = joined(metadata.promptTokensDetails, metadata.toolUsePromptTokensDetails)
   const answerDetails = firstOf(metadata, 'candidatesTokensDetails', 'responseTokensDetails')
   const counted = ifCounted(
     countUsage({
@@ -47,6 +50,8 @@ export function geminiUsage(metadata: JsonObject): GeminiUsage | null {
       imageInputTokens: modalityCount(promptDetails, 'IMAGE'),
       imageOutputTokens: modalityCount(answerDetails, 'IMAGE'),
       cacheReadAudioTokens: modalityCount(metadata.cacheTokensDetails, 'AUDIO'),
+      cacheReadImageTokens: modalityCount(metadata.cacheTokensDetails, 'IMAGE'),
+      videoInputTokens: modalityCount(promptDetails, 'VIDEO'),
     }),
   )
   if (counted === null) return null
@@ -71,23 +76,42 @@ export function interactionUsage(usage: JsonObject): InteractionUsage | null {
   const output = parseCount(usage.total_output_tokens)
   const thoughts = parseCount(firstOf(usage, 'total_thought_tokens', 'total_reasoning_tokens'))
   const total = parseCount(usage.total_tokens)
+  const inputDetails = joined(usage.input_tokens_by_modality, usage.tool_use_tokens_by_modality)
   const counted = ifCounted(
     countUsage({
       inputTokens: addCounts(input, toolUse),
       outputTokens: firstCount(addCounts(output, thoughts), restOfTotal(total, input, toolUse)),
       cacheReadTokens: parseCount(usage.total_cached_tokens),
       reasoningTokens: thoughts,
-      audioInputTokens: modalityCount(usage.input_tokens_by_modality, 'AUDIO'),
+      audioInputTokens: modalityCount(inputDetails, 'AUDIO'),
       audioOutputTokens: modalityCount(usage.output_tokens_by_modality, 'AUDIO'),
-      imageInputTokens: modalityCount(usage.input_tokens_by_modality, 'IMAGE'),
+      imageInputTokens: modalityCount(inputDetails, 'IMAGE'),
       imageOutputTokens: modalityCount(usage.output_tokens_by_modality, 'IMAGE'),
       cacheReadAudioTokens: modalityCount(usage.cached_tokens_by_modality, 'AUDIO'),
+      cacheReadImageTokens: modalityCount(usage.cached_tokens_by_modality, 'IMAGE'),
+      videoInputTokens: modalityCount(inputDetails, 'VIDEO'),
     }),
   )
   if (counted === null) return null
   return {
     ...counted,
     totalMismatch: totalDisagrees(total, counted.usage),
+  }
+}
+
+/** The searches that an interaction was grounded by, as its usage counts them; `null`: it counts none. */
+export function interactionUnits(usage: JsonObject, model: string | null): Partial<BilledUnits> | null {
+  const entries = objectsIn(usage.grounding_tool_count)
+  if (entries.length === 0) return null
+  const of = (isOf: (type: string) => boolean): number | null => {
+    const counts = entries.filter(({ type }) => isOf(textIn(type) ?? '')).map(({ count }) => unitsIn(count))
+    const sum = sumUnits(...counts)
+    return sum !== null && isBilledByPrompt(model) ? Math.min(1, sum) : sum
+  }
+  return {
+    webSearches: of((type) => type === 'google_search'),
+    mapSearches: of((type) => type === 'google_maps'),
+    otherToolCalls: of((type) => type !== 'google_search' && type !== 'google_maps'),
   }
 }
 
@@ -100,20 +124,26 @@ const TRAFFIC_TIERS: ReadonlyMap<unknown, string> = new Map([
 ])
 
 /** Numbers that stand for modalities where a client asked for `$alt=json;enum-encoding=int`. */
-const MODALITY_NUMBERS: Readonly<Record<Modality, number>> = { IMAGE: 2, AUDIO: 4 }
-type Modality = 'AUDIO' | 'IMAGE'
+const MODALITY_NUMBERS: Readonly<Record<Modality, number>> = { IMAGE: 2, VIDEO: 3, AUDIO: 4 }
+type Modality = 'AUDIO' | 'IMAGE' | 'VIDEO'
 
 /** Tokens of one modality in a list of `{modality, tokenCount}`; `null` when the list has none of it. */
 function modalityCount(details: unknown, modality: Modality): Count {
-  const counts = arrayIn(details).map((detail) => {
-    const entry = member({ detail }, 'detail')
-    if (entry === null) return null
+  let sum: Count = null
+  for (const detail of arrayIn(details)) {
+    const entry = objectIn(detail)
+    if (entry === null) continue
     const name = entry.modality
     const isIt =
       typeof name === 'string' ? name.toUpperCase() === modality : name === MODALITY_NUMBERS[modality]
-    return isIt ? parseCount(firstOf(entry, 'tokenCount', 'tokens')) : null
-  })
-  return addCounts(...counts)
+    if (isIt) sum = addCounts(sum, parseCount(firstOf(entry, 'tokenCount', 'tokens')))
+  }
+  return sum
+}
+
+/** The prompt's list with that of tools' prompts, which nearly no answer has. */
+function joined(prompt: unknown, tools: unknown): unknown {
+  return Array.isArray(tools) ? [...arrayIn(prompt), ...tools] : prompt
 }
 
 function firstOf(parent: JsonObject, ...keys: readonly string[]): unknown {

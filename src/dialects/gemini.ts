@@ -1,5 +1,7 @@
+import type { Gatherer } from './body-reader.ts'
 import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
+import { addCandidates, createGrounding, GROUNDING } from './gemini-grounding.ts'
 import { geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
 import { jsonDialect } from './json-dialect.ts'
@@ -9,6 +11,8 @@ import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
 const findUsage = findMembers(['usageMetadata', 'error'])
+/** The chunk that says what was searched for need not be one with usage. */
+const findUsageOrGrounding = findMembers(['usageMetadata', 'error', 'groundingMetadata'])
 
 /**
  * Gemini's generateContent and streamGenerateContent, on AI Studio and Vertex. A stream is server-sent events
@@ -22,15 +26,26 @@ export const geminiGenerateContent: Dialect = jsonDialect({
     plan: planJson({
       usageMetadata: 'usage',
       modelVersion: 'value',
-      candidates: [{ finishReason: 'value' }],
+      candidates: [{ finishReason: 'value', groundingMetadata: GROUNDING }],
       error: 'value',
     }),
-    findTelling: findUsage,
-    createGatherer: () => createToldGatherer(readContent),
+    findTelling: findUsageOrGrounding,
+    createGatherer: createContentGatherer,
   },
   modelInPath: googleModelInPath,
   textOf: (json) => (Array.isArray(json) ? json.map(textOfContent).join('') : textOfContent(json)),
 })
+
+function createContentGatherer(): Gatherer {
+  const grounding = createGrounding()
+  let model: string | null = null
+  return createToldGatherer((document) => {
+    addCandidates(grounding, document)
+    const told = readContent(document)
+    model = told.model ?? model
+    return { ...told, units: grounding.units(model) }
+  })
+}
 
 function readContent(document: JsonObject): Told {
   return {

@@ -1,5 +1,6 @@
 import type { Observation } from '../domain/observation.ts'
 import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../domain/usage.ts'
+import { unitsOf } from './billed-units.ts'
 import type { Gatherer } from './body-reader.ts'
 import { boundRawUsage, type CountedUsage, observe, saysTokens } from './counts.ts'
 import { type JsonObject, objectIn } from './json-value.ts'
@@ -33,7 +34,7 @@ export function createToldGatherer(
   let usage: Told['usage'] = first.usage ?? null
   let raw = first.raw ?? null
   let isFinal = first.isFinal ?? false
-  let units: BilledUnits = { ...NO_UNITS, ...first.units }
+  let units: BilledUnits = unitsOf(first.units)
   // What was known before any document is of an answer that is a success.
   let areUnitsTold = !first.units
   let model = first.model ?? null

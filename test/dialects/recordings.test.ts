@@ -58,6 +58,7 @@ const TOLD_BEYOND_EXPECTATION: { readonly [id: string]: Partial<Observation['usa
   'openai-audio-transcriptions-stream-02-crlf-usage-on-content-chunk': { audioInputTokens: 37 },
   'azure-openai-realtime-stream-01-cached-audio-in': { cacheReadImageTokens: 0 },
   'openai-realtime-stream-02-cached': { cacheReadImageTokens: 0 },
+  'vertex-generateContent-sync-03-cached-reasoning': { cacheReadImageTokens: 1223 },
 }
 
 /** What else a recording tells, where we have a place for it. */

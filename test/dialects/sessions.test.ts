@@ -243,6 +243,19 @@ describe('a Gemini Live session', () => {
     expect(session.underWay).toBe(true)
   })
 
+  test('counts the queries of each turn once, and those of a turn under way', () => {
+    const session = createSession('gemini', STUDIO)
+    const searched = (...webSearchQueries: readonly string[]): object => ({
+      serverContent: { groundingMetadata: { webSearchQueries } },
+    })
+    send(session, searched('a', 'b'), searched('b'), turn({ promptTokenCount: 5, responseTokenCount: 2 }))
+    expect(session.peek().units).toEqual({ ...NO_UNITS, webSearches: 2 })
+    const before = session.revision
+    send(session, searched('a'))
+    expect(session.revision).toBeGreaterThan(before)
+    expect(session.peek().units).toEqual({ ...NO_UNITS, webSearches: 3 })
+  })
+
   test('is read on Vertex too, and has told nothing before its first turn has ended', () => {
     const session = createSession(
       'vertex',
@@ -270,5 +283,34 @@ describe('a Responses session', () => {
     send(session, response('in_progress', null))
     expect(session.underWay).toBe(true)
     expect(session.peek().usageSource).toBe('partial')
+  })
+
+  test('adds up what its responses used of tools, and the tokens of each model', () => {
+    const session = createSession('openai', '/v1/responses')
+    const ended = (usage: object, more: object) => ({
+      type: 'response.completed',
+      response: { id: 'resp_1', model: 'gpt-5', status: 'completed', usage, ...more },
+    })
+    const output = [{ type: 'file_search_call' }, { type: 'code_interpreter_call', container_id: 'c' }]
+    send(
+      session,
+      ended({ input_tokens: 3, output_tokens: 4, total_tokens: 7 }, { output }),
+      ended(
+        { input_tokens: 10, output_tokens: 1, total_tokens: 11 },
+        {
+          output,
+          tools: [{ type: 'image_generation', model: 'gpt-image-1' }],
+          tool_usage: { image_gen: { input_tokens: 5, output_tokens: 100, total_tokens: 105 } },
+        },
+      ),
+    )
+    const { units, parts, usage, totalMismatch } = session.peek()
+    expect(units).toEqual({ ...NO_UNITS, fileSearches: 2, codeRuns: 2 })
+    expect(usage).toEqual({ ...NO_USAGE, inputTokens: 18, outputTokens: 105 })
+    expect(parts).toEqual([
+      { model: 'gpt-5', usage: { ...NO_USAGE, inputTokens: 13, outputTokens: 5 } },
+      { model: 'gpt-image-1', usage: { ...NO_USAGE, inputTokens: 5, outputTokens: 100 } },
+    ])
+    expect(totalMismatch).toBe(false)
   })
 })

@@ -55,6 +55,7 @@ const TOLD_BEYOND_EXPECTATION: Readonly<Record<string, Partial<TokenUsage>>> = {
   'openai-audio-transcriptions-stream-02-crlf-usage-on-content-chunk': { audioInputTokens: 37 },
   'azure-openai-realtime-stream-01-cached-audio-in': { cacheReadImageTokens: 0 },
   'openai-realtime-stream-02-cached': { cacheReadImageTokens: 0 },
+  'vertex-generateContent-sync-03-cached-reasoning': { cacheReadImageTokens: 1223 },
 }
 
 /** The recordings beside the project; none where that folder does not exist. */
