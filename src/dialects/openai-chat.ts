@@ -5,6 +5,7 @@ import { boundRawUsage, observe, saysTokens, totalDisagrees } from './counts.ts'
 import { deploymentIn } from './deployment-path.ts'
 import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
+import { COMPOUND, CompoundUse, EXECUTED } from './groq-compound.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { chatText } from './openai-text.ts'
@@ -25,6 +26,15 @@ const COMPLETION = {
 
 const PLAN = planJson(COMPLETION)
 const FIND_TELLING = findMembers(['usage', 'error'])
+const COMPOUND_FORMAT = {
+  plan: planJson({
+    ...COMPLETION,
+    ...COMPOUND,
+    choices: [{ ...COMPLETION.choices[0], ...EXECUTED }],
+    x_groq: { ...COMPLETION.x_groq, ...COMPOUND },
+  }),
+  findTelling: findMembers(['usage', 'error', 'executed_tools']),
+}
 
 /** Azure's first chunk names no model; a stream that names none in its first events never does. */
 const MAX_EVENTS_FOR_MODEL = 4
@@ -49,7 +59,10 @@ export function openAiCompletions(quirks: OpenAiQuirks): Dialect {
 function chatDialect(name: string, quirks: OpenAiQuirks): Dialect {
   return jsonDialect({
     name,
-    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => new ChatGatherer(quirks) },
+    format: {
+      ...(quirks.isCompound === true ? COMPOUND_FORMAT : { plan: PLAN, findTelling: FIND_TELLING }),
+      createGatherer: () => new ChatGatherer(quirks),
+    },
     takesIncludeUsage: quirks.takesIncludeUsage,
     modelInPath: deploymentIn,
     textOf: chatText,
@@ -105,9 +118,11 @@ class ChatGatherer implements Gatherer {
   #finished = false
   #usageIsFinal = false
   #failed = false
+  readonly #compound: CompoundUse | null
 
   constructor(quirks: OpenAiQuirks) {
     this.#quirks = quirks
+    this.#compound = quirks.isCompound === true ? new CompoundUse(quirks) : null
   }
 
   get wantsEvery(): boolean {
@@ -125,6 +140,7 @@ class ChatGatherer implements Gatherer {
     this.#failed ||= isError || (document !== null && carriesError(document))
     if (document === null) return this.#failed !== hadFailed
     const choices = arrayIn(document.choices).map(objectIn)
+    const ranTools = this.#compound?.add(document) === true
     this.#finished ||= choices.some((choice) => textIn(choice?.finish_reason) !== null)
     const usage = this.#usageIn(document, choices)
     if (usage !== null) {
@@ -135,7 +151,8 @@ class ChatGatherer implements Gatherer {
         this.#raw = raw
       }
     }
-    return usage !== null || (!knewModel && model !== null) || this.#failed !== hadFailed
+    const learnedModel = !knewModel && model !== null
+    return usage !== null || ranTools || learnedModel || this.#failed !== hadFailed
   }
 
   #usageIn(document: JsonObject, choices: readonly (JsonObject | null)[]): JsonObject | null {
@@ -155,7 +172,8 @@ class ChatGatherer implements Gatherer {
       ...seen,
       usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isFinal ? 'reported' : 'partial',
       usage,
-      units: unitsOf(this.#quirks.readUnits?.(this.#usage)),
+      units: unitsOf(this.#compound?.units() ?? this.#quirks.readUnits?.(this.#usage)),
+      parts: this.#compound?.parts(usage) ?? null,
       raw: this.#raw === null ? null : boundRawUsage(this.#raw),
       totalMismatch: totalDisagrees(total, usage),
       reportedCostPico: this.#quirks.readCost?.(this.#usage) ?? null,

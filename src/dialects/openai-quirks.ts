@@ -48,7 +48,7 @@ export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
   // Always on the last chunk; an unknown request field is refused with 422.
   mistral: { takesIncludeUsage: false, correct: audioIsApart, readUnits: connectors },
   // Always in `x_groq` of the last chunk (console.groq.com/docs/api-reference).
-  groq: UNASKED,
+  groq: { takesIncludeUsage: false, isCompound: true },
   deepseek: UNASKED,
   cohere: ASKED,
   perplexity: {

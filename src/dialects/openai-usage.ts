@@ -24,6 +24,8 @@ export interface OpenAiQuirks {
   readonly readToolUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
   /** What else than a service tier the price of a request hangs on, where the usage says it. */
   readonly readTier?: (usage: JsonObject) => string | null
+  /** Answers may be the work of several models and of tools that ran on the server (Groq). */
+  readonly isCompound?: boolean
   /** Usage stands inside the last choice (Moonshot). */
   readonly usageInChoices?: boolean
 }

@@ -2,12 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { anthropicResponses } from '../fixtures/anthropic.ts'
 import { bedrockResponses } from '../fixtures/bedrock.ts'
 import { googleResponses } from '../fixtures/google.ts'
+import { googleToolResponses } from '../fixtures/google-tools.ts'
+import { groqToolResponses } from '../fixtures/groq-tools.ts'
 import { type MadeResponse, wholeObservation } from '../fixtures/made-response.ts'
 import { nativeResponses } from '../fixtures/native.ts'
 import { usageOtherwiseNamed, usageTakenBack } from '../fixtures/odd-usage.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
+import { responsesToolResponses } from '../fixtures/responses-tools.ts'
 import { serverToolResponses } from '../fixtures/server-tools.ts'
 import { dialectOf } from './dialect-of.ts'
 import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
@@ -64,7 +67,10 @@ describe('responses are read as they should be', () => {
 })
 
 describe('the provider’s own tools and rare classes of tokens are read as they should be', () => {
+  readsAsExpected(responsesToolResponses)
   readsAsExpected(serverToolResponses)
+  readsAsExpected(googleToolResponses)
+  readsAsExpected(groqToolResponses)
 })
 
 describe('messages are read as they should be', () => {
