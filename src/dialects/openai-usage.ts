@@ -71,6 +71,7 @@ export function chatUsage(usage: JsonObject, quirks: OpenAiQuirks, model: string
     audioOutputTokens: parseCount(output.audio_tokens),
     imageInputTokens: parseCount(input.image_tokens),
     imageOutputTokens: parseCount(output.image_tokens),
+    videoInputTokens: ifPositive(parseCount(input.video_tokens)),
   }
   return withTotal(withRest(quirks.correct?.(counts, usage, model) ?? counts, usage), usage)
 }
@@ -177,7 +178,7 @@ function withTotal(counts: Counts, usage: JsonObject): OpenAiUsage {
   return { ...countUsage(counts), total: parseCount(usage.total_tokens) }
 }
 
-/** Databricks writes zero for models without a cache too, so its zero says nothing. */
+/** Databricks writes zero for models without a cache, routers for those without video, so their zero says nothing. */
 function ifPositive(count: Count): Count {
   return count === 0 ? null : count
 }

@@ -62,6 +62,6 @@ export interface Unpriced {
     | 'nothing_used'
   /** The model whose price is missing; `null`: none was named. */
   readonly model: string | null
-  /** Of a call at another tier than standard: the identity that keeps it apart. */
+  /** Of a call at another tier than standard, or served by several models: the identity that keeps it apart. */
   readonly tier?: Price
 }

@@ -6,7 +6,8 @@ import { buildPartsPrice, type FixedPrice, type LinearPrice } from './price.ts'
 import { contradiction } from './price-contradiction.ts'
 import { costOf } from './price-cost.ts'
 import type { Factor } from './price-markups.ts'
-import { BILLED_UNITS, type BilledUnits, TOKEN_CLASSES, type TokenUsage } from './usage.ts'
+import type { RateClass } from './price-rates.ts'
+import { BILLED_UNITS, type BilledUnits, TOKEN_CLASSES, type TokenUsage, UNIT_DIMENSIONS } from './usage.ts'
 
 /** A call, or a part of one, that one model served. */
 export type Use = Pick<CallToPrice, 'model' | 'requestedModel' | 'usage' | 'units'>
@@ -47,20 +48,42 @@ export function takeReported(price: FixedPrice, factor: Factor, reportedPico: bi
 
 /**
  * A call served by several models. Where one price serves all its parts, that is the call's price; else the cost
- * stands under a price that names the others. One part without a price leaves the whole call without.
+ * stands under a price that names the others. One part without a price leaves the whole call without, under a name that
+ * keeps it from being priced later as if one model had served it. `rest`: what is not billed by tokens; without a
+ * price it is a gap.
  */
-export function addUp(parts: readonly (LinearCost | Unpriced)[], call: CallToPrice): PriceOfCall {
+export function addUp(
+  parts: readonly (LinearCost | Unpriced)[],
+  rest: LinearCost | Unpriced | null,
+  call: CallToPrice,
+): PriceOfCall {
   const priced: LinearCost[] = []
+  let missing: Unpriced | null = null
   for (const part of parts) {
-    if (part.kind === 'unpriced') return part
-    priced.push(part)
+    if (part.kind === 'priced') priced.push(part)
+    else if (part.reason !== 'nothing_used') missing ??= part
+  }
+  if (rest?.kind === 'priced') priced.push(rest)
+  else if (rest?.reason === 'contradictory_usage' || priced.length === 0) missing ??= rest
+  const prices = priced.map(({ priceId }) => priceId)
+  const [first, ...others] = priced
+  if (missing !== null || first === undefined) {
+    return { ...(missing ?? NOTHING_USED), tier: buildPartsPrice({ basis: 'parts', prices }) }
   }
   const costPico = priced.reduce((sum, part) => sum + part.costPico, 0n)
-  const [first, ...others] = priced
-  const isOnePrice = first !== undefined && others.every(({ priceId }) => priceId === first.priceId)
+  const isOnePrice = rest?.kind !== 'unpriced' && others.every(({ priceId }) => priceId === first.priceId)
   if (isOnePrice && costOf(first.price, call.usage, call.units) === costPico) return { ...first, costPico }
-  const price = buildPartsPrice({ basis: 'parts', prices: priced.map(({ priceId }) => priceId) })
+  const gaps = new Set(priced.flatMap(({ price }) => price.definition.unpriced ?? []))
+  if (rest?.kind === 'unpriced') for (const rate of ratesOfUnits(call.units)) gaps.add(rate)
+  const unpriced = gaps.size === 0 ? {} : { unpriced: [...gaps].sort() }
+  const price = buildPartsPrice({ basis: 'parts', prices, ...unpriced })
   return { kind: 'priced', costPico, price, priceId: price.id }
+}
+
+const NOTHING_USED: Unpriced = { kind: 'unpriced', reason: 'nothing_used', model: null }
+
+function ratesOfUnits(units: BilledUnits): RateClass[] {
+  return UNIT_DIMENSIONS.filter(({ name }) => (units[name] ?? 0) > 0).map(({ rate }) => rate)
 }
 
 /** Whether anything was counted. */

@@ -141,7 +141,7 @@ function fromCatalog(
       },
       tierStarts(now.prices),
       (above) => ratesAbove(now.prices, above, factor.value, tierFactor, added),
-      habitsOf(entry.provider.id, entry.model.id),
+      habitsOf(seller, entry.provider.id, entry.model.id),
     )
     const found = { prices, model, line: null, unmetered: unmeteredKeys(now.prices) }
     return { found, missing: null, fromMs, untilMs }
@@ -187,9 +187,13 @@ const MEDIA_APART: ReadonlySet<string> = new Set(['openai', 'azure', 'cohere'])
 /**
  * What the catalog's data has no field for. Groq bills transcriptions for at least ten seconds
  * (https://groq.com/pricing; the package has the same rule in its code). Perplexity's deep research reports reasoning
- * tokens on top of `completion_tokens` (https://docs.perplexity.ai/getting-started/pricing).
+ * tokens on top of `completion_tokens` (https://docs.perplexity.ai/getting-started/pricing). Vercel's gateway bills
+ * reasoning of OpenAI's models on top of the output that has it already (11 of 11 recorded answers that name their cost).
  */
-function habitsOf(providerId: string, modelId: string): BillingHabits {
+function habitsOf(seller: string, providerId: string, modelId: string): BillingHabits {
+  if (seller === 'vercel-gateway' && providerId === 'openai') {
+    return { ...USUAL_HABITS, mediaIsApart: true, reasoningIsBeside: true }
+  }
   if (providerId === 'groq' && modelId.startsWith('whisper-large-v3')) {
     return { ...USUAL_HABITS, minimumAudioMs: 10_000 }
   }

@@ -132,7 +132,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     const uses = parts.map(({ model, usage }) => ({ model, requestedModel: null, usage, units: NO_UNITS }))
     // What is not billed by tokens belongs to no part: it is at the price of the model that answered.
     const rest = { ...call, usage: NO_USAGE }
-    return addUp([...uses, ...(hasUse(rest) ? [rest] : [])].map(priceHere), call)
+    return addUp(uses.map(priceHere), hasUse(rest) ? priceHere(rest) : null, call)
   }
 
   return {
@@ -175,6 +175,7 @@ function boundTiers(): (serviceTier: string | null) => string | null {
 /** Calls without a price keep their tier in the identity of what they lack, or they would be priced as standard later. */
 function keepTier(serviceTier: string | null, priced: PriceOfCall): PriceOfCall {
   if (priced.kind === 'priced' || serviceTier === null || priced.reason === 'nothing_used') return priced
+  if (priced.tier !== undefined) return priced
   return { ...priced, tier: buildUnpricedTier(serviceTier) }
 }
 

@@ -27,7 +27,9 @@ export function parsePrice(json: string): Price | null {
     case 'parts': {
       const { prices } = fields
       if (!Array.isArray(prices) || !prices.every((id) => typeof id === 'string')) return null
-      return buildPartsPrice({ basis: 'parts', prices })
+      const unpriced = parseGaps(fields.unpriced)
+      if (unpriced === undefined) return null
+      return buildPartsPrice({ basis: 'parts', prices, ...(unpriced === null ? {} : { unpriced }) })
     }
     case 'unpriced': {
       const { serviceTier } = fields

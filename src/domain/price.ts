@@ -63,8 +63,10 @@ export interface ReportedDefinition {
 /** One call served by several models: each part was priced by its own price. */
 export interface PartsDefinition {
   readonly basis: 'parts'
-  /** Ids of the parts' prices, each once, sorted. */
+  /** Ids of the parts' prices, each once, sorted; of a call without a cost, those that were found. */
   readonly prices: readonly string[]
+  /** Classes that were used and that none of the parts' prices has. At least one; left out: none. */
+  readonly unpriced?: readonly RateClass[]
 }
 
 /**
@@ -101,7 +103,8 @@ export type Price = LinearPrice | FixedPrice
 
 /** Whether the cost of calls at `price` leaves something out that they used. */
 export function isPartly({ definition }: Price): boolean {
-  return definition.basis === 'linear' && definition.unpriced !== undefined
+  const { basis } = definition
+  return (basis === 'linear' || basis === 'parts') && definition.unpriced !== undefined
 }
 
 /** Whether the cost of calls at `price` can be computed from their counts. */
@@ -121,7 +124,7 @@ export function buildReportedPrice(definition: ReportedDefinition): FixedPrice {
 /** `definition.prices` in any order. */
 export function buildPartsPrice(definition: PartsDefinition): FixedPrice {
   const prices = [...new Set(definition.prices)].sort()
-  return identify({ ...definition, prices }, 'parts')
+  return identify({ ...definition, prices }, definition.unpriced === undefined ? 'parts' : 'parts+partly')
 }
 
 export function buildUnpricedTier(serviceTier: string): FixedPrice {
@@ -189,7 +192,11 @@ function canonicalJson(definition: PriceDefinition): string {
         factor: definition.factor,
       })
     case 'parts':
-      return JSON.stringify({ basis: definition.basis, prices: definition.prices })
+      return JSON.stringify({
+        basis: definition.basis,
+        prices: definition.prices,
+        unpriced: definition.unpriced,
+      })
     case 'unpriced':
       return JSON.stringify({ basis: definition.basis, serviceTier: definition.serviceTier })
     default: {

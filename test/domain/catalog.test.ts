@@ -520,10 +520,12 @@ test('a call that several models served is priced part by part', () => {
     '10090000000 anthropic/claude-sonnet-4-6@2026-03-13#std',
   )
   const unknown = { ...call, parts: [part('claude-sonnet-4-6', 10), part('claude-99', 20)] }
-  expect(catalog.priceCall(callOf(unknown))).toEqual({
+  expect(catalog.priceCall(callOf(unknown))).toMatchObject({
     kind: 'unpriced',
     reason: 'no_price',
     model: 'claude-99',
+    // Not to be priced later as if one model had served it all.
+    tier: { definition: { basis: 'parts' } },
   })
 })
 

@@ -268,9 +268,11 @@ const ROUNDING = 5e-6
 test("the package's own calculator agrees within what doubles can hold", () => {
   const random = randomNumbers(7)
   const catalog = buildCatalog()
+  // It has no fee for the search that each of these models' requests is.
+  const known = subjects.filter(({ oracle }) => !oracle.model.id.endsWith('-search-preview'))
   let compared = 0
   for (let call = 0; call < 20_000; call++) {
-    const subject = subjects[Math.floor(random() * subjects.length)]
+    const subject = known[Math.floor(random() * known.length)]
     if (subject === undefined) throw new Error('no priced models')
     const heap = randomHeap(random, subject.oracle)
     // It wants every overlap spelled out, which our counts do not have for images, and prices per second of audio.

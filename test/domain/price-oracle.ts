@@ -90,6 +90,8 @@ const ADDED_KEYS: Record<string, string> = {
   web_searches_kcount: 'webSearch',
   cache_write_1h_mtok: 'cacheWrite1h',
   input_image_mtok: 'imageInput',
+
+  requests_kcount: 'request',
 }
 
 /** The price of one by our own data, where the catalog has none or a wrong one. */
