@@ -1,6 +1,6 @@
 import { type Counts, parseCount, subtractCounts } from './counts.ts'
 import type { Provider } from './dialect.ts'
-import { type JsonObject, textIn } from './json-value.ts'
+import { type JsonObject, objectsIn, textIn } from './json-value.ts'
 import { addReasoning, type OpenAiQuirks } from './openai-usage.ts'
 import { costInTicks, costInUsd, totalCostInUsd } from './reported-cost.ts'
 import {
@@ -22,7 +22,7 @@ const UNASKED: OpenAiQuirks = { takesIncludeUsage: false }
  * means seen in real responses, checked against the provider's own totals or costs.
  */
 export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
-  openai: ASKED,
+  openai: { takesIncludeUsage: true, readSearchTier: searchTool },
   'azure-openai': ASKED,
   'azure-ai': ASKED,
   anthropic: ASKED,
@@ -106,4 +106,15 @@ function audioIsApart(counts: Counts, usage: JsonObject): Counts {
 function searchContext(usage: JsonObject): string | null {
   const size = textIn(usage.search_context_size)
   return size === null ? null : `search_${size}`
+}
+
+const DOES_NOT_REASON = /^gpt-4(?:o|\.1)(?:-|$)/
+
+/** OpenAI's page "Pricing", "Built-in tools": with models that do not reason the older tool of web search is dearer. */
+function searchTool(response: JsonObject): string | null {
+  if (!DOES_NOT_REASON.test(textIn(response.model) ?? '')) return null
+  const isPreview = objectsIn(response.tools).some(({ type }) =>
+    textIn(type)?.startsWith('web_search_preview'),
+  )
+  return isPreview ? 'search_preview' : null
 }

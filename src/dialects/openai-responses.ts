@@ -172,16 +172,24 @@ class ResponsesGatherer implements Gatherer {
     const own = responsesUsage(reported)
     const drawn = imagePart(response)
     const invalid = own.invalid || drawn?.invalid === true
+    const units = unitsOf(this.#quirks.readToolUnits?.(reported) ?? responseTools(response, drawn))
     return observe({
       ...seen,
       usageSource: invalid ? 'invalid' : !saysTokens(own.usage) ? 'none' : isRunning ? 'partial' : 'reported',
       usage: drawn === null ? own.usage : addUsage([own.usage, drawn.usage]),
-      units: unitsOf(this.#quirks.readToolUnits?.(reported) ?? responseTools(response, drawn)),
+      units,
+      serviceTier: (units.webSearches ?? 0) > 0 ? this.#tierOfSearch(seen.serviceTier) : seen.serviceTier,
       parts: drawn === null || seen.model === null ? null : partsOf(seen.model, own.usage, drawn),
       raw: this.#raw === null ? null : boundRawUsage(this.#raw),
       totalMismatch: totalDisagrees(own.total, own.usage),
       reportedCostPico: this.#quirks.readCost?.(reported) ?? null,
     })
+  }
+
+  /** With what the fee of its searches hangs on. */
+  #tierOfSearch(serviceTier: string | null): string | null {
+    const search = this.#quirks.readSearchTier?.(this.#response) ?? null
+    return search === null || serviceTier === null ? (search ?? serviceTier) : `${serviceTier}+${search}`
   }
 }
 

@@ -22,6 +22,8 @@ export interface OpenAiQuirks {
   readonly readUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
   /** Units in the usage of the Responses API; `null`: it tells none, and the calls in the output count. */
   readonly readToolUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
+  /** As `readTier`, of a response of the Responses API that searched the web. */
+  readonly readSearchTier?: (response: JsonObject) => string | null
   /** What else than a service tier the price of a request hangs on, where the usage says it. */
   readonly readTier?: (usage: JsonObject) => string | null
   /** Answers may be the work of several models and of tools that ran on the server (Groq). */

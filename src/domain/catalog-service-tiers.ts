@@ -61,10 +61,15 @@ export function serviceTierFactor(
   return {
     of: (rate) =>
       known.map((price) => decimalOfText(price.except?.[rate] ?? price.factor)).reduce(multiply, ONE),
-    fees: known.flatMap(({ requestsPerThousand: usd }) =>
-      usd === undefined ? [] : [['request', { usd, per: 1_000n }] as const],
-    ),
+    fees: known.flatMap(({ requestsPerThousand, searchesPerThousand }) => [
+      ...feeOf('request', requestsPerThousand),
+      ...feeOf('webSearch', searchesPerThousand),
+    ]),
   }
+}
+
+function feeOf(rate: RateClass, usd: string | undefined): TierFactor['fees'] {
+  return usd === undefined ? [] : [[rate, { usd, per: 1_000n }]]
 }
 
 function findTierPrice(provider: string, model: string, tier: string, day: UtcDay): TierPrice | null {

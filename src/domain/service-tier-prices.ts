@@ -17,6 +17,8 @@ export interface TierPrice {
   readonly except?: Readonly<Partial<Record<RateClass, string>>>
   /** The fee for a thousand requests, where it is another at this tier; US dollars. */
   readonly requestsPerThousand?: string
+  /** Likewise for a thousand searches of the web. */
+  readonly searchesPerThousand?: string
   /** The first UTC day; left out: since ever. */
   readonly from?: UtcDay
   /** The page on which the provider publishes it. */
@@ -307,4 +309,14 @@ export const TIER_PRICES: readonly TierPrice[] = [
   { ...PERPLEXITY, models: /^sonar-deep-research$/, tier: 'search_low', factor: '1' },
   { ...PERPLEXITY, models: /^sonar-deep-research$/, tier: 'search_medium', factor: '1' },
   { ...PERPLEXITY, models: /^sonar-deep-research$/, tier: 'search_high', factor: '1' },
+  // The older tool of web search (`web_search_preview`), dearer with models that do not reason.
+  {
+    providers: ['openai'],
+    models: /^gpt-4(?:o|\.1)(?:-mini)?$/,
+    tier: 'search_preview',
+    factor: '1',
+    searchesPerThousand: '25',
+    source: 'https://developers.openai.com/api/docs/pricing',
+    seen: '2026-11-22',
+  },
 ]

@@ -99,6 +99,13 @@ test('a search model of chat pays its search with the request', () => {
   expect(answer).toMatchObject({ kind: 'priced', costPico: 32_500_000_000n })
 })
 
+test('the older tool of web search is dearer with models that do not reason', () => {
+  const searched = (serviceTier: string) =>
+    extra('openai', 'gpt-4.1', { units: { webSearches: 2 }, serviceTier })
+  expect(searched('default')).toBe('0.02')
+  expect(searched('default+search_preview')).toBe('0.05')
+})
+
 test('Vercel bills the reasoning of OpenAI’s models beside their output', () => {
   const reasoning = { usage: { reasoningTokens: 300 } }
   expect(extra('vercel-gateway', 'openai/gpt-5', reasoning)).toBe('0.003')

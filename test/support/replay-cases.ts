@@ -6,12 +6,16 @@ import { loadRecordings, type Recording } from '../dialects/recordings.ts'
 import { anthropicResponses } from '../fixtures/anthropic.ts'
 import { bedrockResponses } from '../fixtures/bedrock.ts'
 import { googleResponses } from '../fixtures/google.ts'
+import { googleToolResponses } from '../fixtures/google-tools.ts'
+import { groqToolResponses } from '../fixtures/groq-tools.ts'
 import type { MadeResponse } from '../fixtures/made-response.ts'
 import { nativeResponses } from '../fixtures/native.ts'
 import { usageOtherwiseNamed, usageTakenBack } from '../fixtures/odd-usage.ts'
 import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
+import { responsesToolResponses } from '../fixtures/responses-tools.ts'
+import { serverToolResponses } from '../fixtures/server-tools.ts'
 
 const FOLDER = new URL('../../../shared/recordings/', import.meta.url)
 
@@ -130,6 +134,10 @@ export function madeCases(): readonly ReplayCase[] {
     ...nativeResponses,
     ...usageTakenBack,
     ...usageOtherwiseNamed,
+    ...responsesToolResponses,
+    ...serverToolResponses,
+    ...googleToolResponses,
+    ...groqToolResponses,
   ]
   return responses.map(madeCase)
 }
