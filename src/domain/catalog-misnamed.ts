@@ -11,6 +11,7 @@ interface Misnamed {
 
 const GROQ = 'https://groq.com/pricing'
 const MISTRAL = 'https://mistral.ai/pricing'
+const OPENAI = 'https://developers.openai.com/api/docs/pricing'
 
 /** Without these such calls would be at another model's price; unpriced is the lesser harm. */
 const MISNAMED: readonly Misnamed[] = [
@@ -19,6 +20,21 @@ const MISNAMED: readonly Misnamed[] = [
     name: 'openai/gpt-oss-safeguard-20b',
     model: 'openai/gpt-oss-120b',
     source: GROQ,
+    seen: '2026-11-22',
+  },
+  // These search the web with each request, for a fee that the other has not.
+  {
+    providerId: 'openai',
+    name: 'gpt-4o-mini-search-preview',
+    model: 'gpt-4o-mini',
+    source: OPENAI,
+    seen: '2026-11-22',
+  },
+  {
+    providerId: 'openai',
+    name: 'gpt-4o-mini-search-preview-2025-03-11',
+    model: 'gpt-4o-mini',
+    source: OPENAI,
     seen: '2026-11-22',
   },
   // These now name newer models: Large 3, Small 4, Magistral Small 1.2, Nemo at its present price.

@@ -94,9 +94,13 @@ test('cache writes for twelve hours cost two and a half times the input, at any 
   expect(cost({ usage: { ...written, outputTokens: 0 } }, 'azure-openai')).toMatch(/partly$|^[a-z_]+$/)
 })
 
-test('a search model of chat pays its search with the request', () => {
+test('a search model of chat pays its search with the request, or has no price', () => {
   const answer = priceOf('openai', 'gpt-4o-search-preview', {})
   expect(answer).toMatchObject({ kind: 'priced', costPico: 32_500_000_000n })
+  for (const model of ['gpt-4o-mini-search-preview', 'gpt-4o-mini-search-preview-2025-03-11']) {
+    const other = priceOf('openai', model, {})
+    if (other.kind === 'priced') expect(other.costPico, model).toBeGreaterThan(25_000_000_000n)
+  }
 })
 
 test('the older tool of web search is dearer with models that do not reason', () => {
