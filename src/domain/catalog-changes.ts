@@ -57,7 +57,8 @@ function whenText({ constraint }: DatedPrices): string {
   if (constraint === null) return ''
   if (constraint.kind === 'from') return ` from ${constraint.day}`
   const clock = (ms: number) => new Date(ms).toISOString().slice(11, 16)
-  return ` ${clock(constraint.startMs)}-${clock(constraint.endMs)}`
+  const from = constraint.day === undefined ? '' : ` from ${constraint.day}`
+  return ` ${clock(constraint.startMs)}-${clock(constraint.endMs)}${from}`
 }
 
 function rateText({ base, tiers }: CatalogRate): string {

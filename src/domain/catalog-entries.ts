@@ -32,8 +32,11 @@ export interface DatedPrices {
 
 export type PriceConstraint =
   | { readonly kind: 'from'; readonly day: UtcDay }
-  /** Milliseconds since midnight UTC, the end excluded; over midnight where it ends before it starts. */
-  | { readonly kind: 'hours'; readonly startMs: number; readonly endMs: number }
+  /**
+   * Milliseconds since midnight UTC, the end excluded; over midnight where it ends before it starts. `day`: from then
+   * on only.
+   */
+  | { readonly kind: 'hours'; readonly startMs: number; readonly endMs: number; readonly day?: UtcDay }
 
 /** US dollars for as many of a unit as the key says; more above some sizes of prompt. */
 export interface CatalogRate {

@@ -120,8 +120,10 @@ function parseConstraint(value: unknown): PriceConstraint | undefined {
   }
   const startMs = parseTimeMs(start)
   const endMs = parseTimeMs(end)
-  if (day !== undefined || startMs === null || endMs === null) return undefined
-  return (type ?? 'time_of_date') === 'time_of_date' ? { kind: 'hours', startMs, endMs } : undefined
+  if (startMs === null || endMs === null || (type ?? 'time_of_date') !== 'time_of_date') return undefined
+  if (day === undefined) return { kind: 'hours', startMs, endMs }
+  // Not in genai-prices' own data: where hourly prices have changed, and the older ones are kept.
+  return typeof day === 'string' && isDay(day) ? { kind: 'hours', startMs, endMs, day } : undefined
 }
 
 /** A calendar day that exists, as YYYY-MM-DD. */

@@ -23,13 +23,19 @@ export function pricesAt(model: CatalogModel, atMs: number): PricesNow | null {
   const prices =
     model.prices.findLast(({ constraint }) => isMet(constraint, day, timeMs)) ?? model.prices.at(0) ?? null
   if (prices === null) return null
-  const turns = model.prices.flatMap(({ constraint }) =>
-    constraint?.kind === 'hours' ? [constraint.startMs, constraint.endMs] : [],
+  // What holds at every hour of the day hides what is listed before it.
+  const base = model.prices.findLastIndex(
+    ({ constraint }) => constraint?.kind !== 'hours' && isMet(constraint, day, timeMs),
   )
+  const turns = model.prices
+    .slice(base + 1)
+    .flatMap(({ constraint }) =>
+      constraint?.kind === 'hours' && hasBegun(constraint, day) ? [constraint.startMs, constraint.endMs] : [],
+    )
   const { constraint } = prices
   return {
     prices,
-    from: constraint?.kind === 'from' && constraint.day <= day ? constraint.day : null,
+    from: constraint?.day !== undefined && constraint.day <= day ? constraint.day : null,
     hours: constraint?.kind === 'hours' ? hoursText(constraint) : turns.length > 0 ? 'other' : null,
     fromMs: midnightMs + Math.max(0, ...turns.filter((turn) => turn <= timeMs)),
     untilMs: midnightMs + Math.min(MS_PER_DAY, ...turns.filter((turn) => turn > timeMs)),
@@ -38,9 +44,14 @@ export function pricesAt(model: CatalogModel, atMs: number): PricesNow | null {
 
 function isMet(constraint: PriceConstraint | null, day: UtcDay, timeMs: number): boolean {
   if (constraint === null) return true
-  if (constraint.kind === 'from') return constraint.day <= day
+  if (!hasBegun(constraint, day)) return false
+  if (constraint.kind === 'from') return true
   const { startMs, endMs } = constraint
   return endMs < startMs ? timeMs >= startMs || timeMs < endMs : timeMs >= startMs && timeMs < endMs
+}
+
+function hasBegun({ day: first }: PriceConstraint, day: UtcDay): boolean {
+  return first === undefined || first <= day
 }
 
 function hoursText({ startMs, endMs }: { startMs: number; endMs: number }): string {
