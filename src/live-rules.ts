@@ -8,8 +8,10 @@ import { pricesOfUpstreams } from './config/price-config.ts'
 import type { GatewayConfig } from './config.ts'
 import { buildCatalog, type Catalog } from './domain/catalog.ts'
 import { bundledText } from './domain/catalog-bundle.ts'
+import type { CatalogEntries } from './domain/catalog-entries.ts'
 import { buildPriceConfiguration } from './domain/price-configuration.ts'
 import type { Logger } from './log.ts'
+import { NO_STORED_PRICES, type StoredPrices } from './prices/stored-prices.ts'
 import { buildPricing } from './pricing.ts'
 import type { RecordedPrices } from './store/gateway-prices.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
@@ -24,7 +26,13 @@ interface Rules {
   readonly catalog: Catalog
   readonly prices: RecordedPrices
   readonly pricing: Pricing
+  readonly listed: Listed
   readonly listing: ModelListing
+}
+
+/** Models that the configuration or an upstream lists. */
+interface Listed {
+  has(model: string): boolean
 }
 
 /**
@@ -33,12 +41,16 @@ interface Rules {
  */
 export class LiveRules {
   readonly #log: Logger
+  #config: GatewayConfig
+  #stored: StoredPrices
   #now: Rules
 
   /** @throws {ConfigError} when the catalog an operator gave cannot be read. */
-  constructor(config: GatewayConfig, log: Logger) {
+  constructor(config: GatewayConfig, log: Logger, stored: StoredPrices = NO_STORED_PRICES) {
     this.#log = log
-    this.#now = readRules(config, log)
+    this.#config = config
+    this.#stored = stored
+    this.#now = readRules(config, stored, log)
   }
 
   /** For the stations of a call; stays the same object over reloads. */
@@ -68,10 +80,17 @@ export class LiveRules {
     return this.#now.listing.list()
   }
 
+  /** Prices calls by newer data from now on; all else stays. */
+  takePrices(stored: StoredPrices): void {
+    this.#now = { ...this.#now, ...readPrices(this.#config, stored, this.#now.listed) }
+    this.#stored = stored
+  }
+
   /** All of it or, when it throws, nothing. Running calls end on the connections they have. */
   reload(config: GatewayConfig): void {
     const before = this.#now
-    this.#now = readRules(config, this.#log)
+    this.#now = readRules(config, this.#stored, this.#log)
+    this.#config = config
     before.listing.stop()
     // A call may be routed already and not yet on its connection.
     setTimeout(() => {
@@ -120,8 +139,10 @@ function tableOf(now: () => UpstreamTable): UpstreamTable {
   }
 }
 
-function readRules(config: GatewayConfig, log: Logger): Rules {
-  const { entries, text, file } = readCurrentCatalog(config.dataDir)
+type PriceRules = Pick<Rules, 'catalog' | 'prices' | 'pricing'>
+
+function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed): PriceRules {
+  const { entries, text } = stored['genai-prices'] ?? readFromDisk(config.dataDir)
   const catalog = buildCatalog({
     entries,
     overrides: config.priceOverrides,
@@ -131,6 +152,29 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
       .map(({ name }) => name),
     pricesOf: pricesOfUpstreams(config.upstreams),
   })
+  return {
+    catalog,
+    prices: {
+      configuration: buildPriceConfiguration(catalog.source, config.priceSettings),
+      upstreams: config.upstreams.map(({ name, provider, pricesOf, trustReportedCost }) => ({
+        name,
+        provider,
+        pricesOf,
+        trustReportedCost,
+      })),
+      catalogText: () => text ?? bundledText(),
+    },
+    pricing: buildPricing(catalog, listed, alertAbovePico(config)),
+  }
+}
+
+/** What came with the package is not held in memory for its text: that is `null`. */
+function readFromDisk(dataDir: string): { readonly entries: CatalogEntries; readonly text: string | null } {
+  const { entries, text, file } = readCurrentCatalog(dataDir)
+  return { entries, text: file === null ? null : text }
+}
+
+function readRules(config: GatewayConfig, stored: StoredPrices, log: Logger): Rules {
   const upstreams = openUpstreams(config)
   const listing =
     config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models)
@@ -144,19 +188,8 @@ function readRules(config: GatewayConfig, log: Logger): Rules {
       byUpstream: new Map(config.upstreams.map(({ name, paths }) => [name, paths])),
       byKey: config.paths.keys,
     }),
-    catalog,
-    prices: {
-      configuration: buildPriceConfiguration(catalog.source, config.priceSettings),
-      upstreams: config.upstreams.map(({ name, provider, pricesOf, trustReportedCost }) => ({
-        name,
-        provider,
-        pricesOf,
-        trustReportedCost,
-      })),
-      // What came with the package is not held in memory for its text.
-      catalogText: file === null ? bundledText : () => text,
-    },
-    pricing: buildPricing(catalog, listed, alertAbovePico(config)),
+    ...readPrices(config, stored, listed),
+    listed,
     listing,
   }
 }

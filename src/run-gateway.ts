@@ -22,6 +22,7 @@ import { ObjectIndex } from './objects/object-index.ts'
 import { Objects } from './objects/objects.ts'
 import { recordObjects } from './objects/record-objects.ts'
 import { OwnCalls } from './own-calls.ts'
+import { followPrices, loadStoredPrices } from './prices/follow-prices.ts'
 import type { Readiness } from './routes/health.ts'
 import type { UsageQuestion } from './routes/usage.ts'
 import { selectUsageSummary } from './store/daily-usage.ts'
@@ -103,7 +104,9 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     log,
   })
 
-  const rules = new LiveRules(config, log)
+  const following = { pool: polls, dataDir: config.dataDir, log }
+  const stored = await loadStoredPrices(following)
+  const rules = new LiveRules(config, log, stored)
   const ledger = await openLedger({
     journalDir: config.journalDir,
     journalMaxBytes: config.journalMaxBytes,
@@ -224,6 +227,10 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
   const telling = tellPrices(polls, `${hostname()}:${port}`, () => rules.recordedPrices(), log)
+  const followed = followPrices(following, stored, (newer) => {
+    rules.takePrices(newer)
+    telling.tell()
+  })
 
   return {
     address: app.server.address() as AddressInfo,
@@ -257,6 +264,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await admin.close()
         await rules.close()
         await keys.close()
+        await followed.stop()
         await telling.stop()
         await Promise.all([polls.end(), summaries.end(), operators.end(), owners.end()])
       })()

@@ -5,6 +5,8 @@ import { CATALOG_PROVIDER_IDS } from './catalog-providers.ts'
 
 /** The version of the package in package.json; a test holds the two together. */
 export const BUNDLED_SOURCE = 'genai-prices@0.1.8'
+/** When that version was published: data that was fetched on an earlier day is older. */
+export const BUNDLED_DAY = '2026-09-23'
 
 /**
  * The price data that came with the package. Its matching of providers is not used (it takes any name that

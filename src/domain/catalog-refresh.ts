@@ -114,3 +114,8 @@ export function dataDayOf(document: CatalogDocument, today: UtcDay): UtcDay | nu
       .at(-1) ?? null
   )
 }
+
+/** The same of a text; `null` also where it is no catalog. */
+export function dataDayOfText(text: string, today: UtcDay): UtcDay | null {
+  return dataDayOf(readCatalog(text).document, today)
+}

@@ -17,6 +17,7 @@ export interface PriceCatalogFacts {
   readonly origin: string
   /** The newest date in the data itself; `null`: it has none. */
   readonly dataDay: UtcDay | null
+  /** When it was fetched, or last found to be the same. */
   readonly fetchedAt: Date
   /** The first UTC day on which prices that it changed are in force. */
   readonly inForceFrom: UtcDay
@@ -120,6 +121,14 @@ export async function findPriceCatalog(
   )
   const [row] = rows
   return row === undefined ? null : { ...factsOf(row), text: await textOf(row) }
+}
+
+/** Says that the catalog in force is what there is as of `at`, though nothing of it changed. */
+export async function confirmPriceCatalog(pool: Postgres, source: string, at: Date): Promise<void> {
+  await pool.query(
+    `update ${SCHEMA}.price_catalogs set fetched_at = greatest(fetched_at, $2) where source = $1`,
+    [source, at],
+  )
 }
 
 /** Whether data of exactly this text was in force before: then what is in force now is newer. */
