@@ -141,7 +141,7 @@ test('every variable but those that npm start alone reads changes what the gatew
     LOG_LEVEL: 'debug',
   }
   const files = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TALLYGATE_CONFIG']
-  const ofWorkers = ['FETCH_JOBS']
+  const ofWorkers = ['FETCH_JOBS', 'PRICES_REFRESH', 'PRICES_URL']
   expect([...Object.keys(changed), ...files, ...ofWorkers].sort()).toEqual(
     ENVIRONMENT.map(({ name }) => name).sort(),
   )

@@ -3,7 +3,9 @@ import {
   ConfigError,
   type JobFetchConfig,
   loadJobFetchConfig,
+  loadPriceRefreshConfig,
   loadWorkerConfig,
+  type PriceRefreshConfig,
   type WorkerConfig,
 } from '../src/config.ts'
 import { createLog } from '../src/log.ts'
@@ -11,9 +13,18 @@ import { startWorkers } from './workers.ts'
 
 const SUMMARY_EVERY_MS = 60_000
 
-function loadConfig(): WorkerConfig & { readonly jobFetching: JobFetchConfig | null } {
+interface MainConfig extends WorkerConfig {
+  readonly jobFetching: JobFetchConfig | null
+  readonly priceRefresh: PriceRefreshConfig | null
+}
+
+function loadConfig(): MainConfig {
   try {
-    return { ...loadWorkerConfig(process.env), jobFetching: loadJobFetchConfig(process.env) }
+    return {
+      ...loadWorkerConfig(process.env),
+      jobFetching: loadJobFetchConfig(process.env),
+      priceRefresh: loadPriceRefreshConfig(process.env),
+    }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     console.error(error.message)

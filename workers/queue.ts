@@ -12,6 +12,13 @@ export interface Schedule {
   /** What the job is about. */
   readonly subject: string
   readonly everyMs: number
+  /** How a job that failed is tried again; absent: not before its next time. */
+  readonly retry?: { readonly attempts: number; readonly firstAfterMs: number }
+}
+
+/** A job that has told itself what is wrong, and is to be tried again: nothing is logged of it. */
+export class TryAgain extends Error {
+  override readonly name = 'TryAgain'
 }
 
 export interface JobQueue {
@@ -27,7 +34,8 @@ export interface JobQueueOptions {
   readonly redisUrl: string
   /** Begins every key; BullMQ's own prefix, as ioredis's breaks its scripts. */
   readonly prefix: string
-  readonly run: (job: string, subject: string) => Promise<void>
+  /** @param isRepeat Whether it has failed before. */
+  readonly run: (job: string, subject: string, isRepeat: boolean) => Promise<void>
   readonly log: StoreLog
 }
 
@@ -60,18 +68,23 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
   })
   const keep = { removeOnComplete: true, removeOnFail: true }
   const queue = new Queue<Subject>(QUEUE, { connection: commands, prefix, defaultJobOptions: keep })
-  const worker = new Worker<Subject>(QUEUE, (job: Job<Subject>) => run(job.name, job.data.subject), {
-    connection: jobs,
-    prefix,
-    lockDuration: LOCK_MS,
-    stalledInterval: STALLED_CHECK_MS,
-    runRetryDelay: RETRY_MS,
-    removeOnComplete: { count: 0 },
-    removeOnFail: { count: 0 },
-  })
+  const worker = new Worker<Subject>(
+    QUEUE,
+    (job: Job<Subject>) => run(job.name, job.data.subject, job.attemptsMade > 0),
+    {
+      connection: jobs,
+      prefix,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_CHECK_MS,
+      runRetryDelay: RETRY_MS,
+      removeOnComplete: { count: 0 },
+      removeOnFail: { count: 0 },
+    },
+  )
   // A job that fails is no loss: the next one comes within a second. But it repeats while something is away.
   const gate = atMostEvery(LOG_EVERY_MS)
   worker.on('failed', (job, error) => {
+    if (error instanceof TryAgain) return
     if (gate.passes()) log.warn({ err: error, job: job?.name, subject: job?.data.subject }, 'a job failed')
   })
   const onError = (error: Error) => {
@@ -81,9 +94,10 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
   worker.on('error', onError)
 
   return {
-    async schedule({ id, job, subject, everyMs }, again = false) {
+    async schedule({ id, job, subject, everyMs, retry }, again = false) {
       if (!again && (await queue.getJobScheduler(id)) !== undefined) return
-      await queue.upsertJobScheduler(id, { every: everyMs }, { name: job, data: { subject }, opts: keep })
+      const opts = { ...keep, ...(retry === undefined ? {} : retryOptions(retry)) }
+      await queue.upsertJobScheduler(id, { every: everyMs }, { name: job, data: { subject }, opts })
       if (again) await queue.add(job, { subject })
     },
     allow(count) {
@@ -94,6 +108,11 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
       for (const connection of [commands, jobs] satisfies Redis[]) connection.disconnect()
     },
   }
+}
+
+/** Each wait is twice as long as the one before. */
+function retryOptions({ attempts, firstAfterMs }: NonNullable<Schedule['retry']>) {
+  return { attempts, backoff: { type: 'exponential', delay: firstAfterMs } }
 }
 
 interface Subject {

@@ -32,7 +32,7 @@ const STUCK_MS = 3_000
 const STUCK_FOR_GOOD_MS = 5_000
 const LOG_EVERY_MS = 10_000
 /** A drain and the daily jobs may run beside each stream's next job. */
-const SPARE_JOBS = 3
+const SPARE_JOBS = 4
 
 /**
  * Sees to it that streams are drained whatever happens to the job queue: Redis may have lost it, or a worker may

@@ -1,4 +1,4 @@
-import type { JobFetchConfig } from '../src/config.ts'
+import type { JobFetchConfig, PriceRefreshConfig } from '../src/config.ts'
 import { registerStream, selectStreams } from '../src/store/ledger-state.ts'
 import { openPostgres, type StoreLog } from '../src/store/postgres.ts'
 import { openRedis } from '../src/store/redis.ts'
@@ -6,6 +6,7 @@ import { createCallDays } from './call-days.ts'
 import { createDrain } from './drain.ts'
 import { createHoleWatch } from './hole-watch.ts'
 import { createJobFetcher } from './job-fetcher.ts'
+import { createPriceRefresh } from './price-refresh.ts'
 import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
 import { createRollUp } from './roll-up.ts'
@@ -24,6 +25,8 @@ export interface WorkersOptions {
   readonly log: StoreLog
   /** Upstreams whose jobs are fetched in the background; `null`: none. */
   readonly jobFetching?: JobFetchConfig | null
+  /** Where newer prices are fetched; `null`, and by default: nowhere. */
+  readonly priceRefresh?: PriceRefreshConfig | null
   /** How long a hole of a silent producer is waited for. */
   readonly holePatienceMs?: number
 }
@@ -71,7 +74,9 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
 
-  const jobs: Readonly<Record<string, (subject: string) => Promise<void>>> = {
+  const priceRefresh = options.priceRefresh ?? null
+  const refreshing = createPriceRefresh({ pool, config: priceRefresh, log })
+  const jobs: Readonly<Record<string, (subject: string, isRepeat: boolean) => Promise<void>>> = {
     'roll-up': (stream) => shards.drain(stream),
     prune: async () => {
       const pruned = await prune(pool, callRetentionDays)
@@ -81,6 +86,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       if (pruned !== null) log.info(pruned, 'pruned')
     },
     verify: () => verify(pool, log),
+    'refresh-prices': (_, isRepeat) => refreshing.run(isRepeat),
     // Not waited for: upstreams may be slow, and the roll-up's place is not theirs to hold.
     'fetch-jobs': async () => {
       jobFetcher?.run().then(
@@ -92,7 +98,7 @@ export function startWorkers(options: WorkersOptions): Workers {
   const queue = openJobQueue({
     redisUrl,
     prefix: `${redisPrefix}bull`,
-    run: async (job, subject) => await jobs[job]?.(subject),
+    run: async (job, subject, isRepeat) => await jobs[job]?.(subject, isRepeat),
     log,
   })
 
@@ -115,6 +121,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       daily('prune', `prune/${callRetentionDays}`),
       daily('verify', 'verify'),
       ...(jobFetcher === null ? [] : [FETCH_JOBS]),
+      ...(priceRefresh === null ? [] : [REFRESH_PRICES]),
     ],
     queue,
     redis,
@@ -136,6 +143,12 @@ export function startWorkers(options: WorkersOptions): Workers {
 }
 
 const FETCH_JOBS: Schedule = { id: 'fetch-jobs', job: 'fetch-jobs', subject: '', everyMs: FETCH_EVERY_MS }
+
+/** Begun at once where there is none yet, and then at that time of day. */
+const REFRESH_PRICES: Schedule = {
+  ...daily('refresh-prices', 'refresh-prices'),
+  retry: { attempts: 6, firstAfterMs: 60_000 },
+}
 
 function daily(job: string, id: string): Schedule {
   return { id, job, subject: '', everyMs: DAY_MS }

@@ -125,6 +125,7 @@ async function startGateway(upstreamUrl: string): Promise<Target> {
   const port = 20_000 + Math.floor(Math.random() * 20_000)
   const env = {
     ...process.env,
+    PRICES_REFRESH: 'off',
     NODE_ENV: 'production',
     UPSTREAM_URL: upstreamUrl,
     UPSTREAM_PROVIDER: 'openai',

@@ -95,6 +95,16 @@ export const ENVIRONMENT = [
       '`true`: workers fetch batches and background responses that nobody fetched; they need the upstreams then',
     default: 'false',
   },
+  {
+    name: 'PRICES_REFRESH',
+    meaning: '`daily`: workers fetch newer prices once a day; `off`: only `prices update` brings them',
+    default: 'daily',
+  },
+  {
+    name: 'PRICES_URL',
+    meaning: "where newer prices are fetched: genai-prices' `data.json`, version 2, or a copy of it",
+    default: 'https://raw.githubusercontent.com/pydantic/genai-prices/main/prices/new_data/v2/data.json',
+  },
   { name: 'STREAM_SHARDS', meaning: 'Redis streams and roll-up jobs side by side', default: '1' },
   {
     name: 'UPSTREAM_HEADERS_TIMEOUT_MS',

@@ -17,6 +17,7 @@ import { createClientKey, revokeKey } from '../../src/store/keys.ts'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
 import { run } from '../cli/command-line.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { OFFLINE } from '../support/offline.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers.ts'
 import { event } from '../support/upstream.ts'
 import { dial, exchange, type RawResponse, requestText } from './raw-http.ts'
@@ -476,6 +477,7 @@ beforeAll(async () => {
     TALLYGATE_DATA_DIR: folder,
     BODY_LIMIT_BYTES: '100000',
     SHUTDOWN_GRACE_MS: '500',
+    ...OFFLINE,
   }
   const [worker, killed] = await Promise.all([
     startHeard('workers/main.ts', { ...env, LOG_LEVEL: 'trace' }, /the worker has started/),

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { sendSignal } from '../../src/standalone/detached-process.ts'
 import { until } from '../../src/standalone/until.ts'
 import { clockEnvironment } from './clock.ts'
+import { OFFLINE } from './offline.ts'
 
 /** One `npm start`, as a user types it. */
 export interface NpmStart {
@@ -30,7 +31,7 @@ export function npmStart(env: Readonly<Record<string, string>>): NpmStart {
   const child = spawn('npm', ['start'], {
     cwd: PROJECT,
     detached: true,
-    env: { PATH, HOME, ...clockEnvironment(), ...env },
+    env: { PATH, HOME, ...clockEnvironment(), ...OFFLINE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

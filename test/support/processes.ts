@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { clockEnvironment } from './clock.ts'
+import { OFFLINE } from './offline.ts'
 
 /** A process of ours that a test kills and starts again. */
 export interface TestProcess {
@@ -26,7 +27,7 @@ export function testProcess(
     name,
     async start() {
       const started = fork(script, {
-        env: { PATH: process.env.PATH, ...clockEnvironment(), ...env },
+        env: { PATH: process.env.PATH, ...clockEnvironment(), ...OFFLINE, ...env },
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       })
       child = started

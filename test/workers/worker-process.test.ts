@@ -5,6 +5,7 @@ import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/redis.ts'
 import { clockEnvironment } from '../support/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { OFFLINE } from '../support/offline.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/redis.ts'
 import { append, aRecord, newProducer, quiet } from './records.ts'
 
@@ -43,6 +44,7 @@ function startWorker(environment: Readonly<Record<string, string>> = {}): ChildP
     env: {
       PATH: process.env.PATH,
       ...clockEnvironment(),
+      ...OFFLINE,
       DATABASE_URL: database.url,
       REDIS_URL: keys.redisUrl,
       REDIS_PREFIX: keys.prefix,

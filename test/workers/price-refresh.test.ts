@@ -1,0 +1,124 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
+import { findCurrentSource } from '../../src/store/price-catalogs.ts'
+import { changedBundle } from '../prices/changed-bundle.ts'
+import { type PriceServer, startPriceServer } from '../prices/price-server.ts'
+import { clockEnvironment } from '../support/clock.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type TestPrefix, testRedisPrefix } from '../support/redis.ts'
+import { quiet } from './records.ts'
+
+let database: TestDatabase
+let pool: Postgres
+let redis: TestPrefix
+let server: PriceServer
+let children: ChildProcess[] = []
+/** What the workers have written, by all of them. */
+let lines: Readonly<Record<string, unknown>>[] = []
+
+beforeAll(async () => {
+  server = await startPriceServer()
+})
+afterAll(() => server.stop())
+beforeEach(async () => {
+  database = await createTestDatabase()
+  redis = testRedisPrefix()
+  const log = quiet
+  pool = openPostgres(database.url, { max: 2, statementTimeoutMs: 5_000, applicationName: 'test', log })
+  lines = []
+})
+afterEach(async () => {
+  for (const child of children) child.kill('SIGKILL')
+  children = []
+  await pool.end()
+  await Promise.all([redis.drop(), database.drop()])
+})
+
+function startWorker(environment: Readonly<Record<string, string>> = {}): ChildProcess {
+  const child = fork('workers/main.ts', {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    execArgv: [],
+    env: {
+      PATH: process.env.PATH,
+      ...clockEnvironment(),
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.redisUrl,
+      REDIS_PREFIX: redis.prefix,
+      PRICES_URL: server.url,
+      ...environment,
+    },
+  })
+  let rest = ''
+  child.stdout?.on('data', (chunk: Buffer) => {
+    const parts = (rest + chunk.toString()).split('\n')
+    rest = parts.pop() ?? ''
+    lines.push(...parts.map((part) => JSON.parse(part)))
+  })
+  children.push(child)
+  return child
+}
+
+const events = () => lines.flatMap(({ event }) => (typeof event === 'string' ? [event] : []))
+const inForce = () => findCurrentSource(pool, 'genai-prices')
+const newer = changedBundle('gpt-4o', { input_mtok: 3, output_mtok: 10 })
+
+test('of several workers one fetches newer prices when they start, and says so once', async () => {
+  server.answerText(newer)
+  const before = server.requests.length
+  for (let count = 0; count < 3; count += 1) startWorker()
+  await expect.poll(inForce, { timeout: 20_000 }).toMatch(/^genai-prices@/)
+  await expect.poll(events, { timeout: 5_000 }).toEqual(['prices_taken'])
+  // All have started, and none fetches them again.
+  await expect
+    .poll(() => lines.filter(({ msg }) => msg === 'the worker has started').length, { timeout: 20_000 })
+    .toBe(3)
+  expect(server.requests.length - before).toBe(1)
+})
+
+test('a refresh whose worker is killed is done by another', async () => {
+  server.answer(() => {}) // never
+  const before = server.requests.length
+  const killed = startWorker()
+  await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(before + 1)
+  killed.kill('SIGKILL')
+  await once(killed, 'exit')
+  server.answerText(newer)
+  startWorker()
+  await expect.poll(inForce, { timeout: 60_000 }).toMatch(/^genai-prices@/)
+}, 90_000)
+
+test('what is refused is said in one line, as an error', async () => {
+  server.answerText(changedBundle('gpt-4o', { input_mtok: -3 }))
+  startWorker()
+  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices_refused'])
+  expect(lines.filter(({ level }) => Number(level) >= 50 || level === 'error')).toMatchObject([
+    { problem: expect.stringContaining('input_mtok is not a price') },
+  ])
+  expect(await inForce()).toBeNull()
+})
+
+test('without a network there is one line, which is no error', async () => {
+  const gone = await startPriceServer()
+  await gone.stop()
+  startWorker({ PRICES_URL: gone.url })
+  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices_unreachable'])
+  expect(lines.filter(({ level }) => level === 'error' || Number(level) >= 50)).toEqual([])
+  expect(lines.filter(({ msg }) => msg === 'a job failed')).toEqual([])
+})
+
+test('where it is off, nothing is asked', async () => {
+  const before = server.requests.length
+  startWorker({ PRICES_REFRESH: 'off' })
+  // The daily jobs are begun one after the other: this one after those.
+  await expect
+    .poll(() => lines.some(({ msg }) => String(msg).startsWith('verified')), { timeout: 20_000 })
+    .toBe(true)
+  expect(server.requests.length).toBe(before)
+})
+
+test('a setting that is wrong is told at once, and nothing starts', async () => {
+  const worker = startWorker({ PRICES_REFRESH: 'hourly', PRICES_URL: 'ftp://x' })
+  expect(await once(worker, 'exit')).toEqual([1, null])
+})

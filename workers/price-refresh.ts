@@ -1,0 +1,49 @@
+import type { PriceRefreshConfig } from '../src/config.ts'
+import { problemOf, refreshPrices } from '../src/prices/refresh-prices.ts'
+import type { Postgres, StoreLog } from '../src/store/postgres.ts'
+import { TryAgain } from './queue.ts'
+
+export interface PriceRefresh {
+  /**
+   * Fetches newer prices, and says in one line what became of it; nothing where there were none.
+   *
+   * @param isRepeat Whether it was tried before: that the source is still away is no news.
+   * @throws {TryAgain} where it may work in a minute.
+   */
+  run(isRepeat: boolean): Promise<void>
+}
+
+export interface PriceRefreshOptions {
+  readonly pool: Postgres
+  /** `null`: another worker is told to refresh, and this one is not. */
+  readonly config: PriceRefreshConfig | null
+  readonly log: StoreLog
+}
+
+export function createPriceRefresh({ pool, config, log }: PriceRefreshOptions): PriceRefresh {
+  return {
+    async run(isRepeat) {
+      if (config === null) return
+      const { url } = config
+      const refreshed = await refreshPrices({ pool, url })
+      const problem = problemOf(refreshed)
+      if (refreshed.kind === 'taken') {
+        const { kind: _, ...facts } = refreshed
+        log.info({ event: 'prices_taken', ...facts }, 'newer prices are in force from that day on')
+      } else if (refreshed.kind === 'refused') {
+        log.error(
+          { event: 'prices_refused', problem, url },
+          'newer prices were not taken, and the old ones stand: see prices diff',
+        )
+      } else if (refreshed.kind === 'unreachable') {
+        if (!isRepeat) {
+          log.warn(
+            { event: 'prices_unreachable', problem, url },
+            'newer prices could not be fetched: tried again later',
+          )
+        }
+        throw new TryAgain(problem ?? 'unreachable')
+      }
+    },
+  }
+}
