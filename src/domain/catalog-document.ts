@@ -17,6 +17,8 @@ export interface ModelDocument {
   readonly prices: readonly PricesDocument[]
   /** The first day on which its source no longer had it: its prices are the last that were known. */
   readonly gone_since?: UtcDay
+  /** No model, but a name that has been another model's since then. */
+  readonly moved_since?: UtcDay
 }
 
 export interface PricesDocument {
@@ -73,12 +75,13 @@ function wholeNames(match: unknown): readonly string[] {
 }
 
 function modelOf(value: unknown): ModelDocument {
-  const { id, match, prices, gone_since: goneSince } = fieldsOf(value)
+  const { id, match, prices, gone_since: goneSince, moved_since: movedSince } = fieldsOf(value)
   return {
     id: String(id),
     match,
     prices: (Array.isArray(prices) ? prices : [{ prices }]).map(pricesOf),
     ...(typeof goneSince === 'string' ? { gone_since: goneSince } : {}),
+    ...(typeof movedSince === 'string' ? { moved_since: movedSince } : {}),
   }
 }
 

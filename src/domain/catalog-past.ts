@@ -60,7 +60,7 @@ function mergeProvider(
   // 2. Models that are gone, behind all that are there.
   const gone = before.models
     .filter((model) => !newer.has(model.id) && lookUp.after(id, model.id) === null)
-    .map((model) => ({ ...model, gone_since: model.gone_since ?? from }))
+    .map(({ moved_since: _, ...model }) => ({ ...model, gone_since: model.gone_since ?? from }))
   const merged = {
     id,
     ...(fallbacks === undefined ? {} : { fallback_model_providers: fallbacks }),
@@ -68,12 +68,14 @@ function mergeProvider(
   }
   // 3. Names for which that is not what they cost before and cost now: each by itself, in front of all models.
   const names = new Set([...before.models, ...listed].flatMap(namesOf))
-  return { ...merged, models: [...movedNames(merged, names, lookUp, from), ...merged.models] }
+  const since = new Map(before.models.map((model) => [model.id, model.moved_since]))
+  return { ...merged, models: [...movedNames(merged, names, since, lookUp, from), ...merged.models] }
 }
 
 function movedNames(
   merged: ProviderDocument,
   names: ReadonlySet<string>,
+  since: ReadonlyMap<string, UtcDay | undefined>,
   lookUp: LookUp,
   from: UtcDay,
 ): readonly ModelDocument[] {
@@ -90,7 +92,7 @@ function movedNames(
     const find = findPricesIn([{ ...merged, models: [...moved.values(), ...merged.models] }])
     for (const { name, prices, text } of wanted) {
       if (moved.has(name) || JSON.stringify(find(merged.id, name)) === text) continue
-      moved.set(name, { id: name, match: { equals: name }, prices })
+      moved.set(name, { id: name, match: { equals: name }, prices, moved_since: since.get(name) ?? from })
     }
   }
   return [...moved.values()]

@@ -1,7 +1,13 @@
 import { type CatalogChange, catalogChanges } from './catalog-changes.ts'
-import { type CatalogDocument, catalogDocumentOf, catalogTextOf } from './catalog-document.ts'
+import {
+  type CatalogDocument,
+  catalogDocumentOf,
+  catalogTextOf,
+  type PricesDocument,
+} from './catalog-document.ts'
 import { excessOf, refreshDoubts } from './catalog-doubts.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
+import { pricesFrom } from './catalog-history.ts'
 import { parseCatalog } from './catalog-parse.ts'
 import { keepPastPrices } from './catalog-past.ts'
 import { addDays, type UtcDay, utcDayOf } from './utc-day.ts'
@@ -77,10 +83,31 @@ function judge(
   })
   const merged = keepPastPrices(older.document, newer.document, from)
   const isSame = catalogTextOf(merged) === catalogTextOf(older.document)
-  const { entries } = parseCatalog(merged, 'merged')
-  if (entries === null) throw new Error('what it would be merged to is no catalog')
-  const changes = isSame ? [] : catalogChanges(older.entries, entries)
+  const changes = isSame ? [] : catalogChanges(entriesAt(older.document, from), entriesAt(merged, from))
   return { kind: 'read', doubts, text: isSame ? null : catalogTextOf(merged), changes, from, dataDay }
+}
+
+/** What is listed, at the prices in force from a day on. */
+function entriesAt(document: CatalogDocument, from: UtcDay): CatalogEntries {
+  const listed = document.map((provider) => ({
+    ...provider,
+    models: provider.models
+      .filter(({ gone_since: gone, moved_since: moved }) => gone === undefined && moved === undefined)
+      .map((model) => ({
+        ...model,
+        prices: pricesFrom(model.prices, from).map((entry) => begun(entry, from)),
+      })),
+  }))
+  const { entries, problems } = parseCatalog(listed, 'refresh')
+  if (entries === null) throw new Error(`merged prices are no catalog: ${problems[0]}`)
+  return entries
+}
+
+/** That the prices in force began is not to be compared. */
+function begun({ constraint, prices }: PricesDocument, from: UtcDay): PricesDocument {
+  if (constraint?.start_date !== from) return { ...(constraint === undefined ? {} : { constraint }), prices }
+  const { start_date: _, ...hours } = constraint
+  return Object.keys(hours).length === 0 ? { prices } : { constraint: hours, prices }
 }
 
 interface ReadCatalog {

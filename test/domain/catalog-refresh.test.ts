@@ -49,10 +49,7 @@ test('newer data is taken, and what it changes is told', () => {
     kind: 'read',
     doubts: [],
     from: '2026-11-23',
-    changes: [
-      { provider: 'openai', model: 'm0', what: 'input_mtok from 2026-11-23', before: null, after: '2' },
-      { provider: 'openai', model: 'm0', what: 'output_mtok from 2026-11-23', before: null, after: '4' },
-    ],
+    changes: [{ provider: 'openai', model: 'm0', what: 'input_mtok', before: '1', after: '2' }],
   })
 })
 

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
 import { findCurrentSource } from '../../src/store/price-catalogs.ts'
+import { openRedis } from '../../src/store/redis.ts'
 import { changedBundle } from '../prices/changed-bundle.ts'
 import { type PriceServer, startPriceServer } from '../prices/price-server.ts'
 import { clockEnvironment } from '../support/clock.ts'
@@ -111,12 +112,22 @@ test('without a network there is one line, which is no error', async () => {
 test('where it is off, nothing is asked', async () => {
   const before = server.requests.length
   startWorker({ PRICES_REFRESH: 'off' })
-  // The daily jobs are begun one after the other: this one after those.
-  await expect
-    .poll(() => lines.some(({ msg }) => String(msg).startsWith('verified')), { timeout: 20_000 })
-    .toBe(true)
+  const connection = openRedis(redis.redisUrl, {
+    name: 'test',
+    whenAway: 'wait',
+    silenceMs: 5_000,
+    log: quiet,
+  })
+  // Streams are scheduled behind the daily jobs.
+  const scheduled = () => connection.exists(`${redis.prefix}bull:jobs:repeat:roll-up/${streamName()}`)
+  await expect.poll(scheduled, { timeout: 20_000 }).toBe(1)
+  expect(await connection.exists(`${redis.prefix}bull:jobs:repeat:verify`)).toBe(1)
+  expect(await connection.exists(`${redis.prefix}bull:jobs:repeat:refresh-prices`)).toBe(0)
+  connection.disconnect()
   expect(server.requests.length).toBe(before)
 })
+
+const streamName = () => `${redis.prefix}calls`.replaceAll(':', '/')
 
 test('a setting that is wrong is told at once, and nothing starts', async () => {
   const worker = startWorker({ PRICES_REFRESH: 'hourly', PRICES_URL: 'ftp://x' })
