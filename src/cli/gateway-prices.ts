@@ -11,6 +11,7 @@ import {
 } from '../domain/price-configuration.ts'
 import { findCatalogText, type GatewayPrices, selectGatewayPrices } from '../store/gateway-prices.ts'
 import type { Postgres } from '../store/postgres.ts'
+import { findCurrentPriceCatalog, findPriceCatalog } from '../store/price-catalogs.ts'
 import { type Cli, Failure } from './cli.ts'
 
 /** Whose prices a command takes, where it is told. */
@@ -67,7 +68,7 @@ export async function findPricesInForce(
   env: Environment,
   options: PriceOptions,
 ): Promise<PricesInForce> {
-  const own = loadPriceConfig(env)
+  const own = loadPriceConfig(env, await findStored(pool))
   const all = await selectGatewayPrices(pool)
   if (options.gateway !== undefined) {
     const named = all.filter(({ gateway }) => gateway === options.gateway)
@@ -115,6 +116,12 @@ function wayOut([first]: readonly GatewayPrices[], mustName: boolean): string {
 function configurationNamed(own: PriceConfig, theirs: PriceConfiguration): PriceConfiguration {
   const catalog = own.source.file === null ? theirs.catalog : own.source.entries.source
   return buildPriceConfiguration(catalog, own.settings)
+}
+
+/** What a gateway that started now would find. */
+async function findStored(pool: Postgres): Promise<Pick<PriceConfig['source'], 'entries' | 'text'> | null> {
+  const stored = await findCurrentPriceCatalog(pool, 'genai-prices')
+  return stored === null ? null : { entries: catalogOfText(stored.source, stored.text), text: stored.text }
 }
 
 /** What a command was given to price by; what it was not given is the gateways'. */
@@ -178,7 +185,8 @@ async function findCatalog(
   source: string,
 ): Promise<Pick<PriceConfig['source'], 'entries' | 'text'>> {
   if (own.entries.source === source) return own
-  const text = await findCatalogText(pool, source)
+  if (source === BUNDLED_SOURCE) return { entries: bundledEntries(), text: bundledText() }
+  const text = (await findCatalogText(pool, source)) ?? (await findPriceCatalog(pool, source))?.text ?? null
   if (text !== null) return { entries: catalogOfText(source, text), text }
   throw new Failure(
     `the gateways price by the catalog ${source}, which is neither here nor in Postgres; start a gateway of this release, which records it`,

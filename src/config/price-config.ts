@@ -48,9 +48,13 @@ const upstreamShape = z.looseObject({
 /**
  * The prices of the environment and the YAML file it names, without what only a gateway needs.
  *
+ * @param stored Price data of Postgres, which comes before what is on this machine; `null`: there is none.
  * @throws {ConfigError} with every problem.
  */
-export function loadPriceConfig(env: Environment): PriceConfig {
+export function loadPriceConfig(
+  env: Environment,
+  stored: Pick<CurrentCatalog, 'entries' | 'text'> | null = null,
+): PriceConfig {
   const problems: string[] = []
   const fileName = readVariable(env, 'TALLYGATE_CONFIG')
   const yaml = new YamlSource(readText(fileName, problems), fileName ?? '', problems)
@@ -78,7 +82,10 @@ export function loadPriceConfig(env: Environment): PriceConfig {
   for (const { line, what } of parsed.markups.problems) yaml.report(line, `markups: ${what}`)
   if (problems.length > 0) throw new ConfigError(problems)
 
-  const source = readCurrentCatalog(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '')
+  const source =
+    stored === null
+      ? readCurrentCatalog(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '')
+      : { ...stored, file: null }
   const catalog = buildCatalog({
     entries: source.entries,
     overrides: parsed.prices.overrides,

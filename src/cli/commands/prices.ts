@@ -4,7 +4,7 @@ import { addPricesCheckCommand } from './prices-check.ts'
 import { addPricesRepriceCommand } from './prices-reprice.ts'
 import { addPricesRulesCommands } from './prices-rules.ts'
 import { addPricesShowCommand } from './prices-show.ts'
-import { addPricesUpdateCommand } from './prices-update.ts'
+import { addPricesUpdateCommands } from './prices-update.ts'
 
 /** `prices show | check | reprice | ...`: what calls cost, and the mending of what they cost. */
 export function addPricesCommands(program: Command, cli: Cli): void {
@@ -13,5 +13,5 @@ export function addPricesCommands(program: Command, cli: Cli): void {
   addPricesCheckCommand(prices, cli)
   addPricesRepriceCommand(prices, cli)
   addPricesRulesCommands(prices, cli)
-  addPricesUpdateCommand(prices, cli)
+  addPricesUpdateCommands(prices, cli)
 }

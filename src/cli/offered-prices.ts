@@ -1,0 +1,83 @@
+import { readCatalogText } from '../config/catalog-package.ts'
+import { readPricesUrl } from '../config/price-refresh-config.ts'
+import type { Environment } from '../config.ts'
+import type { CatalogChange } from '../domain/catalog-changes.ts'
+import { fetchPrices } from '../prices/fetch-prices.ts'
+import type { Judged, OfferedPrices } from '../prices/take-prices.ts'
+import { Failure } from './cli.ts'
+import { reasonOf } from './explain-error.ts'
+import { renderTable } from './table.ts'
+
+/**
+ * Price data from a path, or from PRICES_URL where none is named.
+ *
+ * @throws {Failure} where there is none.
+ */
+export async function readOfferedPrices(env: Environment, path: string | undefined): Promise<OfferedPrices> {
+  if (path !== undefined) {
+    try {
+      return { text: readCatalogText(path), origin: path }
+    } catch (error) {
+      throw new Failure(`${path} cannot be read: ${reasonOf(error)}`)
+    }
+  }
+  const problems: string[] = []
+  const url = readPricesUrl(env, problems)
+  const [problem] = problems
+  if (problem !== undefined) throw new Failure(problem)
+  const fetched = await fetchPrices(url, null)
+  if (fetched.kind === 'fetched') return { text: fetched.text, origin: url }
+  throw new Failure(
+    `nothing is changed: ${url}: ${fetched.kind === 'unmodified' ? 'no answer' : fetched.problem}`,
+  )
+}
+
+const SHOWN_PROBLEMS = 5
+
+/** @throws {Failure} where nobody may take it. */
+export function refuseUnreadable({ problems }: Judged, { origin }: OfferedPrices): void {
+  if (problems.length === 0) return
+  const more = problems.length > SHOWN_PROBLEMS ? `; and ${problems.length - SHOWN_PROBLEMS} more` : ''
+  throw new Failure(
+    `nothing is changed: ${origin} is no catalog: ${problems.slice(0, SHOWN_PROBLEMS).join('; ')}${more}`,
+  )
+}
+
+/** As JSON. */
+export function renderJudged({ before, catalog, from, changes, doubts }: Judged) {
+  return {
+    from: before,
+    to: catalog?.source ?? before,
+    in_force_from: catalog === null ? null : from,
+    changes,
+    doubts,
+  }
+}
+
+const SHOWN_CHANGES = 60
+
+/** What would change, and what speaks against it, for people. */
+export function textOfJudged({ changes, doubts, from, catalog }: Judged): string[] {
+  const shown = changes.slice(0, SHOWN_CHANGES)
+  const table = renderTable(
+    ['PROVIDER', 'MODEL', 'WHAT', 'BEFORE', 'AFTER'].map((heading) => ({ heading })),
+    shown.map((change) => rowOf(change)),
+  )
+  const more = changes.length > shown.length ? [`and ${changes.length - shown.length} more: see --json`] : []
+  return [
+    ...(changes.length === 0 ? ['No price changes.'] : [table, ...more, '', ...told(changes, from)]),
+    ...(catalog === null ? [] : doubts.map((doubt) => `Doubtful: ${doubt}.`)),
+  ]
+}
+
+function rowOf({ provider, model, what, before, after }: CatalogChange): string[] {
+  const isGone = what === 'model' && after === null
+  return [provider, model, what, before ?? '-', isGone ? 'no longer listed: keeps its price' : (after ?? '-')]
+}
+
+function told(changes: readonly CatalogChange[], from: string | null): string[] {
+  const added = changes.filter(({ what, before }) => what === 'model' && before === null).length
+  const gone = changes.filter(({ what, after }) => what === 'model' && after === null).length
+  const rates = changes.length - added - gone
+  return [`${added} new models, ${rates} changed rates (from ${from} on), ${gone} models no longer listed.`]
+}
