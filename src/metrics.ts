@@ -5,6 +5,7 @@ import type { LedgerStats } from './ledger/ledger.ts'
 import { CallCounts } from './metrics/call-counts.ts'
 import { showCalls } from './metrics/call-metrics.ts'
 import { type CollisionCount, showCollisions } from './metrics/collision-metric.ts'
+import { type PriceFreshness, showPrices } from './metrics/price-metric.ts'
 import { showKeys, showLedger } from './metrics/state-metrics.ts'
 import { sharedRender } from './shared-metrics.ts'
 import type { KeyDirectoryStats } from './store/key-directory.ts'
@@ -16,6 +17,8 @@ export interface MetricsParts {
   readonly keys: () => KeyDirectoryStats
   /** Asked at every scrape, so it must not take long. */
   readonly collisions: () => Promise<readonly CollisionCount[]>
+  /** The same. */
+  readonly prices: () => Promise<PriceFreshness | null>
   /** Of this release. */
   readonly version: string
 }
@@ -33,13 +36,21 @@ export interface Metrics {
  * Metrics of one process, in a registry of their own. Labels are names from the configuration and models that are
  * listed or priced, never a client, a key or what else comes from outside.
  */
-export function buildMetrics({ knowsModel, ledger, keys, collisions, version }: MetricsParts): Metrics {
+export function buildMetrics({
+  knowsModel,
+  ledger,
+  keys,
+  collisions,
+  prices,
+  version,
+}: MetricsParts): Metrics {
   const registry = new Registry()
   const counts = new CallCounts(knowsModel)
   showCalls(registry, counts)
   showLedger(registry, ledger)
   showKeys(registry, keys)
   showCollisions(registry, collisions)
+  showPrices(registry, prices)
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',

@@ -31,6 +31,7 @@ import { openKeyDirectory } from './store/key-directory.ts'
 import { readDatabaseId, readGaps, readMarks, registerStream } from './store/ledger-state.ts'
 import { selectOwners } from './store/objects.ts'
 import { openPostgres, type Postgres } from './store/postgres.ts'
+import { findPriceRefresh } from './store/price-refreshes.ts'
 import { selectCollisions } from './store/response-collisions.ts'
 import { tellPrices } from './tell-prices.ts'
 
@@ -148,6 +149,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     ledger: () => ledger.stats(),
     keys: () => keys.stats(),
     collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
+    prices: () => withinDeadline(findPriceRefresh(operators, 'genai-prices'), SCRAPE_MS),
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)

@@ -10,6 +10,7 @@ import type { Environment } from '../../src/config.ts'
 import { NO_USAGE } from '../../src/domain/usage.ts'
 import { readDatabaseId } from '../../src/store/ledger-state.ts'
 import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
+import { type RefreshOutcome, recordPriceRefresh } from '../../src/store/price-refreshes.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/redis.ts'
 import { openLedgerDatabase } from '../workers/ledger-database.ts'
@@ -96,6 +97,7 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
     'gaps',
     'dead letters',
     'prices',
+    'price data',
     'price configuration',
     'costly calls',
     'response ids',
@@ -231,6 +233,37 @@ test('calls without a cost are a note for each reason, which says what to do', a
         mend: expect.stringMatching(/./),
       })
     }
+  } finally {
+    await ledger.drop()
+  }
+})
+
+test('prices that were refused are named with the reason; a source that is away is not, for a week', async () => {
+  const ledger = await openLedgerDatabase()
+  const settings = { ...env, DATABASE_URL: ledger.url }
+  const url = 'https://prices.example.com/data.json'
+  const record = (outcome: RefreshOutcome, problem: string | null) =>
+    recordPriceRefresh(ledger.pool, 'genai-prices', { outcome, problem, url, etag: null })
+  try {
+    expect(await examine('price data', settings)).toMatchObject({ state: 'ok' })
+    await record('unchanged', null)
+    expect(await examine('price data', settings)).toMatchObject({
+      state: 'ok',
+      detail: expect.stringMatching(/genai-prices@0\.1\.8, of this release, fresh on /),
+    })
+    await record('refused', 'it lists 3 of the 1481 models that are known')
+    expect(await examine('price data', settings)).toMatchObject({
+      state: 'note',
+      detail: expect.stringContaining('was not taken: it lists 3 of the 1481 models'),
+      mend: expect.stringContaining('prices update --force'),
+    })
+    await record('unreachable', 'ENOTFOUND')
+    expect(await examine('price data', settings)).toMatchObject({ state: 'ok' })
+    await ledger.pool.query(`update tallygate.price_refreshes set fresh_at = now() - interval '8 days'`)
+    expect(await examine('price data', settings)).toMatchObject({
+      state: 'note',
+      detail: expect.stringContaining('ENOTFOUND'),
+    })
   } finally {
     await ledger.drop()
   }

@@ -4,6 +4,7 @@ import type { CallRecord } from '../../src/domain/call-record.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 import type { LedgerStats } from '../../src/ledger/ledger.ts'
 import type { CollisionCount } from '../../src/metrics/collision-metric.ts'
+import type { PriceFreshness } from '../../src/metrics/price-metric.ts'
 import { buildMetrics, type Metrics } from '../../src/metrics.ts'
 import { metrics as metricsRoute } from '../../src/routes/metrics.ts'
 import type { KeyDirectoryStats } from '../../src/store/key-directory.ts'
@@ -56,6 +57,7 @@ const RECORD: CallRecord = {
 let metrics: Metrics
 let keys: KeyDirectoryStats
 let collisions: readonly CollisionCount[]
+let prices: PriceFreshness | null = null
 
 beforeEach(() => {
   collisions = []
@@ -65,6 +67,7 @@ beforeEach(() => {
     ledger: () => LEDGER,
     keys: () => keys,
     collisions: async () => collisions,
+    prices: async () => prices,
     version: '1.2.3',
   })
 })
@@ -200,12 +203,24 @@ test('ids of responses that came twice are shown, and what was last known while 
       if (isAway) throw new Error('away')
       return collisions
     },
+    prices: async () => null,
     version: '1',
   })
   const line = `${name}{upstream="ollama"} 3`
   expect(await other.render()).toContain(line)
   isAway = true
   expect(await other.render()).toContain(line)
+})
+
+test('whether newer prices were refused, and since when there were none, is shown', async () => {
+  const refused = 'tallygate_prices_refresh_refused'
+  const fresh = 'tallygate_prices_fresh_timestamp_seconds'
+  const shown = async () => [(await valuesOf(refused))[0]?.value, (await valuesOf(fresh))[0]?.value]
+  expect(await shown()).toEqual([0, 0])
+  prices = { outcome: 'refused', freshAt: new Date(5_000) }
+  expect(await shown()).toEqual([1, 5])
+  prices = { outcome: 'unreachable', freshAt: new Date(5_000) }
+  expect(await shown()).toEqual([0, 5])
 })
 
 test('no client, no key and no unlisted model is ever a label', async () => {
@@ -293,6 +308,7 @@ test('two processes in one have registries of their own', async () => {
     ledger: () => LEDGER,
     keys: () => keys,
     collisions: async () => [],
+    prices: async () => null,
     version: '1',
   })
   metrics.observer.callEnded(RECORD)

@@ -12,6 +12,7 @@ import { checkKeys } from './keys.ts'
 import { checkDeadLetters, checkGaps } from './ledger.ts'
 import { checkResponseIds, checkSuspects } from './odd-calls.ts'
 import { checkMigrations, checkPostgres } from './postgres.ts'
+import { checkPriceRefresh } from './price-refresh.ts'
 import { checkBacklog, checkRedis } from './redis.ts'
 import { checkUnpriced } from './unpriced.ts'
 
@@ -64,6 +65,7 @@ async function examinePostgres({
     checkGaps(ledger),
     checkDeadLetters(ledger),
     ...(await checkUnpriced(pool)),
+    await checkPriceRefresh(pool),
     await checkGatewayPrices(pool, ownPrices),
     await checkSuspects(pool),
     await checkResponseIds(pool),

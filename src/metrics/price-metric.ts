@@ -1,0 +1,38 @@
+import { Gauge, type Registry } from 'prom-client'
+
+/** How the last attempt to fetch newer prices went. */
+export interface PriceFreshness {
+  readonly outcome: string
+  /** When prices were last known to be the newest there are; `null`: never. */
+  readonly freshAt: Date | null
+}
+
+/**
+ * Shows how the workers' refreshing goes; nothing where none was tried. All processes show the same, so that of several
+ * one is enough. While the store does not answer, what it last said stands.
+ */
+export function showPrices(registry: Registry, find: () => Promise<PriceFreshness | null>): void {
+  let last: PriceFreshness | null = null
+  async function look(): Promise<PriceFreshness | null> {
+    last = await find().catch(() => last)
+    return last
+  }
+  new Gauge({
+    name: 'tallygate_prices_refresh_refused',
+    help: '1 while newer prices that were fetched last are not taken: the old ones stand until somebody looks.',
+    aggregator: 'max',
+    registers: [registry],
+    async collect() {
+      this.set((await look())?.outcome === 'refused' ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'tallygate_prices_fresh_timestamp_seconds',
+    help: 'When prices were last known to be the newest there are, since 1970; 0: never.',
+    aggregator: 'max',
+    registers: [registry],
+    async collect() {
+      this.set(((await look())?.freshAt?.getTime() ?? 0) / 1000)
+    },
+  })
+}
