@@ -4,6 +4,7 @@ import { catalogOfText } from '../config/current-catalog.ts'
 import { readVariable } from '../config/environment.ts'
 import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/price-config.ts'
 import type { Environment } from '../config.ts'
+import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../domain/catalog-bundle.ts'
 import {
   buildPriceConfiguration,
   nameConfiguration,
