@@ -12,6 +12,8 @@ export interface CostlyCall {
   readonly headers?: Readonly<Record<string, string>>
   /** An object goes as JSON; lines and bytes as they are. */
   readonly answer: object | string | Buffer
+  /** It is only made for what follows. */
+  readonly isFree?: true
 }
 
 /** An endpoint, from the request that orders the work to the answer that tells what it used. */

@@ -216,6 +216,7 @@ export const OPENAI_JOBS: readonly CostlyEndpoint[] = [
         path: '/v1/threads',
         body: {},
         answer: { id: 'thread_68d7f1', object: 'thread' },
+        isFree: true,
       },
       {
         method: 'POST',
@@ -243,6 +244,6 @@ export const OPENAI_JOBS: readonly CostlyEndpoint[] = [
         },
       },
     ],
-    truth: { usd: '0.0075' }, // 1,000 × 2.50 / M + 500 × 10 / M
+    truth: { unpriced: ['no_reader'] }, // 1,000 × 2.50 / M + 500 × 10 / M, while OpenAI still had them
   },
 ]
