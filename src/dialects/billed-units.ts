@@ -24,6 +24,12 @@ export function secondsAsMs(value: unknown): number | null {
   return /^\d{1,6}(?:\.\d{1,6})?s?$/.test(value) ? millisecondsIn(Number.parseFloat(value)) : null
 }
 
+/** The memory of a container as OpenAI writes it (`4g`), in GB; `null` for anything else. */
+export function gigabytesIn(limit: unknown): number | null {
+  const gigabytes = typeof limit === 'string' ? /^(\d{1,4})g$/.exec(limit)?.[1] : undefined
+  return gigabytes === undefined ? null : Number(gigabytes)
+}
+
 /** Characters as people count them: Unicode's code points. `null` for anything that is no text. */
 export function charactersIn(value: unknown): number | null {
   if (typeof value !== 'string') return null

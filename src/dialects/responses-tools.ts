@@ -1,6 +1,6 @@
 import type { UsagePart } from '../domain/observation.ts'
 import type { BilledUnits } from '../domain/usage.ts'
-import { unitsIn } from './billed-units.ts'
+import { gigabytesIn, unitsIn } from './billed-units.ts'
 import { type CountedUsage, saysTokens } from './counts.ts'
 import { type JsonObject, member, objectIn, objectsIn, textIn } from './json-value.ts'
 import { responsesUsage } from './openai-usage.ts'
@@ -111,8 +111,6 @@ function containersOf(response: JsonObject, calls: readonly JsonObject[]): numbe
   return gigabytes.size === 0 ? null : [...gigabytes.values()].reduce((sum, one) => sum + one, 0)
 }
 
-const MEMORY = /^(\d{1,4})g$/
-
 /** Of a container that `tool` starts: 1 where it does not say; 0 where it starts none. */
 function gigabytesOf(response: JsonObject, tool: string): number {
   const configured = objectsIn(response.tools).find(({ type }) => type === tool)
@@ -120,7 +118,7 @@ function gigabytesOf(response: JsonObject, tool: string): number {
   const container = objectIn(configured.container) ?? objectIn(configured.environment)
   const type = textIn(container?.type)
   if (type !== 'auto' && type !== 'container_auto') return 0
-  return Number(MEMORY.exec(textIn(container?.memory_limit) ?? '')?.[1] ?? 1)
+  return gigabytesIn(container?.memory_limit) ?? 1
 }
 
 function someOf(count: number): number | null {

@@ -1,4 +1,4 @@
-import { searchUnitsOf } from './billed-units.ts'
+import { gigabytesIn, searchUnitsOf } from './billed-units.ts'
 import { countUsage, parseCount } from './counts.ts'
 import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
@@ -15,11 +15,9 @@ import { findMembers } from './wires/telling.ts'
 
 const FIND_TELLING = findMembers(['error'])
 
-/** What a container has unless it is told. */
-const USUAL_MEMORY = '1g'
-
 /**
- * A container of the code interpreter, by its memory: one session. That it lives on, or comes to life again, is not seen.
+ * A container of the code interpreter, by its memory in GB, as its price is for one: one session. That it lives on, or comes to
+ * life again, is not seen.
  * Source: OpenAI's API reference, "Create container"; developers.openai.com/api/docs/pricing, "Containers".
  */
 export const openAiContainers: Dialect = requestDialect({
@@ -27,18 +25,18 @@ export const openAiContainers: Dialect = requestDialect({
   format: { plan: planJson({ memory_limit: 'value', error: 'value' }), findTelling: FIND_TELLING },
   wants: { memory_limit: 'value' },
   readCall: ({ fields, isRead }) =>
-    isRead
-      ? { model: 'container', units: { codeRuns: 1 }, serviceTier: memoryTier(fields.memory_limit) }
-      : {},
-  readAnswer: (document) => ({
-    serviceTier: memoryTier(document.memory_limit),
+    isRead ? { model: 'container', units: { codeRuns: sessionsOf(fields.memory_limit) } } : {},
+  readAnswer: (document, _raw, { isRead }) => ({
+    ...(isRead && textIn(document.memory_limit) !== null
+      ? { units: { codeRuns: sessionsOf(document.memory_limit) } }
+      : {}),
     failed: carriesError(document),
   }),
 })
 
-function memoryTier(limit: unknown): string | null {
-  const memory = textIn(limit)
-  return memory === null || memory === USUAL_MEMORY ? null : memory
+/** 1 where nothing is said; `null`: it says what nobody knows. */
+function sessionsOf(limit: unknown): number | null {
+  return limit === undefined || limit === null ? 1 : gigabytesIn(limit)
 }
 
 /** A search of a vector store, by the call. Source: OpenAI's API reference, "Search vector store". */

@@ -353,11 +353,10 @@ describe('services that run no model are counted under names of ours', () => {
   test('a container by its memory', () => {
     const call = { provider: 'openai', path: '/v1/containers', answer: { id: 'cntr_1' } } as const
     expect(told({ ...call, request: { name: 'c' } })).toEqual({ codeRuns: 1, model: 'container' })
-    expect(told({ ...call, request: { memory_limit: '4g' } })).toEqual({
-      codeRuns: 1,
-      model: 'container',
-      serviceTier: '4g',
-    })
+    expect(told({ ...call, request: { memory_limit: '4g' } })).toEqual({ codeRuns: 4, model: 'container' })
+    const answer = { id: 'cntr_1', memory_limit: '16g' }
+    expect(told({ ...call, answer, request: {} })).toEqual({ codeRuns: 16, model: 'container' })
+    expect(told({ ...call, request: { memory_limit: 'all' } })).toEqual({ model: 'container' })
   })
 
   test('a list of them is none', () => {
