@@ -187,7 +187,7 @@ async function dropOldTexts(session: PostgresSession, kind: PriceCatalogKind): P
          order by fetched_at desc, source limit $2)
        and source not in (select source from ${SCHEMA}.current_price_catalogs)
        and not exists (select from ${SCHEMA}.repricing_rules where strpos(catalog_source, source) > 0)
-       and not exists (select from ${SCHEMA}.price_configurations
+       and not exists (select from ${SCHEMA}.gateway_prices join ${SCHEMA}.price_configurations using (hash)
                        where strpos(configuration->>'catalog', source) > 0)
        and not exists (select from ${SCHEMA}.prices where strpos(definition->>'source', source) > 0)`,
     [kind, KEPT_CATALOGS],

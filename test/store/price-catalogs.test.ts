@@ -101,6 +101,7 @@ test('old texts are dropped but for those that prices and gateways name, and sta
   await pool.query(`insert into tallygate.price_configurations (hash, configuration) values ('h', $1)`, [
     JSON.stringify({ catalog: `${byGateway}+models.dev@1.5.2` }),
   ])
+  await pool.query(`insert into tallygate.gateway_prices (gateway, hash) values ('g', 'h')`)
   await putDays(3, 13)
   expect(await findPriceCatalog(pool, byPrice ?? '')).toEqual(aCatalog(0))
   expect(await findPriceCatalog(pool, byGateway ?? '')).toEqual(aCatalog(1))
