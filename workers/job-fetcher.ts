@@ -1,6 +1,7 @@
 import { credentialHeader } from '../src/call/headers.ts'
 import { openPool, type Upstream } from '../src/call/upstreams.ts'
 import type { JobFetchConfig } from '../src/config/job-fetch-config.ts'
+import type { Catalog } from '../src/domain/catalog.ts'
 import { serialiseRecord } from '../src/ledger/record-json.ts'
 import { buildPricing } from '../src/pricing.ts'
 import { type ClaimedJob, claimJobs, postponeJob } from '../src/store/job-claims.ts'
@@ -14,6 +15,8 @@ import type { RollUp } from './roll-up.ts'
 export interface JobFetcher {
   /** Fetches those that are due, unless it is at it already. Resolves when it has. */
   run(): Promise<JobsFetched>
+  /** Prices what is fetched from now on by this. */
+  takeCatalog(catalog: Catalog): void
   close(): Promise<void>
 }
 
@@ -44,7 +47,7 @@ const POOL_LIMITS = { headersTimeoutMs: 60_000, idleTimeoutMs: 60_000 }
 export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
   const { pool, rollUp, config, log, minAgeSeconds = MIN_AGE_SECONDS } = options
   const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, openUpstream(upstream)]))
-  const pricing = buildPricing(config.catalog, config.listedModels)
+  let pricing = buildPricing(config.catalog, config.listedModels)
   let running: Promise<JobsFetched> | null = null
   let closed = false
 
@@ -89,6 +92,9 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
         running = null
       })
       return running
+    },
+    takeCatalog(catalog) {
+      pricing = buildPricing(catalog, config.listedModels)
     },
     async close() {
       closed = true

@@ -1,4 +1,6 @@
 import type { JobFetchConfig, PriceRefreshConfig } from '../src/config.ts'
+import { followPrices } from '../src/prices/follow-prices.ts'
+import { NO_STORED_PRICES } from '../src/prices/stored-prices.ts'
 import { registerStream, selectStreams } from '../src/store/ledger-state.ts'
 import { openPostgres, type StoreLog } from '../src/store/postgres.ts'
 import { openRedis } from '../src/store/redis.ts'
@@ -65,6 +67,12 @@ export function startWorkers(options: WorkersOptions): Workers {
   const jobFetching = options.jobFetching ?? null
   const jobFetcher =
     jobFetching === null ? null : createJobFetcher({ pool, rollUp, config: jobFetching, log })
+  const following =
+    jobFetching === null || jobFetcher === null
+      ? null
+      : followPrices({ pool, dataDir: null, log }, NO_STORED_PRICES, (stored) =>
+          jobFetcher.takeCatalog(jobFetching.catalogOn(stored['genai-prices'])),
+        )
   const drain = createDrain({ rollUp, holeWatch, marksKey })
   const shards = createShards({ redisUrl, drain, log })
   const redis = openRedis(redisUrl, {
@@ -135,6 +143,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     async close() {
       await withinMs(Promise.all([watch.close(), shards.close()]), TRANSACTION_END_MS)
       await queue.close()
+      await withinMs(following?.stop() ?? Promise.resolve(), POOL_END_MS)
       await withinMs(jobFetcher?.close() ?? Promise.resolve(), TRANSACTION_END_MS)
       redis.disconnect()
       await withinMs(pool.end(), POOL_END_MS)

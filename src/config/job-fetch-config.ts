@@ -1,6 +1,7 @@
 import type { Catalog } from '../domain/catalog.ts'
 import { ConfigError } from './config-error.ts'
 import { readConfigFile } from './config-file.ts'
+import type { CurrentCatalog } from './current-catalog.ts'
 import { type Environment, readVariable } from './environment.ts'
 import { readEnvironmentUpstream } from './environment-upstream.ts'
 import { loadPriceConfig } from './price-config.ts'
@@ -11,6 +12,8 @@ import { joinUpstreams } from './upstreams.ts'
 export interface JobFetchConfig {
   readonly upstreams: readonly UpstreamConfig[]
   readonly catalog: Catalog
+  /** The same prices on newer data. @throws {ConfigError} when the files have become wrong since. */
+  catalogOn(data: Pick<CurrentCatalog, 'entries' | 'text'> | null): Catalog
   /** Names that `/v1/models` shows by configuration. */
   readonly listedModels: ReadonlySet<string>
 }
@@ -37,6 +40,7 @@ export function loadJobFetchConfig(env: Environment): JobFetchConfig | null {
   return {
     upstreams,
     catalog: loadPriceConfig(env).catalog,
+    catalogOn: (data) => loadPriceConfig(env, data).catalog,
     listedModels: new Set(models?.map(({ id }) => id)),
   }
 }

@@ -2,7 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { catalogOfText } from '../../src/config/current-catalog.ts'
 import { loadJobFetchConfig } from '../../src/config.ts'
+import type { Catalog } from '../../src/domain/catalog.ts'
 import { countUnsettledJobs } from '../../src/store/objects.ts'
 import { verifyLedger } from '../../src/store/verify.ts'
 import { createCallDays } from '../../workers/call-days.ts'
@@ -131,4 +133,16 @@ test('without FETCH_JOBS a worker knows no upstream, with it it must', () => {
   expect(loadJobFetchConfig({ UPSTREAM_URL: upstream.url })).toBeNull()
   expect(() => loadJobFetchConfig({ FETCH_JOBS: 'true' })).toThrow('UPSTREAM_URL or TALLYGATE_CONFIG')
   expect(() => loadJobFetchConfig({ FETCH_JOBS: 'yes' })).toThrow('must be true or false')
+})
+
+test('what a worker fetches is priced by the newer data that everyone has', () => {
+  const config = loadJobFetchConfig({ FETCH_JOBS: 'true', UPSTREAM_URL: 'https://api.openai.com' })
+  const data = [
+    { id: 'openai', models: [{ id: 'gpt-99', match: { equals: 'gpt-99' }, prices: { input_mtok: 7 } }] },
+  ]
+  const text = JSON.stringify(data)
+  const knows = (catalog: Catalog | undefined) =>
+    catalog?.knowsModel('openai', 'default', 'gpt-99', Date.now())
+  expect(knows(config?.catalogOn({ entries: catalogOfText('newer', text), text }))).toBe(true)
+  expect(knows(config?.catalogOn(null))).toBe(false)
 })
