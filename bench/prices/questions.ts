@@ -76,6 +76,7 @@ export function questionsOf(group: Group): Question[] {
   const kind = listings.find(({ source }) => source === 'litellm')?.kind ?? 'chat'
   const questions = new Map<string, Question>()
   for (const rate of rates) {
+    if (rate.class === 'webSearch' && isSearchModel(listings[0])) continue
     const key = `${rate.class} ${rate.tier} ${rate.above}`
     if (questions.has(key)) continue
     const use = useOf(rate, thresholds, group)
@@ -130,14 +131,30 @@ function saidOf(
   use: Use,
 ): ReadonlyMap<SourceName, number> {
   const said = new Map<SourceName, number>()
-  // Every call has the fee of its request, which one source alone lists by the size of what may be searched.
-  const fees = rate.class === 'request' ? [] : listings.flatMap((listing) => listing.rates)
-  const fee = fees.find((other) => other.class === 'request' && other.tier === LEAST_FEE)?.usd ?? 0
+  const fee = rate.class === 'request' ? 0 : feeOfEveryCall(listings)
   for (const { source, rates } of listings) {
     const cost = costAt(rates, rate, tier, use)
     if (cost !== null) said.set(source, cost + fee)
   }
   return said
+}
+
+/**
+ * What every call of the model costs beside its tokens, by the one source that lists it: at Perplexity the fee of a
+ * request, by the size of what may be searched, at OpenAI's search models that of the search.
+ */
+function feeOfEveryCall(listings: readonly Listing[]): number {
+  const isFee = isSearchModel(listings[0])
+    ? ({ source, rate }: { source: SourceName; rate: Rate }) =>
+        source === 'litellm' && rate.class === 'webSearch'
+    : ({ rate }: { rate: Rate }) => rate.class === 'request' && rate.tier === LEAST_FEE
+  const all = listings.flatMap(({ source, rates }) => rates.map((rate) => ({ source, rate })))
+  return all.find(isFee)?.rate.usd ?? 0
+}
+
+/** Searches whatever it is asked, and counts no searches. */
+function isSearchModel(listing: Listing | undefined): boolean {
+  return listing?.provider === 'openai' && /-search-(?:preview|api)/.test(listing.model)
 }
 
 /** What a source says that the call costs; `null`: it does not say so itself. */
