@@ -7,8 +7,6 @@ import { readCurrentCatalog } from './config/current-catalog.ts'
 import { pricesOfUpstreams } from './config/price-config.ts'
 import type { GatewayConfig } from './config.ts'
 import { buildCatalog, type Catalog } from './domain/catalog.ts'
-import { bundledText } from './domain/catalog-bundle.ts'
-import type { CatalogEntries } from './domain/catalog-entries.ts'
 import { buildPriceConfiguration } from './domain/price-configuration.ts'
 import type { Logger } from './log.ts'
 import { NO_STORED_PRICES, type StoredPrices } from './prices/stored-prices.ts'
@@ -142,7 +140,7 @@ function tableOf(now: () => UpstreamTable): UpstreamTable {
 type PriceRules = Pick<Rules, 'catalog' | 'prices' | 'pricing'>
 
 function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed): PriceRules {
-  const { entries, text } = stored['genai-prices'] ?? readFromDisk(config.dataDir)
+  const { entries, text } = readCurrentCatalog(config.dataDir, stored)
   const catalog = buildCatalog({
     entries,
     overrides: config.priceOverrides,
@@ -162,16 +160,10 @@ function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed)
         pricesOf,
         trustReportedCost,
       })),
-      catalogText: () => text ?? bundledText(),
+      catalogText: text,
     },
     pricing: buildPricing(catalog, listed, alertAbovePico(config)),
   }
-}
-
-/** What came with the package is not held in memory for its text: that is `null`. */
-function readFromDisk(dataDir: string): { readonly entries: CatalogEntries; readonly text: string | null } {
-  const { entries, text, file } = readCurrentCatalog(dataDir)
-  return { entries, text: file === null ? null : text }
 }
 
 function readRules(config: GatewayConfig, stored: StoredPrices, log: Logger): Rules {

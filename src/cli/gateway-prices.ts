@@ -5,11 +5,13 @@ import { readVariable } from '../config/environment.ts'
 import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/price-config.ts'
 import type { Environment } from '../config.ts'
 import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../domain/catalog-bundle.ts'
+import type { PriceCatalogKind } from '../domain/price-catalog-source.ts'
 import {
   buildPriceConfiguration,
   nameConfiguration,
   type PriceConfiguration,
 } from '../domain/price-configuration.ts'
+import { readStored, type StoredPrices } from '../prices/stored-prices.ts'
 import { findCatalogText, type GatewayPrices, selectGatewayPrices } from '../store/gateway-prices.ts'
 import type { Postgres } from '../store/postgres.ts'
 import { findCurrentPriceCatalog, findPriceCatalog } from '../store/price-catalogs.ts'
@@ -120,9 +122,12 @@ function configurationNamed(own: PriceConfig, theirs: PriceConfiguration): Price
 }
 
 /** What a gateway that started now would find. */
-async function findStored(pool: Postgres): Promise<Pick<PriceConfig['source'], 'entries' | 'text'> | null> {
-  const stored = await findCurrentPriceCatalog(pool, 'genai-prices')
-  return stored === null ? null : { entries: catalogOfText(stored.source, stored.text), text: stored.text }
+async function findStored(pool: Postgres): Promise<StoredPrices> {
+  const read = async (kind: PriceCatalogKind) => {
+    const stored = await findCurrentPriceCatalog(pool, kind)
+    return stored === null ? null : readStored(stored)
+  }
+  return { 'genai-prices': await read('genai-prices'), litellm: await read('litellm') }
 }
 
 /** What a command was given to price by; what it was not given is the gateways'. */
@@ -186,9 +191,9 @@ async function findCatalog(
   source: string,
 ): Promise<Pick<PriceConfig['source'], 'entries' | 'text'>> {
   if (own.entries.source === source) return own
-  if (source === BUNDLED_SOURCE) return { entries: bundledEntries(), text: bundledText() }
+  if (source === BUNDLED_SOURCE) return { entries: bundledEntries(), text: bundledText }
   const text = (await findCatalogText(pool, source)) ?? (await findPriceCatalog(pool, source))?.text ?? null
-  if (text !== null) return { entries: catalogOfText(source, text), text }
+  if (text !== null) return { entries: catalogOfText(source, text), text: () => text }
   throw new Failure(
     `the gateways price by the catalog ${source}, which is neither here nor in Postgres; start a gateway of this release, which records it`,
   )

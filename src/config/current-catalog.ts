@@ -3,12 +3,29 @@ import { join } from 'node:path'
 import { bundledEntries, bundledText } from '../domain/catalog-bundle.ts'
 import type { CatalogEntries } from '../domain/catalog-entries.ts'
 import { readCatalogFile } from '../domain/catalog-file.ts'
+import { mergedText, mergeSources } from '../domain/catalog-sources.ts'
+import type { PriceCatalogKind } from '../domain/price-catalog-source.ts'
 import { ConfigError, reasonOf } from './config-error.ts'
 
-/** The price data in use, and its text, from which anyone can read it again. */
+/** The price data in use. */
 export interface CurrentCatalog {
+  /** Of all sources, merged. */
   readonly entries: CatalogEntries
-  readonly text: string
+  /** The same as text, from which anyone can read it again: `catalogOfText`. Long, and made anew each time. */
+  readonly text: () => string
+  /** The file of an operator that is in it; `null`: all of it came with the release. */
+  readonly file: string | null
+  /** The source that comes first of those that are not ours. */
+  readonly first: CatalogData
+  /** What `prices import` took; `null`: nothing. */
+  readonly imported: CatalogData | null
+}
+
+/** One source as it was given. */
+export interface CatalogData {
+  readonly entries: CatalogEntries
+  /** What came with the package is not held in memory for its text. */
+  readonly text: () => string
   /** `null`: it came with the package. */
   readonly file: string | null
 }
@@ -19,18 +36,46 @@ export function catalogFileOf(dataDir: string): string {
 }
 
 /**
- * The catalog that an operator gave by `prices update`, else the one of the package. Prices must never change in
- * silence, so a file that is there and cannot be read is an error.
+ * The catalog that an operator gave by `prices update`, else the one of the package, merged with the other sources.
+ * Prices must never change in silence, so a file that is there and cannot be read is an error.
  *
- * @throws {ConfigError} with all that is wrong with the file.
+ * @param stored What is kept for all gateways comes before what is here.
+ * @throws {ConfigError} with all that is wrong with the files.
  */
-export function readCurrentCatalog(dataDir: string): CurrentCatalog {
-  const file = catalogFileOf(dataDir)
+export function readCurrentCatalog(dataDir: string, stored: KeptElsewhere = NOTHING_KEPT): CurrentCatalog {
+  const given = keptData(stored['genai-prices']) ?? readGiven(catalogFileOf(dataDir))
+  const first = given ?? { entries: bundledEntries(), text: bundledText, file: null }
+  const imported = keptData(stored.litellm)
+  return {
+    entries: mergeSources(first.entries, imported?.entries ?? null),
+    text: () => mergedText(textOf(first), imported === null ? null : textOf(imported)),
+    file: first.file ?? imported?.file ?? null,
+    first,
+    imported,
+  }
+}
+
+/** Price data by kind that is kept for all gateways; `null`: what is here is used. */
+export type KeptElsewhere = Readonly<
+  Record<PriceCatalogKind, { readonly entries: CatalogEntries; readonly text: string } | null>
+>
+
+export const NOTHING_KEPT: KeptElsewhere = { 'genai-prices': null, litellm: null }
+
+function keptData(kept: KeptElsewhere[PriceCatalogKind]): CatalogData | null {
+  return kept === null ? null : { entries: kept.entries, text: () => kept.text, file: null }
+}
+
+function readGiven(file: string): CatalogData | null {
   const text = readIfThere(file)
-  if (text === null) return { entries: bundledEntries(), text: bundledText(), file: null }
+  if (text === null) return null
   const { entries, problems } = readCatalogFile(text)
   if (entries === null) throw new ConfigError(problems.map((problem) => `${file}: ${problem}`))
-  return { entries, text, file }
+  return { entries, text: () => text, file }
+}
+
+function textOf({ entries, text }: CatalogData): { readonly source: string; readonly text: string } {
+  return { source: entries.source, text: text() }
 }
 
 /**

@@ -8,7 +8,12 @@ import { type PriceMarkup, parseMarkups } from '../domain/price-markups.ts'
 import { parseOverrides } from '../domain/price-overrides-parse.ts'
 import { type RepricingSettings, settingsOf } from '../domain/repricing.ts'
 import { ConfigError, reasonOf } from './config-error.ts'
-import { type CurrentCatalog, readCurrentCatalog } from './current-catalog.ts'
+import {
+  type CurrentCatalog,
+  type KeptElsewhere,
+  NOTHING_KEPT,
+  readCurrentCatalog,
+} from './current-catalog.ts'
 import { type Environment, readVariable } from './environment.ts'
 import { readEnvironmentUpstream } from './environment-upstream.ts'
 import { providerOfHost, saysItsCost } from './provider-hosts.ts'
@@ -18,7 +23,7 @@ import { YamlSource } from './yaml-source.ts'
 /** Prices as the gateways of this configuration have them, for those who look at them from outside. */
 export interface PriceConfig {
   readonly catalog: Catalog
-  readonly source: CurrentCatalog
+  readonly source: Pick<CurrentCatalog, 'entries' | 'text' | 'file'>
   readonly markups: readonly PriceMarkup[]
   readonly settings: RepricingSettings
   /** The upstreams whose prices are asked for. */
@@ -48,13 +53,10 @@ const upstreamShape = z.looseObject({
 /**
  * The prices of the environment and the YAML file it names, without what only a gateway needs.
  *
- * @param stored Price data of Postgres, which comes before what is on this machine; `null`: there is none.
+ * @param stored Price data of Postgres, which comes before what is on this machine.
  * @throws {ConfigError} with every problem.
  */
-export function loadPriceConfig(
-  env: Environment,
-  stored: Pick<CurrentCatalog, 'entries' | 'text'> | null = null,
-): PriceConfig {
+export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHING_KEPT): PriceConfig {
   const problems: string[] = []
   const fileName = readVariable(env, 'TALLYGATE_CONFIG')
   const yaml = new YamlSource(readText(fileName, problems), fileName ?? '', problems)
@@ -82,10 +84,7 @@ export function loadPriceConfig(
   for (const { line, what } of parsed.markups.problems) yaml.report(line, `markups: ${what}`)
   if (problems.length > 0) throw new ConfigError(problems)
 
-  const source =
-    stored === null
-      ? readCurrentCatalog(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '')
-      : { ...stored, file: null }
+  const source = readCurrentCatalog(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '', stored)
   const catalog = buildCatalog({
     entries: source.entries,
     overrides: parsed.prices.overrides,

@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { parseCatalog } from './catalog-parse.ts'
+import { readMergedText } from './catalog-sources.ts'
 
 /**
- * Reads a catalog file that an operator gave: the text of genai-prices' `data.json`, version 2. Its source is the
- * hash of the text, so that prices from it are told apart from those of any other version.
+ * Reads price data from text: one source in the form of genai-prices' `data.json`, version 2, or several merged
+ * (`mergedText`). The source of one is `name` and the hash of the text, so that prices from it are told apart from
+ * those of any other version.
  */
-export function readCatalogFile(text: string): {
+export function readCatalogFile(
+  text: string,
+  name = 'genai-prices-file',
+): {
   readonly entries: CatalogEntries | null
   readonly problems: readonly string[]
 } {
@@ -20,5 +25,6 @@ export function readCatalogFile(text: string): {
       problems: [`catalog: is not JSON: ${error instanceof Error ? error.message : error}`],
     }
   }
-  return parseCatalog(value, `genai-prices-file@${hash}`)
+  if (typeof value === 'object' && value !== null && 'layers' in value) return readMergedText(value)
+  return parseCatalog(value, `${name}@${hash}`)
 }

@@ -50,7 +50,7 @@ function parseProvider(value: unknown, place: string, report: Report): CatalogPr
 }
 
 function parseModel(value: unknown, place: string, report: Report): CatalogModel | null {
-  const { id, match, prices } = fieldsOf(value)
+  const { id, match, prices, service_tiers: tiers, in_force_from: from } = fieldsOf(value)
   if (typeof id !== 'string') {
     report(place, 'has no id')
     return null
@@ -60,7 +60,30 @@ function parseModel(value: unknown, place: string, report: Report): CatalogModel
   const listed = Array.isArray(prices) ? prices : [{ prices }]
   const dated = listed.flatMap((item) => parseDatedPrices(item, id, `${place} (${id})`, report) ?? [])
   if (listed.length === 0) report(`${place} (${id})`, 'has an empty list of prices')
-  return matches === null ? null : { id, matches, prices: dated }
+  const byServiceTier = parseServiceTiers(tiers, `${place} (${id})`, report)
+  if (matches === null) return null
+  if (from !== undefined && (typeof from !== 'string' || !isDay(from))) {
+    report(`${place} (${id})`, 'in_force_from is no day')
+  }
+  return {
+    id,
+    matches,
+    prices: dated,
+    ...(byServiceTier.size === 0 ? {} : { byServiceTier }),
+    ...(typeof from === 'string' ? { inForceFrom: from } : {}),
+  }
+}
+
+/** Not genai-prices' own: `service_tiers` holds whole prices at a tier, by its name. */
+function parseServiceTiers(value: unknown, place: string, report: Report): Map<string, DatedPrices['byKey']> {
+  if (value === undefined) return new Map()
+  if (!isFields(value)) report(place, 'service_tiers is no object')
+  return new Map(
+    Object.entries(fieldsOf(value)).flatMap(([tier, prices]): [string, DatedPrices['byKey']][] => {
+      const dated = parseDatedPrices({ prices }, tier, `${place}, ${tier}`, report)
+      return dated === null ? [] : [[tier, dated.byKey]]
+    }),
+  )
 }
 
 function parseDatedPrices(
@@ -113,17 +136,31 @@ function parseRate(value: unknown): CatalogRate | null {
 
 /** `undefined`: not a constraint we know, so the prices under it must not be used. */
 function parseConstraint(value: unknown): PriceConstraint | undefined {
-  const { type, start_date: day, start_time: start, end_time: end, ...rest } = fieldsOf(value)
-  if (Object.keys(rest).length > 0) return undefined
+  const {
+    type,
+    start_date: day,
+    start_time: start,
+    end_time: end,
+    weekdays_only: weekdays = false,
+    ...rest
+  } = fieldsOf(value)
+  // `weekdays_only` is ours: genai-prices has no such condition yet.
+  if (Object.keys(rest).length > 0 || typeof weekdays !== 'boolean') return undefined
   if (typeof day === 'string' && start === undefined && end === undefined) {
     return (type ?? 'start_date') === 'start_date' && isDay(day) ? { kind: 'from', day } : undefined
   }
   const startMs = parseTimeMs(start)
   const endMs = parseTimeMs(end)
   if (startMs === null || endMs === null || (type ?? 'time_of_date') !== 'time_of_date') return undefined
-  if (day === undefined) return { kind: 'hours', startMs, endMs }
+  const hours = {
+    kind: 'hours',
+    startMs,
+    endMs,
+    ...(weekdays ? { weekdaysOnly: true as const } : {}),
+  } as const
+  if (day === undefined) return hours
   // Not in genai-prices' own data: where hourly prices have changed, and the older ones are kept.
-  return typeof day === 'string' && isDay(day) ? { kind: 'hours', startMs, endMs, day } : undefined
+  return typeof day === 'string' && isDay(day) ? { ...hours, day } : undefined
 }
 
 /** A calendar day that exists, as YYYY-MM-DD. */

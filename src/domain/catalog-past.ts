@@ -5,7 +5,8 @@ import {
   type PricesDocument,
   type ProviderDocument,
 } from './catalog-document.ts'
-import { type CatalogEntries, findCatalogModel } from './catalog-entries.ts'
+import type { CatalogEntries } from './catalog-entries.ts'
+import { findCatalogModel } from './catalog-find.ts'
 import { joinPrices } from './catalog-history.ts'
 import { parseCatalog } from './catalog-parse.ts'
 import type { UtcDay } from './utc-day.ts'

@@ -2,6 +2,13 @@
 export interface CatalogPlace {
   readonly providerId: string
   readonly name: string
+  /**
+   * Lists of the host alone, for sources that tell it apart from what the first source has in one list: where a source
+   * has any of them, they stand in place of `providerId`'s.
+   */
+  readonly lists?: readonly string[]
+  /** Where to look next: whose models it sells at their prices. Left out: what the first source says of that. */
+  readonly makers?: readonly CatalogPlace[]
 }
 
 type FindPlaces = (model: string) => readonly CatalogPlace[]
@@ -47,11 +54,19 @@ const VERCEL_MAKERS: ReadonlySet<string> = new Set([
   'cohere',
 ])
 
-/** "At provider list price, no markup": https://vercel.com/docs/ai-gateway/pricing. Names there always have a prefix. */
-const vercel: FindPlaces = (model) =>
-  namedMaker(model).filter(
-    ({ providerId, name }) => VERCEL_MAKERS.has(providerId) && !name.toLowerCase().startsWith('gpt-oss'),
-  )
+/**
+ * Its own list, else the maker's: "at provider list price, no markup", https://vercel.com/docs/ai-gateway/pricing.
+ * Names there always have a prefix.
+ */
+const vercel: FindPlaces = (model) => [
+  {
+    providerId: 'vercel',
+    name: model,
+    makers: namedMaker(model).filter(
+      ({ providerId, name }) => VERCEL_MAKERS.has(providerId) && !name.toLowerCase().startsWith('gpt-oss'),
+    ),
+  },
+]
 
 /** Cloudflare's own models carry `@cf/`; the others it passes on to their makers, with the operator's keys. */
 const cloudflare: FindPlaces = (model) => {
@@ -68,7 +83,7 @@ const vertex: FindPlaces = (model) => {
   const slash = name.indexOf('/')
   const bare =
     slash >= 0 && ['google', 'anthropic'].includes(name.slice(0, slash)) ? name.slice(slash + 1) : name
-  return [{ providerId: 'google', name: bare }]
+  return [{ providerId: 'google', name: bare, lists: ['google-vertex'] }]
 }
 
 /** Model ids and inference profiles, also as ARNs, percent-encoded where they come from a path. */
@@ -88,7 +103,7 @@ const huggingFace: FindPlaces = (model) => {
 const PLACES: Readonly<Record<string, FindPlaces>> = {
   openai: only('openai'),
   'azure-openai': only('azure'),
-  'azure-ai': only('azure'),
+  'azure-ai': (name) => [{ providerId: 'azure', name, lists: ['azure-ai', 'azure'] }],
   anthropic: only('anthropic'),
   gemini,
   vertex,
@@ -103,11 +118,11 @@ const PLACES: Readonly<Record<string, FindPlaces>> = {
   together: only('together'),
   fireworks: only('fireworks'),
   cerebras: only('cerebras'),
-  databricks: none,
+  databricks: only('databricks'),
   'vercel-gateway': vercel,
   cloudflare,
   'huggingface-router': huggingFace,
-  alibaba: none,
+  alibaba: only('alibaba'),
   moonshotai: only('moonshotai'),
   zai: only('zai'),
   voyageai: only('voyageai'),
@@ -197,6 +212,15 @@ export const CATALOG_PROVIDER_IDS: readonly string[] = [
   'huggingface_publicai',
   'huggingface_sambanova',
   'huggingface_together',
+]
+
+/** Those that only other sources have, or tell apart. */
+export const OTHER_PROVIDER_IDS: readonly string[] = [
+  'google-vertex',
+  'azure-ai',
+  'vercel',
+  'databricks',
+  'alibaba',
 ]
 
 function afterLast(text: string, mark: string): string {

@@ -1,6 +1,6 @@
-import type { AddedRate } from './added-rates.ts'
 import type { CatalogRate, DatedPrices } from './catalog-entries.ts'
 import type { TierFactor } from './catalog-service-tiers.ts'
+import type { AddedRate } from './corrections/added-rates.ts'
 import { type Decimal, decimalOfText, multiply, scaleToInteger } from './decimal.ts'
 import type { RateClass, Rates } from './price-rates.ts'
 
@@ -43,8 +43,18 @@ const RATE_KEYS: ReadonlyMap<string, RateKey> = new Map([
   ['input_mchars', { rate: 'character', per: 1_000_000n, measure: 'other' }],
   ['input_document_kpages', perThousand('page')],
   ['input_annotated_document_kpages', perThousand('annotatedPage')],
+  // Not in that table: what other sources list.
+  ['cache_write_12h_mtok', perMillionTokens('cacheWrite12h')],
+  ['images_kcount', perThousand('image')],
+  ['video_hours', { rate: 'videoMs', per: 3_600_000n, measure: 'other' }],
+  ['map_searches_kcount', perThousand('mapSearch')],
   ['output_citation_mtok', { rate: 'citationToken', per: 1_000_000n, measure: 'tokens' }],
 ])
+
+/** What a key of the catalog is the price of; `null`: nothing that we count. */
+export function rateOfKey(key: string): RateClass | null {
+  return RATE_KEYS.get(key)?.rate ?? null
+}
 
 const PICO_PER_DOLLAR = 1_000_000_000_000n
 
@@ -54,7 +64,7 @@ export function picoPerOne(price: Decimal, per: bigint): bigint {
 }
 
 /** The sizes of prompt at which the price of anything changes, rising. */
-export function tierStarts(prices: DatedPrices): number[] {
+export function tierStarts(prices: Pick<DatedPrices, 'byKey'>): number[] {
   const starts = new Set<number>()
   for (const { tiers } of prices.byKey.values()) for (const { above } of tiers) starts.add(above)
   return [...starts].sort((a, b) => a - b)
@@ -65,7 +75,7 @@ export function tierStarts(prices: DatedPrices): number[] {
  * go in before the rounding; `tier` is for token prices only.
  */
 export function ratesAbove(
-  prices: DatedPrices,
+  prices: Pick<DatedPrices, 'byKey'>,
   above: number,
   factor: Decimal,
   tier: TierFactor,
@@ -103,6 +113,6 @@ function priceAbove({ base, tiers }: CatalogRate, above: number): Decimal {
 }
 
 /** Prices in the catalog for what no upstream's answer lets us count, so that calls cost more than we can say. */
-export function unmeteredKeys(prices: DatedPrices): string[] {
+export function unmeteredKeys(prices: Pick<DatedPrices, 'byKey'>): string[] {
   return [...prices.byKey.keys()].filter((key) => !RATE_KEYS.has(key))
 }

@@ -1,16 +1,18 @@
-import { addedRatesFor } from './added-rates.ts'
-import { type CatalogEntries, findCatalogModel } from './catalog-entries.ts'
+import type { CatalogEntries } from './catalog-entries.ts'
+import { type MergedPrices, mergePrices } from './catalog-merge.ts'
 import { type BillingHabits, buildPriceSet, type PriceSet, USUAL_HABITS } from './catalog-price-set.ts'
 import { answersInOthersWords, type CatalogPlace, catalogPlaces, sellerOf } from './catalog-providers.ts'
 import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
-import { MS_PER_DAY, pricesAt } from './catalog-schedule.ts'
-import { serviceTierFactor } from './catalog-service-tiers.ts'
+import { MS_PER_DAY } from './catalog-schedule.ts'
+import { LIST_PRICE, serviceTierFactor, type TierFactor } from './catalog-service-tiers.ts'
+import { type AddedRate, addedRatesFor } from './corrections/added-rates.ts'
 import { findMediaPrice, MEDIA_PRICES_SOURCE, mediaRates } from './media-prices.ts'
 import { isSameModel } from './model-name.ts'
 import type { Factor } from './price-markups.ts'
 import { findOverride, overrideRates } from './price-override-match.ts'
 import type { PriceOverride } from './price-overrides.ts'
-import { utcDayOf } from './utc-day.ts'
+import type { RateClass } from './price-rates.ts'
+import { type UtcDay, utcDayOf } from './utc-day.ts'
 
 /** What a price is looked for: all that does not depend on how much was used. */
 export interface PriceQuestion {
@@ -114,39 +116,61 @@ function fromCatalog(
   model: string,
 ): PriceAnswer | null {
   const { provider: ourProvider, upstream, serviceTier, factor, atMs } = question
+  const day = utcDayOf(atMs)
   for (const place of catalogPlaces(ourProvider, model, pricesOf.get(upstream) ?? null)) {
     const media = fromMediaPrices(question, place, pricesOf.get(upstream) ?? null, model)
     if (media !== null) return media
-    const entry = findCatalogModel(entries, place.providerId, place.name)
-    if (entry === null) continue
-    const now = pricesAt(entry.model, atMs)
-    if (now === null || now.prices.byKey.size === 0) return null
-    const { fromMs, untilMs } = now
-    const day = utcDayOf(atMs)
     const seller = sellerOf(ourProvider, pricesOf.get(upstream) ?? null, place.providerId)
-    const tierFactor = serviceTierFactor(seller, entry.model.id, serviceTier, day)
-    if (tierFactor === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
-    const added = addedRatesFor(seller, entry.model.id, day)
+    const merged = mergePrices(entries, place, atMs, ({ id }) => ourClasses(addedRatesFor(seller, id, day)))
+    if (merged === null) continue
+    const { fromMs, untilMs } = merged.now
+    // Where the name is listed without a price, no other list is asked: it would be another model's.
+    if (merged.byKey.size === 0) return null
+    const tier = priceOfTier(merged, seller, serviceTier, day)
+    if (tier === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
+    const { provider, model: listed, now } = merged
+    const added = addedRatesFor(seller, listed.id, day)
     const prices = buildPriceSet(
       {
         basis: 'linear',
-        source: entries.source,
-        provider: entry.provider.id,
-        model: entry.model.id,
+        source: tier.source,
+        provider: provider.id,
+        model: listed.id,
         from: now.from,
         hours: now.hours,
         serviceTier,
         serviceTierPriced: true,
         factor: factor.text,
       },
-      tierStarts(now.prices),
-      (above) => ratesAbove(now.prices, above, factor.value, tierFactor, added),
-      habitsOf(seller, entry.provider.id, entry.model.id),
+      tierStarts(tier),
+      (above) => ratesAbove(tier, above, factor.value, tier.factor, added),
+      habitsOf(seller, provider.id, listed.id),
     )
-    const found = { prices, model, line: null, unmetered: unmeteredKeys(now.prices) }
+    const found = { prices, model, line: null, unmetered: unmeteredKeys(merged) }
     return { found, missing: null, fromMs, untilMs }
   }
   return null
+}
+
+function ourClasses(added: readonly AddedRate[]): ReadonlySet<RateClass> {
+  return new Set(added.map(({ rate }) => rate))
+}
+
+interface PricesOfTier extends Pick<MergedPrices, 'source' | 'byKey'> {
+  readonly factor: TierFactor
+}
+
+/** The list prices and the factor of the tier, else the prices that a source lists for it; `null`: not known. */
+function priceOfTier(
+  merged: MergedPrices,
+  seller: string,
+  serviceTier: string | null,
+  day: UtcDay,
+): PricesOfTier | null {
+  const factor = serviceTierFactor(seller, merged.model.id, serviceTier, day)
+  if (factor !== null) return { source: merged.source, byKey: merged.byKey, factor }
+  const listed = serviceTier === null ? null : merged.atServiceTier(serviceTier)
+  return listed === null ? null : { ...listed, factor: LIST_PRICE }
 }
 
 /** What our own list has for models that are billed by other than tokens: a day's answer. */
@@ -191,7 +215,8 @@ const MEDIA_APART: ReadonlySet<string> = new Set(['openai', 'azure', 'cohere'])
  * reasoning of OpenAI's models on top of the output that has it already (11 of 11 recorded answers that name their cost).
  */
 function habitsOf(seller: string, providerId: string, modelId: string): BillingHabits {
-  if (seller === 'vercel-gateway' && providerId === 'openai') {
+  const isOfOpenAi = providerId === 'openai' || (providerId === 'vercel' && modelId.startsWith('openai/'))
+  if (seller === 'vercel-gateway' && isOfOpenAi) {
     return { ...USUAL_HABITS, mediaIsApart: true, reasoningIsBeside: true }
   }
   if (providerId === 'groq' && modelId.startsWith('whisper-large-v3')) {

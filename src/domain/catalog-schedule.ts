@@ -21,11 +21,13 @@ export function pricesAt(model: CatalogModel, atMs: number): PricesNow | null {
   const timeMs = atMs - midnightMs
   const day = utcDayOf(atMs)
   const prices =
-    model.prices.findLast(({ constraint }) => isMet(constraint, day, timeMs)) ?? model.prices.at(0) ?? null
+    model.prices.findLast(({ constraint }) => isMet(constraint, day, timeMs, isWeekday(midnightMs))) ??
+    model.prices.at(0) ??
+    null
   if (prices === null) return null
   // What holds at every hour of the day hides what is listed before it.
   const base = model.prices.findLastIndex(
-    ({ constraint }) => constraint?.kind !== 'hours' && isMet(constraint, day, timeMs),
+    ({ constraint }) => constraint?.kind !== 'hours' && isMet(constraint, day, timeMs, isWeekday(midnightMs)),
   )
   const turns = model.prices
     .slice(base + 1)
@@ -35,19 +37,26 @@ export function pricesAt(model: CatalogModel, atMs: number): PricesNow | null {
   const { constraint } = prices
   return {
     prices,
-    from: constraint?.day !== undefined && constraint.day <= day ? constraint.day : null,
+    from:
+      constraint?.day !== undefined && constraint.day <= day ? constraint.day : (model.inForceFrom ?? null),
     hours: constraint?.kind === 'hours' ? hoursText(constraint) : turns.length > 0 ? 'other' : null,
     fromMs: midnightMs + Math.max(0, ...turns.filter((turn) => turn <= timeMs)),
     untilMs: midnightMs + Math.min(MS_PER_DAY, ...turns.filter((turn) => turn > timeMs)),
   }
 }
 
-function isMet(constraint: PriceConstraint | null, day: UtcDay, timeMs: number): boolean {
+function isMet(constraint: PriceConstraint | null, day: UtcDay, timeMs: number, weekday: boolean): boolean {
   if (constraint === null) return true
   if (!hasBegun(constraint, day)) return false
   if (constraint.kind === 'from') return true
+  if (constraint.weekdaysOnly === true && !weekday) return false
   const { startMs, endMs } = constraint
   return endMs < startMs ? timeMs >= startMs || timeMs < endMs : timeMs >= startMs && timeMs < endMs
+}
+
+function isWeekday(midnightMs: number): boolean {
+  const day = new Date(midnightMs).getUTCDay()
+  return day >= 1 && day <= 5
 }
 
 function hasBegun({ day: first }: PriceConstraint, day: UtcDay): boolean {

@@ -1,7 +1,7 @@
+import { TIER_PRICES, type TierPrice } from './corrections/service-tiers.ts'
 import { type Decimal, decimalOfText, multiply, ONE } from './decimal.ts'
 import { MEDIA_PRICES } from './media-price-list.ts'
 import type { RateClass } from './price-rates.ts'
-import { TIER_PRICES, type TierPrice } from './service-tier-prices.ts'
 import type { UtcDay } from './utc-day.ts'
 
 /** Words of providers for calls at their list prices, and for tiers they name in several ways. */
@@ -41,7 +41,8 @@ export interface TierFactor {
   readonly fees: readonly (readonly [RateClass, { readonly usd: string; readonly per: bigint }])[]
 }
 
-const LIST_PRICE: TierFactor = { of: () => ONE, fees: [] }
+/** Of calls at the standard tier, and where a source lists the prices of a tier themselves. */
+export const LIST_PRICE: TierFactor = { of: () => ONE, fees: [] }
 
 /**
  * The factor for calls at `provider` (one of ours) served by the catalog's `model`; where a tier has several parts,

@@ -1,4 +1,3 @@
-import { bundledEntries } from './catalog-bundle.ts'
 import { CatalogCache } from './catalog-cache.ts'
 import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
 import { addUp, hasUse, priceUse, takeReported, type Use } from './catalog-cost.ts'
@@ -6,6 +5,7 @@ import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
 import { serviceTierOf } from './catalog-service-tiers.ts'
+import { bundledCatalog } from './catalog-sources.ts'
 import { buildReportedPrice, buildUnpricedTier, type FixedPrice } from './price.ts'
 import { type Factor, findFactors, type PriceMarkup } from './price-markups.ts'
 import { byPrecedence } from './price-override-match.ts'
@@ -13,7 +13,7 @@ import type { PriceOverride } from './price-overrides.ts'
 import { NO_UNITS, NO_USAGE } from './usage.ts'
 
 export interface CatalogOptions {
-  /** Default: the data of the installed package. */
+  /** Default: the data that came with this release. */
   readonly entries?: CatalogEntries
   readonly overrides?: readonly PriceOverride[]
   readonly markups?: readonly PriceMarkup[]
@@ -62,7 +62,7 @@ const ANY_MAKER = '*'
 const CACHED_QUESTIONS = 5_000
 
 export function buildCatalog(options: CatalogOptions = {}): Catalog {
-  const entries = options.entries ?? bundledEntries()
+  const entries = options.entries ?? bundledCatalog()
   const sources: PriceSources = {
     entries,
     overrides: byPrecedence(options.overrides ?? []),

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadGatewayConfig } from '../../src/config.ts'
-import { BUNDLED_SOURCE, bundledText } from '../../src/domain/catalog-bundle.ts'
+import { bundledText } from '../../src/domain/catalog-bundle.ts'
+import { bundledCatalog } from '../../src/domain/catalog-sources.ts'
 import { buildPriceConfiguration, nameConfiguration } from '../../src/domain/price-configuration.ts'
 import type { RepricingSettings } from '../../src/domain/repricing.ts'
 import { recordGatewayPrices, selectGatewayPrices } from '../../src/store/gateway-prices.ts'
@@ -63,7 +64,8 @@ const ask = () =>
 const adjusted = async () =>
   (await stack.pool.query('select coalesce(sum(adjusted_pico), 0)::text as pico from tallygate.daily_usage'))
     .rows[0]?.pico
-const configurationOf = (settings: RepricingSettings) => buildPriceConfiguration(BUNDLED_SOURCE, settings)
+const configurationOf = (settings: RepricingSettings) =>
+  buildPriceConfiguration(bundledCatalog().source, settings)
 const CONFIG_OF_GATEWAY = () => configurationOf(loadGatewayConfig(stack.env).priceSettings)
 const NOTHING: RepricingSettings = { prices: [], markups: [], upstreams: [] }
 
@@ -145,7 +147,7 @@ test('what a model costs is shown as the gateways price it, whichever shell asks
   const shown = await json(elsewhere(), 'prices', 'show', 'our-model', '--client', 'c1')
   expect(shown).toMatchObject({
     prices: [{ upstream: 'only', provider: 'openai', line: null, factor: '1.5', rates: { input: '3' } }],
-    priced_by: { catalog: BUNDLED_SOURCE, prices: 1, markups: 1 },
+    priced_by: { catalog: bundledCatalog().source, prices: 1, markups: 1 },
   })
   const { out } = await run(elsewhere(), 'prices', 'show', 'our-model')
   expect(out).toContain('entry 1 of prices')
@@ -265,7 +267,7 @@ test('catalogs that nobody prices by any more are dropped after a while, and no 
   await stack.pool.query("update tallygate.catalogs set added_at = now() - interval '31 days'")
   await anotherGateway('day-3', () => '[]')
   // The one of yesterday is that of a gateway until this one has said that it has another.
-  expect(await kept()).toEqual(['day-2', 'day-3', BUNDLED_SOURCE])
+  expect(await kept()).toEqual([bundledCatalog().source, 'day-2', 'day-3'])
   await forget()
 })
 

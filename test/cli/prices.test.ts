@@ -58,8 +58,9 @@ test('a price is shown with its rates, its source, and each tier that has one of
       rates: { input: '1.25', output: '5' },
     },
     { service_tier: 'priority', rates: { input: '4.25', cached_input: '2.125', output: '17' } },
+    { service_tier: 'search_preview' },
   ])
-  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2025-12-31')).toHaveLength(3)
+  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2025-12-31')).toHaveLength(4)
   const { out } = await run(env, 'prices', 'show', 'gpt-4o', '--provider', 'openai')
   expect(out).toMatch(/^openai, openai: tier flex\n {2}input +1\.25 per M tokens$/m)
   expect(out).toContain('from yaml, line 8 of the configuration: */gpt-4o')
@@ -73,10 +74,11 @@ test('prices by size of prompt and by hour are each shown', async () => {
     { above: 0, up_to: 200_000 },
     { above: 200_000, up_to: null },
   ])
-  expect((await show('deepseek-chat', '--provider', 'deepseek')).map(({ hours }) => hours)).toEqual([
-    'other',
-    '00:30-16:30',
-  ])
+  const onDay = async (day: string) =>
+    (await show('deepseek-v4-pro', '--provider', 'deepseek', '--day', day)).map(({ hours }) => hours)
+  // A Friday and a Saturday.
+  expect(await onDay('2026-11-20')).toEqual(['other', '01:00-04:00', '06:00-10:00'])
+  expect(await onDay('2026-11-21')).toEqual(['other'])
 })
 
 test('without a provider, every upstream that has a price for the model is shown; free is a price', async () => {
@@ -91,6 +93,7 @@ test("a client's markup is in its prices, and said", async () => {
     { factor: '1.2', service_tier: 'batch', rates: { input: '1.5', output: '6' } },
     { factor: '1.2', service_tier: 'flex', rates: { input: '1.5' } },
     { factor: '1.2', service_tier: 'priority', rates: { input: '5.1' } },
+    { factor: '1.2', service_tier: 'search_preview' },
   ])
 })
 

@@ -131,6 +131,29 @@ test('of calls without a cost, those that told no figures stay so, with single c
   }
 })
 
+test('contradictions between sources are told of models in use, with what is taken and why', async () => {
+  const called = {
+    model: 'grok-code-fast-1',
+    reportedModel: 'grok-code-fast-1',
+    provider: 'xai',
+    upstream: 'xai',
+  }
+  const glm = { model: 'glm-5.3-flash', reportedModel: 'glm-5.3-flash', provider: 'zai', upstream: 'zai' }
+  await count(priced({ ...called, usage: { ...NO_USAGE, inputTokens: 10 } }), unpriced(glm), unpriced())
+  const { contradictions } = (await json(env, 'prices', 'check', '--contradictions')) as {
+    contradictions: { model: string }[]
+  }
+  expect(new Set(contradictions.map(({ model }) => model))).toEqual(new Set(['glm-5.3-flash']))
+  expect(contradictions[0]).toMatchObject({
+    provider: 'zai',
+    taken: { price: '0.15' },
+    others: [{ source: 'genai-prices@0.1.8', price: '0.075' }],
+    why: expect.stringContaining('corrected'),
+  })
+  const { out } = await run(env, 'prices', 'check', '--all')
+  expect(out).toMatch(/^aws +anthropic\.claude-fable-5 +input +11 \(genai-prices\) +10 \(models\.dev\) +/m)
+})
+
 test('a thousand calls without a price are shown as such, priced exactly later, and then never again', async () => {
   const calls = Array.from({ length: 1_000 }, (_, index) =>
     unpriced({ usage: { ...NO_USAGE, inputTokens: 100 + index, outputTokens: index } }),
@@ -305,8 +328,15 @@ test('a repricing and roll-ups at the same time leave no call in between', async
   expect(await json(env, ...order)).toMatchObject({ changed: false })
 })
 
+/** Yesterday, or the Friday before: DeepSeek's peak hours are of weekdays. */
+function lastWeekday(): string {
+  const isWeekday = (day: string) => ![0, 6].includes(new Date(`${day}T00:00:00Z`).getUTCDay())
+  return [1, 2, 3].map((days) => addDays(TODAY, -days)).find(isWeekday) ?? TODAY
+}
+
 test('tiers and hours of the new price are told from the calls where these are kept', async () => {
-  const at = (time: string) => Date.parse(`${addDays(TODAY, -1)}T${time}Z`)
+  const day = lastWeekday()
+  const at = (time: string) => Date.parse(`${day}T${time}Z`)
   const ofModel = (model: string, upstream: string) => ({
     model,
     reportedModel: model,
@@ -315,18 +345,18 @@ test('tiers and hours of the new price are told from the calls where these are k
     provider: upstream,
   })
   const usage = { ...NO_USAGE, inputTokens: 1_000_000, outputTokens: 0 }
-  const chat = { ...ofModel('deepseek-chat', 'deepseek'), usage }
+  const chat = { ...ofModel('deepseek-v4-pro', 'deepseek'), usage }
   const big = ofModel('gemini-2.5-pro', 'gemini')
   await count(
-    unpriced({ ...chat, arrivedAtMs: at('12:00:00') }),
+    unpriced({ ...chat, arrivedAtMs: at('02:00:00') }),
     unpriced({ ...chat, arrivedAtMs: at('20:00:00') }),
     unpriced({ ...big, usage: { ...NO_USAGE, inputTokens: 200_000, outputTokens: 0 } }),
     unpriced({ ...big, usage: { ...NO_USAGE, inputTokens: 200_001, outputTokens: 0 } }),
   )
-  const since = addDays(TODAY, -1)
-  // 0.27 and 0.135 USD a million by the hour; 1.25 up to 200,000 tokens, 2.5 above.
-  expect(await json(env, 'prices', 'reprice', '--model', 'deepseek-chat', '--since', since)).toMatchObject({
-    after_usd: '0.405',
+  const since = day
+  // 1.32 and 0.66 USD a million by the hour; 1.25 up to 200,000 tokens, 2.5 above.
+  expect(await json(env, 'prices', 'reprice', '--model', 'deepseek-v4-pro', '--since', since)).toMatchObject({
+    after_usd: '1.98',
   })
   expect(await json(env, 'prices', 'reprice', '--model', 'gemini-2.5-pro', '--since', since)).toMatchObject({
     after_usd: '0.7500025',
@@ -390,11 +420,11 @@ test('from the sums of priced rows, their price tells size of prompt and hours',
     priced({ ...gemini, arrivedAtMs: long, usage }),
     priced({ ...gemini, arrivedAtMs: long, usage }),
     priced({ ...gemini, arrivedAtMs: long, usage: over }),
-    priced({ ...named('deepseek-chat', 'deepseek'), arrivedAtMs: long, usage }),
+    priced({ ...named('deepseek-v4-pro', 'deepseek'), arrivedAtMs: long, usage }),
   )
   const before = (await sums()).metered
   await writePrices([], ['markups:', "  - { factor: '2' }"])
-  for (const model of ['gemini-2.5-pro', 'deepseek-chat']) {
+  for (const model of ['gemini-2.5-pro', 'deepseek-v4-pro']) {
     await json(env, 'prices', 'reprice', '--model', model, '--since', addDays(TODAY, -61))
   }
   expect((await sums()).adjusted).toBe(before)

@@ -4,12 +4,19 @@ import { PROVIDERS } from '../../src/dialects/dialect.ts'
 import { buildCatalog } from '../../src/domain/catalog.ts'
 import { BUNDLED_SOURCE, bundledEntries } from '../../src/domain/catalog-bundle.ts'
 import type { CallToPrice, PriceOfCall } from '../../src/domain/catalog-call.ts'
-import { CATALOG_PROVIDER_IDS, catalogPlaces, PRICED_PROVIDERS } from '../../src/domain/catalog-providers.ts'
+import {
+  CATALOG_PROVIDER_IDS,
+  catalogPlaces,
+  OTHER_PROVIDER_IDS,
+  PRICED_PROVIDERS,
+} from '../../src/domain/catalog-providers.ts'
+import { TIER_PRICES } from '../../src/domain/corrections/service-tiers.ts'
 import { parsePrice } from '../../src/domain/price-parse.ts'
-import { TIER_PRICES } from '../../src/domain/service-tier-prices.ts'
 import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/domain/usage.ts'
 
 const catalog = buildCatalog()
+/** The first source alone: how names match is its test, what other sources list is theirs. */
+const firstSource = buildCatalog({ entries: bundledEntries() })
 
 function callOf(call: Partial<Omit<CallToPrice, 'usage'>> & { usage?: Partial<TokenUsage> }): CallToPrice {
   return {
@@ -40,8 +47,13 @@ function priced(call: Parameters<typeof callOf>[0]): string {
 }
 
 /** The catalog's model that a name at a provider is, by one input token. */
-function modelAt(provider: string, model: string | null, requestedModel: string | null = null): string {
-  const answer = catalog.priceCall(callOf({ provider, model, requestedModel, usage: { inputTokens: 1 } }))
+function modelAt(
+  provider: string,
+  model: string | null,
+  requestedModel: string | null = null,
+  among = catalog,
+): string {
+  const answer = among.priceCall(callOf({ provider, model, requestedModel, usage: { inputTokens: 1 } }))
   if (answer.kind === 'unpriced') return answer.reason
   const { definition } = answer.price
   return definition.basis === 'linear' ? `${definition.provider}/${definition.model}` : definition.basis
@@ -101,12 +113,16 @@ test('prices change at midnight UTC of their day', () => {
 
 test('prices by the hour hold from their first millisecond to before their last', () => {
   const at = (time: string) =>
-    priced({
-      provider: 'deepseek',
-      model: 'deepseek-chat',
-      usage: { inputTokens: 1 },
-      arrivedAtMs: Date.parse(`2026-11-20T${time}Z`),
-    })
+    told(
+      firstSource.priceCall(
+        callOf({
+          provider: 'deepseek',
+          model: 'deepseek-chat',
+          usage: { inputTokens: 1 },
+          arrivedAtMs: Date.parse(`2026-11-20T${time}Z`),
+        }),
+      ),
+    )
   expect(at('00:29:59.999')).toBe('135000 deepseek/deepseek-chat#std+other')
   expect(at('00:30:00.000')).toBe('270000 deepseek/deepseek-chat#std+00:30-16:30')
   expect(at('16:29:59.999')).toBe('270000 deepseek/deepseek-chat#std+00:30-16:30')
@@ -288,9 +304,9 @@ test('a name that goes on with more than a revision is another model, which is n
     ['gemini', 'gemini-pro-latest'],
     ['fireworks', 'accounts/fireworks/models/deepseek-v4-pro-0813'],
   ]
-  expect(others.map(([provider, model]) => [provider, model, modelAt(provider, model)])).toEqual(
-    others.map(([provider, model]) => [provider, model, 'no_price']),
-  )
+  expect(
+    others.map(([provider, model]) => [provider, model, modelAt(provider, model, null, firstSource)]),
+  ).toEqual(others.map(([provider, model]) => [provider, model, 'no_price']))
 })
 
 test('a date, -latest, -preview or a version after a name is the same model', () => {
@@ -310,9 +326,10 @@ test('a date, -latest, -preview or a version after a name is the same model', ()
   expect(same.map(([provider, model]) => [provider, model, modelAt(provider, model)])).toEqual(same)
 })
 
-test('what the catalog calls by the name of another is unpriced', () => {
-  expect(modelAt('groq', 'openai/gpt-oss-safeguard-20b')).toBe('no_price')
-  expect(modelAt('mistral', 'mistral-large-latest')).toBe('no_price')
+test('what a source calls by the name of another has no price of it', () => {
+  expect(modelAt('groq', 'openai/gpt-oss-safeguard-20b', null, firstSource)).toBe('no_price')
+  expect(modelAt('mistral', 'mistral-large-latest', null, firstSource)).toBe('no_price')
+  expect(modelAt('groq', 'openai/gpt-oss-safeguard-20b')).toBe('groq/openai/gpt-oss-safeguard-20b')
 })
 
 test("a host's prices are its own: Azure sells OpenAI's and Anthropic's models at their makers' prices, no others", () => {
@@ -428,9 +445,11 @@ test('each provider is looked up where its prices are', () => {
     ['zai', 'glm-5.3', 'zai/GLM-5.3'],
     ['voyageai', 'voyage-3.5', 'voyageai/voyage-3.5'],
     ['vercel-gateway', 'google/gemini-2.5-flash', 'google/gemini-2.5-flash'],
+    ['vercel-gateway', 'openai/gpt-4o-2024-05-13', 'openai/gpt-4o-2024-05-13'],
     ['vercel-gateway', 'xai/grok-4', 'x-ai/grok-4-0709'],
     ['vercel-gateway', 'gemini-2.5-flash', 'no_price'],
-    ['vercel-gateway', 'deepseek/deepseek-v4-pro', 'no_price'],
+    ['vercel-gateway', 'deepseek/deepseek-v4-pro', 'vercel/deepseek/deepseek-v4-pro'],
+    ['vercel-gateway', 'deepseek/no-such-model', 'no_price'],
     ['litellm-proxy', 'gpt-3.5-turbo-0125', 'no_price'],
     ['openai-compatible', 'gpt-4o', 'no_price'],
     ['openai-compatible', 'someone/gpt-4o', 'no_price'],
@@ -462,7 +481,7 @@ test('every provider an upstream can have is in the table, and every place it na
   }
   for (const provider of PRICED_PROVIDERS) {
     for (const { providerId } of catalogPlaces(provider, 'model'))
-      expect(CATALOG_PROVIDER_IDS).toContain(providerId)
+      expect([...CATALOG_PROVIDER_IDS, ...OTHER_PROVIDER_IDS]).toContain(providerId)
   }
 })
 

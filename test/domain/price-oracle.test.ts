@@ -1,6 +1,7 @@
 import { calcPrice, type Provider, waitForUpdate } from '@pydantic/genai-prices'
 import { beforeAll, expect, test } from 'vitest'
 import { buildCatalog } from '../../src/domain/catalog.ts'
+import { bundledEntries } from '../../src/domain/catalog-bundle.ts'
 import { isLinear, type LinearPrice } from '../../src/domain/price.ts'
 import { costOfSums, type UsageSums } from '../../src/domain/price-cost.ts'
 import { parseMarkups } from '../../src/domain/price-markups.ts'
@@ -181,7 +182,8 @@ const COUNTED = [...TOKEN_CLASSES, ...BILLED_UNITS] as const
 test(`${CALLS} random calls cost to the picodollar what the catalog says, alone and in sum`, () => {
   const random = randomNumbers(20_261_120)
   const { markups } = parseMarkups([{ line: 1, client: 'marked', factor: '1.1755' }], [])
-  const catalog = buildCatalog({ markups })
+  // The oracle knows the first source alone.
+  const catalog = buildCatalog({ entries: bundledEntries(), markups })
   const costs: bigint[] = []
   const priced = new Set<string>()
   const days = new Map<string, { price: LinearPrice; cost: bigint; requests: number; counts: Float64Array }>()
@@ -267,7 +269,7 @@ const ROUNDING = 5e-6
 
 test("the package's own calculator agrees within what doubles can hold", () => {
   const random = randomNumbers(7)
-  const catalog = buildCatalog()
+  const catalog = buildCatalog({ entries: bundledEntries() })
   // It has no fee for the search that each of these models' requests is.
   const known = subjects.filter(({ oracle }) => !oracle.model.id.endsWith('-search-preview'))
   let compared = 0

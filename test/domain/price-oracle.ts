@@ -1,6 +1,6 @@
 import type { MatchLogic, ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
-import { ADDED_RATES } from '../../src/domain/added-rates.ts'
-import { isMisnamed } from '../../src/domain/catalog-misnamed.ts'
+import { ADDED_RATES } from '../../src/domain/corrections/added-rates.ts'
+import { isMisnamed } from '../../src/domain/corrections/misnamed.ts'
 
 /**
  * What a call costs by the catalog's published data and what is added to it, worked out without any of the product's

@@ -44,7 +44,7 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
         scope: { model, provider, since },
         catalog: config.catalog,
         entries: config.source.entries,
-        catalogText: config.source.text,
+        catalogText: config.source.text(),
         settings: config.settings,
         who: options.by ?? operatorName(),
         why: options.reason,

@@ -1,5 +1,5 @@
-import type { RateClass } from './price-rates.ts'
-import type { UtcDay } from './utc-day.ts'
+import type { RateClass } from '../price-rates.ts'
+import type { UtcDay } from '../utc-day.ts'
 
 /** A rate that the catalog does not have, or has wrong, for models it has other rates of. */
 export interface AddedRate {

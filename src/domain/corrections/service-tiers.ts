@@ -1,5 +1,5 @@
-import type { RateClass } from './price-rates.ts'
-import type { UtcDay } from './utc-day.ts'
+import type { RateClass } from '../price-rates.ts'
+import type { UtcDay } from '../utc-day.ts'
 
 /**
  * What tokens cost at a service tier, against the list price of the same model at the same provider. A tier that is

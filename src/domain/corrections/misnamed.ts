@@ -14,7 +14,7 @@ const MISTRAL = 'https://mistral.ai/pricing'
 const OPENAI = 'https://developers.openai.com/api/docs/pricing'
 
 /** Without these such calls would be at another model's price; unpriced is the lesser harm. */
-const MISNAMED: readonly Misnamed[] = [
+export const MISNAMED: readonly Misnamed[] = [
   {
     providerId: 'groq',
     name: 'openai/gpt-oss-safeguard-20b',
