@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
 import { addPricesCheckCommand } from './prices-check.ts'
+import { addPricesImportCommand } from './prices-import.ts'
 import { addPricesRepriceCommand } from './prices-reprice.ts'
 import { addPricesRulesCommands } from './prices-rules.ts'
 import { addPricesShowCommand } from './prices-show.ts'
@@ -14,4 +15,5 @@ export function addPricesCommands(program: Command, cli: Cli): void {
   addPricesRepriceCommand(prices, cli)
   addPricesRulesCommands(prices, cli)
   addPricesUpdateCommands(prices, cli)
+  addPricesImportCommand(prices, cli)
 }

@@ -1,0 +1,109 @@
+import { placeOfLiteLlm } from './litellm-names.ts'
+import { type LiteLlmPrices, readLiteLlmPrices } from './litellm-prices.ts'
+
+/** LiteLLM's price list as catalog data. */
+export interface LiteLlmCatalog {
+  /** Text in the form of genai-prices' `data.json`; of one list it is always the same. */
+  readonly text: string
+  readonly models: number
+  /** Entries of hosts that nobody here knows, of other things than models, or without a price. */
+  readonly passedOver: number
+  /** Models that the list has twice, at different prices; they are left out. */
+  readonly contradictory: readonly string[]
+}
+
+/** A longer text is no price list; the largest known has 3 MiB. */
+export const MAX_LITELLM_BYTES = 64 * 1024 * 1024
+
+/**
+ * Reads LiteLLM's `model_prices_and_context_window.json`: an object of models with US dollars for one token, picture,
+ * second ... All problems are told; with any, there is no catalog.
+ */
+export function readLiteLlmCatalog(text: string): {
+  readonly catalog: LiteLlmCatalog | null
+  readonly problems: readonly string[]
+} {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return { catalog: null, problems: [`is not JSON: ${error instanceof Error ? error.message : error}`] }
+  }
+  if (!isFields(value)) return { catalog: null, problems: ['is no object of models'] }
+  const problems: string[] = []
+  const lists = new Map<string, Map<string, Listed>>()
+  const contradictory = new Set<string>()
+  let passedOver = 0
+  for (const [key, entry] of Object.entries(value)) {
+    if (!isFields(entry)) {
+      problems.push(`${key}: is no object`)
+      continue
+    }
+    const place =
+      typeof entry.litellm_provider === 'string' ? placeOfLiteLlm(key, entry.litellm_provider) : null
+    const prices =
+      place === null ? null : readLiteLlmPrices(entry, (what) => void problems.push(`${key}: ${what}`))
+    if (place === null || prices === null) {
+      passedOver += 1
+      continue
+    }
+    const list = lists.get(place.providerId) ?? new Map<string, Listed>()
+    lists.set(place.providerId, list)
+    const id = place.id.toLowerCase()
+    const known = list.get(id)
+    const both = known === undefined ? prices : union(known.prices, prices)
+    if (both === null) contradictory.add(`${place.providerId}/${place.id}`)
+    else list.set(id, { id: place.id, names: place.names, prices: both })
+  }
+  for (const name of contradictory) {
+    const slash = name.indexOf('/')
+    lists.get(name.slice(0, slash))?.delete(name.slice(slash + 1).toLowerCase())
+  }
+  const models = [...lists.values()].reduce((sum, { size }) => sum + size, 0)
+  if (problems.length === 0 && models === 0) problems.push('has no price of a model at a host known here')
+  if (problems.length > 0) return { catalog: null, problems }
+  const catalog = { text: render(lists), models, passedOver, contradictory: [...contradictory].sort() }
+  return { catalog, problems }
+}
+
+interface Listed {
+  readonly id: string
+  readonly names: readonly string[]
+  readonly prices: LiteLlmPrices
+}
+
+/** `null`: they contradict each other. */
+function union(one: LiteLlmPrices, other: LiteLlmPrices): LiteLlmPrices | null {
+  const tiers = { ...one.serviceTiers, ...other.serviceTiers }
+  const contradicts = (a: object = {}, b: object = {}) => {
+    const others = new Map<string, unknown>(Object.entries(b))
+    return Object.entries(a).some(
+      ([key, rate]) => others.has(key) && JSON.stringify(others.get(key)) !== JSON.stringify(rate),
+    )
+  }
+  if (contradicts(one.prices, other.prices)) return null
+  for (const tier of Object.keys(tiers)) {
+    if (contradicts(one.serviceTiers[tier], other.serviceTiers[tier])) return null
+    tiers[tier] = { ...one.serviceTiers[tier], ...other.serviceTiers[tier] }
+  }
+  return { prices: { ...one.prices, ...other.prices }, serviceTiers: tiers }
+}
+
+function render(lists: ReadonlyMap<string, ReadonlyMap<string, Listed>>): string {
+  const byName = (a: readonly [string, unknown], b: readonly [string, unknown]) => (a[0] < b[0] ? -1 : 1)
+  return JSON.stringify(
+    [...lists].sort(byName).map(([id, models]) => ({
+      id,
+      models: [...models].sort(byName).map(([, { id: name, names, prices: listed }]) => ({
+        id: name,
+        match: names.length === 1 ? { equals: names[0] } : { or: names.map((equals) => ({ equals })) },
+        prices: listed.prices,
+        ...(Object.keys(listed.serviceTiers).length === 0 ? {} : { service_tiers: listed.serviceTiers }),
+      })),
+    })),
+  )
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
