@@ -8,11 +8,24 @@ import {
 import { picoToUsdNumber, picoToUsdText } from '../../domain/usage-summary.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { type CostDifference, selectCostDifferences } from '../../store/cost-differences.ts'
+import { selectModelsInUse } from '../../store/models-in-use.ts'
 import { selectUnpricedUse } from '../../store/unpriced-use.ts'
 import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-import { addPriceOptions, findPricesInForce, type PriceOptions, tellPricedBy } from '../gateway-prices.ts'
+import {
+  addPriceOptions,
+  findPrices,
+  findPricesInForce,
+  type PriceOptions,
+  tellPricedBy,
+} from '../gateway-prices.ts'
 import { renderTable } from '../table.ts'
+import {
+  contradictionsText,
+  findContradictions,
+  findStale,
+  renderContradictions,
+} from './prices-contradictions.ts'
 
 /** `prices check`: the calls that have no cost, by model, path and reason. */
 export function addPricesCheckCommand(prices: Command, cli: Cli): void {
@@ -24,10 +37,16 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
       '--differences',
       'instead, the models whose provider says another cost than our prices, by over 1 %',
     )
+    .option('--contradictions', 'instead, where the sources of prices contradict each other on models in use')
+    .option('--all', 'the same of every model that a source lists, and corrections of ours that are stale')
   addPriceOptions(command).action(async (options: CheckOptions) => {
     const { days, differences } = options
     const nowMs = Date.now()
     const fromDay = addDays(utcDayOf(nowMs), 1 - days)
+    if (options.contradictions === true || options.all === true) {
+      await printContradictions(cli, options, fromDay)
+      return
+    }
     const { used, differing, by } = await cli.withServers(async ({ pool }) => ({
       used: differences === true ? [] : await selectUnpricedUse(pool, fromDay),
       differing: await selectCostDifferences(pool, fromDay),
@@ -64,6 +83,23 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
 interface CheckOptions extends PriceOptions {
   readonly days: number
   readonly differences?: true
+  readonly contradictions?: true
+  readonly all?: true
+}
+
+async function printContradictions(cli: Cli, options: CheckOptions, fromDay: string): Promise<void> {
+  const nowMs = Date.now()
+  const isAll = options.all === true
+  const { by, used } = isAll
+    ? { by: await findPrices(cli, options), used: null }
+    : await cli.withServers(async ({ pool }) => ({
+        by: await findPricesInForce(pool, cli.env, options),
+        used: await selectModelsInUse(pool, fromDay),
+      }))
+  const found = findContradictions(by, used, nowMs)
+  const stale = isAll ? findStale(by, nowMs) : []
+  const whose = isAll ? 'models they list' : `models of the last ${options.days} days`
+  cli.print(renderContradictions(found, stale), contradictionsText(found, stale, whose))
 }
 
 function text(rows: readonly UnpricedUse[], days: number): string {
