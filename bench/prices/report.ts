@@ -1,4 +1,6 @@
 import { BUNDLED_SOURCE } from '../../src/domain/catalog-bundle.ts'
+import { catalogPlaces } from '../../src/domain/catalog-providers.ts'
+import { findSettled } from '../../src/domain/corrections/settled.ts'
 import { COST_WITHOUT_PRICE } from './answer.ts'
 import { type Answer, isSame, type Verdict } from './judge.ts'
 import type { Skipped, SourceName } from './listing.ts'
@@ -35,6 +37,8 @@ export interface Summary {
   readonly tiers: Readonly<Record<string, Counts & { atListPrice: number }>>
   readonly pairs: Readonly<Record<string, Counts>>
   readonly wrong: readonly Line[]
+  /** Two agree against the price taken, which was looked into and is the provider's: with the page that says so. */
+  readonly settled: readonly (Line & { readonly choice: string })[]
   readonly unpriced: readonly Line[]
   readonly atListPrice: readonly Line[]
   readonly wrongAlone: readonly Line[]
@@ -62,7 +66,8 @@ export function summarize(
   const alone = verdicts.filter(({ agreeing, isDisputed }) => agreeing.length === 0 && !isDisputed)
   const disputed = verdicts.filter(({ isDisputed }) => isDisputed)
   const tiers = verdicts.filter(({ question }) => question.tier !== '')
-  const wrong = agreedOn.filter(({ kind }) => kind === 'wrong')
+  const unequal = agreedOn.filter(({ kind }) => kind === 'wrong')
+  const wrong = unequal.filter((verdict) => settledOf(verdict) === null)
   const unpriced = agreedOn.filter(({ kind }) => kind === 'unpriced')
   const atListPrice = verdicts.filter(({ isAtListPrice }) => isAtListPrice)
   const unpricedShare = unpriced.length / Math.max(1, agreedOn.length)
@@ -79,6 +84,10 @@ export function summarize(
     tiers: tierCounts(tiers),
     pairs: countBy(agreedOn, ({ agreeing }) => agreeing.join(' + ')),
     wrong: wrong.map(lineOf),
+    settled: unequal.flatMap((verdict) => {
+      const choice = settledOf(verdict)
+      return choice === null ? [] : [{ ...lineOf(verdict), choice }]
+    }),
     unpriced: unpriced.map(lineOf),
     atListPrice: atListPrice.map(lineOf),
     wrongAlone: alone.filter(({ kind }) => kind === 'wrong').map(lineOf),
@@ -95,6 +104,13 @@ export function summarize(
       atListPrice.length === 0 &&
       unpricedShare <= MOST_UNPRICED,
   }
+}
+
+function settledOf({ question: { provider, model } }: Verdict): string | null {
+  const found = catalogPlaces(provider, model).flatMap(
+    ({ providerId, name }) => findSettled(providerId, name) ?? [],
+  )
+  return found[0] === undefined ? null : `${found[0].why} (${found[0].source}, ${found[0].seen})`
 }
 
 /** Its counts are not what was sent, and a cost stands all the same, 0 or another. */
