@@ -1,14 +1,18 @@
 import type { CallRecord } from '../src/domain/call-record.ts'
-import { totalByDay } from '../src/domain/daily-usage.ts'
+import { MAX_TOTALLED, totalByDay } from '../src/domain/daily-usage.ts'
+import type { CountedCall, SettledCall } from '../src/domain/settlement.ts'
 import { type UtcDay, utcDayOf } from '../src/domain/utc-day.ts'
-import { addCalls } from '../src/store/add-calls.ts'
+import { addCalls, markCallsSettled } from '../src/store/add-calls.ts'
 import { addUsage } from '../src/store/add-usage.ts'
 import { addPrices } from '../src/store/ledger-transaction.ts'
+import { type NewObject, renameUnpriced } from '../src/store/objects.ts'
 import type { PostgresSession } from '../src/store/postgres.ts'
+import { readJobFiles } from './job-files.ts'
 import { createLateRepricing, type LateRepricing } from './late-repricing.ts'
+import { addMadeObjects } from './made-objects.ts'
 import { createModelLimit, type ModelLimit } from './model-limit.ts'
-import { billCreators } from './object-owners.ts'
 import { countResponsesOnce } from './responses-once.ts'
+import { settleJobs } from './settle-jobs.ts'
 
 /** What the counting of records remembers between transactions. */
 export interface CountingMemory {
@@ -39,15 +43,22 @@ export async function countRecords(
   days: ReadonlySet<UtcDay>,
   { modelLimit, lateRepricing }: CountingMemory,
 ): Promise<CountedRecords> {
-  const once = await countResponsesOnce(session, records)
-  const billed = await billCreators(session, once, records)
-  const limited = await modelLimit.apply(session, billed)
+  const made = await addMadeObjects(session, records)
+  const told = await readJobFiles(session, records)
+  const once = await countResponsesOnce(session, told)
+  const { calls, settled } = await settleJobs(session, once, told, made)
+  const limited = await modelLimit.apply(session, calls)
+  const noLonger = await underTheirModels(session, settled, made, limited.records)
   const kept = limited.records.filter(({ arrivedAtMs }) => days.has(utcDayOf(arrivedAtMs)))
   if (limited.records.length > 0) {
     // 5. In the order of the key: two shards cannot wait for one another in a circle.
-    await addUsage(session, totalByDay(limited.records))
+    for (let from = 0; from < limited.records.length; from += MAX_TOTALLED) {
+      const some = limited.records.slice(from, from + MAX_TOTALLED)
+      await addUsage(session, totalByDay(some, from === 0 ? noLonger : []))
+    }
     // 6. The single calls, where their day is kept.
     if (kept.length > 0) await addCalls(session, kept)
+    if (noLonger.length > 0) await markCallsSettled(session, noLonger)
     await addDefinitions(session, records)
     // Rows that 5 has locked: what a repricing gives to calls that come in after it.
     await lateRepricing.apply(session, limited.records)
@@ -55,8 +66,30 @@ export async function countRecords(
   return { callsSkipped: limited.records.length - kept.length, remember: limited.remember }
 }
 
+/**
+ * The calls that are unpriced no longer, by the models that they are totalled under, which for those of this batch the
+ * limit has just decided. What is to be settled later is told of that, too.
+ */
+async function underTheirModels(
+  session: PostgresSession,
+  settled: readonly SettledCall[],
+  made: readonly NewObject[],
+  limited: readonly CountedCall[],
+): Promise<readonly SettledCall[]> {
+  const waiting = made.filter(({ unpricedAs }) => unpricedAs !== null)
+  if (waiting.length === 0) return settled
+  const modelOf = new Map(limited.map(({ callId, model }) => [callId, model]))
+  const renamed = waiting.flatMap(({ upstream, foldedId, callId, unpricedAs }) => {
+    const model = modelOf.get(callId) ?? unpricedAs
+    return model === null || model === unpricedAs ? [] : [{ upstream, foldedId, model }]
+  })
+  if (renamed.length > 0) await renameUnpriced(session, renamed)
+  return settled.map((call) => ({ ...call, model: modelOf.get(call.callId) ?? call.model }))
+}
+
 async function addDefinitions(session: PostgresSession, records: readonly CallRecord[]): Promise<void> {
-  const prices = records.flatMap(({ priceId, price }) =>
+  const used = records.flatMap(({ jobs = [], ...record }) => [record, ...jobs])
+  const prices = used.flatMap(({ priceId, price }) =>
     priceId !== null && price !== null && isJson(price) ? [{ priceId, definition: price }] : [],
   )
   if (prices.length > 0) await addPrices(session, prices)

@@ -14,11 +14,11 @@ export interface ModelLimit {
    * `MODELS_PER_CLIENT_AND_DAY` others that day. Decided in the transaction that adds them, so that the limit
    * holds over all shards.
    */
-  apply(session: PostgresSession, records: readonly CallRecord[]): Promise<LimitedModels>
+  apply<R extends CallRecord>(session: PostgresSession, records: readonly R[]): Promise<LimitedModels<R>>
 }
 
-export interface LimitedModels {
-  readonly records: readonly CallRecord[]
+export interface LimitedModels<R extends CallRecord = CallRecord> {
+  readonly records: readonly R[]
   /** To be called after the commit: only then are the names certain. */
   readonly remember: () => void
 }

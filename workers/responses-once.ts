@@ -1,4 +1,4 @@
-import type { CallRecord } from '../src/domain/call-record.ts'
+import type { CallRecord, JobUse } from '../src/domain/call-record.ts'
 import { withoutUsage } from '../src/domain/daily-usage.ts'
 import { responseUseOf } from '../src/domain/response-use.ts'
 import { utcDayOf } from '../src/domain/utc-day.ts'
@@ -11,7 +11,8 @@ const ESTIMATED = '#estimated'
 
 /**
  * The records as they count. One that had a response made counts whatever its id, and claims the id. One that fetched
- * a response counts only where nobody had claimed it, before or in this batch: else it is a request without usage. What is only estimated claims a name of
+ * a response counts only where nobody had claimed it, before or in this batch: else it is a request without usage; so
+ * with each of the jobs that a record tells of. What is only estimated claims a name of
  * its own, and a fetch of it counts only while nobody has reported that response.
  */
 export async function countResponsesOnce(
@@ -19,13 +20,19 @@ export async function countResponsesOnce(
   records: readonly CallRecord[],
 ): Promise<readonly CallRecord[]> {
   const named = new Map<string, NamedRecords>()
-  for (const record of records) {
-    const name = responseNameOf(record)
-    if (name === null) continue
+  const namedBy = (name: ResponseName): NamedRecords => {
     const key = keyOf(name)
     const of = named.get(key) ?? { name, created: [] }
     named.set(key, of)
-    if (useOf(record) === 'created') of.created.push(record)
+    return of
+  }
+  for (const record of records) {
+    const name = responseNameOf(record)
+    if (name !== null) {
+      const of = namedBy(name)
+      if (useOf(record) === 'created') of.created.push(record)
+    }
+    for (const { id } of record.jobs ?? []) namedBy({ upstream: record.upstream, responseId: id })
   }
   if (named.size === 0) return records
   const sorted = [...named].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, of]) => of)
@@ -41,8 +48,18 @@ export async function countResponsesOnce(
   for (const name of await selectResponses(session, reported)) unspent.delete(`${keyOf(name)}${ESTIMATED}`)
   return records.map((record) => {
     const name = responseNameOf(record)
-    if (name === null || useOf(record) === 'created') return record
-    return unspent.delete(keyOf(name)) ? record : withoutUsage(record)
+    const isOwn = name === null || useOf(record) === 'created'
+    const counted = isOwn || unspent.delete(keyOf(name)) ? record : withoutUsage(record)
+    return record.jobs === undefined ? counted : { ...counted, jobs: unspentOf(record, unspent) }
+  })
+}
+
+/** What a record tells of jobs that nobody told before; a job of several models is one. */
+function unspentOf({ upstream, jobs = [] }: CallRecord, unspent: Set<string>): readonly JobUse[] {
+  const own = new Set<string>()
+  return jobs.filter(({ id }) => {
+    if (unspent.delete(keyOf({ upstream, responseId: id }))) own.add(id)
+    return own.has(id)
   })
 }
 

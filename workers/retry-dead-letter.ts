@@ -72,6 +72,20 @@ function storable(record: CallRecord): CallRecord {
     responseId: orNull(record.responseId, MAX_BYTES.name),
     answerId: orNull(record.answerId ?? null, MAX_BYTES.name) ?? undefined,
     unpricedReason: orNull(record.unpricedReason ?? null, MAX_BYTES.name) ?? undefined,
+    ...(record.jobs === undefined
+      ? {}
+      : {
+          jobs: record.jobs.map((job) => ({
+            ...job,
+            id: name(job.id),
+            model: name(job.model),
+            reportedModel: orNull(job.reportedModel, MAX_BYTES.name),
+            usageRaw: orNull(job.usageRaw, MAX_BYTES.raw),
+            priceId: orNull(job.priceId, MAX_BYTES.name),
+            price: orNull(job.price, MAX_BYTES.price),
+            unpricedReason: orNull(job.unpricedReason ?? null, MAX_BYTES.name) ?? undefined,
+          })),
+        }),
     ...(record.objects === undefined
       ? {}
       : { objects: record.objects.map((event) => ({ ...event, id: name(event.id) })) }),

@@ -81,4 +81,38 @@ export interface CallRecord extends OpenCall {
   readonly failedInBody: boolean
   /** What the call did to objects that the upstream keeps; not there where it did nothing to any. */
   readonly objects?: readonly ObjectEvent[]
+  /**
+   * What its answer told of jobs that other calls had submitted, where that is not one job by one model, which the
+   * fields above tell: a page of jobs, a file of results. At most `MAX_JOB_USES`.
+   */
+  readonly jobs?: readonly JobUse[] | undefined
+}
+
+/** More than any provider lists on a page. */
+export const MAX_JOB_USES = 256
+
+/** What one model used in a job; a job of several models has one for each, under one id. */
+export type JobUse = Pick<
+  CallRecord,
+  | 'reportedModel'
+  | 'model'
+  | 'usageSource'
+  | 'usage'
+  | 'units'
+  | 'usageRaw'
+  | 'costPico'
+  | 'priceId'
+  | 'price'
+  | 'serviceTier'
+  | 'reportedCostPico'
+  | 'ownCostPico'
+  | 'costDiffers'
+  | 'partlyUnpriced'
+  | 'unpricedReason'
+  | 'suspect'
+> & {
+  /** The job's id, or that of the file that it left. */
+  readonly id: string
+  /** `id` is a file's: it counts only where the file is known to be one that a job left. */
+  readonly isFile?: true | undefined
 }

@@ -1,5 +1,6 @@
 import type { CallRecord } from './call-record.ts'
 import { LATENCY_BUCKETS, latencyBucketOf } from './latency.ts'
+import type { CountedCall, SettledCall } from './settlement.ts'
 import { toldNoFigures } from './unpriced-reason.ts'
 import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from './usage.ts'
 import { type UtcDay, utcDayOf } from './utc-day.ts'
@@ -26,6 +27,8 @@ export interface DailyTotal {
   readonly priceId: string
   readonly provider: string
   requests: number
+  /** What calls told of the work of others: no requests. */
+  settlements: number
   reported: number
   partial: number
   estimated: number
@@ -53,21 +56,30 @@ export interface DailyTotal {
  * another who does.
  *
  * @param records At most `MAX_TOTALLED`.
+ * @param settled Calls that are in the totals already, or among `records`, as unpriced, and are so no longer.
  */
-export function totalByDay(records: readonly CallRecord[]): DailyTotal[] {
+export function totalByDay(
+  records: readonly CountedCall[],
+  settled: readonly SettledCall[] = [],
+): DailyTotal[] {
   if (records.length > MAX_TOTALLED) throw new RangeError(`more than ${MAX_TOTALLED} records at a time`)
   const totals = new Map<string, DailyTotal>()
-  for (const record of records) {
-    const day = utcDayOf(record.arrivedAtMs)
-    const { clientId, keyId, model, upstream } = record
-    const priceId = record.priceId ?? ''
+  const totalOf = (row: RowOfTotals, priceId: string): DailyTotal => {
+    const day = utcDayOf(row.arrivedAtMs)
+    const { clientId, keyId, model, upstream } = row
     const key = `${clientId}\0${day}\0${keyId}\0${model}\0${upstream}\0${priceId}`
     let total = totals.get(key)
     if (total === undefined) {
-      total = emptyTotal(record, day, priceId)
+      total = emptyTotal(row, day, priceId)
       totals.set(key, total)
     }
-    addRecord(total, record)
+    return total
+  }
+  for (const record of records) addRecord(totalOf(record, record.priceId ?? ''), record)
+  for (const call of settled) {
+    const total = totalOf(call, '')
+    total.unpriced -= 1
+    total.withoutFigures -= 1
   }
   return [...totals]
     .sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0))
@@ -89,11 +101,17 @@ export function withoutUsage(record: CallRecord): CallRecord {
     costPico: '0',
     priceId: null,
     unpricedReason: undefined,
+    reportedCostPico: undefined,
+    ownCostPico: undefined,
+    costDiffers: undefined,
+    partlyUnpriced: undefined,
     suspect: undefined,
   }
 }
 
-function emptyTotal(record: CallRecord, day: UtcDay, priceId: string): DailyTotal {
+type RowOfTotals = Omit<SettledCall, 'callId'>
+
+function emptyTotal(record: RowOfTotals, day: UtcDay, priceId: string): DailyTotal {
   return {
     day,
     clientId: record.clientId,
@@ -103,6 +121,7 @@ function emptyTotal(record: CallRecord, day: UtcDay, priceId: string): DailyTota
     priceId,
     provider: record.provider,
     requests: 0,
+    settlements: 0,
     reported: 0,
     partial: 0,
     estimated: 0,
@@ -122,8 +141,9 @@ function emptyTotal(record: CallRecord, day: UtcDay, priceId: string): DailyTota
   }
 }
 
-function addRecord(total: DailyTotal, record: CallRecord): void {
-  total.requests += 1
+function addRecord(total: DailyTotal, record: CountedCall): void {
+  if (record.settlement === undefined) total.requests += 1
+  else total.settlements += 1
   switch (record.usageSource) {
     case 'reported':
       total.reported += 1

@@ -77,6 +77,7 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = [
   usd('cost_usd', ({ costPico, adjustedPico }) => costPico + adjustedPico),
   ...sumColumns(TOKEN_CLASSES, TOKEN_COLUMNS, FIRST_TOKENS, TOKEN_CLASSES.length),
   ...sumColumns(BILLED_UNITS, UNIT_COLUMNS, FIRST_UNITS, BILLED_UNITS.length),
+  count('settlements', ({ settlements }) => settlements),
 ]
 
 /** One line of a `jsonl` export, without its end. */

@@ -86,7 +86,7 @@ export const FOCUS_HEADER = csvLine(COLUMNS)
 /** The lines of one row of totals: what was metered, and apart from it what corrections added. */
 export function focusRows(row: ExportedDay): string {
   const charges = [
-    ...(row.requests > 0n ? [usageCharge(row)] : []),
+    ...(row.requests + row.settlements > 0n ? [usageCharge(row)] : []),
     ...(row.adjustedPico === 0n ? [] : [correction(row)]),
   ]
   return charges.map((charge) => csvLine(COLUMNS.map((column) => charge[column]))).join('')

@@ -16,6 +16,8 @@ export interface ExportedDay {
   /** `null`: unpriced, or nothing to price. */
   readonly priceId: string | null
   readonly requests: bigint
+  /** What calls told of the work of others: no requests. */
+  readonly settlements: bigint
   readonly reported: bigint
   readonly partial: bigint
   readonly estimated: bigint

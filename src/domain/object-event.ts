@@ -39,6 +39,10 @@ export interface ObjectEvent {
   readonly is: 'created' | 'ended' | 'deleted'
   /** Of what is created: it runs on after its answer, and what it used is told by a later one. */
   readonly job: boolean
+  /** Of a job that has ended: it failed, so it used nothing. */
+  readonly failed?: true | undefined
+  /** Of a file that is made: the id of the job that left it. */
+  readonly leftBy?: string | undefined
 }
 
 /** Longest id that is kept; nobody writes longer ones but ARNs and resource names. */
@@ -64,11 +68,24 @@ export function parseObjectEvents(value: unknown): readonly ObjectEvent[] | null
   const events: ObjectEvent[] = []
   for (const element of value as readonly unknown[]) {
     if (typeof element !== 'object' || element === null) return null
-    const { id, kind, is, job = false } = element as Readonly<Record<string, unknown>>
+    const { id, kind, is, job = false, failed, leftBy } = element as Readonly<Record<string, unknown>>
     if (typeof id !== 'string' || id === '' || Buffer.byteLength(id) > MAX_OBJECT_ID_BYTES) return null
     if (typeof kind !== 'string' || !KINDS.has(kind) || typeof is !== 'string' || !EVENTS.has(is)) return null
     if (typeof job !== 'boolean') return null
-    events.push({ id, kind: kind as ObjectKind, is: is as ObjectEvent['is'], job })
+    if (
+      leftBy !== undefined &&
+      (typeof leftBy !== 'string' || Buffer.byteLength(leftBy) > MAX_OBJECT_ID_BYTES)
+    ) {
+      return null
+    }
+    events.push({
+      id,
+      kind: kind as ObjectKind,
+      is: is as ObjectEvent['is'],
+      job,
+      ...(failed === true ? { failed } : {}),
+      ...(leftBy === undefined ? {} : { leftBy }),
+    })
   }
   return events
 }

@@ -1,4 +1,10 @@
-import type { CallRecord, OpenCall, Outcome } from '../domain/call-record.ts'
+import {
+  type CallRecord,
+  type JobUse,
+  MAX_JOB_USES,
+  type OpenCall,
+  type Outcome,
+} from '../domain/call-record.ts'
 import { type ObjectEvent, parseObjectEvents } from '../domain/object-event.ts'
 import {
   BILLED_UNITS,
@@ -49,28 +55,41 @@ export function serialiseRecord(record: CallRecord): string {
   if (record.reportedModel !== null) text += `,"reportedModel":${quote(record.reportedModel)}`
   text += `,"model":${quote(record.model)}`
   if (record.status !== null) text += `,"status":${record.status}`
-  text += `,"outcome":"${record.outcome}","usageSource":"${record.usageSource}"`
+  text += `,"outcome":"${record.outcome}"${usageFields(record)}`
+  if (record.latencyUs !== null) text += `,"latencyUs":${record.latencyUs}`
+  if (record.ttftUs !== null) text += `,"ttftUs":${record.ttftUs}`
+  if (record.responseId !== null) text += `,"responseId":${quote(record.responseId)}`
+  if (record.answerId !== undefined) text += `,"answerId":${quote(record.answerId)}`
+  if (record.responseUse !== undefined) text += `,"responseUse":"${record.responseUse}"`
+  if (record.failedInBody) text += ',"failedInBody":true'
+  if (record.objects !== undefined) text += `,"objects":[${record.objects.map(objectFields).join(',')}]`
+  if (record.jobs !== undefined) text += `,"jobs":[${record.jobs.map(jobFields).join(',')}]`
+  return `${text}}`
+}
+
+/** What was used, as a record and each of its jobs has it. */
+function usageFields(record: Omit<JobUse, 'id' | 'isFile' | 'model' | 'reportedModel'>): string {
+  let text = `,"usageSource":"${record.usageSource}"`
   if (record.usage !== NO_USAGE) text += countFields('usage', TOKEN_CLASSES, record.usage)
   if (record.units !== NO_UNITS) text += countFields('units', BILLED_UNITS, record.units)
   if (record.usageRaw !== null) text += `,"usageRaw":${quote(record.usageRaw)}`
-  if (record.latencyUs !== null) text += `,"latencyUs":${record.latencyUs}`
-  if (record.ttftUs !== null) text += `,"ttftUs":${record.ttftUs}`
   if (record.costPico !== null) text += `,"costPico":"${record.costPico}"`
   if (record.priceId !== null) text += `,"priceId":${quote(record.priceId)}`
   if (record.price !== null) text += `,"price":${quote(record.price)}`
-  if (record.responseId !== null) text += `,"responseId":${quote(record.responseId)}`
-  if (record.answerId !== undefined) text += `,"answerId":${quote(record.answerId)}`
   if (record.serviceTier !== undefined) text += `,"serviceTier":${quote(record.serviceTier)}`
   if (record.reportedCostPico !== undefined) text += `,"reportedCostPico":"${record.reportedCostPico}"`
   if (record.ownCostPico !== undefined) text += `,"ownCostPico":"${record.ownCostPico}"`
   if (record.costDiffers === true) text += ',"costDiffers":true'
   if (record.partlyUnpriced === true) text += ',"partlyUnpriced":true'
-  if (record.responseUse !== undefined) text += `,"responseUse":"${record.responseUse}"`
   if (record.unpricedReason !== undefined) text += `,"unpricedReason":${quote(record.unpricedReason)}`
   if (record.suspect === true) text += ',"suspect":true'
-  if (record.failedInBody) text += ',"failedInBody":true'
-  if (record.objects !== undefined) text += `,"objects":[${record.objects.map(objectFields).join(',')}]`
-  return `${text}}`
+  return text
+}
+
+function jobFields(job: JobUse): string {
+  const reported = job.reportedModel === null ? '' : `,"reportedModel":${quote(job.reportedModel)}`
+  const file = job.isFile === true ? ',"isFile":true' : ''
+  return `{"id":${quote(job.id)}${file},"model":${quote(job.model)}${reported}${usageFields(job)}}`
 }
 
 /** The open call as compact JSON, in the form that begins its record. */
@@ -92,7 +111,51 @@ export function parseRecord(body: string): CallRecord | Void | null {
   if (fields === null) return null
   if ('void' in fields) return voidFrom(fields.void)
   const open = openCallFrom(fields)
-  if (open === null) return null
+  const record = open === null ? null : recordFrom(open, fields)
+  if (open === null || record === null || fields.jobs === undefined) return record
+  const jobs = jobsFrom(open, fields.jobs)
+  return jobs === null ? null : { ...record, jobs }
+}
+
+/** What was used in jobs has the form of what was used in a call. */
+function jobsFrom(open: OpenCall, value: unknown): readonly JobUse[] | null {
+  if (!Array.isArray(value) || value.length > MAX_JOB_USES) return null
+  const jobs: JobUse[] = []
+  for (const element of value as readonly unknown[]) {
+    if (!isObject(element) || typeof element.id !== 'string' || element.id === '') return null
+    const used = recordFrom(open, { outcome: 'complete', ...element })
+    if (used === null) return null
+    jobs.push({ ...useOf(used), id: element.id, ...(element.isFile === true ? { isFile: true } : {}) })
+  }
+  return jobs
+}
+
+/** What a record says that was used, and no more. */
+export function useOf(record: CallRecord): Omit<JobUse, 'id' | 'isFile'> {
+  const { reportedModel, model, usageSource, usage, units, usageRaw, costPico, priceId, price } = record
+  const { serviceTier, reportedCostPico, ownCostPico, costDiffers, partlyUnpriced, unpricedReason, suspect } =
+    record
+  return {
+    reportedModel,
+    model,
+    usageSource,
+    usage,
+    units,
+    usageRaw,
+    costPico,
+    priceId,
+    price,
+    serviceTier,
+    reportedCostPico,
+    ownCostPico,
+    costDiffers,
+    partlyUnpriced,
+    unpricedReason,
+    suspect,
+  }
+}
+
+function recordFrom(open: OpenCall, fields: Fields): CallRecord | null {
   const {
     reportedModel = null,
     model,
@@ -198,8 +261,9 @@ function openFields(call: OpenCall): string {
   return text
 }
 
-function objectFields({ id, kind, is, job }: ObjectEvent): string {
-  return `{"id":${quote(id)},"kind":"${kind}","is":"${is}"${job ? ',"job":true' : ''}}`
+function objectFields({ id, kind, is, job, failed, leftBy }: ObjectEvent): string {
+  const more = `${failed === true ? ',"failed":true' : ''}${leftBy === undefined ? '' : `,"leftBy":${quote(leftBy)}`}`
+  return `{"id":${quote(id)},"kind":"${kind}","is":"${is}"${job ? ',"job":true' : ''}${more}}`
 }
 
 function countFields<Name extends string>(

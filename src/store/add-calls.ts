@@ -1,4 +1,4 @@
-import type { CallRecord } from '../domain/call-record.ts'
+import type { CountedCall, SettledCall } from '../domain/settlement.ts'
 import {
   BILLED_UNITS,
   NO_UNITS,
@@ -45,6 +45,8 @@ const FIELDS: readonly (readonly [column: string, type: string])[] = [
   ['usage_raw', 'text'],
   ['fetched_by_client_id', 'text'],
   ['fetched_by_key_id', 'text'],
+  ['told_by', 'uuid'],
+  ['settles', 'uuid'],
   ...[...TOKEN_COLUMNS, ...UNIT_COLUMNS].map((column) => [column, 'bigint'] as const),
 ]
 const COLUMNS = FIELDS.map(([column]) => column)
@@ -57,17 +59,25 @@ from json_to_recordset($1) as r (${FIELDS.map((field) => field.join(' ')).join('
 left join ${SCHEMA}.clients c on c.id = r.client_id
 on conflict do nothing`
 
-/** A call, and who sent it where that is not who is billed for it. */
-interface BilledCall extends CallRecord {
-  readonly fetchedBy?: { readonly clientId: string; readonly keyId: string }
-}
-
 /** Adds single calls, in one statement. Every day among them must have a partition. */
-export async function addCalls(session: PostgresSession, records: readonly BilledCall[]): Promise<void> {
+export async function addCalls(session: PostgresSession, records: readonly CountedCall[]): Promise<void> {
   await session.query(ADD_CALLS, [JSON.stringify(records.map(rowOf))])
 }
 
-function rowOf(record: BilledCall): object {
+/** Notes of calls that their jobs have told what they used; of those whose day is not kept, nothing. */
+export async function markCallsSettled(
+  session: PostgresSession,
+  calls: readonly SettledCall[],
+): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.calls c set settled = true
+     from unnest($1::date[], $2::uuid[]) as s (day, call_id)
+     where c.day = s.day and c.call_id = s.call_id`,
+    [calls.map(({ arrivedAtMs }) => utcDayOf(arrivedAtMs)), calls.map(({ callId }) => callId)],
+  )
+}
+
+function rowOf(record: CountedCall): object {
   const row: Record<string, string | number | boolean | null> = {
     day: utcDayOf(record.arrivedAtMs),
     call_id: record.callId,
@@ -104,6 +114,10 @@ function rowOf(record: BilledCall): object {
   if (record.fetchedBy !== undefined) {
     row.fetched_by_client_id = record.fetchedBy.clientId
     row.fetched_by_key_id = record.fetchedBy.keyId
+  }
+  if (record.settlement !== undefined) {
+    row.told_by = record.settlement.toldBy
+    row.settles = record.settlement.settles
   }
   if (record.usage !== NO_USAGE) {
     for (const [index, name] of TOKEN_CLASSES.entries()) row[TOKEN_COLUMNS[index] ?? ''] = record.usage[name]

@@ -7,6 +7,7 @@ const KEY = ['client_id', 'day', 'key_id', 'model', 'upstream', 'price_id'] as c
 
 const COUNTS = [
   'requests',
+  'settlements',
   'reported',
   'partial',
   'estimated',
@@ -60,6 +61,7 @@ function rowOf(total: DailyTotal): Readonly<Record<string, string | number>> {
     price_id: total.priceId,
     provider: total.provider,
     requests: total.requests,
+    settlements: total.settlements,
     reported: total.reported,
     partial: total.partial,
     estimated: total.estimated,

@@ -88,7 +88,7 @@ const SUM_LIST = [
 /** Prices that leave something out say what. Of rows that a repricing has priced in part, nobody knows which tokens. */
 const WITHOUT_WHOLE_PRICE = `coalesce(sum(u.input_tokens) filter (where u.unpriced > u.priced_later), 0) as unpriced_input_tokens,
   coalesce(sum(u.output_tokens) filter (where u.unpriced > u.priced_later), 0) as unpriced_output_tokens,
-  coalesce(sum(u.requests) filter (where u.price_id in (
+  coalesce(sum(u.requests + u.settlements) filter (where u.price_id in (
   select price_id from ${SCHEMA}.prices where definition ? 'unpriced')), 0) as partly_unpriced`
 
 type SqlRow = { readonly [column: string]: string | null }

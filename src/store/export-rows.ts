@@ -33,7 +33,8 @@ export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenera
 const SELECT_CALLS = `
 select call_id, to_char(arrived_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as arrived_at, client_id,
   client, key_id, upstream, provider, model, status::text as status, outcome, usage_source, input_tokens,
-  output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_pico, price_id, response_id
+  output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_pico, price_id, response_id,
+  told_by, settles
 from ${SCHEMA}.calls
 where day between $1 and $2 and ($3::text is null or client_id = $3)
 order by day, call_id`
@@ -49,7 +50,7 @@ export async function selectUsedDays(
   { from, to }: Pick<ExportScope, 'from' | 'to'>,
 ): Promise<UtcDay[]> {
   const { rows } = await pool.query<{ day: UtcDay }>(
-    `select distinct day from ${SCHEMA}.daily_usage where day between $1 and $2 and requests > 0 order by day`,
+    `select distinct day from ${SCHEMA}.daily_usage where day between $1 and $2 and requests + settlements > 0 order by day`,
     [from, to],
   )
   return rows.map(({ day }) => day)
@@ -97,6 +98,7 @@ function dayFrom(row: SqlRow): ExportedDay {
     provider: provider ?? '',
     priceId: priceId === '' ? null : (priceId ?? null),
     requests: count('requests'),
+    settlements: count('settlements'),
     reported: count('reported'),
     partial: count('partial'),
     estimated: count('estimated'),
@@ -117,6 +119,7 @@ function dayFrom(row: SqlRow): ExportedDay {
 function callFrom(row: SqlRow): ExportedCall {
   const count = (column: string) => BigInt(row[column] ?? '0')
   const { status = null, cost_pico: cost = null, price_id: priceId = null } = row
+  const { told_by: toldBy = null, settles = null } = row
   return {
     callId: row.call_id ?? '',
     arrivedAt: row.arrived_at ?? '',
@@ -137,5 +140,7 @@ function callFrom(row: SqlRow): ExportedCall {
     costPico: cost === null ? null : BigInt(cost),
     priceId,
     responseId: row.response_id ?? null,
+    toldBy,
+    settles,
   }
 }

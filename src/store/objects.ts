@@ -17,6 +17,10 @@ export interface NewObject {
   readonly model: string | null
   readonly createdAtMs: number
   readonly job: boolean
+  /** The model that its call is totalled under as unpriced, until the job tells what it used; `null`: it is not. */
+  readonly unpricedAs: string | null
+  /** Of a file: the id of the job that left it. */
+  readonly leftBy: string | null
 }
 
 /** What names an object at an upstream. */
@@ -30,27 +34,41 @@ export interface ObjectOwnerRow extends ObjectKey {
   readonly keyId: string
 }
 
+/** An object and the call that made it. */
+export interface ObjectMaking extends ObjectOwnerRow {
+  readonly callId: string
+  readonly model: string | null
+  readonly createdAtMs: number
+  /** As in {@link NewObject}; `null` too once its job has told its use. */
+  readonly unpricedAs: string | null
+}
+
 /** Adds objects; one that is known stays with who made it first. `sorted` by upstream and id, each once. */
 export async function addObjects(session: PostgresSession, sorted: readonly NewObject[]): Promise<void> {
   await session.query(
-    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, path, model, created_at, job)
+    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, path, model, created_at, job,
+       unpriced_as, left_by)
      select upstream, "foldedId", id, kind, "clientId", "keyId", "callId", path, model,
-       to_timestamp("createdAtMs" / 1000.0), job
+       to_timestamp("createdAtMs" / 1000.0), job, "unpricedAs", "leftBy"
      from json_to_recordset($1) as o (upstream text, "foldedId" text, id text, kind text, "clientId" text,
-       "keyId" text, "callId" uuid, path text, model text, "createdAtMs" bigint, job boolean)
+       "keyId" text, "callId" uuid, path text, model text, "createdAtMs" bigint, job boolean,
+       "unpricedAs" text, "leftBy" text)
      on conflict do nothing`,
     [JSON.stringify(sorted)],
   )
 }
 
-/** Notes that jobs have told what they used, or that objects are gone. `sorted` by upstream and id, each once. */
+/**
+ * Notes that jobs have ended, that there is nothing more to wait for, or that objects are gone. `sorted` by upstream and
+ * id, each once.
+ */
 export async function markObjects(
   session: PostgresSession,
-  mark: 'settled' | 'deleted',
+  mark: 'ended' | 'settled' | 'deleted',
   sorted: readonly ObjectKey[],
 ): Promise<void> {
-  const column = mark === 'settled' ? 'settled_at' : 'deleted_at'
-  const which = mark === 'settled' ? 'o.job and ' : ''
+  const column = `${mark}_at`
+  const which = mark === 'deleted' ? '' : 'o.job and '
   await session.query(
     `update ${SCHEMA}.objects o set ${column} = now()
      from (select upstream, folded_id from ${SCHEMA}.objects o
@@ -61,18 +79,75 @@ export async function markObjects(
   )
 }
 
-/** The owners of those objects that have one. */
-export async function selectOwnersOf(
+/**
+ * Notes that it is known what jobs used, once for each. `sorted` by upstream and id, each once.
+ *
+ * @returns Those whose calls were unpriced for the want of it, and are so no longer.
+ */
+export async function settleObjects(
+  session: PostgresSession,
+  sorted: readonly ObjectKey[],
+): Promise<readonly (ObjectMaking & { readonly unpricedAs: string })[]> {
+  const { rows } = await session.query<MakingRow>(
+    `update ${SCHEMA}.objects o set settled_at = coalesce(o.settled_at, now()), unpriced_as = null
+     from (select ${MAKING} from ${SCHEMA}.objects o
+       join unnest($1::text[], $2::text[]) as k (upstream, folded_id) using (upstream, folded_id)
+       where o.job and (o.settled_at is null or o.unpriced_as is not null)
+       order by upstream, folded_id for update of o) found
+     where o.upstream = found.upstream and o.folded_id = found.folded_id
+     returning found.*`,
+    [sorted.map(({ upstream }) => upstream), sorted.map(({ foldedId }) => foldedId)],
+  )
+  return rows.flatMap((row) => {
+    const making = makingFrom(row)
+    return making.unpricedAs === null ? [] : [{ ...making, unpricedAs: making.unpricedAs }]
+  })
+}
+
+/** Corrects the models under which the calls that made these objects are totalled. `sorted` by upstream and id. */
+export async function renameUnpriced(
+  session: PostgresSession,
+  sorted: readonly (ObjectKey & { readonly model: string })[],
+): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.objects o set unpriced_as = k.model
+     from unnest($1::text[], $2::text[], $3::text[]) as k (upstream, folded_id, model)
+     where o.upstream = k.upstream and o.folded_id = k.folded_id and o.unpriced_as is not null`,
+    [
+      sorted.map(({ upstream }) => upstream),
+      sorted.map(({ foldedId }) => foldedId),
+      sorted.map(({ model }) => model),
+    ],
+  )
+}
+
+/** The jobs that left these files, by the ids of jobs as their makers were told them; of others nothing. */
+export async function selectJobsOfFiles(
+  session: PostgresSession,
+  files: readonly ObjectKey[],
+): Promise<readonly (ObjectKey & { readonly jobId: string })[]> {
+  const { rows } = await session.query<{ upstream: string; folded_id: string; job_id: string }>(
+    `select f.upstream, f.folded_id, j.id as job_id
+     from unnest($1::text[], $2::text[]) as k (upstream, folded_id)
+     join ${SCHEMA}.objects f using (upstream, folded_id)
+     join ${SCHEMA}.objects j on j.upstream = f.upstream and j.folded_id = f.left_by and j.job`,
+    [files.map(({ upstream }) => upstream), files.map(({ foldedId }) => foldedId)],
+  )
+  return rows.map((row) => ({ upstream: row.upstream, foldedId: row.folded_id, jobId: row.job_id }))
+}
+
+/** Those of these objects that a call of ours made. */
+export async function selectMakings(
   session: PostgresSession,
   keys: readonly ObjectKey[],
-): Promise<readonly ObjectOwnerRow[]> {
-  const { rows } = await session.query<OwnerRow>(
-    `select o.upstream, o.folded_id, o.client_id, o.key_id
+): Promise<readonly ObjectMaking[]> {
+  const { rows } = await session.query<MakingRow>(
+    `select ${MAKING}
      from unnest($1::text[], $2::text[]) as k (upstream, folded_id)
      join ${SCHEMA}.objects o using (upstream, folded_id)`,
     [keys.map(({ upstream }) => upstream), keys.map(({ foldedId }) => foldedId)],
   )
-  return rows.map(ownerFrom)
+  return rows.map(makingFrom)
 }
 
 /** The owners of objects with these ids at any of these upstreams. */
@@ -87,6 +162,26 @@ export async function selectOwners(
     [upstreams, foldedIds],
   )
   return rows.map(ownerFrom)
+}
+
+const MAKING = `o.upstream, o.folded_id, o.client_id, o.key_id, o.call_id, o.model, o.unpriced_as,
+  (extract(epoch from o.created_at) * 1000)::bigint as created_at_ms`
+
+interface MakingRow extends OwnerRow {
+  call_id: string
+  model: string | null
+  unpriced_as: string | null
+  created_at_ms: string
+}
+
+function makingFrom(row: MakingRow): ObjectMaking {
+  return {
+    ...ownerFrom(row),
+    callId: row.call_id,
+    model: row.model,
+    createdAtMs: Number(row.created_at_ms),
+    unpricedAs: row.unpriced_as,
+  }
 }
 
 interface OwnerRow {

@@ -29,7 +29,7 @@ export async function selectModelDays(
     `select day, model, sum(requests) as requests, sum(input_tokens) as input, sum(output_tokens) as output,
        sum(cost_pico + adjusted_pico) as cost
      from ${SCHEMA}.daily_usage
-     where provider = $1 and ($2::text is null or upstream = $2) and day between $3 and $4 and requests > 0
+     where provider = $1 and ($2::text is null or upstream = $2) and day between $3 and $4 and requests + settlements > 0
      group by day, model order by day, model`,
     [query.provider, query.upstream, query.from, query.to],
   )

@@ -6,15 +6,16 @@ import { SCHEMA } from './migrate.ts'
 
 /** The columns of `daily_usage` that are made of calls alone, each with what makes it, in the order they are told. */
 const METERED: readonly (readonly [column: string, expression: string])[] = [
-  ['requests', 'count(*)'],
+  ['requests', 'count(*) filter (where told_by is null)'],
+  ['settlements', 'count(told_by)'],
   ...['reported', 'partial', 'estimated', 'invalid'].map(
     (source) => [source, `count(*) filter (where usage_source = '${source}')`] as const,
   ),
   ['without_usage', `count(*) filter (where usage_source = 'none')`],
-  ['unpriced', 'count(*) filter (where cost_pico is null)'],
+  ['unpriced', 'count(*) filter (where cost_pico is null and not settled)'],
   [
     'without_figures',
-    `count(*) filter (where cost_pico is null and unpriced_reason in (${WITHOUT_FIGURES.map((reason) => `'${reason}'`).join(', ')}))`,
+    `count(*) filter (where cost_pico is null and not settled and unpriced_reason in (${WITHOUT_FIGURES.map((reason) => `'${reason}'`).join(', ')}))`,
   ],
   ['errors', `count(*) filter (where outcome = 'upstream_error' or failed_in_body or status >= 400)`],
   ...[...TOKEN_COLUMNS, ...UNIT_COLUMNS].map(
@@ -49,7 +50,7 @@ select ${KEY_COLUMNS.join(', ')}, min(provider) as provider,
   ${METERED.map(([column, expression]) => `${expression} as ${column}`).join(', ')}
 from (
   select client_id, day, key_id, model, upstream, coalesce(price_id, '') as price_id, provider, usage_source,
-    outcome, failed_in_body, status, cost_pico, unpriced_reason, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')}, latency_us,
+    outcome, failed_in_body, status, told_by, settled, cost_pico, unpriced_reason, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')}, latency_us,
     width_bucket(latency_us - 1, '{${LATENCY_BOUNDS_US.join(',')}}'::bigint[]) as bucket
   from (
     select *, case when not web_socket then (latency_ms * 1000)::bigint end as latency_us

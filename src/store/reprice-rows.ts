@@ -50,9 +50,9 @@ export async function selectRowsToReprice(
   const { sql, parameters } = scopeCondition(scope)
   const { rows } = await session.query<SqlRow>(
     `select u.*, coalesce(e.pico, 0) as repriced_pico from (
-       select ${KEY_COLUMNS.join(', ')}, provider, requests, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
+       select ${KEY_COLUMNS.join(', ')}, provider, requests, settlements, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
          cost_pico, adjusted_pico, priced_later
-       from ${SCHEMA}.daily_usage where requests > 0 and ${sql}) u
+       from ${SCHEMA}.daily_usage where requests + settlements > 0 and ${sql}) u
      left join lateral (
        select sum(e.pico) as pico from ${SCHEMA}.adjustment_entries e
        join ${SCHEMA}.adjustments a on a.id = e.adjustment_id and a.kind = 'reprice'
@@ -74,10 +74,12 @@ export async function selectRowsToReprice(
   }))
 }
 
-/** The requests and sums of a row of `daily_usage`. */
+/** The sums of a row of `daily_usage`. What a job used has its price's fee by the request, though it is no request. */
 export function sumsFrom(row: Readonly<Record<string, string | null>>): UsageSums {
   const names = [...TOKEN_CLASSES, ...BILLED_UNITS]
-  const sums: Record<string, bigint> = { requests: count(row, 'requests') }
+  const sums: Record<string, bigint> = {
+    requests: count(row, 'requests') + count(row, 'settlements'),
+  }
   for (const [index, name] of names.entries()) sums[name] = count(row, SUM_COLUMNS[index] ?? '')
   return sums as UsageSums
 }

@@ -57,7 +57,7 @@ kept as (
       when unpriced_reason is null and usage_source = 'invalid' then 'invalid_usage'
       else unpriced_reason
     end as reason
-  from ${SCHEMA}.calls c where day >= $4 and cost_pico is null),
+  from ${SCHEMA}.calls c where day >= $4 and cost_pico is null and not settled),
 grouped as (
   select ${USING_KEY}, service_tier, method, path, reason, requested_model, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
     count(*) as calls, coalesce(sum(input_tokens), 0) as input_tokens, coalesce(sum(output_tokens), 0) as output_tokens

@@ -86,7 +86,7 @@ async function selectDays(
   return [...new Set([...rows.map(({ day }) => day), ...kept])].sort()
 }
 
-/** How many calls a day has kept, and how many its totals say. */
+/** How many calls and settlements a day has kept, and how many of both its totals say. */
 export async function countDay(
   session: PostgresSession,
   day: UtcDay,
@@ -94,7 +94,7 @@ export async function countDay(
   const { rows } = await queryLong<{ calls: string; requests: string }>(
     session,
     `select (select count(*) from ${SCHEMA}.calls where day = $1) as calls,
-       (select coalesce(sum(requests), 0) from ${SCHEMA}.daily_usage where day = $1) as requests`,
+       (select coalesce(sum(requests + settlements), 0) from ${SCHEMA}.daily_usage where day = $1) as requests`,
     [day],
   )
   return { calls: BigInt(rows[0]?.calls ?? '0'), requests: BigInt(rows[0]?.requests ?? '0') }

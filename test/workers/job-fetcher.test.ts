@@ -85,7 +85,7 @@ test('jobs that nobody fetches are fetched, and what they used is their maker’
   expect((await countUnsettledJobs(stack.pool)).jobs).toBe(0)
 
   await fetch(`${stack.url}/v1/responses/${response}`, { headers: { authorization: `Bearer ${client.key}` } })
-  expect(await stack.usageOf(client, 7)).toMatchObject(used)
+  expect(await stack.usageOf(client, 4)).toMatchObject(used)
   const fetched = (await stack.calls(client)).filter(({ fetched_by_client_id: by }) => by === '(gateway)')
   expect(fetched.map(({ usage_source: source }) => source)).toEqual(['reported', 'reported', 'reported'])
   const { proof, differences } = await verifyLedger(stack.pool, '2020-01-01')

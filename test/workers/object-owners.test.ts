@@ -72,11 +72,14 @@ async function objects() {
   return rows
 }
 
-test('a call that brings an object’s usage is its maker’s, in one batch or a later one', async () => {
+test('what a call tells of an object is its maker’s, in one batch or a later one, the request its sender’s', async () => {
   await rollUp(making('batch_1'), fetching('batch_1'))
   await rollUp(making('batch_2'))
   await rollUp(fetching('BATCH_2'))
-  expect(await totals()).toEqual([{ client_id: 'cli_a', key_id: 'key_a', requests: 4, input: 200 }])
+  expect(await totals()).toEqual([
+    { client_id: 'cli_a', key_id: 'key_a', requests: 2, input: 200 },
+    { client_id: 'cli_b', key_id: 'key_b', requests: 2, input: 0 },
+  ])
   expect(await objects()).toMatchObject([
     { id: 'batch_1', settled: true },
     { id: 'batch_2', settled: true },
@@ -87,8 +90,8 @@ test('fetched again it is a request of who fetched it, without tokens', async ()
   await rollUp(making('batch_1'), fetching('batch_1'))
   await rollUp(fetching('batch_1'), fetching('batch_1', { clientId: 'cli_c' }))
   expect(await totals()).toEqual([
-    { client_id: 'cli_a', key_id: 'key_a', requests: 2, input: 100 },
-    { client_id: 'cli_b', key_id: 'key_b', requests: 1, input: 0 },
+    { client_id: 'cli_a', key_id: 'key_a', requests: 1, input: 100 },
+    { client_id: 'cli_b', key_id: 'key_b', requests: 2, input: 0 },
     { client_id: 'cli_c', key_id: 'key_b', requests: 1, input: 0 },
   ])
 })
@@ -117,18 +120,22 @@ test('the same id at another upstream is another object', async () => {
 test('what stands in calls is what is totalled, and who fetched is written beside', async () => {
   await rollUp(making('batch_1'), fetching('batch_1'))
   const { rows } = await ledger.pool.query(
-    `select client_id, key_id, fetched_by_client_id, fetched_by_key_id, input_tokens::int as input
-     from tallygate.calls order by method`,
+    `select client_id, key_id, fetched_by_client_id, fetched_by_key_id, input_tokens::int as input,
+       told_by is not null as told
+     from tallygate.calls order by method, told`,
   )
+  const nobody = { fetched_by_client_id: null, fetched_by_key_id: null }
   expect(rows).toEqual([
+    { client_id: 'cli_b', key_id: 'key_b', ...nobody, input: null, told: false },
     {
       client_id: 'cli_a',
       key_id: 'key_a',
       fetched_by_client_id: 'cli_b',
       fetched_by_key_id: 'key_b',
       input: 100,
+      told: true,
     },
-    { client_id: 'cli_a', key_id: 'key_a', fetched_by_client_id: null, fetched_by_key_id: null, input: null },
+    { client_id: 'cli_a', key_id: 'key_a', ...nobody, input: null, told: false },
   ])
 })
 
@@ -148,9 +155,10 @@ test('a job that was seen to have ended, or is deleted, waits no more', async ()
   ])
 })
 
-test('a job whose fetch was counted before its making waits until it tells its usage again, and no longer', async () => {
+test('a job whose fetch was counted before its making waits for nothing more', async () => {
   await rollUp(fetching('batch_1', { clientId: 'cli_a', keyId: 'key_a' }))
   await rollUp(making('batch_1'))
+  expect(await objects()).toMatchObject([{ id: 'batch_1', settled: true }])
   await rollUp(fetching('batch_1', { clientId: '(gateway)', keyId: '(gateway)' }))
   expect(await objects()).toMatchObject([{ id: 'batch_1', settled: true }])
   expect(await totals()).toMatchObject([{ client_id: '(gateway)', input: 0 }, { input: 100 }])

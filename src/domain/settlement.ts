@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto'
+import type { CallRecord } from './call-record.ts'
+
+/** A record as it counts: a call, or what a call told of another's work. */
+export interface CountedCall extends CallRecord {
+  /** Who sent its request, where that is not who is billed. */
+  readonly fetchedBy?: { readonly clientId: string; readonly keyId: string }
+  /** Not there: it is a call, a request. */
+  readonly settlement?: Settlement
+}
+
+/** It is no request: another call told what the work of an earlier one used. */
+export interface Settlement {
+  /** The call whose answer told it. */
+  readonly toldBy: string
+  /** The call that submitted the work; `null`: none of ours, so who fetched it pays, on the day of the fetch. */
+  readonly settles: string | null
+}
+
+/** A call that was unpriced until its job told what it used, by the row that it is totalled in. */
+export interface SettledCall {
+  readonly callId: string
+  readonly arrivedAtMs: number
+  readonly clientId: string
+  readonly keyId: string
+  readonly model: string
+  readonly upstream: string
+  readonly provider: string
+}
+
+/** The id of a settlement, the same whenever the same record is counted: a UUID of version 8. */
+export function settlementIdOf(toldBy: string, jobId: string, index: number): string {
+  const hex = createHash('sha256').update(`${toldBy}\0${jobId}\0${index}`).digest('hex')
+  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`
+}
