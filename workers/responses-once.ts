@@ -1,5 +1,6 @@
 import type { CallRecord, JobUse } from '../src/domain/call-record.ts'
 import { withoutUsage } from '../src/domain/daily-usage.ts'
+import { tellsUse } from '../src/domain/job-use.ts'
 import { responseUseOf } from '../src/domain/response-use.ts'
 import { utcDayOf } from '../src/domain/utc-day.ts'
 import { claimResponses, type ResponseName, selectResponses } from '../src/store/ledger-transaction.ts'
@@ -95,9 +96,13 @@ function useOf(record: CallRecord) {
 /** What names the response whose usage this record brings; `null`: it brings none, or none that may come again. */
 function responseNameOf(record: CallRecord): ResponseName | null {
   const { upstream, responseId, usageSource } = record
-  if (responseId === null || usageSource === 'none' || usageSource === 'invalid') return null
+  if (responseId === null || !tellsUse(record)) return null
   // Who cuts an answer has it estimated, and must not have what a fetch then reports for nothing.
-  return { upstream, responseId: usageSource === 'reported' ? responseId : `${responseId}${ESTIMATED}` }
+  return {
+    upstream,
+    responseId:
+      usageSource === 'reported' || usageSource === 'none' ? responseId : `${responseId}${ESTIMATED}`,
+  }
 }
 
 /** The name of what was reported of the same response; `null`: it is that itself. */

@@ -1,10 +1,10 @@
 import { NO_MODEL, UNKNOWN_MODEL } from '../src/domain/build-call-record.ts'
 import type { CallRecord, JobUse } from '../src/domain/call-record.ts'
 import { withoutUsage } from '../src/domain/daily-usage.ts'
+import { tellsUse, useOf } from '../src/domain/job-use.ts'
 import { foldObjectId, type ObjectEvent } from '../src/domain/object-event.ts'
 import { responseUseOf } from '../src/domain/response-use.ts'
 import { type CountedCall, type SettledCall, settlementIdOf } from '../src/domain/settlement.ts'
-import { useOf } from '../src/ledger/record-json.ts'
 import { selectResponses } from '../src/store/ledger-transaction.ts'
 import {
   markObjects,
@@ -105,9 +105,7 @@ async function settle(
 ): Promise<readonly SettledCall[]> {
   const ended = told.flatMap((record) => endedBy(record))
   const known = sortedByKey([
-    ...told
-      .filter(({ usageSource, jobs }) => usageSource === 'reported' || jobs !== undefined)
-      .flatMap(keysTold),
+    ...told.filter(isFinal).flatMap(keysTold),
     ...ended.flatMap(({ key, how }) => (how === 'failed' ? [key] : [])),
     ...(await toldBefore(session, made)),
   ])
@@ -162,7 +160,12 @@ function eventsOf({ upstream, objects = [] }: CallRecord, kind: ObjectEvent['is'
   )
 }
 
-/** What this record tells for good of work that others submitted. */
+/** What is only estimated, or was cut, may be told better. */
+function isFinal({ usageSource }: CallRecord): boolean {
+  return usageSource === 'reported' || usageSource === 'none'
+}
+
+/** What this record tells of work that others submitted. */
 function keysTold(record: CallRecord): readonly ObjectKey[] {
   const fetched = fetchedKey(record)
   const jobs = (record.jobs ?? []).flatMap((job) => (job.isFile === true ? [] : [keyOf(record, job.id)]))
@@ -171,8 +174,8 @@ function keysTold(record: CallRecord): readonly ObjectKey[] {
 
 /** A response that the call itself had made is its own, whatever id the server, or the client, chose for it. */
 function fetchedKey(record: CallRecord): ObjectKey | null {
-  const { responseId, usageSource, objects } = record
-  if (responseId === null || usageSource === 'none' || usageSource === 'invalid') return null
+  const { responseId, objects } = record
+  if (responseId === null || !tellsUse(record)) return null
   if ((record.responseUse ?? responseUseOf(record)) !== 'fetched') return null
   const key = keyOf(record, responseId)
   const isOwn = objects?.some(({ id, is }) => is === 'created' && foldObjectId(id) === key.foldedId)

@@ -13,6 +13,7 @@ import {
   type UsageSource,
 } from '../domain/usage.ts'
 import type { EndpointFacts } from './endpoint-facts.ts'
+import { asSubmitted } from './submitted.ts'
 
 /** What a call costs, or why that cannot be said. */
 export type PricedCall =
@@ -221,6 +222,10 @@ function finish(
     unpricedReason: priced.kind === 'unpriced' ? priced.reason : null,
     suspect: costPico !== null && alertAbovePico !== null && costPico > alertAbovePico,
     failedInBody: seen.failed,
+    jobs: seen.jobs?.map((job) => ({
+      ...finish(facts, job, job.usage, job.usageSource, pricing),
+      isFile: job.isFile,
+    })),
   }
 }
 
@@ -254,7 +259,8 @@ function priceOf(
   // An answer's tokens without those of its prompt, or the other way: a cost of these alone would look like the whole.
   if (usageSource === 'estimated' && (usage.inputTokens === null || usage.outputTokens === null))
     return NO_FIGURES
-  return pricing.priceCall({ call: facts.call, observation: seen, usage, clientName: facts.clientName })
+  const call = facts.endpoint.responseUse === 'fetched' ? asSubmitted(facts.call, seen) : facts.call
+  return pricing.priceCall({ call, observation: seen, usage, clientName: facts.clientName })
 }
 
 /** A call that told what it cost and nothing else (a film of xAI's); `null`: it did not, or is not believed. */

@@ -1,16 +1,13 @@
-import type { UsagePart } from '../domain/observation.ts'
 import { anthropicUsage } from './anthropic-usage.ts'
 import { createBodyReader, type Gatherer } from './body-reader.ts'
 import { observe } from './counts.ts'
 import type { Dialect } from './dialect.ts'
+import { createJobSums } from './job-sums.ts'
 import { member, textIn } from './json-value.ts'
-import { createUsageSum, type UsageSum } from './usage-sum.ts'
 import { type Kept, planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
 const BATCH = /\/batches\/([^/]+)\/results$/
-/** Models told apart in one batch; further ones are counted with the last. */
-const MAX_MODELS = 32
 
 const PLAN = planJson({ result: { type: 'value', message: { model: 'value', usage: 'usage' } } })
 
@@ -39,9 +36,7 @@ export const anthropicBatchResults: Dialect = {
 class BatchGatherer implements Gatherer {
   readonly wantsEvery = false
   readonly #batchId: string | null
-  readonly #sum = createUsageSum()
-  readonly #models = new Map<string, UsageSum>()
-  #webSearches: number | null = null
+  readonly #sums = createJobSums()
 
   constructor(batchId: string | null) {
     this.#batchId = batchId
@@ -53,32 +48,19 @@ class BatchGatherer implements Gatherer {
     if (usage === null) return false
     const model = textIn(message?.model) ?? '(unknown)'
     const { parts, units, ...counted } = anthropicUsage(usage, model)
-    this.#sum.add(counted, false, raw)
-    for (const part of parts ?? [{ model, usage: counted.usage }]) this.#addPart(part, counted.invalid)
-    if (units.webSearches !== null) this.#webSearches = (this.#webSearches ?? 0) + units.webSearches
+    const [first, ...others] = parts ?? [{ model, usage: counted.usage }]
+    // What was billed beside tokens is the message's, and counts once.
+    if (first !== undefined) {
+      this.#sums.add(first.model, { usage: first.usage, invalid: counted.invalid }, units, raw)
+    }
+    for (const part of others) this.#sums.add(part.model, { usage: part.usage, invalid: false }, null, null)
     return true
   }
 
-  #addPart({ model, usage }: UsagePart, invalid: boolean): void {
-    const known = this.#models.get(model)
-    const last = this.#models.size < MAX_MODELS ? undefined : [...this.#models.values()].at(-1)
-    const sum = known ?? last ?? createUsageSum()
-    if (known === undefined && last === undefined) this.#models.set(model, sum)
-    sum.add({ usage, invalid }, false, null)
-  }
-
   observe(ended: boolean) {
-    const sum = this.#sum.observed(true)
-    if (!ended || sum.usageSource === 'none') return observe()
-    const parts = [...this.#models].map(([model, part]) => ({ model, usage: part.observed(true).usage }))
-    const [first] = parts
-    return observe({
-      ...sum,
-      model: first?.model ?? null,
-      parts: parts.length > 1 ? parts : null,
-      responseId: this.#batchId,
-      serviceTier: 'batch',
-      units: { ...observe().units, webSearches: this.#webSearches },
-    })
+    const jobs = this.#sums.jobs({ responseId: this.#batchId, serviceTier: 'batch' })
+    const [first] = jobs
+    if (!ended || first === undefined) return observe()
+    return jobs.length === 1 ? first : observe({ jobs })
   }
 }

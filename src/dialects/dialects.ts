@@ -5,12 +5,15 @@ import { anthropicMessages } from './anthropic-messages.ts'
 import { cloudflareRun } from './cloudflare-run.ts'
 import type { Dialect, Provider } from './dialect.ts'
 import { type Endpoint, endpoint, fetching, postTo } from './endpoint.ts'
+import { evalRun, evalRuns } from './eval-runs.ts'
+import { fineTuningJob, fineTuningJobs } from './fine-tuning.ts'
 import { fireworksWorkflows } from './fireworks-workflows.ts'
+import { jobFile } from './job-files.ts'
 import { lmStudioChat } from './lmstudio-chat.ts'
 import { mistralOcr } from './mistral-ocr.ts'
 import { nativeEndpoints } from './native-endpoints.ts'
 import { openAiTranscriptions } from './openai-audio.ts'
-import { openAiBatch } from './openai-batches.ts'
+import { openAiBatch, openAiBatches } from './openai-batches.ts'
 import { openAiChat, openAiCompletions, perplexityAsyncChat } from './openai-chat.ts'
 import { openAiImages } from './openai-images.ts'
 import { openAiEmbeddings, openAiModerations, openAiRerank } from './openai-prompt-only.ts'
@@ -41,6 +44,12 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
     // The WebSocket mode.
     endpoint('GET', /\/responses$/, responses),
     fetching('GET', /(?<!\/messages)\/batches\/[^/]+$/, openAiBatch),
+    fetching('GET', /(?<!\/messages)\/batches$/, openAiBatches),
+    fetching('GET', /\/fine_tuning\/jobs\/[^/]+$/, fineTuningJob),
+    fetching('GET', /\/fine_tuning\/jobs$/, fineTuningJobs),
+    fetching('GET', /\/evals\/[^/]+\/runs\/[^/]+$/, evalRun),
+    fetching('GET', /\/evals\/[^/]+\/runs$/, evalRuns),
+    fetching('GET', /\/files\/[^/]+\/content$/, jobFile),
     postTo('/images/generations', openAiImages(quirks, false)),
     postTo('/images/edits', imagesFromForms),
     postTo('/images/variations', imagesFromForms),

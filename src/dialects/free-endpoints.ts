@@ -121,6 +121,24 @@ export const FREE_ENDPOINTS: readonly EndpointGroup[] = [
     providers: OPENAI,
   },
   {
+    patterns: ['POST **/v1/evals/*/runs'],
+    why: 'begins work that is billed when it is done',
+    toldBy: 'GET of the run',
+    providers: OPENAI,
+  },
+  {
+    patterns: ['POST **/v1/batch/jobs', 'POST **/v1/fine_tuning/jobs'],
+    why: 'begins work that is billed when it is done',
+    toldBy: 'GET of the job, or of the file that it leaves',
+    providers: ['mistral'],
+  },
+  {
+    patterns: ['POST **:batchGenerateContent'],
+    why: 'begins work that is billed when it is done',
+    toldBy: 'GET of the batch, or of the file that it leaves',
+    providers: GOOGLE,
+  },
+  {
     patterns: ['POST **/v1/messages/batches'],
     why: 'begins work that is billed when it is done',
     toldBy: 'GET /v1/messages/batches/{id}/results',
@@ -156,7 +174,6 @@ export const BILLED_APART: readonly EndpointGroup[] = [
       'POST **/v1/vector_stores/*/file_batches',
       'POST **/v1/threads/*',
       'POST **/v1/videos/**',
-      'POST **/v1/evals/*/runs',
       'POST **/v1/fine_tuning/alpha/graders/run',
 
       'POST **/v1/threads/*/runs',
@@ -200,7 +217,6 @@ export const BILLED_APART: readonly EndpointGroup[] = [
       'POST **:generateAnswer',
       'POST **:generateMessage',
       'POST **:generateText',
-      'POST **:batchGenerateContent',
       'POST **:asyncBatchEmbedContent',
       '* **/agents',
       '* **/decisions',

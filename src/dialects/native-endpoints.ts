@@ -6,9 +6,11 @@ import { cohereChat, cohereEmbed, cohereRerank } from './cohere.ts'
 import type { Dialect, Provider } from './dialect.ts'
 import { type Endpoint, endpoint, fetching, postTo } from './endpoint.ts'
 import { geminiEmbedContent, geminiGenerateContent } from './gemini.ts'
+import { geminiBatch } from './gemini-batches.ts'
 import { geminiInteractions } from './gemini-interactions.ts'
 import { geminiLive } from './gemini-live.ts'
 import { googleModelInPath } from './google-path.ts'
+import { jobFile } from './job-files.ts'
 import { llamaCppCompletion } from './llamacpp-native.ts'
 import { ollamaChat, ollamaEmbed } from './ollama.ts'
 import { openAiChat } from './openai-chat.ts'
@@ -36,6 +38,8 @@ const GEMINI: readonly Endpoint[] = [
   fetching('POST', /\/interactions\/[^/]+\/cancel$/, geminiInteractions),
   // Fetching an interaction tells the usage of one that ran in the background.
   fetching('GET', /\/interactions\/[^/]+$/, geminiInteractions),
+  fetching('GET', /\/v1(?:alpha|beta)\d*\/batches\/[^/:]+$/, geminiBatch),
+  fetching('GET', /\/files\/[^/:]+:download$/, jobFile),
   endpoint('GET', /[./]BidiGenerateContent(?:Constrained)?$/, geminiLive),
 ]
 

@@ -1,37 +1,36 @@
 import { totalDisagrees } from './counts.ts'
-import type { Dialect } from './dialect.ts'
-import { jsonDialect } from './json-dialect.ts'
+import { type JobFormat, jobDialect, jobListDialect } from './job-list.ts'
 import { member, textIn } from './json-value.ts'
+import { madeAtMs } from './made-at.ts'
 import { responsesUsage } from './openai-usage.ts'
-import { createToldGatherer } from './told.ts'
-import { planJson } from './wires/json.ts'
-import { findMembers } from './wires/telling.ts'
 
 const ENDED = new Set(['completed', 'expired', 'cancelled', 'failed'])
 
 /**
- * A batch, fetched by its id: once it has ended, `usage` is the sum over all its requests; before, it is not
+ * A batch, fetched by its id or in a list: once it has ended, `usage` is the sum over all its requests; before, it is not
  * final and does not count. It is told again at every fetch, which is what `responseId` is for.
  * Source: OpenAI's API reference, "The batch object".
  */
-export const openAiBatch: Dialect = jsonDialect({
+const BATCH: JobFormat = {
   name: 'openai.batch',
-  format: {
-    plan: planJson({ id: 'value', model: 'value', status: 'value', usage: 'usage' }),
-    findTelling: findMembers(['usage']),
-    createGatherer: () =>
-      createToldGatherer((batch) => {
-        const hasEnded = ENDED.has(textIn(batch.status) ?? '')
-        const usage = hasEnded ? member(batch, 'usage') : null
-        const counted = usage === null ? null : responsesUsage(usage)
-        return {
-          usage: counted && { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) },
-          isFinal: true,
-          model: textIn(batch.model),
-          responseId: textIn(batch.id),
-          pending: !hasEnded && textIn(batch.status) !== null,
-          serviceTier: 'batch',
-        }
-      }),
+  wanted: { id: 'value', model: 'value', status: 'value', created_at: 'value', usage: 'usage' },
+  read(batch, text) {
+    const hasEnded = ENDED.has(textIn(batch.status) ?? '')
+    const usage = hasEnded ? member(batch, 'usage') : null
+    const counted = usage === null ? null : responsesUsage(usage)
+    return {
+      usage: counted && { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) },
+      // In a list the text of one is not kept apart.
+      raw: usage === null ? null : (text ?? JSON.stringify(usage)),
+      isFinal: true,
+      model: textIn(batch.model),
+      responseId: textIn(batch.id),
+      pending: !hasEnded && textIn(batch.status) !== null,
+      serviceTier: 'batch',
+      madeAtMs: madeAtMs(batch.created_at),
+    }
   },
-})
+}
+
+export const openAiBatch = jobDialect(BATCH)
+export const openAiBatches = jobListDialect(BATCH)

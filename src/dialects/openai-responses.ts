@@ -7,6 +7,7 @@ import type { Dialect, MessageReader } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { madeAtMs } from './made-at.ts'
 import { responsesText } from './openai-text.ts'
 import { type OpenAiQuirks, responsesUsage, weightOf } from './openai-usage.ts'
 import { imagePart, RESPONSE_TOOLS, responseTools } from './responses-tools.ts'
@@ -22,6 +23,7 @@ const RESPONSE = {
   status: 'value',
   background: 'value',
   service_tier: 'value',
+  created_at: 'value',
   error: 'value',
   usage: 'usage',
   ...RESPONSE_TOOLS,
@@ -166,6 +168,7 @@ class ResponsesGatherer implements Gatherer {
       // A whole answer that is not at its end was put off, whatever it says of that; a stream was cut.
       pending: isRunning && (response.background === true || this.#isWhole),
       serviceTier: textIn(response.service_tier),
+      ...(response.created_at === undefined ? {} : { madeAtMs: madeAtMs(response.created_at) }),
     }
     const reported = objectIn(response.usage)
     if (reported === null) return observe(seen)

@@ -19,6 +19,7 @@ export interface Told {
   readonly responseId?: string | null
   readonly pending?: boolean
   readonly reportedCostPico?: bigint | null
+  readonly madeAtMs?: number | null
 }
 
 /**
@@ -43,6 +44,7 @@ export function createToldGatherer(
   let responseId = first.responseId ?? null
   let pending = first.pending ?? false
   let reportedCostPico: bigint | null = null
+  let madeAtMs: number | null = null
 
   return {
     wantsEvery: false,
@@ -56,6 +58,7 @@ export function createToldGatherer(
       responseId = told?.responseId ?? responseId
       pending = told?.pending ?? pending
       reportedCostPico = told?.reportedCostPico ?? reportedCostPico
+      madeAtMs = told?.madeAtMs ?? madeAtMs
       if (told?.units) {
         units = { ...units, ...told.units }
         areUnitsTold = true
@@ -83,6 +86,7 @@ export function createToldGatherer(
         responseId,
         pending,
         reportedCostPico,
+        ...(madeAtMs === null ? {} : { madeAtMs }),
       }),
   }
 }

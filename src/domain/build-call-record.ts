@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { withoutKeys } from './api-key.ts'
-import type { CallRecord, OpenCall, Outcome } from './call-record.ts'
+import { type CallRecord, type JobUse, MAX_JOB_USES, type OpenCall, type Outcome } from './call-record.ts'
+import { useOf } from './job-use.ts'
 import type { ResponseUse } from './response-use.ts'
 import type { UnpricedReason } from './unpriced-reason.ts'
 import {
@@ -80,6 +81,12 @@ export interface CallEnd {
   readonly unpricedReason: UnpricedReason | null
   readonly suspect: boolean
   readonly failedInBody: boolean
+  /** What it told of jobs; each has the `responseId` of its job. */
+  readonly jobs?: readonly JobEnd[] | undefined
+}
+
+export interface JobEnd extends CallEnd {
+  readonly isFile?: true | undefined
 }
 
 /**
@@ -117,6 +124,7 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
     unpricedReason: sane ? (end.unpricedReason ?? undefined) : 'invalid_usage',
     suspect: sane && end.suspect ? true : undefined,
     failedInBody: end.failedInBody,
+    ...(end.jobs === undefined || end.jobs.length === 0 ? {} : { jobs: jobUses(open, end.jobs) }),
   }
 }
 
@@ -124,6 +132,13 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
 function cleanAnswerId({ answerId, responseId }: CallEnd): string | undefined {
   if (answerId === undefined || answerId === '' || answerId === responseId) return undefined
   return cleanText(answerId, MAX_RESPONSE_ID_BYTES)
+}
+
+function jobUses(open: OpenCall, jobs: readonly JobEnd[]): readonly JobUse[] {
+  return jobs.slice(0, MAX_JOB_USES).flatMap(({ isFile, ...end }) => {
+    const record = buildCallRecord(open, end)
+    return record.responseId === null ? [] : [{ ...useOf(record), id: record.responseId, isFile }]
+  })
 }
 
 /** A WebSocket session's success is 101: only its messages name the model. */

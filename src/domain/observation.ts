@@ -29,6 +29,15 @@ export interface Observation {
   readonly serviceTier: string | null
   /** Usage per model where one call was served by several (Anthropic's advisor), adding up to `usage`. */
   readonly parts: readonly UsagePart[] | null
+  /** When the work that this tells of was submitted, by the provider's clock; `null` or left out: not said. */
+  readonly madeAtMs?: number | null
+  /** What it tells of jobs, where that is not one job by one model: each by its `responseId`. */
+  readonly jobs?: readonly JobObservation[]
+}
+
+export interface JobObservation extends Observation {
+  /** `responseId` is that of the file that tells it. */
+  readonly isFile?: true
 }
 
 export interface UsagePart {

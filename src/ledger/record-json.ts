@@ -5,6 +5,7 @@ import {
   type OpenCall,
   type Outcome,
 } from '../domain/call-record.ts'
+import { useOf } from '../domain/job-use.ts'
 import { type ObjectEvent, parseObjectEvents } from '../domain/object-event.ts'
 import {
   BILLED_UNITS,
@@ -128,31 +129,6 @@ function jobsFrom(open: OpenCall, value: unknown): readonly JobUse[] | null {
     jobs.push({ ...useOf(used), id: element.id, ...(element.isFile === true ? { isFile: true } : {}) })
   }
   return jobs
-}
-
-/** What a record says that was used, and no more. */
-export function useOf(record: CallRecord): Omit<JobUse, 'id' | 'isFile'> {
-  const { reportedModel, model, usageSource, usage, units, usageRaw, costPico, priceId, price } = record
-  const { serviceTier, reportedCostPico, ownCostPico, costDiffers, partlyUnpriced, unpricedReason, suspect } =
-    record
-  return {
-    reportedModel,
-    model,
-    usageSource,
-    usage,
-    units,
-    usageRaw,
-    costPico,
-    priceId,
-    price,
-    serviceTier,
-    reportedCostPico,
-    ownCostPico,
-    costDiffers,
-    partlyUnpriced,
-    unpricedReason,
-    suspect,
-  }
 }
 
 function recordFrom(open: OpenCall, fields: Fields): CallRecord | null {

@@ -17,7 +17,13 @@ const OBJECT = {
 
 const PLAN = planJson({
   ...OBJECT,
-  metadata: { state: 'value', name: 'value', batch: { name: 'value' }, tunedModel: 'value' },
+  metadata: {
+    state: 'value',
+    name: 'value',
+    batch: { name: 'value' },
+    tunedModel: 'value',
+    output: { responsesFile: 'value' },
+  },
   invocationArn: 'value',
   thread_id: 'value',
   conversation_id: 'value',
@@ -28,7 +34,7 @@ const PLAN = planJson({
   fine_tuned_model: 'value',
   result_files: ['value'],
   file: OBJECT,
-  response: OBJECT,
+  response: { ...OBJECT, responsesFile: 'value' },
   interaction: OBJECT,
 })
 
@@ -132,7 +138,9 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
     ...arrayIn(job.result_files),
   ]
   const model = textIn(job.fine_tuned_model)
-  const tuned = textIn(member(job, 'metadata')?.tunedModel)
+  const metadata = member(job, 'metadata')
+  const tuned = textIn(metadata?.tunedModel)
+  const responses = [member(job, 'response')?.responsesFile, member(metadata, 'output')?.responsesFile]
   return [
     ...files.flatMap((text): ObjectName[] => {
       const id = textIn(text)
@@ -140,6 +148,7 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
     }),
     ...(model === null ? [] : [{ kind: 'model' as const, id: model }]),
     ...namesIn(tuned ?? ''),
+    ...responses.flatMap((name) => namesIn(textIn(name) ?? '')),
   ]
 }
 
@@ -160,6 +169,11 @@ const ENDED =
 /** Whether a job of this status runs no more. */
 export function hasEnded(status: string): boolean {
   return ENDED.test(status)
+}
+
+/** Whether a job of this status has used nothing that is billed. */
+export function hasFailed(status: string): boolean {
+  return /(?:^|_)failed$/.test(status)
 }
 
 /** Whether what was made runs on, by its status. */

@@ -10,7 +10,7 @@ import {
   type ObjectKind,
 } from '../domain/object-event.ts'
 import { GatewayError } from '../errors.ts'
-import { type AnswerFacts, hasEnded, isRunning } from './answer-facts.ts'
+import { type AnswerFacts, hasEnded, hasFailed, isRunning } from './answer-facts.ts'
 import { type BodyIds, idsInBody } from './body-ids.ts'
 import { filterList } from './list-filter.ts'
 import { ListedAnswer } from './listed-answer.ts'
@@ -227,9 +227,8 @@ export class Objects {
     const kind = kindMade(call, path)
     if (kind !== null) {
       return new WatchedAnswer(handler, (facts) => {
-        const job = JOBS.has(kind) || (JOBS_WHEN_RUNNING.has(kind) && isRunning(facts.status))
         for (const name of facts.names(kind)) {
-          this.#note(call, { ...name, is: 'created', job: job && name.kind === kind })
+          this.#note(call, { ...name, is: 'created', job: isJob(kind, name.kind, path, facts) })
         }
       })
     }
@@ -245,7 +244,8 @@ export class Objects {
     return new WatchedAnswer(handler, (facts, isWhole) => {
       // Anthropic tells what a batch used with its results alone.
       const ended = job.kind === 'message_batch' ? isResults && isWhole : hasEnded(facts.status)
-      if (ended) this.#note(call, { ...job, is: 'ended', job: true })
+      const failed = hasFailed(facts.status) ? { failed: true as const } : {}
+      if (ended) this.#note(call, { ...job, is: 'ended', job: true, ...failed })
       this.#noteLeft(call, job.id, facts)
     })
   }
@@ -253,7 +253,11 @@ export class Objects {
   #noteLeft(call: ObjectCall, jobId: string, facts: AnswerFacts): void {
     const owner = this.#index.findKnown(call.upstream.account, jobId)
     if (owner?.clientId !== call.owner.clientId) return
-    for (const name of facts.left) this.#note(call, { ...name, is: 'created', job: false })
+    const leftBy = cleanText(jobId, MAX_OBJECT_ID_BYTES)
+    for (const name of facts.left) {
+      const isFile = name.kind === 'file'
+      this.#note(call, { ...name, is: 'created', job: false, ...(isFile ? { leftBy } : {}) })
+    }
   }
 
   #watchDeletion(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
@@ -279,6 +283,7 @@ function kindMade({ method, body }: ObjectCall, { names, collection, verb }: Obj
   if (method !== 'POST' && collection !== 'file' && collection !== 'upload') return null
   if (names.length > 0) {
     if (verb === 'complete' && names[0]?.kind === 'upload') return 'file'
+    if (isEvalRun(names, verb)) return 'eval'
     return verb === 'remix' && names[0]?.kind === 'video' ? 'video' : null
   }
   if (collection === null) return MAKES_OPERATION.test(verb) ? 'operation' : null
@@ -286,6 +291,18 @@ function kindMade({ method, body }: ObjectCall, { names, collection, verb }: Obj
     return body === null || isKept(body) ? collection : null
   }
   return verb === 'completions' && collection === 'agent' ? null : collection
+}
+
+/** A run of an eval goes on after it is begun; an eval itself does nothing. */
+function isEvalRun(names: ObjectPath['names'], verb: string): boolean {
+  return names.length === 1 && names[0]?.kind === 'eval' && verb === 'runs'
+}
+
+/** Whether what a call made runs on after it. An operation of Google's is a batch where its name says so. */
+function isJob(made: ObjectKind, named: ObjectKind, path: ObjectPath, facts: AnswerFacts): boolean {
+  if (JOBS.has(made)) return JOBS.has(named)
+  if (named !== made) return false
+  return isEvalRun(path.names, path.verb) || (JOBS_WHEN_RUNNING.has(made) && isRunning(facts.status))
 }
 
 /** Whether a form with a file may be what is sent there. */

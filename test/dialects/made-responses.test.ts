@@ -36,7 +36,7 @@ function readsAsExpected(responses: readonly MadeResponse[]): void {
     test(`${made.provider} ${made.path}: ${made.oddity}`, () => {
       const exchange = exchangeOf(made)
       const whole = readWhole(exchange)
-      const { raw: _, answerId: _id, ...read } = whole
+      const { raw: _, answerId: _id, madeAtMs: _made, ...read } = whole
       expect(read).toEqual(wholeObservation(made.expected))
       if (exchange.body.length < 100_000) {
         const { last, peeked } = readBytes(exchange)

@@ -1,0 +1,64 @@
+import type { Observation } from '../domain/observation.ts'
+import type { Gatherer } from './body-reader.ts'
+import { observe } from './counts.ts'
+import type { Dialect } from './dialect.ts'
+import { jsonDialect } from './json-dialect.ts'
+import { type JsonObject, objectIn, objectsIn } from './json-value.ts'
+import { createToldGatherer, type Told } from './told.ts'
+import { planJson } from './wires/json.ts'
+import type { Wanted } from './wires/json-plan.ts'
+import { findMembers } from './wires/telling.ts'
+
+/** How one job is written, by itself and in a list. */
+export interface JobFormat {
+  readonly name: string
+  /** What to keep of a job. */
+  readonly wanted: { readonly [key: string]: Wanted }
+  /** What a job tells; `text`: its usage as written, where that is known. */
+  readonly read: (job: JsonObject, text: string | null) => Told | null
+}
+
+/** Fetching one job. */
+export function jobDialect({ name, wanted, read }: JobFormat): Dialect {
+  return jsonDialect({
+    name,
+    format: {
+      plan: planJson(wanted),
+      findTelling: findMembers(['usage']),
+      createGatherer: () => createToldGatherer(read),
+    },
+  })
+}
+
+/** Listing jobs, a page of them in `data`: each that has ended tells what it used. */
+export function jobListDialect({ name, wanted, read }: JobFormat): Dialect {
+  return jsonDialect({
+    name: `${name}-list`,
+    format: {
+      plan: planJson({ data: [wanted] }),
+      findTelling: findMembers(['usage']),
+      createGatherer: () => createListGatherer((job) => [observationOf(read, job)]),
+    },
+  })
+}
+
+/** Gathers what each document under `data` tells, as far as that is final. */
+export function createListGatherer(read: (job: JsonObject) => readonly Observation[]): Gatherer {
+  let jobs: readonly Observation[] = []
+  return {
+    wantsEvery: false,
+    take(kept) {
+      jobs = objectsIn(objectIn(kept.value)?.data)
+        .flatMap(read)
+        .filter(({ responseId, usageSource }) => responseId !== null && usageSource === 'reported')
+      return jobs.length > 0
+    },
+    observe: (ended) => (ended && jobs.length > 0 ? observe({ jobs }) : observe()),
+  }
+}
+
+function observationOf(read: JobFormat['read'], job: JsonObject): Observation {
+  const gatherer = createToldGatherer(read)
+  gatherer.take({ value: job, raw: null }, false)
+  return gatherer.observe(true)
+}

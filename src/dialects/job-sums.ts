@@ -1,0 +1,54 @@
+import type { JobObservation } from '../domain/observation.ts'
+import { BILLED_UNITS, type BilledUnits, NO_UNITS } from '../domain/usage.ts'
+import { addCounts, type Count, type CountedUsage, observe } from './counts.ts'
+import { createUsageSum, type UsageSum } from './usage-sum.ts'
+
+/** Adds up what the requests of one job used, by model. */
+export interface JobSums {
+  add(
+    model: string | null,
+    counted: CountedUsage,
+    units: Partial<BilledUnits> | null,
+    raw: string | null,
+  ): void
+  /** One for each model. */
+  jobs(
+    job: Pick<JobObservation, 'responseId' | 'serviceTier' | 'madeAtMs' | 'isFile'>,
+  ): readonly JobObservation[]
+}
+
+/** Models told apart in one job; further ones are counted with the last. */
+const MAX_MODELS = 32
+
+interface ModelSum {
+  readonly usage: UsageSum
+  units: BilledUnits
+}
+
+export function createJobSums(): JobSums {
+  const models = new Map<string | null, ModelSum>()
+  return {
+    add(model, counted, units, raw) {
+      const known = models.get(model)
+      const last = models.size < MAX_MODELS ? undefined : [...models.values()].at(-1)
+      const sum = known ?? last ?? { usage: createUsageSum(), units: NO_UNITS }
+      if (known === undefined && last === undefined) models.set(model, sum)
+      sum.usage.add(counted, false, raw)
+      if (units !== null) sum.units = addUnits(sum.units, units)
+    },
+    jobs: (job) =>
+      [...models].map(([model, { usage, units }]) => ({
+        ...observe({ ...usage.observed(true), units, model }),
+        ...job,
+      })),
+  }
+}
+
+function addUnits(sum: BilledUnits, units: Partial<BilledUnits>): BilledUnits {
+  const added: { [name: string]: Count } = {}
+  for (const name of BILLED_UNITS) {
+    const count = addCounts(sum[name], units[name] ?? null)
+    added[name] = count === 'invalid' ? null : count
+  }
+  return { ...sum, ...added } as BilledUnits
+}
