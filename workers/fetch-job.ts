@@ -2,59 +2,96 @@ import type { Dispatcher } from 'undici'
 import { endpointFactsOf } from '../src/call/endpoint-facts.ts'
 import { type Pricing, settle } from '../src/call/settle.ts'
 import type { Upstream } from '../src/call/upstreams.ts'
+import { observe } from '../src/dialects/counts.ts'
+import type { Dialect } from '../src/dialects/dialect.ts'
 import { selectDialect } from '../src/dialects/dialects.ts'
 import { buildCallRecord, cleanPath } from '../src/domain/build-call-record.ts'
 import { newCallId } from '../src/domain/call-id.ts'
 import type { CallRecord } from '../src/domain/call-record.ts'
-import { AnswerReader, hasEnded } from '../src/objects/answer-facts.ts'
+import { tellsUse } from '../src/domain/job-use.ts'
+import type { ObjectKind } from '../src/domain/object-event.ts'
+import type { JobObservation, Observation } from '../src/domain/observation.ts'
+import { AnswerReader, hasEnded, hasFailed } from '../src/objects/answer-facts.ts'
 import type { ClaimedJob } from '../src/store/job-claims.ts'
+import { pathOfFile, pathOfJob, tellingPathOf } from './job-paths.ts'
 
-/** Who sends the requests that no client sent; `billCreators` gives what they bring to who made the job. */
+/** Who sends the requests that no client sent; what they tell goes to who made the job. */
 export const GATEWAY_CALLER = '(gateway)'
 
-/** What a fetch showed. `settled`: it has ended, or is gone, and there is nothing to count. */
+/**
+ * What a fetch showed. `told`: what the job used, or that it failed and used nothing. `settled`: it has ended, or is
+ * gone, and nobody will tell.
+ */
 export type FetchedJob =
-  | { readonly kind: 'used'; readonly record: CallRecord }
+  | { readonly kind: 'told'; readonly record: CallRecord }
   | { readonly kind: 'settled' }
   | { readonly kind: 'running' }
 
 const HEADERS_TIMEOUT_MS = 60_000
 
-/** Kinds whose use an answer tells, and what stands behind their id where it is told. */
-const TOLD_BELOW: Readonly<Record<string, string>> = {
-  async_completion: '',
-  batch: '',
-  interaction: '',
-  message_batch: '/results',
-  response: '',
-}
-
-export const FETCHED_KINDS: readonly string[] = Object.keys(TOLD_BELOW)
-
 /** @throws Where the upstream does not answer, or not as one that knows whether the job is there. */
 export async function fetchJob(upstream: Upstream, pricing: Pricing, job: ClaimedJob): Promise<FetchedJob> {
-  const path = `${job.path.replace(/\/+$/, '')}/${encodeURIComponent(job.id)}`
   if (job.kind === 'message_batch') {
     // Its results are asked for once there are some: before, they are as absent as those of a batch that is gone.
-    const { status, reader } = await ask(upstream, path, null)
+    const { status, reader } = await ask(upstream, pathOfJob(job), '', null)
     if (status === 404) return { kind: 'settled' }
     if (!hasEnded(reader.facts.status)) return { kind: 'running' }
   }
-  const told = `${path}${TOLD_BELOW[job.kind] ?? ''}`
-  const dialect = selectDialect(upstream.provider, 'GET', told)
-  const usage =
-    dialect?.createReader(
-      { method: 'GET', path: told, model: null, stream: null },
-      { status: 200, headers: { 'content-type': 'application/json' } },
-    ) ?? null
+  const path = tellingPathOf(job)
   const arrivedAtMs = Date.now()
-  const { status, reader } = await ask(upstream, told, (chunk) => usage?.push(chunk))
+  const { status, reader, seen, dialect } = await askAndRead(upstream, path, '')
   if (status === 404) return { kind: 'settled' }
-  const observation = usage?.end() ?? null
-  if (observation === null || observation.usageSource !== 'reported' || observation.responseId === null) {
-    const isOver = job.kind === 'message_batch' || hasEnded(reader.facts.status)
-    return { kind: isOver ? 'settled' : 'running' }
+  const asked: Asked = { upstream, pricing, job, arrivedAtMs }
+  if (seen !== null && tellsOf(seen, job))
+    return { kind: 'told', record: recordOf(asked, path, dialect, seen) }
+  const { status: state, left } = reader.facts
+  if (job.kind !== 'message_batch' && !hasEnded(state)) return { kind: 'running' }
+  const files = left.flatMap(({ kind, id }) => (kind === 'file' ? [id] : []))
+  const inFiles = await readFiles(asked, files)
+  if (inFiles !== null) return { kind: 'told', record: inFiles }
+  if (!hasFailed(state)) return { kind: 'settled' }
+  const record = recordOf(asked, path, dialect, observe())
+  const failed = { id: job.id, kind: job.kind as ObjectKind, is: 'ended', job: true, failed: true } as const
+  return { kind: 'told', record: { ...record, objects: [failed] } }
+}
+
+interface Asked {
+  readonly upstream: Upstream
+  readonly pricing: Pricing
+  readonly job: ClaimedJob
+  readonly arrivedAtMs: number
+}
+
+/** One by one, as each may be large; they tell of the job, all together. */
+async function readFiles(asked: Asked, files: readonly string[]): Promise<CallRecord | null> {
+  const jobs: JobObservation[] = []
+  let read: { readonly path: string; readonly dialect: Dialect | null } | null = null
+  for (const file of files) {
+    const place = pathOfFile(asked.job, file)
+    if (place === null) continue
+    const [path, query] = place
+    const { status, seen, dialect } = await askAndRead(asked.upstream, path, query)
+    if (status !== 200 || seen?.jobs === undefined) continue
+    for (const { isFile: _, ...told } of seen.jobs) jobs.push({ ...told, responseId: asked.job.id })
+    read ??= { path, dialect }
   }
+  return read === null ? null : recordOf(asked, read.path, read.dialect, observe({ jobs }))
+}
+
+function tellsOf(seen: Observation, { id }: ClaimedJob): boolean {
+  const { usageSource, responseId, jobs } = seen
+  if (jobs !== undefined) return jobs.some((told) => told.responseId === id)
+  return responseId !== null && usageSource !== 'partial' && tellsUse(seen)
+}
+
+/** Priced at the time of the submission, which is known here. */
+function recordOf(
+  { upstream, pricing, job, arrivedAtMs }: Asked,
+  path: string,
+  dialect: Dialect | null,
+  seen: Observation,
+): CallRecord {
+  const madeAtMs = job.createdAtMs
   const call = {
     callId: newCallId(arrivedAtMs),
     arrivedAtMs,
@@ -63,25 +100,30 @@ export async function fetchJob(upstream: Upstream, pricing: Pricing, job: Claime
     upstream: upstream.name,
     provider: upstream.provider,
     method: 'GET',
-    path: cleanPath(told),
+    path: cleanPath(path),
     requestedModel: null,
     webSocket: false,
   }
+  const { jobs, ...own } = seen
   const end = settle(
     {
       call,
       endpoint: endpointFactsOf(dialect),
       clientName: null,
-      status,
+      status: 200,
       outcome: 'complete',
-      observation,
+      observation: {
+        ...own,
+        madeAtMs,
+        ...(jobs === undefined ? {} : { jobs: jobs.map((told) => ({ ...told, madeAtMs })) }),
+      },
       latencyUs: null,
       ttftUs: null,
       estimates: null,
     },
     pricing,
   )
-  return { kind: 'used', record: buildCallRecord(call, end) }
+  return buildCallRecord(call, end)
 }
 
 interface Answered {
@@ -90,14 +132,31 @@ interface Answered {
   readonly reader: AnswerReader
 }
 
+/** An answer, with what its dialect reads in it; `null`: there is none. */
+async function askAndRead(
+  upstream: Upstream,
+  path: string,
+  query: string,
+): Promise<Answered & { readonly seen: Observation | null; readonly dialect: Dialect | null }> {
+  const dialect = selectDialect(upstream.provider, 'GET', path)
+  const usage =
+    dialect?.createReader(
+      { method: 'GET', path, model: null, stream: null },
+      { status: 200, headers: { 'content-type': 'application/json' } },
+    ) ?? null
+  const answered = await ask(upstream, path, query, (chunk) => usage?.push(chunk))
+  return { ...answered, dialect, seen: answered.status === 200 ? (usage?.end() ?? null) : null }
+}
+
 async function ask(
   upstream: Upstream,
   path: string,
+  query: string,
   push: ((chunk: Buffer) => void) | null,
 ): Promise<Answered> {
   const answer: Dispatcher.ResponseData = await upstream.pool.request({
     method: 'GET',
-    path: upstream.basePath + path,
+    path: upstream.basePath + path + query,
     headers: [
       'host',
       upstream.host,

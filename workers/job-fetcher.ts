@@ -8,7 +8,8 @@ import { type ClaimedJob, claimJobs, postponeJob } from '../src/store/job-claims
 import { readMarks } from '../src/store/ledger-state.ts'
 import { markObjects } from '../src/store/objects.ts'
 import { inTransaction, type Postgres, type StoreLog } from '../src/store/postgres.ts'
-import { FETCHED_KINDS, fetchJob } from './fetch-job.ts'
+import { fetchJob } from './fetch-job.ts'
+import { FETCHED_KINDS } from './job-paths.ts'
 import type { RollUp } from './roll-up.ts'
 
 /** Fetches jobs that their clients have not fetched, so that what they used is in the totals all the same. */
@@ -62,7 +63,7 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
 
   async function fetch(job: ClaimedJob, upstream: Upstream): Promise<boolean> {
     const found = await fetchJob(upstream, pricing, job)
-    if (found.kind === 'used') return await count(found.record)
+    if (found.kind === 'told') return await count(found.record)
     if (found.kind === 'running') await postponeJob(pool, job)
     else await inTransaction(pool, (session) => markObjects(session, 'settled', [job]))
     return false

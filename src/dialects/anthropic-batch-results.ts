@@ -1,8 +1,7 @@
 import { anthropicUsage } from './anthropic-usage.ts'
 import { createBodyReader, type Gatherer } from './body-reader.ts'
-import { observe } from './counts.ts'
 import type { Dialect } from './dialect.ts'
-import { createJobSums } from './job-sums.ts'
+import { createJobSums, observeJobs } from './job-sums.ts'
 import { member, textIn } from './json-value.ts'
 import { type Kept, planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
@@ -60,7 +59,7 @@ class BatchGatherer implements Gatherer {
   observe(ended: boolean) {
     const jobs = this.#sums.jobs({ responseId: this.#batchId, serviceTier: 'batch' })
     const [first] = jobs
-    if (!ended || first === undefined) return observe()
-    return jobs.length === 1 ? first : observe({ jobs })
+    if (!ended || first === undefined) return observeJobs()
+    return jobs.length === 1 ? first : observeJobs(jobs)
   }
 }

@@ -1,9 +1,8 @@
 import type { JobObservation } from '../domain/observation.ts'
 import type { Gatherer } from './body-reader.ts'
-import { observe } from './counts.ts'
 import type { Dialect } from './dialect.ts'
 import { createListGatherer } from './job-list.ts'
-import { createJobSums } from './job-sums.ts'
+import { createJobSums, observeJobs } from './job-sums.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { type JsonObject, objectIn, objectsIn, textIn } from './json-value.ts'
 import { madeAtMs } from './made-at.ts'
@@ -56,7 +55,7 @@ function createRunGatherer(): Gatherer {
       run = objectIn(value) ?? {}
       return true
     },
-    observe: (ended) => (ended ? observe({ jobs: usedBy(run) }) : observe()),
+    observe: (ended) => observeJobs(ended ? usedBy(run) : []),
   }
 }
 

@@ -21,7 +21,7 @@ const JOB: JobFormat = {
       isFinal: true,
       model: textIn(job.model),
       responseId: textIn(job.id),
-      pending: !hasEnded && textIn(job.status) !== null,
+      pending: trained === null && textIn(job.status) !== null,
       madeAtMs: madeAtMs(job.created_at),
     }
   },

@@ -1,7 +1,6 @@
-import { observe } from './counts.ts'
 import type { Dialect, UsageReader } from './dialect.ts'
 import { geminiUsage } from './gemini-usage.ts'
-import { createJobSums } from './job-sums.ts'
+import { createJobSums, observeJobs } from './job-sums.ts'
 import { member, objectIn, textIn } from './json-value.ts'
 import { madeAtMs } from './made-at.ts'
 import { asBuffer } from './wires/elements.ts'
@@ -65,12 +64,12 @@ function createBatchReader(id: string, isRead: boolean): UsageReader {
     const metadata = member(whole.kept.value, 'metadata')
     const hasEnded =
       objectIn(whole.kept.value)?.done === true || /_SUCCEEDED$/.test(textIn(metadata?.state) ?? '')
-    if (!ended || !hasEnded || count === 0) return observe()
+    if (!ended || !hasEnded || count === 0) return observeJobs()
     const model = textIn(metadata?.model)?.replace(/^models\//, '') ?? null
     const jobs = sums
       .jobs({ responseId: id, serviceTier: 'batch', madeAtMs: madeAtMs(metadata?.createTime) })
       .map((job) => ({ ...job, model: job.model ?? model }))
-    return observe({ jobs })
+    return observeJobs(jobs)
   }
 
   return {

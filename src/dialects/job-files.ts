@@ -1,9 +1,8 @@
 import type { Gatherer } from './body-reader.ts'
 import { createBodyReader } from './body-reader.ts'
-import { observe } from './counts.ts'
 import type { Dialect, ResponseHead } from './dialect.ts'
 import { createUsageShapes } from './generic-usage-shapes.ts'
-import { createJobSums } from './job-sums.ts'
+import { createJobSums, observeJobs } from './job-sums.ts'
 import { member, textIn } from './json-value.ts'
 import { type Kept, planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
@@ -57,7 +56,7 @@ function createFileGatherer(fileId: string | null): Gatherer {
     },
     observe(ended) {
       const jobs = sums.jobs({ responseId: fileId, serviceTier: 'batch', isFile: true })
-      return ended && fileId !== null && jobs.length > 0 ? observe({ jobs }) : observe()
+      return observeJobs(ended && fileId !== null ? jobs : [])
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Observation } from '../domain/observation.ts'
 import type { Gatherer } from './body-reader.ts'
-import { observe } from './counts.ts'
 import type { Dialect } from './dialect.ts'
+import { observeJobs } from './job-sums.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { type JsonObject, objectIn, objectsIn } from './json-value.ts'
 import { createToldGatherer, type Told } from './told.ts'
@@ -53,7 +53,7 @@ export function createListGatherer(read: (job: JsonObject) => readonly Observati
         .filter(({ responseId, usageSource }) => responseId !== null && usageSource === 'reported')
       return jobs.length > 0
     },
-    observe: (ended) => (ended && jobs.length > 0 ? observe({ jobs }) : observe()),
+    observe: (ended) => observeJobs(ended ? jobs : []),
   }
 }
 

@@ -1,7 +1,15 @@
-import type { JobObservation } from '../domain/observation.ts'
+import type { JobObservation, Observation } from '../domain/observation.ts'
 import { BILLED_UNITS, type BilledUnits, NO_UNITS } from '../domain/usage.ts'
 import { addCounts, type Count, type CountedUsage, observe } from './counts.ts'
 import { createUsageSum, type UsageSum } from './usage-sum.ts'
+
+/**
+ * An answer about jobs that tells nothing of what they used, or tells it in `jobs`. Its own text is none of a model's, so
+ * there is nothing to estimate: what is to be counted is told later, or elsewhere.
+ */
+export function observeJobs(jobs: readonly JobObservation[] = []): Observation {
+  return observe(jobs.length === 0 ? { pending: true } : { pending: true, jobs })
+}
 
 /** Adds up what the requests of one job used, by model. */
 export interface JobSums {

@@ -25,7 +25,8 @@ const BATCH: JobFormat = {
       isFinal: true,
       model: textIn(batch.model),
       responseId: textIn(batch.id),
-      pending: !hasEnded && textIn(batch.status) !== null,
+      // Or it is told elsewhere: in the file that it left.
+      pending: counted === null && textIn(batch.status) !== null,
       serviceTier: 'batch',
       madeAtMs: madeAtMs(batch.created_at),
     }

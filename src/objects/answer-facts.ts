@@ -82,7 +82,7 @@ export class AnswerReader {
       names: (kind) =>
         inner === whole ? namesOf(kind, whole) : [...namesOf(kind, whole), ...namesOf(kind, inner)],
       left: leftBy(whole),
-      status: statusOf(inner),
+      status: statusOf(inner) || statusOf(whole),
     }
   }
 

@@ -9,6 +9,8 @@ export interface ClaimedJob {
   readonly kind: string
   /** Of the call that submitted it, an upstream's prefix taken off. */
   readonly path: string
+  /** When that call arrived. */
+  readonly createdAtMs: number
 }
 
 /** Older ones are gone from their providers. */
@@ -29,6 +31,7 @@ export async function claimJobs(
     id: string
     kind: string
     path: string
+    created_at: Date
   }>(
     `update ${SCHEMA}.objects o set fetch_after = now() + make_interval(mins => ${CLAIM_MINUTES})
      where (upstream, folded_id) in (
@@ -37,7 +40,7 @@ export async function claimJobs(
          and created_at between now() - interval '${MAX_AGE_DAYS} days' and now() - make_interval(secs => $3)
          and (fetch_after is null or fetch_after <= now())
        order by fetch_after nulls first, created_at limit $4 for update skip locked)
-     returning upstream, folded_id, id, kind, path`,
+     returning upstream, folded_id, id, kind, path, created_at`,
     [upstreams, kinds, minAgeSeconds, limit],
   )
   return rows.map((row) => ({
@@ -46,6 +49,7 @@ export async function claimJobs(
     id: row.id,
     kind: row.kind,
     path: row.path,
+    createdAtMs: row.created_at.getTime(),
   }))
 }
 

@@ -1,0 +1,45 @@
+import type { ClaimedJob } from '../src/store/job-claims.ts'
+
+/** Kinds whose use an answer tells, and what stands behind their id where it is told. */
+const TOLD_BELOW: Readonly<Record<string, string>> = {
+  async_completion: '',
+  batch: '',
+  eval: '',
+  fine_tuning_job: '',
+  interaction: '',
+  message_batch: '/results',
+  response: '',
+  video: '',
+}
+
+export const FETCHED_KINDS: readonly string[] = Object.keys(TOLD_BELOW)
+
+/** What a model's path begins with, at Google. */
+const GOOGLE_MODEL = /^(.*?\/v1\w*)\/.*:batchgeneratecontent$/i
+const VIDEOS = /\/videos(?:\/.*)?$/i
+
+/** Where a job is fetched, by the path of the call that submitted it. */
+export function pathOfJob({ path, id }: ClaimedJob): string {
+  const submitted = path.replace(/\/+$/, '')
+  const google = GOOGLE_MODEL.exec(submitted)?.[1]
+  const collection = google === undefined ? submitted.replace(VIDEOS, '/videos') : `${google}/batches`
+  return `${collection}/${encodeURIComponent(id)}`
+}
+
+/** Where it tells what it used. */
+export function tellingPathOf(job: ClaimedJob): string {
+  return `${pathOfJob(job)}${TOLD_BELOW[job.kind] ?? ''}`
+}
+
+/** Where a file that it left is read; `null`: nobody knows. The second is what stands behind the path. */
+export function pathOfFile(
+  { path }: ClaimedJob,
+  fileId: string,
+): readonly [path: string, query: string] | null {
+  const submitted = path.replace(/\/+$/, '')
+  const google = GOOGLE_MODEL.exec(submitted)?.[1]
+  const id = encodeURIComponent(fileId)
+  if (google !== undefined) return [`/download${google}/files/${id}:download`, '?alt=media']
+  const before = /^(.*)\/(?:batches|batch\/jobs)$/i.exec(submitted)?.[1]
+  return before === undefined ? null : [`${before}/files/${id}/content`, '']
+}
