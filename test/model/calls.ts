@@ -1,4 +1,4 @@
-import type { DatabaseModel, Totals } from './database.ts'
+import { type DatabaseModel, jobToldBy, type Totals } from './database.ts'
 import type { JournalModel, JournalWrite } from './journal.ts'
 import type { StreamModel } from './stream.ts'
 import { Violation } from './violation.ts'
@@ -102,10 +102,14 @@ export class Calls {
     }
   }
 
-  /** After every commit: nothing twice, and no mark over what is neither counted nor a recorded gap. */
-  checkTotals({ counted, marks, gaps }: Totals): void {
-    for (const [call, { times }] of counted)
+  /** After every commit: nothing twice, what was told of a job once, and no mark over what is neither counted nor a recorded gap. */
+  checkTotals({ counted, marks, gaps, jobs }: Totals): void {
+    for (const [call, { times, complete }] of counted) {
       if (times > 1) throw new Violation(`call ${call} is counted ${times} times`)
+      const job = complete ? jobToldBy(call) : null
+      const used = job === null ? 1 : (jobs.get(job) ?? 0)
+      if (used !== 1) throw new Violation(`what job ${job} used is counted ${used} times`)
+    }
     for (const [producer, mark] of marks)
       for (let sequence = 1; sequence <= mark; sequence++) {
         if (gaps.some((gap) => gap.producer === producer && gap.from <= sequence && sequence <= gap.to))

@@ -6,6 +6,16 @@ export interface Totals {
   /** By call: how often it was counted, and whether as a complete one. */
   readonly counted: ReadonlyMap<number, { readonly times: number; readonly complete: boolean }>
   readonly gaps: readonly (Gap & { readonly producer: string })[]
+  /** How often what a job used was counted, of jobs that are claimed. */
+  readonly jobs: ReadonlyMap<number, number>
+}
+
+/**
+ * The job of which a call's answer tells what it used; `null`: of none. Three calls tell of each, as clients ask again,
+ * and lists tell of what was fetched.
+ */
+export function jobToldBy(call: number): number | null {
+  return call % 3 === 2 ? Math.floor(call / 9) : null
 }
 
 export interface Effects {
@@ -13,6 +23,8 @@ export interface Effects {
   readonly marks: ReadonlyMap<string, number>
   readonly replacedGaps: readonly string[]
   readonly newGaps: readonly (Gap & { readonly producer: string })[]
+  /** Jobs whose use may be counted; `null`: those that nobody has claimed; `all`: every one that is told. */
+  readonly jobs: ReadonlySet<number> | 'all' | null
 }
 
 /** A transaction of one worker. */
@@ -27,7 +39,7 @@ const RECORDED = new Date(0)
 
 /** Postgres: transactions and locks; it may go back to what it was. */
 export class DatabaseModel {
-  totals: Totals = { marks: new Map(), counted: new Map(), gaps: [] }
+  totals: Totals = { marks: new Map(), counted: new Map(), gaps: [], jobs: new Map() }
   /** What it was, and until when. */
   past: readonly { readonly totals: Totals; readonly untilMs: number }[] = []
   readonly #locks = new Map<string, Session>()
@@ -49,12 +61,23 @@ export class DatabaseModel {
   }
 
   commit(effects: Effects, nowMs: number): void {
-    const { marks, counted, gaps } = this.totals
+    const { marks, counted, gaps, jobs } = this.totals
     this.past = [...this.past, { totals: this.totals, untilMs: nowMs }]
     const sums = new Map(counted)
     for (const { call, complete } of effects.counts) {
       const before = sums.get(call)
       sums.set(call, { times: (before?.times ?? 0) + 1, complete: complete || before?.complete === true })
+    }
+    const used = new Map(jobs)
+    for (const { call, complete } of effects.counts) {
+      const job = complete ? jobToldBy(call) : null
+      if (job === null) continue
+      const times = used.get(job)
+      const counts =
+        effects.jobs === null ? times === undefined : effects.jobs === 'all' || effects.jobs.has(job)
+      // Once in this transaction, too.
+      if (counts && (effects.jobs === 'all' || (times ?? 0) === (jobs.get(job) ?? 0)))
+        used.set(job, (times ?? 0) + 1)
     }
     const kept = gaps.filter(({ id }) => id === null || !effects.replacedGaps.includes(id))
     const added = effects.newGaps.map((gap) => ({
@@ -66,7 +89,18 @@ export class DatabaseModel {
       marks: new Map([...marks, ...effects.marks]),
       counted: sums,
       gaps: [...kept, ...added],
+      jobs: used,
     }
+  }
+
+  /** Claims jobs in a transaction of its own. @returns Those that nobody had claimed. */
+  claim(calls: Effects['counts'], nowMs: number): ReadonlySet<number> {
+    const told = calls.flatMap(({ call, complete }) => (complete ? (jobToldBy(call) ?? []) : []))
+    const fresh = new Set(told.filter((job) => !this.totals.jobs.has(job)))
+    this.past = [...this.past, { totals: this.totals, untilMs: nowMs }]
+    const jobs = new Map([...this.totals.jobs, ...[...fresh].map((job) => [job, 0] as const)])
+    this.totals = { ...this.totals, jobs }
+    return fresh
   }
 
   /** Ends a session, whatever its worker does, and frees its locks. */

@@ -29,6 +29,8 @@ export const RULES = {
     'what was counted of a producer whose folder is gone is named when Postgres goes back behind it (7)',
   tombstoneFirst: 'a tombstone is there before the folder goes (3.5)',
   gapsKept: 'what filled a hole is kept for the keep time as well (6)',
+  jobOnce: 'what a job used counts once, whoever tells it again (5.4)',
+  claimWithTotals: 'a job is claimed in the transaction that counts what it used (5.4 to 5.8)',
 } as const
 
 export type Rule = keyof typeof RULES

@@ -28,6 +28,7 @@ export class WorkerModel {
   #batch: readonly StreamEntry[] = []
   #marks = new Map<string, number>()
   #decisions: readonly ProducerDecision[] = []
+  #jobs: Effects['jobs'] = null
   readonly #waiting = new Map<string, Waiting>()
   #holes: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
   #holeWatch: ReturnType<typeof createHoleWatch>
@@ -109,7 +110,8 @@ export class WorkerModel {
       const entries = this.#batch.filter((entry) => entry.producer === producer)
       return { producer, before, decision: this.#decideOne(before, gaps, entries, this.#holes.get(producer)) }
     })
-    this.#next = this.#world.has('trimAfterCommit') ? () => this.#commit() : () => this.#trimEarly()
+    this.#jobs = this.#world.has('jobOnce') ? null : 'all'
+    this.#next = this.#world.has('trimAfterCommit') ? () => this.#count() : () => this.#trimEarly()
   }
 
   #decideOne(
@@ -140,15 +142,29 @@ export class WorkerModel {
 
   #trimEarly(): void {
     this.#trimStream()
+    this.#next = () => this.#count()
+  }
+
+  #count(): void {
+    if (this.#world.has('claimWithTotals')) {
+      this.#commit()
+      return
+    }
+    this.#jobs = this.#world.database.claim(this.#counts(), this.#world.nowMs)
     this.#next = () => this.#commit()
+  }
+
+  #counts(): Effects['counts'] {
+    return this.#decisions.flatMap(({ decision }) =>
+      decision.counted.flatMap(({ call, complete }) => (call === null ? [] : [{ call, complete }])),
+    )
   }
 
   /** Step 8. */
   #commit(): void {
     const effects: Effects = {
-      counts: this.#decisions.flatMap(({ decision }) =>
-        decision.counted.flatMap(({ call, complete }) => (call === null ? [] : [{ call, complete }])),
-      ),
+      counts: this.#counts(),
+      jobs: this.#jobs,
       marks: new Map(
         this.#decisions.flatMap(({ producer, before, decision: { mark } }) =>
           mark === before ? [] : [[producer, mark] as const],
@@ -166,7 +182,7 @@ export class WorkerModel {
     } else {
       this.#world.commit({ ...effects, marks: new Map() })
       this.#next = () => {
-        this.#world.commit({ counts: [], marks: effects.marks, replacedGaps: [], newGaps: [] })
+        this.#world.commit({ counts: [], jobs: null, marks: effects.marks, replacedGaps: [], newGaps: [] })
         this.#endSession()
         this.#next = () => this.#trim()
       }
