@@ -5,6 +5,7 @@ import type { LedgerStats } from './ledger/ledger.ts'
 import { CallCounts } from './metrics/call-counts.ts'
 import { showCalls } from './metrics/call-metrics.ts'
 import { type CollisionCount, showCollisions } from './metrics/collision-metric.ts'
+import { showJobs, type WaitingJobs } from './metrics/job-metric.ts'
 import { type PriceFreshness, showPrices } from './metrics/price-metric.ts'
 import { showKeys, showLedger } from './metrics/state-metrics.ts'
 import { sharedRender } from './shared-metrics.ts'
@@ -19,6 +20,8 @@ export interface MetricsParts {
   readonly collisions: () => Promise<readonly CollisionCount[]>
   /** The same. */
   readonly prices: () => Promise<PriceFreshness | null>
+  /** Asked at every scrape, too. */
+  readonly jobs: () => Promise<readonly WaitingJobs[]>
   /** Of this release. */
   readonly version: string
 }
@@ -42,6 +45,7 @@ export function buildMetrics({
   keys,
   collisions,
   prices,
+  jobs,
   version,
 }: MetricsParts): Metrics {
   const registry = new Registry()
@@ -51,6 +55,7 @@ export function buildMetrics({
   showKeys(registry, keys)
   showCollisions(registry, collisions)
   showPrices(registry, prices)
+  showJobs(registry, jobs)
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',

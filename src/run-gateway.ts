@@ -29,7 +29,7 @@ import { selectUsageSummary } from './store/daily-usage.ts'
 import { announceKeyChange } from './store/key-announcements.ts'
 import { openKeyDirectory } from './store/key-directory.ts'
 import { readDatabaseId, readGaps, readMarks, registerStream } from './store/ledger-state.ts'
-import { selectOwners } from './store/objects.ts'
+import { selectOwners, selectWaitingJobs } from './store/objects.ts'
 import { openPostgres, type Postgres } from './store/postgres.ts'
 import { findPriceRefresh } from './store/price-refreshes.ts'
 import { selectCollisions } from './store/response-collisions.ts'
@@ -149,6 +149,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     ledger: () => ledger.stats(),
     keys: () => keys.stats(),
     collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
+    jobs: () => withinDeadline(selectWaitingJobs(operators), SCRAPE_MS),
     prices: () => withinDeadline(findPriceRefresh(operators, 'genai-prices'), SCRAPE_MS),
     version: VERSION,
   })

@@ -243,6 +243,17 @@ export async function countUnsettledJobs(
   return { jobs, oldest: jobs === 0 ? null : ((await selectUnsettledJobs(pool))[0] ?? null) }
 }
 
+/** How many jobs have not told what they used, by upstream, and the oldest of each. */
+export async function selectWaitingJobs(
+  pool: Postgres,
+): Promise<{ readonly upstream: string; readonly jobs: number; readonly oldestAt: Date }[]> {
+  const { rows } = await pool.query<{ upstream: string; jobs: string; oldest: Date }>(
+    `select upstream, count(*) as jobs, min(created_at) as oldest from ${SCHEMA}.objects
+     where ${UNSETTLED} group by upstream order by upstream`,
+  )
+  return rows.map(({ upstream, jobs, oldest }) => ({ upstream, jobs: Number(jobs), oldestAt: oldest }))
+}
+
 /** Rows in one statement, so that none runs for long. */
 const DELETE_AT_A_TIME = 10_000
 

@@ -5,6 +5,7 @@ import {
   NOTHING_OBSERVED,
   NOTHING_TO_PRICE,
   needsEstimate,
+  type Pricing,
   settle,
   settleWithEstimate,
 } from '../../src/call/settle.ts'
@@ -251,4 +252,41 @@ test('impossible counts are unpriced, never free', () => {
   }
   const end = settle({ ...facts, observation: { ...NOTHING_OBSERVED, usageSource: 'invalid' } }, free)
   expect(end).toMatchObject({ usageSource: 'invalid', costPico: null, priceId: null })
+})
+
+describe('what a fetch tells', () => {
+  const HOUR_MS = 3_600_000
+  const fetchedAtMs = 100 * 24 * HOUR_MS
+  const observation = { ...NOTHING_OBSERVED, usageSource: 'reported', responseId: 'batch_1' } as const
+
+  /** The times at which calls were priced. */
+  function pricedAt(responseUse: EndpointFacts['responseUse'], madeAtMs: number | null): number[] {
+    const times: number[] = []
+    const priceCall: Pricing['priceCall'] = ({ call }) => {
+      times.push(call.arrivedAtMs)
+      return pricing.priceCall()
+    }
+    const call = { ...facts.call, arrivedAtMs: fetchedAtMs }
+    const seen = { ...observation, madeAtMs }
+    const endpoint = { metering: 'metered', responseUse } as const
+    settle({ ...facts, call, endpoint, observation: { ...seen, jobs: [seen] } }, { ...pricing, priceCall })
+    return times
+  }
+
+  test('is priced as of its submission, each job of several too', () => {
+    const madeAtMs = fetchedAtMs - 30 * HOUR_MS
+    expect(pricedAt('fetched', madeAtMs)).toEqual([madeAtMs, madeAtMs])
+  })
+
+  test.each([
+    ['it says no time', null],
+    ['it says one to come', fetchedAtMs + HOUR_MS],
+    ['it says one that is too long ago', fetchedAtMs - 91 * 24 * HOUR_MS],
+  ])('is priced as of the fetch where %s', (_, madeAtMs) => {
+    expect(pricedAt('fetched', madeAtMs)).toEqual([fetchedAtMs, fetchedAtMs])
+  })
+
+  test('and what a call made itself is priced as of its arrival by our clock', () => {
+    expect(pricedAt('created', fetchedAtMs - HOUR_MS)).toEqual([fetchedAtMs, fetchedAtMs])
+  })
 })

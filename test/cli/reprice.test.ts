@@ -154,6 +154,49 @@ test('contradictions between sources are told of models in use, with what is tak
   expect(out).toMatch(/^aws +anthropic\.claude-fable-5 +input +11 \(genai-prices\) +10 \(models\.dev\) +/m)
 })
 
+test('what jobs used is priced again, with single calls and without, and what is told later by the rule', async () => {
+  const submitting = (id: string) =>
+    aRecord({
+      arrivedAtMs: NOW_MS,
+      path: '/v1/batches',
+      requestedModel: null,
+      reportedModel: null,
+      model: '(none)',
+      usageSource: 'none',
+      usage: NO_USAGE,
+      costPico: null,
+      priceId: null,
+      unpricedReason: 'billed_later',
+      objects: [{ id, kind: 'batch', is: 'created', job: true }],
+    })
+  const telling = (responseId: string) =>
+    unpriced({
+      method: 'GET',
+      requestedModel: null,
+      responseId,
+      responseUse: 'fetched',
+      unpricedReason: 'no_price',
+    })
+  const each = 100n * 1_000_000n + 20n * 3_000_000n
+  for (const keepsCalls of [true, false]) {
+    await ledger.pool.query(
+      `truncate tallygate.daily_usage, tallygate.calls, tallygate.adjustments, tallygate.repricing_rules,
+         tallygate.responses_seen, tallygate.objects cascade`,
+    )
+    await count(submitting('batch_1'), submitting('batch_2'), submitting('batch_3'))
+    await count(telling('batch_1'), telling('batch_2'))
+    expect(await sums()).toMatchObject({ unpriced: 3, adjusted: 0n })
+    if (!keepsCalls) await ledger.pool.query('truncate tallygate.calls')
+    await writePrices(["{ model: our-model, input: '1', output: '3' }"])
+    await json(env, 'prices', 'reprice', '--model', 'our-model', '--since', TODAY)
+    expect(await sums()).toMatchObject({ unpriced: 3, pricedLater: 2, adjusted: 2n * each })
+    await count(telling('batch_3'))
+    expect(await sums()).toMatchObject({ unpriced: 3, pricedLater: 3, adjusted: 3n * each })
+    if (!keepsCalls) continue
+    expect(await json(env, 'ledger', 'verify', '--since', TODAY)).toMatchObject({ differences: [] })
+  }
+})
+
 test('a thousand calls without a price are shown as such, priced exactly later, and then never again', async () => {
   const calls = Array.from({ length: 1_000 }, (_, index) =>
     unpriced({ usage: { ...NO_USAGE, inputTokens: 100 + index, outputTokens: index } }),

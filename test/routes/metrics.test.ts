@@ -4,6 +4,7 @@ import type { CallRecord } from '../../src/domain/call-record.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 import type { LedgerStats } from '../../src/ledger/ledger.ts'
 import type { CollisionCount } from '../../src/metrics/collision-metric.ts'
+import type { WaitingJobs } from '../../src/metrics/job-metric.ts'
 import type { PriceFreshness } from '../../src/metrics/price-metric.ts'
 import { buildMetrics, type Metrics } from '../../src/metrics.ts'
 import { metrics as metricsRoute } from '../../src/routes/metrics.ts'
@@ -58,9 +59,11 @@ let metrics: Metrics
 let keys: KeyDirectoryStats
 let collisions: readonly CollisionCount[]
 let prices: PriceFreshness | null = null
+let jobs: readonly WaitingJobs[]
 
 beforeEach(() => {
   collisions = []
+  jobs = []
   keys = { keys: 12, storeReachable: true, staleMs: 250 }
   metrics = buildMetrics({
     knowsModel: (_call, model) => model.startsWith('gpt-') || model.startsWith('listed'),
@@ -68,6 +71,7 @@ beforeEach(() => {
     keys: () => keys,
     collisions: async () => collisions,
     prices: async () => prices,
+    jobs: async () => jobs,
     version: '1.2.3',
   })
 })
@@ -189,6 +193,17 @@ test('a call that costs more than one should is counted as such', async () => {
   ])
 })
 
+test('jobs that have not told what they used are shown by upstream, with the age of the oldest', async () => {
+  expect(await valuesOf('tallygate_unsettled_jobs')).toEqual([])
+  jobs = [{ upstream: 'openai', jobs: 3, oldestAt: new Date(Date.now() - 90_000) }]
+  const labels = { upstream: 'openai' }
+  expect(await valuesOf('tallygate_unsettled_jobs')).toEqual([{ labels, value: 3 }])
+  const [age] = await valuesOf('tallygate_oldest_unsettled_job_seconds')
+  expect(age?.labels).toEqual(labels)
+  expect(age?.value).toBeGreaterThanOrEqual(90)
+  expect(age?.value).toBeLessThan(150)
+})
+
 test('ids of responses that came twice are shown, and what was last known while the store is away', async () => {
   collisions = [{ upstream: 'ollama', calls: 3n }]
   const shown = [{ labels: { upstream: 'ollama' }, value: 3 }]
@@ -204,6 +219,7 @@ test('ids of responses that came twice are shown, and what was last known while 
       return collisions
     },
     prices: async () => null,
+    jobs: async () => jobs,
     version: '1',
   })
   const line = `${name}{upstream="ollama"} 3`
@@ -309,6 +325,7 @@ test('two processes in one have registries of their own', async () => {
     keys: () => keys,
     collisions: async () => [],
     prices: async () => null,
+    jobs: async () => [],
     version: '1',
   })
   metrics.observer.callEnded(RECORD)
