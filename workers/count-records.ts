@@ -88,12 +88,24 @@ async function underTheirModels(
 }
 
 async function addDefinitions(session: PostgresSession, records: readonly CallRecord[]): Promise<void> {
-  const used = records.flatMap(({ jobs = [], ...record }) => [record, ...jobs])
-  const prices = used.flatMap(({ priceId, price }) =>
-    priceId !== null && price !== null && isJson(price) ? [{ priceId, definition: price }] : [],
+  const prices = records.flatMap(({ priceId, price, jobs }) =>
+    jobs === undefined
+      ? definitionOf(priceId, price)
+      : jobs.flatMap((job) => definitionOf(job.priceId, job.price)),
   )
   if (prices.length > 0) await addPrices(session, prices)
 }
+
+function definitionOf(priceId: string | null, price: string | null): readonly NamedDefinition[] {
+  return priceId !== null && price !== null && isJson(price) ? [{ priceId, definition: price }] : NONE
+}
+
+interface NamedDefinition {
+  readonly priceId: string
+  readonly definition: string
+}
+
+const NONE: readonly never[] = []
 
 function isJson(text: string): boolean {
   try {

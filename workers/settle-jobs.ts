@@ -52,8 +52,9 @@ export async function settleJobs(
 function partedBy(record: CallRecord, makings: ReadonlyMap<string, ObjectMaking>): readonly CountedCall[] {
   const key = fetchedKey(record)
   const making = key === null ? undefined : makings.get(textOf(key))
+  // Nearly every record: not copied.
+  if (making === undefined && record.jobs === undefined) return [record]
   const { jobs = [], ...call } = record
-  if (making === undefined && jobs.length === 0) return [call]
   const uses: JobUse[] = making === undefined ? [] : [{ ...useOf(record), id: record.responseId ?? '' }]
   const own = making === undefined ? call : { ...withoutUsage(call), usageRaw: null, price: null }
   return [
@@ -138,6 +139,8 @@ async function toldBefore(
   return seen.map(({ upstream, responseId }) => ({ upstream, foldedId: foldObjectId(responseId) }))
 }
 
+const NONE: readonly never[] = []
+
 interface EndedJob {
   readonly key: ObjectKey
   /** `left_files`: what it used stands in them. `silent`: nobody will tell. */
@@ -145,6 +148,7 @@ interface EndedJob {
 }
 
 function endedBy(record: CallRecord): readonly EndedJob[] {
+  if (record.objects === undefined) return NONE
   const left = new Set(
     record.objects?.flatMap(({ leftBy }) => (leftBy === undefined ? [] : [foldObjectId(leftBy)])),
   )
@@ -154,7 +158,7 @@ function endedBy(record: CallRecord): readonly EndedJob[] {
   }))
 }
 
-function eventsOf({ upstream, objects = [] }: CallRecord, kind: ObjectEvent['is']) {
+function eventsOf({ upstream, objects = NONE }: CallRecord, kind: ObjectEvent['is']) {
   return objects.flatMap((event) =>
     event.is === kind ? [{ key: { upstream, foldedId: foldObjectId(event.id) }, event }] : [],
   )
@@ -167,6 +171,7 @@ function isFinal({ usageSource }: CallRecord): boolean {
 
 /** What this record tells of work that others submitted. */
 function keysTold(record: CallRecord): readonly ObjectKey[] {
+  if (record.responseId === null && record.jobs === undefined) return NONE
   const fetched = fetchedKey(record)
   const jobs = (record.jobs ?? []).flatMap((job) => (job.isFile === true ? [] : [keyOf(record, job.id)]))
   return fetched === null ? jobs : [fetched, ...jobs]

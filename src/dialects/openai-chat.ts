@@ -8,6 +8,7 @@ import { carriesError } from './error-in-body.ts'
 import { COMPOUND, CompoundUse, EXECUTED } from './groq-compound.ts'
 import { jsonDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
+import { madeAtMs } from './made-at.ts'
 import { chatText } from './openai-text.ts'
 import { chatUsage, type OpenAiQuirks, weightOf } from './openai-usage.ts'
 import { planJson, type Wanted } from './wires/json.ts'
@@ -77,7 +78,13 @@ export function perplexityAsyncChat(quirks: OpenAiQuirks): Dialect {
   return jsonDialect({
     name: 'perplexity.async-chat',
     format: {
-      plan: planJson({ id: 'value', model: 'value', status: 'value', response: COMPLETION }),
+      plan: planJson({
+        id: 'value',
+        model: 'value',
+        status: 'value',
+        created_at: 'value',
+        response: COMPLETION,
+      }),
       findTelling: FIND_TELLING,
       createGatherer: () => createAsyncGatherer(new ChatGatherer(quirks)),
     },
@@ -102,6 +109,7 @@ function createAsyncGatherer(completion: Gatherer): Gatherer {
         model: seen.model ?? textIn(request.model),
         failed: seen.failed || status === 'FAILED',
         responseId: textIn(request.id),
+        ...(request.created_at === undefined ? {} : { madeAtMs: madeAtMs(request.created_at) }),
         pending: status === 'CREATED' || status === 'IN_PROGRESS',
       }
     },

@@ -124,7 +124,7 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
     unpricedReason: sane ? (end.unpricedReason ?? undefined) : 'invalid_usage',
     suspect: sane && end.suspect ? true : undefined,
     failedInBody: end.failedInBody,
-    ...(end.jobs === undefined || end.jobs.length === 0 ? {} : { jobs: jobUses(open, end.jobs) }),
+    jobs: end.jobs === undefined || end.jobs.length === 0 ? undefined : jobUses(open, end.jobs),
   }
 }
 
