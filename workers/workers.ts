@@ -71,7 +71,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     jobFetching === null || jobFetcher === null
       ? null
       : followPrices({ pool, dataDir: null, log }, NO_STORED_PRICES, (stored) =>
-          jobFetcher.takeCatalog(jobFetching.catalogOn(stored['genai-prices'])),
+          jobFetcher.takeCatalog(jobFetching.catalogOn(stored)),
         )
   const drain = createDrain({ rollUp, holeWatch, marksKey })
   const shards = createShards({ redisUrl, drain, log })

@@ -1,7 +1,7 @@
 import type { Catalog } from '../domain/catalog.ts'
 import { ConfigError } from './config-error.ts'
 import { readConfigFile } from './config-file.ts'
-import type { CurrentCatalog } from './current-catalog.ts'
+import type { KeptElsewhere } from './current-catalog.ts'
 import { type Environment, readVariable } from './environment.ts'
 import { readEnvironmentUpstream } from './environment-upstream.ts'
 import { loadPriceConfig } from './price-config.ts'
@@ -13,7 +13,7 @@ export interface JobFetchConfig {
   readonly upstreams: readonly UpstreamConfig[]
   readonly catalog: Catalog
   /** The same prices on newer data. @throws {ConfigError} when the files have become wrong since. */
-  catalogOn(data: Pick<CurrentCatalog, 'entries' | 'text'> | null): Catalog
+  catalogOn(data: KeptElsewhere): Catalog
   /** Names that `/v1/models` shows by configuration. */
   readonly listedModels: ReadonlySet<string>
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { catalogOfText } from '../../src/config/current-catalog.ts'
+import { catalogOfText, NOTHING_KEPT } from '../../src/config/current-catalog.ts'
 import { loadJobFetchConfig } from '../../src/config.ts'
 import type { Catalog } from '../../src/domain/catalog.ts'
 import { countUnsettledJobs } from '../../src/store/objects.ts'
@@ -143,6 +143,10 @@ test('what a worker fetches is priced by the newer data that everyone has', () =
   const text = JSON.stringify(data)
   const knows = (catalog: Catalog | undefined) =>
     catalog?.knowsModel('openai', 'default', 'gpt-99', Date.now())
-  expect(knows(config?.catalogOn({ entries: catalogOfText('newer', text), text }))).toBe(true)
-  expect(knows(config?.catalogOn(null))).toBe(false)
+  expect(
+    knows(
+      config?.catalogOn({ ...NOTHING_KEPT, 'genai-prices': { entries: catalogOfText('newer', text), text } }),
+    ),
+  ).toBe(true)
+  expect(knows(config?.catalogOn(NOTHING_KEPT))).toBe(false)
 })
