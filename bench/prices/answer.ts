@@ -18,8 +18,12 @@ export function answerOf({ use, class: wanted }: Question, row: CallRow): Answer
   if (row.price_id === null) return { usd: null, reason: COST_WITHOUT_PRICE, isCounted: false }
   const price = `${row.price_id}`
   if (isPartly) return { usd: null, reason: `partly unpriced: ${price}`, isCounted }
-  const source = typeof row.price_source === 'string' ? row.price_source : ''
-  return { usd: Number(row.cost_pico) / PICO_PER_DOLLAR, reason: price, source, isCounted }
+  const taken = {
+    source: `${row.price_source ?? ''}`,
+    provider: `${row.price_provider ?? ''}`,
+    listed: `${row.price_model ?? ''}`,
+  }
+  return { usd: Number(row.cost_pico) / PICO_PER_DOLLAR, reason: price, taken, isCounted }
 }
 
 /** Where what is billed by the piece is counted, and as how many of a piece. */

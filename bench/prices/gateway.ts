@@ -193,7 +193,8 @@ async function rowsOf(
   const until = performance.now() + ROWS_WITHIN_MS
   while (true) {
     const { rows } = await pool.query<Record<string, unknown>>(`
-      select calls.*, prices.definition::json ->> 'source' as price_source
+      select calls.*, prices.definition::json ->> 'source' as price_source,
+        prices.definition::json ->> 'provider' as price_provider, prices.definition::json ->> 'model' as price_model
       from tallygate.calls left join tallygate.prices on prices.price_id = calls.price_id`)
     const isTold = (row: NonNullable<CallRow>) => typeof row.told_by === 'string'
     const calls = rows.filter((row) => !isTold(row))

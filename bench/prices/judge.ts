@@ -1,5 +1,6 @@
 import type { SourceName } from './listing.ts'
 import type { Question } from './questions.ts'
+import { ownReason } from './reasons.ts'
 
 /** What the gateway recorded of a question's call. */
 export interface Answer {
@@ -7,16 +8,26 @@ export interface Answer {
   readonly usd: number | null
   /** Why there is no cost, or which price was taken. */
   readonly reason: string
-  /** The source that the price's definition names. */
-  readonly source?: string
+  /** What the price's definition names. */
+  readonly taken?: TakenPrice
   /** Whether the counts are those that were sent. */
   readonly isCounted: boolean
+}
+
+/** Where a price is from: the sources, and the provider and model by the catalog's names. */
+export interface TakenPrice {
+  readonly source: string
+  readonly provider: string
+  readonly listed: string
 }
 
 export interface Verdict {
   readonly question: Question
   readonly answer: Answer
-  readonly kind: 'right' | 'wrong' | 'unpriced'
+  /** `settled`: other than the sources say, by the provider's own page. */
+  readonly kind: 'right' | 'wrong' | 'settled' | 'unpriced'
+  /** Of what is settled: why. */
+  readonly why: string | null
   /** Sources that say the same of it, at least two; empty: one speaks alone, or none agrees with another. */
   readonly agreeing: readonly SourceName[]
   /** What is held to be right: what sources agree on, else the first that speaks. */
@@ -44,11 +55,17 @@ export function judge(question: Question, answer: Answer): Verdict {
   const atList = [...question.saidAtList.values()]
   const isAtListPrice = question.tier !== '' && !isAt(answer, held) && atList.some((usd) => isAt(answer, usd))
   const isRight = isAt(answer, held) || isOfOtherHour(question, answer, held)
-  const kind = answer.usd === null ? 'unpriced' : isRight ? 'right' : 'wrong'
+  const why =
+    answer.taken === undefined || isRight || isAtListPrice
+      ? null
+      : ownReason(question.model, answer.taken, isOfFirst(question, answer))
+  const otherwise = why === null ? 'wrong' : 'settled'
+  const kind = answer.usd === null ? 'unpriced' : isRight ? 'right' : otherwise
   return {
     question,
     answer,
     kind,
+    why,
     agreeing: agreeing.map(([source]) => source),
     usd: held,
     isAtListPrice,
@@ -59,6 +76,15 @@ export function judge(question: Question, answer: Answer): Verdict {
 /** Sources that know no hours say the price of one of them; ours is the one of now. */
 function isOfOtherHour({ saidByHour }: Question, answer: Answer, held: number): boolean {
   return saidByHour.some((usd) => isAt(answer, usd)) && saidByHour.some((usd) => isSame(usd, held))
+}
+
+/** In which order sources are asked for a name. */
+const PRECEDENCE: readonly SourceName[] = ['genai-prices', 'models.dev', 'litellm']
+
+/** Whether our price is what the source says that comes first of those that say anything. */
+export function isOfFirst({ said }: Question, answer: Answer): boolean {
+  const first = PRECEDENCE.find((name) => said.has(name))
+  return first !== undefined && isAt(answer, said.get(first) ?? Number.NaN)
 }
 
 function isAt({ usd }: Answer, other: number): boolean {

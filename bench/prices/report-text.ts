@@ -22,7 +22,7 @@ export function asText(summary: Summary): string {
     ),
     '',
     ...list('Wrong', summary.wrong),
-    ...list('Other than two sources say, and settled', summary.settled),
+    `Settled against them by the provider's own page: ${summary.settled.length}`,
     ...list('At the list price in spite of their tier', summary.atListPrice),
     `Sources contradict each other: ${summary.disputed.length}`,
     `Models of hosts that nobody knows: ${summary.unknownHosts.asked} asked, ${summary.unknownHosts.priced.length} priced`,
@@ -43,10 +43,11 @@ export function asMarkdown(summary: Summary): string {
   const counts = (title: string, all: Readonly<Record<string, Counts>>) => [
     `## ${title}`,
     '',
-    '| | right | wrong | unpriced |',
-    '|---|---|---|---|',
+    '| | right | wrong | settled | unpriced |',
+    '|---|---|---|---|---|',
     ...Object.entries(sorted(all)).map(
-      ([name, { right, wrong, unpriced }]) => `| ${name} | ${right} | ${wrong} | ${unpriced} |`,
+      ([name, { right, wrong, settled, unpriced }]) =>
+        `| ${name} | ${right} | ${wrong} | ${settled} | ${unpriced} |`,
     ),
     '',
   ]
@@ -65,7 +66,7 @@ export function asMarkdown(summary: Summary): string {
     `Made by \`npm run bench:prices\` on ${summary.date}: ${summary.asked} calls through a gateway with its defaults,`,
     `against ${summary.sources.join(', ')}. bench/prices/README.md says how.`,
     '',
-    `Of what at least two sources agree on: **${summary.wrong.length} wrong, ${percent(summary.unpricedShare)} unpriced**;`,
+    `Of what at least two sources agree on: **${summary.wrong.length} wrong, ${percent(summary.unpricedShare)} unpriced**, ${summary.settled.length} settled otherwise by the provider's own page;`,
     `${summary.atListPrice.length} service tiers at the list price.`,
     `Of ${summary.unknownHosts.asked} models of hosts that nobody knows ${summary.unknownHosts.priced.length} have a price.`,
     '',
@@ -74,7 +75,7 @@ export function asMarkdown(summary: Summary): string {
     ...counts('What one source says alone', summary.alone),
     ...counts('Service tiers', summary.tiers),
     ...lines('Wrong', summary.wrong),
-    ...lines('Other than two sources say, and settled', summary.settled),
+    ...lines("Settled against at least two sources by the provider's own page", summary.settled),
     ...lines('At the list price in spite of their tier', summary.atListPrice),
     ...lines('Unpriced', summary.unpriced),
     ...lines('Other than the one source that says it', summary.wrongAlone),
@@ -96,8 +97,8 @@ function sorted<Of>(all: Readonly<Record<string, Of>>): Record<string, Of> {
   return Object.fromEntries(Object.entries(all).sort(([a], [b]) => a.localeCompare(b)))
 }
 
-function row(name: string, { right, wrong, unpriced }: Counts): string {
-  return `  ${name.padEnd(42)} right ${`${right}`.padStart(5)}  wrong ${`${wrong}`.padStart(4)}  unpriced ${`${unpriced}`.padStart(5)}`
+function row(name: string, { right, wrong, settled, unpriced }: Counts): string {
+  return `  ${name.padEnd(42)} right ${`${right}`.padStart(5)}  wrong ${`${wrong}`.padStart(4)}  settled ${`${settled}`.padStart(3)}  unpriced ${`${unpriced}`.padStart(5)}`
 }
 
 function list(title: string, lines: readonly Line[]): string[] {

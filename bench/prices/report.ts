@@ -1,15 +1,15 @@
 import { BUNDLED_SOURCE } from '../../src/domain/catalog-bundle.ts'
-import { catalogPlaces } from '../../src/domain/catalog-providers.ts'
-import { findSettled } from '../../src/domain/corrections/settled.ts'
 import { COST_WITHOUT_PRICE } from './answer.ts'
-import { type Answer, isSame, type Verdict } from './judge.ts'
+import { type Answer, isOfFirst, isSame, type Verdict } from './judge.ts'
 import type { Skipped, SourceName } from './listing.ts'
 import type { Question } from './questions.ts'
+import { ownReason } from './reasons.ts'
 import { PINNED } from './sources.ts'
 
 export interface Counts {
   right: number
   wrong: number
+  settled: number
   unpriced: number
 }
 
@@ -37,7 +37,7 @@ export interface Summary {
   readonly tiers: Readonly<Record<string, Counts & { atListPrice: number }>>
   readonly pairs: Readonly<Record<string, Counts>>
   readonly wrong: readonly Line[]
-  /** Two agree against the price taken, which was looked into and is the provider's: with the page that says so. */
+  /** Other than at least two sources say, by the provider's own page: why. */
   readonly settled: readonly (Line & { readonly choice: string })[]
   readonly unpriced: readonly Line[]
   readonly atListPrice: readonly Line[]
@@ -66,8 +66,7 @@ export function summarize(
   const alone = verdicts.filter(({ agreeing, isDisputed }) => agreeing.length === 0 && !isDisputed)
   const disputed = verdicts.filter(({ isDisputed }) => isDisputed)
   const tiers = verdicts.filter(({ question }) => question.tier !== '')
-  const unequal = agreedOn.filter(({ kind }) => kind === 'wrong')
-  const wrong = unequal.filter((verdict) => settledOf(verdict) === null)
+  const wrong = agreedOn.filter(({ kind }) => kind === 'wrong')
   const unpriced = agreedOn.filter(({ kind }) => kind === 'unpriced')
   const atListPrice = verdicts.filter(({ isAtListPrice }) => isAtListPrice)
   const unpricedShare = unpriced.length / Math.max(1, agreedOn.length)
@@ -84,10 +83,9 @@ export function summarize(
     tiers: tierCounts(tiers),
     pairs: countBy(agreedOn, ({ agreeing }) => agreeing.join(' + ')),
     wrong: wrong.map(lineOf),
-    settled: unequal.flatMap((verdict) => {
-      const choice = settledOf(verdict)
-      return choice === null ? [] : [{ ...lineOf(verdict), choice }]
-    }),
+    settled: agreedOn
+      .filter(({ kind }) => kind === 'settled')
+      .map((verdict) => ({ ...lineOf(verdict), choice: verdict.why ?? '' })),
     unpriced: unpriced.map(lineOf),
     atListPrice: atListPrice.map(lineOf),
     wrongAlone: alone.filter(({ kind }) => kind === 'wrong').map(lineOf),
@@ -104,13 +102,6 @@ export function summarize(
       atListPrice.length === 0 &&
       unpricedShare <= MOST_UNPRICED,
   }
-}
-
-function settledOf({ question: { provider, model } }: Verdict): string | null {
-  const found = catalogPlaces(provider, model).flatMap(
-    ({ providerId, name }) => findSettled(providerId, name) ?? [],
-  )
-  return found[0] === undefined ? null : `${found[0].why} (${found[0].source}, ${found[0].seen})`
 }
 
 /** Its counts are not what was sent, and a cost stands all the same, 0 or another. */
@@ -135,7 +126,7 @@ function tierCounts(verdicts: readonly Verdict[]) {
 function countBy(verdicts: readonly Verdict[], key: (verdict: Verdict) => string): Record<string, Counts> {
   const counts: Record<string, Counts> = {}
   for (const verdict of verdicts) {
-    const count = counts[key(verdict)] ?? { right: 0, wrong: 0, unpriced: 0 }
+    const count = counts[key(verdict)] ?? { right: 0, wrong: 0, settled: 0, unpriced: 0 }
     count[verdict.kind] += 1
     counts[key(verdict)] = count
   }
@@ -157,20 +148,18 @@ function lineOf({ question, answer }: Verdict): Line {
 
 /** Which source is taken, and why. */
 function choiceOf({ question, answer, agreeing }: Verdict): string {
-  const { usd, reason, source = '' } = answer
+  const { usd, reason, taken: from } = answer
+  const source = from?.source ?? ''
   if (usd === null) return `none: ${reason}`
-  const names = [...question.said.keys()]
   const taken = [...question.said].filter(([, said]) => isSame(said, usd)).map(([name]) => name)
-  if (source.startsWith('corrections@')) return `our correction, ${price(taken)}: ${reason}`
+  const isFirst = isOfFirst(question, answer)
+  const own = from === undefined ? null : ownReason(question.model, from, isFirst)
+  if (own !== null) return `${price(taken)}, as ${own}: ${reason}`
   if (taken.length === 0) return `none of them, its price is from ${source}: ${reason}`
   if (agreeing.length > 0 && taken.length === agreeing.length)
     return `${price(taken)}, two against one: ${reason}`
-  const isFirst = taken.some((name) => name === PRECEDENCE.find((one) => names.includes(one)))
   return `${price(taken)}, ${isFirst ? 'which comes first' : 'which lists this very name'}: ${reason}`
 }
-
-/** In which order sources are asked for a name. */
-const PRECEDENCE: readonly SourceName[] = ['genai-prices', 'models.dev', 'litellm']
 
 function price(sources: readonly SourceName[]): string {
   return sources.length === 0 ? 'unlike all of them' : `as in ${sources.join(' and ')}`

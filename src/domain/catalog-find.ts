@@ -1,7 +1,7 @@
 import type { CatalogEntries, CatalogModel, CatalogProvider } from './catalog-entries.ts'
 import type { NameFit } from './catalog-match.ts'
 import type { CatalogPlace } from './catalog-providers.ts'
-import { isMisnamed } from './corrections/misnamed.ts'
+import { findWithoutPrice, isMisnamed } from './corrections/misnamed.ts'
 import { type ModelName, readModelName, versionOf } from './model-name.ts'
 
 /** A model that a source lists under a name, and the list it stands in. */
@@ -28,6 +28,7 @@ export function layersOf(entries: CatalogEntries): readonly CatalogEntries[] {
  * `-2025-05-14`).
  */
 export function findListed(entries: CatalogEntries, place: CatalogPlace): readonly ListedModel[] {
+  if (findWithoutPrice(place.providerId, place.name) !== null) return []
   const layers = layersOf(entries)
   const places = [place, ...(place.makers ?? makersOf(layers, place))]
   const listed = places.flatMap((at, rank) => listedAt(layers, at, rank, readModelName(at.name)))

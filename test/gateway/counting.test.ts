@@ -105,7 +105,7 @@ test('on paths that nobody knows what looks like usage is counted, silence is un
     ]),
   ).toEqual([
     ['/v1/ask/anything', `${100 * 150_000 + 50 * 600_000}`, null, null],
-    ['/v1/invented', null, 'no_reader', null],
+    ['/v1/invented', null, 'no_reader', 'video_1'],
     ['/v1/batches', null, 'billed_later', 'batch_1'],
   ])
 })

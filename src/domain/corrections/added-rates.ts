@@ -327,6 +327,26 @@ export const ADDED_RATES: readonly AddedRate[] = [
     source: 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-fetch-tool',
     seen,
   },
+
+  // Tokens that models are tuned on.
+  ...(
+    [
+      [/^gpt-4\.1(?:-2025-04-14)?$/, '25'],
+      [/^gpt-4\.1-mini(?:-2025-04-14)?$/, '5'],
+      [/^gpt-4\.1-nano(?:-2025-04-14)?$/, '1.5'],
+      [/^gpt-4o(?:-2024-08-06)?$/, '25'],
+      [/^gpt-4o-mini(?:-2024-07-18)?$/, '3'],
+    ] as const
+  ).map(
+    ([models, usd]): AddedRate => ({
+      providers: ['openai'],
+      models,
+      rate: 'trainedToken',
+      price: perMillion(usd),
+      source: 'https://openai.com/api/pricing',
+      seen,
+    }),
+  ),
 ]
 
 /** What of a model's rates is added or replaced for calls at `provider` on `day`; by class, the first that fits. */

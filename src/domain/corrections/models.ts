@@ -122,6 +122,22 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
       seen,
     }),
   ),
+  ...(
+    [
+      ['gemini-3.8-flash-tts', 9],
+      ['gemini-3.8-flash-lite-tts', 6],
+    ] as const
+  ).map(
+    ([id, spoken]): ModelCorrection => ({
+      providerId: 'google',
+      id,
+      prices: { input_mtok: 0.5, output_mtok: spoken, output_audio_mtok: spoken },
+      replaces: null,
+      why: 'no bundled source has it; as LiteLLM has it',
+      source: 'https://ai.google.dev/gemini-api/docs/pricing',
+      seen,
+    }),
+  ),
   {
     providerId: 'zai',
     id: 'GLM-5.3-Flash',

@@ -14,13 +14,6 @@ export interface SettledContradiction {
 /** What `prices check` gives as the reason of our choice; the first that fits. */
 export const SETTLED_CONTRADICTIONS: readonly SettledContradiction[] = [
   {
-    providerId: 'aws',
-    models: /^anthropic\.claude-/,
-    why: 'a name without a region is served in one: 10 % above what `global.` costs, which is what the others list',
-    source: 'https://platform.claude.com/docs/en/build-with-claude/claude-in-amazon-bedrock#regions',
-    seen: '2026-11-22',
-  },
-  {
     providerId: 'anthropic',
     models: /^claude-sonnet-4-5/,
     why: 'prices over 200,000 tokens are of days when such prompts were taken; they are refused since 2026-04-30',

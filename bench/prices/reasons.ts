@@ -1,0 +1,21 @@
+import { MODEL_CORRECTIONS } from '../../src/domain/corrections/models.ts'
+import { findSettled } from '../../src/domain/corrections/settled.ts'
+import type { TakenPrice } from './judge.ts'
+
+/**
+ * Why our price stands against what sources say of `model`: the provider's own page, in our reviewed corrections or
+ * among the contradictions that were looked into, where the first source was found right. `null`: nobody has looked.
+ *
+ * @param isFirst Our price is what the source says that comes first of those that say anything.
+ */
+export function ownReason(
+  model: string,
+  { source, provider, listed }: TakenPrice,
+  isFirst: boolean,
+): string | null {
+  const correction = source.startsWith('corrections@')
+    ? MODEL_CORRECTIONS.find((one) => one.providerId === provider && one.id === listed)
+    : undefined
+  const found = correction ?? (isFirst ? findSettled(provider, model) : null)
+  return found === null ? null : `${found.why} (${found.source}, ${found.seen})`
+}
