@@ -1,11 +1,12 @@
 import { agree, sharedClasses } from './catalog-agreement.ts'
 import { isCorrections } from './catalog-corrections.ts'
 import type { CatalogEntries, CatalogRate } from './catalog-entries.ts'
-import { findListed, layersOf } from './catalog-find.ts'
+import { findListed, findListedAnyway, layersOf } from './catalog-find.ts'
 import { mergePrices } from './catalog-merge.ts'
 import type { CatalogPlace } from './catalog-providers.ts'
 import { MS_PER_DAY, pricesAt } from './catalog-schedule.ts'
 import { IMPORTED } from './catalog-sources.ts'
+import { findWithoutPrice } from './corrections/misnamed.ts'
 import { MODEL_CORRECTIONS, type ModelCorrection } from './corrections/models.ts'
 import { findSettled } from './corrections/settled.ts'
 import { decimalText } from './decimal.ts'
@@ -35,6 +36,11 @@ export function contradictionsOf(
   place: CatalogPlace,
   atMs: number,
 ): readonly CatalogContradiction[] {
+  const withheld = findWithoutPrice(place.providerId, place.name)
+  if (withheld !== null) {
+    const why = `no price: ${withheld.why} (${withheld.source}, ${withheld.seen})`
+    return untakenWords(entries, place, atMs, why)
+  }
   const merged = mergePrices(entries, place, atMs, () => new Set())
   if (merged === null || merged.byKey.size === 0) return []
   const others = findListed(entries, place).filter(
@@ -59,6 +65,32 @@ export function contradictionsOf(
     taken: { source: first, price: priceText(taken) },
     others: words,
     why: whyTaken(merged.provider.id, merged.model.id, place.name, first),
+  }))
+}
+
+/** What the sources say of a name that has no price, by class. */
+function untakenWords(
+  entries: CatalogEntries,
+  place: CatalogPlace,
+  atMs: number,
+  why: string,
+): readonly CatalogContradiction[] {
+  const words = new Map<RateClass, SourceWord[]>()
+  for (const { layer, model, fit } of findListedAnyway(entries, place)) {
+    const prices = pricesAt(model, atMs)?.prices.byKey ?? new Map()
+    if (fit !== 'exact') continue
+    for (const { rate, one } of sharedClasses(prices, prices)) {
+      words.set(rate, [...(words.get(rate) ?? []), { source: layer.source, price: priceText(one) }])
+    }
+  }
+  const taken = { source: 'none', price: 'unpriced' }
+  return [...words].map(([rate, others]) => ({
+    provider: place.providerId,
+    model: place.name,
+    rate,
+    taken,
+    others,
+    why,
   }))
 }
 

@@ -28,7 +28,11 @@ export function layersOf(entries: CatalogEntries): readonly CatalogEntries[] {
  * `-2025-05-14`).
  */
 export function findListed(entries: CatalogEntries, place: CatalogPlace): readonly ListedModel[] {
-  if (findWithoutPrice(place.providerId, place.name) !== null) return []
+  return findWithoutPrice(place.providerId, place.name) === null ? findListedAnyway(entries, place) : []
+}
+
+/** The same, also for a name of which no word is taken because they contradict each other. */
+export function findListedAnyway(entries: CatalogEntries, place: CatalogPlace): readonly ListedModel[] {
   const layers = layersOf(entries)
   const places = [place, ...(place.makers ?? makersOf(layers, place))]
   const listed = places.flatMap((at, rank) => listedAt(layers, at, rank, readModelName(at.name)))

@@ -151,7 +151,9 @@ test('contradictions between sources are told of models in use, with what is tak
     why: expect.stringContaining('corrected'),
   })
   const { out } = await run(env, 'prices', 'check', '--all')
-  expect(out).toMatch(/^aws +anthropic\.claude-fable-5 +input +11 \(genai-prices\) +10 \(models\.dev\) +/m)
+  expect(out).toMatch(
+    /^aws +anthropic\.claude-fable-5 +input +unpriced \(none\) +11 \(genai-prices\); 10 \(models\.dev\) +/m,
+  )
 })
 
 test('what jobs used is priced again, with single calls and without, and what is told later by the rule', async () => {

@@ -151,13 +151,21 @@ test('the reason of a choice that was looked into is said with its page', () => 
     others: [{ source: 'genai-prices@0.1.8', price: '0.075' }],
     why: expect.stringMatching(/^corrected: half its price .* \(https:\/\/docs\.z\.ai/),
   })
-  const settled = contradictionsOf(
-    bundledCatalog(),
-    { providerId: 'aws', name: 'anthropic.claude-fable-5' },
-    NOW,
-  )
-  expect(settled[0]).toMatchObject({
-    taken: { source: 'genai-prices@0.1.8', price: '11' },
-    why: expect.stringContaining('claude-in-amazon-bedrock#regions'),
+})
+
+test('a name whose sources contradict each other without an end has no price, and it is said what each says', () => {
+  const bare = { providerId: 'aws', name: 'anthropic.claude-fable-5' }
+  expect(findListed(bundledCatalog(), bare)).toEqual([])
+  expect(contradictionsOf(bundledCatalog(), bare, NOW)[0]).toMatchObject({
+    taken: { source: 'none', price: 'unpriced' },
+    others: [
+      { source: 'genai-prices@0.1.8', price: '11' },
+      { source: expect.stringMatching(/^models\.dev@/), price: '10' },
+    ],
+    why: expect.stringMatching(/^no price: without a region .*aws\.amazon\.com/),
   })
+  // Where the region is said, and of models of before, they agree.
+  for (const name of ['us.anthropic.claude-sonnet-4-6', 'anthropic.claude-3-5-haiku-20241022-v1:0']) {
+    expect(findListed(bundledCatalog(), { providerId: 'aws', name }).length, name).toBeGreaterThan(0)
+  }
 })

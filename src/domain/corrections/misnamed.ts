@@ -75,11 +75,12 @@ export const WITHOUT_PRICE: readonly {
 ]
 
 /** Why a name has no price at a provider of the catalog, whoever lists it; `null`: it may have one. */
-export function findWithoutPrice(providerId: string, name: string): string | null {
+export function findWithoutPrice(
+  providerId: string,
+  name: string,
+): Pick<(typeof WITHOUT_PRICE)[number], 'why' | 'source' | 'seen'> | null {
   const lower = name.toLowerCase()
-  return (
-    WITHOUT_PRICE.find((entry) => entry.providerId === providerId && entry.names.test(lower))?.why ?? null
-  )
+  return WITHOUT_PRICE.find((entry) => entry.providerId === providerId && entry.names.test(lower)) ?? null
 }
 
 const REFUSED: ReadonlySet<string> = new Set(

@@ -139,6 +139,22 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     }),
   ),
   {
+    providerId: 'google',
+    id: 'gemini-flash-latest',
+    from: seen,
+    prices: [
+      { prices: { input_mtok: 0.75, cache_read_mtok: 0.075, output_mtok: 3.75 } },
+      {
+        constraint: { start_date: '2027-01-01' },
+        prices: { input_mtok: 1.5, cache_read_mtok: 0.15, output_mtok: 7.5 },
+      },
+    ],
+    replaces: null,
+    why: 'names the newest one, gemini-3.8-flash, by two other sources; the source has the price of gemini-3.5-flash',
+    source: 'https://ai.google.dev/gemini-api/docs/pricing',
+    seen,
+  },
+  {
     providerId: 'zai',
     id: 'GLM-5.3-Flash',
     from: '2026-09-10',
