@@ -109,7 +109,7 @@ function recordOf(
     {
       call,
       endpoint: endpointFactsOf(dialect),
-      clientName: null,
+      clientName: job.clientName,
       status: 200,
       outcome: 'complete',
       observation: {

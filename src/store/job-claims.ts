@@ -11,6 +11,8 @@ export interface ClaimedJob {
   readonly path: string
   /** When that call arrived. */
   readonly createdAtMs: number
+  /** Of the client that submitted it, whose markups are on what it used; `null`: no longer known. */
+  readonly clientName: string | null
 }
 
 /** Older ones are gone from their providers. */
@@ -32,6 +34,7 @@ export async function claimJobs(
     kind: string
     path: string
     created_at: Date
+    client: string | null
   }>(
     `update ${SCHEMA}.objects o set fetch_after = now() + make_interval(mins => ${CLAIM_MINUTES})
      where (upstream, folded_id) in (
@@ -40,7 +43,8 @@ export async function claimJobs(
          and created_at between now() - interval '${MAX_AGE_DAYS} days' and now() - make_interval(secs => $3)
          and (fetch_after is null or fetch_after <= now())
        order by fetch_after nulls first, created_at limit $4 for update skip locked)
-     returning upstream, folded_id, id, kind, path, created_at`,
+     returning upstream, folded_id, id, kind, path, created_at,
+       (select c.name from ${SCHEMA}.clients c where c.id = o.client_id) as client`,
     [upstreams, kinds, minAgeSeconds, limit],
   )
   return rows.map((row) => ({
@@ -50,6 +54,7 @@ export async function claimJobs(
     kind: row.kind,
     path: row.path,
     createdAtMs: row.created_at.getTime(),
+    clientName: row.client,
   }))
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -91,6 +91,18 @@ test('jobs that nobody fetches are fetched, and what they used is their maker’
   const { proof, differences } = await verifyLedger(stack.pool, '2020-01-01')
   expect(differences).toEqual([])
   expect(proof.totals).toBe(proof.counted)
+})
+
+test('what a worker fetches has the markup of the client that submitted it', async () => {
+  const file = stack.env.TALLYGATE_CONFIG ?? ''
+  const withMarkup = `${await readFile(file, 'utf8')}markups:\n  - { client: submitter, factor: '1.5' }\n`
+  await submit('/v1/responses', { model: 'gpt-4o-mini', background: true })
+  await stack.usageOf(client, 1)
+  upstream.endJobs()
+  await writeFile(file, withMarkup)
+  expect(await openFetcher().run()).toEqual({ fetched: 1, counted: 1 })
+  const told = (await stack.calls(client)).find(({ told_by: by }) => by !== null)
+  expect(told?.cost_pico).toBe(`${((100 * 150_000 + 50 * 600_000) * 3) / 2}`)
 })
 
 test('workers that fetch side by side count each job once', async () => {
