@@ -38,6 +38,15 @@ async function show(...args: string[]): Promise<Shown['prices']> {
   return ((await json(env, 'prices', 'show', ...args)) as Shown).prices
 }
 
+test('a name whose sources contradict each other is said to have no price because of that', async () => {
+  const { code, err } = await run(
+    { TALLYGATE_DATA_DIR: '/nonexistent' },
+    ...['prices', 'show', 'anthropic.claude-sonnet-4-5-20250929-v1:0', '--provider', 'bedrock'],
+  )
+  expect(code).toBe(1)
+  expect(err).toContain('as the sources contradict each other: without a region in the name')
+})
+
 test('a price is shown with its rates, its source, and each tier that has one of its own', async () => {
   expect(await show('gpt-4o', '--provider', 'openai', '--day', '2026-03-04')).toMatchObject([
     {

@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import { catalogPlaces } from '../../domain/catalog-providers.ts'
+import { findWithoutPrice } from '../../domain/corrections/misnamed.ts'
 import {
   findShownPrices,
   pricedPlaces,
@@ -36,12 +38,19 @@ export function addPricesShowCommand(prices: Command, cli: Cli): void {
     if (shown.length === 0) {
       const where = pricedPlaces(config.upstreams, provider).map((place) => place.provider)
       throw new Failure(
-        `${model} has no price (provider ${where.join(', ')}): its calls are unpriced. Add it to prices in TALLYGATE_CONFIG. ${tellPricedBy(by)}`,
+        `${model} has no price (provider ${where.join(', ')}): its calls are unpriced${whyWithheld(where, model)}. Add it to prices in TALLYGATE_CONFIG. ${tellPricedBy(by)}`,
       )
     }
     const prices = shown.map((price) => renderShownPrice(price, hasLines))
     cli.print({ model, day, prices, priced_by: renderPricedBy(by) }, text(model, day, shown, by))
   })
+}
+
+/** Why the sources' prices of a name are not taken, where they have some. */
+function whyWithheld(providers: readonly string[], model: string): string {
+  const places = providers.flatMap((provider) => catalogPlaces(provider, model))
+  const [found] = places.flatMap(({ providerId, name }) => findWithoutPrice(providerId, name) ?? [])
+  return found === undefined ? '' : `, as the sources contradict each other: ${found.why} (${found.source})`
 }
 
 interface ShowOptions extends PriceOptions {
