@@ -1,5 +1,5 @@
 import { bedrockModel, bedrockModelInPath } from './bedrock-path.ts'
-import { searchUnitsOf, secondsAsMs, unitsIn } from './billed-units.ts'
+import { searchUnitsOf, secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from './billed-units.ts'
 import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
 import { requestDialect } from './json-dialect.ts'
@@ -29,11 +29,12 @@ export const bedrockImages: Dialect = requestDialect({
   },
   modelInPath: bedrockModelInPath,
   wants: { imageGenerationConfig: { width: 'value', height: 'value', quality: 'value' } },
-  readCall: ({ request, fields, isRead }) => ({
-    serviceTier: isRead
-      ? imageTier(bedrockModelInPath(request.path) ?? '', objectIn(fields.imageGenerationConfig) ?? {})
-      : null,
-  }),
+  readCall: ({ request, fields, isRead }) => {
+    const model = bedrockModelInPath(request.path) ?? ''
+    if (!COSTS_BY_SIZE.test(model)) return {}
+    const config = objectIn(fields.imageGenerationConfig) ?? {}
+    return { serviceTier: isRead ? imageTier(model, config) : UNKNOWN_SIZE }
+  },
   readAnswer: (document) => {
     const kept = arrayIn(document.finish_reasons).filter((reason) => reason !== null).length
     const drawn = arrayIn(document.images ?? document.artifacts).length
@@ -45,19 +46,26 @@ export const bedrockImages: Dialect = requestDialect({
   },
 })
 
+const COSTS_BY_SIZE = /nova-canvas|titan-image/
+
 /** Amazon's own models cost by quality and by how large the longer side is. */
-function imageTier(model: string, { width, height, quality }: JsonObject): string | null {
-  const longer = Math.max(unitsIn(width) ?? 0, unitsIn(height) ?? 0)
-  const size = model.includes('nova-canvas')
-    ? longer > 1024
-      ? '2048'
-      : null
-    : model.includes('titan-image') && longer > 0 && longer <= 512
-      ? '512'
-      : null
-  const isPremium = textIn(quality) === 'premium'
-  const parts = [...(isPremium ? ['premium'] : []), ...(size === null ? [] : [size])]
+function imageTier(model: string, config: JsonObject): string | null {
+  const width = sideOf(config.width)
+  const height = sideOf(config.height)
+  const quality = wordIn(config.quality) ?? (config.quality == null ? 'standard' : '')
+  if (width === null || height === null || !/^(?:standard|premium)$/.test(quality)) return UNKNOWN_SIZE
+  const longer = Math.max(width, height)
+  const size = model.includes('nova-canvas') ? (longer > 1024 ? '2048' : null) : longer <= 512 ? '512' : null
+  const parts = [...(quality === 'premium' ? ['premium'] : []), ...(size === null ? [] : [size])]
   return parts.length === 0 ? null : parts.join('_')
+}
+
+const USUAL_SIDE = 1024
+
+/** Pixels; `null`: not known. */
+function sideOf(said: unknown): number | null {
+  const side = said === undefined || said === null ? USUAL_SIDE : unitsIn(said)
+  return side === 0 ? null : side
 }
 
 /**
@@ -147,8 +155,10 @@ export const bedrockAsyncInvoke: Dialect = requestDialect({
 })
 
 function reelMs(input: JsonObject): number | null {
-  const shots = member(input, 'multiShotManualParams')?.shots
-  if (Array.isArray(shots)) return shots.length * REEL_MS
+  if (input.taskType === 'MULTI_SHOT_MANUAL') {
+    return arrayIn(member(input, 'multiShotManualParams')?.shots).length * REEL_MS || null
+  }
   const said = member(input, 'videoGenerationConfig')?.durationSeconds ?? null
-  return said === null ? (input.taskType === 'TEXT_VIDEO' ? REEL_MS : null) : secondsAsMs(said)
+  if (said === null) return input.taskType === 'TEXT_VIDEO' ? REEL_MS : null
+  return secondsAsMs(said) || null
 }

@@ -24,6 +24,18 @@ export function secondsAsMs(value: unknown): number | null {
   return /^\d{1,6}(?:\.\d{1,6})?s?$/.test(value) ? millisecondsIn(Number.parseFloat(value)) : null
 }
 
+/**
+ * The tier of what costs by its size or quality where that is not known: it has no price, as none of those that are
+ * listed may be taken for it.
+ */
+export const UNKNOWN_SIZE = 'unknown_size'
+
+/** A word of a request: `null` where it says none, `undefined` where what it says is no text. */
+export function wordIn(value: unknown): string | null | undefined {
+  if (value === undefined || value === null) return null
+  return typeof value === 'string' ? value : undefined
+}
+
 /** The memory of a container as OpenAI writes it (`4g`), in GB; `null` for anything else. */
 export function gigabytesIn(limit: unknown): number | null {
   const gigabytes = typeof limit === 'string' ? /^(\d{1,4})g$/.exec(limit)?.[1] : undefined

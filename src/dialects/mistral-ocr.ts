@@ -27,19 +27,21 @@ export const mistralOcr: Dialect = requestDialect({
   },
   wants: { document_annotation_format: 'length', bbox_annotation_format: 'length' },
   readCall: () => ({}),
-  readAnswer: (document, raw, { fields }) => {
+  readAnswer: (document, raw, { fields, isRead }) => {
     const usage = member(document, 'usage')
     const counted = usage === null ? null : promptOnlyUsage(usage)
     const info = member(document, 'usage_info')
     const pages = unitsIn(info?.pages_processed)
     const asked = [fields.document_annotation_format, fields.bbox_annotation_format].some(isSaid)
     const annotatedPages = unitsIn(info?.pages_processed_annotation) ?? (asked ? pages : null)
+    // Nobody knows whether they were annotated: something beside them that has no price.
+    const otherToolCalls = annotatedPages === null && !isRead ? 1 : null
     return {
       usage:
         counted && ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
       raw: usage === null ? null : raw,
       isFinal: true,
-      units: pages === null && annotatedPages === null ? null : { pages, annotatedPages },
+      units: pages === null && annotatedPages === null ? null : { pages, annotatedPages, otherToolCalls },
       model: textIn(document.model),
       failed: carriesError(document),
     }

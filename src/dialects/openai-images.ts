@@ -1,3 +1,4 @@
+import { UNKNOWN_SIZE, wordIn } from './billed-units.ts'
 import { totalDisagrees } from './counts.ts'
 import { deploymentIn } from './deployment-path.ts'
 import type { Dialect } from './dialect.ts'
@@ -29,9 +30,9 @@ export function openAiImages(quirks: OpenAiQuirks, takesForm: boolean): Dialect 
     wants: { size: 'value', quality: 'value' },
     readCall: ({ request, fields, isRead }) => ({
       serviceTier: isRead
-        ? dalleTier(request.model, textIn(fields.size), textIn(fields.quality))
+        ? dalleTier(request.model, wordIn(fields.size), wordIn(fields.quality))
         : DALLE.test(request.model ?? '')
-          ? 'unknown_size'
+          ? UNKNOWN_SIZE
           : null,
     }),
     readAnswer: (document, raw) => {
@@ -55,10 +56,18 @@ export function openAiImages(quirks: OpenAiQuirks, takesForm: boolean): Dialect 
 
 const DALLE = /^dall-?e-?[23]/i
 const USUAL_SIZE = '1024x1024'
+const SIZE = /^\d{3,4}x\d{3,4}$/
 
-/** What a picture of DALL-E costs by, where it is not the usual one. */
-function dalleTier(model: string | null, size: string | null, quality: string | null): string | null {
+/** What a picture of DALL-E costs by, where it is not the usual one. Sizes and qualities as `wordIn` gives them. */
+function dalleTier(
+  model: string | null,
+  said: string | null | undefined,
+  quality: string | null | undefined,
+): string | null {
   if (model === null || !DALLE.test(model)) return null
-  if (quality === 'hd') return `hd_${size ?? USUAL_SIZE}`
-  return size === null || size === USUAL_SIZE ? null : size
+  const size = said === null ? USUAL_SIZE : said
+  if (size === undefined || !SIZE.test(size)) return UNKNOWN_SIZE
+  if (quality === 'hd') return `hd_${size}`
+  if (quality !== null && quality !== 'standard') return UNKNOWN_SIZE
+  return size === USUAL_SIZE ? null : size
 }

@@ -62,8 +62,13 @@ export const elevenLabsSpeech: Dialect = requestDialect({
   readCall: ({ fields, head, isRead }) => ({
     model: textIn(fields.model_id) ?? (isRead ? ELEVENLABS_DEFAULT : null),
     units: {
-      characters: unitsIn(Number(head.headers['character-cost'] ?? Number.NaN)) ?? charactersIn(fields.text),
+      characters: unitsIn(numberIn(head.headers['character-cost'])) ?? charactersIn(fields.text),
     },
   }),
   readAnswer: (document) => ({ failed: carriesError(document) }),
 })
+
+/** A number that a header says; `null`: none. */
+function numberIn(header: unknown): number | null {
+  return typeof header === 'string' && /^\d{1,13}$/.test(header) ? Number(header) : null
+}

@@ -1,10 +1,10 @@
 import type { BilledUnits } from '../domain/usage.ts'
-import { secondsAsMs, unitsIn } from './billed-units.ts'
+import { secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from './billed-units.ts'
 import { deploymentIn } from './deployment-path.ts'
 import type { Dialect } from './dialect.ts'
 import { carriesError } from './error-in-body.ts'
 import { googleModelInPath } from './google-path.ts'
-import { requestDialect } from './json-dialect.ts'
+import { type CallHead, requestDialect } from './json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
 import { costInTicks } from './reported-cost.ts'
 import { planJson } from './wires/json.ts'
@@ -26,18 +26,33 @@ export const openAiVideos: Dialect = requestDialect({
   },
   modelInPath: deploymentIn,
   wants: { seconds: 'value', size: 'value' },
-  readCall: ({ fields }) => ({
-    units: { videoMs: secondsAsMs(fields.seconds) },
-    serviceTier: resolutionOf(textIn(fields.size)),
+  readCall: (call) => ({
+    units: { videoMs: secondsAsMs(call.fields.seconds) },
+    serviceTier: sizeAsked(call),
   }),
-  readAnswer: (job) => ({
+  readAnswer: (job, _raw, call) => ({
     ...filmOf(secondsAsMs(job.seconds)),
-    serviceTier: resolutionOf(textIn(job.size)),
+    serviceTier: isSaid(job.size) ? sizeMade(job.size, call) : null,
     model: textIn(job.model),
     responseId: textIn(job.id),
     failed: carriesError(job),
   }),
 })
+
+function sizeAsked({ fields, isRead }: CallHead): string | null {
+  return isRead ? tierOfSize(fields.size) : UNKNOWN_SIZE
+}
+
+/** What the job says stands above the request, also where it is the usual size. */
+function sizeMade(size: unknown, call: CallHead): string | null {
+  return tierOfSize(size) ?? (sizeAsked(call) === null ? null : 'standard')
+}
+
+function tierOfSize(value: unknown): string | null {
+  const size = wordIn(value)
+  if (size === null) return null
+  return size !== undefined && SIZE.test(size) ? resolutionOf(size) : UNKNOWN_SIZE
+}
 
 /**
  * Azure's jobs of the first Sora: seconds times variants, and a price by resolution.
@@ -143,6 +158,11 @@ export const veo: Dialect = requestDialect({
       numberOfVideos: 'value',
       generateAudio: 'value',
       resolution: 'value',
+      // Some of Google's readers take names in this spelling as well, others pass them over.
+      duration_seconds: 'value',
+      sample_count: 'value',
+      number_of_videos: 'value',
+      generate_audio: 'value',
     },
   },
   readCall: ({ fields, request, isRead }) => {
@@ -157,18 +177,30 @@ export const veo: Dialect = requestDialect({
   readAnswer: (operation) => ({ responseId: textIn(operation.name), failed: carriesError(operation) }),
 })
 
+/** `null`: not known. So is zero of anything, which a reader may take for what was not said. */
 function veoMs(instances: readonly unknown[], parameters: JsonObject): number | null {
+  const { durationSeconds, duration_seconds, sampleCount, numberOfVideos, sample_count, number_of_videos } =
+    parameters
   const goesOn = instances.some((instance) => objectIn(instance)?.video !== undefined)
-  const said = parameters.durationSeconds ?? null
-  const each = said === null ? VEO_MS : secondsAsMs(said)
-  const count = parameters.sampleCount ?? parameters.numberOfVideos ?? null
-  const films = count === null ? 1 : unitsIn(count)
-  return goesOn || each === null || films === null ? null : each * films * Math.max(1, instances.length)
+  const isSpeltElse = [duration_seconds, sample_count, number_of_videos].some(isSaid)
+  if (goesOn || isSpeltElse || (isSaid(sampleCount) && isSaid(numberOfVideos))) return null
+  const each = isSaid(durationSeconds) ? secondsAsMs(durationSeconds) : VEO_MS
+  const count = sampleCount ?? numberOfVideos
+  const films = isSaid(count) ? unitsIn(count) : 1
+  return each === null || films === null ? null : each * films * Math.max(1, instances.length) || null
 }
 
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+const RESOLUTION = /^(?:\d{3,4}p|[248]k)$/
+
 /** Its resolution but for the usual one, and whether the film is silent, which is cheaper where it is known. */
-function veoTier(model: string, { resolution, generateAudio }: JsonObject): string | null {
-  const size = textIn(resolution)?.toLowerCase() ?? '720p'
+function veoTier(model: string, parameters: JsonObject): string | null {
+  const { resolution, generateAudio, generate_audio } = parameters
+  const size = wordIn(resolution) === null ? '720p' : (textIn(resolution)?.toLowerCase() ?? '')
+  if (!RESOLUTION.test(size) || isSaid(generate_audio)) return UNKNOWN_SIZE
   const isSilent = generateAudio === false && model.startsWith('veo-3')
   const parts = [...(size === '720p' ? [] : [size]), ...(isSilent ? ['no_audio'] : [])]
   return parts.length === 0 ? null : parts.join('_')
@@ -178,9 +210,11 @@ function filmOf(videoMs: number | null): { readonly units?: Partial<BilledUnits>
   return videoMs === null ? {} : { units: { videoMs } }
 }
 
+const SIZE = /^(\d{2,5})x(\d{2,5})$/
+
 /** What a size is called by its shorter side; `null`: the usual one, or none that is a size. */
 export function resolutionOf(size: string | null): string | null {
-  const [, width, height] = /^(\d{2,5})x(\d{2,5})$/.exec(size ?? '') ?? []
+  const [, width, height] = SIZE.exec(size ?? '') ?? []
   if (width === undefined || height === undefined) return null
   const shorter = Math.min(Number(width), Number(height))
   return shorter === 720 ? null : `${shorter}p`

@@ -90,6 +90,8 @@ describe('speech is counted by the characters of its request', () => {
       characters: 3,
       model: 'eleven_flash_v2_5',
     })
+    const blank = { ...AUDIO, 'character-cost': '' }
+    expect(told({ ...call, request, headers: blank })).toMatchObject({ characters: 5 })
     expect(told({ ...call, request: { text: 'Hello' }, headers: AUDIO })).toEqual({
       characters: 5,
       model: 'eleven_multilingual_v2',
@@ -165,6 +167,54 @@ describe('films are counted by their seconds', () => {
     [{ instances: [{}], parameters: { durationSeconds: 'long' } }, {}],
   ])('at Google as the request has it: %j', (request, expected) => {
     expect(told({ ...VEO, request })).toEqual(expected)
+  })
+
+  test.each([
+    // None asks for no film; a reader that takes zero for unsaid makes the usual one.
+    { durationSeconds: 0 },
+    { durationSeconds: '0s' },
+    { sampleCount: 0 },
+    // Which of two words for the same counts is the reader's affair.
+    { sampleCount: 1, numberOfVideos: 4 },
+    { durationSeconds: 4, duration_seconds: 8 },
+    { sample_count: 4 },
+    { number_of_videos: 4 },
+  ])('at Google not at all where the request leaves them in doubt: %j', (parameters) => {
+    expect(told({ ...VEO, request: { instances: [{}], parameters } })).toEqual({})
+  })
+
+  test.each([
+    { resolution: 1080 },
+    { resolution: 'auto' },
+    { resolution: ['4k'] },
+    { generate_audio: false },
+  ])('at Google at no size where the request leaves it in doubt: %j', (parameters) => {
+    const expected = { videoMs: 8_000, serviceTier: 'unknown_size' }
+    expect(told({ ...VEO, request: { instances: [{}], parameters } })).toEqual(expected)
+  })
+
+  test.each<[object | string, object]>([
+    ['{"size":"720x1280","size":"1792x1024"}', { seconds: '8' }],
+    [{ size: '1792X1024' }, { seconds: '8' }],
+    [{ size: 1080 }, { seconds: '8' }],
+    [{}, { seconds: '8', size: 'large' }],
+  ])('at OpenAI at no size where neither side says a known one: %j', (request, answer) => {
+    const call = { provider: 'openai', path: '/v1/videos' } as const
+    expect(told({ ...call, request, answer })).toEqual({ videoMs: 8_000, serviceTier: 'unknown_size' })
+  })
+
+  test('at Bedrock by the shots only of a film that is made of them', () => {
+    const film = (modelInput: object) =>
+      told({ ...ASYNC, request: { modelId: 'amazon.nova-reel-v1:1', modelInput } })
+    const model = 'amazon.nova-reel-v1:1'
+    const shots = { multiShotManualParams: { shots: [{}] } }
+    const longer = { videoGenerationConfig: { durationSeconds: 120 } }
+    expect(film({ taskType: 'MULTI_SHOT_AUTOMATED', ...shots, ...longer })).toEqual({
+      model,
+      videoMs: 120_000,
+    })
+    expect(film({ taskType: 'MULTI_SHOT_MANUAL', multiShotManualParams: { shots: [] } })).toEqual({ model })
+    expect(film({ taskType: 'TEXT_VIDEO', videoGenerationConfig: { durationSeconds: 0 } })).toEqual({ model })
   })
 
   test('at Google under the operation’s name, and not for models that nobody knows', () => {
@@ -270,6 +320,28 @@ describe('pictures are counted as they come', () => {
   ])('of Nova Canvas at the size and quality of the request: %j', (config, expected) => {
     const request = { taskType: 'TEXT_IMAGE', ...config }
     expect(told({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual(expected)
+  })
+
+  test.each([
+    '{"imageGenerationConfig":{"quality":"standard","quality":"premium"}}',
+    '{"imageGenerationConfig":{},"imageGenerationConfig":{"quality":"premium"}}',
+    { imageGenerationConfig: { width: '2048', height: '2048' } },
+    { imageGenerationConfig: { quality: ['premium'] } },
+    { imageGenerationConfig: { quality: 'Premium' } },
+  ])('of Nova Canvas at no size where the request leaves it in doubt: %j', (request) => {
+    expect(told({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual({
+      images: 1,
+      serviceTier: 'unknown_size',
+    })
+  })
+
+  test.each([
+    { size: 256 },
+    { size: 'auto' },
+    { quality: 3 },
+    { quality: 'HD' },
+  ])('of DALL-E at no size where the request leaves it in doubt: %j', (request) => {
+    expect(told({ ...DALLE, request })).toEqual({ images: 2, serviceTier: 'unknown_size' })
   })
 
   test('of Stability less those that its filter kept back', () => {
@@ -403,5 +475,9 @@ describe('services that run no model are counted under names of ours', () => {
       pages: 3,
       annotatedPages: 2,
     })
+    const twice = '{"bbox_annotation_format":{"type":"json_schema"},"bbox_annotation_format":null}'
+    expect(told({ ...call, answer: info(), request: twice })).toEqual({ model, pages: 3, otherToolCalls: 1 })
+    const answer = info({ pages_processed_annotation: 2 })
+    expect(told({ ...call, answer, request: twice })).toEqual({ model, pages: 3, annotatedPages: 2 })
   })
 })
