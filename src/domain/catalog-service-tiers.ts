@@ -84,6 +84,18 @@ function findTierPrice(provider: string, model: string, tier: string, day: UtcDa
   return found ?? null
 }
 
+const LISTED_TIERS: ReadonlySet<string> = new Set(
+  [...TIER_PRICES, ...MEDIA_PRICES].flatMap(({ tier }) => (tier === undefined ? [] : [tier])),
+)
+/** Of that many parts, and no more, some model has a tier. */
+const MAX_PARTS = 3
+
+/** Whether a tier is made of such as have a price somewhere, of which there are only so many. */
+export function isListedTier(serviceTier: string): boolean {
+  const parts = serviceTier.split('+')
+  return parts.length <= MAX_PARTS && parts.every((part) => LISTED_TIERS.has(part))
+}
+
 /** The tiers that some model has at `provider`, as `prices show` asks for them. */
 export function serviceTiersAt(provider: string): string[] {
   const own = [...TIER_PRICES, ...MEDIA_PRICES].filter(({ providers }) => providers.includes(provider))

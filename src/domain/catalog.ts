@@ -4,7 +4,7 @@ import { addUp, hasUse, priceUse, takeReported, type Use } from './catalog-cost.
 import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
-import { serviceTierOf } from './catalog-service-tiers.ts'
+import { isListedTier, serviceTierOf } from './catalog-service-tiers.ts'
 import { bundledCatalog } from './catalog-sources.ts'
 import { buildReportedPrice, buildUnpricedTier, type FixedPrice } from './price.ts'
 import { type Factor, findFactors, type PriceMarkup } from './price-markups.ts'
@@ -70,7 +70,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   }
   const factorOf = findFactors(options.markups ?? [])
   const trusted: ReadonlySet<string> = new Set(options.trustedUpstreams)
-  const tiers = boundTiers()
+  const tiers = boundTiers(new Set(sources.overrides.flatMap(({ serviceTier }) => serviceTier ?? [])))
   // As many as providers in use and factors in the configuration.
   const reportedPrices = new Map<string, FixedPrice>()
   const cache = new CatalogCache<PriceAnswer>(CACHED_QUESTIONS)
@@ -157,15 +157,20 @@ function compare(own: PriceOfCall, saidPico: bigint): BesideReported {
   return { ownCostPico: costPico, differs: difference * 100n >= saidPico && difference > 0n }
 }
 
-/** More than there are names of tiers; they are the upstream's words, so there must be an end. */
+/**
+ * More than there are names of tiers beside those with a price; they are the upstream's words, and a client's where it
+ * says a size, so there must be an end.
+ */
 const MAX_TIERS = 100
 /** Under which calls stand whose tier is one name too many. */
 const OTHER_TIER = '(other)'
 
-function boundTiers(): (serviceTier: string | null) => string | null {
+/** However many names there were, one that has a price, of ours or of the `operators`, keeps its own. */
+function boundTiers(operators: ReadonlySet<string>): (serviceTier: string | null) => string | null {
   const seen = new Set<string>()
   return (serviceTier) => {
     if (serviceTier === null || seen.has(serviceTier)) return serviceTier
+    if (operators.has(serviceTier) || isListedTier(serviceTier)) return serviceTier
     if (seen.size >= MAX_TIERS) return OTHER_TIER
     seen.add(serviceTier)
     return serviceTier

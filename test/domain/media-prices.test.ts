@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildCatalog } from '../../src/domain/catalog.ts'
 import type { CallToPrice } from '../../src/domain/catalog-call.ts'
 import { MEDIA_PRICES } from '../../src/domain/media-price-list.ts'
+import { parseOverrides } from '../../src/domain/price-overrides-parse.ts'
 import { type BilledUnits, NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 
 const NOW = Date.UTC(2026, 10, 22, 12)
@@ -63,6 +64,23 @@ describe('what is billed by other than tokens', () => {
     const own = buildCatalog({ pricesOf: new Map([['mirror', 'openai']]) })
     const atMirror = { ...callOf('openai-compatible', 'tts-1', { characters: 1_000 }), upstream: 'mirror' }
     expect(own.priceCall(atMirror)).toMatchObject({ kind: 'priced', costPico: 15_000_000_000n })
+  })
+
+  test('takes with its many sizes no other tier its price', () => {
+    const house = { model: 'house', service_tier: 'our-own', input: '1', output: '1', line: 1 }
+    const own = buildCatalog({ overrides: parseOverrides([house], []).overrides })
+    const price = (call: CallToPrice) => own.priceCall(call)
+    for (let steps = 100; steps < 400; steps += 1) {
+      price(
+        callOf('fireworks', 'accounts/fireworks/models/flux-1-schnell-fp8', { images: 1 }, `${steps}_steps`),
+      )
+    }
+    const usage = { ...NO_USAGE, inputTokens: 1_000_000, outputTokens: 0 }
+    const ofTier = (provider: string, model: string, tier: string) =>
+      price({ ...callOf(provider, model, {}, tier), usage })
+    expect(ofTier('openai', 'gpt-5', 'priority')).toMatchObject({ costPico: 2_500_000_000_000n })
+    expect(ofTier('anthropic', 'claude-opus-5', 'us+batch')).toMatchObject({ costPico: 2_750_000_000_000n })
+    expect(ofTier('openai', 'house', 'our-own')).toMatchObject({ costPico: 1_000_000_000_000n })
   })
 
   test('is listed once for each model and tier, with its page and its day', () => {
