@@ -1,20 +1,40 @@
+import type { BilledUnits } from '../domain/usage.ts'
+import { type Count, countUsage, parseCount, subtractCounts } from './counts.ts'
 import type { Dialect } from './dialect.ts'
 import { jsonDialect } from './json-dialect.ts'
+import { type JsonObject, member } from './json-value.ts'
 import { createLastUsageGatherer } from './last-usage.ts'
-import { promptOnlyUsage } from './openai-usage.ts'
+import { type OpenAiUsage, promptOnlyUsage } from './openai-usage.ts'
 import { planJson } from './wires/json.ts'
 import { findMembers } from './wires/telling.ts'
 
 /**
  * Voyage AI's embeddings (also contextualized and multimodal) and reranking: `usage.total_tokens`, all of them
- * input, with an image's pixels already counted as tokens.
- * https://docs.voyageai.com/reference/embeddings-api
+ * input. Those beyond the text's are pictures', a token for 560 pixels, by which these are billed. What a film takes
+ * is counted otherwise: something beside it that has no price.
+ * https://docs.voyageai.com/reference/multimodal-embeddings-api, https://docs.voyageai.com/docs/pricing
  */
 export const voyage: Dialect = jsonDialect({
   name: 'voyage.embeddings',
   format: {
     plan: planJson({ usage: 'usage', model: 'value', error: 'value' }),
     findTelling: findMembers(['usage', 'error']),
-    createGatherer: () => createLastUsageGatherer({ readUsage: promptOnlyUsage }),
+    createGatherer: () => createLastUsageGatherer({ readUsage: withPictures, readUnits: films }),
   },
 })
+
+function withPictures(usage: JsonObject): OpenAiUsage {
+  const whole = promptOnlyUsage(usage)
+  if (!isSome(parseCount(usage.image_pixels))) return whole
+  const imageInputTokens = subtractCounts(whole.usage.inputTokens, parseCount(usage.text_tokens))
+  const counted = countUsage({ ...whole.usage, imageInputTokens })
+  return { ...counted, invalid: counted.invalid || whole.invalid, total: whole.total }
+}
+
+function films(document: JsonObject): Partial<BilledUnits> {
+  return { otherToolCalls: isSome(parseCount(member(document, 'usage')?.video_pixels)) ? 1 : null }
+}
+
+function isSome(count: Count): boolean {
+  return count !== null && count !== 0
+}

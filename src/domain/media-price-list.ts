@@ -188,7 +188,12 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
   },
   { ...VOYAGE, models: /^rerank-(?:1|2|2\.5|3)$/, rates: perMillionInput('0.05') },
   { ...VOYAGE, models: /^rerank-(?:lite-1|2-lite|2\.5-lite|3-lite)$/, rates: perMillionInput('0.02') },
-  { ...VOYAGE, models: /^voyage-multimodal-3(?:\.5)?$/, rates: perMillionInput('0.12') },
+  {
+    ...VOYAGE,
+    models: /^voyage-multimodal-3(?:\.5)?$/,
+    // $0.60 for 1,000 M pixels, of which 560 are a token.
+    rates: [...perMillionInput('0.12'), { rate: 'imageInput', usd: '0.336', per: 1_000_000n }],
+  },
 
   // Services that run no model; the names are ours.
   { ...OPENAI, models: /^container$/, rates: [{ rate: 'codeRun', usd: '0.03', per: 1n }] },

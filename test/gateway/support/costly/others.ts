@@ -160,7 +160,7 @@ export const OTHERS: readonly CostlyEndpoint[] = [
         },
       },
     ],
-    truth: { usd: '0.00042912' }, // 3,576 × 0.12 / M
+    truth: { usd: '0.001200456' }, // 5 × 0.12 / M + 3,571 × 560 × 0.60 / 1,000 M
   },
   {
     name: 'Perplexity chat with little context',
