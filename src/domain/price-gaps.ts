@@ -26,11 +26,30 @@ export function unpricedParts(
       gaps = [...(gaps ?? []), 'cacheWrite12h']
     }
   }
+  if (rates.input === undefined && rates.output === undefined && isOfToolsAlone(rates)) {
+    if (isSome(usage.inputTokens)) gaps = [...(gaps ?? []), 'input']
+    if (isSome(usage.outputTokens)) gaps = [...(gaps ?? []), 'output']
+  }
   // The plain rest of an answer; embeddings have none, and no price for one.
   if (rates.output === undefined && rates.input !== undefined && plainOutput(usage) > 0) {
     gaps = [...(gaps ?? []), 'output']
   }
   return gaps
+}
+
+const TOOLS: ReadonlySet<string> = new Set<RateClass>([
+  'webSearch',
+  'fileSearch',
+  'codeRun',
+  'xSearch',
+  'mapSearch',
+  'webFetch',
+  'otherToolCall',
+])
+
+/** Tools of a provider's are billed beside the tokens; any other measure is in their place. */
+function isOfToolsAlone(rates: Rates): boolean {
+  return Object.keys(rates).every((rate) => TOOLS.has(rate))
 }
 
 function unitGaps(
@@ -40,13 +59,14 @@ function unitGaps(
   units: BilledUnits,
 ): RateClass[] | null {
   const gaps: RateClass[] = []
-  const isByTokens =
-    (isSome(usage.inputTokens) && rates.input !== undefined) ||
-    (isSome(usage.outputTokens) && (rates.output ?? rates.imageOutput) !== undefined)
+  const outputRate = rates.output ?? rates.imageOutput
+  const isByOutput = isSome(usage.outputTokens) && outputRate !== undefined
+  const isByTokens = isByOutput || (isSome(usage.inputTokens) && rates.input !== undefined)
   for (const { name, rate } of UNIT_DIMENSIONS) {
     if (!isSome(units[name]) || rates[rate] !== undefined) continue
-    const isMeasureOfTokens =
-      name === 'images' || name === 'characters' || (name === 'audioMs' && !secondsAreBeside)
+    // Of a model that generates, pictures are its output: without any counted they are not billed by it.
+    if (name === 'images' && (outputRate === undefined ? isByTokens : isByOutput)) continue
+    const isMeasureOfTokens = name === 'characters' || (name === 'audioMs' && !secondsAreBeside)
     if (!isMeasureOfTokens || !isByTokens) gaps.push(rate)
   }
   return gaps.length === 0 ? null : gaps

@@ -170,3 +170,19 @@ test('a call of several models that has no price is not priced later as if one h
   }
   expect(repriceCall(catalog, past, answer.tier).kind).toBe('unknown')
 })
+
+test('pictures that were drawn are a gap where no output was counted', () => {
+  const drawn = priceOf('openai', 'gpt-image-1', { usage: { outputTokens: 0 }, units: { images: 4 } })
+  expect(drawn.kind === 'priced' && isPartly(drawn.price)).toBe(true)
+  const whole = priceOf('openai', 'gpt-image-1', { units: { images: 4 } })
+  expect(whole.kind === 'priced' && isPartly(whole.price)).toBe(false)
+  const embedded = priceOf('cohere', 'embed-v4.0', { usage: { outputTokens: 0 }, units: { images: 4 } })
+  expect(embedded.kind === 'priced' && isPartly(embedded.price)).toBe(false)
+})
+
+test('tokens are a gap of a price that has only a tool of the provider', () => {
+  const searched = priceOf('perplexity', 'search', units({ webSearches: 1 }))
+  expect(searched.kind === 'priced' && isPartly(searched.price)).toBe(true)
+  const spoken = priceOf('openai', 'tts-1', units({ characters: 5 }))
+  expect(spoken.kind === 'priced' && isPartly(spoken.price)).toBe(false)
+})
