@@ -101,7 +101,16 @@ function partsOf(
   })
 }
 
+/** Words for calls that are served as most are. */
+const USUAL: ReadonlySet<string> = new Set(['', 'standard', 'global', 'not_available'])
+
+/** Each word that is not a usual one: a tier nobody knows is another tier than standard. */
 function serviceTierOf(usage: JsonObject): string | null {
-  const tier = usage.speed === 'fast' ? 'fast' : textIn(usage.service_tier)
-  return usage.inference_geo === 'us' ? `${tier ?? 'standard'}+us` : tier
+  const tier = textIn(usage.service_tier)
+  const more = [usage.speed, usage.inference_geo].map((word) => textIn(word)?.toLowerCase() ?? '')
+  const [speed = '', geo = ''] = more.map((word) => (USUAL.has(word) ? '' : word))
+  if (speed === '' && geo === '') return tier
+  const usual = tier === null || USUAL.has(tier)
+  const served = speed === '' ? (tier ?? 'standard') : usual ? speed : `${tier}+${speed}`
+  return geo === '' ? served : `${served}+${geo}`
 }

@@ -60,8 +60,7 @@ export function geminiUsage(metadata: JsonObject): GeminiUsage | null {
     // Live leaves the thoughts out of its total.
     totalMismatch:
       totalDisagrees(total, counted.usage) && totalDisagrees(addCounts(total, thoughts), counted.usage),
-    serviceTier:
-      textIn(metadata.serviceTier)?.toLowerCase() ?? TRAFFIC_TIERS.get(metadata.trafficType) ?? null,
+    serviceTier: tierIn(metadata.serviceTier) ?? tierIn(metadata.trafficType, TRAFFIC_NUMBERS),
   }
 }
 
@@ -115,8 +114,24 @@ export function interactionUnits(usage: JsonObject, model: string | null): Parti
   }
 }
 
-/** Vertex's `trafficType`, in the words of its price list. */
-const TRAFFIC_TIERS: ReadonlyMap<unknown, string> = new Map([
+/**
+ * A tier in the words of the price list. One that is not known there keeps its own word, or its number where a client
+ * asked for those, so that it is not taken for the usual one.
+ */
+function tierIn(value: unknown, numbers?: ReadonlyMap<number, string>): string | null {
+  if (typeof value === 'number') return value === 0 ? null : (numbers?.get(value) ?? `tier_${value}`)
+  const name = textIn(value)
+  if (name === null || name === '' || /_UNSPECIFIED$/i.test(name)) return null
+  return TRAFFIC_TIERS.get(name) ?? name.toLowerCase()
+}
+
+/** Of `TrafficType` in Vertex's protocol buffers. */
+const TRAFFIC_NUMBERS: ReadonlyMap<number, string> = new Map([
+  [1, 'standard'],
+  [2, 'provisioned'],
+])
+
+const TRAFFIC_TIERS: ReadonlyMap<string, string> = new Map([
   ['ON_DEMAND', 'standard'],
   ['ON_DEMAND_PRIORITY', 'priority'],
   ['ON_DEMAND_FLEX', 'flex'],
