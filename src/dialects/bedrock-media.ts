@@ -28,12 +28,13 @@ export const bedrockImages: Dialect = requestDialect({
     findTelling: FIND_TELLING,
   },
   modelInPath: bedrockModelInPath,
-  wants: { imageGenerationConfig: { width: 'value', height: 'value', quality: 'value' } },
+  wants: { taskType: 'value', imageGenerationConfig: { width: 'value', height: 'value', quality: 'value' } },
   readCall: ({ request, fields, isRead }) => {
     const model = bedrockModelInPath(request.path) ?? ''
     if (!COSTS_BY_SIZE.test(model)) return {}
     const config = objectIn(fields.imageGenerationConfig) ?? {}
-    return { serviceTier: isRead ? imageTier(model, config) : UNKNOWN_SIZE }
+    const isSized = isSaid(config.width) || SIZED_TASKS.has(textIn(fields.taskType) ?? '')
+    return { serviceTier: isRead && isSized ? imageTier(model, config) : UNKNOWN_SIZE }
   },
   readAnswer: (document) => {
     const kept = arrayIn(document.finish_reasons).filter((reason) => reason !== null).length
@@ -46,13 +47,16 @@ export const bedrockImages: Dialect = requestDialect({
   },
 })
 
+/** Tasks whose pictures are of the usual size unless it is said; those of others are as large as what they are made of. */
+const SIZED_TASKS: ReadonlySet<string> = new Set(['TEXT_IMAGE', 'COLOR_GUIDED_GENERATION', 'IMAGE_VARIATION'])
+
 const COSTS_BY_SIZE = /nova-canvas|titan-image/
 
 /** Amazon's own models cost by quality and by how large the longer side is. */
 function imageTier(model: string, config: JsonObject): string | null {
   const width = sideOf(config.width)
   const height = sideOf(config.height)
-  const quality = wordIn(config.quality) ?? (config.quality == null ? 'standard' : '')
+  const quality = wordIn(config.quality) ?? (isSaid(config.quality) ? '' : 'standard')
   if (width === null || height === null || !/^(?:standard|premium)$/.test(quality)) return UNKNOWN_SIZE
   const longer = Math.max(width, height)
   const size = model.includes('nova-canvas') ? (longer > 1024 ? '2048' : null) : longer <= 512 ? '512' : null
@@ -64,8 +68,12 @@ const USUAL_SIDE = 1024
 
 /** Pixels; `null`: not known. */
 function sideOf(said: unknown): number | null {
-  const side = said === undefined || said === null ? USUAL_SIDE : unitsIn(said)
+  const side = isSaid(said) ? unitsIn(said) : USUAL_SIDE
   return side === 0 ? null : side
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null
 }
 
 /**

@@ -54,6 +54,8 @@ export function responseTools(response: JsonObject, drawn: UsagePart | null): Pa
     if (type === 'web_search_call') counts.web += isSearch(call) ? 1 : 0
     else if (type === 'file_search_call') counts.files += 1
     else if (type === 'image_generation_call') counts.images += 1
+    // Its session is billed, and nobody says which it is.
+    else if (type === 'code_interpreter_call' && containerOf(call) === null) counts.others += 1
     else if (type.endsWith('_call') && !RUNS_CODE.has(type)) counts.others += 1
   }
   // Tokens of an image model that nobody names have no price.
@@ -105,10 +107,14 @@ function containersOf(response: JsonObject, calls: readonly JsonObject[]): numbe
   const gigabytes = new Map<string, number>()
   for (const call of calls) {
     const tool = RUNS_CODE.get(textIn(call.type) ?? '')
-    const id = textIn(call.container_id) ?? textIn(member(call, 'environment')?.container_id)
+    const id = containerOf(call)
     if (tool !== undefined && id !== null) gigabytes.set(id, gigabytesOf(response, tool))
   }
   return gigabytes.size === 0 ? null : [...gigabytes.values()].reduce((sum, one) => sum + one, 0)
+}
+
+function containerOf(call: JsonObject): string | null {
+  return textIn(call.container_id) ?? textIn(member(call, 'environment')?.container_id)
 }
 
 /** Of a container that `tool` starts: 1 where it does not say; 0 where it starts none. */

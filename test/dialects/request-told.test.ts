@@ -328,6 +328,8 @@ describe('pictures are counted as they come', () => {
     { imageGenerationConfig: { width: '2048', height: '2048' } },
     { imageGenerationConfig: { quality: ['premium'] } },
     { imageGenerationConfig: { quality: 'Premium' } },
+    { taskType: 'OUTPAINTING', imageGenerationConfig: { numberOfImages: 1 } },
+    { taskType: 'BACKGROUND_REMOVAL' },
   ])('of Nova Canvas at no size where the request leaves it in doubt: %j', (request) => {
     expect(told({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual({
       images: 1,
