@@ -1,6 +1,6 @@
 import { type Counts, parseCount, subtractCounts } from './counts.ts'
 import type { Provider } from './dialect.ts'
-import { type JsonObject, objectsIn, textIn } from './json-value.ts'
+import { type JsonObject, member, objectsIn, textIn } from './json-value.ts'
 import { addReasoning, type OpenAiQuirks } from './openai-usage.ts'
 import { costInTicks, costInUsd, totalCostInUsd } from './reported-cost.ts'
 import {
@@ -28,7 +28,7 @@ export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
   anthropic: ASKED,
   // Thoughts are in neither count, only in the total (recorded).
   gemini: { takesIncludeUsage: true, correct: outputIsTheRest },
-  vertex: { takesIncludeUsage: true, correct: outputIsTheRest },
+  vertex: { takesIncludeUsage: true, correct: outputIsTheRest, readTier: trafficType },
   bedrock: ASKED,
   // completion_tokens leaves reasoning out: total = prompt + completion + reasoning (recorded, 219 of 219).
   xai: {
@@ -100,6 +100,11 @@ function audioIsApart(counts: Counts, usage: JsonObject): Counts {
   const isMore =
     typeof rest === 'number' && typeof counts.inputTokens === 'number' && rest > counts.inputTokens
   return isMore ? { ...counts, inputTokens: rest } : counts
+}
+
+/** Vertex's word for the tier, in OpenAI's format beside the counts. */
+function trafficType(usage: JsonObject): string | null {
+  return textIn(member(member(usage, 'extra_properties'), 'google')?.traffic_type)
 }
 
 /** docs.perplexity.ai, "Pricing": the fee of a request is by how much of the web it may read. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Provider } from '../../src/dialects/dialect.ts'
 import { selectDialect } from '../../src/dialects/dialects.ts'
+import { serviceTierOf } from '../../src/domain/catalog-service-tiers.ts'
 
 function tierOf(provider: Provider, path: string, answer: object): string | null {
   const dialect = selectDialect(provider, 'POST', path)
@@ -46,4 +47,16 @@ test.each<[object, string | null]>([
 ])('Anthropic’s tier has all that is not usual: %j', (said, tier) => {
   const answer = { model: 'claude-opus-5', usage: { input_tokens: 3, output_tokens: 2, ...said } }
   expect(tierOf('anthropic', '/v1/messages', answer)).toBe(tier)
+})
+
+test.each<[string | undefined, string | null]>([
+  ['ON_DEMAND_PRIORITY', 'priority'],
+  ['PROVISIONED_THROUGHPUT', 'provisioned_throughput'],
+  [undefined, null],
+])('Google’s tier is told in the usage of OpenAI’s format: %s', (trafficType, tier) => {
+  const google = { traffic_type: trafficType }
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, extra_properties: { google } }
+  const answer = { model: 'google/gemini-2.5-pro', usage }
+  const path = '/v1/projects/p/locations/l/endpoints/openapi/chat/completions'
+  expect(serviceTierOf(tierOf('vertex', path, answer))).toBe(tier)
 })
