@@ -39,6 +39,8 @@ async function applyPending(client: pg.Client, log: StoreLog): Promise<string[]>
     schema: SCHEMA,
     createSchema: true,
     singleTransaction: true,
+    // A database may have a later one already, from a state of the source that did not have all before it.
+    checkOrder: false,
     advisoryLockMode: 'wait',
     lockValue: LOCK_VALUE,
     logger: {

@@ -22,6 +22,19 @@ test('every migration is applied once, in order, also when two start at once', a
   expect(await migrate(database.url, quiet)).toEqual([])
 })
 
+test('one that a database missed is applied, also behind later ones', async () => {
+  database = await createEmptyDatabase()
+  await migrate(database.url, quiet)
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  await client.query(`
+    drop table tallygate.current_price_catalogs, tallygate.price_catalogs, tallygate.price_refreshes;
+    delete from tallygate.migrations where name = '0008_price_catalogs'`)
+  expect(await migrate(database.url, quiet)).toEqual(['0008_price_catalogs'])
+  expect((await client.query('select from tallygate.price_catalogs')).rowCount).toBe(0)
+  await client.end()
+})
+
 test('everything is in one schema, and nothing elsewhere', async () => {
   database = await createEmptyDatabase()
   await migrate(database.url, quiet)
