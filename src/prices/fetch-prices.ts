@@ -53,7 +53,8 @@ export async function fetchPrices(
     })
     // A body that is not read is ended with its connection.
     body.on('error', () => {})
-    if (statusCode === 304) return { kind: 'unmodified' }
+    // Only where it was asked for: else nobody knows what it is that has not changed.
+    if (statusCode === 304 && etag !== null) return { kind: 'unmodified' }
     if (statusCode !== 200) return refusalOf(statusCode, headers.location)
     const text = await readText(body, headers['content-encoding'], limits.maxBytes)
     return typeof text === 'string'

@@ -28,6 +28,8 @@ test('what is there already is not sent again', async () => {
   )
   expect(await fetched('"v1"')).toEqual({ kind: 'unmodified' })
   expect(await fetched('"v0"')).toMatchObject({ kind: 'fetched' })
+  server.answer((_, response) => response.writeHead(304).end())
+  expect(await fetched()).toEqual({ kind: 'refused', problem: 'it was answered with 304' })
 })
 
 test('a redirect is not followed', async () => {
