@@ -43,6 +43,18 @@ export function excessOf(before: CatalogDocument, after: CatalogDocument): strin
     : null
 }
 
+/** A model that is listed twice, so that nobody can tell what it costs; `null`: none is. */
+export function repeatedModelOf(document: CatalogDocument): string | null {
+  for (const { id: provider, models } of document) {
+    const ids = new Set<string>()
+    for (const { id } of models) {
+      if (ids.has(id)) return `it lists ${provider}/${id} twice`
+      ids.add(id)
+    }
+  }
+  return null
+}
+
 /** Why newer data is not to be taken without a person: it may be wrong, cut, older, or made to do harm. */
 export function refreshDoubts(question: RefreshQuestion): readonly string[] {
   const { before, after, dataDayBefore, dataDay } = question
@@ -58,31 +70,42 @@ export function refreshDoubts(question: RefreshQuestion): readonly string[] {
       `it is older: its newest price is of ${dataDay ?? 'no day'}, that in force of ${dataDayBefore}`,
     )
   }
-  return [...doubts, ...wildRules(before, after), ...absurdPrices(after), ...priceDoubts(question)]
+  return [...doubts, ...absurdPrices(after), ...priceDoubts(question)]
 }
 
 function modelsOf(document: CatalogDocument): readonly ModelDocument[] {
   return document.flatMap(({ models }) => models)
 }
 
-/** Names come from clients: a rule that repeats what repeats may take for ever over one that is made for it. */
-function wildRules(before: CatalogDocument, after: CatalogDocument): readonly string[] {
-  const regexesOf = (document: CatalogDocument) =>
-    modelsOf(document).flatMap(({ match }) =>
-      rulesOf(match).flatMap(([operator, operand]) => (operator === 'regex' ? [operand] : [])),
-    )
+/**
+ * A rule that may take for ever, which must not be tried on any name: those of clients, or of the data itself, may be made
+ * for it. `null`: none is new.
+ */
+export function wildRuleOf(before: CatalogDocument, after: CatalogDocument): string | null {
   const known = new Set(regexesOf(before))
-  const wild = regexesOf(after).filter((regex) => !known.has(regex) && isWild(regex))
-  return wild.slice(0, 1).map((regex) => `it matches names by ${regex.slice(0, 80)}, which may take for ever`)
+  const wild = regexesOf(after).find((regex) => !known.has(regex) && isWild(regex))
+  return wild === undefined ? null : `it matches names by ${wild.slice(0, 80)}, which may take for ever`
+}
+
+function regexesOf(document: CatalogDocument): readonly string[] {
+  return modelsOf(document).flatMap(({ match }) =>
+    rulesOf(match).flatMap(([operator, operand]) => (operator === 'regex' ? [operand] : [])),
+  )
 }
 
 const REPEATED_GROUP = /\)[*+{]|\\[1-9k]/
-/** Each goes over the whole name once more for every place in it. */
-const MOST_REPEATS = 2
+const REPEAT = /[*+]|\{[0-9]+,/g
+/** What can be there or not, and what can be this or that; not the mark of a group's kind. */
+const CHOICE = /(?<!\()\?|\|/g
+/** Each goes over the whole name, of 256 characters at most, once more for every place in it; so does a free start. */
+const REPEAT_BITS = 8
+/** Each may be tried both ways for all that is before it: a million steps for a name at most. */
+const MOST_BITS = 20
 
 function isWild(regex: string): boolean {
-  const repeats = regex.match(/[*+]|\{[0-9]+,/g)?.length ?? 0
-  return REPEATED_GROUP.test(regex) || repeats > MOST_REPEATS
+  const count = (part: RegExp) => regex.match(part)?.length ?? 0
+  const free = regex.startsWith('^') ? 0 : REPEAT_BITS
+  return REPEATED_GROUP.test(regex) || count(REPEAT) * REPEAT_BITS + count(CHOICE) + free > MOST_BITS
 }
 
 function absurdPrices(after: CatalogDocument): readonly string[] {

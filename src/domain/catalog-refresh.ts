@@ -5,7 +5,7 @@ import {
   catalogTextOf,
   type PricesDocument,
 } from './catalog-document.ts'
-import { excessOf, refreshDoubts } from './catalog-doubts.ts'
+import { excessOf, refreshDoubts, repeatedModelOf, wildRuleOf } from './catalog-doubts.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { pricesFrom } from './catalog-history.ts'
 import { parseCatalog } from './catalog-parse.ts'
@@ -70,8 +70,12 @@ function judge(
   }
   const newer = readCatalog(fetched)
   if (newer.entries === null) return { kind: 'unreadable', problems: newer.problems.slice(0, MOST_PROBLEMS) }
-  const excess = excessOf(older.document, newer.document)
-  if (excess !== null) return { kind: 'unreadable', problems: [excess] }
+  // Before any name is looked up: all that follows tries the rules of both on the names of both.
+  const harm =
+    excessOf(older.document, newer.document) ??
+    wildRuleOf(older.document, newer.document) ??
+    repeatedModelOf(newer.document)
+  if (harm !== null) return { kind: 'unreadable', problems: [harm] }
   const from = inForceFrom(nowMs)
   const dataDay = dataDayOf(newer.document, utcDayOf(nowMs))
   const doubts = refreshDoubts({
