@@ -20,12 +20,17 @@ export interface PriceRefreshOptions {
   readonly log: StoreLog
 }
 
+const NOT_PUT = 'newer prices cannot be put into Postgres: the old ones stand, and it is tried again later'
+
 export function createPriceRefresh({ pool, config, log }: PriceRefreshOptions): PriceRefresh {
   return {
     async run(isRepeat) {
       if (config === null) return
       const { url } = config
-      const refreshed = await refreshPrices({ pool, url })
+      const refreshed = await refreshPrices({ pool, url }).catch((err: unknown): never => {
+        if (!isRepeat) log.warn({ event: 'prices_not_taken', err, url }, NOT_PUT)
+        throw new TryAgain('Postgres is away or takes nothing')
+      })
       const problem = problemOf(refreshed)
       if (refreshed.kind === 'taken') {
         const { kind: _, ...facts } = refreshed

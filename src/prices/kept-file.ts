@@ -1,4 +1,5 @@
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type PriceCatalogKind, sha256Of } from '../domain/price-catalog-source.ts'
@@ -25,7 +26,8 @@ export async function writeKept(dataDir: string, kind: PriceCatalogKind, kept: K
   const { source, fetchedAt, text } = kept
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const file = keptFileOf(dataDir, kind)
-  const unfinished = `${file}.${process.pid}.new`
+  // Gateways in containers share the folder, and each of them is process 1.
+  const unfinished = `${file}.${hostname()}.${process.pid}.new`
   try {
     const handle = await open(unfinished, 'w', 0o644)
     try {

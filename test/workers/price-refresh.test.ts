@@ -109,6 +109,20 @@ test('without a network there is one line, which is no error', async () => {
   expect(lines.filter(({ msg }) => msg === 'a job failed')).toEqual([])
 })
 
+test('where Postgres takes nothing, one line says that the old prices stand', async () => {
+  const name = new URL(database.url).pathname.slice(1)
+  await pool.query(`alter database ${name} set default_transaction_read_only = on`)
+  server.answerText(newer)
+  startWorker()
+  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices_not_taken'])
+  expect(lines.find(({ event }) => event === 'prices_not_taken')).toMatchObject({
+    err: { message: expect.stringContaining('read-only transaction') },
+    msg: 'newer prices cannot be put into Postgres: the old ones stand, and it is tried again later',
+  })
+  expect(lines.filter(({ job }) => job === 'refresh-prices')).toEqual([])
+  expect(await inForce()).toBeNull()
+})
+
 test('where it is off, nothing is asked', async () => {
   const before = server.requests.length
   startWorker({ PRICES_REFRESH: 'off' })
