@@ -1,7 +1,13 @@
 import type { Postgres, StoreLog } from '../store/postgres.ts'
 import { findCurrentPriceCatalog, findCurrentSource } from '../store/price-catalogs.ts'
 import { readKept, writeKept } from './kept-file.ts'
-import { NO_STORED_PRICES, PRICE_KINDS, readStored, type StoredPrices } from './stored-prices.ts'
+import {
+  type KeptCatalog,
+  NO_STORED_PRICES,
+  PRICE_KINDS,
+  readStored,
+  type StoredPrices,
+} from './stored-prices.ts'
 import { isPackageNewer, putNewerPackage } from './take-prices.ts'
 
 /** Newer prices are in use after this long, at every gateway. */
@@ -21,16 +27,8 @@ export interface FollowOptions {
  * release brings newer ones. Never throws: what cannot be read is told, and passed over.
  */
 export async function loadStoredPrices(options: FollowOptions): Promise<StoredPrices> {
-  const { pool, log } = options
+  const { log } = options
   try {
-    const put = await putNewerPackage(pool, Date.now())
-    if (put !== null) {
-      const { source, inForceFrom } = put
-      log.info(
-        { event: 'prices_taken', source, from: inForceFrom },
-        'the prices of this release are in force',
-      )
-    }
     return await readNewer(options, NO_STORED_PRICES)
   } catch (err) {
     log.warn({ event: 'prices_not_taken', err }, `no prices from Postgres now: ${KEPT_ARE_USED}`)
@@ -56,6 +54,17 @@ async function loadKept({ dataDir, log }: FollowOptions): Promise<StoredPrices> 
   return prices
 }
 
+/** Also where a gateway started while Postgres was away. `null`: it changes nothing. */
+async function putPackage(pool: Postgres, log: StoreLog): Promise<KeptCatalog | null> {
+  const put = await putNewerPackage(pool, Date.now())
+  if (put !== null) {
+    const { source, inForceFrom } = put
+    log.info({ event: 'prices_taken', source, from: inForceFrom }, 'the prices of this release are in force')
+  }
+  // Another gateway may have been first.
+  return put ?? (await findCurrentPriceCatalog(pool, 'genai-prices'))
+}
+
 /** `before` itself where nothing is new. @throws When Postgres is away. */
 async function readNewer({ pool, dataDir, log }: FollowOptions, before: StoredPrices): Promise<StoredPrices> {
   let prices = before
@@ -64,7 +73,8 @@ async function readNewer({ pool, dataDir, log }: FollowOptions, before: StoredPr
     if (source === null || source === before[kind]?.source) continue
     const found = await findCurrentPriceCatalog(pool, kind)
     if (found === null) continue
-    const stored = readStored(found)
+    const isOld = kind === 'genai-prices' && isPackageNewer(found)
+    const stored = readStored(isOld ? ((await putPackage(pool, log)) ?? found) : found)
     prices = { ...prices, [kind]: stored }
     if (dataDir === null) continue
     await writeKept(dataDir, kind, stored).catch((err: unknown) =>
@@ -100,8 +110,8 @@ export function followPrices(
       const newer = await readNewer(options, prices)
       troubled = null
       if (newer === prices) return
-      prices = newer
       take(newer)
+      prices = newer
       const sources = PRICE_KINDS.flatMap((kind) => newer[kind]?.source ?? [])
       log.info({ event: 'prices_in_use', sources }, 'newer prices are in use')
     } catch (err) {

@@ -117,6 +117,29 @@ test('newer prices are taken while running, each once', async () => {
   expect(sourceOf(await loadStoredPrices({ pool: away, dataDir, log }))).toBe(two)
 })
 
+test('a gateway of a newer release that started without Postgres brings its prices when it is back', async () => {
+  const old = await put(3, Date.parse('2026-09-22T12:00:00Z'))
+  const first = await loadStoredPrices({ pool: away, dataDir, log })
+  expect(sourceOf(first)).toBeNull()
+  const taken = follow(first)
+  await expect.poll(() => taken.length).toBe(1)
+  expect(taken.map(sourceOf)).not.toContain(old)
+})
+
+test('prices that could not be taken are taken the next time', async () => {
+  const taken: StoredPrices[] = []
+  let attempts = 0
+  const take = (prices: StoredPrices) => {
+    attempts += 1
+    if (attempts === 1) throw new Error('not now')
+    taken.push(prices)
+  }
+  const first = await loadStoredPrices({ pool, dataDir, log })
+  following.push(followPrices({ pool, dataDir, log, everyMs: 10 }, first, take))
+  const source = await put(3)
+  await expect.poll(() => taken.map(sourceOf)).toEqual([source])
+})
+
 test('prices that cannot be read leave those in use, and are told once', async () => {
   const one = await put(3)
   const taken = follow(await loadStoredPrices({ pool, dataDir, log }))
