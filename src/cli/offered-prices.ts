@@ -79,5 +79,7 @@ function told(changes: readonly CatalogChange[], from: string | null): string[] 
   const added = changes.filter(({ what, before }) => what === 'model' && before === null).length
   const gone = changes.filter(({ what, after }) => what === 'model' && after === null).length
   const rates = changes.length - added - gone
-  return [`${added} new models, ${rates} changed rates (from ${from} on), ${gone} models no longer listed.`]
+  return [
+    `${added} new models, ${rates} changed rates (from ${from} on, or the day that the source says), ${gone} models no longer listed.`,
+  ]
 }

@@ -63,7 +63,13 @@ function hoursOf({ start_time, end_time }: NonNullable<PricesDocument['constrain
   }
 }
 
-/** The first day by the newer list itself on which its prices differ from the older ones; `null`: it does not say. */
+/** A source that says more than this later that it had a price wrong is not let change what was billed long ago. */
+const BELIEVED_DAYS_BACK = 60
+
+/**
+ * The first day by the newer list itself on which its prices differ from the older ones; `null`: it does not say, or
+ * says one that is long past.
+ */
 function ownBeginning(
   before: readonly PricesDocument[],
   after: readonly PricesDocument[],
@@ -71,7 +77,7 @@ function ownBeginning(
 ): UtcDay | null {
   const days = after.flatMap(({ constraint }) => constraint?.start_date ?? []).sort()
   const first = days.find((day) => day < from && stateOn(after, day) !== stateOn(before, day))
-  if (first === undefined) return null
+  if (first === undefined || first < addDays(from, -BELIEVED_DAYS_BACK)) return null
   const eve = addDays(first, -1)
   const isUnaware = !before.some(
     ({ constraint }) => constraint?.start_date !== undefined && constraint.start_date >= first,

@@ -73,9 +73,14 @@ const SHOWN_LENGTH = 1_000
 
 /** Why nothing was taken, on one line; `null`: nothing is wrong. */
 export function problemOf(outcome: Refreshed): string | null {
-  if (outcome.kind === 'unreachable') return outcome.problem
+  if (outcome.kind === 'unreachable') return onOneLine(outcome.problem)
   if (outcome.kind !== 'refused') return null
   const { problems } = outcome
   const more = problems.length > SHOWN_PROBLEMS ? `; and ${problems.length - SHOWN_PROBLEMS} more` : ''
-  return (problems.slice(0, SHOWN_PROBLEMS).join('; ') + more).slice(0, SHOWN_LENGTH)
+  return onOneLine((problems.slice(0, SHOWN_PROBLEMS).join('; ') + more).slice(0, SHOWN_LENGTH))
+}
+
+/** What was fetched may be quoted in it. */
+function onOneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, ' ')
 }

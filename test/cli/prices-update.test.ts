@@ -95,7 +95,9 @@ test('diff shows what newer prices would change, old beside new, and changes not
   const { out } = await run(env, 'prices', 'diff', file)
   expect(out).toMatch(/^openai +gpt-4o +input_mtok +2\.5 +2$/m)
   expect(out).toMatch(/^openai +gpt-3\.5-turbo +model +known +no longer listed: keeps its price$/m)
-  expect(out).toContain(`1 new models, 1 changed rates (from ${from} on), 1 models no longer listed.`)
+  expect(out).toContain(
+    `1 new models, 1 changed rates (from ${from} on, or the day that the source says), 1 models no longer listed.`,
+  )
   expect(await inForce()).toBeNull()
 })
 

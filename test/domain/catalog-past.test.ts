@@ -101,6 +101,15 @@ test('a date that the newer list says itself is believed, where it agrees about 
   ])
 })
 
+test('a date of more than two months ago is not believed: what was billed then stands', () => {
+  const before = listOf(model('a', price(1)))
+  const said = (day: string) =>
+    keepPastPrices(before, listOf(model('a', [{ prices: price(1) }, since(day, 2)])), FROM)
+  expect(costAt(said('2025-01-01'), 'a', BEFORE)).toBe('1')
+  expect(costAt(said('2025-01-01'), 'a', FROM)).toBe('2')
+  expect(costAt(said('2026-10-01'), 'a', '2026-10-01')).toBe('2')
+})
+
 test('a price that was said to come is the one that was said last', () => {
   const before = listOf(model('a', [{ prices: price(1) }, since('2027-01-01', 2)]))
   const merged = keepPastPrices(

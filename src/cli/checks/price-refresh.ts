@@ -26,7 +26,7 @@ export async function checkPriceRefresh(pool: Postgres, nowMs = Date.now()): Pro
   if (outcome === 'unreachable' && nowMs - (freshAt?.getTime() ?? 0) > STALE_MS) {
     return note(
       NAME,
-      `${source}; newer ones could be fetched ${fresh}: ${problem}`,
+      `${source}; newer ones were ${fresh === 'never' ? 'never fetched' : `fetched ${fresh}`}: ${problem}`,
       'let the workers reach PRICES_URL, or set it to a copy, or PRICES_REFRESH=off',
     )
   }
