@@ -1,7 +1,7 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/postgres.ts'
 import { confirmPriceCatalog, findCurrentSource } from '../store/price-catalogs.ts'
-import { findPriceRefresh, recordPriceRefresh } from '../store/price-refreshes.ts'
+import { findPriceRefresh, readPostgresClock, recordPriceRefresh } from '../store/price-refreshes.ts'
 import { FETCH_LIMITS, type FetchLimits, fetchPrices } from './fetch-prices.ts'
 import { judgePrices, putJudged } from './take-prices.ts'
 
@@ -22,6 +22,7 @@ export type Refreshed =
 export interface RefreshOptions {
   readonly pool: Postgres
   readonly url: string
+  /** Milliseconds since 1970; left out: by the clock of Postgres. */
   readonly now?: () => number
   readonly limits?: FetchLimits
 }
@@ -33,7 +34,9 @@ export interface RefreshOptions {
  * @throws When Postgres is away: nothing is changed then.
  */
 export async function refreshPrices(options: RefreshOptions): Promise<Refreshed> {
-  const { pool, url, now = Date.now, limits = FETCH_LIMITS } = options
+  const { pool, url, limits = FETCH_LIMITS } = options
+  // The day from which prices hold is that of the database: a worker's own clock may be wrong, and one is enough.
+  const now = options.now?.() ?? (await readPostgresClock(pool))
   const last = await findPriceRefresh(pool, 'genai-prices')
   const source = await findCurrentSource(pool, 'genai-prices')
   // 1. Without an effect: whoever dies here has done nothing.
@@ -42,7 +45,7 @@ export async function refreshPrices(options: RefreshOptions): Promise<Refreshed>
   if (fetched.kind === 'unmodified') return await record({ kind: 'unchanged' }, known)
   if (fetched.kind === 'refused') return await record({ kind: 'refused', problems: [fetched.problem] }, null)
   if (fetched.kind === 'unreachable') return await record(fetched, null)
-  const judged = await judgePrices(pool, { text: fetched.text, origin: url }, now())
+  const judged = await judgePrices(pool, { text: fetched.text, origin: url }, now)
   const { catalog, from } = judged
   const problems = [...judged.problems, ...judged.doubts]
   if (problems.length > 0) return await record({ kind: 'refused', problems }, null)
@@ -57,7 +60,7 @@ export async function refreshPrices(options: RefreshOptions): Promise<Refreshed>
 
   async function record<Outcome extends Refreshed>(outcome: Outcome, etag: string | null): Promise<Outcome> {
     if (outcome.kind === 'unchanged' && source !== null)
-      await confirmPriceCatalog(pool, source, new Date(now()))
+      await confirmPriceCatalog(pool, source, new Date(now))
     await recordPriceRefresh(pool, 'genai-prices', {
       outcome: outcome.kind,
       problem: problemOf(outcome),

@@ -59,3 +59,11 @@ export async function recordPriceRefresh(
     [kind, outcome, problem, url, etag, isFresh],
   )
 }
+
+/** Postgres's clock, in milliseconds since 1970. */
+export async function readPostgresClock(pool: Postgres): Promise<number> {
+  const { rows } = await pool.query<{ ms: string }>(
+    'select floor(extract(epoch from clock_timestamp()) * 1000)::text as ms',
+  )
+  return Number(rows[0]?.ms)
+}

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { BUNDLED_SOURCE, bundledText } from '../../src/domain/catalog-bundle.ts'
 import { refreshPrices } from '../../src/prices/refresh-prices.ts'
 import { putNewerPackage } from '../../src/prices/take-prices.ts'
@@ -53,6 +53,21 @@ test('newer prices are in force from the next day on, and the old ones until the
     '{"constraint":{"start_date":"2026-11-23"},"prices":{"input_mtok":3,"output_mtok":10}}',
   )
   expect(await findPriceRefresh(pool, 'genai-prices')).toMatchObject({ outcome: 'taken', problem: null })
+})
+
+test('the day is that of Postgres, whatever the clock of the worker says', async () => {
+  server.answerText(gpt4oAt(3))
+  const { rows } = await pool.query<{ day: string }>(
+    "select to_char((now() + interval '1 hour') at time zone 'UTC' + interval '1 day', 'YYYY-MM-DD') as day",
+  )
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3 * DAY_MS })
+  try {
+    expect(await refreshPrices({ pool, url: server.url, limits: LIMITS })).toMatchObject({
+      from: rows[0]?.day,
+    })
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('what the package has already, in whatever order, changes nothing', async () => {
