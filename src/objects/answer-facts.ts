@@ -138,7 +138,8 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
     ...arrayIn(job.result_files),
   ]
   const model = textIn(job.fine_tuned_model)
-  const metadata = member(job, 'metadata')
+  // Google's, which has no id. Elsewhere what stands there is what the client wrote.
+  const metadata = textIn(job.id) === null ? member(job, 'metadata') : null
   const tuned = textIn(metadata?.tunedModel)
   const responses = [member(job, 'response')?.responsesFile, member(metadata, 'output')?.responsesFile]
   return [

@@ -55,3 +55,15 @@ test('an answer that is cut has told what it made until then', () => {
   reader.push(Buffer.from('{"id":"resp_1","status":"queued","instructions":"and '))
   expect(reader.facts.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])
 })
+
+test.each([
+  { tunedModel: 'tunedModels/of-others' },
+  { tunedModel: 'files/file-mine' },
+  { output: { responsesFile: 'files/file-mine' } },
+])('a job leaves nothing that its client wrote into its metadata: %j', (metadata) => {
+  const reader = new AnswerReader()
+  reader.push(
+    Buffer.from(JSON.stringify({ id: 'batch_1', status: 'completed', output_file_id: 'file-1', metadata })),
+  )
+  expect(reader.facts.left).toEqual([{ kind: 'file', id: 'file-1' }])
+})
