@@ -85,7 +85,9 @@ const DELETE_ROWS = `delete from ${SCHEMA}.daily_usage u where ${WITHOUT_CALLS} 
 const EMPTY_ROWS = `
 update ${SCHEMA}.daily_usage u set
   ${METERED_COLUMNS.map((column) => `${column} = ${column === 'latency_buckets' ? `'{}'` : '0'}`).join(', ')}
-where ${WITHOUT_CALLS} and requests <> 0`
+where ${WITHOUT_CALLS} and (${METERED_COLUMNS.filter((column) => column !== 'latency_buckets')
+  .map((column) => `${column} <> 0`)
+  .join(' or ')})`
 
 const REPLACE_ROWS = `
 insert into ${SCHEMA}.daily_usage as u (${[...KEY_COLUMNS, 'provider', ...METERED_COLUMNS].join(', ')})

@@ -5,6 +5,7 @@ import { buildLinearPrice } from '../../src/domain/price.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { parseRecord, serialiseRecord } from '../../src/ledger/entry.ts'
+import { addCredit } from '../../src/store/credit.ts'
 import type { Postgres } from '../../src/store/postgres.ts'
 import { rebuildDay } from '../../src/store/rebuild.ts'
 import { selectUnpricedUse } from '../../src/store/unpriced-use.ts'
@@ -407,6 +408,27 @@ test('a day’s totals are made anew from its calls with what was settled', asyn
   const order = { day: YESTERDAY, who: 'op', why: 'test' }
   expect(await rebuildDay(ledger.pool, order)).toMatchObject({ kind: 'rebuilt' })
   expect(await totals()).toEqual(before)
+  await expectSound()
+})
+
+test('a rebuilt day has no figures left of settlements that no call is kept of, though somebody was credited', async () => {
+  await rollUp([submitting('batch_1')])
+  await rollUp([fetching('batch_1')])
+  for (const model of ['gpt-4o', 'gpt-5']) {
+    const credit = { clientId: 'cli_a', day: YESTERDAY, model, pico: -5n, who: 'op', why: 'test' }
+    await addCredit(ledger.pool, credit)
+  }
+  await ledger.pool.query(
+    `update tallygate.daily_usage set settlements = 1, reported = 1 where model = 'gpt-4o'`,
+  )
+  await ledger.pool.query(
+    `update tallygate.daily_usage set settlements = 0 where day = $1 and key_id <> '' and settlements = 1`,
+    [YESTERDAY],
+  )
+  await ledger.pool.query(`update tallygate.daily_usage set unpriced = -1 where model = 'gpt-5'`)
+  expect(await rebuildDay(ledger.pool, { day: YESTERDAY, who: 'op', why: 'test' })).toMatchObject({
+    kind: 'rebuilt',
+  })
   await expectSound()
 })
 
