@@ -211,7 +211,18 @@ export async function claimResponses(
      select * from unnest($1::text[], $2::text[]) on conflict do nothing returning upstream, response_id`,
     [responses.map(({ upstream }) => upstream), responses.map(({ responseId }) => responseId)],
   )
+  if (rows.length < responses.length) await keepResponses(session, responses)
   return rows.map((row) => ({ upstream: row.upstream, responseId: row.response_id }))
+}
+
+/** What is told still must not be forgotten: it would count again. Once a day is enough. */
+async function keepResponses(session: PostgresSession, responses: readonly ResponseName[]): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.responses_seen set seen_at = now()
+     where seen_at < now() - interval '1 day'
+       and (upstream, response_id) in (select * from unnest($1::text[], $2::text[]))`,
+    [responses.map(({ upstream }) => upstream), responses.map(({ responseId }) => responseId)],
+  )
 }
 
 /** Those of `responses` that somebody has claimed. */

@@ -5,7 +5,8 @@ import type { PostgresSession } from './postgres.ts'
 const DELETE_AT_A_TIME = 10_000
 
 /**
- * Forgets the responses that were counted more than `days` days ago.
+ * Forgets the responses that were counted, and last told, more than `days` days ago; a job not while its object is known,
+ * for providers list jobs for years.
  *
  * @returns How many.
  */
@@ -14,7 +15,10 @@ export async function forgetResponses(session: PostgresSession, days: number): P
   for (;;) {
     const { rowCount } = await session.query(
       `delete from ${SCHEMA}.responses_seen where ctid = any(array(
-         select ctid from ${SCHEMA}.responses_seen where seen_at < now() - make_interval(days => $1) limit $2))`,
+         select ctid from ${SCHEMA}.responses_seen r where seen_at < now() - make_interval(days => $1)
+           and not exists (select from ${SCHEMA}.objects o
+             where o.upstream = r.upstream and o.folded_id = lower(r.response_id) and o.job)
+         limit $2))`,
       [days, DELETE_AT_A_TIME],
     )
     forgotten += rowCount ?? 0

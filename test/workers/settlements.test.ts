@@ -6,8 +6,9 @@ import { NO_UNITS, NO_USAGE } from '../../src/domain/usage.ts'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { parseRecord, serialiseRecord } from '../../src/ledger/entry.ts'
 import { addCredit } from '../../src/store/credit.ts'
-import type { Postgres } from '../../src/store/postgres.ts'
+import { inTransaction, type Postgres } from '../../src/store/postgres.ts'
 import { rebuildDay } from '../../src/store/rebuild.ts'
+import { forgetResponses } from '../../src/store/responses.ts'
 import { selectUnpricedUse } from '../../src/store/unpriced-use.ts'
 import { verifyLedger } from '../../src/store/verify.ts'
 import { createCallDays } from '../../workers/call-days.ts'
@@ -408,6 +409,36 @@ test('a day’s totals are made anew from its calls with what was settled', asyn
   const order = { day: YESTERDAY, who: 'op', why: 'test' }
   expect(await rebuildDay(ledger.pool, order)).toMatchObject({ kind: 'rebuilt' })
   expect(await totals()).toEqual(before)
+  await expectSound()
+})
+
+test('a job that is listed for as long as its provider keeps it counts once, whoever submitted it', async () => {
+  await rollUp([submitting('batch_Ours'), submitting('batch_Deleted')])
+  const list = telling([use('batch_Ours'), use('batch_Theirs'), use('batch_Deleted')])
+  await rollUp([list])
+  const before = await totals()
+  const forget = () => inTransaction(ledger.pool, (session) => forgetResponses(session, 40))
+  const later = (days: number) =>
+    ledger.pool.query('update tallygate.responses_seen set seen_at = seen_at - make_interval(days => $1)', [
+      days,
+    ])
+  // Listed every month: what is still told is not forgotten.
+  for (let month = 0; month < 3; month += 1) {
+    await later(30)
+    await forget()
+    await rollUp([{ ...list, callId: randomUUID() }])
+  }
+  expect((await totals()).map(({ settlements, input }) => [settlements, input])).toEqual(
+    before.map(({ settlements, input }) => [settlements, input]),
+  )
+  // Not told for long: a job of ours is known while its object is.
+  await later(100)
+  await forget()
+  await rollUp([telling([use('batch_Ours')]), fetching('batch_Deleted')])
+  expect((await totals()).slice(0, 2)).toEqual([
+    { ...SUBMITTED, requests: 2 },
+    { ...USED, settlements: 2, input: 200, cost: 2 * COST },
+  ])
   await expectSound()
 })
 
