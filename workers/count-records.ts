@@ -81,7 +81,7 @@ async function underTheirModels(
   const modelOf = new Map(limited.map(({ callId, model }) => [callId, model]))
   const renamed = waiting.flatMap(({ upstream, foldedId, callId, unpricedAs }) => {
     const model = modelOf.get(callId) ?? unpricedAs
-    return model === null || model === unpricedAs ? [] : [{ upstream, foldedId, model }]
+    return model === null || model === unpricedAs ? [] : [{ upstream, foldedId, callId, model }]
   })
   if (renamed.length > 0) await renameUnpriced(session, renamed)
   return settled.map((call) => ({ ...call, model: modelOf.get(call.callId) ?? call.model }))

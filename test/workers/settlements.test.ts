@@ -442,6 +442,27 @@ test('a job that is listed for as long as its provider keeps it counts once, who
   await expectSound()
 })
 
+test('a second call that claims a job’s id changes nothing of where the first is totalled', async () => {
+  const limited = createRollUp({
+    pool: ledger.pool,
+    callDays: createCallDays(ledger.pool, 35, quiet),
+    memory: { ...createCountingMemory(), modelLimit: createModelLimit(1) },
+  })
+  await rollUp([submitting('batch_1')])
+  const other = { clientId: 'cli_b', keyId: 'key_b' }
+  await rollUp([aRecord({ ...PRICED, ...other, arrivedAtMs: NOW - DAY_MS, model: 'first' })], limited)
+  await rollUp([submitting('batch_1', other)], limited)
+  await rollUp([fetching('batch_1')])
+  const rows = await totals()
+  expect(rows.slice(0, 2)).toEqual([SUBMITTED, USED])
+  expect(rows.filter(({ client }) => client === 'cli_b')).toMatchObject([
+    { model: '(other)', unpriced: 1 },
+    { model: 'first' },
+    {},
+  ])
+  await expectSound()
+})
+
 test('a rebuilt day has no figures left of settlements that no call is kept of, though somebody was credited', async () => {
   await rollUp([submitting('batch_1')])
   await rollUp([fetching('batch_1')])
