@@ -43,9 +43,9 @@ export async function countRecords(
   days: ReadonlySet<UtcDay>,
   { modelLimit, lateRepricing }: CountingMemory,
 ): Promise<CountedRecords> {
-  const made = await addMadeObjects(session, records)
+  const { made, jobsMadeAgain } = await addMadeObjects(session, records)
   const told = await readJobFiles(session, records)
-  const once = await countResponsesOnce(session, told)
+  const once = await countResponsesOnce(session, told, jobsMadeAgain)
   const { calls, settled } = await settleJobs(session, once, told, made)
   const limited = await modelLimit.apply(session, calls)
   const noLonger = await underTheirModels(session, settled, made, limited.records)

@@ -1,28 +1,47 @@
 import type { CallRecord } from '../src/domain/call-record.ts'
 import { foldObjectId } from '../src/domain/object-event.ts'
 import { toldNoFigures } from '../src/domain/unpriced-reason.ts'
-import { addObjects, type NewObject, type ObjectKey } from '../src/store/objects.ts'
+import { addObjects, type NewObject, type ObjectKey, selectMakings } from '../src/store/objects.ts'
 import type { PostgresSession } from '../src/store/postgres.ts'
 
-/** Adds the objects that these calls made, in the order in which rows are locked. @returns What was asked to be added. */
+export interface MadeObjects {
+  /** What was asked to be added, each id once. */
+  readonly made: readonly NewObject[]
+  /** Jobs whose ids are made a second time here, as `textOf` names them, with the calls that made them first. */
+  readonly jobsMadeAgain: ReadonlyMap<string, string>
+}
+
+/** Adds the objects that these calls made, in the order in which rows are locked. */
 export async function addMadeObjects(
   session: PostgresSession,
   records: readonly CallRecord[],
-): Promise<readonly NewObject[]> {
-  const made = madeBy(records)
-  if (made.length > 0) await addObjects(session, made)
-  return made
+): Promise<MadeObjects> {
+  const { made, again } = madeBy(records)
+  if (made.length === 0) return { made, jobsMadeAgain: new Map() }
+  const added = new Set((await addObjects(session, made)).map(textOf))
+  const known = sortedByKey([...made.filter((object) => !added.has(textOf(object))), ...again])
+  if (known.length === 0) return { made, jobsMadeAgain: new Map() }
+  const jobs = (await selectMakings(session, known)).filter(({ job }) => job)
+  return { made, jobsMadeAgain: new Map(jobs.map((job) => [textOf(job), job.callId])) }
 }
 
-function madeBy(records: readonly CallRecord[]): readonly NewObject[] {
+function madeBy(records: readonly CallRecord[]): {
+  readonly made: readonly NewObject[]
+  /** Of ids that were made before among these records. */
+  readonly again: readonly ObjectKey[]
+} {
   const made = new Map<string, NewObject>()
+  const again: ObjectKey[] = []
   for (const record of records) {
     // One of them stands for the call, so that its being unpriced is taken back once.
     let unpricedAs = isUnpriced(record) ? record.model : null
     for (const { id, kind, is, job, leftBy } of record.objects ?? []) {
       if (is !== 'created') continue
       const key = { upstream: record.upstream, foldedId: foldObjectId(id) }
-      if (made.has(textOf(key))) continue
+      if (made.has(textOf(key))) {
+        again.push(key)
+        continue
+      }
       made.set(textOf(key), {
         ...key,
         id,
@@ -40,7 +59,7 @@ function madeBy(records: readonly CallRecord[]): readonly NewObject[] {
       if (job) unpricedAs = null
     }
   }
-  return sortedByKey([...made.values()])
+  return { made: sortedByKey([...made.values()]), again }
 }
 
 /** For the want of figures: they come with its job. */

@@ -1,11 +1,13 @@
 import type { CallRecord, JobUse } from '../src/domain/call-record.ts'
 import { withoutUsage } from '../src/domain/daily-usage.ts'
 import { tellsUse } from '../src/domain/job-use.ts'
+import { foldObjectId } from '../src/domain/object-event.ts'
 import { responseUseOf } from '../src/domain/response-use.ts'
 import { utcDayOf } from '../src/domain/utc-day.ts'
 import { claimResponses, type ResponseName, selectResponses } from '../src/store/ledger-transaction.ts'
 import type { PostgresSession } from '../src/store/postgres.ts'
 import { addCollisions } from '../src/store/response-collisions.ts'
+import { textOf } from './made-objects.ts'
 
 /** Ends the names of responses whose usage nobody reported: estimates count once, too, but claim nothing of the figures. */
 const ESTIMATED = '#estimated'
@@ -14,11 +16,15 @@ const ESTIMATED = '#estimated'
  * The records as they count. One that had a response made counts whatever its id, and claims the id. One that fetched
  * a response counts only where nobody had claimed it, before or in this batch: else it is a request without usage; so
  * with each of the jobs that a record tells of. What is only estimated claims a name of
- * its own, and a fetch of it counts only while nobody has reported that response.
+ * its own, and a fetch of it counts only while nobody has reported that response. One that was made under the id of a job
+ * claims nothing either: what that job used is still to be told.
+ *
+ * @param jobsMadeAgain Jobs whose ids some of these calls made again, as `textOf` names them, with the calls that made them first.
  */
 export async function countResponsesOnce(
   session: PostgresSession,
   records: readonly CallRecord[],
+  jobsMadeAgain: ReadonlyMap<string, string>,
 ): Promise<readonly CallRecord[]> {
   const named = new Map<string, NamedRecords>()
   const namedBy = (name: ResponseName): NamedRecords => {
@@ -27,14 +33,17 @@ export async function countResponsesOnce(
     named.set(key, of)
     return of
   }
+  const ofJobs: CallRecord[] = []
   for (const record of records) {
     const name = responseNameOf(record)
-    if (name !== null) {
+    if (name !== null && isOfAnothersJob(record, jobsMadeAgain)) ofJobs.push(record)
+    else if (name !== null) {
       const of = namedBy(name)
       if (useOf(record) === 'created') of.created.push(record)
     }
     for (const { id } of record.jobs ?? []) namedBy({ upstream: record.upstream, responseId: id })
   }
+  if (ofJobs.length > 0) await addCollisions(session, ofJobs.map(collisionOf))
   if (named.size === 0) return records
   const sorted = [...named].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, of]) => of)
   const claimed = await claimResponses(
@@ -79,10 +88,19 @@ async function countCollisions(
     unspent.has(keyOf(name)) ? created.slice(1) : created,
   )
   if (again.length === 0) return
-  await addCollisions(
-    session,
-    again.map(({ arrivedAtMs, upstream }) => ({ day: utcDayOf(arrivedAtMs), upstream })),
-  )
+  await addCollisions(session, again.map(collisionOf))
+}
+
+function collisionOf({ arrivedAtMs, upstream }: CallRecord) {
+  return { day: utcDayOf(arrivedAtMs), upstream }
+}
+
+/** Whether it had a response made under the id of a job that another call had submitted. */
+function isOfAnothersJob(record: CallRecord, jobsMadeAgain: ReadonlyMap<string, string>): boolean {
+  if (jobsMadeAgain.size === 0 || useOf(record) !== 'created') return false
+  const { upstream, responseId, callId } = record
+  const making = jobsMadeAgain.get(textOf({ upstream, foldedId: foldObjectId(responseId ?? '') }))
+  return making !== undefined && making !== callId
 }
 
 function keyOf({ upstream, responseId }: ResponseName): string {

@@ -37,15 +37,23 @@ export interface ObjectOwnerRow extends ObjectKey {
 /** An object and the call that made it. */
 export interface ObjectMaking extends ObjectOwnerRow {
   readonly callId: string
+  readonly job: boolean
   readonly model: string | null
   readonly createdAtMs: number
   /** As in {@link NewObject}; `null` too once its job has told its use. */
   readonly unpricedAs: string | null
 }
 
-/** Adds objects; one that is known stays with who made it first. `sorted` by upstream and id, each once. */
-export async function addObjects(session: PostgresSession, sorted: readonly NewObject[]): Promise<void> {
-  await session.query(
+/**
+ * Adds objects; one that is known stays with who made it first. `sorted` by upstream and id, each once.
+ *
+ * @returns Those that were not known.
+ */
+export async function addObjects(
+  session: PostgresSession,
+  sorted: readonly NewObject[],
+): Promise<readonly ObjectKey[]> {
+  const { rows } = await session.query<{ upstream: string; folded_id: string }>(
     `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, path, model, created_at, job,
        unpriced_as, left_by)
      select upstream, "foldedId", id, kind, "clientId", "keyId", "callId", path, model,
@@ -53,9 +61,11 @@ export async function addObjects(session: PostgresSession, sorted: readonly NewO
      from json_to_recordset($1) as o (upstream text, "foldedId" text, id text, kind text, "clientId" text,
        "keyId" text, "callId" uuid, path text, model text, "createdAtMs" bigint, job boolean,
        "unpricedAs" text, "leftBy" text)
-     on conflict do nothing`,
+     on conflict do nothing
+     returning upstream, folded_id`,
     [JSON.stringify(sorted)],
   )
+  return rows.map((row) => ({ upstream: row.upstream, foldedId: row.folded_id }))
 }
 
 /**
@@ -168,11 +178,12 @@ export async function selectOwners(
   return rows.map(ownerFrom)
 }
 
-const MAKING = `o.upstream, o.folded_id, o.client_id, o.key_id, o.call_id, o.model, o.unpriced_as,
+const MAKING = `o.upstream, o.folded_id, o.client_id, o.key_id, o.call_id, o.job, o.model, o.unpriced_as,
   (extract(epoch from o.created_at) * 1000)::bigint as created_at_ms`
 
 interface MakingRow extends OwnerRow {
   call_id: string
+  job: boolean
   model: string | null
   unpriced_as: string | null
   created_at_ms: string
@@ -182,6 +193,7 @@ function makingFrom(row: MakingRow): ObjectMaking {
   return {
     ...ownerFrom(row),
     callId: row.call_id,
+    job: row.job,
     model: row.model,
     createdAtMs: Number(row.created_at_ms),
     unpricedAs: row.unpriced_as,

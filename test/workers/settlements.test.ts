@@ -463,6 +463,37 @@ test('a second call that claims a job’s id changes nothing of where the first 
   await expectSound()
 })
 
+test.each([
+  'after the job',
+  'with the job',
+])('an answer made %s under the id of a job does not free it', async (when) => {
+  const job = submitting('resp_1', {
+    path: '/v1/responses',
+    objects: [{ id: 'resp_1', kind: 'response', is: 'created', job: true }],
+  })
+  // Some servers let clients choose ids.
+  const made = aRecord({
+    ...PRICED,
+    arrivedAtMs: NOW - DAY_MS,
+    path: '/v1/responses',
+    model: 'small',
+    responseId: 'resp_1',
+    responseUse: 'created',
+    objects: [{ id: 'resp_1', kind: 'response', is: 'created', job: false }],
+  })
+  if (when === 'with the job') await rollUp([job, made])
+  else for (const record of [job, made]) await rollUp([record])
+  await rollUp([fetching('resp_1')])
+  await rollUp([fetching('resp_1')])
+  expect(await totals()).toEqual([
+    SUBMITTED,
+    USED,
+    { ...USED, model: 'small', requests: 1, settlements: 0 },
+    { ...FETCHED, requests: 2 },
+  ])
+  await expectSound()
+})
+
 test('a rebuilt day has no figures left of settlements that no call is kept of, though somebody was credited', async () => {
   await rollUp([submitting('batch_1')])
   await rollUp([fetching('batch_1')])
