@@ -34,6 +34,7 @@ export function buildPricing(
         arrivedAtMs: call.arrivedAtMs,
         reportedCostPico: observation.reportedCostPico,
         parts: observation.parts,
+        largestPrompt: observation.largestPrompt,
       })
       const { reported } = priced
       if (priced.kind === 'unpriced') {

@@ -1,8 +1,8 @@
 import { catalogOfText } from '../src/config/current-catalog.ts'
-import type { CallRecord } from '../src/domain/call-record.ts'
 import type { Catalog } from '../src/domain/catalog.ts'
 import type { Price } from '../src/domain/price.ts'
 import { buildRuleCatalog, isInScope, repriceCall } from '../src/domain/repricing.ts'
+import type { CountedCall } from '../src/domain/settlement.ts'
 import { utcDayOf } from '../src/domain/utc-day.ts'
 import { type AdjustmentEntry, addEntries } from '../src/store/adjustments.ts'
 import { selectClientNames } from '../src/store/client-names.ts'
@@ -22,7 +22,7 @@ export interface LateRepricing {
    * Adjusts the rows of these records, which are in the totals already, in the same transaction. The transaction
    * must hold corrections out, so that a repricing sees either the record or not, and its rule likewise.
    */
-  apply(session: PostgresSession, records: readonly CallRecord[]): Promise<void>
+  apply(session: PostgresSession, records: readonly CountedCall[]): Promise<void>
 }
 
 /** Prices by rule that are kept in memory; an operator makes a few a year. */
@@ -75,7 +75,7 @@ function buildOrNull({ source, data, settings }: RulePrices): Catalog | null {
 }
 
 /** The rule that decides on a call; `null`: it stays as metered. */
-function ruleFor(rules: readonly RepricingRule[], record: CallRecord): RepricingRule | null {
+function ruleFor(rules: readonly RepricingRule[], record: CountedCall): RepricingRule | null {
   const { model, provider, arrivedAtMs, costPico, priceId } = record
   if (costPico !== null && priceId === null) return null // it used nothing
   const newest = rules.find((rule) => isInScope(rule, { model, provider, day: utcDayOf(arrivedAtMs) }))
@@ -88,14 +88,15 @@ function ruleFor(rules: readonly RepricingRule[], record: CallRecord): Repricing
 function addRecord(
   entries: Map<string, AdjustmentEntry>,
   catalog: Catalog,
-  record: CallRecord,
+  record: CountedCall,
   names: ReadonlyMap<string, string>,
   prices: ReadonlyMap<string, Price>,
 ): void {
   const { clientId, keyId, model, upstream, arrivedAtMs } = record
   const priceId = record.priceId ?? ''
   const costPico = record.costPico === null ? null : BigInt(record.costPico)
-  const call = { ...record, costPico, clientName: names.get(clientId) ?? null }
+  const clientName = names.get(clientId) ?? null
+  const call = { ...record, costPico, clientName, isSettlement: record.settlement !== undefined }
   const cost = repriceCall(catalog, call, prices.get(priceId) ?? null)
   // What cannot be told stays as metered: the next run of the command names it.
   if (cost.kind !== 'cost') return

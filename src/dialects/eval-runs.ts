@@ -71,5 +71,11 @@ function usedBy(run: JsonObject): readonly JobObservation[] {
       JSON.stringify(written),
     )
   }
-  return sums.jobs({ responseId: textIn(run.id), serviceTier: null, madeAtMs: madeAtMs(run.created_at) })
+  // Each is a sum.
+  const jobs = sums.jobs({
+    responseId: textIn(run.id),
+    serviceTier: null,
+    madeAtMs: madeAtMs(run.created_at),
+  })
+  return jobs.map((job) => ({ ...job, largestPrompt: null }))
 }

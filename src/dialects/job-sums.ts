@@ -31,6 +31,8 @@ const MAX_MODELS = 32
 interface ModelSum {
   readonly usage: UsageSum
   units: BilledUnits
+  requests: number
+  largestPrompt: number
 }
 
 export function createJobSums(): JobSums {
@@ -39,14 +41,17 @@ export function createJobSums(): JobSums {
     add(model, counted, units, raw) {
       const known = models.get(model)
       const last = models.size < MAX_MODELS ? undefined : [...models.values()].at(-1)
-      const sum = known ?? last ?? { usage: createUsageSum(), units: NO_UNITS }
+      const sum = known ?? last ?? { usage: createUsageSum(), units: NO_UNITS, requests: 0, largestPrompt: 0 }
       if (known === undefined && last === undefined) models.set(model, sum)
       sum.usage.add(counted, false, raw)
+      sum.requests += 1
+      sum.largestPrompt = Math.max(sum.largestPrompt, counted.usage.inputTokens ?? 0)
       if (units !== null) sum.units = addUnits(sum.units, units)
     },
     jobs: (job) =>
-      [...models].map(([model, { usage, units }]) => ({
+      [...models].map(([model, { usage, units, requests, largestPrompt }]) => ({
         ...observe({ ...usage.observed(true), units, model }),
+        ...(requests > 1 ? { largestPrompt } : {}),
         ...job,
       })),
   }

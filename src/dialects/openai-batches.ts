@@ -23,6 +23,7 @@ const BATCH: JobFormat = {
       // In a list the text of one is not kept apart.
       raw: usage === null ? null : (text ?? JSON.stringify(usage)),
       isFinal: true,
+      isSum: counted !== null,
       model: textIn(batch.model),
       responseId: textIn(batch.id),
       // Or it is told elsewhere: in the file that it left.

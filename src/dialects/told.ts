@@ -20,6 +20,8 @@ export interface Told {
   readonly pending?: boolean
   readonly reportedCostPico?: bigint | null
   readonly madeAtMs?: number | null
+  /** Its usage is the sum over requests, whose prompts' lengths it does not say. */
+  readonly isSum?: boolean
 }
 
 /**
@@ -45,6 +47,7 @@ export function createToldGatherer(
   let pending = first.pending ?? false
   let reportedCostPico: bigint | null = null
   let madeAtMs: number | null = null
+  let isSum = false
 
   return {
     wantsEvery: false,
@@ -59,6 +62,7 @@ export function createToldGatherer(
       pending = told?.pending ?? pending
       reportedCostPico = told?.reportedCostPico ?? reportedCostPico
       madeAtMs = told?.madeAtMs ?? madeAtMs
+      isSum ||= told?.isSum === true
       if (told?.units) {
         units = { ...units, ...told.units }
         areUnitsTold = true
@@ -87,6 +91,7 @@ export function createToldGatherer(
         pending,
         reportedCostPico,
         ...(madeAtMs === null ? {} : { madeAtMs }),
+        ...(isSum ? { largestPrompt: null } : {}),
       }),
   }
 }

@@ -22,6 +22,11 @@ export interface CallToPrice {
   readonly arrivedAtMs: number
   readonly reportedCostPico: bigint | null
   readonly parts: readonly UsagePart[] | null
+  /**
+   * Of the sum over several requests: the tokens of the longest prompt among them, `null` where that is not known. Left
+   * out: it is one request. Prices by the length of prompts are asked with it.
+   */
+  readonly largestPrompt?: number | null | undefined
 }
 
 export type PriceOfCall = (Priced | Unpriced) & {

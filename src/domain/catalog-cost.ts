@@ -10,7 +10,7 @@ import type { RateClass } from './price-rates.ts'
 import { BILLED_UNITS, type BilledUnits, TOKEN_CLASSES, type TokenUsage, UNIT_DIMENSIONS } from './usage.ts'
 
 /** A call, or a part of one, that one model served. */
-export type Use = Pick<CallToPrice, 'model' | 'requestedModel' | 'usage' | 'units'>
+export type Use = Pick<CallToPrice, 'model' | 'requestedModel' | 'usage' | 'units' | 'largestPrompt'>
 
 type LinearCost = Priced & { readonly price: LinearPrice }
 
@@ -22,7 +22,10 @@ export function priceUse(
   const { usage, units } = use
   const model = use.model ?? use.requestedModel
   const isUsed = hasUse(use)
-  const price = found === null ? null : choosePrice(found.prices, usage, units, isUsed)
+  const price = found === null ? null : choosePrice(found.prices, usage, units, isUsed, use.largestPrompt)
+  // Requests of which some may have been long, and others not.
+  if (price === null && found !== null && isUsed)
+    return { kind: 'unpriced', reason: 'use_without_price', model }
   if (price === null) {
     const reason = !isUsed ? 'nothing_used' : model === null ? 'no_model' : (missing ?? 'no_price')
     return { kind: 'unpriced', reason, model }

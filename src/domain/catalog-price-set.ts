@@ -85,15 +85,17 @@ export function buildPriceSet(
 
 /**
  * The price of a call that used this. `isUsed`: whether any count is above 0. Where something that was used has no rate,
- * it is the price that says so.
+ * it is the price that says so. `largestPrompt` as in `CallToPrice`: a sum has a price only where each of its requests is
+ * known to have been at the first tier.
  */
 export function choosePrice(
   set: PriceSet,
   usage: TokenUsage,
   units: BilledUnits,
   isUsed: boolean,
+  largestPrompt?: number | null,
 ): LinearPrice | null {
-  const price = chooseVariant(set, usage, units, isUsed)
+  const price = chooseVariant(set, usage, units, isUsed, largestPrompt)
   if (price === null) return null
   const { rates, variant } = price.definition
   // The least that is billed has the audio in it.
@@ -119,11 +121,12 @@ function chooseVariant(
   usage: TokenUsage,
   units: BilledUnits,
   isUsed: boolean,
+  largestPrompt: number | null | undefined,
 ): LinearPrice | null {
   const inputTokens = usage.inputTokens ?? 0
-  const tier =
-    tiers.length === 1 ? tiers[0] : tiers.findLast(({ above }) => above === 0 || inputTokens > above)
-  if (tier === undefined) return null
+  const prompt = Math.min(inputTokens, largestPrompt ?? inputTokens)
+  const tier = tiers.length === 1 ? tiers[0] : tiers.findLast(({ above }) => above === 0 || prompt > above)
+  if (tier === undefined || (largestPrompt !== undefined && tier !== tiers[0])) return null
   if (!isUsed) return tier.unused
   const audioMs = units.audioMs ?? 0
   if (audioMs > 0 && audioMs < habits.minimumAudioMs) return tier.shortAudio

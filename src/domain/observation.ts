@@ -31,6 +31,11 @@ export interface Observation {
   readonly parts: readonly UsagePart[] | null
   /** When the work that this tells of was submitted, by the provider's clock; `null` or left out: not said. */
   readonly madeAtMs?: number | null
+  /**
+   * Of the sum over several requests: the tokens of the longest prompt among them, `null` where that is not known. Left
+   * out: it is one request. Prices by the length of prompts are asked with it.
+   */
+  readonly largestPrompt?: number | null | undefined
   /** What it tells of jobs, where that is not one job by one model: each by its `responseId`. */
   readonly jobs?: readonly JobObservation[]
 }

@@ -83,6 +83,8 @@ export interface PastCall {
   readonly units: BilledUnits
   readonly usageRaw: string | null
   readonly arrivedAtMs: number
+  /** It may be the sum over the requests of a job. */
+  readonly isSettlement?: boolean | undefined
   /** As metered; `null`: unpriced. */
   readonly costPico: bigint | null
   /** Why it is unpriced, where its record says so. */
@@ -141,12 +143,19 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
     arrivedAtMs: call.arrivedAtMs,
     reportedCostPico: null,
     parts: null,
+    largestPrompt: call.isSettlement === true ? largestPromptOf(old ?? null) : undefined,
   })
   if (priced.kind === 'priced') {
     if (priced.priceId === priceId) return AS_METERED
     return { kind: 'cost', costPico: priced.costPico, priceId: priced.priceId, wasUnpriced }
   }
   return wasUnpriced ? AS_METERED : { kind: 'unknown', reason: UNPRICED_NOW[priced.reason] }
+}
+
+/** Of what a job used, by the price it had: above the first tier only single requests have one. */
+function largestPromptOf(old: Price['definition'] | null): number | null | undefined {
+  if (old?.basis !== 'linear' || old.context === null) return null
+  return old.context.above === 0 ? old.context.upTo : undefined
 }
 
 const UNPRICED_NOW = {

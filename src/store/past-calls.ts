@@ -43,7 +43,7 @@ export async function* readKeptCalls(
     const { rows } = await queryLong<SqlRow>(
       session,
       `select call_id, day, client_id, key_id, model, upstream, price_id, provider, reported_model,
-         requested_model, usage_source, usage_raw, cost_pico, unpriced_reason, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')},
+         requested_model, usage_source, usage_raw, cost_pico, unpriced_reason, told_by, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')},
          (extract(epoch from arrived_at) * 1000)::bigint as arrived_at_ms
        from ${SCHEMA}.calls where ${sql} and day = $${next} and call_id > $${next + 1}
        order by call_id limit ${PAGE}`,
@@ -77,6 +77,7 @@ function keptCallFrom(row: SqlRow): KeptCall {
     costPico: row.cost_pico === null || row.cost_pico === undefined ? null : BigInt(row.cost_pico),
     priceId: row.price_id ?? null,
     unpricedReason: row.unpriced_reason ?? null,
+    isSettlement: typeof row.told_by === 'string',
   }
 }
 

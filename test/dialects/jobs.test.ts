@@ -298,3 +298,26 @@ test('the results of Anthropic’s batches are told by model, searches with thei
     ],
   )
 })
+
+describe('what several requests used', () => {
+  const line = (inputTokens: number) =>
+    `${JSON.stringify({ response: { body: { model: 'm', usage: tokens(inputTokens, 1) } } })}\n`
+  const file = (...prompts: readonly number[]) =>
+    read('openai', '/v1/files/file-1/content', prompts.map(line).join(''), { type: 'application/jsonl' })
+
+  test('a file says how long the longest prompt was, where it has more than one', () => {
+    expect(file(5, 900, 7).jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([900])
+    expect(file(900).jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([undefined])
+  })
+
+  test('a batch and a run of an eval tell sums, of whose prompts nothing is known', () => {
+    const batch = { id: 'batch_1', model: 'm', status: 'completed', usage: tokens(10, 1) }
+    expect(read('openai', '/v1/batches/batch_1', JSON.stringify(batch)).largestPrompt).toBeNull()
+    const page = read('openai', '/v1/batches', JSON.stringify({ data: [batch] }))
+    expect(page.jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([null])
+    const used = { model_name: 'm', prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 }
+    const run = { id: 'evalrun_1', status: 'completed', per_model_usage: [used] }
+    const told = read('openai', '/v1/evals/eval_1/runs/evalrun_1', JSON.stringify(run))
+    expect(told.jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([null])
+  })
+})

@@ -80,6 +80,18 @@ test('a Claude call pays each lifetime of cache writes at its own price', () => 
   )
 })
 
+test('what many requests used has a price only where each prompt is known to have been short', () => {
+  const usage = { inputTokens: 500_000, outputTokens: 10 }
+  const sum = (largestPrompt?: number | null, model = 'gemini-2.5-pro') =>
+    told(catalog.priceCall(callOf({ provider: 'gemini', model, usage, largestPrompt })))
+  expect(sum(200_000)).toBe('625100000000 google/gemini-2.5-pro#std<200000')
+  expect(sum(200_001)).toBe('use_without_price')
+  expect(sum(null)).toBe('use_without_price')
+  expect(sum()).toContain('#std>200000')
+  // One price for all lengths.
+  expect(sum(null, 'gemini-2.5-flash')).toBe(sum(undefined, 'gemini-2.5-flash'))
+})
+
 test('over 200,000 tokens of prompt a Gemini call is at the higher price, all of it', () => {
   const at = (inputTokens: number) =>
     priced({ provider: 'gemini', model: 'gemini-2.5-pro', usage: { inputTokens, outputTokens: 10 } })

@@ -214,3 +214,38 @@ test('calls without a price keep the tier that they were served at, and are pric
   expect(repriceCall(buildCatalog(), unpriced, tier)).toEqual({ kind: 'as_metered' })
   expect(repriceRow(buildCatalog(), rowOf([unpriced]), tier)).toEqual({ kind: 'as_metered' })
 })
+
+test('what a job used stays at the tier of its prompts, however many tokens they were together', () => {
+  const catalog = buildCatalog()
+  const call = {
+    provider: 'gemini',
+    upstream: 'gemini',
+    clientName: null,
+    model: 'gemini-2.5-pro',
+    requestedModel: null,
+    usage: { ...NO_USAGE, inputTokens: 500_000, outputTokens: 10 },
+    units: NO_UNITS,
+    serviceTier: null,
+    arrivedAtMs: Date.parse('2026-11-20T12:00:00Z'),
+    reportedCostPico: null,
+    parts: null,
+  }
+  const short = catalog.priceCall({ ...call, largestPrompt: 5_000 })
+  if (short.kind !== 'priced') throw new Error('it has no price')
+  const { costPico, priceId, price } = short
+  const past: PastCall = {
+    ...call,
+    reportedModel: call.model,
+    usageSource: 'reported',
+    usageRaw: null,
+    costPico,
+    priceId,
+    isSettlement: true,
+  }
+  const oldPrice = parsePrice(price.json)
+  expect(repriceCall(catalog, past, oldPrice)).toEqual({ kind: 'as_metered' })
+  expect(repriceCall(catalog, { ...past, costPico: null, priceId: null }, null)).toEqual({
+    kind: 'as_metered',
+  })
+  expect(repriceCall(catalog, { ...past, isSettlement: false }, oldPrice)).toMatchObject({ kind: 'cost' })
+})
