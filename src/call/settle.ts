@@ -1,5 +1,5 @@
 import type { CallEnd } from '../domain/build-call-record.ts'
-import type { OpenCall, Outcome } from '../domain/call-record.ts'
+import { firstJobs, type OpenCall, type Outcome } from '../domain/call-record.ts'
 import type { BesideReported } from '../domain/catalog-call.ts'
 import type { Observation } from '../domain/observation.ts'
 import type { UnpricedReason } from '../domain/unpriced-reason.ts'
@@ -222,7 +222,8 @@ function finish(
     unpricedReason: priced.kind === 'unpriced' ? priced.reason : null,
     suspect: costPico !== null && alertAbovePico !== null && costPico > alertAbovePico,
     failedInBody: seen.failed,
-    jobs: seen.jobs?.map((job) => ({
+    // What is left out has no price looked up: the definition would go with nothing.
+    jobs: (seen.jobs === undefined ? undefined : firstJobs(seen.jobs))?.map((job) => ({
       ...finish(facts, job, job.usage, job.usageSource, pricing),
       isFile: job.isFile,
     })),

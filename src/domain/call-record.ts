@@ -91,6 +91,17 @@ export interface CallRecord extends OpenCall {
 /** More than any provider lists on a page. */
 export const MAX_JOB_USES = 256
 
+/** As many of them as a record takes: whole jobs, each with all of its models, and none without an id. */
+export function firstJobs<Told extends { readonly responseId: string | null }>(
+  jobs: readonly Told[],
+): readonly Told[] {
+  const named = jobs.filter(({ responseId }) => responseId !== null)
+  const cut = named[MAX_JOB_USES]?.responseId
+  return cut === undefined
+    ? named
+    : named.slice(0, MAX_JOB_USES).filter(({ responseId }) => responseId !== cut)
+}
+
 /** What one model used in a job; a job of several models has one for each, under one id. */
 export type JobUse = Pick<
   CallRecord,

@@ -290,3 +290,25 @@ describe('what a fetch tells', () => {
     expect(pricedAt('created', fetchedAtMs - HOUR_MS)).toEqual([fetchedAtMs, fetchedAtMs])
   })
 })
+
+test('of more jobs than a record takes whole ones are left to the next fetch, and none is priced in part', () => {
+  const looked: (string | null)[] = []
+  const counting: Pricing = {
+    ...pricing,
+    priceCall({ observation }) {
+      looked.push(observation.responseId)
+      return { kind: 'unpriced', reason: 'no_price' }
+    },
+  }
+  const usage = { ...NO_USAGE, inputTokens: 1, outputTokens: 1 }
+  const told = (responseId: string | null) =>
+    ({ ...NOTHING_OBSERVED, usageSource: 'reported', usage, responseId }) as const
+  const three = (id: string) => [told(id), told(id), told(id)]
+  const jobs = [told(null), ...Array.from({ length: 100 }, (_, index) => three(`run_${index}`)).flat()]
+  const observation = { ...NOTHING_OBSERVED, pending: true, jobs }
+  const end = settle({ ...facts, observation }, counting)
+  // 85 of three models each are 255; the 86th would be cut.
+  expect(end.jobs?.length).toBe(255)
+  expect(end.jobs?.at(-1)?.responseId).toBe('run_84')
+  expect(looked).toEqual(end.jobs?.map(({ responseId }) => responseId))
+})
