@@ -1,5 +1,5 @@
 import type { CatalogRate, DatedPrices } from './catalog-entries.ts'
-import { rateOfKey } from './catalog-rates.ts'
+import { isTokenKey, rateOfKey } from './catalog-rates.ts'
 import type { Decimal } from './decimal.ts'
 import type { RateClass } from './price-rates.ts'
 
@@ -56,6 +56,45 @@ export function fillable(
     const usual = all.get(PART_OF[added] ?? added)
     return PART_OF[added] === undefined || usual === undefined || !isSameRate(rate, usual)
   })
+}
+
+/**
+ * The prices of a model at a service tier: `tier` over the `standard` ones, whose fees stay as they are. A class of
+ * tokens that only the standard tier names is left out where it costs what it is part of.
+ *
+ * @returns `null`: the tier lacks a class or a size of prompt, so that some calls would be at the standard price.
+ */
+export function wholeTier(standard: Prices, tier: Prices): Prices | null {
+  const usual = byClass(standard)
+  const known = byClass(tier)
+  const whole = new Map(tier)
+  for (const [key, rate] of standard) {
+    const name = rateOfKey(key)
+    const listed = name === null ? undefined : known.get(name)
+    if (name === null || !isTokenKey(key)) {
+      if (listed === undefined) whole.set(key, rate)
+    } else if (listed === undefined) {
+      const all = usual.get(TOKENS_OF[name] ?? name)
+      if (all === undefined || TOKENS_OF[name] === undefined || !isSameRate(rate, all)) return null
+    } else if (rate.tiers.some(({ above }) => !listed.tiers.some((size) => size.above === above))) {
+      return null
+    }
+  }
+  return whole
+}
+
+/** Of which class's tokens these are a part. */
+const TOKENS_OF: Readonly<Partial<Record<RateClass, RateClass>>> = {
+  cacheRead: 'input',
+  cacheWrite: 'input',
+  cacheWrite1h: 'cacheWrite',
+  cacheWrite12h: 'cacheWrite',
+  audioInput: 'input',
+  imageInput: 'input',
+  videoInput: 'input',
+  reasoning: 'output',
+  audioOutput: 'output',
+  imageOutput: 'output',
 }
 
 const NEVER_ADDED: ReadonlySet<RateClass> = new Set<RateClass>(['request'])

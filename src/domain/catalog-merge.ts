@@ -1,4 +1,4 @@
-import { agree, agreeOnSmallPrompts, fillable } from './catalog-agreement.ts'
+import { agree, agreeOnSmallPrompts, fillable, wholeTier } from './catalog-agreement.ts'
 import { isCorrections } from './catalog-corrections.ts'
 import type { CatalogEntries, CatalogModel, CatalogProvider, DatedPrices } from './catalog-entries.ts'
 import { findListed, type ListedModel } from './catalog-find.ts'
@@ -96,9 +96,10 @@ function build(
     atServiceTier(tier) {
       for (const { layer, model: listed } of [base, ...agreeing]) {
         const prices = listed.byServiceTier?.get(tier)
-        if (prices === undefined) continue
+        const whole = prices === undefined ? null : wholeTier(byKey, prices)
+        if (whole === null) continue
         const source = [...new Set([...sources, layer.source])].join('+')
-        return { source, byKey: new Map([...byKey, ...prices]) }
+        return { source, byKey: whole }
       }
       return null
     },

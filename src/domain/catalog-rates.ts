@@ -56,6 +56,11 @@ export function rateOfKey(key: string): RateClass | null {
   return RATE_KEYS.get(key)?.rate ?? null
 }
 
+/** Whether a key of the catalog is a price of tokens. */
+export function isTokenKey(key: string): boolean {
+  return RATE_KEYS.get(key)?.measure === 'tokens'
+}
+
 const PICO_PER_DOLLAR = 1_000_000_000_000n
 
 /** `price` US dollars for `per` of something, as integer pico-USD for one, halves rounded up: the only rounding. */

@@ -180,11 +180,26 @@ test('hours of weekdays are none on Saturdays and Sundays', () => {
 
 test('a tier that we know no factor of is at the prices a source lists for it, if it agrees at the standard one', () => {
   const a = sourceOf('a@1', { mistral: { one: { prices: IN_OUT } } })
-  const tiers = { service_tiers: { turbo: { input_mtok: 5, output_mtok: 20 } } }
+  const tiers = { service_tiers: { turbo: { input_mtok: 5, output_mtok: 20, cache_read_mtok: 2 } } }
   const b = sourceOf('b@1', { mistral: { one: { prices: { ...IN_OUT, cache_read_mtok: 1 }, ...tiers } } })
   const other = sourceOf('b@1', { mistral: { one: { prices: { input_mtok: 3, output_mtok: 8 }, ...tiers } } })
   const turbo = { provider: 'mistral', serviceTier: 'turbo' }
-  expect(priceBy([a, b], 'one', turbo)).toBe('a@1+b@1: mistral/one: input 5, cacheRead 1, output 20')
+  expect(priceBy([a, b], 'one', turbo)).toBe('a@1+b@1: mistral/one: input 5, cacheRead 2, output 20')
   expect(priceBy([a, other], 'one', turbo)).toBe('none')
   expect(priceBy([a, b], 'one', { ...turbo, serviceTier: 'flex' })).toBe('none')
+})
+
+test('a tier that a source lists by halves is unpriced, no class or size of it at the standard price', () => {
+  const sized = (base: number, price: number) => ({ base, tiers: [{ start: 200_000, price }] })
+  const at = (prices: object, turbo: object) => {
+    const a = sourceOf('a@1', { together: { one: { prices, service_tiers: { turbo } } } })
+    return priceBy([a], 'one', { serviceTier: 'turbo' })
+  }
+  expect(at(IN_OUT, { input_mtok: 1 })).toBe('none')
+  expect(at({ ...IN_OUT, cache_read_mtok: 0.5 }, { input_mtok: 1, output_mtok: 4 })).toBe('none')
+  expect(at({ input_mtok: sized(2, 4), output_mtok: 8 }, { input_mtok: 1, output_mtok: 4 })).toBe('none')
+  // What costs the same as all input does so at the tier too, and fees are of no tier.
+  expect(
+    at({ ...IN_OUT, input_image_mtok: 2, web_searches_kcount: 10 }, { input_mtok: 1, output_mtok: 4 }),
+  ).toBe('a@1: together/one: input 1, output 4, webSearch 10000')
 })
