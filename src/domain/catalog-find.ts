@@ -106,12 +106,13 @@ function fitOf(providerId: string, model: CatalogModel, name: ModelName): NameFi
 
 /**
  * Whether the price of a model of Bedrock's is for the region that a name begins with. The catalog's are those of the
- * United States, or `regional`, or `global`, as their ids say; elsewhere most cost more.
+ * United States, or `regional`, or `global`, as their ids say; elsewhere most cost more. GovCloud has a list of its
+ * own: most of it is a fifth above these by models.dev and LiteLLM.
  */
 function isSoldThere(name: string, modelId: string): boolean {
   const region = /^([a-z]{2,6}(?:-gov)?)\.[a-z0-9-]+\./.exec(name)?.[1]
   if (region === undefined || region === 'us' || modelId.startsWith(`${region}.`)) return true
-  return region !== 'global' && modelId.startsWith('regional.')
+  return region !== 'global' && region !== 'us-gov' && modelId.startsWith('regional.')
 }
 
 /**

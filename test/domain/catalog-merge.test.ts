@@ -203,3 +203,18 @@ test('a tier that a source lists by halves is unpriced, no class or size of it a
     at({ ...IN_OUT, input_image_mtok: 2, web_searches_kcount: 10 }, { input_mtok: 1, output_mtok: 4 }),
   ).toBe('a@1: together/one: input 1, output 4, webSearch 10000')
 })
+
+test('what GovCloud costs is told by its own entries alone', () => {
+  const prices = IN_OUT
+  const bedrock = (model: string) => ({
+    aws: { [`regional.${model}`]: { match: { contains: model }, prices } },
+  })
+  const a = sourceOf('a@1', bedrock('anthropic.claude-x-v1:0'))
+  const at = (layers: readonly CatalogEntries[]) =>
+    priceBy(layers, 'us-gov.anthropic.claude-x-v1:0', { provider: 'bedrock' })
+  expect(priceBy([a], 'eu.anthropic.claude-x-v1:0', { provider: 'bedrock' })).toContain('input 2')
+  expect(at([a])).toBe('none')
+  const id = 'us-gov.anthropic.claude-x-v1:0'
+  const b = sourceOf('b@1', { aws: { [id]: { prices: { input_mtok: 3, output_mtok: 9 } } } })
+  expect(at([a, b])).toBe(`b@1: aws/${id}: input 3, output 9, webSearch 10000, webFetch 0`)
+})
