@@ -56,7 +56,8 @@ const FIREWORKS = 'accounts/fireworks/models/'
 
 /** `null`: a host that nobody here knows, or no model's name but a size of picture, a region, a class of models. */
 export function placeOfLiteLlm(key: string, provider: string): LiteLlmPlace | null {
-  const naming = NAMINGS[provider] ?? (provider.startsWith('vertex_ai-') ? NAMINGS.vertex_ai : undefined)
+  const named = Object.hasOwn(NAMINGS, provider) ? NAMINGS[provider] : undefined
+  const naming = named ?? (provider.startsWith('vertex_ai-') ? NAMINGS.vertex_ai : undefined)
   if (naming === undefined) return null
   const { providerId, prefixes, hasSlashes = false } = naming
   const prefix = prefixes.find((candidate) => key.startsWith(candidate)) ?? ''

@@ -128,9 +128,29 @@ function cellOf(cells: Cells, tier: string, key: string): Cell {
   return cell
 }
 
-function ratesOf(cells: ReadonlyMap<string, Cell> | undefined): Record<string, ListedRate> {
+/** Of which class's tokens others are a part. */
+const PART_OF: ReadonlyMap<string, string> = new Map([
+  ['cache_read_mtok', 'input_mtok'],
+  ['cache_write_mtok', 'input_mtok'],
+  ['input_audio_mtok', 'input_mtok'],
+  ['input_image_mtok', 'input_mtok'],
+  ['input_video_mtok', 'input_mtok'],
+  ['output_audio_mtok', 'output_mtok'],
+  ['output_image_mtok', 'output_mtok'],
+  ['output_reasoning_mtok', 'output_mtok'],
+])
+
+/** Sizes of prompt are listed once: what costs the same as all input or output has the sizes of these. */
+function tiersOf(cells: ReadonlyMap<string, Cell>, key: string, { base, tiers }: Cell): Cell['tiers'] {
+  const all = cells.get(PART_OF.get(key) ?? key)
+  return tiers.length === 0 && all?.base === base ? all.tiers : tiers
+}
+
+function ratesOf(cells: ReadonlyMap<string, Cell> = new Map()): Record<string, ListedRate> {
   return Object.fromEntries(
-    [...(cells ?? [])].flatMap(([key, { base, tiers }]): [string, ListedRate][] => {
+    [...cells].flatMap(([key, cell]): [string, ListedRate][] => {
+      const { base } = cell
+      const tiers = tiersOf(cells, key, cell)
       if (base === null) return []
       const rising = tiers.toSorted((a, b) => a.start - b.start)
       return [[key, rising.length === 0 ? base : { base, tiers: rising }]]

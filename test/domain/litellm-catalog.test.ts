@@ -53,7 +53,7 @@ test('token prices are taken with their sizes of prompt, lifetimes of caches and
     input_image_mtok: 2.5,
     input_video_mtok: 3,
     output_image_mtok: 40,
-    output_reasoning_mtok: 8,
+    output_reasoning_mtok: { base: 8, tiers: [{ start: 272_000, price: 12 }] },
   })
 })
 
@@ -215,4 +215,27 @@ test.each([
   const { catalog, problems } = readLiteLlmCatalog(text)
   expect(catalog).toBeNull()
   expect(problems).toHaveLength(1)
+})
+
+test('a host named like a part of the language is one that nobody knows', () => {
+  const list = { one: chat('openai'), two: chat('constructor'), three: chat('__proto__') }
+  expect(Object.keys(read(list).openai ?? {})).toEqual(['one'])
+  expect(readLiteLlmCatalog(JSON.stringify(list)).catalog?.passedOver).toBe(2)
+})
+
+test('what costs the same as all input costs the same for large prompts, also where the list says its price once', () => {
+  const list = read({
+    one: chat('openai', {
+      input_cost_per_token_above_200k_tokens: 4e-6,
+      input_cost_per_image_token: 2e-6,
+      cache_read_input_token_cost: 5e-7,
+    }),
+  })
+  const sized = { base: 2, tiers: [{ start: 200_000, price: 4 }] }
+  expect(list.openai?.one?.prices).toEqual({
+    input_mtok: sized,
+    output_mtok: 8,
+    input_image_mtok: sized,
+    cache_read_mtok: 0.5,
+  })
 })
