@@ -77,7 +77,7 @@ export function tierStarts(prices: Pick<DatedPrices, 'byKey'>): number[] {
 
 /**
  * The flat rates for calls of more than `above` input tokens (and no more than the next tier's start). The factors
- * go in before the rounding; `tier` is for token prices only.
+ * go in before the rounding; `tier` is for token prices, and for few others.
  */
 export function ratesAbove(
   prices: Pick<DatedPrices, 'byKey'>,
@@ -91,12 +91,13 @@ export function ratesAbove(
     const listed = prices.byKey.get(key)
     if (listed === undefined) continue
     const price = multiply(priceAbove(listed, above), factor)
-    rates[rate] = picoPerOne(measure === 'tokens' ? multiply(price, tier.of(rate)) : price, per)
+    rates[rate] = picoPerOne(multiply(price, measure === 'tokens' ? tier.of(rate) : tier.ofUnit(rate)), per)
   }
   for (const { rate, price, replaces } of added) {
     if (rates[rate] !== undefined && replaces !== true) continue
     if ('usd' in price) {
-      rates[rate] = picoPerOne(multiply(decimalOfText(price.usd), factor), price.per)
+      const usd = multiply(multiply(decimalOfText(price.usd), factor), tier.ofUnit(rate))
+      rates[rate] = picoPerOne(usd, price.per)
       continue
     }
     const listed = prices.byKey.get(INPUT_KEYS[price.of] ?? '')

@@ -37,12 +37,14 @@ export function serviceTierOf(reported: string | null): string | null {
 /** What the tokens of a call cost at its tier, against the list prices. */
 export interface TierFactor {
   of(rate: RateClass): Decimal
+  /** The same of what is billed by other than tokens: most of that costs the same at every tier. */
+  ofUnit(rate: RateClass): Decimal
   /** Fees that are another at this tier: US dollars, as decimal text, for so many. */
   readonly fees: readonly (readonly [RateClass, { readonly usd: string; readonly per: bigint }])[]
 }
 
 /** Of calls at the standard tier, and where a source lists the prices of a tier themselves. */
-export const LIST_PRICE: TierFactor = { of: () => ONE, fees: [] }
+export const LIST_PRICE: TierFactor = { of: () => ONE, ofUnit: () => ONE, fees: [] }
 
 /**
  * The factor for calls at `provider` (one of ours) served by the catalog's `model`; where a tier has several parts,
@@ -62,6 +64,10 @@ export function serviceTierFactor(
   return {
     of: (rate) =>
       known.map((price) => decimalOfText(price.except?.[rate] ?? price.factor)).reduce(multiply, ONE),
+    ofUnit: (rate) =>
+      known
+        .map(({ units = [], factor }) => (units.includes(rate) ? decimalOfText(factor) : ONE))
+        .reduce(multiply, ONE),
     fees: known.flatMap(({ requestsPerThousand, searchesPerThousand }) => [
       ...feeOf('request', requestsPerThousand),
       ...feeOf('webSearch', searchesPerThousand),

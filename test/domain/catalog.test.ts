@@ -403,6 +403,15 @@ test('use of which nothing has a price is unpriced: tokens of a model billed by 
   )
 })
 
+test('pages at Mistral and seconds at Groq cost half in batches, as tokens do', () => {
+  const atBatch = (provider: string, model: string, units: object) =>
+    priced({ provider, model, serviceTier: 'batch', units: { ...NO_UNITS, ...units } }).split(' ')[0]
+  expect(atBatch('mistral', 'mistral-ocr-latest', { pages: 2 })).toBe('4000000000')
+  expect(atBatch('mistral', 'mistral-ocr-latest', { annotatedPages: 2 })).toBe('5000000000')
+  // An hour is $0.111.
+  expect(atBatch('groq', 'whisper-large-v3', { audioMs: 3_600_000 })).toBe('55501200000')
+})
+
 test('near names are other models: nothing is guessed', () => {
   for (const name of ['gpt-4o-mini2', 'gpt4o', 'gpt-4o ', ' gpt-4o', 'GPT-4O']) {
     const known = ['gpt-4o ', ' gpt-4o', 'GPT-4O'].includes(name)

@@ -15,6 +15,8 @@ export interface TierPrice {
   readonly factor: string
   /** Classes of tokens with a factor of their own. */
   readonly except?: Readonly<Partial<Record<RateClass, string>>>
+  /** What is billed by other than tokens, and has the factor as well. */
+  readonly units?: readonly RateClass[]
   /** The fee for a thousand requests, where it is another at this tier; US dollars. */
   readonly requestsPerThousand?: string
   /** Likewise for a thousand searches of the web. */
@@ -116,6 +118,7 @@ export const TIER_PRICES: readonly TierPrice[] = [
     models: /./,
     tier: 'batch',
     factor: '0.5',
+    units: ['page', 'annotatedPage'],
     source: 'https://docs.mistral.ai/capabilities/batch',
     seen: '2026-11-22',
   },
@@ -127,7 +130,14 @@ export const TIER_PRICES: readonly TierPrice[] = [
     source: 'https://docs.x.ai/docs/models',
     seen: '2026-11-22',
   },
-  { ...GROQ, models: /./, tier: 'batch', factor: '0.5', source: 'https://console.groq.com/docs/batch' },
+  {
+    ...GROQ,
+    models: /./,
+    tier: 'batch',
+    factor: '0.5',
+    units: ['audioMs'],
+    source: 'https://console.groq.com/docs/batch',
+  },
 
   // Flex: cheaper, slower.
   { ...OPENAI, models: /^gpt-5\.4$/, tier: 'flex', factor: '0.5', except: { cacheRead: '0.52' } },
