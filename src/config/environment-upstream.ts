@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { PROVIDERS } from '../dialects/dialect.ts'
 import { NO_PATH_RULES } from '../domain/path-rules.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
-import { providerOfHost, saysItsCost } from './provider-hosts.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
 import { readVariables } from './read-variables.ts'
 import type { UpstreamConfig } from './upstream.ts'
 import { choice, upstreamUrl, word } from './variables.ts'
@@ -29,7 +29,7 @@ export function readEnvironmentUpstream(env: Environment, problems: string[]): U
     pathPrefix: null,
     includeUsage: 'auto',
     trustReportedCost: saysItsCost(address.host),
-    pricesOf: null,
+    pricesOf: pricesOfHost(provider ?? providerOfHost(address.host), address.host),
     paths: NO_PATH_RULES,
     objects: 'owned',
   }

@@ -16,7 +16,7 @@ import {
 } from './current-catalog.ts'
 import { type Environment, readVariable } from './environment.ts'
 import { readEnvironmentUpstream } from './environment-upstream.ts'
-import { providerOfHost, saysItsCost } from './provider-hosts.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
 import { upstreamUrl } from './variables.ts'
 import { YamlSource } from './yaml-source.ts'
 
@@ -64,12 +64,16 @@ export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHIN
   const fromEnvironment = readEnvironmentUpstream(env, problems)
   const upstreams: PricedUpstream[] = [
     ...(fromEnvironment === null ? [] : [fromEnvironment]),
-    ...fromFile.map((upstream) => ({
-      name: upstream.name,
-      provider: upstream.provider ?? providerOfHost(upstream.url?.host ?? ''),
-      pricesOf: upstream.prices_of ?? null,
-      trustReportedCost: upstream.trust_reported_cost ?? saysItsCost(upstream.url?.host ?? ''),
-    })),
+    ...fromFile.map((upstream) => {
+      const host = upstream.url?.host ?? ''
+      const provider = upstream.provider ?? providerOfHost(host)
+      return {
+        name: upstream.name,
+        provider,
+        pricesOf: upstream.prices_of ?? pricesOfHost(provider, host),
+        trustReportedCost: upstream.trust_reported_cost ?? saysItsCost(host),
+      }
+    }),
   ].map(({ name, provider, pricesOf, trustReportedCost }) => ({
     name,
     provider,

@@ -1,4 +1,5 @@
 import type { Provider } from '../dialects/dialect.ts'
+import { BEDROCK_ELSEWHERE } from '../domain/catalog-providers.ts'
 
 /** Host names, `*.` before one standing for any subdomains, `*` inside a label for any text of that label. */
 const PROVIDER_HOSTS: readonly (readonly [Provider, readonly string[]])[] = [
@@ -61,4 +62,13 @@ const SAY_THEIR_COST: ReadonlySet<Provider> = new Set(['openrouter', 'perplexity
  */
 export function saysItsCost(host: string): boolean {
   return SAY_THEIR_COST.has(providerOfHost(host))
+}
+
+const BEDROCK_REGION = /^bedrock[a-z-]*\.([a-z]{2}(?:-[a-z]+)+-[0-9]+)\./
+
+/** What a host alone says of whose prices hold there; `null`: nothing but its provider's. */
+export function pricesOfHost(provider: string, host: string): string | null {
+  if (provider !== 'bedrock') return null
+  const region = BEDROCK_REGION.exec(host.toLowerCase())?.[1]
+  return region === undefined || /^us-(?:east|west)-/.test(region) ? null : BEDROCK_ELSEWHERE
 }

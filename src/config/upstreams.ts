@@ -1,7 +1,7 @@
 import { NO_PATH_RULES } from '../domain/path-rules.ts'
 import type { ConfigFile, FileUpstream } from './config-file.ts'
 import type { PathsConfig } from './paths.ts'
-import { providerOfHost, saysItsCost } from './provider-hosts.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
 import type { UpstreamConfig } from './upstream.ts'
 
 /** A model that `/v1/models` shows. */
@@ -52,17 +52,18 @@ function upstreamOf(
   objects: UpstreamConfig['objects'],
 ): UpstreamConfig {
   const { origin, basePath, host } = written.url
+  const provider = written.provider ?? providerOfHost(host)
   return {
     name: written.name,
     origin,
     basePath,
-    provider: written.provider ?? providerOfHost(host),
+    provider,
     apiKey: (written.api_key_env && env[written.api_key_env]) || null,
     models: written.models ?? null,
     pathPrefix: written.path_prefix ?? null,
     includeUsage: written.include_usage,
     trustReportedCost: written.trust_reported_cost ?? saysItsCost(host),
-    pricesOf: written.prices_of ?? null,
+    pricesOf: written.prices_of ?? pricesOfHost(provider, host),
     paths: written.paths ?? NO_PATH_RULES,
     objects: written.objects ?? objects,
   }

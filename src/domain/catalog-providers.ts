@@ -92,6 +92,16 @@ const bedrock: FindPlaces = (model) => {
   return [{ providerId: 'aws', name: name.startsWith('arn:') ? afterLast(name, '/') : name }]
 }
 
+/**
+ * Whose prices hold at a host of Bedrock's outside of the United States: only names that say their region have any, as
+ * the price of a bare one is that of the United States.
+ */
+export const BEDROCK_ELSEWHERE = 'bedrock-elsewhere'
+
+const REGION_BEFORE = /^[a-z]{2,6}(?:-gov)?\.[a-z0-9-]+\./
+
+const bedrockElsewhere: FindPlaces = (model) => bedrock(model).filter(({ name }) => REGION_BEFORE.test(name))
+
 /** The router's provider is the suffix the client chose (`org/model:together`); without one it is not known. */
 const huggingFace: FindPlaces = (model) => {
   const colon = model.lastIndexOf(':')
@@ -147,7 +157,8 @@ export const PRICES_OF: readonly string[] = [
 
 /**
  * Where the catalog may have the price of `model` at `provider` (one of ours), in the order to look. `pricesOf`: whose
- * prices the operator says hold there, one of {@link PRICES_OF}; `null`: nobody's but the provider's.
+ * prices the operator says hold there, one of {@link PRICES_OF}, or the host {@link BEDROCK_ELSEWHERE}; `null`: nobody's
+ * but the provider's.
  */
 export function catalogPlaces(
   provider: string,
@@ -156,6 +167,7 @@ export function catalogPlaces(
 ): readonly CatalogPlace[] {
   if (pricesOf === null) return PLACES[provider]?.(model) ?? []
   if (pricesOf === 'makers') return maker(model)
+  if (pricesOf === BEDROCK_ELSEWHERE) return bedrockElsewhere(model)
   return (PLACES[pricesOf]?.(model) ?? []).map(({ providerId, name }) => ({
     providerId,
     name: withoutMaker(providerId, name),
@@ -175,6 +187,7 @@ const SELLER_OF_CATALOG: ReadonlyMap<string, string> = new Map([
 
 /** Whose service tiers hold, as one of our providers: the maker's where calls are only passed on to it. */
 export function sellerOf(provider: string, pricesOf: string | null, catalogProviderId: string): string {
+  if (pricesOf === BEDROCK_ELSEWHERE) return provider
   if (pricesOf !== null && pricesOf !== 'makers') return pricesOf
   const isPassedOn =
     pricesOf === 'makers' || (provider === 'cloudflare' && catalogProviderId !== 'cloudflare')

@@ -38,6 +38,28 @@ async function show(...args: string[]): Promise<Shown['prices']> {
   return ((await json(env, 'prices', 'show', ...args)) as Shown).prices
 }
 
+test('at a host of Bedrock outside of the United States only names that say a region have a price', async () => {
+  const shown = async (host: string, ...asked: string[]) => {
+    const { code, out } = await run(
+      { UPSTREAM_URL: `https://${host}`, TALLYGATE_DATA_DIR: '/nonexistent' },
+      ...['prices', 'show', ...asked],
+    )
+    return code === 0 ? out : null
+  }
+  const bare = 'amazon.nova-pro-v1:0'
+  for (const host of [
+    'bedrock-runtime.eu-central-1.amazonaws.com',
+    'bedrock-runtime.us-gov-west-1.amazonaws.com',
+  ]) {
+    expect(await shown(host, bare), host).toBeNull()
+  }
+  for (const region of ['us-east-1', 'us-west-2']) {
+    expect(await shown(`bedrock-runtime.${region}.amazonaws.com`, bare)).toContain(bare)
+  }
+  const profile = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
+  expect(await shown('bedrock-runtime.eu-central-1.amazonaws.com', profile)).toContain(profile)
+})
+
 test('a name whose sources contradict each other is said to have no price because of that', async () => {
   const { code, err } = await run(
     { TALLYGATE_DATA_DIR: '/nonexistent' },
