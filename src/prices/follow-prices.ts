@@ -72,7 +72,8 @@ async function readNewer({ pool, dataDir, log }: FollowOptions, before: StoredPr
     const source = await findCurrentSource(pool, kind)
     if (source === null || source === before[kind]?.source) continue
     const found = await findCurrentPriceCatalog(pool, kind)
-    if (found === null) continue
+    // Between the two questions it may have become what is in use already.
+    if (found === null || found.source === before[kind]?.source) continue
     const isOld = kind === 'genai-prices' && isPackageNewer(found)
     const stored = readStored(isOld ? ((await putPackage(pool, log)) ?? found) : found)
     prices = { ...prices, [kind]: stored }
