@@ -134,13 +134,19 @@ function verdictOf(
   return attack.bodiless === true && isFlagged ? 'flagged' : 'FREE'
 }
 
-/** The rows of these calls, once the worker has them all, or those that it has by then. */
+/**
+ * The rows of these calls, with what they told of a job that was submitted before, which stands in a row of its
+ * own; once the worker has them all, or those that it has by then.
+ */
 async function rowsOf({ stack }: Fixture, callIds: readonly string[]): Promise<ReadonlyMap<string, Row>> {
   const until = performance.now() + COUNTED_WITHIN_MS
   while (true) {
     const { rows } = await stack.pool.query<Row>(
-      `select call_id, input_tokens, output_tokens, cost_pico, usage_source, outcome, status, model
-       from tallygate.calls where call_id = any($1)`,
+      `select c.call_id, u.input_tokens, u.output_tokens, u.cost_pico, u.usage_source, c.outcome, c.status, u.model
+       from tallygate.calls c
+       left join tallygate.calls settlement on settlement.told_by = c.call_id
+       cross join lateral (select (case when settlement.call_id is null then c else settlement end).*) u
+       where c.call_id = any($1)`,
       [callIds],
     )
     if (rows.length === callIds.length || performance.now() > until)
