@@ -95,10 +95,12 @@ test('a storm of unknown keys is answered with 401, asks Postgres little, and ha
   const before = await transactions()
   const [{ seconds, statuses }, beside] = await Promise.all([storm(STORM_CALLS), knownCalls()])
   const after = await transactions()
+  // How slow the machine is meanwhile, for other reasons than the storm, is seen on both sides of it.
+  const calm = Math.max(medianOf(alone), medianOf(await knownCalls()))
   expect([...statuses]).toEqual([401])
   // Twenty looks a second, however many ask, and what gateways and workers ask by themselves.
   expect(after - before).toBeLessThan(40 * seconds + 40)
-  expect(medianOf(beside)).toBeLessThan(Math.max(50, 10 * medianOf(alone)))
+  expect(medianOf(beside)).toBeLessThan(Math.max(50, 10 * calm))
 })
 
 test('a storm leaves nothing behind in memory', async () => {
