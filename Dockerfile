@@ -26,7 +26,7 @@ USER node
 EXPOSE 8080 8081
 # Node itself is the first process: npm would not pass SIGTERM on.
 ENTRYPOINT ["/app/deploy/with-secrets.sh"]
-CMD ["node", "src/server.ts"]
+CMD ["node", "src/gateway/server.ts"]
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "src/container/check-gateway.ts"]
 

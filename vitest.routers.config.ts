@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/routers/**/*.routers.ts'],
-    globalSetup: ['test/support/global-setup.ts', 'test/routers/support/global-setup.ts'],
+    globalSetup: ['test/support/servers/global-setup.ts', 'test/routers/support/global-setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',

@@ -5,8 +5,8 @@
  *
  * Run: npm run bench:observe
  */
-import type { Provider } from '../src/dialects/dialect.ts'
-import { selectDialect } from '../src/dialects/dialects.ts'
+import type { Provider } from '../src/providers/dialect.ts'
+import { selectDialect } from '../src/providers/dialects.ts'
 import { heldMemory } from '../test/support/memory.ts'
 
 interface Sample {

@@ -3,12 +3,13 @@
  * Method: each case runs in rounds of `BATCH` calls for at least `CASE_MS`; the median round is printed. The catalog's
  * answers are cached, as they are from the second call of a model and day on, except in the last two cases.
  */
-import { buildCatalog } from '../src/domain/catalog.ts'
-import type { CallToPrice } from '../src/domain/catalog-call.ts'
-import { isLinear } from '../src/domain/price.ts'
-import { costOf } from '../src/domain/price-cost.ts'
-import { parseMarkups } from '../src/domain/price-markups.ts'
-import { NO_UNITS, NO_USAGE } from '../src/domain/usage.ts'
+
+import { NO_UNITS, NO_USAGE } from '../src/call/usage.ts'
+import { buildCatalog } from '../src/pricing/catalog/catalog.ts'
+import type { CallToPrice } from '../src/pricing/catalog/catalog-call.ts'
+import { isLinear } from '../src/pricing/price.ts'
+import { costOf } from '../src/pricing/price-cost.ts'
+import { parseMarkups } from '../src/pricing/price-markups.ts'
 
 const BATCH = 2_000
 const CASE_MS = 300

@@ -7,15 +7,15 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Pool } from 'undici'
-import { createLog } from '../src/log.ts'
-import { findFreePort } from '../src/standalone/free-port.ts'
-import { startPostgres } from '../src/standalone/postgres.ts'
-import { startRedis } from '../src/standalone/redis.ts'
-import { findRedisProgram } from '../src/standalone/redis-program.ts'
-import { createClient } from '../src/store/clients.ts'
-import { createClientKey } from '../src/store/keys.ts'
-import { migrate } from '../src/store/migrate.ts'
-import { openPostgres } from '../src/store/postgres.ts'
+import { createClient } from '../src/keys/clients.ts'
+import { createClientKey } from '../src/keys/keys.ts'
+import { createLog } from '../src/lib/log.ts'
+import { findFreePort } from '../src/standalone/processes/free-port.ts'
+import { startPostgres } from '../src/standalone/servers/postgres.ts'
+import { startRedis } from '../src/standalone/servers/redis.ts'
+import { findRedisProgram } from '../src/standalone/servers/redis-program.ts'
+import { migrate } from '../src/store/connection/migrate.ts'
+import { openPostgres } from '../src/store/connection/postgres.ts'
 
 /**
  * What metering adds to the CPU that the gateway's process spends on a stream of 1,000 events: the same bytes from
@@ -145,7 +145,7 @@ async function startGateway(upstreamUrl: string): Promise<Gateway> {
     `upstreams:\n${providers.map((provider) => `  - { name: ${provider}, url: '${upstreamUrl}', provider: ${provider}, path_prefix: /at-${provider} }\n`).join('')}`,
   )
   const port = await findFreePort()
-  const child = fork('src/server.ts', {
+  const child = fork('src/gateway/server.ts', {
     env: {
       ...process.env,
       NODE_ENV: 'production',

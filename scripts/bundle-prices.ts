@@ -14,7 +14,7 @@ const PACKAGE = '@earendil-works/pi-ai'
 const VERSION = '1.5.2'
 const INTEGRITY =
   'sha512-2tWPSnV3qzfiDIY3aWluBag3vC++Vs+VsXt/UquSU5onPMohPih72FUhIhaqmDdMYubOgB3Byl9uF4Vk40JLvQ=='
-const FILE = new URL('../src/domain/price-data/models-dev.json', import.meta.url)
+const FILE = new URL('../src/pricing/sources/data/models-dev.json', import.meta.url)
 
 const packed = z.tuple([z.object({ filename: z.string(), integrity: z.string() })])
 const manifest = z.object({ generatedAt: z.iso.datetime() })

@@ -1,4 +1,4 @@
-import type { ClaimedJob } from '../src/store/job-claims.ts'
+import type { ClaimedJob } from './job-claims.ts'
 
 /** Kinds whose use an answer tells, and what stands behind their id where it is told. */
 const TOLD_BELOW: Readonly<Record<string, string>> = {

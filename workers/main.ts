@@ -7,8 +7,8 @@ import {
   loadWorkerConfig,
   type PriceRefreshConfig,
   type WorkerConfig,
-} from '../src/config.ts'
-import { createLog } from '../src/log.ts'
+} from '../src/config/config.ts'
+import { createLog } from '../src/lib/log.ts'
 import { startWorkers } from './workers.ts'
 
 const SUMMARY_EVERY_MS = 60_000

@@ -1,6 +1,6 @@
-import type { PriceRefreshConfig } from '../src/config.ts'
-import { problemOf, refreshPrices } from '../src/prices/refresh-prices.ts'
-import type { Postgres, StoreLog } from '../src/store/postgres.ts'
+import type { PriceRefreshConfig } from '../src/config/config.ts'
+import { problemOf, refreshPrices } from '../src/pricing/refresh/refresh-prices.ts'
+import type { Postgres, StoreLog } from '../src/store/connection/postgres.ts'
 import { TryAgain } from './queue.ts'
 
 export interface PriceRefresh {

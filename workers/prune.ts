@@ -1,15 +1,15 @@
 import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
+import { forgetObjects } from '../src/objects/objects-table.ts'
+import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
+import { lockPartitions, tryLockPruning } from '../src/store/connection/prune-locks.ts'
 import {
   addCallDay,
   dropCallDay,
   finishDroppedCallDays,
   selectCallDays,
   selectToday,
-} from '../src/store/call-partitions.ts'
-import { forgetObjects } from '../src/store/objects.ts'
-import { inTransaction, type Postgres } from '../src/store/postgres.ts'
-import { lockPartitions, tryLockPruning } from '../src/store/prune-locks.ts'
-import { forgetResponses } from '../src/store/responses.ts'
+} from '../src/usage/calls/call-partitions.ts'
+import { forgetResponses } from '../src/usage/calls/responses.ts'
 
 /** Partitions of `calls` are made so many days ahead. */
 const DAYS_AHEAD = 7

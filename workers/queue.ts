@@ -1,8 +1,8 @@
 import { type Job, Queue, Worker } from 'bullmq'
-import { atMostEvery } from '../src/store/at-most-every.ts'
-import type { StoreLog } from '../src/store/postgres.ts'
-import { openRedis, type Redis } from '../src/store/redis.ts'
-import { withinMs } from './within-ms.ts'
+import { atMostEvery } from '../src/lib/throttle.ts'
+import { withinMs } from '../src/lib/within-ms.ts'
+import type { StoreLog } from '../src/store/connection/postgres.ts'
+import { openRedis, type Redis } from '../src/store/connection/redis.ts'
 
 /** A job that BullMQ starts again and again. */
 export interface Schedule {

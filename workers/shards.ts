@@ -1,7 +1,7 @@
-import { atMostEvery } from '../src/store/at-most-every.ts'
-import type { StoreLog } from '../src/store/postgres.ts'
-import { openRedis, type Redis, untilReady } from '../src/store/redis.ts'
-import type { Drain, Drained } from './drain.ts'
+import { atMostEvery } from '../src/lib/throttle.ts'
+import type { Drain, Drained } from '../src/rollup/drain.ts'
+import type { StoreLog } from '../src/store/connection/postgres.ts'
+import { openRedis, type Redis, untilReady } from '../src/store/connection/redis.ts'
 
 /** The drains of this process: one at a time for a stream, each on a connection of its own. */
 export interface Shards {

@@ -1,6 +1,6 @@
-import { selectCallDays } from '../src/store/call-partitions.ts'
-import type { Postgres, StoreLog } from '../src/store/postgres.ts'
-import { verifyLedger } from '../src/store/verify.ts'
+import { verifyLedger } from '../src/corrections/verify.ts'
+import type { Postgres, StoreLog } from '../src/store/connection/postgres.ts'
+import { selectCallDays } from '../src/usage/calls/call-partitions.ts'
 
 /** Differences that are named in the log; `ledger verify` names all. */
 const NAMED = 20

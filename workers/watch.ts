@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { atMostEvery } from '../src/store/at-most-every.ts'
-import { readStreamHead } from '../src/store/call-stream.ts'
-import type { StoreLog } from '../src/store/postgres.ts'
-import type { Redis } from '../src/store/redis.ts'
+import { atMostEvery } from '../src/lib/throttle.ts'
+import type { StoreLog } from '../src/store/connection/postgres.ts'
+import type { Redis } from '../src/store/connection/redis.ts'
+import { readStreamHead } from '../src/store/ledger/call-stream.ts'
 import type { JobQueue, Schedule } from './queue.ts'
 
 export interface WatchOptions {

@@ -1,5 +1,5 @@
-import type { Postgres } from '../../src/store/postgres.ts'
-import { verifyLedger } from '../../src/store/verify.ts'
+import { verifyLedger } from '../../src/corrections/verify.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Allowances, ExpectedGap } from './allowances.ts'
 import type { Death } from './lives.ts'
 import type { Note } from './load.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { sendSignal } from '../../src/standalone/detached-process.ts'
-import { type NodeProcess, startNode } from '../../src/standalone/node-process.ts'
+import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
+import { type NodeProcess, startNode } from '../../src/standalone/processes/node-process.ts'
 import { childrenOf, outliving } from './child-processes.ts'
 
 /** A process of ours that is ended in every way and started again. It ends with the process that started it. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { whyPortIsTaken } from '../../src/standalone/free-port.ts'
+import { whyPortIsTaken } from '../../src/standalone/processes/free-port.ts'
 import { type Child, childProcess } from './child.ts'
 import { producersOpenIn } from './dead-journal.ts'
 
@@ -49,7 +49,7 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
 
   const child = childProcess({
     name,
-    script: 'src/server.ts',
+    script: 'src/gateway/server.ts',
     env: {
       ...options.env,
       JOURNAL_DIR: journalDir,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Postgres } from '../../src/store/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Note } from './load.ts'
 
 /** Follows each answered call until its row is in `calls`. */

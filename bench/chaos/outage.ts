@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import type { TestServer } from '../../test/support/servers.ts'
+import type { TestServer } from '../../test/support/servers/servers.ts'
 import { startLagWatch } from './lag-watch.ts'
 import { type Note, startSteadyLoad } from './load.ts'
 import { percentile } from './report.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { sendSignal } from '../../src/standalone/detached-process.ts'
+import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
 import { withDeadJournals } from './dead-gateway.ts'
 import { tryReadJournal } from './dead-journal.ts'
 import { SYNC_SIGNALS } from './gateway-signals.ts'

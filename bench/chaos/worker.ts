@@ -1,6 +1,6 @@
 import closeWithGrace from 'close-with-grace'
-import { loadWorkerConfig } from '../../src/config.ts'
-import { createLog } from '../../src/log.ts'
+import { loadWorkerConfig } from '../../src/config/config.ts'
+import { createLog } from '../../src/lib/log.ts'
 import { startWorkers } from '../../workers/workers.ts'
 
 /**

@@ -4,12 +4,16 @@ import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLog } from '../../src/log.ts'
-import { createClient } from '../../src/store/clients.ts'
-import { createClientKey } from '../../src/store/keys.ts'
-import { migrate } from '../../src/store/migrate.ts'
-import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
-import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../../test/support/servers.ts'
+import { createClient } from '../../src/keys/clients.ts'
+import { createClientKey } from '../../src/keys/keys.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { migrate } from '../../src/store/connection/migrate.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import {
+  startPrivatePostgres,
+  startPrivateRedis,
+  type TestServer,
+} from '../../test/support/servers/servers.ts'
 import { stopWithMe } from '../../test/support/stop-with-me.ts'
 import { Allowances } from './allowances.ts'
 import { type Child, childProcess } from './child.ts'
@@ -189,7 +193,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
 
 async function startUpstream(ledgerFile: string): Promise<{ readonly port: number; kill(): void }> {
   const child = fork('bench/chaos/upstream.ts', [ledgerFile], {
-    execArgv: ['--import', './src/standalone/die-with-parent.ts'],
+    execArgv: ['--import', './src/standalone/processes/die-with-parent.ts'],
     silent: true,
   })
   if (child.stdout === null) throw new Error('the upstream has no output')

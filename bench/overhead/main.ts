@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Pool } from 'undici'
-import { createLog } from '../../src/log.ts'
-import { startPostgres } from '../../src/standalone/postgres.ts'
-import { startRedis } from '../../src/standalone/redis.ts'
-import { findRedisProgram } from '../../src/standalone/redis-program.ts'
-import { createClient } from '../../src/store/clients.ts'
-import { createClientKey } from '../../src/store/keys.ts'
-import { migrate } from '../../src/store/migrate.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import { createClient } from '../../src/keys/clients.ts'
+import { createClientKey } from '../../src/keys/keys.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { startPostgres } from '../../src/standalone/servers/postgres.ts'
+import { startRedis } from '../../src/standalone/servers/redis.ts'
+import { findRedisProgram } from '../../src/standalone/servers/redis-program.ts'
+import { migrate } from '../../src/store/connection/migrate.ts'
+import { openPostgres } from '../../src/store/connection/postgres.ts'
 
 /**
  * CPU of the gateway's process per call, fully metered (key, journal, stream, roll-up in a worker of its own), beside
@@ -140,7 +140,10 @@ async function startGateway(upstreamUrl: string): Promise<Target> {
   }
   const worker = fork('workers/main.ts', { env })
   cleanUp.push(() => stopChild(worker))
-  const gateway = fork('src/server.ts', { env, execArgv: process.env.GATEWAY_NODE_OPTIONS?.split(' ') ?? [] })
+  const gateway = fork('src/gateway/server.ts', {
+    env,
+    execArgv: process.env.GATEWAY_NODE_OPTIONS?.split(' ') ?? [],
+  })
   cleanUp.push(() => stopChild(gateway))
   const until = performance.now() + 20_000
   while (!(await isReady(port))) {

@@ -1,5 +1,5 @@
-import { MODEL_CORRECTIONS } from '../../src/domain/corrections/models.ts'
-import { findSettled } from '../../src/domain/corrections/settled.ts'
+import { MODEL_CORRECTIONS } from '../../src/pricing/corrections/models.ts'
+import { findSettled } from '../../src/pricing/corrections/settled.ts'
 import type { TakenPrice } from './judge.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { BUNDLED_SOURCE } from '../../src/domain/catalog-bundle.ts'
+import { BUNDLED_SOURCE } from '../../src/pricing/sources/catalog-bundle.ts'
 import { COST_WITHOUT_PRICE } from './answer.ts'
 import { type Answer, isOfFirst, isSame, type Verdict } from './judge.ts'
 import type { Skipped, SourceName } from './listing.ts'

@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander'
-import { PROVIDERS } from '../dialects/dialect.ts'
-import { isDay } from '../domain/catalog-parse.ts'
 import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
 import { parsePeriodDays } from '../domain/period.ts'
 import { isProducer } from '../ledger/entry.ts'
+import { isDay } from '../pricing/sources/catalog-parse.ts'
+import { PROVIDERS } from '../providers/dialect.ts'
 
 /** What arguments and options may be. Each throws commander's error, which ends the process with code 2. */
 

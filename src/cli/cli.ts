@@ -1,4 +1,4 @@
-import type { Environment } from '../config.ts'
+import type { Environment } from '../config/config.ts'
 import type { Servers } from './servers.ts'
 
 /** What a command may use of the world around it. */

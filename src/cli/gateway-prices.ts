@@ -1,20 +1,24 @@
 import type { Command } from 'commander'
+import type { Environment } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { catalogOfText } from '../config/current-catalog.ts'
 import { readVariable } from '../config/environment.ts'
-import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/price-config.ts'
-import type { Environment } from '../config.ts'
-import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../domain/catalog-bundle.ts'
-import type { PriceCatalogKind } from '../domain/price-catalog-source.ts'
+import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/yaml/price-config.ts'
 import {
   buildPriceConfiguration,
   nameConfiguration,
   type PriceConfiguration,
-} from '../domain/price-configuration.ts'
-import { readStored, type StoredPrices } from '../prices/stored-prices.ts'
-import { findCatalogText, type GatewayPrices, selectGatewayPrices } from '../store/gateway-prices.ts'
-import type { Postgres } from '../store/postgres.ts'
-import { findCurrentPriceCatalog, findPriceCatalog } from '../store/price-catalogs.ts'
+} from '../pricing/price-configuration.ts'
+import {
+  findCatalogText,
+  type GatewayPrices,
+  selectGatewayPrices,
+} from '../pricing/refresh/gateway-prices.ts'
+import { findCurrentPriceCatalog, findPriceCatalog } from '../pricing/refresh/price-catalogs.ts'
+import { readStored, type StoredPrices } from '../pricing/refresh/stored-prices.ts'
+import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../pricing/sources/catalog-bundle.ts'
+import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
 import { type Cli, Failure } from './cli.ts'
 
 /** Whose prices a command takes, where it is told. */

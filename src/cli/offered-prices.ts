@@ -1,11 +1,11 @@
 import { readCatalogText } from '../config/catalog-package.ts'
+import type { Environment } from '../config/config.ts'
 import { readPricesUrl } from '../config/price-refresh-config.ts'
-import type { Environment } from '../config.ts'
-import type { CatalogChange } from '../domain/catalog-changes.ts'
-import { fetchPrices } from '../prices/fetch-prices.ts'
-import type { Judged, OfferedPrices } from '../prices/take-prices.ts'
+import { reasonOf } from '../doctor/explain-error.ts'
+import type { CatalogChange } from '../pricing/history/catalog-changes.ts'
+import { fetchPrices } from '../pricing/refresh/fetch-prices.ts'
+import type { Judged, OfferedPrices } from '../pricing/refresh/take-prices.ts'
 import { Failure } from './cli.ts'
-import { reasonOf } from './explain-error.ts'
 import { renderTable } from './table.ts'
 
 /**

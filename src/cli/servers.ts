@@ -1,7 +1,7 @@
-import { announceKeyChange } from '../store/key-announcements.ts'
-import { openPostgres, type Postgres, type StoreLog } from '../store/postgres.ts'
+import { announceKeyChange } from '../keys/key-announcements.ts'
+import { openPostgres, type Postgres, type StoreLog } from '../store/connection/postgres.ts'
 import { Failure } from './cli.ts'
-import type { Whereabouts } from './whereabouts.ts'
+import type { Whereabouts } from './find-servers.ts'
 
 /** The servers of a command, open while it runs. */
 export interface Servers {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { CATALOG_PROVIDER_IDS } from '../domain/catalog-providers.ts'
+import { CATALOG_PROVIDER_IDS } from '../pricing/catalog/catalog-providers.ts'
 
 const PACKAGE = '@pydantic/genai-prices'
 

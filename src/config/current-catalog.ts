@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bundledEntries, bundledText } from '../domain/catalog-bundle.ts'
-import type { CatalogEntries } from '../domain/catalog-entries.ts'
-import { readCatalogFile } from '../domain/catalog-file.ts'
-import { mergedText, mergeSources } from '../domain/catalog-sources.ts'
-import type { PriceCatalogKind } from '../domain/price-catalog-source.ts'
+import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
+import { bundledEntries, bundledText } from '../pricing/sources/catalog-bundle.ts'
+import { readCatalogFile } from '../pricing/sources/catalog-file.ts'
+import { mergedText, mergeSources } from '../pricing/sources/catalog-sources.ts'
+import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import { ConfigError, reasonOf } from './config-error.ts'
 
 /** The price data in use. */

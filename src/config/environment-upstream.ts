@@ -1,11 +1,11 @@
 import type { z } from 'zod'
-import { PROVIDERS } from '../dialects/dialect.ts'
 import { NO_PATH_RULES } from '../domain/path-rules.ts'
+import { PROVIDERS } from '../providers/dialect.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
-import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
 import { readVariables } from './read-variables.ts'
-import type { UpstreamConfig } from './upstream.ts'
 import { choice, upstreamUrl, word } from './variables.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './yaml/provider-hosts.ts'
+import type { UpstreamConfig } from './yaml/upstream.ts'
 
 const upstreamVariables = {
   UPSTREAM_URL: upstreamUrl.nullable(),

@@ -1,8 +1,8 @@
-import { loadWorkerConfig } from '../config.ts'
-import { selectStreams } from '../store/ledger-state.ts'
-import { openPostgres, type StoreLog } from '../store/postgres.ts'
-import { openRedis } from '../store/redis.ts'
-import { readStreamBacklog } from '../store/redis-state.ts'
+import { loadWorkerConfig } from '../config/config.ts'
+import { openPostgres, type StoreLog } from '../store/connection/postgres.ts'
+import { openRedis } from '../store/connection/redis.ts'
+import { readStreamBacklog } from '../store/connection/redis-state.ts'
+import { selectStreams } from '../store/ledger/ledger-state.ts'
 
 /**
  * A container's health check: whether calls are being counted. Healthy while no entry has waited in a stream for

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
+import type { KeyDirectoryStats } from '../keys/key-directory.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
-import type { KeyDirectoryStats } from '../store/key-directory.ts'
 
 type LedgerGauge = readonly [name: string, help: string, read: (stats: LedgerStats) => number]
 

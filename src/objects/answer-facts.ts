@@ -1,7 +1,8 @@
 // What an answer says of objects: the ids of those it made, and whether a job still runs.
-import { arrayIn, type JsonObject, member, objectIn, textIn } from '../dialects/json-value.ts'
-import { JsonScanner, planJson } from '../dialects/wires/json.ts'
-import type { ObjectKind } from '../domain/object-event.ts'
+
+import type { ObjectKind } from '../call/object-event.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../providers/reading/json-value.ts'
+import { JsonScanner, planJson } from '../providers/wires/json.ts'
 import { namesIn, type ObjectName } from './object-path.ts'
 
 const OBJECT = {

@@ -1,5 +1,5 @@
 // Whose an object is: what this process saw made, and what Postgres knows, remembered.
-import { foldObjectId } from '../domain/object-event.ts'
+import { foldObjectId } from '../call/object-event.ts'
 
 /** Whose an object is. */
 export interface ObjectOwner {

@@ -1,5 +1,5 @@
 // The collections of objects that upstreams keep, by the segments of their paths: the one table of what belongs to whom.
-import type { ObjectKind } from '../domain/object-event.ts'
+import type { ObjectKind } from '../call/object-event.ts'
 
 export interface Collection {
   /** Lower case; they stand side by side in a path, before an id or at its end. */

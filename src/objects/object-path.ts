@@ -1,5 +1,5 @@
 // Which objects a path is about: the ids in it, and the collection where it ends.
-import type { ObjectKind } from '../domain/object-event.ts'
+import type { ObjectKind } from '../call/object-event.ts'
 import { COLLECTIONS, NOT_IDS, SPEAKING_ID } from './object-kinds.ts'
 
 export interface ObjectName {

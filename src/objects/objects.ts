@@ -1,15 +1,15 @@
 // Whether a call may go on, as far as objects are concerned, and what its answer makes of them.
 import type { Dispatcher } from 'undici'
-import type { Provider } from '../dialects/dialect.ts'
-import { cleanText } from '../domain/build-call-record.ts'
+import { cleanText } from '../call/build-call-record.ts'
 import {
   foldObjectId,
   MAX_OBJECT_EVENTS,
   MAX_OBJECT_ID_BYTES,
   type ObjectEvent,
   type ObjectKind,
-} from '../domain/object-event.ts'
-import { GatewayError } from '../errors.ts'
+} from '../call/object-event.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { Provider } from '../providers/dialect.ts'
 import { type AnswerFacts, hasEnded, hasFailed, isRunning } from './answer-facts.ts'
 import { type BodyIds, idsInBody } from './body-ids.ts'
 import { filterList } from './list-filter.ts'

@@ -1,6 +1,6 @@
 // Puts what a call made of objects into its record, so that both reach Postgres by the same exactly-once way.
-import type { CallRecord, OpenCall } from '../domain/call-record.ts'
-import type { ObjectEvent } from '../domain/object-event.ts'
+import type { CallRecord, OpenCall } from '../call/call-record.ts'
+import type { ObjectEvent } from '../call/object-event.ts'
 import { readObjectPath } from './object-path.ts'
 import type { Objects } from './objects.ts'
 

@@ -1,6 +1,6 @@
-import { createClient, findClient } from '../store/clients.ts'
-import { createClientKey } from '../store/keys.ts'
-import type { Postgres } from '../store/postgres.ts'
+import { createClient, findClient } from '../keys/clients.ts'
+import { createClientKey } from '../keys/keys.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
 
 export const DEMO_CLIENT = 'demo'
 

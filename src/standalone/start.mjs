@@ -11,4 +11,4 @@ npm was told to block install scripts (npm config get ignore-scripts), or does n
 or install Node.js ${OLDEST} yourself, and start again.`)
   process.exit(1)
 }
-await import('../standalone.ts')
+await import('./main.ts')

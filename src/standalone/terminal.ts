@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { styleText } from 'node:util'
-import type { Dialogue } from './redis-program.ts'
+import type { Dialogue } from './servers/redis-program.ts'
 
 /** Colours only where the terminal shows them and NO_COLOR is not set. */
 export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'cyan', text: string) => string

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { refusedEndpoint } from '../../src/call/refused-endpoints.ts'
-import type { Provider } from '../../src/dialects/dialect.ts'
-import { selectDialect } from '../../src/dialects/dialects.ts'
-import { BILLED_APART, freeEndpoint, groupFinder } from '../../src/dialects/free-endpoints.ts'
+import { refusedEndpoint } from '../../src/gateway/admission/refused-endpoints.ts'
+import type { Provider } from '../../src/providers/dialect.ts'
+import { selectDialect } from '../../src/providers/dialects.ts'
+import { BILLED_APART, freeEndpoint, groupFinder } from '../../src/providers/free-endpoints.ts'
 
 /** The sets an operation stands in; whatever is refused never gets to be read. */
 function setsOf(provider: Provider, method: string, path: string): readonly string[] {

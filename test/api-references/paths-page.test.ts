@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { REFUSED_ENDPOINTS } from '../../src/call/refused-endpoints.ts'
-import { BILLED_APART, type EndpointGroup, FREE_ENDPOINTS } from '../../src/dialects/free-endpoints.ts'
+import { REFUSED_ENDPOINTS } from '../../src/gateway/admission/refused-endpoints.ts'
+import { BILLED_APART, type EndpointGroup, FREE_ENDPOINTS } from '../../src/providers/free-endpoints.ts'
 
 function table(groups: readonly EndpointGroup[]): string {
   const rows = groups.map(({ patterns, providers, why, toldBy }) => {

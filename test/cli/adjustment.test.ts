@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Environment } from '../../src/config.ts'
+import type { Environment } from '../../src/config/config.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
-import { holdClockAtNoon } from '../support/clock.ts'
-import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
+import { holdClockAtNoon } from '../clock/clock.ts'
+import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { json, run } from './command-line.ts'
 
 const TODAY = holdClockAtNoon()

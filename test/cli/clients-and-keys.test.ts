@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Environment } from '../../src/config.ts'
+import type { Environment } from '../../src/config/config.ts'
 import { isKeyShaped } from '../../src/domain/api-key.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { json, run } from './command-line.ts'
 
 let database: TestDatabase

@@ -1,5 +1,5 @@
 import { runCommandLine } from '../../src/cli/run.ts'
-import type { Environment } from '../../src/config.ts'
+import type { Environment } from '../../src/config/config.ts'
 
 /** What a command line did. */
 export interface Outcome {

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { Environment } from '../../src/config.ts'
-import { NO_USAGE } from '../../src/domain/usage.ts'
+import { NO_USAGE } from '../../src/call/usage.ts'
+import type { Environment } from '../../src/config/config.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
-import { holdClockAtNoon } from '../support/clock.ts'
-import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
-import { aCandidate, aRecord, newProducer } from '../workers/records.ts'
+import { holdClockAtNoon } from '../clock/clock.ts'
+import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
+import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
 import { json, run } from './command-line.ts'
 
 const TODAY = holdClockAtNoon()

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Environment } from '../../src/config.ts'
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { testRedisPrefix } from '../support/redis.ts'
+import type { Environment } from '../../src/config/config.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { testRedisPrefix } from '../support/servers/redis.ts'
 import { json, run } from './command-line.ts'
 
 let database: TestDatabase

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Environment } from '../../src/config.ts'
+import type { Environment } from '../../src/config/config.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
-import { findClient } from '../../src/store/clients.ts'
-import { selectKeys } from '../../src/store/keys.ts'
-import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
-import { holdClockAtNoon } from '../support/clock.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { findClient } from '../../src/keys/clients.ts'
+import { selectKeys } from '../../src/keys/keys.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { holdClockAtNoon } from '../clock/clock.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { json, run } from './command-line.ts'
 
 const quiet = { info() {}, warn() {}, error() {} }

@@ -1,7 +1,7 @@
 import Anthropic, { APIError, AuthenticationError, PermissionDeniedError } from '@anthropic-ai/sdk'
 import type { LLMock } from '@copilotkit/aimock'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { REPORTED, startAimock } from './aimock.ts'
 
 let mock: LLMock

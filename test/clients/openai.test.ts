@@ -1,7 +1,7 @@
 import type { LLMock } from '@copilotkit/aimock'
 import OpenAI, { APIError, AuthenticationError, NotFoundError, toFile } from 'openai'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { REPORTED, startAimock } from './aimock.ts'
 
 let mock: LLMock

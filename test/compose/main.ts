@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { parseArgs } from 'node:util'
-import { findFreePort } from '../../src/standalone/free-port.ts'
-import { until } from '../../src/standalone/until.ts'
+import { until } from '../../src/lib/until.ts'
+import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { type ComposeStack, composeStack, missingEngine, readRights } from './stack.ts'
 import { makeCalls, type Traffic } from './traffic.ts'
 

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { clockEnvironment } from '../support/clock.ts'
+import { clockEnvironment } from '../clock/clock.ts'
 
-/** A gateway in a process of its own, as it runs in production: `node src/server.ts`. */
+/** A gateway in a process of its own, as it runs in production: `node src/gateway/server.ts`. */
 export interface GatewayProcess {
   readonly child: ChildProcess
   readonly url: string
@@ -29,7 +29,7 @@ export async function startGatewayProcess(env: Readonly<Record<string, string>>)
   throw new Error(`the gateway ended with ${await exited} before it took calls`)
 }
 
-/** Runs `node src/server.ts` to its end: for configurations it refuses. */
+/** Runs `node src/gateway/server.ts` to its end: for configurations it refuses. */
 export async function runServer(
   env: Readonly<Record<string, string>>,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
@@ -46,7 +46,7 @@ export async function runServer(
 }
 
 function spawnServer(env: Readonly<Record<string, string>>): ChildProcess {
-  return spawn(process.execPath, ['src/server.ts'], {
+  return spawn(process.execPath, ['src/gateway/server.ts'], {
     cwd: PROJECT,
     env: { ...clockEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,4 @@
-import type { Gap } from '../../workers/contiguous.ts'
+import type { Gap } from '../../src/rollup/contiguous.ts'
 
 /** What roll-ups have committed. */
 export interface Totals {

@@ -1,4 +1,4 @@
-import { Care } from './care.ts'
+import { Care } from './faults/adoption.ts'
 import { JournalModel } from './journal.ts'
 import { Violation } from './violation.ts'
 import type { World } from './world.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RULES, type Rule } from './rules.ts'
+import { RULES, type Rule } from './faults/rules.ts'
 import { type Outcome, play, shrink, stepsOf } from './run.ts'
 
 /** Schedules of the protocol as it is; `MODEL_SCHEDULES` asks for more, from `MODEL_SEED` on. */

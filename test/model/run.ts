@@ -1,9 +1,9 @@
-import { calmRound } from './calm.ts'
-import { randomOf } from './random.ts'
-import type { Rule } from './rules.ts'
+import { WEATHERS } from './faults/faults.ts'
+import { randomOf } from './faults/random.ts'
+import type { Rule } from './faults/rules.ts'
+import { calmRound } from './faults/settle.ts'
 import { randomSteps, runStep, type Step } from './steps.ts'
 import { Violation } from './violation.ts'
-import { WEATHERS } from './weather.ts'
 import { World } from './world.ts'
 
 const MIN_STEPS = 20

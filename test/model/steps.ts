@@ -1,6 +1,6 @@
-import { calmRound } from './calm.ts'
-import type { Care } from './care.ts'
-import { oneOf, type Random } from './random.ts'
+import type { Care } from './faults/adoption.ts'
+import { oneOf, type Random } from './faults/random.ts'
+import { calmRound } from './faults/settle.ts'
 import { KEEP_MS, type World } from './world.ts'
 
 const MAX_GATEWAYS = 3

@@ -1,4 +1,4 @@
-import type { Numbered } from '../../workers/contiguous.ts'
+import type { Numbered } from '../../src/rollup/contiguous.ts'
 
 /** A record, or a void (`call` is `null`), as it is sent. */
 export interface Sent extends Numbered {

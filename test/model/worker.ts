@@ -1,7 +1,7 @@
-import { type Decision, decide, type Gap, type SequenceRange } from '../../workers/contiguous.ts'
-import { createHoleWatch } from '../../workers/hole-watch.ts'
+import { type Decision, decide, type Gap, type SequenceRange } from '../../src/rollup/contiguous.ts'
+import { createHoleWatch } from '../../src/rollup/gap-check.ts'
 import type { Effects, Session } from './database.ts'
-import type { Random } from './random.ts'
+import type { Random } from './faults/random.ts'
 import type { StreamEntry } from './stream.ts'
 import type { World } from './world.ts'
 

@@ -1,9 +1,9 @@
 import { Calls } from './calls.ts'
-import type { Packet } from './care.ts'
 import { DatabaseModel, type Effects, type Totals } from './database.ts'
+import type { Packet } from './faults/adoption.ts'
+import type { Rule } from './faults/rules.ts'
 import { GatewayModel } from './gateway.ts'
 import type { JournalModel } from './journal.ts'
-import type { Rule } from './rules.ts'
 import { StreamModel } from './stream.ts'
 import { WorkerModel } from './worker.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ObjectKind } from '../../src/domain/object-event.ts'
+import type { ObjectKind } from '../../src/call/object-event.ts'
 import { AnswerReader } from '../../src/objects/answer-facts.ts'
 
 function namesIn(kind: ObjectKind, text: string, chunkBytes = text.length): readonly string[] {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { type ObjectUpstream, startObjectUpstream } from './object-upstream.ts'
 
 let folder: string

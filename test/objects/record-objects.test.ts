@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { objectsOfInterrupted } from '../../src/objects/record-objects.ts'
-import { aRecord } from '../workers/records.ts'
+import { aRecord } from '../rollup/records.ts'
 
 test.each([
   ['POST', '/v1/responses', 'resp_1', [{ id: 'resp_1', kind: 'response', is: 'created', job: false }]],

@@ -1,8 +1,8 @@
 import { request as httpRequest } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { seededRandom } from '../dialects/judge.ts'
-import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { seededRandom } from '../providers/recordings/judge.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
 const CLIENTS = 400

@@ -11,7 +11,7 @@ import {
   zstdCompressSync,
 } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import {
   CHAT_USAGE,
   event,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { seededRandom } from '../dialects/judge.ts'
+import { seededRandom } from '../providers/recordings/judge.ts'
 import {
   eventsIn,
   type MadeStream,
@@ -14,8 +14,8 @@ import {
   STREAM_FORMATS,
   type StreamFormat,
   tokensIn,
-} from '../support/made-streams.ts'
-import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+} from '../support/replay/made-streams.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 
 const CLIENTS = 1000
 const CONCURRENT = 100
@@ -341,7 +341,7 @@ test('cancelled calls of 1,000 clients that hang up are 1,000 records, flagged, 
   )
   expect(wrong).toEqual([])
   // Gateway, upstream and a hundred clients share one event loop here, so the slowest tell of the machine's load;
-  // test/gateway/client-leaves.test.ts holds every abort against the limit when nothing else goes on.
+  // test/gateway/clients/client-leaves.test.ts holds every abort against the limit when nothing else goes on.
   expect(abortMsAt(0.9)).toBeLessThan(ABORT_SEEN_MS)
   expect(Math.abs(counted - delivered)).toBeLessThan(delivered / 10)
   expect(longOnes).toBeGreaterThan(100)

@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { type GatewayProcess, startGatewayProcess } from '../gateway/gateway-process.ts'
-import { type MadeStream, makeStream, STREAM_FORMATS } from '../support/made-streams.ts'
-import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { type MadeStream, makeStream, STREAM_FORMATS } from '../support/replay/made-streams.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
 /** Running usage is in the journal this long after it passed, at the latest. */

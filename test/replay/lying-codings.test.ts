@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { request } from 'node:http'
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../support/stack.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { CHAT_USAGE, event, startUpstream, type TestUpstream } from '../support/upstream.ts'
 
 let upstream: TestUpstream

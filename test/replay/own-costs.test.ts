@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { saysItsCost } from '../../src/config/provider-hosts.ts'
-import { loadRecordings } from '../dialects/recordings.ts'
-import { type ReplayCase, recordedCases } from '../support/replay-cases.ts'
-import { replay } from '../support/replay-client.ts'
-import { type ReplayUpstream, startReplayUpstream } from '../support/replay-upstream.ts'
-import { startStack, type TestStack } from '../support/stack.ts'
+import { saysItsCost } from '../../src/config/yaml/provider-hosts.ts'
+import { loadRecordings } from '../providers/recordings/recordings.ts'
+import { type ReplayCase, recordedCases } from '../support/replay/replay-cases.ts'
+import { replay } from '../support/replay/replay-client.ts'
+import { type ReplayUpstream, startReplayUpstream } from '../support/replay/replay-upstream.ts'
+import { startStack, type TestStack } from '../support/servers/stack.ts'
 
 /** Where those providers are called that say in their answers what a call cost. */
 const HOSTS: Readonly<Record<string, string>> = {

@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TOKEN_CLASSES, TOKEN_COLUMNS } from '../../src/domain/usage.ts'
-import { madeCases, type ReplayCase, recordedCases } from '../support/replay-cases.ts'
-import { type Replayed, replay } from '../support/replay-client.ts'
-import { messagesOf, type ReplayUpstream, startReplayUpstream } from '../support/replay-upstream.ts'
-import { startStack, type TestStack } from '../support/stack.ts'
+import { TOKEN_CLASSES, TOKEN_COLUMNS } from '../../src/call/usage.ts'
+import { madeCases, type ReplayCase, recordedCases } from '../support/replay/replay-cases.ts'
+import { type Replayed, replay } from '../support/replay/replay-client.ts'
+import { messagesOf, type ReplayUpstream, startReplayUpstream } from '../support/replay/replay-upstream.ts'
+import { startStack, type TestStack } from '../support/servers/stack.ts'
 
 const CONCURRENT = 8
 

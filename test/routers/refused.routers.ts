@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { TestClient } from '../support/stack.ts'
+import type { TestClient } from '../support/servers/stack.ts'
 import { ALL_ROUTERS, requestsTo, targetOf } from './support/attacks.ts'
 import { type Fixture, startFixture } from './support/fixture.ts'
 import { carryOut, expectNone, type Judged, summaryOf } from './support/table.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { takeDataFolder } from '../../src/standalone/data-folder.ts'
+import { takeDataFolder } from '../../src/standalone/data-folder/data-folder.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'tallygate-test-folder-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { findFreePort } from '../../src/standalone/free-port.ts'
+import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 
 test('a port is free, and none that an outgoing connection could take while its server is away', async () => {
   for (let n = 0; n < 50; n += 1) {

@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { stopLeftovers } from '../../src/standalone/leftovers.ts'
-import { processIdentity } from '../../src/standalone/process-identity.ts'
+import { stopLeftovers } from '../../src/standalone/data-folder/leftovers.ts'
+import { processIdentity } from '../../src/standalone/processes/process-identity.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tallygate-test-leftovers-'))
 const children: ChildProcess[] = []

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { loadSecrets, saveSecrets } from '../../src/standalone/secrets.ts'
+import { loadSecrets, saveSecrets } from '../../src/standalone/data-folder/secrets.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tallygate-test-secrets-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

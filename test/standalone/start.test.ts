@@ -3,12 +3,12 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
-import { sendSignal } from '../../src/standalone/detached-process.ts'
-import { findFreePort } from '../../src/standalone/free-port.ts'
-import { until } from '../../src/standalone/until.ts'
-import { createEmptyDatabase } from '../support/database.ts'
+import { until } from '../../src/lib/until.ts'
+import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
+import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { type NpmStart, npmStart, paste, processesOf } from '../support/npm-start.ts'
-import { testRedisPrefix } from '../support/redis.ts'
+import { createEmptyDatabase } from '../support/servers/database.ts'
+import { testRedisPrefix } from '../support/servers/redis.ts'
 
 vi.setConfig({ testTimeout: 120_000 }) // several whole starts each, on a machine that may be busy
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Run, supervise } from '../../src/standalone/supervise.ts'
-import { until } from '../../src/standalone/until.ts'
+import { until } from '../../src/lib/until.ts'
+import { type Run, supervise } from '../../src/standalone/processes/supervise.ts'
 
 /** A made-up process that ends when told to. */
 function madeUpRun(pid: number) {

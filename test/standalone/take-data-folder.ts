@@ -1,4 +1,4 @@
-import { takeDataFolder } from '../../src/standalone/data-folder.ts'
+import { takeDataFolder } from '../../src/standalone/data-folder/data-folder.ts'
 
 /** Takes the folder named on the command line, tells its parent what it got, and keeps it. */
 const folder = takeDataFolder(process.argv[2] ?? '')

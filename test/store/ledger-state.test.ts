@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrate } from '../../src/store/connection/migrate.ts'
+import { openPostgres } from '../../src/store/connection/postgres.ts'
 import {
   readDatabaseId,
   readGaps,
@@ -6,12 +8,10 @@ import {
   registerStream,
   selectLedgerStatus,
   selectStreams,
-} from '../../src/store/ledger-state.ts'
-import { migrate } from '../../src/store/migrate.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { type LedgerDatabase, openLedgerDatabase } from '../workers/ledger-database.ts'
-import { aCandidate, aStranger, aVoid, newProducer } from '../workers/records.ts'
+} from '../../src/store/ledger/ledger-state.ts'
+import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
+import { aCandidate, aStranger, aVoid, newProducer } from '../rollup/records.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 let ledger: LedgerDatabase
 beforeAll(async () => {

@@ -2,10 +2,10 @@ import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
-import { migrate } from '../../src/store/migrate.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts'
-import { quiet } from '../workers/records.ts'
+import { migrate } from '../../src/store/connection/migrate.ts'
+import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { quiet } from '../rollup/records.ts'
+import { createEmptyDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 let database: TestDatabase
 

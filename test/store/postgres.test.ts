@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { lockShard } from '../../src/store/ledger-transaction.ts'
-import { inTransaction, openPostgres, type Postgres, sqlStateOf } from '../../src/store/postgres.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { quiet } from '../workers/records.ts'
+import {
+  inTransaction,
+  openPostgres,
+  type Postgres,
+  sqlStateOf,
+} from '../../src/store/connection/postgres.ts'
+import { lockShard } from '../../src/store/ledger/ledger-transaction.ts'
+import { quiet } from '../rollup/records.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 let database: TestDatabase
 let pool: Postgres

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listenForKeyChanges } from '../../src/store/key-announcements.ts'
-import type { StoreLog } from '../../src/store/postgres.ts'
-import { openRedis, type Redis, untilReady } from '../../src/store/redis.ts'
-import { startPrivateRedis, type TestServer } from '../support/servers.ts'
-import { quiet } from '../workers/records.ts'
+import { listenForKeyChanges } from '../../src/keys/key-announcements.ts'
+import type { StoreLog } from '../../src/store/connection/postgres.ts'
+import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { quiet } from '../rollup/records.ts'
+import { startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 
 let server: TestServer
 const opened: Redis[] = []

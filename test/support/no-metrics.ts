@@ -1,4 +1,4 @@
-import type { CallObserver } from '../../src/call/proxied-call.ts'
+import type { CallObserver } from '../../src/gateway/proxy/proxied-call.ts'
 
 /** For calls that nobody counts. */
 export const NO_METRICS: CallObserver = {

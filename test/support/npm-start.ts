@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { sendSignal } from '../../src/standalone/detached-process.ts'
-import { until } from '../../src/standalone/until.ts'
-import { clockEnvironment } from './clock.ts'
+import { until } from '../../src/lib/until.ts'
+import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
+import { clockEnvironment } from '../clock/clock.ts'
 import { OFFLINE } from './offline.ts'
 
 /** One `npm start`, as a user types it. */

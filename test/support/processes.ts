@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { clockEnvironment } from './clock.ts'
+import { clockEnvironment } from '../clock/clock.ts'
 import { OFFLINE } from './offline.ts'
 
 /** A process of ours that a test kills and starts again. */
@@ -56,7 +56,7 @@ export function gatewayProcess(
 ): TestProcess {
   return testProcess(
     name,
-    'src/server.ts',
+    'src/gateway/server.ts',
     { ...env, HOST: '127.0.0.1', PORT: `${port}`, ADMIN_PORT: '0' },
     () => untilReady(port),
   )

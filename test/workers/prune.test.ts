@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addDays } from '../../src/domain/utc-day.ts'
-import { addCallDay, selectCallDays, selectToday } from '../../src/store/call-partitions.ts'
-import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { addCallDay, selectCallDays, selectToday } from '../../src/usage/calls/call-partitions.ts'
 import { addCallDays, prune } from '../../workers/prune.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { quiet } from './records.ts'
+import { quiet } from '../rollup/records.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 let database: TestDatabase
 let pool: Postgres

@@ -1,13 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
-import { openRedis, type Redis, untilReady } from '../../src/store/redis.ts'
-import { clockEnvironment } from '../support/clock.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { clockEnvironment } from '../clock/clock.ts'
+import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { OFFLINE } from '../support/offline.ts'
-import { type TestPrefix, testRedisPrefix } from '../support/redis.ts'
-import { append, aRecord, newProducer, quiet } from './records.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 
 let database: TestDatabase
 let pool: Postgres

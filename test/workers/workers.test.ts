@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { registerStream } from '../../src/store/ledger-state.ts'
-import { migrate } from '../../src/store/migrate.ts'
-import { openPostgres, type Postgres } from '../../src/store/postgres.ts'
-import { openRedis, type Redis } from '../../src/store/redis.ts'
+import { migrate } from '../../src/store/connection/migrate.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { openRedis, type Redis } from '../../src/store/connection/redis.ts'
+import { registerStream } from '../../src/store/ledger/ledger-state.ts'
 import { startWorkers, type Workers } from '../../workers/workers.ts'
-import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../support/servers.ts'
-import { append, aRecord, newProducer, quiet } from './records.ts'
+import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
+import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 
 const PREFIX = 'test:'
 const STREAM = `${PREFIX}calls`
-/** What src/store/prune-locks.ts takes to make partitions. */
+/** What src/store/connection/prune-locks.ts takes to make partitions. */
 const PARTITIONS_LOCK = 1_952_541_808
 
 let postgres: TestServer

@@ -3,7 +3,7 @@ import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import type { Postgres } from '../../../src/store/postgres.ts'
+import type { Postgres } from '../../../src/store/connection/postgres.ts'
 import { type Fault, NotNow } from '../fault.ts'
 
 const FROZEN_MS = 5_000

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { sendSignal } from '../../../src/standalone/detached-process.ts'
+import { sendSignal } from '../../../src/standalone/processes/detached-process.ts'
 import type { Child } from '../child.ts'
 import { outliving } from '../child-processes.ts'
 import { type Fault, NotNow } from '../fault.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { picoToUsdText } from '../../domain/usage-summary.ts'
-import { type FoundCall, findCalls } from '../../store/find-calls.ts'
+import { type FoundCall, findCalls } from '../../usage/calls/find-calls.ts'
+import { picoToUsdText } from '../../usage/usage-summary.ts'
 import { type Cli, Failure } from '../cli.ts'
 import { printable } from '../table.ts'
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { renderClient } from '../../domain/client-document.ts'
-import { type Client, createClient, selectClients, setClientDisabled } from '../../store/clients.ts'
+import { renderClient } from '../../domain/documents/client-document.ts'
+import { type Client, createClient, selectClients, setClientDisabled } from '../../keys/clients.ts'
 import { parseName } from '../arguments.ts'
 import { type Cli, Failure } from '../cli.ts'
 import { renderTable } from '../table.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { examine } from '../checks/examine.ts'
-import { type Finding, renderFindings } from '../checks/finding.ts'
+import { type Finding, renderFindings } from '../../doctor/finding.ts'
+import { examine } from '../../doctor/run-checks.ts'
 import type { Cli } from '../cli.ts'
 import { findOwnConfiguration } from '../gateway-prices.ts'
 import { printable } from '../table.ts'

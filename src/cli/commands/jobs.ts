@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { renderJob, type UnsettledJob } from '../../domain/job-document.ts'
-import { findClient } from '../../store/clients.ts'
-import { selectUnsettledJobs } from '../../store/objects.ts'
+import { renderJob, type UnsettledJob } from '../../domain/documents/job-document.ts'
+import { findClient } from '../../keys/clients.ts'
+import { selectUnsettledJobs } from '../../objects/objects-table.ts'
 import { type Cli, Failure } from '../cli.ts'
 import { renderTable } from '../table.ts'
 

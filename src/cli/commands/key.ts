@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { renderKey, renderNewKey } from '../../domain/key-document.ts'
-import { findClient } from '../../store/clients.ts'
+import { renderKey, renderNewKey } from '../../domain/documents/key-document.ts'
+import { findClient } from '../../keys/clients.ts'
 import {
   createClientKey,
   type NewKey,
@@ -8,7 +8,7 @@ import {
   rotateKey,
   type StoredKey,
   selectKeys,
-} from '../../store/keys.ts'
+} from '../../keys/keys.ts'
 import { parseDuration, parseLifetime, parseModels, parseName } from '../arguments.ts'
 import { type Cli, Failure } from '../cli.ts'
 import { renderTable } from '../table.ts'

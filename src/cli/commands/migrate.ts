@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { migrate } from '../../store/migrate.ts'
+import { migrate } from '../../store/connection/migrate.ts'
 import type { Cli } from '../cli.ts'
 import { SILENT } from '../servers.ts'
 

@@ -1,6 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { UNKNOWN_MODEL } from '../../domain/build-call-record.ts'
+import { UNKNOWN_MODEL } from '../../call/build-call-record.ts'
 import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
+import { findClient } from '../../keys/clients.ts'
+import { selectUsageSummary, type UsageRow } from '../../usage/daily-usage.ts'
+import { type RequestedName, selectRequestedNames } from '../../usage/requested-names.ts'
 import {
   groupName,
   parseUsageGroups,
@@ -8,11 +11,8 @@ import {
   sortByGroups,
   USAGE_GROUPS,
   type UsageGroup,
-} from '../../domain/usage-breakdown.ts'
-import { picoToUsdText, renderSummary } from '../../domain/usage-summary.ts'
-import { findClient } from '../../store/clients.ts'
-import { selectUsageSummary, type UsageRow } from '../../store/daily-usage.ts'
-import { type RequestedName, selectRequestedNames } from '../../store/requested-names.ts'
+} from '../../usage/usage-breakdown.ts'
+import { picoToUsdText, renderSummary } from '../../usage/usage-summary.ts'
 import { parseDays } from '../arguments.ts'
 import { type Cli, Failure } from '../cli.ts'
 import { printable, renderTable } from '../table.ts'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
-import { clockEnvironment } from '../../support/clock.ts'
+import { clockEnvironment } from '../../clock/clock.ts'
 
 /** A program of ours in a process of its own, with every byte it says kept. */
 export interface HeardProcess {
@@ -64,7 +64,7 @@ export async function startHeardGateway(env: Readonly<Record<string, string>>): 
   const said =
     /"clients":\{[^}]*"port":(\d+)\},"operator":\{[^}]*"port":(\d+)\},"msg":"the gateway takes calls"/
   const gateway = await startHeard(
-    'src/server.ts',
+    'src/gateway/server.ts',
     { ...env, HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0' },
     said,
   )

@@ -1,5 +1,5 @@
-import type { CallRecord, OpenCall } from '../../../src/domain/call-record.ts'
-import { NO_UNITS, NO_USAGE } from '../../../src/domain/usage.ts'
+import type { CallRecord, OpenCall } from '../../../src/call/call-record.ts'
+import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
 
 /** A UUID that says which call of a test it is. */
 export function callId(number: number): string {

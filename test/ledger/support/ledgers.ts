@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { expect, inject, onTestFinished, vi } from 'vitest'
 import { type Ledger, type LedgerOptions, openLedger } from '../../../src/ledger/ledger.ts'
-import { testRedisPrefix } from '../../support/redis.ts'
+import { testRedisPrefix } from '../../support/servers/redis.ts'
 import { callId, callRecord, interruptedRecord, openCall } from './calls.ts'
 import { testFolder } from './folders.ts'
 import { logLines } from './log-lines.ts'

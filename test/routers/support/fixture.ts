@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startStack, type TestStack } from '../../support/stack.ts'
+import { startStack, type TestStack } from '../../support/servers/stack.ts'
 import { type Router, type Routers, startRouters } from './routers.ts'
 
 /** A router behind the gateway. */

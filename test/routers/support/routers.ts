@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
-import { findFreePort } from '../../../src/standalone/free-port.ts'
+import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { stopWithMe } from '../../support/stop-with-me.ts'
 
 /** A call that a router's handler answered, where a model runs with usage 1000/500. */

@@ -1,5 +1,5 @@
-import type { Provider } from '../../../../src/dialects/dialect.ts'
-import type { UnpricedReason } from '../../../../src/domain/unpriced-reason.ts'
+import type { UnpricedReason } from '../../../../src/call/unpriced-reason.ts'
+import type { Provider } from '../../../../src/providers/dialect.ts'
 
 /** One request to an endpoint that costs money, and what the provider answers. */
 export interface CostlyCall {

@@ -1,0 +1,223 @@
+/**
+ * What is counted of a call beside its tokens' two totals: one line here is all that says how a count is called
+ * in code, in SQL, in records and exports, what its rate is called, and how the operator prices it in YAML. What cannot be
+ * derived from these lines (arithmetic of prices, one SQL migration) does not compile, or fails test/call/usage.test.ts,
+ * until it knows a new one. New lines go to the end of their list, as records and exports keep their order.
+ */
+interface Dimension {
+  /** In code and in records. */
+  readonly name: string
+  /** In `daily_usage`, `calls` and exports. */
+  readonly column: string
+  /** The class of rates that prices it; `null`: priced as what it is part of. */
+  readonly rate: string | null
+  /** The YAML field of its price; `null`: none. */
+  readonly field: string | null
+}
+
+interface TokenDimension extends Dimension {
+  /** The YAML field that must be there too, as these tokens are counted in those. */
+  readonly partOf: string | null
+}
+
+interface UnitDimension extends Dimension {
+  readonly rate: string
+  readonly field: string
+  /** The operator writes the price of so many. */
+  readonly per: bigint
+  /** How people say that: `M searches`. */
+  readonly perText: string
+}
+
+/** Classes of tokens, in the order in which rows and records list them. */
+const TOKEN_DIMENSIONS = [
+  // Every prompt token, cached and cache-writing ones included.
+  { name: 'inputTokens', column: 'input_tokens', rate: 'input', field: 'input', partOf: null },
+  // Every generated token, reasoning included.
+  { name: 'outputTokens', column: 'output_tokens', rate: 'output', field: 'output', partOf: null },
+  // Part of input, read from the provider's prompt cache.
+  {
+    name: 'cacheReadTokens',
+    column: 'cache_read_tokens',
+    rate: 'cacheRead',
+    field: 'cached_input',
+    partOf: 'input',
+  },
+  // Part of input, written to the provider's prompt cache, whatever its lifetime.
+  {
+    name: 'cacheWriteTokens',
+    column: 'cache_write_tokens',
+    rate: 'cacheWrite',
+    field: 'cache_write',
+    partOf: 'input',
+  },
+  // Part of cacheWriteTokens, kept for five minutes.
+  { name: 'cacheWrite5mTokens', column: 'cache_write_5m_tokens', rate: null, field: null, partOf: null },
+  // Part of cacheWriteTokens, kept for an hour.
+  {
+    name: 'cacheWrite1hTokens',
+    column: 'cache_write_1h_tokens',
+    rate: 'cacheWrite1h',
+    field: 'cache_write_1h',
+    partOf: 'input',
+  },
+  // Part of output (a few providers report more than output; then it is kept as written).
+  {
+    name: 'reasoningTokens',
+    column: 'reasoning_tokens',
+    rate: 'reasoning',
+    field: 'reasoning',
+    partOf: 'output',
+  },
+  {
+    name: 'audioInputTokens',
+    column: 'audio_input_tokens',
+    rate: 'audioInput',
+    field: 'audio_input',
+    partOf: 'input',
+  },
+  {
+    name: 'audioOutputTokens',
+    column: 'audio_output_tokens',
+    rate: 'audioOutput',
+    field: 'audio_output',
+    partOf: 'output',
+  },
+  {
+    name: 'imageInputTokens',
+    column: 'image_input_tokens',
+    rate: 'imageInput',
+    field: 'image_input',
+    partOf: 'input',
+  },
+  {
+    name: 'imageOutputTokens',
+    column: 'image_output_tokens',
+    rate: 'imageOutput',
+    field: 'image_output',
+    partOf: 'output',
+  },
+  // Part of both cacheReadTokens and audioInputTokens.
+  {
+    name: 'cacheReadAudioTokens',
+    column: 'cache_read_audio_tokens',
+    rate: 'cacheReadAudio',
+    field: 'cached_audio_input',
+    partOf: 'input',
+  },
+  // Part of cacheWriteTokens, kept for twelve hours.
+  {
+    name: 'cacheWrite12hTokens',
+    column: 'cache_write_12h_tokens',
+    rate: 'cacheWrite12h',
+    field: 'cache_write_12h',
+    partOf: 'input',
+  },
+  // Part of both cacheReadTokens and imageInputTokens.
+  {
+    name: 'cacheReadImageTokens',
+    column: 'cache_read_image_tokens',
+    rate: 'cacheReadImage',
+    field: 'cached_image_input',
+    partOf: 'input',
+  },
+  {
+    name: 'videoInputTokens',
+    column: 'video_input_tokens',
+    rate: 'videoInput',
+    field: 'video_input',
+    partOf: 'input',
+  },
+] as const satisfies readonly TokenDimension[]
+
+const MILLION = 1_000_000n
+
+/** What is billed by another measure than tokens in and out. Whole numbers; durations in milliseconds so that they stay so. */
+export const UNIT_DIMENSIONS = [
+  unit('webSearches', 'web_searches', 'webSearch', 'web_search', MILLION, 'M searches'),
+  // Rerankers': a query with up to so many documents.
+  unit('searchUnits', 'search_units', 'searchUnit', 'search_unit', MILLION, 'M search units'),
+  unit('images', 'images', 'image', 'image', MILLION, 'M images'),
+  unit('audioMs', 'audio_ms', 'audioMs', 'audio_hour', 3_600_000n, 'hour of audio'),
+  unit('characters', 'characters', 'character', 'character', MILLION, 'M characters'),
+  unit('pages', 'pages', 'page', 'page', MILLION, 'M pages'),
+  // Pages read with annotations, on top of `pages`.
+  unit('annotatedPages', 'annotated_pages', 'annotatedPage', 'annotated_page', MILLION, 'M annotated pages'),
+  unit('fileSearches', 'file_searches', 'fileSearch', 'file_search', MILLION, 'M file searches'),
+  // Sessions of a code interpreter, or runs of code, as the provider bills them.
+  unit('codeRuns', 'code_runs', 'codeRun', 'code_run', MILLION, 'M code runs'),
+  unit('xSearches', 'x_searches', 'xSearch', 'x_search', MILLION, 'M searches of X'),
+  unit('mapSearches', 'map_searches', 'mapSearch', 'map_search', MILLION, 'M map searches'),
+  unit('webFetches', 'web_fetches', 'webFetch', 'web_fetch', MILLION, 'M fetched pages'),
+  // Of the provider's own tools of a kind that nobody here knows: there is no price of these but the operator's.
+  unit('otherToolCalls', 'other_tool_calls', 'otherToolCall', 'other_tool_call', MILLION, 'M tool calls'),
+  unit('videoMs', 'video_ms', 'videoMs', 'video_second', 1_000n, 'second of video'),
+  // Perplexity's: tokens of what it read, in neither total.
+  unit('citationTokens', 'citation_tokens', 'citationToken', 'citation', MILLION, 'M citation tokens'),
+  // Of a fine-tuning job: tokens of its data, times epochs.
+  unit('trainedTokens', 'trained_tokens', 'trainedToken', 'trained', MILLION, 'M trained tokens'),
+] as const satisfies readonly UnitDimension[]
+
+function unit<const Name extends string, const Rate extends string, const Field extends string>(
+  name: Name,
+  column: string,
+  rate: Rate,
+  field: Field,
+  per: bigint,
+  perText: string,
+) {
+  return { name, column, rate, field, per, perText }
+}
+
+export type TokenClass = (typeof TOKEN_DIMENSIONS)[number]['name']
+export type BilledUnit = (typeof UNIT_DIMENSIONS)[number]['name']
+/** The classes of rates that tokens have. */
+export type TokenRate = Exclude<(typeof TOKEN_DIMENSIONS)[number]['rate'], null>
+/** The classes of rates that units have. */
+export type UnitRate = (typeof UNIT_DIMENSIONS)[number]['rate']
+
+/** The YAML fields of token prices: US dollars for a million. */
+export const TOKEN_FIELDS = TOKEN_DIMENSIONS.filter((dimension) => dimension.field !== null)
+
+/**
+ * Token counts of one call in the normal form, whatever the provider wrote. All but the two totals are parts of those.
+ * `null` means "not reported" and is never 0. Every number is a non-negative safe integer of at most {@link MAX_COUNT}.
+ */
+export type TokenUsage = Readonly<Record<TokenClass, number | null>>
+
+/** What a response says is billed by another measure than tokens. `null`: not reported. */
+export type BilledUnits = Readonly<Record<BilledUnit, number | null>>
+
+/** The token classes in the order in which rows and records list them. */
+export const TOKEN_CLASSES: readonly TokenClass[] = TOKEN_DIMENSIONS.map(({ name }) => name)
+export const BILLED_UNITS: readonly BilledUnit[] = UNIT_DIMENSIONS.map(({ name }) => name)
+
+/** The columns of the token classes, in the order of `TOKEN_CLASSES`; the same in `daily_usage` and `calls`. */
+export const TOKEN_COLUMNS: readonly string[] = TOKEN_DIMENSIONS.map(({ column }) => column)
+/** The columns of the billed units, in the order of `BILLED_UNITS`; the same in `daily_usage` and `calls`. */
+export const UNIT_COLUMNS: readonly string[] = UNIT_DIMENSIONS.map(({ column }) => column)
+
+/** No single call has counts above this; a larger one is a broken or lying upstream and is `invalid`. */
+export const MAX_COUNT = 2 ** 40
+
+/** Nothing was reported. */
+export const NO_USAGE: TokenUsage = countsBy(TOKEN_CLASSES, () => null)
+export const NO_UNITS: BilledUnits = countsBy(BILLED_UNITS, () => null)
+
+/** Counts in the order of `names`, each as `count` gives it. */
+export function countsBy<Name extends string, Count>(
+  names: readonly Name[],
+  count: (name: Name) => Count,
+): Readonly<Record<Name, Count>> {
+  const counts: Partial<Record<Name, Count>> = {}
+  for (const name of names) counts[name] = count(name)
+  return counts as Record<Name, Count>
+}
+
+/**
+ * Where a record's counts come from.
+ * `reported`: the upstream's own final figures. `partial`: the upstream's own, but the call was cut before the
+ * final ones. `estimated`: counted by our tokenizer. `none`: the upstream reported none and nothing was to be
+ * estimated (errors, endpoints without tokens). `invalid`: the upstream reported impossible figures.
+ */
+export type UsageSource = 'reported' | 'partial' | 'estimated' | 'none' | 'invalid'

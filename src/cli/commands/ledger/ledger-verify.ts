@@ -1,0 +1,144 @@
+import type { Command } from 'commander'
+import { type Rebuilt, rebuildDay } from '../../../corrections/rebuild.ts'
+import { type Difference, type Verified, verifyLedger } from '../../../corrections/verify.ts'
+import { picoToUsdText } from '../../../usage/usage-summary.ts'
+import { parseDay, parseReason } from '../../arguments.ts'
+import { type Cli, Failure } from '../../cli.ts'
+import { operatorName } from '../../operator.ts'
+import { renderTable } from '../../table.ts'
+
+const FIRST_DAY = '0001-01-01'
+
+/** `ledger verify`: recomputes the totals and names every difference; exit code 1 when there are any. */
+export function addLedgerVerifyCommand(ledger: Command, cli: Cli): void {
+  ledger
+    .command('verify')
+    .description('recompute the totals from calls, prices and adjustments, and name every difference')
+    .option('--since <day>', 'from this UTC day on; without: all', parseDay, FIRST_DAY)
+    .action(async ({ since }: { readonly since: string }) => {
+      const verified = await cli.withServers(({ pool }) => verifyLedger(pool, since))
+      const { proof, differences } = verified
+      const isRight = differences.length === 0 && proof.totals === proof.counted
+      cli.print(verifiedDocument(verified, isRight), verifiedText(verified, isRight))
+      if (!isRight) cli.fail()
+    })
+}
+
+/** `ledger rebuild`: makes a day's totals anew from its calls. */
+export function addLedgerRebuildCommand(ledger: Command, cli: Cli): void {
+  ledger
+    .command('rebuild')
+    .description("make a day's totals anew from its calls and adjustments")
+    .requiredOption('--day <day>', 'the UTC day', parseDay)
+    .option('--by <name>', 'who does it; without: the user of the system', parseReason)
+    .option('--reason <text>', 'why', parseReason, 'totals differed from calls')
+    .action(async ({ day, by, reason }: RebuildOptions) => {
+      const rebuilt = await cli.withServers(({ pool }) =>
+        rebuildDay(pool, { day, who: by ?? operatorName(), why: reason }),
+      )
+      if (rebuilt.kind === 'not_kept')
+        throw new Failure(`the calls of ${day} are not kept: there is nothing to rebuild it from`)
+      if (rebuilt.kind === 'incomplete') {
+        throw new Failure(
+          `of the ${rebuilt.requests} requests of ${day} only ${rebuilt.calls} calls are kept, and the marks of the producers say that the requests are right: nothing is changed`,
+        )
+      }
+      cli.print(rebuiltDocument(day, rebuilt), rebuiltText(day, rebuilt))
+    })
+}
+
+interface RebuildOptions {
+  readonly day: string
+  readonly by?: string
+  readonly reason: string
+}
+
+function verifiedDocument(verified: Verified, isRight: boolean) {
+  const { daysFromCalls, incompleteDays, rows, calls, differences, proof } = verified
+  return {
+    ok: isRight,
+    rows,
+    calls: Number(calls),
+    days_from_calls: daysFromCalls,
+    days_incomplete: incompleteDays,
+    requests_by_marks: Number(proof.counted),
+    requests_in_totals: Number(proof.totals),
+    differences: differences.map(({ key, column, stored, recomputed, against }) => ({
+      day: key.day,
+      client_id: key.clientId,
+      key_id: key.keyId,
+      model: key.model,
+      upstream: key.upstream,
+      price_id: key.priceId === '' ? null : key.priceId,
+      column,
+      stored,
+      recomputed,
+      against,
+    })),
+  }
+}
+
+const AGAINST: Readonly<Record<Difference['against'], string>> = {
+  calls: 'its calls',
+  price: 'its price',
+  adjustments: 'its adjustments',
+}
+
+function verifiedText(verified: Verified, isRight: boolean): string {
+  const { daysFromCalls, incompleteDays, rows, calls, differences, proof } = verified
+  const looked = `${rows} rows of totals, ${calls} calls of ${daysFromCalls.length} days`
+  const notes =
+    incompleteDays.length === 0
+      ? []
+      : [`Not all calls are kept of ${incompleteDays.join(', ')}: held against prices and adjustments alone.`]
+  const marks =
+    proof.totals === proof.counted
+      ? []
+      : [`The marks of the producers say ${proof.counted} requests in all, the totals have ${proof.totals}.`]
+  if (isRight) return [`0 differences: ${looked}.`, ...notes].join('\n')
+  const table = renderTable(
+    ['DAY', 'CLIENT', 'KEY', 'MODEL', 'UPSTREAM', 'PRICE', 'COLUMN', 'STORED', 'SHOULD BE', 'BY'].map(
+      (heading) => ({
+        heading,
+      }),
+    ),
+    differences.map(({ key, column, stored, recomputed, against }) => [
+      key.day,
+      key.clientId,
+      key.keyId,
+      key.model,
+      key.upstream,
+      key.priceId,
+      column,
+      stored,
+      recomputed,
+      AGAINST[against],
+    ]),
+  )
+  const mend = differences.some(({ against }) => against !== 'price')
+    ? ['Mend a day from its calls: ledger rebuild --day DAY']
+    : []
+  const head = `${differences.length} differences: ${looked}.`
+  return [head, ...(differences.length > 0 ? ['', table, ''] : []), ...marks, ...notes, ...mend].join('\n')
+}
+
+type RebuiltDay = Extract<Rebuilt, { kind: 'rebuilt' | 'unchanged' }>
+
+function rebuiltDocument(day: string, rebuilt: RebuiltDay) {
+  const isChanged = rebuilt.kind === 'rebuilt'
+  return {
+    day,
+    changed: isChanged,
+    adjustment_id: isChanged ? rebuilt.adjustmentId : null,
+    calls: Number(rebuilt.calls),
+    rows: isChanged ? rebuilt.rows : 0,
+    before_usd: isChanged ? picoToUsdText(rebuilt.beforePico) : null,
+    after_usd: isChanged ? picoToUsdText(rebuilt.afterPico) : null,
+  }
+}
+
+function rebuiltText(day: string, rebuilt: RebuiltDay): string {
+  if (rebuilt.kind === 'unchanged') return `${day} is as its ${rebuilt.calls} calls say: nothing to mend.`
+  const { rows, calls, beforePico, afterPico, adjustmentId } = rebuilt
+  return `${day}: ${rows} rows mended from ${calls} calls, ${picoToUsdText(beforePico)} -> ${picoToUsdText(afterPico)} USD: adjustment ${adjustmentId}.`
+}

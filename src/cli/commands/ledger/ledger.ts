@@ -1,0 +1,13 @@
+import type { Command } from 'commander'
+import type { Cli } from '../../cli.ts'
+import { addLedgerGapsCommand, addLedgerStatusCommand } from './ledger-status.ts'
+import { addLedgerRebuildCommand, addLedgerVerifyCommand } from './ledger-verify.ts'
+
+/** `ledger verify | rebuild | status | gaps`: whether the books are right, and what to do where they are not. */
+export function addLedgerCommands(program: Command, cli: Cli): void {
+  const ledger = program.command('ledger').description('whether what was counted is right')
+  addLedgerStatusCommand(ledger, cli)
+  addLedgerGapsCommand(ledger, cli)
+  addLedgerVerifyCommand(ledger, cli)
+  addLedgerRebuildCommand(ledger, cli)
+}

@@ -1,0 +1,104 @@
+import { readFile, stat } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { reasonOf } from '../../../doctor/explain-error.ts'
+import { utcDayOf } from '../../../domain/utc-day.ts'
+import { findCurrentPriceCatalog, putPriceCatalog } from '../../../pricing/refresh/price-catalogs.ts'
+import { readCatalogFile } from '../../../pricing/sources/catalog-file.ts'
+import {
+  type LiteLlmCatalog,
+  MAX_LITELLM_BYTES,
+  readLiteLlmCatalog,
+} from '../../../pricing/sources/litellm-catalog.ts'
+import { priceCatalogSource, sha256Of } from '../../../pricing/sources/price-catalog-source.ts'
+import type { Postgres } from '../../../store/connection/postgres.ts'
+import { type Cli, Failure } from '../../cli.ts'
+
+/** `prices import`: takes LiteLLM's price list for all gateways as the last of the sources, whole or not at all. */
+export function addPricesImportCommand(prices: Command, cli: Cli): void {
+  prices
+    .command('import')
+    .description("take LiteLLM's price list for all gateways, as the source that is asked last")
+    .argument('[file]', "LiteLLM's model_prices_and_context_window.json")
+    .option('--dry-run', 'only say what is in it')
+    .option('--remove', 'take back what was imported')
+    .action(async (path: string | undefined, { dryRun = false, remove = false }: ImportOptions) => {
+      if ((path === undefined) !== remove) throw new Failure('name a file, or --remove')
+      const catalog = path === undefined ? NOTHING : await readList(path)
+      const put = await cli.withServers(({ pool }) => putList(pool, catalog.text, path ?? '--remove', dryRun))
+      const { models, passedOver, contradictory } = catalog
+      const done = dryRun ? 'Nothing is written.' : put.stored ? TAKEN : 'It is in use already.'
+      cli.print(
+        { ...put, models, passed_over: passedOver, contradictory },
+        path === undefined ? `What was imported is taken back. ${done}` : textOf(catalog, put.source, done),
+      )
+    })
+}
+
+const TAKEN = 'Gateways take it within a minute.'
+
+interface ImportOptions {
+  readonly dryRun?: boolean
+  readonly remove?: boolean
+}
+
+/** A list of no models: gateways take it as they take any other. */
+const NOTHING: LiteLlmCatalog = {
+  text: '[{"id":"openai","models":[]}]',
+  models: 0,
+  passedOver: 0,
+  contradictory: [],
+}
+
+async function putList(pool: Postgres, text: string, origin: string, dryRun: boolean) {
+  const now = Date.now()
+  const source = priceCatalogSource('litellm', utcDayOf(now), text)
+  // What is written must be read again, by every gateway.
+  const { entries, problems } = readCatalogFile(text)
+  if (entries === null) throw new Error(`the list cannot be read again: ${problems[0]}`)
+  const current = await findCurrentPriceCatalog(pool, 'litellm')
+  if (current?.text === text) return { source: current.source, stored: false }
+  if (dryRun) return { source, stored: false }
+  const catalog = {
+    source,
+    kind: 'litellm' as const,
+    fetchedSha256: sha256Of(text),
+    origin,
+    dataDay: null,
+    fetchedAt: new Date(now),
+    inForceFrom: utcDayOf(now),
+    text,
+  }
+  if (await putPriceCatalog(pool, catalog, current?.source ?? null)) return { source, stored: true }
+  throw new Failure('nothing is changed: another list was taken at the same time; look again')
+}
+
+const SHOWN_PROBLEMS = 3
+
+async function readList(path: string): Promise<LiteLlmCatalog> {
+  let text: string
+  try {
+    const { size } = await stat(path)
+    if (size > MAX_LITELLM_BYTES) throw new Error(`it has ${size} bytes, more than ${MAX_LITELLM_BYTES}`)
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Failure(`nothing is changed: ${path} cannot be read: ${reasonOf(error)}`)
+  }
+  const { catalog, problems } = readLiteLlmCatalog(text)
+  if (catalog !== null) return catalog
+  const shown = problems.slice(0, SHOWN_PROBLEMS).join('; ')
+  const others = problems.length > SHOWN_PROBLEMS ? `; and ${problems.length - SHOWN_PROBLEMS} more` : ''
+  throw new Failure(`nothing is changed: ${path} is no price list of LiteLLM's: ${shown}${others}`)
+}
+
+function textOf({ models, passedOver, contradictory }: LiteLlmCatalog, source: string, done: string): string {
+  const twice =
+    contradictory.length === 0
+      ? []
+      : [`Left out, as the list has them at two prices: ${contradictory.join(', ')}.`]
+  return [
+    `${source}: ${models} models at hosts known here, asked for where no other source knows them or they agree.`,
+    `${passedOver} entries are of other hosts, of no models, or without a price.`,
+    ...twice,
+    done,
+  ].join('\n')
+}

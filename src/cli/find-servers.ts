@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Environment } from '../config/config.ts'
+import { readVariable } from '../config/environment.ts'
+import { Failure } from './cli.ts'
+
+/** Where the servers are that a command works on. */
+export interface Whereabouts {
+  readonly databaseUrl: string
+  /** `null`: not told. */
+  readonly redisUrl: string | null
+  readonly redisPrefix: string
+  /** The secrets of keys at rest, the one in use first; empty: not told. */
+  readonly keyPeppers: readonly string[]
+  readonly journalDir: string
+  /** The operator's listener of a running `npm start`; `null`: not told. */
+  readonly adminUrl: string | null
+}
+
+/** What `npm start` writes of itself for us. */
+const runningShape = z.object({
+  pid: z.int().positive(),
+  databaseUrl: z.string(),
+  redisUrl: z.string(),
+  redisPrefix: z.string(),
+  keyPepper: z.string(),
+  journalDir: z.string(),
+  adminUrl: z.string(),
+})
+
+/**
+ * From the environment; without DATABASE_URL there, from a running `npm start`. One that runs on the database that
+ * the environment names fills in what the environment leaves out.
+ *
+ * @throws {Failure} when neither tells.
+ */
+export function findWhereabouts(env: Environment): Whereabouts {
+  const found = findWhereaboutsOrNull(env)
+  if (found !== null) return found
+  throw new Failure(`DATABASE_URL is not set, and no npm start is running here (by ${runningFile(env)})`)
+}
+
+/** The same; `null`: neither tells. */
+export function findWhereaboutsOrNull(env: Environment): Whereabouts | null {
+  const running = readRunning(runningFile(env))
+  const databaseUrl = readVariable(env, 'DATABASE_URL') ?? running?.databaseUrl
+  if (databaseUrl === undefined) return null
+  const same = running?.databaseUrl === databaseUrl ? running : null
+  const dataDir = readVariable(env, 'TALLYGATE_DATA_DIR') ?? ''
+  return {
+    databaseUrl,
+    redisUrl: readVariable(env, 'REDIS_URL') ?? same?.redisUrl ?? null,
+    redisPrefix: (env.REDIS_PREFIX || same?.redisPrefix) ?? readVariable(env, 'REDIS_PREFIX') ?? '',
+    keyPeppers: splitPeppers(readVariable(env, 'KEY_PEPPER') ?? same?.keyPepper ?? ''),
+    journalDir: readVariable(env, 'JOURNAL_DIR') ?? same?.journalDir ?? join(dataDir, 'journal'),
+    adminUrl: same?.adminUrl ?? null,
+  }
+}
+
+function runningFile(env: Environment): string {
+  return join(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '', 'running.json')
+}
+
+function readRunning(file: string): z.output<typeof runningShape> | null {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    return null
+  }
+  const parsed = runningShape.safeParse(parseJson(text))
+  return parsed.success && isAlive(parsed.data.pid) ? parsed.data : null
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** A file left behind by a run that was killed names servers that are gone, or nobody's. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+function splitPeppers(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((pepper) => pepper.trim())
+    .filter((pepper) => pepper !== '')
+}

@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
+import { PROVIDERS } from '../../providers/dialect.ts'
+import { reasonOf } from '../config-error.ts'
+import { type Environment, readVariable } from '../environment.ts'
+import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
+import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
+import { type TextEntry, YamlSource } from './yaml-source.ts'
+
+/** What is right in the YAML file of `TALLYGATE_CONFIG`, with the lines to name in problems found later. */
+export interface ConfigFile {
+  readonly upstreams: readonly FileUpstream[]
+  /** The names of all upstreams, of those with problems too. */
+  readonly upstreamNames: readonly string[]
+  readonly defaultUpstream: string | null
+  readonly defaultUpstreamLine: number
+  readonly models: readonly FileModel[] | null
+  readonly paths: PathsConfig
+  readonly prices: readonly TextEntry[]
+  readonly markups: readonly TextEntry[]
+  /** Of upstreams that do not say it themselves. */
+  readonly objects: 'owned' | 'shared'
+  /** Adds a problem found later, `line` counting from 1. */
+  readonly report: (line: number, what: string) => void
+}
+
+export type FileUpstream = z.output<ReturnType<typeof upstreamShape>> & { readonly line: number }
+export type FileModel = z.output<typeof modelShape> & { readonly line: number }
+
+/** These paths are the gateway's own: an upstream's prefix there would hide them. */
+const OWN_PATHS = /^(\/v1(\/(models|usage)(\/.*)?)?|\/healthz|\/readyz)?$/
+
+const sections = z.strictObject({
+  upstreams: z.unknown().optional(),
+  default_upstream: z.unknown().optional(),
+  models: z.unknown().optional(),
+  paths: z.unknown().optional(),
+  prices: z.unknown().optional(),
+  markups: z.unknown().optional(),
+  objects: z.unknown().optional(),
+})
+
+const objectSharing = z.enum(['owned', 'shared'])
+
+/** The names alone, whatever else is wrong with an upstream. */
+const named = z.array(z.looseObject({ name: z.string() }).catch({ name: '' })).catch([])
+
+const modelShape = z.strictObject({
+  id: z.string().min(1, 'must not be empty'),
+  owned_by: z.string().min(1, 'must not be empty').optional(),
+  created: z.int().min(0, 'must be seconds since 1970').optional(),
+})
+
+function upstreamShape(env: Environment) {
+  return z.strictObject({
+    name: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" or "-"'),
+    url: upstreamUrl,
+    api_key_env: z
+      .string()
+      .refine((name) => Boolean(env[name]), { error: ({ input }) => `names ${input}, which is not set` })
+      .refine((name) => !env[name] || isHeaderValue(env[name]), {
+        error: ({ input }) => `names ${input}, which must be printable ASCII without spaces`,
+      })
+      .optional(),
+    provider: z.enum(PROVIDERS).optional(),
+    models: z.array(modelPattern).min(1, 'must name a model').optional(),
+    path_prefix: pathPrefix
+      .refine((path) => !OWN_PATHS.test(path), "must not hide the gateway's own paths")
+      .optional(),
+    include_usage: z.enum(['auto', 'always', 'never']).default('auto'),
+    trust_reported_cost: z.boolean().optional(),
+    prices_of: z.enum(PRICES_OF).optional(),
+    paths: upstreamPaths.optional(),
+    objects: objectSharing.optional(),
+  })
+}
+
+/**
+ * Parses the YAML file. Problems are added as lines `<file>:<line>: <what>`; what has one is left out of the
+ * answer, so that everything else is still checked.
+ */
+function parseConfigFile(text: string, fileName: string, env: Environment, problems: string[]): ConfigFile {
+  const source = new YamlSource(text, fileName, problems)
+  source.parse(sections, [])
+  const upstreams = source.parseEach(upstreamShape(env), 'upstreams') ?? []
+  return {
+    upstreams,
+    upstreamNames: (source.parse(named, ['upstreams']) ?? []).map(({ name }) => name),
+    defaultUpstream: source.parse(z.string().optional(), ['default_upstream']) ?? null,
+    defaultUpstreamLine: source.lineOf(['default_upstream']),
+    models: source.parseEach(modelShape, 'models'),
+    paths: source.parse(filePaths, ['paths']) ?? NO_PATHS,
+    prices: source.textEntries('prices'),
+    markups: source.textEntries('markups'),
+    objects: source.parse(objectSharing.default('owned'), ['objects']) ?? 'owned',
+    report: (line, what) => source.report(line, what),
+  }
+}
+
+/** Reads the file that TALLYGATE_CONFIG names; without one, or when it cannot be read, it reads as empty. */
+export function readConfigFile(env: Environment, problems: string[]): ConfigFile {
+  const fileName = readVariable(env, 'TALLYGATE_CONFIG')
+  if (fileName === null) return parseConfigFile('', '', env, problems)
+  try {
+    return parseConfigFile(readFileSync(fileName, 'utf8'), fileName, env, problems)
+  } catch (error) {
+    problems.push(`TALLYGATE_CONFIG: cannot read ${fileName}: ${reasonOf(error)}`)
+    return parseConfigFile('', fileName, env, problems)
+  }
+}

@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { buildCatalog, type Catalog } from '../../pricing/catalog/catalog.ts'
+import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
+import { parseOverrides } from '../../pricing/overrides/price-overrides-parse.ts'
+import type { PricedUpstream, PriceSettings } from '../../pricing/price-configuration.ts'
+import { type PriceMarkup, parseMarkups } from '../../pricing/price-markups.ts'
+import { type RepricingSettings, settingsOf } from '../../pricing/repricing/repricing.ts'
+import { PROVIDERS } from '../../providers/dialect.ts'
+import { ConfigError, reasonOf } from '../config-error.ts'
+import {
+  type CurrentCatalog,
+  type KeptElsewhere,
+  NOTHING_KEPT,
+  readCurrentCatalog,
+} from '../current-catalog.ts'
+import { type Environment, readVariable } from '../environment.ts'
+import { readEnvironmentUpstream } from '../environment-upstream.ts'
+import { upstreamUrl } from '../variables.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
+import { YamlSource } from './yaml-source.ts'
+
+/** Prices as the gateways of this configuration have them, for those who look at them from outside. */
+export interface PriceConfig {
+  readonly catalog: Catalog
+  readonly source: Pick<CurrentCatalog, 'entries' | 'text' | 'file'>
+  readonly markups: readonly PriceMarkup[]
+  readonly settings: RepricingSettings
+  /** The upstreams whose prices are asked for. */
+  readonly upstreams: readonly PricedUpstream[]
+}
+
+/** Upstreams by name that have somebody's prices, as a catalog wants them. */
+export function pricesOfUpstreams(
+  upstreams: readonly { readonly name: string; readonly pricesOf: string | null }[],
+): ReadonlyMap<string, string> {
+  return new Map(
+    upstreams.flatMap(({ name, pricesOf }): [string, string][] =>
+      pricesOf === null ? [] : [[name, pricesOf]],
+    ),
+  )
+}
+
+/** What prices need to know of an upstream; whether it can be called is the gateway's to say. */
+const upstreamShape = z.looseObject({
+  name: z.string(),
+  url: upstreamUrl.optional(),
+  provider: z.enum(PROVIDERS).optional(),
+  trust_reported_cost: z.boolean().optional(),
+  prices_of: z.enum(PRICES_OF).optional(),
+})
+
+/**
+ * The prices of the environment and the YAML file it names, without what only a gateway needs.
+ *
+ * @param stored Price data of Postgres, which comes before what is on this machine.
+ * @throws {ConfigError} with every problem.
+ */
+export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHING_KEPT): PriceConfig {
+  const problems: string[] = []
+  const fileName = readVariable(env, 'TALLYGATE_CONFIG')
+  const yaml = new YamlSource(readText(fileName, problems), fileName ?? '', problems)
+  const fromFile = yaml.parseEach(upstreamShape, 'upstreams') ?? []
+  const fromEnvironment = readEnvironmentUpstream(env, problems)
+  const upstreams: PricedUpstream[] = [
+    ...(fromEnvironment === null ? [] : [fromEnvironment]),
+    ...fromFile.map((upstream) => {
+      const host = upstream.url?.host ?? ''
+      const provider = upstream.provider ?? providerOfHost(host)
+      return {
+        name: upstream.name,
+        provider,
+        pricesOf: upstream.prices_of ?? pricesOfHost(provider, host),
+        trustReportedCost: upstream.trust_reported_cost ?? saysItsCost(host),
+      }
+    }),
+  ].map(({ name, provider, pricesOf, trustReportedCost }) => ({
+    name,
+    provider,
+    pricesOf,
+    trustReportedCost,
+  }))
+  const names = upstreams.map(({ name }) => name)
+  const prices = yaml.textEntries('prices')
+  const markups = yaml.textEntries('markups')
+  const parsed = { prices: parseOverrides(prices, names), markups: parseMarkups(markups, names) }
+  for (const { line, what } of parsed.prices.problems) yaml.report(line, `prices: ${what}`)
+  for (const { line, what } of parsed.markups.problems) yaml.report(line, `markups: ${what}`)
+  if (problems.length > 0) throw new ConfigError(problems)
+
+  const source = readCurrentCatalog(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '', stored)
+  const catalog = buildCatalog({
+    entries: source.entries,
+    overrides: parsed.prices.overrides,
+    markups: parsed.markups.markups,
+    trustedUpstreams: trustedOf(upstreams),
+    pricesOf: pricesOfUpstreams(upstreams),
+  })
+  const settings = settingsOf(prices, markups, names, pricesOfUpstreams(upstreams))
+  return { catalog, source, markups: parsed.markups.markups, settings, upstreams }
+}
+
+/**
+ * The prices of a configuration that a gateway recorded.
+ *
+ * @throws {Error} when the settings are not those of a gateway.
+ */
+export function buildPriceConfig(
+  source: Pick<CurrentCatalog, 'entries' | 'text'>,
+  { prices, markups, pricesOf = {} }: PriceSettings,
+  upstreams: readonly PricedUpstream[],
+): PriceConfig {
+  // A release that recorded no upstreams had them all the same, or the gateway would not have started.
+  const named = [...prices, ...markups].flatMap(({ upstream }) =>
+    upstream === undefined ? [] : [`${upstream}`],
+  )
+  const names = [...new Set([...upstreams.map(({ name }) => name), ...Object.keys(pricesOf), ...named])]
+  const parsed = { prices: parseOverrides(prices, names), markups: parseMarkups(markups, names) }
+  const first = [...parsed.prices.problems, ...parsed.markups.problems][0]
+  if (first !== undefined) throw new Error(`the prices of a gateway cannot be read: ${first.what}`)
+  const whose = new Map(Object.entries(pricesOf))
+  const catalog = buildCatalog({
+    entries: source.entries,
+    overrides: parsed.prices.overrides,
+    markups: parsed.markups.markups,
+    trustedUpstreams: trustedOf(upstreams),
+    pricesOf: whose,
+  })
+  const settings = settingsOf(prices, markups, names, whose)
+  return { catalog, source: { ...source, file: null }, markups: parsed.markups.markups, settings, upstreams }
+}
+
+function trustedOf(upstreams: readonly PricedUpstream[]): readonly string[] {
+  return upstreams.filter(({ trustReportedCost }) => trustReportedCost).map(({ name }) => name)
+}
+
+function readText(fileName: string | null, problems: string[]): string {
+  if (fileName === null) return ''
+  try {
+    return readFileSync(fileName, 'utf8')
+  } catch (error) {
+    problems.push(`TALLYGATE_CONFIG: cannot read ${fileName}: ${reasonOf(error)}`)
+    return ''
+  }
+}

@@ -1,0 +1,30 @@
+import type { PathRules } from '../../domain/path-rules.ts'
+import type { Provider } from '../../providers/dialect.ts'
+
+/** A backend that calls can be sent to. */
+export interface UpstreamConfig {
+  readonly name: string
+  /** `scheme://host[:port]`, without a trailing slash. */
+  readonly origin: string
+  /**
+   * What stands between `origin` and a call's path: '' or `/x`, never ending in '/'. A trailing `/v1` of the
+   * configured URL is not in it, as the paths of calls bring their own: so the upstream's address is
+   * `origin + basePath + path`.
+   */
+  readonly basePath: string
+  readonly provider: Provider
+  readonly apiKey: string | null
+  /** Exact names or `prefix*`: calls that name these models go here; `null`: none by name. */
+  readonly models: readonly string[] | null
+  /** Calls under it go here, the prefix taken off; `/x`, never ending in '/'. */
+  readonly pathPrefix: string | null
+  readonly includeUsage: 'auto' | 'always' | 'never'
+  /** The provider's own word on a call's cost is believed instead of the catalog. */
+  readonly trustReportedCost: boolean
+  /** Whose prices hold there, one of `PRICES_OF`; `null`: the provider's own. */
+  readonly pricesOf: string | null
+  /** Which calls may go there. */
+  readonly paths: PathRules
+  /** `owned`: a client sees and uses only the files, batches, responses, ... that it made. `shared`: all of them. */
+  readonly objects: 'owned' | 'shared'
+}

@@ -1,0 +1,109 @@
+import { NO_PATH_RULES } from '../../domain/path-rules.ts'
+import type { ConfigFile, FileUpstream } from './config-file.ts'
+import type { PathsConfig } from './paths.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
+import type { UpstreamConfig } from './upstream.ts'
+
+/** A model that `/v1/models` shows. */
+export interface ModelConfig {
+  readonly id: string
+  readonly owned_by: string
+  /** Seconds since 1970, where the file says it. */
+  readonly created?: number
+}
+
+/** Where calls go, and the models shown. */
+export interface Upstreams {
+  /** The one of UPSTREAM_URL first. */
+  readonly upstreams: readonly UpstreamConfig[]
+  readonly defaultUpstream: string
+  readonly models: readonly ModelConfig[] | null
+  /** Which calls may pass, whatever their upstream. */
+  readonly paths: PathsConfig
+}
+
+/**
+ * The upstreams of UPSTREAM_URL (`fromEnvironment`) and of the YAML file together. Reports what does not fit
+ * together to the file.
+ */
+export function joinUpstreams(
+  fromEnvironment: UpstreamConfig | null,
+  env: Readonly<Record<string, string | undefined>>,
+  file: ConfigFile,
+): Upstreams {
+  const first = fromEnvironment === null ? [] : [{ ...fromEnvironment, objects: file.objects }]
+  reportDoubles(first, file)
+  const upstreams = [...first, ...file.upstreams.map((written) => upstreamOf(written, env, file.objects))]
+  const names = [...first.map(({ name }) => name), ...file.upstreamNames.filter((name) => name !== '')]
+  if (file.defaultUpstream !== null && !names.includes(file.defaultUpstream)) {
+    file.report(
+      file.defaultUpstreamLine,
+      `default_upstream must be one of ${names.join(', ') || 'the upstreams'}`,
+    )
+  }
+  const defaultUpstream = file.defaultUpstream ?? upstreams[0]?.name ?? ''
+  const models = shownModels(file, upstreams, defaultUpstream)
+  return { upstreams, defaultUpstream, models, paths: file.paths }
+}
+
+function upstreamOf(
+  written: FileUpstream,
+  env: Readonly<Record<string, string | undefined>>,
+  objects: UpstreamConfig['objects'],
+): UpstreamConfig {
+  const { origin, basePath, host } = written.url
+  const provider = written.provider ?? providerOfHost(host)
+  return {
+    name: written.name,
+    origin,
+    basePath,
+    provider,
+    apiKey: (written.api_key_env && env[written.api_key_env]) || null,
+    models: written.models ?? null,
+    pathPrefix: written.path_prefix ?? null,
+    includeUsage: written.include_usage,
+    trustReportedCost: written.trust_reported_cost ?? saysItsCost(host),
+    pricesOf: written.prices_of ?? pricesOfHost(provider, host),
+    paths: written.paths ?? NO_PATH_RULES,
+    objects: written.objects ?? objects,
+  }
+}
+
+function reportDoubles(first: readonly UpstreamConfig[], file: ConfigFile): void {
+  const names = new Set(first.map(({ name }) => name))
+  const prefixes = new Set<string>()
+  for (const { name, path_prefix: prefix, line } of file.upstreams) {
+    if (names.has(name)) file.report(line, `the name ${name} is taken by another upstream`)
+    names.add(name)
+    if (prefix === undefined) continue
+    if (prefixes.has(prefix)) file.report(line, `the path_prefix ${prefix} is taken by another upstream`)
+    prefixes.add(prefix)
+  }
+  const ids = new Set<string>()
+  for (const { id, line } of file.models ?? []) {
+    if (ids.has(id)) file.report(line, `the model ${id} is listed twice`)
+    ids.add(id)
+  }
+}
+
+function shownModels(
+  file: ConfigFile,
+  upstreams: readonly UpstreamConfig[],
+  defaultUpstream: string,
+): readonly ModelConfig[] | null {
+  if (file.models === null) return null
+  return file.models.map(({ id, owned_by, created }) => {
+    const source =
+      upstreams.find(({ models }) => models?.some((pattern) => matches(pattern, id))) ??
+      upstreams.find(({ name }) => name === defaultUpstream)
+    return {
+      id,
+      owned_by: owned_by ?? source?.provider ?? 'openai-compatible',
+      ...(created === undefined ? {} : { created }),
+    }
+  })
+}
+
+function matches(pattern: string, model: string): boolean {
+  return pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : model === pattern
+}

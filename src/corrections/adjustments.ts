@@ -1,0 +1,124 @@
+import { SCHEMA } from '../store/connection/migrate.ts'
+import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { type DailyKey, KEY_COLUMNS, keyRowOf, keyText } from '../usage/daily-usage-table.ts'
+
+/** What a correction was: a credit by hand, a repricing, or a day's totals made anew from its calls. */
+export type AdjustmentKind = 'credit' | 'reprice' | 'rebuild'
+
+export interface NewAdjustment {
+  readonly kind: AdjustmentKind
+  readonly who: string
+  readonly why: string
+  /** What it is about, for those who read it later. */
+  readonly scope: object
+  /** The cost of what is in the scope, metered and adjusted, before and after; 1e-12 USD. */
+  readonly beforePico: bigint
+  readonly afterPico: bigint
+}
+
+/** Keeps who changed what, when and why. @returns Its id. */
+export async function addAdjustment(session: PostgresSession, adjustment: NewAdjustment): Promise<string> {
+  const { kind, who, why, scope, beforePico, afterPico } = adjustment
+  const { rows } = await session.query<{ id: string }>(
+    `insert into ${SCHEMA}.adjustments (kind, who, why, scope, before_pico, after_pico)
+     values ($1, $2, $3, $4, $5, $6) returning id`,
+    [kind, who, why, JSON.stringify(scope), beforePico.toString(), afterPico.toString()],
+  )
+  return rows[0]?.id ?? ''
+}
+
+/** What an adjustment adds to one row of `daily_usage`. */
+export interface AdjustmentEntry {
+  readonly key: DailyKey
+  /** May be negative; 1e-12 USD. */
+  readonly pico: bigint
+  /** Calls that had no cost and have one now. */
+  readonly pricedCalls: bigint
+}
+
+const KEY_MATCH = KEY_COLUMNS.map((column) => `u.${column} = e.${column}`).join(' and ')
+const ENTRY_RECORD = `json_to_recordset($1) as e (client_id text, day date, key_id text, model text,
+  upstream text, price_id text, pico numeric, priced_calls bigint)`
+
+const ADJUST_ROWS = `
+update ${SCHEMA}.daily_usage u set adjusted_pico = u.adjusted_pico + e.pico,
+  priced_later = u.priced_later + e.priced_calls
+from ${ENTRY_RECORD} where ${KEY_MATCH}`
+
+const KEEP_ENTRIES = `
+insert into ${SCHEMA}.adjustment_entries as a (adjustment_id, ${KEY_COLUMNS.join(', ')}, pico, priced_calls)
+select $2, ${KEY_COLUMNS.join(', ')}, pico, priced_calls from ${ENTRY_RECORD}
+on conflict (adjustment_id, ${KEY_COLUMNS.join(', ')}) do update set
+  pico = a.pico + excluded.pico, priced_calls = a.priced_calls + excluded.priced_calls, at = now()`
+
+/**
+ * Adds an adjustment's entries to the rows they are for, which must be there, and keeps them.
+ *
+ * @param entries Each row once.
+ */
+export async function addEntries(
+  session: PostgresSession,
+  adjustmentId: string,
+  entries: readonly AdjustmentEntry[],
+): Promise<void> {
+  if (entries.length === 0) return
+  const sorted = [...entries].sort((a, b) => (keyText(a.key) < keyText(b.key) ? -1 : 1))
+  const json = JSON.stringify(
+    sorted.map(({ key, pico, pricedCalls }) => ({
+      ...keyRowOf(key),
+      pico: pico.toString(),
+      priced_calls: pricedCalls.toString(),
+    })),
+  )
+  const { rowCount } = await session.query(ADJUST_ROWS, [json])
+  if (rowCount !== entries.length) throw new Error('a row to adjust is not there')
+  await session.query(KEEP_ENTRIES, [json, adjustmentId])
+}
+
+/** An adjustment as it stands now: late calls may have added to it. */
+export interface Adjustment extends NewAdjustment {
+  readonly id: string
+  readonly at: Date
+  /** What it has added in all, with calls that came in later. */
+  readonly pico: bigint
+  readonly rows: number
+  readonly pricedCalls: bigint
+}
+
+/** The newest adjustments, newest first. */
+export async function selectAdjustments(pool: Postgres, limit: number): Promise<Adjustment[]> {
+  const { rows } = await pool.query<{
+    id: string
+    kind: AdjustmentKind
+    at: Date
+    who: string
+    why: string
+    scope: object
+    before_pico: string
+    after_pico: string
+    pico: string
+    row_count: string
+    priced_calls: string
+  }>(
+    `select a.id, a.kind, a.at, a.who, a.why, a.scope, a.before_pico, a.after_pico, e.*
+     from ${SCHEMA}.adjustments a, lateral (
+       select coalesce(sum(pico), 0) as pico, count(*) as row_count,
+         coalesce(sum(priced_calls), 0) as priced_calls
+       from ${SCHEMA}.adjustment_entries where adjustment_id = a.id) e
+     order by a.id desc limit $1`,
+    [limit],
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    kind: row.kind,
+    at: row.at,
+    who: row.who,
+    why: row.why,
+    scope: row.scope,
+    beforePico: BigInt(row.before_pico),
+    afterPico: BigInt(row.after_pico),
+    pico: BigInt(row.pico),
+    rows: Number(row.row_count),
+    pricedCalls: BigInt(row.priced_calls),
+  }))
+}

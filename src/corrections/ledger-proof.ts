@@ -1,0 +1,21 @@
+import { SCHEMA } from '../store/connection/migrate.ts'
+import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+
+/** Two ways to know how many requests were counted since ever; the same number where all is well. */
+export interface RequestProof {
+  /** By the producers' marks, less what lies in unfilled gaps and unresolved dead letters. */
+  readonly counted: bigint
+  /** The requests in `daily_usage`. */
+  readonly totals: bigint
+}
+
+/** Every sequence at or under a mark is in the totals, in a gap, or a dead letter: docs/ledger.md, section 5. */
+export async function selectRequestProof(session: Postgres | PostgresSession): Promise<RequestProof> {
+  const { rows } = await session.query<{ counted: string; totals: string }>(
+    `select (select coalesce(sum(mark), 0) from ${SCHEMA}.producers)
+         - (select coalesce(sum(to_seq - from_seq + 1), 0) from ${SCHEMA}.ledger_gaps where filled_at is null)
+         - (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null) as counted,
+       (select coalesce(sum(requests), 0) from ${SCHEMA}.daily_usage) as totals`,
+  )
+  return { counted: BigInt(rows[0]?.counted ?? '0'), totals: BigInt(rows[0]?.totals ?? '0') }
+}

@@ -1,0 +1,101 @@
+import {
+  BILLED_UNITS,
+  type BilledUnits,
+  NO_UNITS,
+  NO_USAGE,
+  TOKEN_CLASSES,
+  TOKEN_COLUMNS,
+  type TokenUsage,
+  UNIT_COLUMNS,
+  type UsageSource,
+} from '../call/usage.ts'
+import type { UtcDay } from '../domain/utc-day.ts'
+import type { PastCall, RepricingScope } from '../pricing/repricing/repricing.ts'
+import { queryLong } from '../store/connection/long-query.ts'
+import { SCHEMA } from '../store/connection/migrate.ts'
+import type { PostgresSession } from '../store/connection/postgres.ts'
+import type { DailyKey } from '../usage/daily-usage-table.ts'
+import { scopeCondition } from './reprice-rows.ts'
+
+/** A call as kept, and the row it was totalled in. */
+export interface KeptCall extends Omit<PastCall, 'clientName'> {
+  readonly key: DailyKey
+}
+
+/** Calls read at a time: some ten megabytes at most. */
+const PAGE = 5_000
+
+type SqlRow = { readonly [column: string]: string | null } & {
+  readonly call_id: string
+  readonly arrived_at_ms: string
+}
+
+/** The calls of a day that are in the scope, a page at a time. */
+export async function* readKeptCalls(
+  session: PostgresSession,
+  scope: RepricingScope,
+  day: UtcDay,
+): AsyncGenerator<KeptCall[]> {
+  const { sql, parameters } = scopeCondition(scope)
+  const next = parameters.length + 1
+  let after = '00000000-0000-0000-0000-000000000000'
+  for (;;) {
+    const { rows } = await queryLong<SqlRow>(
+      session,
+      `select call_id, day, client_id, key_id, model, upstream, price_id, provider, reported_model,
+         requested_model, usage_source, usage_raw, cost_pico, unpriced_reason, told_by, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')},
+         (extract(epoch from arrived_at) * 1000)::bigint as arrived_at_ms
+       from ${SCHEMA}.calls where ${sql} and day = $${next} and call_id > $${next + 1}
+       order by call_id limit ${PAGE}`,
+      [...parameters, day, after],
+    )
+    if (rows.length > 0) yield rows.map(keptCallFrom)
+    if (rows.length < PAGE) return
+    after = rows.at(-1)?.call_id ?? after
+  }
+}
+
+function keptCallFrom(row: SqlRow): KeptCall {
+  return {
+    key: {
+      clientId: row.client_id ?? '',
+      day: row.day ?? '',
+      keyId: row.key_id ?? '',
+      model: row.model ?? '',
+      upstream: row.upstream ?? '',
+      priceId: row.price_id ?? '',
+    },
+    provider: row.provider ?? '',
+    upstream: row.upstream ?? '',
+    reportedModel: row.reported_model ?? null,
+    requestedModel: row.requested_model ?? null,
+    usageSource: row.usage_source as UsageSource,
+    usage: usageFrom(row),
+    units: unitsFrom(row),
+    usageRaw: row.usage_raw ?? null,
+    arrivedAtMs: Number(row.arrived_at_ms),
+    costPico: row.cost_pico === null || row.cost_pico === undefined ? null : BigInt(row.cost_pico),
+    priceId: row.price_id ?? null,
+    unpricedReason: row.unpriced_reason ?? null,
+    isSettlement: typeof row.told_by === 'string',
+  }
+}
+
+type Counts<Name extends string> = { [Key in Name]: number | null }
+
+function usageFrom(row: SqlRow): TokenUsage {
+  const usage: Counts<keyof TokenUsage> = { ...NO_USAGE }
+  for (const [index, name] of TOKEN_CLASSES.entries()) usage[name] = countFrom(row, TOKEN_COLUMNS[index])
+  return usage
+}
+
+function unitsFrom(row: SqlRow): BilledUnits {
+  const units: Counts<keyof BilledUnits> = { ...NO_UNITS }
+  for (const [index, name] of BILLED_UNITS.entries()) units[name] = countFrom(row, UNIT_COLUMNS[index])
+  return units
+}
+
+function countFrom(row: SqlRow, column: string | undefined): number | null {
+  const text = row[column ?? ''] ?? null
+  return text === null ? null : Number(text)
+}

@@ -1,0 +1,114 @@
+import type { UtcDay } from '../domain/utc-day.ts'
+import { lockCorrections } from '../store/connection/advisory-locks.ts'
+import { queryLong } from '../store/connection/long-query.ts'
+import { SCHEMA } from '../store/connection/migrate.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import { selectCallDays } from '../usage/calls/call-partitions.ts'
+import { METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
+import { KEY_COLUMNS } from '../usage/daily-usage-table.ts'
+import { addAdjustment } from './adjustments.ts'
+import { selectRequestProof } from './ledger-proof.ts'
+import { countDay } from './verify.ts'
+
+export interface RebuildOrder {
+  readonly day: UtcDay
+  readonly who: string
+  readonly why: string
+}
+
+export type Rebuilt =
+  | {
+      readonly kind: 'rebuilt'
+      readonly adjustmentId: string
+      readonly calls: bigint
+      /** Rows that were changed, added or taken away. */
+      readonly rows: number
+      readonly beforePico: bigint
+      readonly afterPico: bigint
+    }
+  /** The totals are as the calls and adjustments say: nothing was written. */
+  | { readonly kind: 'unchanged'; readonly calls: bigint }
+  | { readonly kind: 'not_kept' }
+  /** The marks say that the requests in the totals are right, and fewer calls are kept: some would be lost. */
+  | { readonly kind: 'incomplete'; readonly calls: bigint; readonly requests: bigint }
+
+/**
+ * Makes a day's totals anew from its calls, and its adjustments from their entries, in one transaction. Roll-ups wait
+ * meanwhile, so that no call is in between.
+ */
+export async function rebuildDay(pool: Postgres, { day, who, why }: RebuildOrder): Promise<Rebuilt> {
+  return await inTransaction(pool, async (session): Promise<Rebuilt> => {
+    // 1. No roll-up from here on: it would add to rows that are replaced below.
+    await lockCorrections(session)
+    if (!(await selectCallDays(session)).has(day)) return { kind: 'not_kept' }
+    const { calls, requests } = await countDay(session, day)
+    const proof = await selectRequestProof(session)
+    if (calls < requests && proof.totals - requests + calls < proof.counted) {
+      return { kind: 'incomplete', calls, requests }
+    }
+    const beforePico = await sumOfDay(session, day)
+    // 2. Rows that no call is in: away, or empty where an adjustment stands in them.
+    const gone = await queryLong(session, DELETE_ROWS, [day])
+    const emptied = await queryLong(session, EMPTY_ROWS, [day])
+    // 3. Rows that differ from what their calls say, and those that are missing.
+    const replaced = await queryLong(session, REPLACE_ROWS, [day])
+    // 4. Adjustments, from their entries.
+    const adjusted = await queryLong(session, ADJUST_ROWS, [day])
+    const changed = [gone, emptied, replaced, adjusted].reduce(
+      (sum, { rowCount }) => sum + (rowCount ?? 0),
+      0,
+    )
+    if (changed === 0) return { kind: 'unchanged', calls }
+    const afterPico = await sumOfDay(session, day)
+    const scope = { day }
+    const adjustmentId = await addAdjustment(session, {
+      kind: 'rebuild',
+      who,
+      why,
+      scope,
+      beforePico,
+      afterPico,
+    })
+    return { kind: 'rebuilt', adjustmentId, calls, rows: changed, beforePico, afterPico }
+  })
+}
+
+const SAME_KEY = (left: string, right: string) =>
+  KEY_COLUMNS.map((column) => `${left}.${column} = ${right}.${column}`).join(' and ')
+const WITHOUT_CALLS = `u.day = $1 and not exists (
+  select from ${SCHEMA}.calls c where c.day = $1 and c.client_id = u.client_id and c.key_id = u.key_id
+    and c.model = u.model and c.upstream = u.upstream and coalesce(c.price_id, '') = u.price_id)`
+const HAS_ENTRY = `exists (select from ${SCHEMA}.adjustment_entries e where ${SAME_KEY('e', 'u')})`
+
+const DELETE_ROWS = `delete from ${SCHEMA}.daily_usage u where ${WITHOUT_CALLS} and not ${HAS_ENTRY}`
+
+const EMPTY_ROWS = `
+update ${SCHEMA}.daily_usage u set
+  ${METERED_COLUMNS.map((column) => `${column} = ${column === 'latency_buckets' ? `'{}'` : '0'}`).join(', ')}
+where ${WITHOUT_CALLS} and (${METERED_COLUMNS.filter((column) => column !== 'latency_buckets')
+  .map((column) => `${column} <> 0`)
+  .join(' or ')})`
+
+const REPLACE_ROWS = `
+insert into ${SCHEMA}.daily_usage as u (${[...KEY_COLUMNS, 'provider', ...METERED_COLUMNS].join(', ')})
+${RECOUNT} order by ${KEY_COLUMNS.join(', ')}
+on conflict (${KEY_COLUMNS.join(', ')}) do update set
+  ${METERED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
+where ${METERED_COLUMNS.map((column) => `u.${column} is distinct from excluded.${column}`).join(' or ')}`
+
+const ADJUST_ROWS = `
+update ${SCHEMA}.daily_usage u set adjusted_pico = e.pico, priced_later = e.priced_calls
+from (
+  select ${KEY_COLUMNS.map((column) => `u.${column}`).join(', ')}, coalesce(sum(e.pico), 0) as pico,
+    coalesce(sum(e.priced_calls), 0)::bigint as priced_calls
+  from ${SCHEMA}.daily_usage u left join ${SCHEMA}.adjustment_entries e using (${KEY_COLUMNS.join(', ')})
+  where u.day = $1 group by ${KEY_COLUMNS.map((column) => `u.${column}`).join(', ')}) e
+where ${SAME_KEY('e', 'u')} and (u.adjusted_pico <> e.pico or u.priced_later <> e.priced_calls)`
+
+async function sumOfDay(session: PostgresSession, day: UtcDay): Promise<bigint> {
+  const { rows } = await session.query<{ pico: string }>(
+    `select coalesce(sum(cost_pico + adjusted_pico), 0) as pico from ${SCHEMA}.daily_usage where day = $1`,
+    [day],
+  )
+  return BigInt(rows[0]?.pico ?? '0')
+}

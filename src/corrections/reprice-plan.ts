@@ -1,0 +1,165 @@
+import { selectClientNames } from '../keys/client-names.ts'
+import type { Catalog } from '../pricing/catalog/catalog.ts'
+import type { RepricingScope } from '../pricing/repricing/repricing.ts'
+import { repriceRow } from '../pricing/repricing/repricing-sums.ts'
+import type { PostgresSession } from '../store/connection/postgres.ts'
+import { selectCallDays } from '../usage/calls/call-partitions.ts'
+import { type DailyKey, keyText } from '../usage/daily-usage-table.ts'
+import { selectPrices } from '../usage/price-definitions.ts'
+import { type RepricingPrices, type RowFromCalls, repriceCalls } from './reprice-calls.ts'
+import { type RowToReprice, selectRowsToReprice } from './reprice-rows.ts'
+
+/** A row whose cost is another now. */
+export interface RepricedRow {
+  readonly key: DailyKey
+  readonly provider: string
+  readonly calls: bigint
+  /** Calls that had no cost and have one now; negative where an earlier repricing gave one that no longer holds. */
+  readonly pricedCalls: bigint
+  /** Metered and adjusted. */
+  readonly beforePico: bigint
+  readonly afterPico: bigint
+}
+
+/** A row whose new cost cannot be told. */
+export interface RefusedRow {
+  readonly key: DailyKey
+  readonly calls: bigint
+  readonly reason: string
+}
+
+/** What a repricing would do, nothing of it done. */
+export interface Plan {
+  readonly rows: readonly RepricedRow[]
+  readonly refused: readonly RefusedRow[]
+  /** Prices of calls that have another one now, and '' for those that have none yet. */
+  readonly superseded: ReadonlySet<string>
+  readonly totalPico: bigint
+  readonly counts: {
+    readonly rowsInScope: number
+    readonly callsInScope: bigint
+    readonly stillUnpriced: bigint
+  }
+}
+
+type RowsFromCalls = ReadonlyMap<string, RowFromCalls>
+export const NOTHING_READ: RowsFromCalls = new Map()
+
+/** All that a plan is made from. */
+export interface Scope {
+  readonly rows: readonly RowToReprice[]
+  /** By `keyText`, for rows of days whose calls are kept. */
+  readonly fromCalls: RowsFromCalls
+  readonly prices: RepricingPrices
+}
+
+/**
+ * Reads the rows in the scope, and prices the calls of days that are kept.
+ *
+ * @param ahead What was read of calls before. Calls only ever come: a row that has as many as then has the same.
+ */
+export async function readScope(
+  session: PostgresSession,
+  { scope, catalog }: { readonly scope: RepricingScope; readonly catalog: Catalog },
+  ahead: RowsFromCalls,
+): Promise<Scope> {
+  const rows = await selectRowsToReprice(session, scope)
+  const prices: RepricingPrices = {
+    catalog,
+    oldPrices: await selectPrices(session, new Set(rows.map(({ key }) => key.priceId))),
+    clientNames: await selectClientNames(session, new Set(rows.map(({ key }) => key.clientId))),
+  }
+  const keptDays = await selectCallDays(session)
+  const changed = rows.filter((row) => !isWhole(row, ahead.get(keyText(row.key))))
+  const days = [...new Set(changed.map(({ key }) => key.day))].filter((day) => keptDays.has(day)).sort()
+  const read = await repriceCalls(session, scope, days, prices)
+  return { rows, fromCalls: new Map([...ahead, ...read]), prices }
+}
+
+/** Whether the calls that were read of a row are all of its calls. */
+function isWhole({ sums, costPico }: RowToReprice, fromCalls: RowFromCalls | undefined): boolean {
+  return fromCalls?.calls === sums.requests && fromCalls.costPico === costPico
+}
+
+/** What the rows cost by the newer prices, and which of them cannot be told. */
+export function planOf({ rows, fromCalls, prices }: Scope): Plan {
+  const repriced: RepricedRow[] = []
+  const refused: RefusedRow[] = []
+  const superseded = new Set([''])
+  let stillUnpriced = 0n
+  for (const row of rows) {
+    const calls = row.sums.requests
+    const outcome = priceRow(row, fromCalls.get(keyText(row.key)), prices)
+    if (outcome.kind === 'unknown') {
+      refused.push({ key: row.key, calls, reason: outcome.reason })
+      stillUnpriced += row.unpriced - row.pricedLater
+      continue
+    }
+    if (outcome.isOther) superseded.add(row.key.priceId)
+    stillUnpriced += row.unpriced - outcome.pricedCalls
+    const beforePico = row.costPico + row.adjustedPico
+    // What credits by hand have added stays as it is.
+    const credits = row.adjustedPico - row.repricedPico
+    const afterPico = row.costPico + outcome.deltaPico + credits
+    const pricedCalls = outcome.pricedCalls - row.pricedLater
+    repriced.push({ key: row.key, provider: row.provider, calls, pricedCalls, beforePico, afterPico })
+  }
+  return {
+    rows: repriced,
+    refused,
+    superseded,
+    totalPico: rows.reduce((sum, row) => sum + row.costPico + row.adjustedPico, 0n),
+    counts: {
+      rowsInScope: rows.length,
+      callsInScope: rows.reduce((sum, row) => sum + row.sums.requests, 0n),
+      stillUnpriced,
+    },
+  }
+}
+
+type RowOutcome =
+  | {
+      readonly kind: 'known'
+      /** What the newer prices add to the metered cost. */
+      readonly deltaPico: bigint
+      readonly pricedCalls: bigint
+      /** Whether any of its calls has another price now. */
+      readonly isOther: boolean
+    }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+/** From its calls where all of them are kept, else from its sums. */
+function priceRow(
+  row: RowToReprice,
+  fromCalls: RowFromCalls | undefined,
+  { catalog, oldPrices, clientNames }: RepricingPrices,
+): RowOutcome {
+  const { key, costPico, sums } = row
+  if (fromCalls !== undefined && isWhole(row, fromCalls)) {
+    const [first] = fromCalls.unknown
+    if (first !== undefined) return { kind: 'unknown', reason: `${first[0]} (${first[1]} calls)` }
+    const { deltaPico, pricedCalls, repriced } = fromCalls
+    return { kind: 'known', deltaPico, pricedCalls, isOther: repriced > 0n }
+  }
+  const { day, upstream, model, priceId } = key
+  const { provider, unpriced, invalid, withoutFigures } = row
+  const clientName = clientNames.get(key.clientId) ?? null
+  const counts = { unpriced, invalid, withoutFigures, sums }
+  const past = { day, provider, upstream, clientName, model, priceId, ...counts }
+  const cost = repriceRow(catalog, past, oldPrices.get(priceId) ?? null)
+  switch (cost.kind) {
+    case 'as_metered':
+      return { kind: 'known', deltaPico: 0n, pricedCalls: 0n, isOther: false }
+    case 'cost':
+      return {
+        kind: 'known',
+        deltaPico: cost.costPico - costPico,
+        pricedCalls: cost.pricedCalls,
+        isOther: true,
+      }
+    case 'unknown':
+      return cost
+    default:
+      return cost satisfies never
+  }
+}

@@ -1,0 +1,89 @@
+import { BILLED_UNITS, TOKEN_CLASSES, TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
+import type { UsageSums } from '../pricing/price-cost.ts'
+import type { RepricingScope } from '../pricing/repricing/repricing.ts'
+import { SCHEMA } from '../store/connection/migrate.ts'
+import type { PostgresSession } from '../store/connection/postgres.ts'
+import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from '../usage/daily-usage-table.ts'
+
+/** A row of `daily_usage` that a repricing looks at. */
+export interface RowToReprice {
+  readonly key: DailyKey
+  readonly provider: string
+  readonly unpriced: bigint
+  readonly invalid: bigint
+  readonly withoutFigures: bigint
+  readonly sums: UsageSums
+  /** As metered. */
+  readonly costPico: bigint
+  /** By all adjustments. */
+  readonly adjustedPico: bigint
+  /** By earlier repricings alone, credits by hand left out. */
+  readonly repricedPico: bigint
+  /** Calls that earlier repricings gave a cost. */
+  readonly pricedLater: bigint
+}
+
+/** The condition that a row of `daily_usage` or `calls` is in the scope, with its parameters from `$1` on. */
+export function scopeCondition(scope: RepricingScope): {
+  readonly sql: string
+  readonly parameters: string[]
+} {
+  const isPrefix = scope.model.endsWith('*')
+  const model = isPrefix ? scope.model.slice(0, -1) : scope.model
+  const byModel = isPrefix ? 'starts_with(model, $1)' : 'model = $1'
+  if (scope.provider === null) return { sql: `${byModel} and day >= $2`, parameters: [model, scope.since] }
+  return {
+    sql: `${byModel} and day >= $2 and provider = $3`,
+    parameters: [model, scope.since, scope.provider],
+  }
+}
+
+const SUM_COLUMNS = [...TOKEN_COLUMNS, ...UNIT_COLUMNS]
+
+type SqlRow = DailyKeyRow & { readonly provider: string } & { readonly [column: string]: string }
+
+/** The rows with calls in the scope, in the order of their keys. */
+export async function selectRowsToReprice(
+  session: PostgresSession,
+  scope: RepricingScope,
+): Promise<RowToReprice[]> {
+  const { sql, parameters } = scopeCondition(scope)
+  const { rows } = await session.query<SqlRow>(
+    `select u.*, coalesce(e.pico, 0) as repriced_pico from (
+       select ${KEY_COLUMNS.join(', ')}, provider, requests, settlements, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
+         cost_pico, adjusted_pico, priced_later
+       from ${SCHEMA}.daily_usage where requests + settlements > 0 and ${sql}) u
+     left join lateral (
+       select sum(e.pico) as pico from ${SCHEMA}.adjustment_entries e
+       join ${SCHEMA}.adjustments a on a.id = e.adjustment_id and a.kind = 'reprice'
+       where ${KEY_COLUMNS.map((column) => `e.${column} = u.${column}`).join(' and ')}) e on true
+     order by ${KEY_COLUMNS.map((column) => `u.${column}`).join(', ')}`,
+    parameters,
+  )
+  return rows.map((row) => ({
+    key: keyFrom(row),
+    provider: row.provider,
+    unpriced: count(row, 'unpriced'),
+    invalid: count(row, 'invalid'),
+    withoutFigures: count(row, 'without_figures'),
+    sums: sumsFrom(row),
+    costPico: count(row, 'cost_pico'),
+    adjustedPico: count(row, 'adjusted_pico'),
+    repricedPico: count(row, 'repriced_pico'),
+    pricedLater: count(row, 'priced_later'),
+  }))
+}
+
+/** The sums of a row of `daily_usage`. What a job used has its price's fee by the request, though it is no request. */
+export function sumsFrom(row: Readonly<Record<string, string | null>>): UsageSums {
+  const names = [...TOKEN_CLASSES, ...BILLED_UNITS]
+  const sums: Record<string, bigint> = {
+    requests: count(row, 'requests') + count(row, 'settlements'),
+  }
+  for (const [index, name] of names.entries()) sums[name] = count(row, SUM_COLUMNS[index] ?? '')
+  return sums as UsageSums
+}
+
+function count(row: Readonly<Record<string, string | null>>, column: string): bigint {
+  return BigInt(row[column] ?? '0')
+}

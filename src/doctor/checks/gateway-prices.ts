@@ -1,0 +1,43 @@
+import { nameConfiguration, type PriceConfiguration } from '../../pricing/price-configuration.ts'
+import { type GatewayPrices, selectGatewayPrices } from '../../pricing/refresh/gateway-prices.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { type Finding, note, ok } from '../finding.ts'
+
+/** Which gateways price otherwise than `own`, in words that name them all; `null`: none does. */
+export function tellDisagreement(own: PriceConfiguration, gateways: readonly GatewayPrices[]): string | null {
+  if (gateways.every(({ configuration }) => configuration.hash === own.hash)) return null
+  const named = gateways.map(
+    ({ gateway, configuration }) => `${gateway} by ${nameConfiguration(configuration)}`,
+  )
+  return `The gateways do not price alike: ${named.join('; ')}; this one by ${nameConfiguration(own)}.`
+}
+
+/** What whoever asks would price by, given what the gateways price by. */
+export type OwnPrices = (theirs: PriceConfiguration) => PriceConfiguration
+
+/** Whether all gateways price alike, and like whoever asks. */
+export async function checkGatewayPrices(pool: Postgres, ownPrices: OwnPrices): Promise<Finding> {
+  const gateways = await selectGatewayPrices(pool)
+  const [first] = gateways
+  if (first === undefined) return ok('price configuration', 'no gateway has said yet what it prices by')
+  const byHash = Map.groupBy(gateways, ({ configuration }) => configuration.hash)
+  if (byHash.size === 1) {
+    const own = ownPrices(first.configuration)
+    if (own.hash !== first.configuration.hash) {
+      return note(
+        'price configuration',
+        `every gateway prices by ${nameConfiguration(first.configuration)}; this command has ${nameConfiguration(own)}`,
+        'leave TALLYGATE_CONFIG unset here to price as they do, or give them this one and send SIGHUP',
+      )
+    }
+    return ok('price configuration', `every gateway prices by ${nameConfiguration(first.configuration)}`)
+  }
+  const named = gateways.map(
+    ({ gateway, configuration }) => `${gateway} by ${nameConfiguration(configuration)}`,
+  )
+  return note(
+    'price configuration',
+    `gateways do not price alike: ${named.join('; ')}`,
+    'give them one TALLYGATE_CONFIG and one catalog, and send SIGHUP to those that read theirs before',
+  )
+}

@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { reasonOf } from '../explain-error.ts'
+import { type Finding, ok, wrong } from '../finding.ts'
+
+const TIMEOUT_MS = 2_000
+const readiness = z.object({ degraded: z.array(z.string()).default([]) })
+
+/** What the gateway says of itself, on the operator's listener at `adminUrl`. */
+export async function checkGateway(adminUrl: string): Promise<Finding> {
+  try {
+    const response = await fetch(`${adminUrl}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const { degraded } = readiness.catch({ degraded: [] }).parse(await response.json())
+    const lacks = degraded.length === 0 ? '' : `, without ${degraded.join(', ')}`
+    if (response.ok && degraded.length === 0) return ok('gateway', 'takes calls')
+    return wrong(
+      'gateway',
+      response.ok ? `takes calls${lacks}` : `takes no calls (${response.status})${lacks}`,
+      'see its log',
+    )
+  } catch (error) {
+    return wrong('gateway', `does not answer on ${adminUrl}: ${reasonOf(error)}`, 'see its log')
+  }
+}

@@ -1,0 +1,59 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DATABASE_FILE, isForeign, readBoundDatabase } from '../../ledger/recovery/bound-database.ts'
+import { readJournalDirectory } from '../../ledger/recovery/producer-folder.ts'
+import { reasonOf } from '../explain-error.ts'
+import { type Finding, ok, wrong } from '../finding.ts'
+
+/**
+ * What gateways of this machine keep on disk.
+ *
+ * @param database the identity of the one that is used; `null`: not known.
+ */
+export async function checkJournal(journalDir: string, database: string | null): Promise<Finding> {
+  try {
+    const { producers, corrupt } = readJournalDirectory(journalDir)
+    const bytes = await sizeOf(journalDir)
+    const detail = `${producers.length} in ${journalDir}, ${(bytes / 1_048_576).toFixed(1)} MiB`
+    const bound = await Promise.all(
+      producers.map((producer) => readBoundDatabase(join(journalDir, producer))),
+    )
+    const foreign = bound.filter((one) => isForeign(one, database)).length
+    if (foreign > 0) {
+      return wrong(
+        'journals',
+        `${detail}; ${foreign} belong to another database, and wait for a gateway that has it`,
+        `start one with its DATABASE_URL; if that database is gone for good, delete the file ${DATABASE_FILE} in their folders`,
+      )
+    }
+    if (corrupt === 0) return ok('journals', detail)
+    return wrong(
+      'journals',
+      `${detail}; ${corrupt} could not be read whole and were set aside`,
+      'look into the .corrupt folders there; what could be read was counted',
+    )
+  } catch (error) {
+    if (isMissing(error)) return ok('journals', `none on this machine (${journalDir} is not there)`)
+    return wrong('journals', `${journalDir}: ${reasonOf(error)}`, 'correct JOURNAL_DIR, or the rights on it')
+  }
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const sizes = await Promise.all(
+    files
+      .filter((file) => file.isFile())
+      .map((file) => stat(join(file.parentPath, file.name)).then(({ size }) => size, sizeIfGone)),
+  )
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
+
+/** Journals come and go while we look. */
+function sizeIfGone(error: unknown): number {
+  if (isMissing(error)) return 0
+  throw error
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

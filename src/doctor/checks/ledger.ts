@@ -1,0 +1,35 @@
+import type { LedgerStatus } from '../../store/ledger/ledger-state.ts'
+import { type Finding, note, ok, wrong } from '../finding.ts'
+
+/** A loss is wrong for so long, then a note. */
+const NEWS_DAYS = 7
+
+/** Whether records are known to be missing. What is older than a week has been seen, and stays to be read. */
+export function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Finding {
+  const newest = gaps[0]
+  if (newest === undefined) return ok('gaps', 'no record is missing')
+  const of = `of producer ${newest.producer} (${newest.reason}), ${newest.recordedAt.toISOString()}`
+  return newsOrNote(
+    'gaps',
+    newest.recordedAt,
+    `${missingRecords} records are missing in ${gapCount} gaps, the last one ${of}`,
+    'start a gateway on the disk that has their journal; if it is lost, so are they: ledger gaps, reconcile',
+  )
+}
+
+/** Whether records came that could not be counted. */
+export function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStatus): Finding {
+  if (newestDeadLetterAt === null) return ok('dead letters', 'every record could be counted')
+  return newsOrNote(
+    'dead letters',
+    newestDeadLetterAt,
+    `${deadLetters} records could not be counted, the last one ${newestDeadLetterAt.toISOString()}`,
+    'see why: dead-letters list; then dead-letters retry --all',
+  )
+}
+
+/** What nothing can be done about any more must not hide what is new. */
+function newsOrNote(name: string, at: Date, detail: string, mend: string): Finding {
+  const isNews = Date.now() - at.getTime() < NEWS_DAYS * 86_400_000
+  return (isNews ? wrong : note)(name, detail, mend)
+}

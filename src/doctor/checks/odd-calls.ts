@@ -1,0 +1,33 @@
+import { addDays, utcDayOf } from '../../domain/utc-day.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { selectCollisions } from '../../usage/calls/response-collisions.ts'
+import { selectSuspects } from '../../usage/calls/suspect-calls.ts'
+import { picoToUsdNumber } from '../../usage/usage-summary.ts'
+import { type Finding, note, ok } from '../finding.ts'
+
+const DAYS = 30
+
+/** Whether single calls cost more than one should. They are in the totals: a look, not an error. */
+export async function checkSuspects(pool: Postgres): Promise<Finding> {
+  const { calls, costliest } = await selectSuspects(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
+  if (costliest === null) return ok('costly calls', 'no single call cost more than CALL_ALERT_USD')
+  const { callId, model, upstream, costPico } = costliest
+  const usd = picoToUsdNumber(costPico).toFixed(2)
+  return note(
+    'costly calls',
+    `${calls} calls of the last ${DAYS} days cost more than CALL_ALERT_USD each; the most: ${usd} USD, ${model} at ${upstream}, call ${callId}`,
+    'hold them against the report of the provider: reconcile; give back what was not spent: adjustment',
+  )
+}
+
+/** Whether an upstream's response ids are its own. */
+export async function checkResponseIds(pool: Postgres): Promise<Finding> {
+  const upstreams = await selectCollisions(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
+  if (upstreams.length === 0) return ok('response ids', 'no response id was made twice')
+  const named = upstreams.map(({ upstream, calls }) => `${upstream} (${calls})`).join(', ')
+  return note(
+    'response ids',
+    `calls of the last ${DAYS} days made responses under ids that were there: ${named}; all are counted`,
+    'responses in the background may be taken for one another there: let the server make ids that do not repeat',
+  )
+}

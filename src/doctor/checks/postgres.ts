@@ -1,0 +1,28 @@
+import { selectPendingMigrations } from '../../store/connection/pending-migrations.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { reasonOf } from '../explain-error.ts'
+import { type Finding, ok, wrong } from '../finding.ts'
+
+/** The first release with everything our migrations use. */
+const OLDEST_MAJOR = 14
+
+/** Whether Postgres answers, and as what. */
+export async function checkPostgres(pool: Postgres): Promise<Finding> {
+  try {
+    const startedAtMs = performance.now()
+    const { rows } = await pool.query<{ server_version: string }>('show server_version')
+    const version = rows[0]?.server_version ?? ''
+    const answer = `PostgreSQL ${version} answers in ${Math.ceil(performance.now() - startedAtMs)} ms`
+    if (Number.parseInt(version, 10) >= OLDEST_MAJOR) return ok('postgres', answer)
+    return wrong('postgres', answer, `use PostgreSQL ${OLDEST_MAJOR} or newer`)
+  } catch (error) {
+    return wrong('postgres', `not reachable: ${reasonOf(error)}`, 'start it, or correct DATABASE_URL')
+  }
+}
+
+/** Whether the database has everything that this release needs. */
+export async function checkMigrations(pool: Postgres): Promise<Finding> {
+  const pending = await selectPendingMigrations(pool)
+  if (pending.length === 0) return ok('migrations', 'the database is up to date')
+  return wrong('migrations', `the database lacks ${pending.join(', ')}`, 'npm run migrate')
+}

@@ -1,0 +1,49 @@
+import type { Redis } from '../../store/connection/redis.ts'
+import { readRedisState, readStreamBacklog } from '../../store/connection/redis-state.ts'
+import { type Finding, note, ok, wrong } from '../finding.ts'
+
+/** The first release that both of our clients of Redis are made for. */
+const OLDEST = [6, 2] as const
+
+/** A finished call is rolled up within two seconds; much longer means that nobody is at it. */
+const OLDEST_ENTRY_MS = 30_000
+
+/** What Redis is and how it keeps what it is given. */
+export async function checkRedis(redis: Redis): Promise<Finding> {
+  const startedAtMs = performance.now()
+  const state = await readRedisState(redis)
+  const answer = `${state.product} ${state.version} answers in ${Math.ceil(performance.now() - startedAtMs)} ms`
+  if (isOlder(state.redisVersion)) return wrong('redis', answer, `use Redis ${OLDEST.join('.')} or newer`)
+  if (state.evictionPolicy !== 'noeviction') {
+    const detail = `${answer}; when memory is full it forgets what it holds (${state.evictionPolicy})`
+    return wrong('redis', detail, 'set maxmemory-policy noeviction')
+  }
+  if (!state.appendOnly) {
+    return note(
+      'redis',
+      `${answer}; it keeps nothing over a restart`,
+      'set appendonly yes for faster recovery',
+    )
+  }
+  return ok('redis', answer)
+}
+
+/** Whether records wait in these streams for longer than they should. */
+export async function checkBacklog(redis: Redis, streams: readonly string[]): Promise<Finding> {
+  const backlogs = await Promise.all(streams.map((stream) => readStreamBacklog(redis, stream)))
+  const entries = backlogs.reduce((sum, backlog) => sum + backlog.entries, 0)
+  const oldestMs = Math.max(0, ...backlogs.map((backlog) => backlog.oldestMs))
+  const detail = `${entries} records wait to be rolled up, the oldest for ${Math.ceil(oldestMs / 1000)} s`
+  if (oldestMs < OLDEST_ENTRY_MS)
+    return ok('backlog', entries === 0 ? 'no record waits to be rolled up' : detail)
+  return wrong(
+    'backlog',
+    detail,
+    'start a worker (npm run worker), or see why it does not keep up in its log',
+  )
+}
+
+function isOlder(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])
+}

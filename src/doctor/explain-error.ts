@@ -1,0 +1,34 @@
+import { Failure } from '../cli/cli.ts'
+import { sqlStateOf } from '../store/connection/postgres.ts'
+
+const UNDEFINED_TABLE = '42P01'
+const UNDEFINED_COLUMN = '42703'
+const NOT_SET_UP: readonly string[] = [UNDEFINED_TABLE, UNDEFINED_COLUMN]
+
+/** One line on why a command failed and what to do, from whatever was thrown. Shows no secret. */
+export function explainError(error: unknown): string {
+  if (error instanceof Failure) return oneLine(error.message)
+  const state = sqlStateOf(error)
+  if (state !== null && NOT_SET_UP.includes(state)) {
+    return 'the database is not set up for this release: run npm run migrate'
+  }
+  const reason = oneLine(reasonOf(error))
+  if (state !== null) return `Postgres refused (${state}): ${reason}`
+  return isConnectionError(error) ? `Postgres cannot be reached: ${reason}` : reason
+}
+
+/** Node's own error for several addresses that all refused has no message of its own. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? String(error.code) : ''
+  return /^E[A-Z]+$/.test(code) || /connection|timeout exceeded|timed out/i.test(error.message)
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}

@@ -1,0 +1,52 @@
+import { SILENT } from '../cli/servers.ts'
+import type { LedgerFacts } from '../domain/documents/ledger-document.ts'
+import { readJournalSizes } from '../ledger/recovery/journal-sizes.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { withRedis } from '../store/connection/redis-once.ts'
+import { readStreamBacklog } from '../store/connection/redis-state.ts'
+import { type LedgerStatus, selectLedgerStatus } from '../store/ledger/ledger-state.ts'
+import { reasonOf } from './explain-error.ts'
+
+const REDIS_SILENCE_MS = 3_000
+
+export interface LedgerState extends LedgerFacts {
+  readonly ledger: LedgerStatus
+  /** Why `backlogs` is `null`. */
+  readonly redisProblem: string | null
+}
+
+/** Where the ledger stands: in Postgres, in Redis, and in the journals of this machine. Rejects without Postgres. */
+export async function lookAtLedger({
+  pool,
+  redisUrl,
+  journalDir,
+}: {
+  readonly pool: Postgres
+  /** `null`: not told. */
+  readonly redisUrl: string | null
+  readonly journalDir: string
+}): Promise<LedgerState> {
+  const ledger = await selectLedgerStatus(pool)
+  const { journals, corrupt } = await readJournalSizes(journalDir)
+  return {
+    ledger,
+    ...(await readBacklogs(redisUrl, ledger.streams)),
+    journals: new Map(journals.map(({ producer, bytes }) => [producer, bytes])),
+    corruptJournals: corrupt,
+  }
+}
+
+async function readBacklogs(
+  redisUrl: string | null,
+  streams: readonly string[],
+): Promise<Pick<LedgerState, 'backlogs' | 'redisProblem'>> {
+  if (redisUrl === null) return { backlogs: null, redisProblem: 'REDIS_URL is not set' }
+  try {
+    const backlogs = await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT, (redis) =>
+      Promise.all(streams.map(async (stream) => [stream, await readStreamBacklog(redis, stream)] as const)),
+    )
+    return { backlogs: new Map(backlogs), redisProblem: null }
+  } catch (error) {
+    return { backlogs: null, redisProblem: reasonOf(error) }
+  }
+}

@@ -1,0 +1,95 @@
+import type { Caller } from '../../call/caller.ts'
+import { compilePathPatterns } from '../../domain/path-patterns.ts'
+import type { KeyPathRules, PathRules } from '../../domain/path-rules.ts'
+import type { Provider } from '../../providers/dialect.ts'
+import type { Route } from '../routing/route.ts'
+import { refusedEndpoint } from './refused-endpoints.ts'
+
+/** Decides whether a call may go to its upstream at all. */
+export interface PathPolicy {
+  /** @param method In upper case. */
+  permits(caller: Caller, method: string, hasBody: boolean, route: Route): boolean
+}
+
+export interface PathPolicyRules {
+  readonly all: PathRules
+  readonly byUpstream: ReadonlyMap<string, PathRules>
+  /** The first that names the caller counts. */
+  readonly byKey: readonly KeyPathRules[]
+}
+
+interface CompiledRules {
+  readonly allows: (method: string, path: string) => string | null
+  readonly denies: (method: string, path: string) => string | null
+  readonly unknown: PathRules['unknown']
+}
+
+/** Keys for which the rules were looked up are remembered, up to this many. */
+const MAX_REMEMBERED_KEYS = 10_000
+
+/**
+ * The rules of the narrowest scope that says anything of a path count: the key's, else the upstream's, else those for all calls,
+ * else what is refused by default.
+ */
+export function buildPathPolicy(rules: PathPolicyRules): PathPolicy {
+  const all = compile(rules.all)
+  const byUpstream = new Map([...rules.byUpstream].map(([name, written]) => [name, compile(written)]))
+  const byKey = rules.byKey.map((written) => ({ ...written, compiled: compile(written) }))
+  const rulesOfKey = new Map<string, CompiledRules | null>()
+
+  function ofKey(caller: Caller): CompiledRules | null {
+    if (byKey.length === 0) return null
+    let found = rulesOfKey.get(caller.keyId)
+    if (found === undefined) {
+      found = byKey.find((entry) => names(entry, caller))?.compiled ?? null
+      if (rulesOfKey.size >= MAX_REMEMBERED_KEYS) rulesOfKey.clear()
+      rulesOfKey.set(caller.keyId, found)
+    }
+    return found
+  }
+
+  return {
+    permits(caller, method, hasBody, { upstream, target, reading }) {
+      const path = target.canonicalPath
+      // Many routers take any method for a path, so one that may change something is judged as a POST too.
+      const alsoPost = method !== 'POST' && (hasBody || !READS.has(method))
+      const scopes = [ofKey(caller), byUpstream.get(upstream.name) ?? null, all]
+      for (const scope of scopes) {
+        const verdict = scope === null ? null : verdictOf(scope, method, alsoPost, path)
+        if (verdict !== null) return verdict
+      }
+      if (isRefused(upstream.provider, method, alsoPost, path)) return false
+      if (reading !== 'unknown') return true
+      return scopes.find((scope) => scope !== null && scope.unknown !== null)?.unknown !== 'refuse'
+    },
+  }
+}
+
+/** These change nothing at any server that keeps to HTTP. */
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
+/** `null`: the rules say nothing of it. */
+function verdictOf(rules: CompiledRules, method: string, alsoPost: boolean, path: string): boolean | null {
+  if (rules.allows(method, path) !== null) return true
+  return rules.denies(method, path) !== null || (alsoPost && rules.denies('POST', path) !== null)
+    ? false
+    : null
+}
+
+function isRefused(provider: Provider, method: string, alsoPost: boolean, path: string): boolean {
+  if (refusedEndpoint(provider, method, path) !== null) return true
+  return alsoPost && refusedEndpoint(provider, 'POST', path) !== null
+}
+
+function compile(rules: PathRules): CompiledRules {
+  return {
+    allows: compilePathPatterns(rules.allow),
+    denies: compilePathPatterns(rules.deny),
+    unknown: rules.unknown,
+  }
+}
+
+function names({ client, key }: KeyPathRules, caller: Caller): boolean {
+  if (client !== null && client !== caller.clientName) return false
+  return key === null || key === caller.keyId || key === caller.keyName
+}

@@ -1,0 +1,85 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dialect } from '../../providers/dialect.ts'
+import { inflaterOf } from '../codings/codings.ts'
+import { formBoundary } from '../forms/form-boundary.ts'
+
+/**
+ * How the body of a call is read before the call goes on. `unread`: it streams through. `whole`: it is kept and read as JSON, its
+ * content codings (in the order in which they were applied) undone for the reader. `form`: its first fields are read, the rest
+ * streams. `unsupported`: nobody here can read it, so the call is refused.
+ */
+export type BodyReading =
+  | { readonly kind: 'unread' }
+  | { readonly kind: 'whole'; readonly codings: readonly string[] }
+  | { readonly kind: 'form'; readonly boundary: string }
+  | { readonly kind: 'unsupported' }
+
+export const UNREAD: BodyReading = { kind: 'unread' }
+const PLAIN: BodyReading = { kind: 'whole', codings: [] }
+const UNSUPPORTED: BodyReading = { kind: 'unsupported' }
+
+/** The codings of one body; more are an attack. */
+const MAX_CODINGS = 4
+
+const BOUNDED = /^\s*multipart\/.*boundary/i
+
+const CODED_CHUNKS = /,\s*chunked\s*$/i
+
+const CHARSET = /charset([*\d]*)\s*=\s*["']?([^"';,\s]*)/gi
+/** In these, JSON is what its bytes show. Servers that go by another one read other text. */
+const PLAIN_CHARSET = /^(?:utf-?8|utf-?16(?:le|be)?|us-ascii|ascii|iso-8859-1|latin-?1)?$/i
+
+/**
+ * How to read a request's body: as its endpoint takes it, whatever the client says of it, because servers that parse JSON without
+ * looking at `content-type` or `content-encoding` are many. A form is believed only where forms are taken.
+ *
+ * @param modelDecides where the call goes, or whether it may be made, depends on its model.
+ * @param namesObjects whether the call may be made depends on the objects that its body names.
+ */
+export function howToRead(
+  headers: IncomingHttpHeaders,
+  dialect: Dialect | null,
+  modelDecides: boolean,
+  namesObjects = false,
+): BodyReading {
+  const type = headers['content-type'] ?? ''
+  const transfer = headers['transfer-encoding']
+  // Node undoes the chunks alone, and the header ends here: the upstream would take coded bytes for plain ones. What is not framed by
+  // chunks in the end is refused by node.
+  if (transfer !== undefined && CODED_CHUNKS.test(transfer)) return UNSUPPORTED
+  const codings = codingsOf(headers['content-encoding'])
+  if (dialect?.readsRequest !== true && !namesObjects) {
+    const isPlainJson = codings?.length === 0 && /^application\/(?:[\w.-]+\+)?json\b/i.test(type)
+    return isPlainJson && modelDecides ? PLAIN : UNREAD
+  }
+  if (codings === null || !isPlainCharset(type)) return UNSUPPORTED
+  if (dialect?.takesForm === true) {
+    const boundary = formBoundary(type)
+    if (boundary !== null) return codings.length === 0 ? { kind: 'form', boundary } : UNSUPPORTED
+    // A form whose boundary servers may find elsewhere can be JSON to us.
+    if (BOUNDED.test(type)) return UNSUPPORTED
+  }
+  return codings.length === 0 ? PLAIN : { kind: 'whole', codings }
+}
+
+function isPlainCharset(type: string): boolean {
+  if (!/charset/i.test(type)) return true
+  for (const [, extended, name = ''] of type.matchAll(CHARSET)) {
+    if (extended !== '' || !PLAIN_CHARSET.test(name)) return false
+  }
+  return true
+}
+
+const NONE: readonly string[] = []
+
+/** The codings that `content-encoding` names, `identity` left out; `null` when one is not known, or when there are too many. */
+function codingsOf(header: string | undefined): readonly string[] | null {
+  if (header === undefined || header === '' || header === 'identity') return NONE
+  const codings = header
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '' && name !== 'identity')
+  if (codings.length > MAX_CODINGS) return null
+  return codings.every((name) => inflaterOf(name, 'whole') !== undefined) ? codings : null
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type DecodeProblem, decodeBody } from '../codings/decode-body.ts'
+import type { BodyBudget, BodyRoom } from './body-budget.ts'
+import { asUtf8, looksCompressed } from './body-text.ts'
+import { type BodyProblem, readBody } from './request-stream.ts'
+
+/** A request's body that was read whole. */
+export interface WholeBody {
+  /** As the client sent it. */
+  readonly sent: Buffer
+  /** As its reader reads it: content codings undone, in UTF-8. */
+  readonly plain: Buffer
+  /** Both are in it; the caller releases it when it lets them go. */
+  readonly room: BodyRoom | null
+}
+
+export type WholeBodyProblem = BodyProblem | DecodeProblem
+
+export interface WholeBodyOptions {
+  readonly bodyLimitBytes: number
+  readonly bodyBudget: BodyBudget
+}
+
+/**
+ * Reads a request's body and undoes its content codings for its reader. `undecodable`: it is not what it says, or it is compressed
+ * and does not say so. Calls back exactly once.
+ *
+ * @param codings known ones, in the order in which they were applied.
+ * @param response closed when the client leaves.
+ */
+export function readWholeBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  codings: readonly string[],
+  { bodyLimitBytes, bodyBudget }: WholeBodyOptions,
+  clientId: string,
+  done: (body: WholeBody | WholeBodyProblem) => void,
+): void {
+  readBody(request, bodyLimitBytes, bodyBudget, clientId, (sent, room) => {
+    if (typeof sent === 'string') {
+      done(sent)
+      return
+    }
+    const finish = (decoded: Buffer | DecodeProblem) => {
+      const plain = typeof decoded === 'string' ? decoded : asUtf8(decoded)
+      if (typeof plain !== 'string' && !response.destroyed && !looksCompressed(plain)) {
+        done({ sent, plain, room })
+        return
+      }
+      room?.release()
+      if (response.destroyed) done('gone')
+      else done(typeof plain === 'string' ? plain : 'undecodable')
+    }
+    if (codings.length === 0) finish(sent)
+    else decodeBody(sent, codings, clientId, bodyLimitBytes, (bytes) => room?.grow(bytes) !== false, finish)
+  })
+}

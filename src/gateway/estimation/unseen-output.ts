@@ -1,0 +1,72 @@
+import type { Provider } from '../../providers/dialect.ts'
+import { findMembers, isTelling } from '../../providers/wires/prefilter.ts'
+
+/** Makers that serve their own models, most of which reason unseen: a name that says nothing is taken for such a one. */
+const OWN_MODELS: ReadonlySet<string> = new Set<Provider>([
+  'openai',
+  'azure-openai',
+  'xai',
+  'gemini',
+  'vertex',
+])
+
+/** Names of models that may reason without showing it, of any version to come. */
+const UNSEEN =
+  /(?:^|[./~])(?:gpt-\d|chatgpt|codex|computer-use|o\d|grok|gemini|nova-[2-9]|sonar-deep)|deep-research/
+/** Those of them that are known not to reason. */
+const SEEN =
+  /gpt-(?:3|4|oss)|gpt-5[\d.]*-chat|chatgpt-4o|grok-[12](?!\d)|non-reasoning|gemini-(?:1|2\.0)(?!.*thinking)|gemma|(?:^|[./~])(?:davinci|babbage|llama|meta|mistral|mixtral|magistral|codestral|ministral|deepseek|qwen|claude|anthropic|cohere|command|jamba|ai21|phi)/
+/** Names whose answers are sound or pictures, which no tokenizer of ours counts. */
+const NOT_TEXT = /audio|image|tts|realtime|speech/
+
+/** Anthropic's models before these show their thinking whole; the others sum it up and bill the whole. */
+const CLAUDE = /claude/
+const OLD_CLAUDE = /claude-(?:2|3|instant|v\d)/
+const THINKING = findMembers([
+  'thinking',
+  'redacted_thinking',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'reasoningContent',
+  'reasoning_config',
+])
+/** Members of a request by which models that would show their reasoning are told to hide it (OpenRouter, Groq, vLLM). */
+const HIDES = findMembers(['exclude', 'reasoning_format', 'include_reasoning', 'hide_reasoning'])
+
+/** What is known of a call when its client leaves. */
+export interface UnseenQuestion {
+  readonly provider: string
+  /** As the request and the answer name it; both count. */
+  readonly models: readonly (string | null)[]
+  readonly requestBody: Buffer | null
+  /** The beginning of the answer. */
+  readonly answerHead: Buffer
+}
+
+/**
+ * Whether the model may have generated tokens that its answer does not show, so that what was delivered cannot be
+ * counted. When in doubt, yes: the answer is then read to its end, which costs at most what its client ordered.
+ */
+export function mayGenerateUnseen({ provider, models, requestBody, answerHead }: UnseenQuestion): boolean {
+  if (requestBody !== null && isTelling(HIDES, requestBody)) return true
+  const names = models.flatMap((model) => (model === null ? [] : [model.toLowerCase().replace(/^ft:/, '')]))
+  if (names.some((name) => NOT_TEXT.test(name))) return true
+  if (names.some((name) => CLAUDE.test(name))) {
+    if (names.some((name) => OLD_CLAUDE.test(name))) return false
+    return isTelling(THINKING, answerHead) || (requestBody !== null && isTelling(THINKING, requestBody))
+  }
+  if (names.some((name) => UNSEEN.test(name) && !SEEN.test(name))) return true
+  return OWN_MODELS.has(provider) && !names.some((name) => SEEN.test(name))
+}
+
+/**
+ * Our assumption of what hosted reasoning models generate in a second, at most; no provider states a bound. For an
+ * answer that could not be read to its end, so that what it hid is booked too high rather than free.
+ */
+const UNSEEN_TOKENS_PER_SECOND = 200
+
+/** An upper estimate of the tokens generated in `ms` by a model that does not show them. */
+export function unseenTokens(ms: number): number {
+  return Math.ceil((Math.max(0, ms) / 1000) * UNSEEN_TOKENS_PER_SECOND)
+}

@@ -1,0 +1,131 @@
+import type { IncomingMessage } from 'node:http'
+import { type Readable, Transform, type TransformCallback } from 'node:stream'
+import { limitSilenceOfSender } from '../../http/socket-timeouts.ts'
+import type { RequestScan } from '../bodies/request-body.ts'
+import { MultipartFields } from './multipart-fields.ts'
+import { pipeUpload } from './upload.ts'
+
+/** The upload was cut: what came of it leaves in doubt for which model it is, and the call rests on that. */
+export class FormInDoubt extends Error {}
+
+/** How much of a form is held while its fields are looked for. */
+const HELD_BYTES = 64 * 1024
+
+/** A form whose first fields have been read, and whose rest waits in the connection. */
+export class FormUpload {
+  readonly #request: IncomingMessage
+  readonly #fields: MultipartFields
+  readonly #held: readonly Buffer[]
+  /** The whole form is held. */
+  readonly isWhole: boolean
+
+  constructor(request: IncomingMessage, fields: MultipartFields, held: readonly Buffer[], isWhole: boolean) {
+    this.#request = request
+    this.#fields = fields
+    this.#held = held
+    this.isWhole = isWhole
+  }
+
+  /** Whether a `model` may stand in what has not come yet. */
+  get modelMayFollow(): boolean {
+    return !this.isWhole && this.#fields.modelMayFollow
+  }
+
+  /** The fields so far, as if they were a JSON body's. */
+  get scan(): RequestScan {
+    const { readable, model, duplicateModel, namesOtherModels, stream } = this.#fields
+    return {
+      readable,
+      model,
+      duplicateModel,
+      namesOtherModels,
+      stream,
+      duplicateStream: false,
+      streamEnd: -1,
+      streamOptions: null,
+    }
+  }
+
+  /**
+   * The form's bytes from its beginning, untouched. Fields behind the first file are read as they pass.
+   *
+   * @param onModel the form names another model than was known before, or leaves in doubt which. The upload goes on only if it gives
+   *   `true`: asked before the bytes that say so go on, so that no server has a whole form.
+   */
+  body(onModel: (model: string | null) => boolean): Readable {
+    const reading = new ReadingTransform(this.#fields, onModel)
+    for (const chunk of this.#held) reading.passed(chunk)
+    if (this.isWhole) {
+      reading.end()
+      return reading
+    }
+    return pipeUpload(this.#request, reading)
+  }
+}
+
+/**
+ * Reads the beginning of a form, until a file begins or 64 KiB have come. Calls back once; `null`: the client left. The request is
+ * paused then, until the body is asked for. A client that is silent meanwhile loses its connection.
+ */
+export function readFormStart(
+  request: IncomingMessage,
+  boundary: string,
+  done: (form: FormUpload | null) => void,
+): void {
+  const fields = new MultipartFields(boundary)
+  const held: Buffer[] = []
+  let bytes = 0
+  const endLimit = limitSilenceOfSender(request)
+  const stop = (result: 'rest follows' | 'whole' | 'gone') => {
+    endLimit()
+    request.off('data', onData)
+    request.off('end', onEnd)
+    request.off('close', onClose)
+    done(result === 'gone' ? null : new FormUpload(request, fields, held, result === 'whole'))
+  }
+  const onData = (chunk: Buffer) => {
+    held.push(chunk)
+    bytes += chunk.length
+    fields.push(chunk)
+    if (!fields.sawFile && fields.readable && bytes < HELD_BYTES) return
+    request.pause()
+    stop('rest follows')
+  }
+  const onEnd = () => stop('whole')
+  const onClose = () => stop('gone')
+  request.on('data', onData)
+  request.on('end', onEnd)
+  request.on('close', onClose)
+}
+
+/** Shows what passes to the fields' reader first. */
+class ReadingTransform extends Transform {
+  readonly #fields: MultipartFields
+  readonly #onModel: (model: string | null) => boolean
+  #model: string | null
+
+  constructor(fields: MultipartFields, onModel: (model: string | null) => boolean) {
+    super()
+    this.#fields = fields
+    this.#model = fields.model
+    this.#onModel = onModel
+  }
+
+  /** A chunk that has been read already. */
+  passed(chunk: Buffer): void {
+    this.push(chunk)
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#fields.push(chunk)
+    const { model } = this.#fields
+    if (model !== this.#model) {
+      this.#model = model
+      if (!this.#onModel(model)) {
+        done(new FormInDoubt('the form leaves in doubt which model it is for'))
+        return
+      }
+    }
+    done(null, chunk)
+  }
+}

@@ -1,0 +1,149 @@
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  METHODS,
+  type RequestListener,
+} from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify'
+import { answerClientError } from '../http/answer-client-error.ts'
+import { sendError } from '../http/answer-error.ts'
+import { health, type Readiness } from '../http/health.ts'
+import { requireHost } from '../http/require-host.ts'
+import { type AuthenticateOptions, authenticate } from './admission/authenticate.ts'
+import { type ForwardOptions, forward } from './proxy/forward.ts'
+import { type ModelsOptions, models } from './routes/models.ts'
+import { type UsageOptions, usage } from './routes/usage.ts'
+import { ownOperationUrl } from './routing/own-operation.ts'
+import { acceptWebSockets, type WebSocketOptions, type WebSocketSessions } from './websocket/web-socket.ts'
+
+const MAX_HEADER_BYTES = 64 * 1024
+/** From the connection's first byte to the end of the headers. */
+const HEADERS_TIMEOUT_MS = 60_000
+const KEEP_ALIVE_TIMEOUT_MS = 72_000
+/** Until then nothing is known of a connection, and nothing ends it but this. */
+const HANDSHAKE_TIMEOUT_MS = 5_000
+
+export interface GatewayParts {
+  readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
+  readonly basePath: string
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
+  readonly findCaller: AuthenticateOptions['findCaller']
+  readonly listModels: ModelsOptions['listModels']
+  readonly summariseUsage: UsageOptions['summarise']
+  readonly readiness: () => Readiness
+  readonly forward: Omit<ForwardOptions, 'basePath' | 'methods'>
+  readonly webSockets: WebSocketOptions
+}
+
+export interface Gateway {
+  readonly app: FastifyInstance
+  readonly webSockets: WebSocketSessions
+}
+
+/**
+ * The gateway's server, not yet listening. The order of registration is the life of a request: what needs no key, then the key,
+ * then the gateway's own operations, then everything else upstream.
+ */
+export function buildGateway(parts: GatewayParts): Gateway {
+  const { basePath } = parts
+  const app = Fastify({
+    loggerInstance: parts.logger,
+    // One line per call costs a quarter of the call's CPU, and would hold the URL, and so a key in its query.
+    logController: new LogController({ disableRequestLogging: true }),
+    exposeHeadRoutes: true,
+    // Calls that arrive while the last ones end are served; their connections are then closed.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false, caseSensitive: true },
+    rewriteUrl: (request) => ownOperationUrl(request.method, request.url ?? '/', basePath),
+    serverFactory: (handler) => createServer(parts.tls, handler),
+    frameworkErrors: (error, request, reply) => answerFrameworkError(error, request.raw.url ?? '', reply),
+    clientErrorHandler: answerClientError,
+  })
+
+  // The router parses no bodies: the gateway's own operations have none, and all others go upstream unread or are read in `forward`.
+  const methods = METHODS.filter((method) => method !== 'CONNECT')
+  for (const method of methods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    answerFrameworkError(error, request.raw.url ?? '', reply)
+  })
+  app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!request.raw.url?.includes('#')) {
+      done()
+      return
+    }
+    // The router would cut it off there, and some upstreams do, others do not.
+    sendError(reply, 'invalid_request', { message: 'The target of a request has no fragment.' })
+  })
+  requireHost(app)
+
+  for (const prefix of new Set(['', basePath])) health(app, prefix, parts.readiness)
+  app.register(async (keyed) => {
+    authenticate(keyed, { findCaller: parts.findCaller })
+    models(keyed, { basePath, listModels: parts.listModels })
+    usage(keyed, {
+      basePath,
+      summarise: parts.summariseUsage,
+      now: parts.forward.now,
+      storageFailed: (err) => app.log.error({ err }, 'usage summary not read'),
+    })
+    forward(keyed, { ...parts.forward, basePath, methods })
+  })
+  return { app, webSockets: acceptWebSockets(app.server, parts.webSockets) }
+}
+
+/** HTTPS where there is a certificate; the limits are the same. */
+function createServer(tls: GatewayParts['tls'], handler: RequestListener): HttpServer {
+  const limits = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    // A slow upload is bounded by its silence, not by its length.
+    requestTimeout: 0,
+    // Header names that only lenient parsers take are how requests are smuggled.
+    insecureHTTPParser: false,
+    // Node would answer without a body; ours says what is wrong.
+    requireHostHeader: false,
+    // RFC 6455, 4.1: anything else that asks for a WebSocket is what it is without the question, and is read as that.
+    shouldUpgradeCallback: ({ method, headers }: IncomingMessage) =>
+      method === 'GET' &&
+      headers.upgrade?.toLowerCase() === 'websocket' &&
+      (headers['content-length'] ?? '0') === '0' &&
+      headers['transfer-encoding'] === undefined,
+  }
+  const server =
+    tls === null
+      ? createHttpServer(limits, handler)
+      : createHttpsServer({ ...limits, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler)
+  // RFC 9110, 10.1.1: an expectation that nobody knows may be passed over; Node would answer 417 without a body.
+  return server.on('checkExpectation', handler)
+}
+
+function answerFrameworkError(
+  error: { readonly statusCode?: number },
+  url: string,
+  reply: Parameters<typeof sendError>[0],
+): void {
+  const status = error.statusCode ?? 500
+  if (status >= 500) {
+    reply.log.error({ err: error }, 'a request failed in the gateway')
+    sendError(reply, 'internal_error')
+  } else if (status === 404) {
+    sendError(reply, 'not_found')
+  } else if (status === 413) {
+    sendError(reply, 'body_too_large')
+  } else {
+    sendError(reply, 'invalid_request', {
+      message: url.length > 0 ? 'The path of the request is not a valid one.' : 'The request is not valid.',
+    })
+  }
+}

@@ -1,0 +1,216 @@
+import type { Provider } from '../../providers/dialect.ts'
+
+/**
+ * Headers as they stand on the wire: name, value, name, value, ... in order, as node's `rawHeaders`. Bytes are
+ * latin1 characters, and values leave as they came.
+ */
+export type RawHeaders = readonly string[]
+
+/** A header's name in lower case, and its value. */
+export type Header = readonly [name: string, value: string]
+
+export interface RequestHeaderOptions {
+  /** Value of the Host header that goes upstream. */
+  readonly host: string
+  /** Our credential at the upstream; `null`: none is sent. */
+  readonly credential: Header | null
+  /** Ask for an answer without content coding, in place of whatever the client accepts. */
+  readonly askIdentity: boolean
+  /** Length in bytes of a body that is sent whole; `null`: what the client announced stands. */
+  readonly contentLength: number | null
+  /** The body that is sent has no content coding, whatever the client's had. */
+  readonly isPlain?: boolean
+}
+
+/**
+ * Hop-by-hop (RFC 9110, 7.6.1; trailers do not pass, so neither does their announcement), whatever `Connection`
+ * says. All that begins with `proxy-` goes as well.
+ */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * Headers of the client's that are not for the upstream: its credentials with us wherever SDKs put them, cookies
+ * that a browser holds for our origin, what is set anew here, and `Expect`, which the gateway has answered.
+ */
+const NOT_FOR_UPSTREAM = new Set([
+  'api-key',
+  'authorization',
+  'cookie',
+  'expect',
+  'host',
+  'x-api-key',
+  'x-goog-api-key',
+  // Some frameworks take them for the method, and the call would be judged by another than it is served by.
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+  // And these for the path.
+  'x-original-url',
+  'x-rewrite-url',
+])
+
+/** Headers by which a client asks for less of an answer than its reader needs: a part of it, or chosen members (Google). */
+const ASKS_FOR_PARTS = new Set(['if-range', 'range', 'x-goog-fieldmask'])
+
+/** The gateway's own name for a call: an upstream that is a gateway like this one has another for its part of it. */
+const CALL_ID_HEADER = 'x-tallygate-call-id'
+
+/** Headers that frame, address or describe the message: naming them in `Connection` must not take them away. */
+const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-encoding', 'content-length', 'content-type', 'host'])
+
+/** OpenAI's way for browsers to send a key with a WebSocket handshake, which lets them set no other header. */
+const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
+
+/** The client's headers as they go upstream, `host` first and our credential last. */
+export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
+  const { host, credential, askIdentity, contentLength, isPlain } = options
+  const connectionNamed = namedByConnection(rawHeaders)
+  const forwarded = ['host', host]
+  let hasType = false
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? ''
+    const value = rawHeaders[i + 1] ?? ''
+    const lowerName = name.toLowerCase()
+    if (lowerName === 'te' && takesTrailers(value)) {
+      forwarded.push(name, 'trailers')
+      continue
+    }
+    if (NOT_FOR_UPSTREAM.has(lowerName) || endsHere(lowerName, connectionNamed)) continue
+    if (lowerName === 'content-length' && contentLength !== null) continue
+    if (lowerName === 'content-encoding' && isPlain === true) continue
+    if (askIdentity && (lowerName === 'accept-encoding' || ASKS_FOR_PARTS.has(lowerName))) continue
+    if (lowerName === 'content-type') {
+      // The body was read by the first; a server may go by the last.
+      if (hasType) continue
+      hasType = true
+    }
+    if (lowerName === 'sec-websocket-protocol' && value.includes(KEY_SUBPROTOCOL)) {
+      const protocols = withoutKey(value)
+      if (protocols !== '') forwarded.push(name, protocols)
+      continue
+    }
+    forwarded.push(name, value)
+  }
+  if (askIdentity) forwarded.push('accept-encoding', 'identity')
+  if (contentLength !== null) forwarded.push('content-length', String(contentLength))
+  // After what `Connection` names has gone, so that a client cannot strip it.
+  if (credential !== null) forwarded.push(...credential)
+  return forwarded
+}
+
+/**
+ * The upstream's headers as they go to the client. `dropContentLength`: for a body that may get shorter on its
+ * way. Buffers, as undici gives them, are read as latin1.
+ */
+export function forwardableResponseHeaders(
+  rawHeaders: readonly (string | Buffer)[],
+  dropContentLength: boolean,
+): string[] {
+  const headers = rawHeaders.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
+  const connectionNamed = namedByConnection(headers)
+  const forwarded: string[] = []
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i] ?? ''
+    const lowerName = name.toLowerCase()
+    if (endsHere(lowerName, connectionNamed) || lowerName === CALL_ID_HEADER) continue
+    if (lowerName === 'content-length' && dropContentLength) continue
+    forwarded.push(name, headers[i + 1] ?? '')
+  }
+  return forwarded
+}
+
+/** The header in which `provider` wants `apiKey`. */
+export function credentialHeader(provider: Provider, apiKey: string): Header {
+  switch (provider) {
+    case 'anthropic':
+      return ['x-api-key', apiKey]
+    case 'azure-openai':
+    case 'azure-ai':
+      return ['api-key', apiKey]
+    case 'gemini':
+      return ['x-goog-api-key', apiKey]
+    default:
+      return ['authorization', `Bearer ${apiKey}`]
+  }
+}
+
+const OUR_KEY = /^tg_[0-9A-Za-z]{36}$/
+
+/**
+ * Takes our keys out of a raw URL's query: each parameter `key` or `api-key` whose value has our form goes, with
+ * one `&` (or the `?` when nothing is left); not another byte changes. `key` is the first one's value.
+ */
+export function takeQueryKey(url: string): { readonly url: string; readonly key: string | null } {
+  const queryStart = url.indexOf('?') + 1
+  if (queryStart === 0) return { url, key: null }
+  let key: string | null = null
+  const parameters = url.slice(queryStart).split('&')
+  const others = parameters.filter((parameter) => {
+    const found = keyIn(parameter)
+    key ??= found
+    return found === null
+  })
+  if (others.length === parameters.length) return { url, key: null }
+  const path = url.slice(0, queryStart - 1)
+  return { url: others.length === 0 ? path : `${path}?${others.join('&')}`, key }
+}
+
+function keyIn(parameter: string): string | null {
+  const equals = parameter.indexOf('=')
+  if (equals < 0) return null
+  const name = percentDecoded(parameter.slice(0, equals))
+  if (name !== 'key' && name !== 'api-key') return null
+  const value = percentDecoded(parameter.slice(equals + 1))
+  return OUR_KEY.test(value) ? value : null
+}
+
+/** An upstream would undo these, so a key written with them is a key. */
+function percentDecoded(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function endsHere(lowerName: string, connectionNamed: ReadonlySet<string> | null): boolean {
+  return (
+    HOP_BY_HOP.has(lowerName) ||
+    lowerName.startsWith('proxy-') ||
+    (connectionNamed?.has(lowerName) === true && !NOT_FOR_CONNECTION_TO_NAME.has(lowerName))
+  )
+}
+
+function namedByConnection(rawHeaders: RawHeaders): ReadonlySet<string> | null {
+  let named: Set<string> | null = null
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.toLowerCase() !== 'connection') continue
+    for (const token of (rawHeaders[i + 1] ?? '').split(',')) {
+      named ??= new Set()
+      named.add(token.trim().toLowerCase())
+    }
+  }
+  return named
+}
+
+/** RFC 9110, 10.1.4: `trailers` is about the message and may pass; all else in TE is about the connection. */
+function takesTrailers(te: string): boolean {
+  return te.split(',').some((coding) => coding.trim().toLowerCase() === 'trailers')
+}
+
+function withoutKey(protocols: string): string {
+  return protocols
+    .split(',')
+    .filter((protocol) => !protocol.trim().startsWith(KEY_SUBPROTOCOL))
+    .join(',')
+    .trim()
+}

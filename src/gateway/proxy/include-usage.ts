@@ -1,0 +1,198 @@
+import { spaceEnd } from '../bodies/json-bytes.ts'
+import type { RequestScan, StreamOptions } from '../bodies/request-body.ts'
+
+const MEMBER = '"include_usage":true'
+
+/**
+ * `stream_options.include_usage: true` edited into a body's bytes, everything else as it was: the parts that make up
+ * the edited body. `null` when there is nothing to do: no stream is asked for, usage is asked for already, or the body
+ * is not plain enough to be edited (unreadable, keys twice, `stream_options` that are no object).
+ *
+ * A client's explicit `false` is a wish about what it sees, so usage is asked for and the event taken out again.
+ */
+export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer[] | null {
+  if (!scan.readable || scan.stream !== true || scan.duplicateStream) return null
+  const options = scan.streamOptions
+  if (options === null) {
+    return spliced(body, scan.streamEnd, `,"stream_options":{${MEMBER}}`, scan.streamEnd)
+  }
+  switch (options.kind) {
+    case 'null':
+      return spliced(body, options.start, `{${MEMBER}}`, options.end)
+    case 'object':
+      return spliceIntoObject(body, options)
+    case 'other':
+      return null
+    default:
+      return options.kind satisfies never
+  }
+}
+
+function spliceIntoObject(body: Buffer, options: StreamOptions): Buffer[] | null {
+  const asked = options.includeUsage
+  if (asked === null) {
+    const afterBrace = options.start + 1
+    return spliced(body, afterBrace, options.empty ? MEMBER : `${MEMBER},`, afterBrace)
+  }
+  if (asked.value === true || asked.value === 'other') return null
+  return spliced(body, asked.start, 'true', asked.end)
+}
+
+/** `body` with the bytes from `start` to `end` replaced by `text`. */
+function spliced(body: Buffer, start: number, text: string, end: number): Buffer[] {
+  return [body.subarray(0, start), Buffer.from(text, 'latin1'), body.subarray(end)]
+}
+
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const LETTER_D = 0x64
+const USAGE_KEY = Buffer.from('"usage"')
+const CHOICES_KEY = Buffer.from('"choices"')
+
+/** Far above any usage event. What grows longer is passed on as it comes, so that memory and delay stay bounded. */
+const MAX_HELD_BYTES = 64 * 1024
+
+/**
+ * Takes the usage event that the client did not ask for out of a stream of server-sent events, and nothing
+ * else: an event whose data is JSON with `choices: []`, a `usage` object and no `error`. All other bytes come
+ * out unchanged and in order, whatever the pieces they came in; chunks without such an event come out as they
+ * are, not copied. Only an event that has not ended is held back, at most 64 KiB of it.
+ */
+export class UsageEventFilter {
+  /** The unfinished event's bytes from its beginning. */
+  #held: Buffer[] = []
+  #heldBytes = 0
+  /** The unfinished event grew too long to be held and passes. */
+  #letGo = false
+  #lineIsEmpty = true
+  /** The last chunk ended in CR: whose an LF would be that begins the next one. */
+  #lfBelongs: 'nowhere' | 'to event' | 'to passed event' | 'to taken event' = 'nowhere'
+
+  /** The bytes that may go to the client now; possibly none. */
+  push(chunk: Buffer): Buffer[] {
+    const passing: Buffer[] = []
+    let at = chunk[0] === LF && this.#lfBelongs !== 'nowhere' ? 1 : 0
+    let eventStart = at === 1 && this.#lfBelongs !== 'to event' ? 1 : 0
+    let passStart = at === 1 && this.#lfBelongs === 'to taken event' ? 1 : 0
+    if (chunk.length > 0) this.#lfBelongs = 'nowhere'
+
+    let lf = chunk.indexOf(LF, at)
+    let cr = chunk.indexOf(CR, at)
+    while (lf >= 0 || cr >= 0) {
+      const lineEnd = lf < 0 || (cr >= 0 && cr < lf) ? cr : lf
+      const next = lineEnd === cr && lf === cr + 1 ? lf + 1 : lineEnd + 1
+      const endsInBareCr = lineEnd === cr && next === chunk.length && lf !== cr + 1
+      const endsEvent = this.#lineIsEmpty && lineEnd === at
+      this.#lineIsEmpty = true
+      if (endsInBareCr) this.#lfBelongs = 'to event'
+      if (endsEvent) {
+        if (!this.#letGo && isUsageAlone(this.#whole(chunk.subarray(eventStart, next)))) {
+          if (eventStart > passStart) passing.push(chunk.subarray(passStart, eventStart))
+          passStart = next
+          if (endsInBareCr) this.#lfBelongs = 'to taken event'
+        } else {
+          passing.push(...this.#held)
+          if (endsInBareCr) this.#lfBelongs = 'to passed event'
+        }
+        this.#forget()
+        eventStart = next
+      }
+      at = next
+      if (lf >= 0 && lf < next) lf = chunk.indexOf(LF, next)
+      if (cr >= 0 && cr < next) cr = chunk.indexOf(CR, next)
+    }
+    if (at < chunk.length) this.#lineIsEmpty = false
+
+    const passEnd = this.#letGo ? chunk.length : eventStart
+    if (passEnd > passStart) passing.push(part(chunk, passStart, passEnd))
+    if (passEnd < chunk.length) this.#hold(part(chunk, passEnd, chunk.length), passing)
+    return passing
+  }
+
+  /** The stream has ended, or was cut: the bytes of its last event, unless they are the event to be taken out. */
+  end(): Buffer[] {
+    const rest = this.#held
+    const taken = rest.length > 0 && isUsageAlone(Buffer.concat(rest))
+    this.#forget()
+    return taken ? [] : rest
+  }
+
+  #whole(lastPart: Buffer): Buffer {
+    return this.#held.length === 0 ? lastPart : Buffer.concat([...this.#held, lastPart])
+  }
+
+  #hold(bytes: Buffer, passing: Buffer[]): void {
+    this.#held.push(bytes)
+    this.#heldBytes += bytes.length
+    if (this.#heldBytes <= MAX_HELD_BYTES) return
+    passing.push(...this.#held)
+    this.#forget()
+    this.#letGo = true
+  }
+
+  #forget(): void {
+    this.#held = []
+    this.#heldBytes = 0
+    this.#letGo = false
+  }
+}
+
+function part(chunk: Buffer, start: number, end: number): Buffer {
+  return start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end)
+}
+
+function isUsageAlone(event: Buffer): boolean {
+  // Nearly all events are told apart by their bytes; the few that may be it are parsed.
+  if (!holdsUsageObject(event) || !holdsEmptyChoices(event)) return false
+  let json: unknown
+  try {
+    json = JSON.parse(dataOf(event))
+  } catch {
+    return false
+  }
+  if (typeof json !== 'object' || json === null) return false
+  const { choices, usage, error }: { choices?: unknown; usage?: unknown; error?: unknown } = json
+  if (error !== undefined && error !== null) return false
+  if (!Array.isArray(choices) || choices.length > 0) return false
+  return typeof usage === 'object' && usage !== null && !Array.isArray(usage)
+}
+
+function holdsUsageObject(event: Buffer): boolean {
+  for (let key = event.indexOf(USAGE_KEY); key >= 0; key = event.indexOf(USAGE_KEY, key + 1)) {
+    if (event[valueAt(event, key + USAGE_KEY.length)] === OPEN_BRACE) return true
+  }
+  return false
+}
+
+function holdsEmptyChoices(event: Buffer): boolean {
+  for (let key = event.indexOf(CHOICES_KEY); key >= 0; key = event.indexOf(CHOICES_KEY, key + 1)) {
+    const value = valueAt(event, key + CHOICES_KEY.length)
+    if (event[value] !== OPEN_BRACKET) continue
+    const next = event[spaceEnd(event, value + 1)]
+    // JSON over several lines goes on in another `data` line.
+    if (next === CLOSE_BRACKET || next === LETTER_D) return true
+  }
+  return false
+}
+
+/** Where the value begins whose key ended just before `at`; -1 when no colon follows. */
+function valueAt(event: Buffer, at: number): number {
+  const colon = spaceEnd(event, at)
+  return event[colon] === COLON ? spaceEnd(event, colon + 1) : -1
+}
+
+/** The event's `data` lines, joined as the WHATWG HTML standard (9.2.6) has it. */
+function dataOf(event: Buffer): string {
+  const lines: string[] = []
+  for (const line of event
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+    .split(/\r\n|\n|\r/)) {
+    if (line.startsWith('data:')) lines.push(line.slice(line[5] === ' ' ? 6 : 5))
+  }
+  return lines.join('\n')
+}

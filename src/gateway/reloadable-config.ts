@@ -1,0 +1,212 @@
+import type { GatewayConfig } from '../config/config.ts'
+import { readCurrentCatalog } from '../config/current-catalog.ts'
+import { pricesOfUpstreams } from '../config/yaml/price-config.ts'
+import type { Logger } from '../lib/log.ts'
+import { buildCatalog, type Catalog } from '../pricing/catalog/catalog.ts'
+import { buildPriceConfiguration } from '../pricing/price-configuration.ts'
+import type { RecordedPrices } from '../pricing/refresh/gateway-prices.ts'
+import { NO_STORED_PRICES, type StoredPrices } from '../pricing/refresh/stored-prices.ts'
+import { buildPathPolicy, type PathPolicy } from './admission/path-policy.ts'
+import { credentialHeader } from './proxy/headers.ts'
+import type { Pricing } from './recording/finalize-call.ts'
+import { buildPricing } from './recording/price-call.ts'
+import { buildUpstreamTable, type UpstreamTable } from './routing/upstream-table.ts'
+import { openPool, type Upstream } from './routing/upstreams.ts'
+import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
+
+const OLD_CONNECTIONS_MS = 60_000
+
+/** What the YAML file and the price catalog decide, as of one reading of them. */
+interface Rules {
+  readonly upstreams: readonly Upstream[]
+  readonly table: UpstreamTable
+  readonly pathPolicy: PathPolicy
+  readonly catalog: Catalog
+  readonly prices: RecordedPrices
+  readonly pricing: Pricing
+  readonly listed: Listed
+  readonly listing: ModelListing
+}
+
+/** Models that the configuration or an upstream lists. */
+interface Listed {
+  has(model: string): boolean
+}
+
+/**
+ * Where calls go, what they cost and which models are shown: read at start and again at SIGHUP. A call keeps the rules under which
+ * it began; only its price is looked up when it ends.
+ */
+export class LiveRules {
+  readonly #log: Logger
+  #config: GatewayConfig
+  #stored: StoredPrices
+  #now: Rules
+
+  /** @throws {ConfigError} when the catalog an operator gave cannot be read. */
+  constructor(config: GatewayConfig, log: Logger, stored: StoredPrices = NO_STORED_PRICES) {
+    this.#log = log
+    this.#config = config
+    this.#stored = stored
+    this.#now = readRules(config, stored, log)
+  }
+
+  /** For the stations of a call; stays the same object over reloads. */
+  readonly table: UpstreamTable = tableOf(() => this.#now.table)
+  readonly pathPolicy: PathPolicy = {
+    permits: (caller, method, hasBody, route) => this.#now.pathPolicy.permits(caller, method, hasBody, route),
+  }
+  readonly pricing: Pricing = pricingOf(() => this.#now.pricing)
+
+  hasPrice(provider: string, upstream: string, model: string, serviceTier: string | null): boolean {
+    return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
+  }
+
+  /** The same, to be shown. */
+  shownPrices() {
+    const { catalog, prices } = this.#now
+    const { configuration, upstreams } = prices
+    return { catalog, configuration, settings: configuration.settings, upstreams }
+  }
+
+  /** What calls are priced by now. */
+  recordedPrices(): RecordedPrices {
+    return this.#now.prices
+  }
+
+  listModels(): ReturnType<ModelListing['list']> {
+    return this.#now.listing.list()
+  }
+
+  /** Prices calls by newer data from now on; all else stays. */
+  takePrices(stored: StoredPrices): void {
+    this.#now = { ...this.#now, ...readPrices(this.#config, stored, this.#now.listed) }
+    this.#stored = stored
+  }
+
+  /** All of it or, when it throws, nothing. Running calls end on the connections they have. */
+  reload(config: GatewayConfig): void {
+    const before = this.#now
+    this.#now = readRules(config, this.#stored, this.#log)
+    this.#config = config
+    before.listing.stop()
+    // A call may be routed already and not yet on its connection.
+    setTimeout(() => {
+      for (const { pool, name } of before.upstreams) {
+        pool
+          .close()
+          .catch((err: unknown) => this.#log.warn({ err, upstream: name }, 'old connections not closed'))
+      }
+    }, OLD_CONNECTIONS_MS).unref()
+    this.#log.info(
+      { catalog: this.#now.catalog.source, upstreams: this.#now.upstreams.length },
+      'configuration read again',
+    )
+  }
+
+  /** Fetches no more model lists. */
+  stopListing(): void {
+    this.#now.listing.stop()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#now.upstreams.map(({ pool }) => pool.destroy()))
+  }
+}
+
+function pricingOf(now: () => Pricing): Pricing {
+  return {
+    get alertAbovePico() {
+      return now().alertAbovePico ?? null
+    },
+    priceCall: (call) => now().priceCall(call),
+    knowsModel: (call, model) => now().knowsModel(call, model),
+  }
+}
+
+function tableOf(now: () => UpstreamTable): UpstreamTable {
+  return {
+    get all() {
+      return now().all
+    },
+    get needsModel() {
+      return now().needsModel
+    },
+    byPrefix: (target) => now().byPrefix(target),
+    byModel: (model) => now().byModel(model),
+  }
+}
+
+type PriceRules = Pick<Rules, 'catalog' | 'prices' | 'pricing'>
+
+function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed): PriceRules {
+  const { entries, text } = readCurrentCatalog(config.dataDir, stored)
+  const catalog = buildCatalog({
+    entries,
+    overrides: config.priceOverrides,
+    markups: config.priceMarkups,
+    trustedUpstreams: config.upstreams
+      .filter((upstream) => upstream.trustReportedCost)
+      .map(({ name }) => name),
+    pricesOf: pricesOfUpstreams(config.upstreams),
+  })
+  return {
+    catalog,
+    prices: {
+      configuration: buildPriceConfiguration(catalog.source, config.priceSettings),
+      upstreams: config.upstreams.map(({ name, provider, pricesOf, trustReportedCost }) => ({
+        name,
+        provider,
+        pricesOf,
+        trustReportedCost,
+      })),
+      catalogText: text,
+    },
+    pricing: buildPricing(catalog, listed, alertAbovePico(config)),
+  }
+}
+
+function readRules(config: GatewayConfig, stored: StoredPrices, log: Logger): Rules {
+  const upstreams = openUpstreams(config)
+  const listing =
+    config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models)
+  const configured = new Set(upstreams.flatMap(({ models }) => models ?? []))
+  const listed = { has: (model: string) => configured.has(model) || listing.has(model) }
+  return {
+    upstreams,
+    table: buildUpstreamTable(upstreams, config.defaultUpstream),
+    pathPolicy: buildPathPolicy({
+      all: config.paths,
+      byUpstream: new Map(config.upstreams.map(({ name, paths }) => [name, paths])),
+      byKey: config.paths.keys,
+    }),
+    ...readPrices(config, stored, listed),
+    listed,
+    listing,
+  }
+}
+
+function alertAbovePico({ callAlertUsd }: GatewayConfig): bigint | null {
+  return callAlertUsd === 0 ? null : BigInt(callAlertUsd) * 1_000_000_000_000n
+}
+
+function openUpstreams(config: GatewayConfig): readonly Upstream[] {
+  const limits = {
+    headersTimeoutMs: config.upstreamHeadersTimeoutMs,
+    idleTimeoutMs: config.upstreamIdleTimeoutMs,
+  }
+  return config.upstreams.map((upstream) => ({
+    name: upstream.name,
+    origin: upstream.origin,
+    host: new URL(upstream.origin).host,
+    basePath: upstream.basePath,
+    provider: upstream.provider,
+    credential: upstream.apiKey === null ? null : credentialHeader(upstream.provider, upstream.apiKey),
+    models: upstream.models,
+    pathPrefix: upstream.pathPrefix,
+    includeUsage: upstream.includeUsage,
+    objects: upstream.objects,
+    account: config.upstreams.flatMap(({ name, origin }) => (origin === upstream.origin ? [name] : [])),
+    pool: openPool(upstream.origin, limits),
+  }))
+}

@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify'
+import { withoutKeys } from '../../domain/api-key.ts'
+import { sendError } from '../../http/answer-error.ts'
+import { matchesModel } from '../routing/upstream-table.ts'
+
+/** One model as `/v1/models` shows it. */
+export interface ListedModel {
+  readonly id: string
+  readonly object: 'model'
+  /** Seconds since 1970; only where the source gave it. */
+  readonly created?: number
+  readonly owned_by: string
+}
+
+export interface ModelsOptions {
+  readonly basePath: string
+  /** The models known now; waits only before the first list has been made, and then a bounded time. */
+  readonly listModels: () => readonly ListedModel[] | Promise<readonly ListedModel[]>
+}
+
+/** `GET /v1/models` and `GET /v1/models/{id}`: answered from memory, no upstream call. */
+export function models(app: FastifyInstance, options: ModelsOptions): void {
+  const path = `${options.basePath}/v1/models`
+
+  app.get(path, async (request, reply) => {
+    const data = await allowedModels(options, request.caller?.models ?? null)
+    return reply.send({ object: 'list', data })
+  })
+
+  // Ids may hold slashes (`meta-llama/Llama-3`), so the rest of the path is the id.
+  app.get<{ Params: { '*': string } }>(`${path}/*`, async (request, reply) => {
+    const id = request.params['*']
+    const found = (await allowedModels(options, request.caller?.models ?? null)).find(
+      (model) => model.id === id,
+    )
+    if (found === undefined) {
+      sendError(reply, 'not_found', {
+        message: `The model '${withoutKeys(id).slice(0, 128)}' does not exist or is not for this key.`,
+      })
+      return reply
+    }
+    return reply.send(found)
+  })
+}
+
+async function allowedModels(
+  options: ModelsOptions,
+  patterns: readonly string[] | null,
+): Promise<readonly ListedModel[]> {
+  const known = await options.listModels()
+  return patterns === null ? known : known.filter(({ id }) => matchesModel(patterns, id))
+}

@@ -1,0 +1,308 @@
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { CallRecord } from '../call/call-record.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import { openLeaveTaking } from '../http/connection-drainer.ts'
+import type { Readiness } from '../http/health.ts'
+import { announceKeyChange } from '../keys/key-announcements.ts'
+import { openKeyDirectory } from '../keys/key-directory.ts'
+import { type Ledger, openLedger } from '../ledger/ledger.ts'
+import { withinDeadline } from '../lib/deadline.ts'
+import type { Logger } from '../lib/log.ts'
+import { buildMetrics } from '../metrics/metrics.ts'
+import { ObjectIndex } from '../objects/object-index.ts'
+import { Objects } from '../objects/objects.ts'
+import { selectOwners, selectWaitingJobs } from '../objects/objects-table.ts'
+import { recordObjects } from '../objects/record-objects.ts'
+import { buildAdmin } from '../operator/admin.ts'
+import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
+import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
+import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
+import { readDatabaseId, readGaps, readMarks, registerStream } from '../store/ledger/ledger-state.ts'
+import { selectCollisions } from '../usage/calls/response-collisions.ts'
+import { selectUsageSummary } from '../usage/daily-usage.ts'
+import { renderFigures, renderSummary, sumTotals } from '../usage/usage-summary.ts'
+import { BodyBudget } from './bodies/body-budget.ts'
+import { buildGateway } from './gateway.ts'
+import { passUnmetered } from './proxy/fail-open-ledger.ts'
+import { Unattended } from './proxy/unattended.ts'
+import { OwnCalls } from './read-your-writes.ts'
+import { tellPrices } from './record-prices.ts'
+import { logCalls } from './recording/call-log.ts'
+import { buildInterrupted } from './recording/interrupted-call.ts'
+import { LiveRules } from './reloadable-config.ts'
+import type { UsageQuestion } from './routes/usage.ts'
+
+/** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
+const BODY_BUDGET_BYTES = 256 * 1024 * 1024
+/** A poll of keys or marks that takes longer than this counts as unanswered. */
+const POLL_STATEMENT_MS = 2_000
+const SUMMARY_STATEMENT_MS = 10_000
+/** A call waits no longer to be told whose an object is. */
+const OWNERS_MS = 2_000
+/** A store that is silent for longer is away, for a client that asks. */
+const SUMMARY_MS = 4_000
+/** What a scrape of metrics waits for Postgres. */
+const SCRAPE_MS = 1_000
+/** After the last connection: time to write the records of cut calls, whose tokens may have to be estimated first. */
+const RECORD_GRACE_MS = 5_000
+/** After the last call: time to ship what its records wait for. */
+const SHIP_GRACE_MS = 3_000
+/** Then nobody needs the stores any more: one that is silent is left as it is. */
+const STORES_GRACE_MS = 500
+
+const VERSION: string = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+).version
+
+/** A running gateway process. */
+export interface RunningGateway {
+  /** Where it listens for clients, and for the operator. */
+  readonly address: AddressInfo
+  readonly adminAddress: AddressInfo
+  /** Calls and sessions that are read on without their client just now. */
+  unattendedCalls(): number
+  /** Takes upstreams, models and prices as `config` has them now; all else stays as it was at the start. */
+  reload(config: GatewayConfig): void
+  /** Before `stop`: lets clients and balancers go elsewhere, for five seconds at most. */
+  leave(): Promise<void>
+  /** Takes no new connections, lets running calls end, ships their records. */
+  stop(): Promise<void>
+}
+
+/** Opens stores, ledger and server, in this order; whoever opens a thing closes it, in reverse. */
+export async function runGateway(config: GatewayConfig, log: Logger): Promise<RunningGateway> {
+  const polls = openPostgres(config.databaseUrl, {
+    max: 4,
+    statementTimeoutMs: POLL_STATEMENT_MS,
+    applicationName: 'tallygate gateway',
+    log,
+  })
+  const summaries = openPostgres(config.databaseUrl, {
+    max: 8,
+    statementTimeoutMs: SUMMARY_STATEMENT_MS,
+    applicationName: 'tallygate usage',
+    log,
+  })
+  const operators = openPostgres(config.databaseUrl, {
+    max: 2,
+    statementTimeoutMs: SUMMARY_STATEMENT_MS,
+    applicationName: 'tallygate operator',
+    log,
+  })
+  const owners = openPostgres(config.databaseUrl, {
+    max: 4,
+    statementTimeoutMs: POLL_STATEMENT_MS,
+    applicationName: 'tallygate objects',
+    log,
+  })
+  const keys = openKeyDirectory({
+    pool: polls,
+    redisUrl: config.redisUrl,
+    redisPrefix: config.redisPrefix,
+    peppers: config.keyPepper,
+    graceSeconds: config.keyGraceSeconds,
+    log,
+  })
+
+  const following = { pool: polls, dataDir: config.dataDir, log }
+  const stored = await loadStoredPrices(following)
+  const rules = new LiveRules(config, log, stored)
+  const ledger = await openLedger({
+    journalDir: config.journalDir,
+    journalMaxBytes: config.journalMaxBytes,
+    keepSeconds: config.journalKeepSeconds,
+    redisUrl: config.redisUrl,
+    redisPrefix: config.redisPrefix,
+    stream: streamOf(config),
+    readMarks: (producers) => readMarks(polls, producers),
+    readGaps: (producer) => readGaps(polls, producer),
+    readDatabase: () => readDatabaseId(polls),
+    registerStream: (stream) => registerStream(polls, stream),
+    buildInterrupted: (open, seen) => buildInterrupted(open, seen, rules.pricing),
+    log,
+  })
+  let stopping = false
+  const readiness = (): Readiness => {
+    const { redisConnected, journalWritable } = ledger.stats()
+    const away: [string, boolean][] = [
+      ['stopping', stopping],
+      ['keys', !keys.ready],
+      ['journal', !journalWritable || !ledger.canTakeCalls],
+      ['postgres', !keys.stats().storeReachable],
+      ['redis', !redisConnected],
+    ]
+    const degraded = away.filter(([, isAway]) => isAway).map(([name]) => name)
+    const takesCalls = config.onJournalFull === 'unmetered' || ledger.canTakeCalls
+    return { ready: !stopping && keys.ready && takesCalls, degraded }
+  }
+
+  const ownCalls = new OwnCalls({
+    lastSequence: () => ledger.stats().last,
+    readMark: async () => {
+      const { producer } = ledger.stats()
+      return (await readMarks(polls, [producer])).get(producer) ?? 0
+    },
+  })
+  const metrics = buildMetrics({
+    knowsModel: rules.pricing.knowsModel,
+    ledger: () => ledger.stats(),
+    keys: () => keys.stats(),
+    collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
+    jobs: () => withinDeadline(selectWaitingJobs(operators), SCRAPE_MS),
+    prices: () => withinDeadline(findPriceRefresh(operators, 'genai-prices'), SCRAPE_MS),
+    version: VERSION,
+  })
+  const observer = logCalls(metrics.observer, log)
+
+  const unattended = new Unattended()
+  const objects = new Objects(
+    new ObjectIndex({
+      selectOwners: (upstreams, ids) => withinDeadline(selectOwners(owners, upstreams, ids), OWNERS_MS),
+    }),
+  )
+  const recorded = recordObjects(ledger, objects)
+  const parts = {
+    unattended,
+    ledger: config.onJournalFull === 'unmetered' ? passUnmetered(recorded, observer.callUnmetered) : recorded,
+    pricing: rules.pricing,
+    observer: {
+      ...observer,
+      callEnded: (record: CallRecord) => {
+        ownCalls.ended(record.clientId)
+        observer.callEnded(record)
+      },
+    },
+    onClientAbort: config.onClientAbort,
+    upstreams: rules.table,
+    pathPolicy: rules.pathPolicy,
+    objects,
+    now: Date.now,
+  }
+  const findCaller = (key: string) => keys.find(key)
+  const { app, webSockets } = buildGateway({
+    logger: log,
+    basePath: config.basePath,
+    tls:
+      config.tls === null
+        ? null
+        : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
+    findCaller,
+    listModels: () => rules.listModels(),
+    summariseUsage: async (question) => {
+      await ownCalls.counted(question.clientId)
+      return await withinDeadline(summarise(summaries, question), SUMMARY_MS)
+    },
+    readiness,
+    forward: {
+      ...parts,
+      bodyLimitBytes: config.bodyLimitBytes,
+      bodyBudget: new BodyBudget(BODY_BUDGET_BYTES, config.bodyLimitBytes),
+    },
+    webSockets: {
+      ...parts,
+      basePath: config.basePath,
+      findCaller,
+      onDeactivated: (listener) => keys.onDeactivated(listener),
+      handshakeTimeoutMs: config.upstreamHeadersTimeoutMs,
+    },
+  })
+  const admin = buildAdmin({
+    logger: log,
+    adminToken: config.adminToken,
+    metrics,
+    readiness,
+    ledgerStats: () => ledger.stats(),
+    hasPrice: (provider, upstream, model, tier) => rules.hasPrice(provider, upstream, model, tier),
+    prices: () => rules.shownPrices(),
+    pool: operators,
+    redisUrl: config.redisUrl,
+    redisPrefix: config.redisPrefix,
+    announceKeyChange: () => void announceKeyChange(config.redisUrl, config.redisPrefix, log),
+    peppers: config.keyPepper,
+    journalDir: config.journalDir,
+    baseUrl: `${config.tls === null ? 'http' : 'https'}://localhost:${config.port}${config.basePath}`,
+    version: VERSION,
+    now: Date.now,
+  })
+  await admin.listen({ host: config.adminHost, port: config.adminPort })
+  const leaveTaking = openLeaveTaking(app.server)
+  await app.listen({ host: config.host, port: config.port })
+  const { port } = app.server.address() as AddressInfo
+  const telling = tellPrices(polls, `${hostname()}:${port}`, () => rules.recordedPrices(), log)
+  const followed = followPrices(following, stored, (newer) => {
+    rules.takePrices(newer)
+    telling.tell()
+  })
+
+  return {
+    address: app.server.address() as AddressInfo,
+    adminAddress: admin.server.address() as AddressInfo,
+    unattendedCalls: () => unattended.count,
+    reload: (changed) => {
+      rules.reload(changed)
+      telling.tell()
+    },
+    async leave() {
+      stopping = true
+      await leaveTaking.begin()
+    },
+    async stop() {
+      stopping = true
+      rules.stopListing()
+      const closed = app.close()
+      // Calls whose clients have left have no connection that `close` could wait for.
+      const ended = closed.then(() => unattended.idle())
+      await Promise.race([ended, delay(config.shutdownGraceMs, undefined, { ref: false })])
+      unattended.hurry()
+      const sessionsClosed = webSockets.closeAll()
+      await Promise.race([closed, sessionsClosed])
+      app.server.closeAllConnections()
+      await sessionsClosed
+      await closed
+      await unattended.idle()
+      await recordsWritten(ledger)
+      await ledger.stop(SHIP_GRACE_MS)
+      const storesClosed = (async () => {
+        await admin.close()
+        await rules.close()
+        await keys.close()
+        await followed.stop()
+        await telling.stop()
+        await Promise.all([polls.end(), summaries.end(), operators.end(), owners.end()])
+      })()
+      await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {
+        log.warn({ err: error }, 'the stores were not closed in time')
+      })
+    },
+  }
+}
+
+/** Waits until no call is open any more; one that still is then gets its record from whoever adopts the journal. */
+async function recordsWritten(ledger: Ledger): Promise<void> {
+  const deadline = performance.now() + RECORD_GRACE_MS
+  while (ledger.stats().openCalls > 0 && performance.now() < deadline) await delay(10)
+}
+
+/** A process's records all go to one stream; several processes spread over them. */
+function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
+  const shard = Math.floor(Math.random() * streamShards)
+  return shard === 0 ? `${redisPrefix}calls` : `${redisPrefix}calls:${shard}`
+}
+
+async function summarise(pool: Postgres, question: UsageQuestion): Promise<object> {
+  const { clientId, clientName, fromDay, toDay, days, groupBy } = question
+  const groups = await selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy })
+  // One question, so that the groups always add up to the whole, whatever is counted meanwhile.
+  const summary = renderSummary(clientName, days, sumTotals(groups))
+  if (groupBy.length === 0) return summary
+  const data = groups.map((row) => ({
+    ...(groupBy.includes('day') ? { day: row.day } : {}),
+    ...(groupBy.includes('model') ? { model: row.model } : {}),
+    ...(groupBy.includes('key') ? { key_id: row.keyId, key_name: row.keyName } : {}),
+    ...renderFigures(row),
+  }))
+  return { ...summary, data }
+}

@@ -1,0 +1,71 @@
+import cluster, { type Worker } from 'node:cluster'
+import type { Logger } from '../lib/log.ts'
+import { gatherMetrics } from '../metrics/shared-metrics.ts'
+
+const RESTART_MS = 500
+const STARTED = 'tallygate:started'
+
+/** Tells the process that holds the others that this one takes calls, and signals. */
+export function reportStarted(): void {
+  if (cluster.isWorker) process.send?.(STARTED)
+}
+
+/** What runs under one `npm run gateway`: this process, or several that share the port. */
+export interface GatewayProcesses {
+  stop(): Promise<void>
+}
+
+/**
+ * Starts `count` processes that share one port; each is a producer of its own. One that dies is replaced, and
+ * the others adopt its journal.
+ */
+export function startProcesses(count: number, stopMs: number, log: Logger): GatewayProcesses {
+  let stopping = false
+  let oneStarted = false
+  const started = new WeakSet<Worker>()
+  /** Told to read the configuration again before they could be: a signal too early ends a process. */
+  const toReload = new WeakSet<Worker>()
+  gatherMetrics()
+  cluster.on('message', (worker, message: unknown) => {
+    if (message !== STARTED) return
+    oneStarted = true
+    started.add(worker)
+    if (toReload.delete(worker)) worker.process.kill('SIGHUP')
+  })
+  cluster.on('exit', (worker, code, signal) => {
+    if (stopping) return
+    if (!oneStarted) {
+      // What keeps the first from starting would keep every next one from it.
+      log.fatal({ code, signal }, 'a gateway process could not start')
+      process.exit(1)
+    }
+    log.error({ pid: worker.process.pid, code, signal }, 'a gateway process died, starting another')
+    setTimeout(() => {
+      if (!stopping) cluster.fork()
+    }, RESTART_MS)
+  })
+  for (let i = 0; i < count; i += 1) cluster.fork()
+  process.on('SIGHUP', () => {
+    for (const worker of Object.values(cluster.workers ?? {})) {
+      if (worker === undefined) continue
+      if (started.has(worker)) worker.process.kill('SIGHUP')
+      else toReload.add(worker)
+    }
+  })
+  return {
+    async stop() {
+      stopping = true
+      await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => stopWorker(worker, stopMs)))
+    },
+  }
+}
+
+async function stopWorker(worker: Worker | undefined, stopMs: number): Promise<void> {
+  if (worker === undefined || worker.isDead()) return
+  const { promise: exited, resolve } = Promise.withResolvers<void>()
+  worker.once('exit', () => resolve())
+  worker.process.kill('SIGTERM')
+  const force = setTimeout(() => worker.process.kill('SIGKILL'), stopMs)
+  await exited
+  clearTimeout(force)
+}

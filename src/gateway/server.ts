@@ -1,0 +1,82 @@
+import cluster from 'node:cluster'
+import closeWithGrace from 'close-with-grace'
+import { CLOSING_MS, ConfigError, type GatewayConfig, loadGatewayConfig } from '../config/config.ts'
+import { createLog } from '../lib/log.ts'
+import { type RunningGateway, runGateway } from './run-gateway.ts'
+import { reportStarted, startProcesses } from './server-processes.ts'
+
+function loadConfig(): GatewayConfig {
+  try {
+    return loadGatewayConfig(process.env)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    console.error(error.message)
+    process.exit(1)
+  }
+}
+
+const config = loadConfig()
+const log = createLog(config.logLevel, 'gateway')
+
+async function start(): Promise<Pick<RunningGateway, 'leave' | 'stop'>> {
+  if (cluster.isPrimary && config.gatewayProcesses > 1) {
+    const processes = startProcesses(config.gatewayProcesses, config.shutdownGraceMs + CLOSING_MS, log)
+    return { leave: async () => {}, stop: () => processes.stop() } // each of them takes its own leave
+  }
+  // From now on, or a signal that comes while the gateway starts would end it.
+  let reload = () => {
+    reloadWanted = true
+  }
+  let reloadWanted = false
+  process.on('SIGHUP', () => reload())
+  const gateway = await runGateway(config, log)
+  reload = () => reloadInto(gateway)
+  if (reloadWanted) reload()
+  log.info({ clients: gateway.address, operator: gateway.adminAddress }, 'the gateway takes calls')
+  reportStarted()
+  return gateway
+}
+
+function reloadInto(gateway: RunningGateway): void {
+  try {
+    gateway.reload(loadGatewayConfig(process.env))
+  } catch (err) {
+    // Half a configuration is worse than yesterday's.
+    if (err instanceof ConfigError) log.error({ problems: err.problems }, 'configuration not read again')
+    else log.error({ err }, 'configuration not read again')
+  }
+}
+
+const running = await start().catch((error: unknown) => {
+  log.fatal({ err: error }, 'the gateway could not start')
+  process.exit(1)
+})
+const FAREWELLS = ['SIGINT', 'SIGTERM'] as const
+const farewell = closeWithGrace(
+  {
+    delay: config.shutdownGraceMs + CLOSING_MS,
+    logger: log,
+    // SIGHUP is no farewell: it reads the configuration again.
+    skip: ['SIGHUP', ...(cluster.isWorker ? FAREWELLS : [])],
+  },
+  async ({ signal, err }) => {
+    if (err) log.error({ err }, 'the gateway ends because of an error')
+    else {
+      log.info({ signal }, 'the gateway ends')
+      await running.leave()
+    }
+    await running.stop()
+  },
+)
+
+// Who signals the whole group (a terminal, systemd) tells these processes, and then so does the one that holds them: the
+// second word is not haste. Who is in haste tells the holder twice, and these end with it.
+if (cluster.isWorker) {
+  let told = false
+  for (const signal of FAREWELLS) {
+    process.on(signal, () => {
+      if (!told) void farewell.close()
+      told = true
+    })
+  }
+}

@@ -1,0 +1,196 @@
+import type { Provider } from '../providers/dialect.ts'
+import type { ListedModel } from './routes/models.ts'
+import type { Upstream } from './routing/upstreams.ts'
+
+const REFRESH_MS = 300_000
+const RETRY_MS = 5_000
+/** The very first `/v1/models` waits this long for an upstream's list. */
+const FIRST_WAIT_MS = 3_000
+const FETCH_TIMEOUT_MS = 10_000
+const MAX_LIST_BYTES = 16 * 1024 * 1024
+const MAX_PAGES = 20
+
+export interface ModelListing {
+  /** The models known now. Before any list came it waits for the first, at most three seconds. */
+  list(): readonly ListedModel[] | Promise<readonly ListedModel[]>
+  /** Whether a model of this name is known now. */
+  has(name: string): boolean
+  stop(): void
+}
+
+interface Warner {
+  warn(fields: object, message: string): void
+}
+
+/** A fixed list from the configuration. */
+export function configuredModels(
+  models: readonly { readonly id: string; readonly owned_by: string; readonly created?: number }[],
+): ModelListing {
+  const listed = models.map(({ id, owned_by, created }) => toListed(id, owned_by, created))
+  const names = new Set(listed.map(({ id }) => id))
+  return { list: () => listed, has: (name) => names.has(name), stop: () => {} }
+}
+
+/**
+ * Keeps the upstreams' own lists, fetched at start and every five minutes. While an upstream is away its last
+ * known list stands; one without a list shows the exact names its configuration has.
+ */
+export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner): ModelListing {
+  const lists = new Map<string, readonly ListedModel[]>()
+  const timers = new Set<NodeJS.Timeout>()
+  let stopped = false
+  let merged: ReadonlyMap<string, ListedModel> | null = null
+
+  const refresh = async (upstream: Upstream): Promise<void> => {
+    let next = REFRESH_MS
+    try {
+      const found = await fetchModels(upstream)
+      lists.set(upstream.name, found.length > 0 ? found : exactNames(upstream))
+    } catch (error) {
+      next = RETRY_MS
+      if (!lists.has(upstream.name)) {
+        const names = exactNames(upstream)
+        if (names.length > 0) lists.set(upstream.name, names)
+      }
+      log.warn(
+        { upstream: upstream.name, reason: error instanceof Error ? error.message : String(error) },
+        'model list not fetched',
+      )
+    }
+    merged = null
+    if (stopped) return
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      void refresh(upstream)
+    }, next).unref()
+    timers.add(timer)
+  }
+
+  const first = Promise.all(upstreams.map(refresh)).then(() => undefined)
+  // Counted from the start, so that an upstream that stays away does not make every request wait.
+  const { promise: firstWait, resolve: waited } = Promise.withResolvers<undefined>()
+  const firstTimer = setTimeout(waited, FIRST_WAIT_MS, undefined)
+  const current = (): ReadonlyMap<string, ListedModel> => {
+    merged ??= mergeModels(upstreams, lists)
+    return merged
+  }
+  const currentList = (): readonly ListedModel[] => [...current().values()]
+  return {
+    list() {
+      if (upstreams.every(({ name }) => lists.has(name))) return currentList()
+      return Promise.race([first, firstWait]).then(currentList)
+    },
+    has: (name) => current().has(name),
+    stop() {
+      stopped = true
+      for (const timer of timers) clearTimeout(timer)
+      clearTimeout(firstTimer)
+    },
+  }
+}
+
+function mergeModels(
+  upstreams: readonly Upstream[],
+  lists: ReadonlyMap<string, readonly ListedModel[]>,
+): ReadonlyMap<string, ListedModel> {
+  const byId = new Map<string, ListedModel>()
+  for (const { name } of upstreams) {
+    for (const model of lists.get(name) ?? []) if (!byId.has(model.id)) byId.set(model.id, model)
+  }
+  return byId
+}
+
+function exactNames(upstream: Upstream): readonly ListedModel[] {
+  return (upstream.models ?? [])
+    .filter((name) => !name.endsWith('*'))
+    .map((name) => toListed(name, upstream.provider, undefined))
+}
+
+function toListed(id: string, ownedBy: string, created: number | undefined): ListedModel {
+  return created === undefined
+    ? { id, object: 'model', owned_by: ownedBy }
+    : { id, object: 'model', created, owned_by: ownedBy }
+}
+
+const LIST_PATHS: Partial<Record<Provider, string>> = {
+  gemini: '/v1beta/models?pageSize=1000',
+  anthropic: '/v1/models?limit=1000',
+}
+
+async function fetchModels(upstream: Upstream): Promise<readonly ListedModel[]> {
+  const first = LIST_PATHS[upstream.provider] ?? '/v1/models'
+  const found: ListedModel[] = []
+  let path: string | null = first
+  for (let page = 0; path !== null && page < MAX_PAGES; page += 1) {
+    const answer: unknown = await fetchJson(upstream, path)
+    const list = parseList(answer, upstream.provider)
+    found.push(...list.models)
+    path = list.nextQuery === null ? null : `${first}${first.includes('?') ? '&' : '?'}${list.nextQuery}`
+  }
+  return found
+}
+
+async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
+  const headers: Record<string, string> = { host: upstream.host, accept: 'application/json' }
+  if (upstream.credential !== null) headers[upstream.credential[0]] = upstream.credential[1]
+  if (upstream.provider === 'anthropic') headers['anthropic-version'] = '2023-06-01'
+  const { statusCode, body } = await upstream.pool.request({
+    path: upstream.basePath + path,
+    method: 'GET',
+    headers,
+    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+  })
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > MAX_LIST_BYTES) throw new Error('the model list is larger than 16 MiB')
+    chunks.push(chunk)
+  }
+  if (statusCode !== 200) throw new Error(`the upstream answered ${statusCode}`)
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    // The parser's own words quote the answer, and nothing an upstream answers is logged.
+    throw new Error('the model list is no JSON')
+  }
+}
+
+interface ModelList {
+  readonly models: readonly ListedModel[]
+  readonly nextQuery: string | null
+}
+
+/** OpenAI's `data`, Anthropic's pages of it, Gemini's `models`, Together's bare array. */
+export function parseList(answer: unknown, provider: string): ModelList {
+  const rows = Array.isArray(answer) ? answer : isObject(answer) ? (answer.data ?? answer.models) : null
+  const models: ListedModel[] = []
+  for (const row of Array.isArray(rows) ? rows : []) {
+    if (!isObject(row)) continue
+    const id = row.id ?? (typeof row.name === 'string' ? row.name.replace(/^models\//, '') : undefined)
+    if (typeof id !== 'string' || id === '') continue
+    const owner = typeof row.owned_by === 'string' && row.owned_by !== '' ? row.owned_by : provider
+    const created = Number.isSafeInteger(row.created) ? Number(row.created) : createdAt(row.created_at)
+    models.push(toListed(id, owner, created))
+  }
+  return { models, nextQuery: nextQueryOf(answer) }
+}
+
+function createdAt(text: unknown): number | undefined {
+  const ms = typeof text === 'string' ? Date.parse(text) : Number.NaN
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000)
+}
+
+function nextQueryOf(answer: unknown): string | null {
+  if (!isObject(answer)) return null
+  if (answer.has_more === true && typeof answer.last_id === 'string')
+    return `after_id=${encodeURIComponent(answer.last_id)}`
+  if (typeof answer.nextPageToken === 'string' && answer.nextPageToken !== '') {
+    return `pageToken=${encodeURIComponent(answer.nextPageToken)}`
+  }
+  return null
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,93 @@
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import type { OpenCall } from '../../call/call-record.ts'
+import { errorShapeOf, writeError } from '../../http/answer-error.ts'
+import { letGoSoon } from '../../http/socket-timeouts.ts'
+import { readingOf } from '../../providers/reading.ts'
+import { ProxiedCall, type ProxiedCallParts } from '../proxy/proxied-call.ts'
+import type { Route } from '../routing/route.ts'
+
+const PLAIN_GET = { method: 'GET', hasBody: false, webSocket: false }
+
+export interface RejectedHandshake {
+  readonly call: OpenCall
+  readonly clientName: string
+  readonly route: Route
+  /** Monotonic milliseconds at the request's arrival. */
+  readonly arrivedAt: number
+  readonly request: IncomingMessage
+  readonly client: Duplex
+  /** The upstream's answer, which is no 101. */
+  readonly answer: IncomingMessage
+}
+
+/**
+ * Passes on an answer to a handshake that accepts no session. To an upstream that takes no notice of `Upgrade` it was a
+ * GET, which may answer with a response and its usage: it is read, priced and recorded as that GET.
+ */
+export function relayRejection(
+  parts: ProxiedCallParts,
+  rejected: RejectedHandshake,
+  onEnd: () => void,
+): void {
+  const { client, answer, request, route } = rejected
+  const call: OpenCall = { ...rejected.call, webSocket: false }
+  const path = route.target.canonicalPath
+  const { dialect } = readingOf(route.upstream.provider, PLAIN_GET, path)
+  const response = new ServerResponse(request)
+  const proxied = new ProxiedCall(
+    parts,
+    {
+      call,
+      clientName: rejected.clientName,
+      request: { method: 'GET', path, model: call.requestedModel, stream: null },
+      arrivedAt: rejected.arrivedAt,
+      dialect,
+      stripUsageEvent: false,
+      requestBody: null,
+      requestBytes: 0,
+    },
+    response,
+    (failed, code) => writeError(failed, dialect?.errorShape ?? errorShapeOf(path), code, call),
+    onEnd,
+  )
+  // The server's parser has let go of the connection: it is not used again.
+  response.shouldKeepAlive = false
+  if (client instanceof Socket) response.assignSocket(client)
+  client.on('drain', () => response.emit('drain'))
+  response.on('finish', () => client.end(() => letGoSoon(client)))
+  // As the server does it for a client that ends its side before it has its answer.
+  client.on('end', () => {
+    if (!response.writableFinished) client.destroy()
+  })
+  client.on('close', () => {
+    if (!response.writableFinished) proxied.clientLeft()
+  })
+  passOn(answer, proxied)
+}
+
+/** Tells of the answer as undici would. */
+function passOn(answer: IncomingMessage, call: ProxiedCall): void {
+  const controller: Dispatcher.DispatchController = {
+    aborted: false,
+    paused: false,
+    reason: null,
+    rawHeaders: answer.rawHeaders.map((part) => Buffer.from(part, 'latin1')),
+    rawTrailers: null,
+    pause: () => answer.pause(),
+    resume: () => answer.resume(),
+    abort(reason) {
+      answer.destroy()
+      call.onResponseError(controller, reason)
+    },
+  }
+  call.onRequestStart(controller)
+  call.onResponseStart(controller, answer.statusCode ?? 502, answer.headers, answer.statusMessage)
+  answer.on('data', (chunk: Buffer) => call.onResponseData(controller, chunk))
+  answer.on('error', () => {})
+  answer.on('end', () => call.onResponseEnd(controller, {}))
+  // Behind the end it says nothing new.
+  answer.on('close', () => call.onResponseError(controller, new Error('the upstream broke off')))
+}

@@ -1,0 +1,61 @@
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import { ERRORS, type ErrorDetail, type ErrorName, type ErrorShape, errorBody } from './errors.ts'
+
+// Before a call is routed its path alone tells whose clients read the error.
+const ANTHROPIC_PATH = /\/v1\/(?:messages|complete)(?:$|[/?])/i
+
+/** The error shape that the client library behind `path` understands. */
+export function errorShapeOf(path: string): ErrorShape {
+  return ANTHROPIC_PATH.test(path) ? 'anthropic' : 'openai'
+}
+
+/** Answers with an error of the gateway's own, through Fastify. */
+export function sendError(reply: FastifyReply, code: ErrorName, detail: ErrorDetail = {}): void {
+  const { raw } = reply.request
+  if (bodyIsUnread(reply)) reply.header('connection', 'close')
+  reply
+    .code(ERRORS[code].status)
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(JSON.stringify(errorBody(errorShapeOf(raw.url ?? ''), code, detail)))
+}
+
+/** Answers with an error of the gateway's own on a response that Fastify has let go of. */
+export function writeError(
+  response: ServerResponse,
+  shape: ErrorShape,
+  code: ErrorName,
+  detail: ErrorDetail & { readonly callId?: string } = {},
+): void {
+  writeErrorBody(response, ERRORS[code].status, errorBody(shape, code, detail), detail.callId)
+}
+
+/** Answers with an error whose body is another's to shape. */
+export function writeErrorBody(
+  response: ServerResponse,
+  status: number,
+  document: object,
+  callId?: string,
+): void {
+  if (response.destroyed || response.headersSent) {
+    response.destroy()
+    return
+  }
+  const body = JSON.stringify(document)
+  const headers: string[] = [
+    'content-type',
+    'application/json; charset=utf-8',
+    'content-length',
+    `${Buffer.byteLength(body)}`,
+  ]
+  if (callId !== undefined) headers.push('x-tallygate-call-id', callId)
+  // A connection whose request body was not read cannot carry another request.
+  if (!response.req.complete) headers.push('connection', 'close')
+  response.writeHead(status, headers)
+  response.end(body)
+}
+
+function bodyIsUnread(reply: FastifyReply): boolean {
+  const { headers, complete } = reply.request.raw
+  return !complete && (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
+}

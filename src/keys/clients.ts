@@ -1,0 +1,77 @@
+import { randomBase62 } from '../domain/base62.ts'
+import { SCHEMA } from '../store/connection/migrate.ts'
+import { type Postgres, sqlStateOf } from '../store/connection/postgres.ts'
+import { changing } from './key-version.ts'
+
+/** An account: what usage is summed up for. */
+export interface Client {
+  readonly id: string
+  readonly name: string
+  readonly disabled: boolean
+  readonly createdAt: Date
+}
+
+interface ClientRow {
+  readonly id: string
+  readonly name: string
+  readonly disabled: boolean
+  readonly created_at: Date
+}
+
+const COLUMNS = 'id, name, disabled, created_at'
+const UNIQUE_VIOLATION = '23505'
+
+/** Makes a client; `null`: the name is taken. */
+export async function createClient(pool: Postgres, name: string): Promise<Client | null> {
+  try {
+    const { rows } = await pool.query<ClientRow>(
+      changing(`insert into ${SCHEMA}.clients (id, name, version)
+                select $1, $2, change.version from change returning ${COLUMNS}`),
+      [`cli_${randomBase62(20)}`, name],
+    )
+    return firstClient(rows)
+  } catch (error) {
+    if (sqlStateOf(error) === UNIQUE_VIOLATION) return null
+    throw error
+  }
+}
+
+/** Every client, by name. */
+export async function selectClients(pool: Postgres): Promise<readonly Client[]> {
+  const { rows } = await pool.query<ClientRow>(`select ${COLUMNS} from ${SCHEMA}.clients order by name, id`)
+  return rows.map(clientFrom)
+}
+
+export async function findClient(pool: Postgres, name: string): Promise<Client | null> {
+  const { rows } = await pool.query<ClientRow>(`select ${COLUMNS} from ${SCHEMA}.clients where name = $1`, [
+    name,
+  ])
+  return firstClient(rows)
+}
+
+export async function findClientById(pool: Postgres, id: string): Promise<Client | null> {
+  const { rows } = await pool.query<ClientRow>(`select ${COLUMNS} from ${SCHEMA}.clients where id = $1`, [id])
+  return firstClient(rows)
+}
+
+/** Refuses all of a client's keys, or takes them again; `null`: there is no such client. */
+export async function setClientDisabled(
+  pool: Postgres,
+  name: string,
+  disabled: boolean,
+): Promise<Client | null> {
+  const { rows } = await pool.query<ClientRow>(
+    changing(`update ${SCHEMA}.clients set disabled = $2, version = change.version from change
+              where name = $1 returning ${COLUMNS}`),
+    [name, disabled],
+  )
+  return firstClient(rows)
+}
+
+function firstClient(rows: readonly ClientRow[]): Client | null {
+  return rows[0] === undefined ? null : clientFrom(rows[0])
+}
+
+function clientFrom(row: ClientRow): Client {
+  return { id: row.id, name: row.name, disabled: row.disabled, createdAt: row.created_at }
+}

@@ -1,0 +1,46 @@
+import type { StoreLog } from '../store/connection/postgres.ts'
+import { openRedis } from '../store/connection/redis.ts'
+import { withRedis } from '../store/connection/redis-once.ts'
+
+/** A Redis that does not answer is given up after this: announcing is a favour, nobody waits for it long. */
+const SILENCE_MS = 1_000
+
+/**
+ * Tells gateways that clients or keys have changed, so that they look at once. They would within half a second
+ * anyway: that it could not be told costs no more, and is no error.
+ *
+ * @returns Whether it was told.
+ */
+export async function announceKeyChange(
+  redisUrl: string,
+  redisPrefix: string,
+  log: StoreLog,
+): Promise<boolean> {
+  try {
+    await withRedis(redisUrl, SILENCE_MS, log, (redis) => redis.publish(channel(redisPrefix), 'changed'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Calls `onChange` when a change was announced, and whenever announcements may have been missed. */
+export function listenForKeyChanges(
+  redisUrl: string,
+  redisPrefix: string,
+  log: StoreLog,
+  onChange: () => void,
+): { close(): void } {
+  const redis = openRedis(redisUrl, { name: 'tallygate keys', whenAway: 'fail', silenceMs: SILENCE_MS, log })
+  redis.on('message', onChange)
+  redis.on('ready', () => {
+    redis.subscribe(channel(redisPrefix)).then(onChange, () => {
+      // The connection broke again: the next `ready` subscribes.
+    })
+  })
+  return { close: () => redis.disconnect() }
+}
+
+function channel(redisPrefix: string): string {
+  return `${redisPrefix}keys`
+}

@@ -1,0 +1,237 @@
+import type { CallerLookup } from '../call/caller.ts'
+import { SharedRefresh } from '../lib/shared-refresh.ts'
+import type { Postgres, StoreLog } from '../store/connection/postgres.ts'
+import { listenForKeyChanges } from './key-announcements.ts'
+import { noteKeysUsed, selectKeyFacts } from './key-facts.ts'
+import { KeyTable } from './key-table.ts'
+import { readKeyVersion } from './key-version.ts'
+
+export interface KeyDirectoryOptions {
+  /** Best one of its own with a statement time-out of some seconds: a poll must not wait behind other work. */
+  readonly pool: Postgres
+  /** For announcements of changes; `null`: polling alone. */
+  readonly redisUrl: string | null
+  readonly redisPrefix: string
+  /** The secrets that keys may be hashed with. */
+  readonly peppers: readonly string[]
+  /** How long known keys go on with Postgres away. */
+  readonly graceSeconds: number
+  readonly log: StoreLog
+}
+
+export interface KeyDirectoryStats {
+  readonly keys: number
+  /** Whether Postgres answered the last poll. */
+  readonly storeReachable: boolean
+  /** Since the last poll that was answered; `null`: none was yet. */
+  readonly staleMs: number | null
+}
+
+/** Who is calling, answered from memory. */
+export interface KeyDirectory {
+  /** At once for known keys and for what is no key; for the others after one look at Postgres, shared by all. */
+  find(key: string): CallerLookup | Promise<CallerLookup>
+  /** Whether the keys were read once. */
+  readonly ready: boolean
+  /** Resolves when the keys were read once. */
+  whenReady(): Promise<void>
+  /** Calls `listener` with each key that stops being active. Returns how to end that. */
+  onDeactivated(listener: (keyId: string) => void): () => void
+  stats(): KeyDirectoryStats
+  close(): Promise<void>
+}
+
+/** A revoked key dies within a second: a poll, and the time it takes. */
+const POLL_MS = 500
+/** Unknown keys share a look at Postgres, at most twenty a second, however many ask. */
+const REFRESH_SPACING_MS = 50
+/** A Postgres that takes longer than this counts as away: callers with unknown keys wait for it. */
+const REFRESH_DEADLINE_MS = 2_000
+const USE_PERIOD_MS = 60_000
+
+const UNKNOWN: CallerLookup = { kind: 'unknown' }
+const UNAVAILABLE: CallerLookup = { kind: 'unavailable' }
+
+/** Opens the directory and begins to read. With Postgres away it keeps trying, and is not `ready`. */
+export function openKeyDirectory(options: KeyDirectoryOptions): KeyDirectory {
+  return new PolledKeyDirectory(options)
+}
+
+class PolledKeyDirectory implements KeyDirectory {
+  readonly #options: KeyDirectoryOptions
+  readonly #table: KeyTable
+  readonly #listeners = new Set<(keyId: string) => void>()
+  readonly #announcements: { close(): void } | null
+  readonly #refresh = new SharedRefresh(() => this.#read(), REFRESH_SPACING_MS)
+  readonly #firstRead = Promise.withResolvers<void>()
+  #version = -1n
+  /** `null`: never yet. Monotonic milliseconds. */
+  #answeredAtMs: number | null = null
+  #reachable: boolean | null = null
+  #graceOver = false
+  /** Statements given up on that have not ended: more of them would only fill the pool. */
+  #hanging = 0
+  #pollTimer: NodeJS.Timeout | undefined
+  readonly #periodTimer: NodeJS.Timeout
+  #noting: Promise<void> | null = null
+  #closed = false
+
+  constructor(options: KeyDirectoryOptions) {
+    this.#options = options
+    this.#table = new KeyTable(options.peppers)
+    this.#announcements =
+      options.redisUrl === null
+        ? null
+        : listenForKeyChanges(
+            options.redisUrl,
+            options.redisPrefix,
+            options.log,
+            () => void this.#refresh.request(),
+          )
+    this.#periodTimer = setInterval(() => this.#table.beginPeriod(), USE_PERIOD_MS).unref()
+    this.#poll()
+  }
+
+  get ready(): boolean {
+    return this.#answeredAtMs !== null
+  }
+
+  whenReady(): Promise<void> {
+    return this.#firstRead.promise
+  }
+
+  find(key: string): CallerLookup | Promise<CallerLookup> {
+    const found = this.#table.find(key, Date.now())
+    if (found !== null) return this.#graceOver && found.kind !== 'unknown' ? UNAVAILABLE : found
+    if (this.#reachable === false || this.#closed) return UNAVAILABLE
+    return this.#findAfterRefresh(key)
+  }
+
+  async #findAfterRefresh(key: string): Promise<CallerLookup> {
+    const answered = await this.#refresh.request()
+    return this.#table.find(key, Date.now()) ?? (answered ? UNKNOWN : UNAVAILABLE)
+  }
+
+  onDeactivated(listener: (keyId: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  stats(): KeyDirectoryStats {
+    return {
+      keys: this.#table.size,
+      storeReachable: this.#reachable === true,
+      staleMs: this.#answeredAtMs === null ? null : performance.now() - this.#answeredAtMs,
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#pollTimer)
+    clearInterval(this.#periodTimer)
+    this.#announcements?.close()
+    await this.#refresh.settled()
+    if (this.#reachable) {
+      await this.#noting
+      await this.#noteUse()
+    }
+  }
+
+  #poll(): void {
+    void this.#refresh.request().then(() => {
+      if (this.#closed) return
+      this.#deactivate(this.#table.expire(Date.now()))
+      this.#noting ??= this.#noteUse().finally(() => {
+        this.#noting = null
+      })
+      this.#pollTimer = setTimeout(() => this.#poll(), POLL_MS)
+    })
+  }
+
+  /** Whether Postgres answered. */
+  async #read(): Promise<boolean> {
+    if (this.#closed) return false
+    try {
+      if (this.#hanging > 0) throw new Error('Postgres has not answered for a while')
+      // After an outage it may be another server, or an older state of this one: everything is read again.
+      await this.#readChanges(this.#reachable === true ? this.#version : -1n)
+    } catch (error) {
+      this.#noteFailure(error)
+      return false
+    }
+    if (this.#reachable === false) this.#options.log.info({}, 'API keys are read from Postgres again')
+    this.#reachable = true
+    this.#graceOver = false
+    this.#answeredAtMs = performance.now()
+    this.#firstRead.resolve()
+    return true
+  }
+
+  async #readChanges(since: bigint): Promise<void> {
+    const { pool } = this.#options
+    const version = await this.#withinDeadline(readKeyVersion(pool))
+    if (version === since) return
+    const all = since < 0n || version < since
+    const keyIds = new Set<string>()
+    const pages = selectKeyFacts(pool, all ? -1n : since)
+    for (;;) {
+      const page = await this.#withinDeadline(pages.next())
+      if (page.done === true) break
+      this.#deactivate(this.#table.update(page.value, Date.now()))
+      if (all) for (const { keyId } of page.value) keyIds.add(keyId)
+    }
+    if (all) this.#deactivate(this.#table.keepOnly(keyIds))
+    this.#version = version // read first: what changed meanwhile has a higher number and is read again
+  }
+
+  async #withinDeadline<T>(answer: Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined
+    const deadline = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        this.#hanging += 1
+        const ended = () => {
+          this.#hanging -= 1
+        }
+        answer.then(ended, ended)
+        reject(new Error(`Postgres did not answer within ${REFRESH_DEADLINE_MS} ms`))
+      }, REFRESH_DEADLINE_MS)
+    })
+    try {
+      return await Promise.race([answer, deadline])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #noteFailure(error: unknown): void {
+    const { graceSeconds, log } = this.#options
+    if (this.#reachable !== false) log.warn({ err: error }, 'API keys cannot be read from Postgres')
+    this.#reachable = false
+    if (this.#answeredAtMs === null || this.#graceOver) return
+    this.#graceOver = performance.now() - this.#answeredAtMs >= graceSeconds * 1000
+    if (this.#graceOver) log.error({ graceSeconds }, 'Postgres is away for too long: no API key is taken')
+  }
+
+  #deactivate(keyIds: readonly string[]): void {
+    for (const keyId of keyIds) {
+      for (const listener of this.#listeners) {
+        try {
+          listener(keyId)
+        } catch (error) {
+          this.#options.log.error({ err: error, keyId }, 'a listener for deactivated keys failed')
+        }
+      }
+    }
+  }
+
+  /** Never in a call's way, and lost without harm: the next use of the key notes it again. */
+  async #noteUse(): Promise<void> {
+    const keyIds = this.#reachable === true ? this.#table.takeUsed() : []
+    if (keyIds.length === 0) return
+    try {
+      await noteKeysUsed(this.#options.pool, keyIds)
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'the last use of API keys could not be noted')
+    }
+  }
+}

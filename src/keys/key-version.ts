@@ -1,0 +1,27 @@
+import { SCHEMA } from '../store/connection/migrate.ts'
+import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+
+/**
+ * `statement`, changing clients or keys, with a row `change(version)` to take the change's number from. Taking it
+ * locks the counter until the change commits, so numbers become visible in their order; see the migration.
+ */
+export function changing(statement: string): string {
+  return `with change as (
+      update ${SCHEMA}.key_version set version = version + 1 returning version
+    ) ${statement}`
+}
+
+/** Takes the counter's lock early, in a transaction that has to look at keys before it changes them. */
+export async function lockKeyVersion(session: PostgresSession): Promise<void> {
+  await session.query(`select from ${SCHEMA}.key_version for update`)
+}
+
+/**
+ * The number of the last change.
+ *
+ * @throws When Postgres is away.
+ */
+export async function readKeyVersion(pool: Postgres): Promise<bigint> {
+  const { rows } = await pool.query<{ version: string }>(`select version from ${SCHEMA}.key_version`)
+  return BigInt(rows[0]?.version ?? 0)
+}

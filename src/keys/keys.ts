@@ -1,0 +1,176 @@
+import { createKey, hashKey, keyPrefix, pepperId } from '../domain/api-key.ts'
+import { randomBase62 } from '../domain/base62.ts'
+import { SCHEMA } from '../store/connection/migrate.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import { changing, lockKeyVersion } from './key-version.ts'
+
+/** A key as it is listed. Its secret is nowhere. */
+export interface StoredKey {
+  readonly id: string
+  /** The client's name. */
+  readonly client: string
+  /** The key's label. */
+  readonly name: string
+  readonly prefix: string
+  /** Names or `prefix*` patterns; `null`: every model. */
+  readonly models: readonly string[] | null
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+  readonly revokedAt: Date | null
+  /** To the minute. */
+  readonly lastUsedAt: Date | null
+}
+
+/** A key just made, with its secret: the only moment at which it is known. */
+export interface NewKey extends StoredKey {
+  readonly key: string
+}
+
+export interface KeyOrder {
+  /** The client's name. */
+  readonly client: string
+  readonly name: string
+  readonly models: readonly string[] | null
+  /** From now, by the database's clock; `null`: never expires. */
+  readonly expiresInSeconds: number | null
+}
+
+interface KeyRow {
+  readonly id: string
+  readonly client: string
+  readonly name: string
+  readonly prefix: string
+  readonly models: string[] | null
+  readonly created_at: Date
+  readonly expires_at: Date | null
+  readonly revoked_at: Date | null
+  readonly last_used_at: Date | null
+}
+
+const COLUMNS = `k.id, c.name as client, k.name, k.prefix, k.models, k.created_at, k.expires_at, k.revoked_at,
+  k.last_used_at`
+
+/** Makes a key, hashed with `pepper`; `null`: there is no such client. */
+export async function createClientKey(
+  pool: Postgres,
+  order: KeyOrder,
+  pepper: string,
+): Promise<NewKey | null> {
+  const key = createKey()
+  const { rows } = await pool.query<KeyRow>(
+    changing(`, k as (
+        insert into ${SCHEMA}.keys
+          (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version)
+        select $1, c.id, $3, $4, $5, $6, $7, now() + make_interval(secs => $8), change.version
+        from ${SCHEMA}.clients c, change where c.name = $2
+        returning *
+      )
+      select ${COLUMNS} from k join ${SCHEMA}.clients c on c.id = k.client_id`),
+    [
+      newKeyId(),
+      order.client,
+      order.name,
+      keyPrefix(key),
+      hashKey(key, pepper),
+      pepperId(pepper),
+      order.models,
+      order.expiresInSeconds,
+    ],
+  )
+  return rows[0] === undefined ? null : { ...keyFrom(rows[0]), key }
+}
+
+/** The keys of one client by its name, or of all, by client, then oldest first. */
+export async function selectKeys(pool: Postgres, client: string | null): Promise<readonly StoredKey[]> {
+  const { rows } = await pool.query<KeyRow>(
+    `select ${COLUMNS} from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
+     where $1::text is null or c.name = $1 order by c.name, k.created_at, k.id`,
+    [client],
+  )
+  return rows.map(keyFrom)
+}
+
+/** Refuses a key from now on; doing it again keeps the first time. `null`: there is no such key. */
+export async function revokeKey(pool: Postgres, id: string): Promise<StoredKey | null> {
+  const { rows } = await pool.query<KeyRow>(
+    changing(`, k as (
+        update ${SCHEMA}.keys set revoked_at = coalesce(revoked_at, now()), version = change.version
+        from change where id = $1 returning keys.*
+      )
+      select ${COLUMNS} from k join ${SCHEMA}.clients c on c.id = k.client_id`),
+    [id],
+  )
+  return rows[0] === undefined ? null : keyFrom(rows[0])
+}
+
+export type Rotation =
+  | { readonly kind: 'rotated'; readonly key: NewKey }
+  | { readonly kind: 'unknown' }
+  /** Revoked or expired: there is nothing to go on from. */
+  | { readonly kind: 'inactive' }
+
+/**
+ * A new key in the place of an old one: same client, label and models, and as long a life. The old one goes on
+ * for `overlapSeconds`, or until it expires by itself.
+ */
+export async function rotateKey(
+  pool: Postgres,
+  id: string,
+  overlapSeconds: number,
+  pepper: string,
+): Promise<Rotation> {
+  return await inTransaction(pool, async (session) => {
+    await lockKeyVersion(session) // before any key, as every other change does: two orders would deadlock
+    const old = await lockKey(session, id)
+    if (old === null) return { kind: 'unknown' }
+    if (!old.active) return { kind: 'inactive' }
+    const key = createKey()
+    const { rows } = await session.query<KeyRow>(
+      changing(`, ending as (
+          update ${SCHEMA}.keys set version = change.version,
+            expires_at = least(expires_at, now() + make_interval(secs => $2))
+          from change where id = $1
+        ), k as (
+          insert into ${SCHEMA}.keys
+            (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version)
+          select $3, old.client_id, old.name, $4, $5, $6, old.models,
+            now() + (old.expires_at - old.created_at), change.version
+          from ${SCHEMA}.keys old, change where old.id = $1
+          returning *
+        )
+        select ${COLUMNS} from k join ${SCHEMA}.clients c on c.id = k.client_id`),
+      [id, overlapSeconds, newKeyId(), keyPrefix(key), hashKey(key, pepper), pepperId(pepper)],
+    )
+    return rows[0] === undefined
+      ? { kind: 'unknown' }
+      : { kind: 'rotated', key: { ...keyFrom(rows[0]), key } }
+  })
+}
+
+/** Two rotations of one key at once go one after the other. */
+async function lockKey(session: PostgresSession, id: string): Promise<{ readonly active: boolean } | null> {
+  const { rows } = await session.query<{ active: boolean }>(
+    `select revoked_at is null and coalesce(expires_at > now(), true) as active
+     from ${SCHEMA}.keys where id = $1 for update`,
+    [id],
+  )
+  return rows[0] ?? null
+}
+
+function newKeyId(): string {
+  return `key_${randomBase62(20)}`
+}
+
+function keyFrom(row: KeyRow): StoredKey {
+  return {
+    id: row.id,
+    client: row.client,
+    name: row.name,
+    prefix: row.prefix,
+    models: row.models,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    lastUsedAt: row.last_used_at,
+  }
+}

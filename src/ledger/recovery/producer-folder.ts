@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  statSync,
+} from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { isProducer } from '../entry.ts'
+import { ALIVE_FILE, type AliveLock, takeAliveLock } from './liveness-lock.ts'
+
+/** Names inside a producer's folder. */
+export const JOURNAL_FILE = 'journal.db'
+export const SALVAGED_FILE = 'salvaged.db'
+export const DAMAGED_FILE = 'journal.db.corrupt'
+export const RESERVE_FILE = 'reserve'
+
+/** A folder that is not complete yet, or no longer, has a prefix, so that nobody takes it for a producer's. */
+const NEW_PREFIX = '.new-'
+const GONE_PREFIX = '.gone-'
+const CORRUPT_SUFFIX = '.corrupt'
+/** A folder is made in milliseconds. */
+const UNFINISHED_LIMIT_MS = 3_600_000
+
+/** A producer's folder, and the lock that makes it ours. */
+export interface ProducerFolder {
+  /** 32 lower-case hex digits. */
+  readonly producer: string
+  readonly path: string
+  readonly lock: AliveLock
+}
+
+/**
+ * Makes the folder of a new producer, 0700 with files of 0600, and takes its lock before it gets its name: an
+ * adopter never sees it unlocked.
+ */
+export function createProducerFolder(journalDir: string): ProducerFolder {
+  mkdirSync(journalDir, { recursive: true, mode: 0o700 })
+  const producer = randomBytes(16).toString('hex')
+  const unfinished = join(journalDir, `${NEW_PREFIX}${producer}`)
+  const path = join(journalDir, producer)
+  mkdirSync(unfinished, { mode: 0o700 })
+  for (const file of [ALIVE_FILE, JOURNAL_FILE]) closeSync(openSync(join(unfinished, file), 'wx', 0o600))
+  const lock = takeAliveLock(unfinished)
+  if (lock === null) throw new Error(`the lock of the new folder ${unfinished} is taken`)
+  renameSync(unfinished, path)
+  syncDirectory(path)
+  syncDirectory(journalDir)
+  return { producer, path, lock }
+}
+
+/** What lies in the journal directory. */
+export interface JournalDirectory {
+  /** Producers whose folder is there, alive or not. */
+  readonly producers: readonly string[]
+  /** Folders that were set aside because something in them could not be read. */
+  readonly corrupt: number
+  /** Paths of folders whose making or deletion was begun by a process that died in it. */
+  readonly leftovers: readonly string[]
+}
+
+export function readJournalDirectory(journalDir: string): JournalDirectory {
+  const names = readdirSync(journalDir)
+  return {
+    producers: names.filter(isProducer),
+    corrupt: names.filter((name) => name.includes(CORRUPT_SUFFIX)).length,
+    leftovers: names.map((name) => join(journalDir, name)).filter(isLeftover),
+  }
+}
+
+/** Deletes the folder for good. It loses its name first and in one step, so that nobody meets half of it. */
+export async function deleteProducerFolder(journalDir: string, producer: string): Promise<void> {
+  const gone = join(journalDir, `${GONE_PREFIX}${producer}`)
+  renameSync(join(journalDir, producer), gone)
+  await rm(gone, { recursive: true, force: true })
+}
+
+/** Renames the folder so that no adopter takes it again; returns its new path. */
+export function setAsideProducerFolder(journalDir: string, producer: string): string {
+  for (let number = 1; ; number++) {
+    const aside = join(journalDir, `${producer}${CORRUPT_SUFFIX}${number === 1 ? '' : `-${number}`}`)
+    if (existsSync(aside)) continue
+    renameSync(join(journalDir, producer), aside)
+    return aside
+  }
+}
+
+function isLeftover(path: string): boolean {
+  const name = basename(path)
+  if (name.startsWith(GONE_PREFIX)) return true
+  if (!name.startsWith(NEW_PREFIX)) return false
+  const changedAtMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY
+  return Date.now() - changedAtMs > UNFINISHED_LIMIT_MS
+}
+
+/** Makes the names in a directory survive power loss. */
+function syncDirectory(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

@@ -1,0 +1,114 @@
+import { mkdirSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFolder, writeDurably } from '../durable-file.ts'
+import { isProducer } from '../entry.ts'
+
+/** In the journal directory: a file for each producer whose folder is gone, named after it. */
+const TOMBSTONES_FOLDER = 'tombstones'
+/** Older backups are not often restored. By the wall clock: nothing but the naming of a loss depends on it. */
+const KEEP_MS = 35 * 86_400_000
+/** Gateways that end every second leave no more. Some hundred bytes each. */
+const MAX_TOMBSTONES = 20_000
+
+/** What is left of a producer whose folder is gone: up to where its records were counted. */
+export interface Tombstone {
+  readonly producer: string
+  /** Postgres had every record up to here. */
+  readonly last: number
+  readonly stream: string
+  /** The identity of the database that counted them; `null`: not known. */
+  readonly database: string | null
+  /** Unix milliseconds. */
+  readonly finishedAtMs: number
+}
+
+/**
+ * Survives power loss when it resolves. One that is there already is not made to claim less. Only for who holds the
+ * lock of the producer's folder.
+ */
+export async function writeTombstone(journalDir: string, tombstone: Tombstone): Promise<void> {
+  const { producer, last, stream, database, finishedAtMs } = tombstone
+  const before = await readTombstone(journalDir, producer)
+  const folder = join(journalDir, TOMBSTONES_FOLDER)
+  if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) await syncFolder(journalDir)
+  const highest = Math.max(last, before?.last ?? 0)
+  await writeDurably(
+    join(folder, producer),
+    `${JSON.stringify({ last: highest, stream, database, finishedAtMs })}\n`,
+  )
+}
+
+/** `null`: there is none, or it cannot be read. */
+export async function readTombstone(journalDir: string, producer: string): Promise<Tombstone | null> {
+  try {
+    return parseTombstone(producer, await readFile(join(journalDir, TOMBSTONES_FOLDER, producer), 'utf8'))
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+/** The tombstones of a journal directory; each is read once. */
+export class Tombstones {
+  readonly #journalDir: string
+  #known = new Map<string, Tombstone | null>()
+
+  constructor(journalDir: string) {
+    this.#journalDir = journalDir
+  }
+
+  /**
+   * Those that are younger than 35 days, the newest 20,000; the others are deleted.
+   *
+   * @param except producers whose folder is there again: it can tell more.
+   * @param nowMs Unix milliseconds.
+   */
+  async list(except: ReadonlySet<string>, nowMs: number): Promise<readonly Tombstone[]> {
+    const known = new Map<string, Tombstone | null>()
+    for (const producer of await this.#names()) {
+      if (except.has(producer)) continue
+      const before = this.#known.get(producer)
+      known.set(producer, before === undefined ? await readTombstone(this.#journalDir, producer) : before)
+    }
+    this.#known = known
+    const readable = [...known.values()].filter((tombstone) => tombstone !== null)
+    readable.sort((left, right) => right.finishedAtMs - left.finishedAtMs)
+    const kept = readable
+      .slice(0, MAX_TOMBSTONES)
+      .filter(({ finishedAtMs }) => nowMs - finishedAtMs < KEEP_MS)
+    for (const { producer } of readable.slice(kept.length)) {
+      known.delete(producer)
+      await rm(join(this.#journalDir, TOMBSTONES_FOLDER, producer), { force: true })
+    }
+    return kept
+  }
+
+  async #names(): Promise<string[]> {
+    try {
+      return (await readdir(join(this.#journalDir, TOMBSTONES_FOLDER))).filter(isProducer)
+    } catch (error) {
+      if (isMissing(error)) return []
+      throw error
+    }
+  }
+}
+
+/** `null`: not as it was written. */
+function parseTombstone(producer: string, text: string): Tombstone | null {
+  let fields: unknown
+  try {
+    fields = JSON.parse(text)
+  } catch {
+    return null
+  }
+  if (typeof fields !== 'object' || fields === null) return null
+  const { last, stream, database, finishedAtMs } = fields as Record<string, unknown>
+  if (typeof last !== 'number' || !Number.isSafeInteger(last) || last < 1) return null
+  if (typeof stream !== 'string' || stream === '' || typeof finishedAtMs !== 'number') return null
+  return { producer, last, stream, database: typeof database === 'string' ? database : null, finishedAtMs }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

@@ -1,0 +1,68 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { OpenCall } from '../call/call-record.ts'
+import type { CallObserver } from '../gateway/proxy/proxied-call.ts'
+import type { KeyDirectoryStats } from '../keys/key-directory.ts'
+import type { LedgerStats } from '../ledger/ledger.ts'
+import { CallCounts } from './call-counts.ts'
+import { showCalls } from './call-metrics.ts'
+import { type CollisionCount, showCollisions } from './collision-metric.ts'
+import { showJobs, type WaitingJobs } from './job-metric.ts'
+import { type PriceFreshness, showPrices } from './price-metric.ts'
+import { sharedRender } from './shared-metrics.ts'
+import { showKeys, showLedger } from './state-metrics.ts'
+
+export interface MetricsParts {
+  /** Whether the configuration lists a model or there is a price for it: only then may it be a label. */
+  readonly knowsModel: (call: OpenCall, model: string) => boolean
+  readonly ledger: () => LedgerStats
+  readonly keys: () => KeyDirectoryStats
+  /** Asked at every scrape, so it must not take long. */
+  readonly collisions: () => Promise<readonly CollisionCount[]>
+  /** The same. */
+  readonly prices: () => Promise<PriceFreshness | null>
+  /** Asked at every scrape, too. */
+  readonly jobs: () => Promise<readonly WaitingJobs[]>
+  /** Of this release. */
+  readonly version: string
+}
+
+/** What Prometheus is shown of this process. */
+export interface Metrics {
+  /** To be told of every call. */
+  readonly observer: CallObserver
+  readonly contentType: string
+  /** In Prometheus's text format. */
+  render(): Promise<string>
+}
+
+/**
+ * Metrics of one process, in a registry of their own. Labels are names from the configuration and models that are
+ * listed or priced, never a client, a key or what else comes from outside.
+ */
+export function buildMetrics({
+  knowsModel,
+  ledger,
+  keys,
+  collisions,
+  prices,
+  jobs,
+  version,
+}: MetricsParts): Metrics {
+  const registry = new Registry()
+  const counts = new CallCounts(knowsModel)
+  showCalls(registry, counts)
+  showLedger(registry, ledger)
+  showKeys(registry, keys)
+  showCollisions(registry, collisions)
+  showPrices(registry, prices)
+  showJobs(registry, jobs)
+  new Gauge({
+    name: 'tallygate_build_info',
+    help: 'Always 1; the labels say what runs.',
+    aggregator: 'first',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version, node: process.version }, 1)
+  collectDefaultMetrics({ register: registry })
+  return { observer: counts, contentType: registry.contentType, render: sharedRender(registry) }
+}

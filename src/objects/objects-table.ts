@@ -1,0 +1,296 @@
+import type { ObjectKind } from '../call/object-event.ts'
+import type { UnsettledJob } from '../domain/documents/job-document.ts'
+import { SCHEMA } from '../store/connection/migrate.ts'
+import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+
+/** An object that a call has made. */
+export interface NewObject {
+  readonly upstream: string
+  readonly foldedId: string
+  readonly id: string
+  readonly kind: ObjectKind
+  readonly clientId: string
+  readonly keyId: string
+  readonly callId: string
+  /** Of the call that made it. */
+  readonly path: string
+  readonly model: string | null
+  readonly createdAtMs: number
+  readonly job: boolean
+  /** The model that its call is totalled under as unpriced, until the job tells what it used; `null`: it is not. */
+  readonly unpricedAs: string | null
+  /** Of a file: the id of the job that left it. */
+  readonly leftBy: string | null
+}
+
+/** What names an object at an upstream. */
+export interface ObjectKey {
+  readonly upstream: string
+  readonly foldedId: string
+}
+
+export interface ObjectOwnerRow extends ObjectKey {
+  readonly clientId: string
+  readonly keyId: string
+}
+
+/** An object and the call that made it. */
+export interface ObjectMaking extends ObjectOwnerRow {
+  readonly callId: string
+  readonly job: boolean
+  readonly model: string | null
+  readonly createdAtMs: number
+  /** As in {@link NewObject}; `null` too once its job has told its use. */
+  readonly unpricedAs: string | null
+}
+
+/**
+ * Adds objects; one that is known stays with who made it first. `sorted` by upstream and id, each once.
+ *
+ * @returns Those that were not known.
+ */
+export async function addObjects(
+  session: PostgresSession,
+  sorted: readonly NewObject[],
+): Promise<readonly ObjectKey[]> {
+  const { rows } = await session.query<{ upstream: string; folded_id: string }>(
+    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, path, model, created_at, job,
+       unpriced_as, left_by)
+     select upstream, "foldedId", id, kind, "clientId", "keyId", "callId", path, model,
+       to_timestamp("createdAtMs" / 1000.0), job, "unpricedAs", "leftBy"
+     from json_to_recordset($1) as o (upstream text, "foldedId" text, id text, kind text, "clientId" text,
+       "keyId" text, "callId" uuid, path text, model text, "createdAtMs" bigint, job boolean,
+       "unpricedAs" text, "leftBy" text)
+     on conflict do nothing
+     returning upstream, folded_id`,
+    [JSON.stringify(sorted)],
+  )
+  return rows.map((row) => ({ upstream: row.upstream, foldedId: row.folded_id }))
+}
+
+/**
+ * Notes that jobs have ended, that there is nothing more to wait for, or that objects are gone. `sorted` by upstream and
+ * id, each once.
+ */
+export async function markObjects(
+  session: PostgresSession,
+  mark: 'ended' | 'settled' | 'deleted',
+  sorted: readonly ObjectKey[],
+): Promise<void> {
+  const column = `${mark}_at`
+  const which = mark === 'deleted' ? '' : 'o.job and '
+  await session.query(
+    `update ${SCHEMA}.objects o set ${column} = now()
+     from (select upstream, folded_id from ${SCHEMA}.objects o
+       join unnest($1::text[], $2::text[]) as k (upstream, folded_id) using (upstream, folded_id)
+       where ${which}o.${column} is null order by upstream, folded_id for update of o) found
+     where o.upstream = found.upstream and o.folded_id = found.folded_id`,
+    [sorted.map(({ upstream }) => upstream), sorted.map(({ foldedId }) => foldedId)],
+  )
+}
+
+/**
+ * Notes that it is known what jobs used, once for each. `sorted` by upstream and id, each once.
+ *
+ * @returns Those whose calls were unpriced for the want of it, and are so no longer.
+ */
+export async function settleObjects(
+  session: PostgresSession,
+  sorted: readonly ObjectKey[],
+): Promise<readonly (ObjectMaking & { readonly unpricedAs: string })[]> {
+  const { rows } = await session.query<MakingRow>(
+    `update ${SCHEMA}.objects o set settled_at = coalesce(o.settled_at, now()), unpriced_as = null
+     from (select ${MAKING} from ${SCHEMA}.objects o
+       join unnest($1::text[], $2::text[]) as k (upstream, folded_id) using (upstream, folded_id)
+       where o.job and (o.settled_at is null or o.unpriced_as is not null)
+       order by upstream, folded_id for update of o) found
+     where o.upstream = found.upstream and o.folded_id = found.folded_id
+     returning found.*`,
+    [sorted.map(({ upstream }) => upstream), sorted.map(({ foldedId }) => foldedId)],
+  )
+  return rows.flatMap((row) => {
+    const making = makingFrom(row)
+    return making.unpricedAs === null ? [] : [{ ...making, unpricedAs: making.unpricedAs }]
+  })
+}
+
+/**
+ * Corrects the models under which the calls that made these objects are totalled. `sorted` by upstream and id. An object
+ * that another call had made before stays with that call's.
+ */
+export async function renameUnpriced(
+  session: PostgresSession,
+  sorted: readonly (ObjectKey & { readonly callId: string; readonly model: string })[],
+): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.objects o set unpriced_as = k.model
+     from unnest($1::text[], $2::text[], $3::uuid[], $4::text[]) as k (upstream, folded_id, call_id, model)
+     where o.upstream = k.upstream and o.folded_id = k.folded_id and o.call_id = k.call_id and o.unpriced_as is not null`,
+    [
+      sorted.map(({ upstream }) => upstream),
+      sorted.map(({ foldedId }) => foldedId),
+      sorted.map(({ callId }) => callId),
+      sorted.map(({ model }) => model),
+    ],
+  )
+}
+
+/** The jobs that left these files, by the ids of jobs as their makers were told them; of others nothing. */
+export async function selectJobsOfFiles(
+  session: PostgresSession,
+  files: readonly ObjectKey[],
+): Promise<readonly (ObjectKey & { readonly jobId: string })[]> {
+  const { rows } = await session.query<{ upstream: string; folded_id: string; job_id: string }>(
+    `select f.upstream, f.folded_id, j.id as job_id
+     from unnest($1::text[], $2::text[]) as k (upstream, folded_id)
+     join ${SCHEMA}.objects f using (upstream, folded_id)
+     join ${SCHEMA}.objects j on j.upstream = f.upstream and j.folded_id = f.left_by and j.job`,
+    [files.map(({ upstream }) => upstream), files.map(({ foldedId }) => foldedId)],
+  )
+  return rows.map((row) => ({ upstream: row.upstream, foldedId: row.folded_id, jobId: row.job_id }))
+}
+
+/** Those of these objects that a call of ours made. */
+export async function selectMakings(
+  session: PostgresSession,
+  keys: readonly ObjectKey[],
+): Promise<readonly ObjectMaking[]> {
+  const { rows } = await session.query<MakingRow>(
+    `select ${MAKING}
+     from unnest($1::text[], $2::text[]) as k (upstream, folded_id)
+     join ${SCHEMA}.objects o using (upstream, folded_id)`,
+    [keys.map(({ upstream }) => upstream), keys.map(({ foldedId }) => foldedId)],
+  )
+  return rows.map(makingFrom)
+}
+
+/** The owners of objects with these ids at any of these upstreams. */
+export async function selectOwners(
+  pool: Postgres,
+  upstreams: readonly string[],
+  foldedIds: readonly string[],
+): Promise<readonly ObjectOwnerRow[]> {
+  const { rows } = await pool.query<OwnerRow>(
+    `select upstream, folded_id, client_id, key_id from ${SCHEMA}.objects
+     where upstream = any($1) and folded_id = any($2)`,
+    [upstreams, foldedIds],
+  )
+  return rows.map(ownerFrom)
+}
+
+const MAKING = `o.upstream, o.folded_id, o.client_id, o.key_id, o.call_id, o.job, o.model, o.unpriced_as,
+  (extract(epoch from o.created_at) * 1000)::bigint as created_at_ms`
+
+interface MakingRow extends OwnerRow {
+  call_id: string
+  job: boolean
+  model: string | null
+  unpriced_as: string | null
+  created_at_ms: string
+}
+
+function makingFrom(row: MakingRow): ObjectMaking {
+  return {
+    ...ownerFrom(row),
+    callId: row.call_id,
+    job: row.job,
+    model: row.model,
+    createdAtMs: Number(row.created_at_ms),
+    unpricedAs: row.unpriced_as,
+  }
+}
+
+interface OwnerRow {
+  upstream: string
+  folded_id: string
+  client_id: string
+  key_id: string
+}
+
+function ownerFrom(row: OwnerRow): ObjectOwnerRow {
+  return { upstream: row.upstream, foldedId: row.folded_id, clientId: row.client_id, keyId: row.key_id }
+}
+
+const UNSETTLED = 'job and settled_at is null and deleted_at is null'
+const LISTED_JOBS = 1_000
+
+/** The oldest thousand of them, the oldest first. */
+export async function selectUnsettledJobs(
+  pool: Postgres,
+  clientName: string | null = null,
+): Promise<readonly UnsettledJob[]> {
+  const { rows } = await pool.query<{
+    id: string
+    kind: string
+    upstream: string
+    client_id: string
+    client: string
+    key_id: string
+    model: string | null
+    created_at: Date
+  }>(
+    `select o.id, o.kind, o.upstream, o.client_id, coalesce(c.name, o.client_id) as client, o.key_id, o.model,
+       o.created_at
+     from ${SCHEMA}.objects o left join ${SCHEMA}.clients c on c.id = o.client_id
+     where ${UNSETTLED} and ($1::text is null or c.name = $1)
+     order by o.created_at, o.upstream, o.folded_id limit ${LISTED_JOBS}`,
+    [clientName],
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    kind: row.kind,
+    upstream: row.upstream,
+    clientId: row.client_id,
+    clientName: row.client,
+    keyId: row.key_id,
+    model: row.model,
+    createdAt: row.created_at,
+  }))
+}
+
+/** How many jobs have not told what they used, and the oldest of them. */
+export async function countUnsettledJobs(
+  pool: Postgres,
+): Promise<{ readonly jobs: number; readonly oldest: UnsettledJob | null }> {
+  const { rows } = await pool.query<{ jobs: string }>(
+    `select count(*) as jobs from ${SCHEMA}.objects where ${UNSETTLED}`,
+  )
+  const jobs = Number(rows[0]?.jobs ?? '0')
+  return { jobs, oldest: jobs === 0 ? null : ((await selectUnsettledJobs(pool))[0] ?? null) }
+}
+
+/** How many jobs have not told what they used, by upstream, and the oldest of each. */
+export async function selectWaitingJobs(
+  pool: Postgres,
+): Promise<{ readonly upstream: string; readonly jobs: number; readonly oldestAt: Date }[]> {
+  const { rows } = await pool.query<{ upstream: string; jobs: string; oldest: Date }>(
+    `select upstream, count(*) as jobs, min(created_at) as oldest from ${SCHEMA}.objects
+     where ${UNSETTLED} group by upstream order by upstream`,
+  )
+  return rows.map(({ upstream, jobs, oldest }) => ({ upstream, jobs: Number(jobs), oldestAt: oldest }))
+}
+
+/** Rows in one statement, so that none runs for long. */
+const DELETE_AT_A_TIME = 10_000
+
+/**
+ * Forgets responses, interactions and kept completions made more than `shortDays` ago, and what was deleted that
+ * long ago. All else is kept until it is deleted.
+ *
+ * @returns How many.
+ */
+export async function forgetObjects(session: PostgresSession, shortDays: number): Promise<number> {
+  let forgotten = 0
+  for (;;) {
+    const { rowCount } = await session.query(
+      `delete from ${SCHEMA}.objects where ctid = any(array(
+         select ctid from ${SCHEMA}.objects
+         where (kind in ('response', 'interaction', 'completion') and created_at < now() - make_interval(days => $1))
+           or deleted_at < now() - make_interval(days => $1)
+         limit $2))`,
+      [shortDays, DELETE_AT_A_TIME],
+    )
+    forgotten += rowCount ?? 0
+    if ((rowCount ?? 0) < DELETE_AT_A_TIME) return forgotten
+  }
+}

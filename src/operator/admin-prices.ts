@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { utcDayOf } from '../domain/utc-day.ts'
+import { GatewayError } from '../http/errors.ts'
+import type { PriceConfiguration } from '../pricing/price-configuration.ts'
+import { findShownPrices, renderShownPrice, type ShownFrom } from '../pricing/shown-prices.ts'
+import { isDay } from '../pricing/sources/catalog-parse.ts'
+import { PROVIDERS } from '../providers/dialect.ts'
+import { anyName, parseInput } from './admin-input.ts'
+
+/** What this gateway prices by. */
+export interface AdminPrices extends ShownFrom {
+  readonly configuration: PriceConfiguration
+}
+
+export interface AdminPricesOptions {
+  readonly prices: () => AdminPrices
+  /** How the gateways price that are not as this one, in words that name them all; `null`: all price alike. */
+  readonly findDisagreement: () => Promise<string | null>
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number
+}
+
+const query = z.strictObject({
+  model: z.string('must name one model').min(1, 'must name one model'),
+  provider: z.enum(PROVIDERS, 'must be one of the providers that upstreams may have').optional(),
+  client: anyName.optional(),
+  day: z.string('must be a day').refine(isDay, 'must be a day that exists, such as 2026-01-31').optional(),
+})
+
+/** `/prices`: what a model costs and why, as all gateways price it. */
+export function adminPrices(app: FastifyInstance, options: AdminPricesOptions): void {
+  app.get('/prices', async (request) => {
+    const asked = parseInput(query, request.query)
+    const { model, provider = null, client = null, day = utcDayOf(options.now()) } = asked
+    const disagreement = await options.findDisagreement()
+    if (disagreement !== null) throw new GatewayError('invalid_request', { message: disagreement })
+    const from = options.prices()
+    const shown = findShownPrices(from, { model, provider, clientName: client, day })
+    return {
+      model,
+      day,
+      prices: shown.map((price) => renderShownPrice(price, false)),
+      priced_by: { configuration: from.configuration.hash, catalog: from.configuration.catalog },
+    }
+  })
+}

@@ -1,0 +1,246 @@
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify'
+import { tellDisagreement } from '../doctor/checks/gateway-prices.ts'
+import { renderFindings } from '../doctor/finding.ts'
+import { lookAtLedger } from '../doctor/inspect-ledger.ts'
+import { examine } from '../doctor/run-checks.ts'
+import { answerClientError } from '../http/answer-client-error.ts'
+import { sendError } from '../http/answer-error.ts'
+import { GatewayError } from '../http/errors.ts'
+import { health, type Readiness } from '../http/health.ts'
+import { requireHost } from '../http/require-host.ts'
+import {
+  createClient,
+  findClient,
+  findClientById,
+  selectClients,
+  setClientDisabled,
+} from '../keys/clients.ts'
+import { createClientKey, revokeKey, rotateKey, selectKeys } from '../keys/keys.ts'
+import type { LedgerStats } from '../ledger/ledger.ts'
+import { selectUnsettledJobs } from '../objects/objects-table.ts'
+import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { selectLedgerStatus } from '../store/ledger/ledger-state.ts'
+import { selectUsageSummary } from '../usage/daily-usage.ts'
+import { couldBePriced } from '../usage/unpriced-document.ts'
+import { type UnpricedUse as StoredUnpricedUse, selectUnpricedUse } from '../usage/unpriced-use.ts'
+import { adminClients } from './admin-clients.ts'
+import { adminHealth } from './admin-health.ts'
+import { adminJobs } from './admin-jobs.ts'
+import { adminKeys } from './admin-keys.ts'
+import { type AdminPrices, adminPrices } from './admin-prices.ts'
+import { requireToken } from './admin-token.ts'
+import { adminUsage } from './admin-usage.ts'
+import { dashboard } from './dashboard.ts'
+import { type MetricsOptions, metrics } from './metrics.ts'
+import { openapi } from './openapi.ts'
+
+/** What operators send is small. */
+const BODY_LIMIT_BYTES = 64 * 1024
+const REQUEST_TIMEOUT_MS = 30_000
+
+export interface AdminParts {
+  readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
+  /** `null`: there is no `/admin/v1` and no dashboard. */
+  readonly adminToken: string | null
+  readonly metrics: MetricsOptions
+  readonly readiness: () => Readiness
+  readonly ledgerStats: () => LedgerStats
+  /** Whether calls of now with this model would have a price. */
+  readonly hasPrice: (
+    provider: string,
+    upstream: string,
+    model: string,
+    serviceTier: string | null,
+  ) => boolean
+  /** What calls of now are priced by. */
+  readonly prices: () => AdminPrices
+  /** Best one of its own with few connections: the operator's questions must not hold up clients'. */
+  readonly pool: Postgres
+  readonly redisUrl: string
+  readonly redisPrefix: string
+  /** Tells all gateways that clients or keys have changed. Not waited for: they look by themselves soon enough. */
+  readonly announceKeyChange: () => void
+  /** The secrets of keys at rest, at least one; the first hashes new keys. */
+  readonly peppers: readonly string[]
+  readonly journalDir: string
+  /** Where clients reach the gateway, for the description of its operations: `http://localhost:8080/llm`. */
+  readonly baseUrl: string
+  readonly version: string
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/**
+ * The operator's server, not yet listening, apart from the clients' one: what comes from upstreams never shares an
+ * origin with the dashboard. What needs no token first, then what does.
+ */
+export function buildAdmin(parts: AdminParts): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: parts.logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    http: { requireHostHeader: false },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, _request, reply) => {
+      protect(reply)
+      answerError(error, reply)
+    },
+  })
+  readJsonOnly(app)
+  app.setErrorHandler<FastifyError>((error, _request, reply) => answerError(error, reply))
+  app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+  app.addHook('onRequest', async (_request, reply) => protect(reply))
+  requireHost(app)
+
+  health(app, '', parts.readiness)
+  metrics(app, parts.metrics)
+  openapi(app, { baseUrl: parts.baseUrl, version: parts.version })
+  const { adminToken } = parts
+  if (adminToken !== null) {
+    dashboard(app)
+    app.register(
+      async (guarded) => {
+        requireToken(guarded, adminToken)
+        guarded.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+        operations(guarded, parts)
+      },
+      { prefix: '/admin/v1' },
+    )
+  }
+  return app
+}
+
+/** What every answer says to browsers: not to guess its type, frame it, keep it, or load it from another origin. */
+function protect(reply: FastifyReply): void {
+  reply.headers({
+    'cache-control': 'no-store',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  })
+}
+
+/** Connects what operators may do to the stores. */
+function operations(app: FastifyInstance, parts: AdminParts): void {
+  const { pool, peppers, redisUrl, redisPrefix, journalDir, now } = parts
+  const [pepper] = peppers
+  if (pepper === undefined) throw new Error('there is no secret to hash new keys with')
+
+  /** A change of clients or keys that was made is told to the gateways. */
+  const changing = async <Result>(change: Promise<Result>): Promise<Result> => {
+    const changed = await stored(change)
+    parts.announceKeyChange()
+    return changed
+  }
+
+  const findDisagreement = async () =>
+    tellDisagreement(parts.prices().configuration, await stored(selectGatewayPrices(pool)))
+  const hasPriceNow = ({
+    reason,
+    provider,
+    upstream,
+    model,
+    requestedModel,
+    serviceTier,
+  }: StoredUnpricedUse) =>
+    couldBePriced(reason) && parts.hasPrice(provider, upstream, requestedModel ?? model, serviceTier)
+
+  adminClients(app, {
+    selectClients: () => stored(selectClients(pool)),
+    createClient: (name) => stored(createClient(pool, name)),
+    setClientDisabled: async (id, disabled) => {
+      const found = await stored(findClientById(pool, id))
+      return found === null ? null : await changing(setClientDisabled(pool, found.name, disabled))
+    },
+  })
+  adminKeys(app, {
+    selectKeys: async (client) => {
+      if (client !== null && (await stored(findClient(pool, client))) === null) return null
+      return await stored(selectKeys(pool, client))
+    },
+    createKey: (order) => changing(createClientKey(pool, order, pepper)),
+    revokeKey: (id) => changing(revokeKey(pool, id)),
+    rotateKey: (id, overlapSeconds) => changing(rotateKey(pool, id, overlapSeconds, pepper)),
+  })
+  adminUsage(app, {
+    selectUsage: async ({ client, ...query }) => {
+      const found = client === null ? null : await stored(findClient(pool, client))
+      if (client !== null && found === null) return null
+      return await stored(selectUsageSummary(pool, { ...query, clientId: found?.id ?? null }))
+    },
+    selectUnpriced: async (fromDay) => {
+      const [uses, disagreement] = await Promise.all([
+        stored(selectUnpricedUse(pool, fromDay)),
+        findDisagreement(),
+      ])
+      return uses.map((use) => ({ ...use, hasPriceNow: disagreement === null ? hasPriceNow(use) : null }))
+    },
+    now,
+  })
+  adminPrices(app, { prices: parts.prices, findDisagreement, now })
+  adminJobs(app, {
+    selectJobs: async (client) => {
+      if (client !== null && (await stored(findClient(pool, client))) === null) return null
+      return await stored(selectUnsettledJobs(pool, client))
+    },
+  })
+  adminHealth(app, {
+    lookAtLedger: () => stored(lookAtLedger({ pool, redisUrl, journalDir })),
+    selectGaps: async () => (await stored(selectLedgerStatus(pool))).gaps,
+    readJournals: parts.ledgerStats,
+    examine: async () =>
+      renderFindings(
+        await examine({ pool, redisUrl, redisPrefix, keyPeppers: peppers, journalDir, adminUrl: null }),
+      ),
+  })
+}
+
+/** A store that refuses or is away: the cause is for the log. */
+async function stored<Result>(answer: Promise<Result>): Promise<Result> {
+  try {
+    return await answer
+  } catch (cause) {
+    throw new GatewayError('storage_unavailable', { cause })
+  }
+}
+
+/** JSON bodies alone, also an empty one, which many clients send with the type of JSON. */
+function readJsonOnly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else parse(request, body, done)
+  })
+}
+
+function answerError(error: Partial<FastifyError>, reply: FastifyReply): void {
+  if (error instanceof GatewayError) {
+    if (error.statusCode >= 500) reply.log.error({ err: error.cause }, error.message)
+    const { param } = error.detail
+    sendError(reply, error.error, { message: error.message, ...(param === undefined ? {} : { param }) })
+    return
+  }
+  const status = error.statusCode ?? 500
+  if (status >= 500) {
+    reply.log.error({ err: error }, 'a request of the operator failed')
+    sendError(reply, 'internal_error')
+  } else if (status === 413) sendError(reply, 'body_too_large')
+  else if (status === 415) {
+    sendError(reply, 'invalid_request', { message: 'Send JSON, with content-type: application/json.' })
+  } else if (error.code?.startsWith('FST_ERR_CTP') === true || error instanceof SyntaxError) {
+    sendError(reply, 'invalid_request', { message: 'The body is not valid JSON.' })
+  } else sendError(reply, 'invalid_request')
+}

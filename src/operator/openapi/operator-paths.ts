@@ -1,0 +1,264 @@
+import { PROVIDERS } from '../../providers/dialect.ts'
+import { USAGE_GROUPS } from '../../usage/usage-breakdown.ts'
+import { DAYS } from './client-paths.ts'
+import { errors, json } from './responses.ts'
+import { list, ref, text } from './schema-parts.ts'
+import type { Content, Operation, Parameter, PathItem, Response } from './types.ts'
+
+const TOKEN: Operation['security'] = [{ operatorToken: [] }]
+const COMMON = ['invalid_api_key', 'storage_unavailable'] as const
+
+const CLIENT: Parameter = {
+  name: 'client',
+  in: 'query',
+  required: false,
+  description: 'The name of a client; without it, all.',
+  schema: { type: 'string' },
+}
+
+function id(of: string): Parameter {
+  return { name: 'id', in: 'path', required: true, description: `The id of the ${of}.`, schema: text('') }
+}
+
+function body(name: string, required: boolean): { required: boolean; content: Content } {
+  return { required, content: { 'application/json': { schema: ref(name) } } }
+}
+
+type Described = Pick<Operation, 'operationId' | 'summary'> &
+  Partial<Operation> & { readonly responses: Readonly<Record<string, Response>> }
+
+/** An operation that needs the operator's token. */
+function guarded(operation: Described): Operation {
+  return { tags: ['operators'], security: TOKEN, ...operation }
+}
+
+function open(operation: Described): Operation {
+  return { tags: ['health'], security: [], ...operation }
+}
+
+/** Health, as both listeners tell it. */
+export const HEALTH_PATHS: Readonly<Record<string, PathItem>> = {
+  '/healthz': {
+    get: open({
+      operationId: 'getHealth',
+      summary: 'Whether the process lives.',
+      responses: { '200': json('It does.', ref('Alive')) },
+    }),
+  },
+  '/readyz': {
+    get: open({
+      operationId: 'getReadiness',
+      summary: 'Whether calls can be taken.',
+      responses: {
+        '200': json('They can.', ref('Readiness')),
+        '503': json('They cannot.', ref('Readiness')),
+      },
+    }),
+  },
+}
+
+/** Everything that the operator's listener alone answers. */
+export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
+  '/metrics': {
+    get: open({
+      operationId: 'getMetrics',
+      summary: 'Metrics of this process, for Prometheus.',
+      responses: {
+        '200': { description: "Prometheus's text format.", content: { 'text/plain': { schema: text('') } } },
+      },
+    }),
+  },
+  '/openapi.json': {
+    get: open({
+      operationId: 'getOpenApi',
+      summary: 'This document.',
+      responses: { '200': json('OpenAPI 3.1.', { type: 'object' }) },
+    }),
+  },
+  '/dashboard': {
+    get: open({
+      operationId: 'getDashboard',
+      summary: 'A page for people; it asks for the operator’s token.',
+      responses: {
+        '200': { description: 'The page.', content: { 'text/html': { schema: text('') } } },
+        ...errors('not_found'),
+      },
+    }),
+  },
+  '/admin/v1/clients': {
+    get: guarded({
+      operationId: 'listClients',
+      summary: 'All clients, by name.',
+      responses: { '200': json('The clients.', list(ref('Client'))), ...errors(...COMMON) },
+    }),
+    post: guarded({
+      operationId: 'createClient',
+      summary: 'Makes a client.',
+      requestBody: body('NewClient', true),
+      responses: {
+        '201': json('The client.', ref('Client')),
+        ...errors('invalid_request', ...COMMON, 'body_too_large'),
+      },
+    }),
+  },
+  '/admin/v1/clients/{id}/disable': {
+    parameters: [id('client')],
+    post: guarded({
+      operationId: 'disableClient',
+      summary: 'Refuses all of its keys, within a second.',
+      responses: { '200': json('The client.', ref('Client')), ...errors(...COMMON, 'not_found') },
+    }),
+  },
+  '/admin/v1/clients/{id}/enable': {
+    parameters: [id('client')],
+    post: guarded({
+      operationId: 'enableClient',
+      summary: 'Takes its keys again.',
+      responses: { '200': json('The client.', ref('Client')), ...errors(...COMMON, 'not_found') },
+    }),
+  },
+  '/admin/v1/keys': {
+    get: guarded({
+      operationId: 'listKeys',
+      summary: 'Keys, without their secrets.',
+      parameters: [CLIENT],
+      responses: {
+        '200': json('The keys, by client, oldest first.', list(ref('Key'))),
+        ...errors(...COMMON, 'not_found'),
+      },
+    }),
+    post: guarded({
+      operationId: 'createKey',
+      summary: 'Makes a key.',
+      requestBody: body('NewKey', true),
+      responses: {
+        '201': json('The key, shown this once.', ref('MadeKey')),
+        ...errors('invalid_request', ...COMMON, 'not_found', 'body_too_large'),
+      },
+    }),
+  },
+  '/admin/v1/keys/{id}/revoke': {
+    parameters: [id('key')],
+    post: guarded({
+      operationId: 'revokeKey',
+      summary: 'Refuses a key, within a second.',
+      responses: { '200': json('The key.', ref('Key')), ...errors(...COMMON, 'not_found') },
+    }),
+  },
+  '/admin/v1/keys/{id}/rotate': {
+    parameters: [id('key')],
+    post: guarded({
+      operationId: 'rotateKey',
+      summary: 'Makes a like key; the old one goes on for the overlap.',
+      requestBody: body('Rotation', false),
+      responses: {
+        '201': json('The new key, shown this once.', ref('MadeKey')),
+        ...errors('invalid_request', ...COMMON, 'not_found', 'body_too_large'),
+      },
+    }),
+  },
+  '/admin/v1/usage': {
+    get: guarded({
+      operationId: 'getUsageOfAll',
+      summary: 'What was used, and what it cost.',
+      parameters: [
+        DAYS,
+        {
+          name: 'by',
+          in: 'query',
+          required: false,
+          description: 'Breaks it down; the answer is then a list.',
+          style: 'form',
+          explode: false,
+          schema: { type: 'array', items: { enum: USAGE_GROUPS }, minItems: 1 },
+        },
+        CLIENT,
+      ],
+      responses: {
+        '200': json('One summary, or a list of them.', {
+          anyOf: [ref('OperatorUsage'), list(ref('OperatorUsage'))],
+        }),
+        ...errors('invalid_request', ...COMMON, 'not_found'),
+      },
+    }),
+  },
+  '/admin/v1/unpriced': {
+    get: guarded({
+      operationId: 'listUnpriced',
+      summary: 'Calls without a cost, by model, path and reason, those with most calls first.',
+      parameters: [DAYS],
+      responses: {
+        '200': json('The calls.', list(ref('UnpricedUse'))),
+        ...errors('invalid_request', ...COMMON),
+      },
+    }),
+  },
+  '/admin/v1/prices': {
+    get: guarded({
+      operationId: 'showPrices',
+      summary: 'What a model costs at each upstream, and why; refused where gateways do not price alike.',
+      parameters: [
+        {
+          name: 'model',
+          in: 'query',
+          required: true,
+          description: 'As calls ask for it or answers report it.',
+          schema: { type: 'string', minLength: 1 },
+        },
+        {
+          name: 'provider',
+          in: 'query',
+          required: false,
+          description:
+            'At this provider, whether there is such an upstream or not; without it, at all upstreams.',
+          schema: { enum: PROVIDERS },
+        },
+        { ...CLIENT, description: 'The name of a client whose markups are in; without it, none.' },
+        {
+          name: 'day',
+          in: 'query',
+          required: false,
+          description: 'A UTC day; without it, today.',
+          schema: { type: 'string', format: 'date' },
+        },
+      ],
+      responses: {
+        '200': json('Its prices; none: its calls are unpriced.', ref('ModelPrices')),
+        ...errors('invalid_request', ...COMMON),
+      },
+    }),
+  },
+  '/admin/v1/jobs': {
+    get: guarded({
+      operationId: 'listJobs',
+      summary:
+        'Jobs submitted and never fetched, whose use is in no totals; the oldest first, at most 1,000.',
+      parameters: [CLIENT],
+      responses: {
+        '200': json('The jobs.', list(ref('Job'))),
+        ...errors('invalid_request', ...COMMON, 'not_found'),
+      },
+    }),
+  },
+  '/admin/v1/ledger': {
+    get: guarded({
+      operationId: 'getLedger',
+      summary: 'Where the ledger stands: what waits, what is missing, what could not be counted.',
+      responses: { '200': json('The ledger.', ref('Ledger')), ...errors(...COMMON) },
+    }),
+  },
+  '/admin/v1/ledger/gaps': {
+    get: guarded({
+      operationId: 'listGaps',
+      summary: 'Records that are known to be missing, the newest holes first, at most 100.',
+      responses: { '200': json('The holes.', list(ref('LedgerGap'))), ...errors(...COMMON) },
+    }),
+  },
+  '/admin/v1/doctor': {
+    get: guarded({
+      operationId: 'examine',
+      summary: 'What is reachable, what is wrong, and what to do about it.',
+      responses: { '200': json('The findings.', ref('Examination')), ...errors(...COMMON) },
+    }),
+  },
+}

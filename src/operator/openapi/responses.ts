@@ -1,0 +1,33 @@
+import { ERRORS, type ErrorName, errorBody } from '../../http/errors.ts'
+import { ref } from './schema-parts.ts'
+import type { Response, Schema } from './types.ts'
+
+/** A JSON answer. */
+export function json(description: string, schema: Schema): Response {
+  return { description, content: { 'application/json': { schema } } }
+}
+
+/** The answers that these errors give, by status, with each error's own words as an example. */
+export function errors(...names: readonly ErrorName[]): Readonly<Record<string, Response>> {
+  return errorResponses(ref('Error'), names)
+}
+
+/** As `errors`, for calls that go upstream: on Anthropic's paths they are written Anthropic's way. */
+export function callErrors(...names: readonly ErrorName[]): Readonly<Record<string, Response>> {
+  return errorResponses({ anyOf: [ref('Error'), ref('AnthropicError')] }, names)
+}
+
+function errorResponses(schema: Schema, names: readonly ErrorName[]): Readonly<Record<string, Response>> {
+  const statuses = new Set(names.map((name) => ERRORS[name].status))
+  return Object.fromEntries(
+    [...statuses].map((status) => {
+      const ofStatus = names.filter((name) => ERRORS[name].status === status)
+      const examples = ofStatus.map((name) => [name, { value: errorBody('openai', name) }])
+      const description = ofStatus.map((name) => ERRORS[name].message).join(' Or: ')
+      return [
+        String(status),
+        { description, content: { 'application/json': { schema, examples: Object.fromEntries(examples) } } },
+      ]
+    }),
+  )
+}

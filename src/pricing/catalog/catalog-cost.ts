@@ -1,0 +1,105 @@
+import {
+  BILLED_UNITS,
+  type BilledUnits,
+  TOKEN_CLASSES,
+  type TokenUsage,
+  UNIT_DIMENSIONS,
+} from '../../call/usage.ts'
+import { scaleToInteger } from '../../domain/decimal.ts'
+import { buildPartsPrice, type FixedPrice, type LinearPrice } from '../price.ts'
+import { contradiction } from '../price-contradiction.ts'
+import { costOf } from '../price-cost.ts'
+import type { Factor } from '../price-markups.ts'
+import type { RateClass } from '../price-rates.ts'
+import type { CallToPrice, Priced, PriceOfCall, Unpriced } from './catalog-call.ts'
+import { choosePrice, coversUse } from './catalog-price-set.ts'
+import type { PriceAnswer } from './catalog-resolve.ts'
+
+/** A call, or a part of one, that one model served. */
+export type Use = Pick<CallToPrice, 'model' | 'requestedModel' | 'usage' | 'units' | 'largestPrompt'>
+
+type LinearCost = Priced & { readonly price: LinearPrice }
+
+/** What a use costs at the prices found for its model. */
+export function priceUse(
+  { found, missing }: Pick<PriceAnswer, 'found' | 'missing'>,
+  use: Use,
+): LinearCost | Unpriced {
+  const { usage, units } = use
+  const model = use.model ?? use.requestedModel
+  const isUsed = hasUse(use)
+  const price = found === null ? null : choosePrice(found.prices, usage, units, isUsed, use.largestPrompt)
+  // Requests of which some may have been long, and others not.
+  if (price === null && found !== null && isUsed)
+    return { kind: 'unpriced', reason: 'use_without_price', model }
+  if (price === null) {
+    const reason = !isUsed ? 'nothing_used' : model === null ? 'no_model' : (missing ?? 'no_price')
+    return { kind: 'unpriced', reason, model }
+  }
+  const isBeside = price.definition.variant === 'reasoning-beside'
+  if (contradiction(price.terms, usage, units, isBeside) !== null) {
+    return { kind: 'unpriced', reason: 'contradictory_usage', model }
+  }
+  if (isUsed && !coversUse(price, usage, units)) {
+    return { kind: 'unpriced', reason: 'use_without_price', model }
+  }
+  const costPico = costOf(price, usage, units)
+  // Parts that overlap without saying so (cached audio) can take off more than there is: a credit is never right.
+  if (costPico < 0n) return { kind: 'unpriced', reason: 'contradictory_usage', model }
+  return { kind: 'priced', costPico, price, priceId: price.id }
+}
+
+/** The upstream's own figure, times the markups, halves of a pico-dollar rounded up. */
+export function takeReported(price: FixedPrice, factor: Factor, reportedPico: bigint): Priced {
+  const costPico = scaleToInteger(factor.value, reportedPico, 1n)
+  return { kind: 'priced', costPico, price, priceId: price.id }
+}
+
+/**
+ * A call served by several models. Where one price serves all its parts, that is the call's price; else the cost
+ * stands under a price that names the others. One part without a price leaves the whole call without, under a name that
+ * keeps it from being priced later as if one model had served it. `rest`: what is not billed by tokens; without a
+ * price it is a gap.
+ */
+export function addUp(
+  parts: readonly (LinearCost | Unpriced)[],
+  rest: LinearCost | Unpriced | null,
+  call: CallToPrice,
+): PriceOfCall {
+  const priced: LinearCost[] = []
+  let missing: Unpriced | null = null
+  for (const part of parts) {
+    if (part.kind === 'priced') priced.push(part)
+    else if (part.reason !== 'nothing_used') missing ??= part
+  }
+  if (rest?.kind === 'priced') priced.push(rest)
+  else if (rest?.reason === 'contradictory_usage' || priced.length === 0) missing ??= rest
+  const prices = priced.map(({ priceId }) => priceId)
+  const [first, ...others] = priced
+  if (missing !== null || first === undefined) {
+    return { ...(missing ?? NOTHING_USED), tier: buildPartsPrice({ basis: 'parts', prices }) }
+  }
+  const costPico = priced.reduce((sum, part) => sum + part.costPico, 0n)
+  const isOnePrice = rest?.kind !== 'unpriced' && others.every(({ priceId }) => priceId === first.priceId)
+  if (isOnePrice && costOf(first.price, call.usage, call.units) === costPico) return { ...first, costPico }
+  const gaps = new Set(priced.flatMap(({ price }) => price.definition.unpriced ?? []))
+  if (rest?.kind === 'unpriced') for (const rate of ratesOfUnits(call.units)) gaps.add(rate)
+  const unpriced = gaps.size === 0 ? {} : { unpriced: [...gaps].sort() }
+  const price = buildPartsPrice({ basis: 'parts', prices, ...unpriced })
+  return { kind: 'priced', costPico, price, priceId: price.id }
+}
+
+const NOTHING_USED: Unpriced = { kind: 'unpriced', reason: 'nothing_used', model: null }
+
+function ratesOfUnits(units: BilledUnits): RateClass[] {
+  return UNIT_DIMENSIONS.filter(({ name }) => (units[name] ?? 0) > 0).map(({ rate }) => rate)
+}
+
+/** Whether anything was counted. */
+export function hasUse({ usage, units }: { usage: TokenUsage; units: BilledUnits }): boolean {
+  if ((usage.inputTokens ?? 0) > 0 || (usage.outputTokens ?? 0) > 0) return true
+  return (
+    TOKEN_CLASSES.some((name) => (usage[name] ?? 0) > 0) ||
+    BILLED_UNITS.some((name) => (units[name] ?? 0) > 0)
+  )
+}

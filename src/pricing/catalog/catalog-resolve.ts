@@ -1,0 +1,229 @@
+import { isSameModel } from '../../domain/model-name.ts'
+import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
+import { type AddedRate, addedRatesFor } from '../corrections/added-rates.ts'
+import { findMediaPrice, MEDIA_PRICES_SOURCE, mediaRates } from '../corrections/media-prices.ts'
+import { findOverride, overrideRates } from '../overrides/price-override-match.ts'
+import type { PriceOverride } from '../overrides/price-overrides.ts'
+import type { Factor } from '../price-markups.ts'
+import type { RateClass } from '../price-rates.ts'
+import { type MergedPrices, mergePrices } from '../sources/catalog-merge.ts'
+import type { CatalogEntries } from './catalog-entries.ts'
+import { type BillingHabits, buildPriceSet, type PriceSet, USUAL_HABITS } from './catalog-price-set.ts'
+import { answersInOthersWords, type CatalogPlace, catalogPlaces, sellerOf } from './catalog-providers.ts'
+import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
+import { MS_PER_DAY } from './catalog-schedule.ts'
+import { LIST_PRICE, serviceTierFactor, type TierFactor } from './catalog-service-tiers.ts'
+
+/** What a price is looked for: all that does not depend on how much was used. */
+export interface PriceQuestion {
+  /** One of our provider names. */
+  readonly provider: string
+  /** The upstream's configured name. */
+  readonly upstream: string
+  /** The name in the response; `null`: it names none. */
+  readonly model: string | null
+  readonly requestedModel: string | null
+  /** In the form of `serviceTierOf`; `null`: standard. */
+  readonly serviceTier: string | null
+  readonly factor: Factor
+  readonly atMs: number
+}
+
+/** The prices found, and the time for which they are the answer. */
+export interface PriceAnswer {
+  /** `null`: no price is known for any of the names. */
+  readonly found: FoundPrices | null
+  /** Why none was found, where the model has a price at the standard tier. */
+  readonly missing: 'unknown_tier' | null
+  readonly fromMs: number
+  readonly untilMs: number
+}
+
+export interface FoundPrices {
+  readonly prices: PriceSet
+  /** Which of the names it was. */
+  readonly model: string
+  /** The line of the configuration it comes from; `null`: from the catalog. */
+  readonly line: number | null
+  /** The catalog's keys for what we cannot count, so that calls may cost more. */
+  readonly unmetered: readonly string[]
+}
+
+/** Where prices come from. `overrides` in the order of `byPrecedence`. */
+export interface PriceSources {
+  readonly entries: CatalogEntries
+  readonly overrides: readonly PriceOverride[]
+  /** Upstreams that the operator says have somebody's prices: one of `PRICES_OF`, by name. */
+  readonly pricesOf: ReadonlyMap<string, string>
+}
+
+/** The operator's prices for either name, else the catalog's for the model that answered. */
+export function resolvePrices(sources: PriceSources, question: PriceQuestion): PriceAnswer {
+  const midnightMs = Math.floor(question.atMs / MS_PER_DAY) * MS_PER_DAY
+  const day = { fromMs: midnightMs, untilMs: midnightMs + MS_PER_DAY }
+  for (const model of [question.model, question.requestedModel]) {
+    const found = model === null ? null : fromOverrides(sources.overrides, question, model)
+    if (found !== null) return { found, missing: null, ...day }
+  }
+  for (const model of namesInCatalog(question)) {
+    const answer = fromCatalog(sources, question, model)
+    if (answer !== null) return answer
+  }
+  return { found: null, missing: null, ...day }
+}
+
+/**
+ * The names to look for in the catalog. The requested one is none where another model answered: a router that fell
+ * back to another is paid for what it served.
+ */
+function namesInCatalog({ provider, model, requestedModel }: PriceQuestion): string[] {
+  if (model === null || model === '') return requestedModel === null ? [] : [requestedModel]
+  const isSame =
+    requestedModel !== null && (answersInOthersWords(provider) || isSameModel(model, requestedModel))
+  return isSame ? [model, requestedModel] : [model]
+}
+
+function fromOverrides(
+  overrides: readonly PriceOverride[],
+  { provider, upstream, serviceTier, factor, atMs }: PriceQuestion,
+  model: string,
+): FoundPrices | null {
+  const day = utcDayOf(atMs)
+  const override = findOverride(overrides, { provider, upstream, model, serviceTier, day })
+  if (override === null) return null
+  const prices = buildPriceSet(
+    {
+      basis: 'linear',
+      source: 'yaml',
+      provider: override.provider ?? '*',
+      model: override.model,
+      from: override.from,
+      hours: null,
+      serviceTier,
+      serviceTierPriced: override.serviceTier === serviceTier,
+      factor: factor.text,
+    },
+    [],
+    () => overrideRates(override, factor.value),
+    USUAL_HABITS,
+  )
+  return { prices, model, line: override.line, unmetered: [] }
+}
+
+function fromCatalog(
+  { entries, pricesOf }: PriceSources,
+  question: PriceQuestion,
+  model: string,
+): PriceAnswer | null {
+  const { provider: ourProvider, upstream, serviceTier, factor, atMs } = question
+  const day = utcDayOf(atMs)
+  for (const place of catalogPlaces(ourProvider, model, pricesOf.get(upstream) ?? null)) {
+    const media = fromMediaPrices(question, place, pricesOf.get(upstream) ?? null, model)
+    if (media !== null) return media
+    const seller = sellerOf(ourProvider, pricesOf.get(upstream) ?? null, place.providerId)
+    const merged = mergePrices(entries, place, atMs, ({ id }) => ourClasses(addedRatesFor(seller, id, day)))
+    if (merged === null) continue
+    const { fromMs, untilMs } = merged.now
+    // Where the name is listed without a price, no other list is asked: it would be another model's.
+    if (merged.byKey.size === 0) return null
+    const tier = priceOfTier(merged, seller, serviceTier, day)
+    if (tier === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
+    const { provider, model: listed, now } = merged
+    const added = addedRatesFor(seller, listed.id, day)
+    const prices = buildPriceSet(
+      {
+        basis: 'linear',
+        source: tier.source,
+        provider: provider.id,
+        model: listed.id,
+        from: now.from,
+        hours: now.hours,
+        serviceTier,
+        serviceTierPriced: true,
+        factor: factor.text,
+      },
+      tierStarts(tier),
+      (above) => ratesAbove(tier, above, factor.value, tier.factor, added),
+      habitsOf(seller, provider.id, listed.id),
+    )
+    const found = { prices, model, line: null, unmetered: unmeteredKeys(merged) }
+    return { found, missing: null, fromMs, untilMs }
+  }
+  return null
+}
+
+function ourClasses(added: readonly AddedRate[]): ReadonlySet<RateClass> {
+  return new Set(added.map(({ rate }) => rate))
+}
+
+interface PricesOfTier extends Pick<MergedPrices, 'source' | 'byKey'> {
+  readonly factor: TierFactor
+}
+
+/** The list prices and the factor of the tier, else the prices that a source lists for it; `null`: not known. */
+function priceOfTier(
+  merged: MergedPrices,
+  seller: string,
+  serviceTier: string | null,
+  day: UtcDay,
+): PricesOfTier | null {
+  const factor = serviceTierFactor(seller, merged.model.id, serviceTier, day)
+  if (factor !== null) return { source: merged.source, byKey: merged.byKey, factor }
+  const listed = serviceTier === null ? null : merged.atServiceTier(serviceTier)
+  return listed === null ? null : { ...listed, factor: LIST_PRICE }
+}
+
+/** What our own list has for models that are billed by other than tokens: a day's answer. */
+function fromMediaPrices(
+  { provider: ourProvider, serviceTier, factor, atMs }: PriceQuestion,
+  { providerId, name }: CatalogPlace,
+  pricesOf: string | null,
+  model: string,
+): PriceAnswer | null {
+  const seller = sellerOf(ourProvider, pricesOf, providerId)
+  const price = findMediaPrice(seller, name, serviceTier, utcDayOf(atMs))
+  if (price === null) return null
+  const fromMs = Math.floor(atMs / MS_PER_DAY) * MS_PER_DAY
+  const day = { fromMs, untilMs: fromMs + MS_PER_DAY }
+  if (price === 'unknown_tier') return { found: null, missing: price, ...day }
+  const prices = buildPriceSet(
+    {
+      basis: 'linear',
+      source: `${MEDIA_PRICES_SOURCE}@${price.seen}`,
+      provider: seller,
+      model: name.toLowerCase(),
+      from: price.from ?? null,
+      hours: null,
+      serviceTier,
+      serviceTierPriced: true,
+      factor: factor.text,
+    },
+    [],
+    () => mediaRates(price, factor.value),
+    USUAL_HABITS,
+  )
+  return { found: { prices, model, line: null, unmetered: [] }, missing: null, ...day }
+}
+
+/** Whose audio and image tokens never cost what text does, so that a missing price of theirs is a gap. */
+const MEDIA_APART: ReadonlySet<string> = new Set(['openai', 'azure', 'cohere'])
+
+/**
+ * What the catalog's data has no field for. Groq bills transcriptions for at least ten seconds
+ * (https://groq.com/pricing; the package has the same rule in its code). Perplexity's deep research reports reasoning
+ * tokens on top of `completion_tokens` (https://docs.perplexity.ai/getting-started/pricing). Vercel's gateway bills
+ * reasoning of OpenAI's models on top of the output that has it already (11 of 11 recorded answers that name their cost).
+ */
+function habitsOf(seller: string, providerId: string, modelId: string): BillingHabits {
+  const isOfOpenAi = providerId === 'openai' || (providerId === 'vercel' && modelId.startsWith('openai/'))
+  if (seller === 'vercel-gateway' && isOfOpenAi) {
+    return { ...USUAL_HABITS, mediaIsApart: true, reasoningIsBeside: true }
+  }
+  if (providerId === 'groq' && modelId.startsWith('whisper-large-v3')) {
+    return { ...USUAL_HABITS, minimumAudioMs: 10_000 }
+  }
+  if (providerId === 'perplexity') return { ...USUAL_HABITS, reasoningIsBeside: true }
+  if (MEDIA_APART.has(providerId)) return { ...USUAL_HABITS, mediaIsApart: true }
+  if (providerId === 'mistral') return { ...USUAL_HABITS, secondsAreBeside: true }
+  return USUAL_HABITS
+}

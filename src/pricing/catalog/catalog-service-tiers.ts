@@ -1,0 +1,109 @@
+import { type Decimal, decimalOfText, multiply, ONE } from '../../domain/decimal.ts'
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { MEDIA_PRICES } from '../corrections/media-price-list.ts'
+import { TIER_PRICES, type TierPrice } from '../corrections/service-tiers.ts'
+import type { RateClass } from '../price-rates.ts'
+
+/** Words of providers for calls at their list prices, and for tiers they name in several ways. */
+const SAME_TIER: ReadonlyMap<string, string> = new Map([
+  ['auto', ''],
+  ['default', ''],
+  ['standard', ''],
+  ['standard_only', ''],
+  // Groq's and Vertex's word for it.
+  ['on_demand', ''],
+  ['traffic_type_unspecified', ''],
+  ['on_demand_priority', 'priority'],
+  ['on_demand_flex', 'flex'],
+])
+
+const MAX_TIER_LENGTH = 40
+
+/**
+ * The service tier a call was served at, by its whole name in a form that may stand in a price's identity; `null`:
+ * standard. Several at once are joined by `+` in the order of the alphabet (`batch+us`).
+ */
+export function serviceTierOf(reported: string | null): string | null {
+  if (reported === null || reported === '') return null
+  const parts = reported
+    .slice(0, 2 * MAX_TIER_LENGTH)
+    .toLowerCase()
+    .split('+')
+    .map((part) => SAME_TIER.get(part.trim()) ?? part.trim().replace(/[^a-z0-9._-]/g, '_'))
+    .filter((part) => part !== '')
+  return parts.length === 0 ? null : [...new Set(parts)].sort().join('+').slice(0, MAX_TIER_LENGTH)
+}
+
+/** What the tokens of a call cost at its tier, against the list prices. */
+export interface TierFactor {
+  of(rate: RateClass): Decimal
+  /** The same of what is billed by other than tokens: most of that costs the same at every tier. */
+  ofUnit(rate: RateClass): Decimal
+  /** Fees that are another at this tier: US dollars, as decimal text, for so many. */
+  readonly fees: readonly (readonly [RateClass, { readonly usd: string; readonly per: bigint }])[]
+}
+
+/** Of calls at the standard tier, and where a source lists the prices of a tier themselves. */
+export const LIST_PRICE: TierFactor = { of: () => ONE, ofUnit: () => ONE, fees: [] }
+
+/**
+ * The factor for calls at `provider` (one of ours) served by the catalog's `model`; where a tier has several parts,
+ * the product of theirs. `null`: not known, for all or a part of the tier.
+ */
+export function serviceTierFactor(
+  provider: string,
+  model: string,
+  serviceTier: string | null,
+  day: UtcDay,
+): TierFactor | null {
+  if (serviceTier === null) return LIST_PRICE
+  const lower = model.toLowerCase()
+  const prices = serviceTier.split('+').map((tier) => findTierPrice(provider, lower, tier, day))
+  const known = prices.filter((price) => price !== null)
+  if (known.length < prices.length) return null
+  return {
+    of: (rate) =>
+      known.map((price) => decimalOfText(price.except?.[rate] ?? price.factor)).reduce(multiply, ONE),
+    ofUnit: (rate) =>
+      known
+        .map(({ units = [], factor }) => (units.includes(rate) ? decimalOfText(factor) : ONE))
+        .reduce(multiply, ONE),
+    fees: known.flatMap(({ requestsPerThousand, searchesPerThousand }) => [
+      ...feeOf('request', requestsPerThousand),
+      ...feeOf('webSearch', searchesPerThousand),
+    ]),
+  }
+}
+
+function feeOf(rate: RateClass, usd: string | undefined): TierFactor['fees'] {
+  return usd === undefined ? [] : [[rate, { usd, per: 1_000n }]]
+}
+
+function findTierPrice(provider: string, model: string, tier: string, day: UtcDay): TierPrice | null {
+  const found = TIER_PRICES.find(
+    (price) =>
+      price.tier === tier &&
+      price.providers.includes(provider) &&
+      (price.from === undefined || price.from <= day) &&
+      price.models.test(model),
+  )
+  return found ?? null
+}
+
+const LISTED_TIERS: ReadonlySet<string> = new Set(
+  [...TIER_PRICES, ...MEDIA_PRICES].flatMap(({ tier }) => (tier === undefined ? [] : [tier])),
+)
+/** Of that many parts, and no more, some model has a tier. */
+const MAX_PARTS = 3
+
+/** Whether a tier is made of such as have a price somewhere, of which there are only so many. */
+export function isListedTier(serviceTier: string): boolean {
+  const parts = serviceTier.split('+')
+  return parts.length <= MAX_PARTS && parts.every((part) => LISTED_TIERS.has(part))
+}
+
+/** The tiers that some model has at `provider`, as `prices show` asks for them. */
+export function serviceTiersAt(provider: string): string[] {
+  const own = [...TIER_PRICES, ...MEDIA_PRICES].filter(({ providers }) => providers.includes(provider))
+  return [...new Set(own.flatMap(({ tier }) => (tier === undefined ? [] : [tier])))]
+}

@@ -1,0 +1,195 @@
+import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
+import { byPrecedence } from '../overrides/price-override-match.ts'
+import type { PriceOverride } from '../overrides/price-overrides.ts'
+import { buildReportedPrice, buildUnpricedTier, type FixedPrice } from '../price.ts'
+import { type Factor, findFactors, type PriceMarkup } from '../price-markups.ts'
+import { bundledCatalog } from '../sources/catalog-sources.ts'
+import { CatalogCache } from './catalog-cache.ts'
+import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
+import { addUp, hasUse, priceUse, takeReported, type Use } from './catalog-cost.ts'
+import type { CatalogEntries } from './catalog-entries.ts'
+import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
+import { MS_PER_DAY } from './catalog-schedule.ts'
+import { isListedTier, serviceTierOf } from './catalog-service-tiers.ts'
+
+export interface CatalogOptions {
+  /** Default: the data that came with this release. */
+  readonly entries?: CatalogEntries
+  readonly overrides?: readonly PriceOverride[]
+  readonly markups?: readonly PriceMarkup[]
+  /** Names of upstreams whose own word on the cost of a call is taken, where they give one. */
+  readonly trustedUpstreams?: readonly string[]
+  /** Upstreams that have somebody's prices, one of `PRICES_OF`, by name. */
+  readonly pricesOf?: ReadonlyMap<string, string>
+}
+
+/** What a model costs, and since when. */
+export interface PriceQuery {
+  readonly provider: string
+  readonly upstream: string
+  readonly clientName: string | null
+  readonly model: string
+  readonly serviceTier: string | null
+  /** Milliseconds since 1970. */
+  readonly atMs: number
+}
+
+export interface Catalog {
+  /** The name and version of the price data under the operator's own prices. */
+  readonly source: string
+  /** What a call costs and by which price. Never throws, whatever was counted. */
+  priceCall(call: CallToPrice): PriceOfCall
+  /** All prices of a model at a moment; `null`: it has none. */
+  findPrices(query: PriceQuery): FoundPrices | null
+  /** The same for each part of the UTC day of `query.atMs`, in order: several where prices change by the hour. */
+  findPricesOfDay(query: PriceQuery): readonly PriceAnswer[]
+  /** Whether some maker lists a model of this name, so that it is no word that a client made up. */
+  listsModel(model: string, atMs: number): boolean
+  /** Whether calls of a model have a price, for any client; without `serviceTier` at the standard one. */
+  knowsModel(
+    provider: string,
+    upstream: string,
+    model: string,
+    atMs: number,
+    serviceTier?: string | null,
+  ): boolean
+}
+
+/** Stands for an upstream that sells every maker's models; no upstream can have this name. */
+const ANY_MAKER = '*'
+
+/** Ten times the models that a busy gateway sees; names are input, so there must be an end. */
+const CACHED_QUESTIONS = 5_000
+
+export function buildCatalog(options: CatalogOptions = {}): Catalog {
+  const entries = options.entries ?? bundledCatalog()
+  const sources: PriceSources = {
+    entries,
+    overrides: byPrecedence(options.overrides ?? []),
+    pricesOf: new Map([...(options.pricesOf ?? []), [ANY_MAKER, 'makers']]),
+  }
+  const factorOf = findFactors(options.markups ?? [])
+  const trusted: ReadonlySet<string> = new Set(options.trustedUpstreams)
+  const tiers = boundTiers(new Set(sources.overrides.flatMap(({ serviceTier }) => serviceTier ?? [])))
+  // As many as providers in use and factors in the configuration.
+  const reportedPrices = new Map<string, FixedPrice>()
+  const cache = new CatalogCache<PriceAnswer>(CACHED_QUESTIONS)
+
+  function find(call: CallScope, model: string | null, requestedModel: string | null): FoundPrices | null {
+    return answer(call, model, requestedModel).found
+  }
+
+  function answer(call: CallScope, model: string | null, requestedModel: string | null): PriceAnswer {
+    const { provider, upstream, factor, serviceTier, atMs } = call
+    const question = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${model}\n${requestedModel}`
+    return cache.find(question, atMs, () => {
+      return resolvePrices(sources, { provider, upstream, model, requestedModel, serviceTier, factor, atMs })
+    })
+  }
+
+  function answersOfDay(query: PriceQuery): PriceAnswer[] {
+    const midnightMs = Math.floor(query.atMs / MS_PER_DAY) * MS_PER_DAY
+    const answers: PriceAnswer[] = []
+    for (let atMs = midnightMs; atMs < midnightMs + MS_PER_DAY; ) {
+      const part = answer(scopeOf({ ...query, atMs }), query.model, null)
+      answers.push(part)
+      atMs = part.untilMs
+    }
+    return answers
+  }
+
+  function scopeOf(query: Omit<PriceQuery, 'model'>): CallScope {
+    const { provider, upstream, clientName, serviceTier, atMs } = query
+    return {
+      provider,
+      upstream,
+      factor: factorOf(clientName, upstream),
+      serviceTier: tiers(serviceTierOf(serviceTier)),
+      atMs,
+    }
+  }
+
+  function reportedPrice(provider: string, { text }: Factor): FixedPrice {
+    const key = `${provider}\n${text}`
+    const price = reportedPrices.get(key) ?? buildReportedPrice({ basis: 'reported', provider, factor: text })
+    reportedPrices.set(key, price)
+    return price
+  }
+
+  function priceCall(call: CallToPrice): PriceOfCall {
+    const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs } = call
+    const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs })
+    const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use)
+    const own = keepTier(scope.serviceTier, priceParts(call, priceHere))
+    if (call.reportedCostPico === null || call.reportedCostPico < 0n) return own
+    const said = takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
+    return { ...(trusted.has(upstream) ? said : own), reported: compare(own, said.costPico) }
+  }
+
+  function priceParts(call: CallToPrice, priceHere: (use: Use) => ReturnType<typeof priceUse>): PriceOfCall {
+    const { parts } = call
+    if (parts === null || parts.length === 0) return priceHere(call)
+    const uses = parts.map(({ model, usage }) => ({ model, requestedModel: null, usage, units: NO_UNITS }))
+    // What is not billed by tokens belongs to no part: it is at the price of the model that answered.
+    const rest = { ...call, usage: NO_USAGE }
+    return addUp(uses.map(priceHere), hasUse(rest) ? priceHere(rest) : null, call)
+  }
+
+  return {
+    source: entries.source,
+    priceCall,
+    findPrices: (query) => find(scopeOf(query), query.model, null),
+    findPricesOfDay: answersOfDay,
+    listsModel: (model, atMs) => {
+      const factor = factorOf(null, ANY_MAKER)
+      const scope = { provider: '', upstream: ANY_MAKER, factor, serviceTier: null, atMs }
+      return find(scope, model, null) !== null
+    },
+    knowsModel: (provider, upstream, model, atMs, serviceTier = null) =>
+      find(scopeOf({ provider, upstream, clientName: null, serviceTier, atMs }), model, null) !== null,
+  }
+}
+
+function compare(own: PriceOfCall, saidPico: bigint): BesideReported {
+  if (own.kind === 'unpriced') return { ownCostPico: null, differs: false }
+  const { costPico } = own
+  const difference = costPico > saidPico ? costPico - saidPico : saidPico - costPico
+  return { ownCostPico: costPico, differs: difference * 100n >= saidPico && difference > 0n }
+}
+
+/**
+ * More than there are names of tiers beside those with a price; they are the upstream's words, and a client's where it
+ * says a size, so there must be an end.
+ */
+const MAX_TIERS = 100
+/** Under which calls stand whose tier is one name too many. */
+const OTHER_TIER = '(other)'
+
+/** However many names there were, one that has a price, of ours or of the `operators`, keeps its own. */
+function boundTiers(operators: ReadonlySet<string>): (serviceTier: string | null) => string | null {
+  const seen = new Set<string>()
+  return (serviceTier) => {
+    if (serviceTier === null || seen.has(serviceTier)) return serviceTier
+    if (operators.has(serviceTier) || isListedTier(serviceTier)) return serviceTier
+    if (seen.size >= MAX_TIERS) return OTHER_TIER
+    seen.add(serviceTier)
+    return serviceTier
+  }
+}
+
+/** Calls without a price keep their tier in the identity of what they lack, or they would be priced as standard later. */
+function keepTier(serviceTier: string | null, priced: PriceOfCall): PriceOfCall {
+  if (priced.kind === 'priced' || serviceTier === null || priced.reason === 'nothing_used') return priced
+  if (priced.tier !== undefined) return priced
+  return { ...priced, tier: buildUnpricedTier(serviceTier) }
+}
+
+/** What all uses in one call have in common. */
+interface CallScope {
+  readonly provider: string
+  readonly upstream: string
+  readonly factor: Factor
+  /** In the form of `serviceTierOf`. */
+  readonly serviceTier: string | null
+  readonly atMs: number
+}

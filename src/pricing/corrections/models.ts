@@ -1,0 +1,288 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+
+/** US dollars for as many as the key of the catalog says; several by hour of the day, as in catalog data. */
+type Prices = Readonly<Record<string, number>>
+
+/** The prices of a model that no source has right, or has at all. They stand for all of the model's. */
+export interface ModelCorrection {
+  /** The catalog's provider. */
+  readonly providerId: string
+  readonly id: string
+  /** The names calls ask for; left out: `id` alone. */
+  readonly names?: readonly string[]
+  /** The first UTC day on which they hold; left out: since ever. */
+  readonly from?: UtcDay
+  /** Empty: the name has no price from that day on. */
+  readonly prices: Prices | readonly DatedCorrection[]
+  /** What the first source says instead; `null`: nothing. When it says as we do, the correction is stale. */
+  readonly replaces: Prices | null
+  /** What is corrected comes with `prices import` alone. */
+  readonly ofImported?: true
+  readonly why: string
+  /** The provider's page. */
+  readonly source: string
+  /** The day on which it, or what cites it, was looked at. */
+  readonly seen: UtcDay
+}
+
+type DatedCorrection =
+  | { readonly prices: Prices }
+  | { readonly constraint: { readonly start_date: UtcDay }; readonly prices: Prices }
+  | {
+      readonly constraint: {
+        readonly start_time: string
+        readonly end_time: string
+        readonly weekdays_only: true
+      }
+      readonly prices: Prices
+    }
+
+const seen = '2026-11-22'
+const DEEPSEEK = 'https://api-docs.deepseek.com/quick_start/pricing'
+const VOYAGE = 'https://docs.voyageai.com/docs/pricing'
+const COHERE = 'https://cohere.com/pricing'
+const ZAI = 'https://docs.z.ai/guides/overview/pricing'
+const BEDROCK = 'https://aws.amazon.com/bedrock/pricing'
+
+/** Twice the price from 9:00 to 12:00 and 14:00 to 18:00 in Peking, Monday to Friday; its holidays are not known here. */
+function atPeak(offPeak: Prices, peak: Prices): readonly DatedCorrection[] {
+  const hours = (start: string, end: string) => ({
+    constraint: { start_time: `${start}:00:00Z`, end_time: `${end}:00:00Z`, weekdays_only: true as const },
+    prices: peak,
+  })
+  return [{ prices: offPeak }, hours('01', '04'), hours('06', '10')]
+}
+
+const DEEPSEEK_FLASH = atPeak(
+  { input_mtok: 0.15, cache_read_mtok: 0.003, output_mtok: 0.6 },
+  { input_mtok: 0.3, cache_read_mtok: 0.006, output_mtok: 1.2 },
+)
+
+/** What these two names have cost since the off-peak discount of 2025 ended, and until they were retired. */
+const DEEPSEEK_ALIASES: readonly DatedCorrection[] = [
+  {
+    constraint: { start_date: '2025-09-05' },
+    prices: { input_mtok: 0.56, cache_read_mtok: 0.07, output_mtok: 1.68 },
+  },
+  {
+    constraint: { start_date: '2025-09-29' },
+    prices: { input_mtok: 0.28, cache_read_mtok: 0.028, output_mtok: 0.42 },
+  },
+  {
+    constraint: { start_date: '2026-04-24' },
+    prices: { input_mtok: 0.14, cache_read_mtok: 0.0028, output_mtok: 0.28 },
+  },
+  { constraint: { start_date: '2026-07-25' }, prices: {} },
+]
+
+/** By provider and model. The first that is for a name counts. */
+export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
+  {
+    providerId: 'deepseek',
+    id: 'deepseek-flash',
+    from: '2026-09-10',
+    prices: DEEPSEEK_FLASH,
+    replaces: null,
+    why: 'other sources have the price of the peak hours alone, for all hours',
+    source: DEEPSEEK,
+    seen,
+  },
+  {
+    providerId: 'deepseek',
+    id: 'deepseek-v4-flash',
+    from: '2026-10-17',
+    prices: DEEPSEEK_FLASH,
+    replaces: { input_mtok: 0.22, cache_read_mtok: 0.007, output_mtok: 0.66 },
+    why: 'a name of old, served and billed as deepseek-flash',
+    source: DEEPSEEK,
+    seen,
+  },
+  {
+    providerId: 'deepseek',
+    id: 'deepseek-v4-pro',
+    from: '2026-08-17',
+    prices: atPeak(
+      { input_mtok: 0.66, cache_read_mtok: 0.022, output_mtok: 1.98 },
+      { input_mtok: 1.32, cache_read_mtok: 0.044, output_mtok: 3.96 },
+    ),
+    replaces: { input_mtok: 0.66, cache_read_mtok: 0.022, output_mtok: 1.98 },
+    why: 'the source has peak hours on Saturdays and Sundays too',
+    source: DEEPSEEK,
+    seen,
+  },
+  ...['deepseek-chat', 'deepseek-reasoner'].map(
+    (id): ModelCorrection => ({
+      providerId: 'deepseek',
+      id,
+      from: '2025-09-05',
+      prices: DEEPSEEK_ALIASES,
+      replaces: { input_mtok: 0.135, cache_read_mtok: 0.035, output_mtok: 0.55 },
+      why: 'the source has the discount by hour that ended on that day; since 2026-07-24 nobody answers to the name',
+      source: DEEPSEEK,
+      seen,
+    }),
+  ),
+  ...(
+    [
+      ['gemini-3.8-flash-tts', 9],
+      ['gemini-3.8-flash-lite-tts', 6],
+    ] as const
+  ).map(
+    ([id, spoken]): ModelCorrection => ({
+      providerId: 'google',
+      id,
+      prices: { input_mtok: 0.5, output_mtok: spoken, output_audio_mtok: spoken },
+      replaces: null,
+      why: 'no bundled source has it; as LiteLLM has it',
+      source: 'https://ai.google.dev/gemini-api/docs/pricing',
+      seen,
+    }),
+  ),
+  {
+    providerId: 'google',
+    id: 'gemini-flash-latest',
+    from: seen,
+    prices: [
+      { prices: { input_mtok: 0.75, cache_read_mtok: 0.075, output_mtok: 3.75 } },
+      {
+        constraint: { start_date: '2027-01-01' },
+        prices: { input_mtok: 1.5, cache_read_mtok: 0.15, output_mtok: 7.5 },
+      },
+    ],
+    replaces: null,
+    why: 'names the newest one, gemini-3.8-flash, by two other sources; the source has the price of gemini-3.5-flash',
+    source: 'https://ai.google.dev/gemini-api/docs/pricing',
+    seen,
+  },
+  {
+    providerId: 'zai',
+    id: 'GLM-5.3-Flash',
+    from: '2026-09-10',
+    prices: { input_mtok: 0.15, cache_read_mtok: 0.03, output_mtok: 0.5 },
+    replaces: { input_mtok: 0.075, cache_read_mtok: 0.015, output_mtok: 0.25 },
+    why: 'half its price was for the first weeks',
+    source: ZAI,
+    seen,
+  },
+  {
+    providerId: 'zai',
+    id: 'glm-5',
+    prices: { input_mtok: 1, cache_read_mtok: 0.2, output_mtok: 3.2 },
+    replaces: null,
+    why: 'no bundled source has it',
+    source: ZAI,
+    seen,
+  },
+  {
+    providerId: 'zai',
+    id: 'glm-4.6',
+    prices: { input_mtok: 0.6, cache_read_mtok: 0.11, output_mtok: 2.2 },
+    replaces: null,
+    why: 'no bundled source has it',
+    source: ZAI,
+    seen,
+  },
+  {
+    providerId: 'zai',
+    id: 'glm-4.5',
+    prices: { input_mtok: 0.6, cache_read_mtok: 0.11, output_mtok: 2.2 },
+    replaces: null,
+    why: 'no bundled source has it',
+    source: ZAI,
+    seen,
+  },
+  {
+    providerId: 'azure',
+    id: 'o4-mini',
+    names: ['o4-mini', 'o4-mini-2025-04-16'],
+    prices: { input_mtok: 1.1, cache_read_mtok: 0.275, output_mtok: 4.4 },
+    replaces: { cache_read_mtok: 0.28 },
+    why: 'the source has a rounded figure; models.dev and LiteLLM have this one',
+    source: 'https://azure.microsoft.com/pricing/details/azure-openai',
+    seen,
+  },
+  {
+    providerId: 'azure',
+    id: 'gpt-4-turbo-2024-04-09',
+    prices: { input_mtok: 10, output_mtok: 30 },
+    replaces: null,
+    ofImported: true,
+    why: "LiteLLM has a data zone's price under the global name",
+    source: 'https://azure.microsoft.com/pricing/details/azure-openai',
+    seen,
+  },
+  {
+    providerId: 'cloudflare',
+    id: '@cf/zai-org/glm-4.7-flash',
+    prices: { input_mtok: 0.0605, output_mtok: 0.4 },
+    replaces: { input_mtok: 0.06 },
+    why: 'the source has a rounded figure; models.dev and LiteLLM have this one',
+    source: 'https://developers.cloudflare.com/workers-ai/platform/pricing',
+    seen,
+  },
+  ...(
+    [
+      ['openai/gpt-4.1-nano', { input_mtok: 0.1, cache_read_mtok: 0.025, output_mtok: 0.4 }],
+      ['openai/gpt-5-codex', { input_mtok: 1.25, cache_read_mtok: 0.125, output_mtok: 10 }],
+      ['openai/gpt-5.1-codex', { input_mtok: 1.25, cache_read_mtok: 0.125, output_mtok: 10 }],
+      ['openai/gpt-5.1-codex-mini', { input_mtok: 0.25, cache_read_mtok: 0.025, output_mtok: 2 }],
+      [
+        'google/gemini-3.1-flash-lite',
+        {
+          input_mtok: 0.25,
+          cache_read_mtok: 0.025,
+          output_mtok: 1.5,
+          input_audio_mtok: 0.5,
+          cache_audio_read_mtok: 0.05,
+        },
+      ],
+    ] as const
+  ).map(
+    ([id, prices]): ModelCorrection => ({
+      providerId: 'vercel',
+      id,
+      prices,
+      replaces: null,
+      why: "sold at the maker's price, which the list of models rounds to whole cents",
+      source: 'https://vercel.com/docs/ai-gateway/pricing',
+      seen,
+    }),
+  ),
+  {
+    providerId: 'aws',
+    id: 'amazon.titan-embed-text-v2:0',
+    prices: { input_mtok: 0.02 },
+    replaces: null,
+    why: 'the source has the first version alone, at five times the price',
+    source: BEDROCK,
+    seen,
+  },
+  ...(
+    [
+      ['embed-english-v3.0', { input_mtok: 0.1 }],
+      ['embed-multilingual-v3.0', { input_mtok: 0.1 }],
+      ['embed-english-light-v3.0', { input_mtok: 0.1 }],
+    ] as const
+  ).map(
+    ([id, prices]): ModelCorrection => ({
+      providerId: 'cohere',
+      id,
+      prices,
+      replaces: null,
+      why: 'no bundled source has it',
+      source: COHERE,
+      seen,
+    }),
+  ),
+  ...([['voyage-code-4', { input_mtok: 0.12 }]] as const).map(
+    ([id, prices]): ModelCorrection => ({
+      providerId: 'voyageai',
+      id,
+      prices,
+      replaces: null,
+      why: 'no bundled source has it',
+      source: VOYAGE,
+      seen,
+    }),
+  ),
+]

@@ -1,0 +1,155 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { findCatalogModel } from '../catalog/catalog-find.ts'
+import {
+  type CatalogDocument,
+  type ModelDocument,
+  namesOf,
+  type PricesDocument,
+  type ProviderDocument,
+} from '../sources/catalog-document.ts'
+import { parseCatalog } from '../sources/catalog-parse.ts'
+import { joinPrices } from './catalog-history.ts'
+
+/**
+ * A newer catalog with what the older one says of the days before `from`: so that the past is priced as it was.
+ *
+ * - A price that changed is in force from `from` on, or from the day that the newer catalog itself names.
+ * - A name that is another model's now keeps the prices that it had before.
+ * - A model that is no longer listed keeps its last prices, and so does one that is listed without any.
+ * - The order of models is that of the older catalog: where lists are only reordered, nothing changes.
+ *
+ * @throws {Error} when either is no catalog.
+ */
+export function keepPastPrices(
+  before: CatalogDocument,
+  after: CatalogDocument,
+  from: UtcDay,
+): CatalogDocument {
+  const lookUp = { before: findPricesIn(before), after: findPricesIn(after) }
+  const newer = new Map(after.map((provider) => [provider.id, provider]))
+  const older = new Map(before.map((provider) => [provider.id, provider]))
+  const merged = before.map((provider) => mergeProvider(provider, newer.get(provider.id), lookUp, from))
+  const added = after
+    .filter(({ id }) => !older.has(id))
+    .map((provider) => mergeProvider({ id: provider.id, models: [] }, provider, lookUp, from))
+  return [...merged, ...added]
+}
+
+interface LookUp {
+  readonly before: FindPrices
+  readonly after: FindPrices
+}
+
+function mergeProvider(
+  before: ProviderDocument,
+  after: ProviderDocument | undefined,
+  lookUp: LookUp,
+  from: UtcDay,
+): ProviderDocument {
+  const { id } = before
+  const listed = after?.models ?? []
+  const newer = new Map(listed.map((model) => [model.id, model]))
+  const fallbacks = after === undefined ? before.fallback_model_providers : after.fallback_model_providers
+
+  // 1. Models of the newer list, each with its own past, else with what its name cost before.
+  const older = new Map(before.models.map((model) => [model.id, model]))
+  const models = inOldOrder(before.models, listed).map((model) => {
+    const past = older.get(model.id)?.prices ?? lookUp.before(id, model.id)
+    return { ...model, prices: keepPast(past, model.prices, from) ?? [] }
+  })
+  // 2. Models that are gone, behind all that are there.
+  const gone = before.models
+    .filter((model) => !newer.has(model.id) && lookUp.after(id, model.id) === null)
+    .map(({ moved_since: _, ...model }) => ({ ...model, gone_since: model.gone_since ?? from }))
+  const merged = {
+    id,
+    ...(fallbacks === undefined ? {} : { fallback_model_providers: fallbacks }),
+    models: [...models, ...gone],
+  }
+  // 3. Names for which that is not what they cost before and cost now: each by itself, in front of all models.
+  const names = new Set([...before.models, ...listed].flatMap(namesOf))
+  const since = new Map(before.models.map((model) => [model.id, model.moved_since]))
+  return { ...merged, models: [...movedNames(merged, names, since, lookUp, from), ...merged.models] }
+}
+
+function movedNames(
+  merged: ProviderDocument,
+  names: ReadonlySet<string>,
+  since: ReadonlyMap<string, UtcDay | undefined>,
+  lookUp: LookUp,
+  from: UtcDay,
+): readonly ModelDocument[] {
+  const wanted = [...names].flatMap((name) => {
+    const past = lookUp.before(merged.id, name)
+    const prices = keepPast(past, lookUp.after(merged.id, name), from)
+    // Without a past there is nothing to keep.
+    return past === null || prices === null ? [] : [{ name, prices, text: JSON.stringify(prices) }]
+  })
+  const moved = new Map<string, ModelDocument>()
+  // Such a name may take its revisions from other models, so all are looked at again. Each gets one at most: it ends.
+  for (let before = -1; before < moved.size; ) {
+    before = moved.size
+    const find = findPricesIn([{ ...merged, models: [...moved.values(), ...merged.models] }])
+    for (const { name, prices, text } of wanted) {
+      if (moved.has(name) || JSON.stringify(find(merged.id, name)) === text) continue
+      moved.set(name, { id: name, match: { equals: name }, prices, moved_since: since.get(name) ?? from })
+    }
+  }
+  return [...moved.values()]
+}
+
+/** A price that is unknown now is no price: the last one that was known stays. `null`: the name has never been known. */
+function keepPast(
+  past: readonly PricesDocument[] | null,
+  now: readonly PricesDocument[] | null,
+  from: UtcDay,
+): readonly PricesDocument[] | null {
+  if (!isKnown(past)) return now ?? past
+  return isKnown(now) ? joinPrices(past, now, from) : past
+}
+
+function isKnown(list: readonly PricesDocument[] | null): list is readonly PricesDocument[] {
+  return list?.some(({ prices }) => Object.keys(prices).length > 0) === true
+}
+
+/** Models that are in both lists in the order of the older one; each new one behind what it follows in the newer. */
+function inOldOrder(
+  before: readonly ModelDocument[],
+  after: readonly ModelDocument[],
+): readonly ModelDocument[] {
+  const newer = new Map(after.map((model) => [model.id, model]))
+  const known = new Set(before.map(({ id }) => id))
+  const followers = new Map<string | null, ModelDocument[]>()
+  let last: string | null = null
+  for (const model of after) {
+    if (known.has(model.id)) last = model.id
+    else followers.set(last, [...(followers.get(last) ?? []), model])
+  }
+  const inBoth = before.flatMap(({ id }) => newer.get(id) ?? [])
+  return [
+    ...(followers.get(null) ?? []),
+    ...inBoth.flatMap((model) => [model, ...(followers.get(model.id) ?? [])]),
+  ]
+}
+
+/** The prices by which calls of a name are priced at a provider; `null`: none of its models has that name. */
+export type FindPrices = (providerId: string, name: string) => readonly PricesDocument[] | null
+
+/** @throws {Error} when it is no catalog. */
+export function findPricesIn(document: CatalogDocument): FindPrices {
+  const entries = entriesOf(document)
+  const written = new Map(document.map(({ id, models }) => [id, models]))
+  return (providerId, name) => {
+    const found = findCatalogModel(entries, providerId, name)
+    if (found === null) return null
+    const { provider, model } = found
+    return written.get(provider.id)?.[provider.models.indexOf(model)]?.prices ?? null
+  }
+}
+
+function entriesOf(document: CatalogDocument): CatalogEntries {
+  const { entries, problems } = parseCatalog(document, 'merged')
+  if (entries === null) throw new Error(`not a price catalog: ${problems[0]}`)
+  return entries
+}

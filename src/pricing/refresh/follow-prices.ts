@@ -1,0 +1,139 @@
+import type { Postgres, StoreLog } from '../../store/connection/postgres.ts'
+import { readKept, writeKept } from './kept-file.ts'
+import { findCurrentPriceCatalog, findCurrentSource } from './price-catalogs.ts'
+import {
+  type KeptCatalog,
+  NO_STORED_PRICES,
+  PRICE_KINDS,
+  readStored,
+  type StoredPrices,
+} from './stored-prices.ts'
+import { isPackageNewer, putNewerPackage } from './take-prices.ts'
+
+/** Newer prices are in use after this long, at every gateway. */
+const FOLLOW_MS = 20_000
+const KEPT_ARE_USED = 'those that were kept here are used, else those of this release'
+
+export interface FollowOptions {
+  readonly pool: Postgres
+  /** Where the last prices are kept; `null`: nowhere. */
+  readonly dataDir: string | null
+  readonly log: StoreLog
+  readonly everyMs?: number
+}
+
+/**
+ * The prices that everyone is to use: those of Postgres; while it is away those that were kept here, unless this
+ * release brings newer ones. Never throws: what cannot be read is told, and passed over.
+ */
+export async function loadStoredPrices(options: FollowOptions): Promise<StoredPrices> {
+  const { log } = options
+  try {
+    return await readNewer(options, NO_STORED_PRICES)
+  } catch (err) {
+    log.warn({ event: 'prices_not_taken', err }, `no prices from Postgres now: ${KEPT_ARE_USED}`)
+    return await loadKept(options)
+  }
+}
+
+async function loadKept({ dataDir, log }: FollowOptions): Promise<StoredPrices> {
+  if (dataDir === null) return NO_STORED_PRICES
+  let prices = NO_STORED_PRICES
+  for (const kind of PRICE_KINDS) {
+    try {
+      const kept = await readKept(dataDir, kind)
+      if (kept === null || (kind === 'genai-prices' && isPackageNewer(kept))) continue
+      prices = { ...prices, [kind]: readStored(kept) }
+    } catch (err) {
+      log.error(
+        { event: 'prices_not_taken', err, kind },
+        'the prices that were kept cannot be read: those of this release are used',
+      )
+    }
+  }
+  return prices
+}
+
+/** Also where a gateway started while Postgres was away. `null`: it changes nothing. */
+async function putPackage(pool: Postgres, log: StoreLog): Promise<KeptCatalog | null> {
+  const put = await putNewerPackage(pool, Date.now())
+  if (put !== null) {
+    const { source, inForceFrom } = put
+    log.info({ event: 'prices_taken', source, from: inForceFrom }, 'the prices of this release are in force')
+  }
+  // Another gateway may have been first.
+  return put ?? (await findCurrentPriceCatalog(pool, 'genai-prices'))
+}
+
+/** `before` itself where nothing is new. @throws When Postgres is away. */
+async function readNewer({ pool, dataDir, log }: FollowOptions, before: StoredPrices): Promise<StoredPrices> {
+  let prices = before
+  for (const kind of PRICE_KINDS) {
+    const source = await findCurrentSource(pool, kind)
+    if (source === null || source === before[kind]?.source) continue
+    const found = await findCurrentPriceCatalog(pool, kind)
+    // Between the two questions it may have become what is in use already.
+    if (found === null || found.source === before[kind]?.source) continue
+    const isOld = kind === 'genai-prices' && isPackageNewer(found)
+    const stored = readStored(isOld ? ((await putPackage(pool, log)) ?? found) : found)
+    prices = { ...prices, [kind]: stored }
+    if (dataDir === null) continue
+    await writeKept(dataDir, kind, stored).catch((err: unknown) =>
+      log.warn(
+        { err, dataDir },
+        'the prices could not be kept here: a start without Postgres has older ones',
+      ),
+    )
+  }
+  return prices
+}
+
+/** Looks again and again whether there are newer prices. */
+export interface PriceFollowing {
+  stop(): Promise<void>
+}
+
+/** @param take What to do with them; told only where something is new. */
+export function followPrices(
+  options: FollowOptions,
+  first: StoredPrices,
+  take: (prices: StoredPrices) => void,
+): PriceFollowing {
+  const { log, everyMs = FOLLOW_MS } = options
+  let prices = first
+  let looking = Promise.resolve()
+  let isLooking = false
+  /** Told once, not at every look. */
+  let troubled: string | null = null
+
+  async function look(): Promise<void> {
+    try {
+      const newer = await readNewer(options, prices)
+      troubled = null
+      if (newer === prices) return
+      take(newer)
+      prices = newer
+      const sources = PRICE_KINDS.flatMap((kind) => newer[kind]?.source ?? [])
+      log.info({ event: 'prices_in_use', sources }, 'newer prices are in use')
+    } catch (err) {
+      const reason = err instanceof Error ? err.message : String(err)
+      if (troubled !== reason) {
+        log.warn({ event: 'prices_not_taken', err }, 'newer prices cannot be taken: those in use stand')
+      }
+      troubled = reason
+    }
+  }
+  const timer = setInterval(() => {
+    if (isLooking) return
+    isLooking = true
+    looking = look().finally(() => {
+      isLooking = false
+    })
+  }, everyMs).unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await looking
+    },
+  }
+}

@@ -1,0 +1,179 @@
+import { toldNoFigures } from '../../call/unpriced-reason.ts'
+import type { BilledUnits, TokenUsage, UsageSource } from '../../call/usage.ts'
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { buildCatalog, type Catalog } from '../catalog/catalog.ts'
+import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { parseOverrides, type WrittenEntry } from '../overrides/price-overrides-parse.ts'
+import type { Price } from '../price.ts'
+import { parseMarkups } from '../price-markups.ts'
+
+/** The operator's own prices, as the rule of a repricing keeps them beside its catalog. */
+export interface RepricingSettings {
+  readonly prices: readonly WrittenEntry[]
+  readonly markups: readonly WrittenEntry[]
+  /** The names of the upstreams there were. */
+  readonly upstreams: readonly string[]
+  /** Upstreams with somebody's prices, by name; absent in rules of releases that did not have them. */
+  readonly pricesOf?: Readonly<Record<string, string>>
+}
+
+/** Settings as they are compared and kept: lines of a file that may have changed since mean nothing. */
+export function settingsOf(
+  prices: readonly WrittenEntry[],
+  markups: readonly WrittenEntry[],
+  upstreams: readonly string[],
+  pricesOf: ReadonlyMap<string, string> = new Map(),
+): RepricingSettings {
+  const numbered = (entry: WrittenEntry, index: number) => ({ ...entry, line: index + 1 })
+  return {
+    prices: prices.map(numbered),
+    markups: markups.map(numbered),
+    upstreams: [...upstreams].sort(),
+    ...(pricesOf.size === 0 ? {} : { pricesOf: Object.fromEntries([...pricesOf].sort()) }),
+  }
+}
+
+/**
+ * The catalog that a rule prices by. An upstream's own word on a cost is in no record, so none is trusted here.
+ *
+ * @throws {Error} when the settings are not those of a rule.
+ */
+export function buildRuleCatalog(entries: CatalogEntries, settings: RepricingSettings): Catalog {
+  const { overrides, problems } = parseOverrides(settings.prices, settings.upstreams)
+  const { markups, problems: markupProblems } = parseMarkups(settings.markups, settings.upstreams)
+  const first = [...problems, ...markupProblems][0]
+  if (first !== undefined) throw new Error(`the prices of a repricing cannot be read: ${first.what}`)
+  return buildCatalog({
+    entries,
+    overrides,
+    markups,
+    pricesOf: new Map(Object.entries(settings.pricesOf ?? {})),
+  })
+}
+
+/** Which calls a repricing is about. */
+export interface RepricingScope {
+  /** The name that calls are totalled under, or the beginning of names and a `*`. */
+  readonly model: string
+  /** `null`: any. */
+  readonly provider: string | null
+  readonly since: UtcDay
+}
+
+/** Whether a call's totals are in the scope. */
+export function isInScope(
+  scope: RepricingScope,
+  totals: { readonly model: string; readonly provider: string; readonly day: UtcDay },
+): boolean {
+  const { model, provider, since } = scope
+  if (totals.day < since || (provider !== null && totals.provider !== provider)) return false
+  return model.endsWith('*') ? totals.model.startsWith(model.slice(0, -1)) : totals.model === model
+}
+
+/** What is known of a call after the fact, as far as its price goes. */
+export interface PastCall {
+  readonly provider: string
+  readonly upstream: string
+  /** `null`: no longer known, so no markup of the client's applies. */
+  readonly clientName: string | null
+  readonly reportedModel: string | null
+  readonly requestedModel: string | null
+  readonly usageSource: UsageSource
+  readonly usage: TokenUsage
+  readonly units: BilledUnits
+  readonly usageRaw: string | null
+  readonly arrivedAtMs: number
+  /** It may be the sum over the requests of a job. */
+  readonly isSettlement?: boolean | undefined
+  /** As metered; `null`: unpriced. */
+  readonly costPico: bigint | null
+  /** Why it is unpriced, where its record says so. */
+  readonly unpricedReason?: string | null | undefined
+  readonly priceId: string | null
+}
+
+/**
+ * What a call costs by newer prices.
+ * `as_metered`: as before. `cost`: this; `wasUnpriced` where it had none. `unknown`: it had a cost, and the newer
+ * prices cannot tell one.
+ */
+export type NewCost =
+  | { readonly kind: 'as_metered' }
+  | {
+      readonly kind: 'cost'
+      readonly costPico: bigint
+      readonly priceId: string
+      readonly wasUnpriced: boolean
+    }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+const AS_METERED: NewCost = { kind: 'as_metered' }
+
+/**
+ * Prices a past call again. The tier it was served at is that of its old price; of a call that had none, the one
+ * that its usage names (Anthropic), else the standard one.
+ *
+ * @param oldPrice The price behind `call.priceId`; `null`: not known, or there is none.
+ */
+export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | null): NewCost {
+  const { costPico: oldCost, priceId } = call
+  const wasUnpriced = oldCost === null
+  if (!wasUnpriced && priceId === null) return AS_METERED // it used nothing
+  if (wasUnpriced && call.usageSource === 'invalid') return AS_METERED // what it used is not known
+  if (wasUnpriced && toldNoFigures(call.unpricedReason)) return AS_METERED // nor here
+  if (!wasUnpriced) {
+    if (oldPrice === null) return { kind: 'unknown', reason: 'the definition of its price is not known' }
+    if (oldPrice.definition.basis === 'reported') return AS_METERED // the upstream's own word
+  }
+  if (oldPrice?.definition.basis === 'parts') {
+    return { kind: 'unknown', reason: 'several models served a call, and what each used is not kept' }
+  }
+  const old = oldPrice?.definition
+  const serviceTier =
+    old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : tierInUsage(call.usageRaw)
+  const priced = catalog.priceCall({
+    provider: call.provider,
+    upstream: call.upstream,
+    clientName: call.clientName,
+    model: call.reportedModel,
+    requestedModel: call.requestedModel,
+    usage: call.usage,
+    units: call.units,
+    serviceTier,
+    arrivedAtMs: call.arrivedAtMs,
+    reportedCostPico: null,
+    parts: null,
+    largestPrompt: call.isSettlement === true ? largestPromptOf(old ?? null) : undefined,
+  })
+  if (priced.kind === 'priced') {
+    if (priced.priceId === priceId) return AS_METERED
+    return { kind: 'cost', costPico: priced.costPico, priceId: priced.priceId, wasUnpriced }
+  }
+  return wasUnpriced ? AS_METERED : { kind: 'unknown', reason: UNPRICED_NOW[priced.reason] }
+}
+
+/** Of what a job used, by the price it had: above the first tier only single requests have one. */
+function largestPromptOf(old: Price['definition'] | null): number | null | undefined {
+  if (old?.basis !== 'linear' || old.context === null) return null
+  return old.context.above === 0 ? old.context.upTo : undefined
+}
+
+const UNPRICED_NOW = {
+  no_model: 'a call names no model',
+  no_price: 'it has no price now',
+  unknown_tier: 'it has no price now at the service tier of a call',
+  use_without_price: 'its price now has none for what was used',
+  contradictory_usage: 'its counts contradict each other by the price now',
+  nothing_used: 'it has no price now',
+} as const
+
+function tierInUsage(usageRaw: string | null): string | null {
+  if (usageRaw === null || !usageRaw.includes('"service_tier"')) return null
+  try {
+    const usage: unknown = JSON.parse(usageRaw)
+    if (typeof usage !== 'object' || usage === null || !('service_tier' in usage)) return null
+    return typeof usage.service_tier === 'string' ? usage.service_tier : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,155 @@
+import { decimalText } from '../../domain/decimal.ts'
+import type { CatalogEntries, CatalogRate } from '../catalog/catalog-entries.ts'
+import { findListed, findListedAnyway, layersOf } from '../catalog/catalog-find.ts'
+import type { CatalogPlace } from '../catalog/catalog-providers.ts'
+import { MS_PER_DAY, pricesAt } from '../catalog/catalog-schedule.ts'
+import { findWithoutPrice } from '../corrections/misnamed.ts'
+import { MODEL_CORRECTIONS, type ModelCorrection } from '../corrections/models.ts'
+import { findSettled } from '../corrections/settled.ts'
+import type { RateClass } from '../price-rates.ts'
+import { agree, sharedClasses } from './catalog-agreement.ts'
+import { isCorrections } from './catalog-corrections.ts'
+import { mergePrices } from './catalog-merge.ts'
+import { IMPORTED } from './catalog-sources.ts'
+
+/** A class of a model's prices on which sources contradict the one that is taken. */
+export interface CatalogContradiction {
+  /** The catalog's provider. */
+  readonly provider: string
+  readonly model: string
+  readonly rate: RateClass
+  /** In the words of catalog data: dollars for a million of tokens, more over some sizes of prompt. */
+  readonly taken: SourceWord
+  readonly others: readonly SourceWord[]
+  /** Why that one is taken. */
+  readonly why: string
+}
+
+export interface SourceWord {
+  readonly source: string
+  readonly price: string
+}
+
+/** Where the sources contradict what is taken for a name at `atMs`, by class; they are never averaged. */
+export function contradictionsOf(
+  entries: CatalogEntries,
+  place: CatalogPlace,
+  atMs: number,
+): readonly CatalogContradiction[] {
+  const withheld = findWithoutPrice(place.providerId, place.name)
+  if (withheld !== null) {
+    const why = `no price: ${withheld.why} (${withheld.source}, ${withheld.seen})`
+    return untakenWords(entries, place, atMs, why)
+  }
+  const merged = mergePrices(entries, place, atMs, () => new Set())
+  if (merged === null || merged.byKey.size === 0) return []
+  const others = findListed(entries, place).filter(
+    ({ layer, rank, fit }) =>
+      rank === 0 && fit === 'exact' && !merged.source.split('+').includes(layer.source),
+  )
+  const found = new Map<RateClass, { taken: CatalogRate; others: SourceWord[] }>()
+  for (const { layer, model } of others) {
+    const prices = pricesAt(model, atMs)?.prices.byKey ?? new Map()
+    for (const { rate, one, other, isSame } of sharedClasses(merged.byKey, prices)) {
+      if (isSame) continue
+      const entry = found.get(rate) ?? { taken: one, others: [] }
+      found.set(rate, entry)
+      entry.others.push({ source: layer.source, price: priceText(other) })
+    }
+  }
+  const [first = ''] = merged.source.split('+')
+  return [...found].map(([rate, { taken, others: words }]) => ({
+    provider: merged.provider.id,
+    model: place.name,
+    rate,
+    taken: { source: first, price: priceText(taken) },
+    others: words,
+    why: whyTaken(merged.provider.id, merged.model.id, place.name, first),
+  }))
+}
+
+/** What the sources say of a name that has no price, by class. */
+function untakenWords(
+  entries: CatalogEntries,
+  place: CatalogPlace,
+  atMs: number,
+  why: string,
+): readonly CatalogContradiction[] {
+  const words = new Map<RateClass, SourceWord[]>()
+  for (const { layer, model, fit } of findListedAnyway(entries, place)) {
+    const prices = pricesAt(model, atMs)?.prices.byKey ?? new Map()
+    if (fit !== 'exact') continue
+    for (const { rate, one } of sharedClasses(prices, prices)) {
+      words.set(rate, [...(words.get(rate) ?? []), { source: layer.source, price: priceText(one) }])
+    }
+  }
+  const taken = { source: 'none', price: 'unpriced' }
+  return [...words].map(([rate, others]) => ({
+    provider: place.providerId,
+    model: place.name,
+    rate,
+    taken,
+    others,
+    why,
+  }))
+}
+
+function whyTaken(providerId: string, model: string, name: string, source: string): string {
+  const correction = source.startsWith('corrections@') ? findCorrection(providerId, model) : null
+  if (correction !== null) return `corrected: ${correction.why} (${correction.source}, ${correction.seen})`
+  const settled = findSettled(providerId, name)
+  if (settled !== null) return `${settled.why} (${settled.source}, ${settled.seen})`
+  return `${source.replace(/@.*/, '')} comes first`
+}
+
+function findCorrection(providerId: string, model: string): ModelCorrection | null {
+  return MODEL_CORRECTIONS.find((one) => one.providerId === providerId && one.id === model) ?? null
+}
+
+/** All contradictions, of every name that a source lists by itself. */
+export function allContradictions(entries: CatalogEntries, atMs: number): readonly CatalogContradiction[] {
+  const seen = new Set<string>()
+  return layersOf(entries).flatMap(({ providers }) =>
+    [...providers.values()].flatMap(({ id: providerId, models }) =>
+      models.flatMap(({ id }) => {
+        const name = `${providerId}\n${id.toLowerCase()}`
+        if (seen.has(name)) return []
+        seen.add(name)
+        return contradictionsOf(entries, { providerId, name: id }, atMs)
+      }),
+    ),
+  )
+}
+
+/** Our corrections that a source has caught up with: without them the prices were the same, at any hour of a week. */
+export function staleCorrections(
+  entries: CatalogEntries,
+  atMs: number,
+  corrections: readonly ModelCorrection[] = MODEL_CORRECTIONS,
+): readonly ModelCorrection[] {
+  const layers = layersOf(entries)
+  const ours = layers.filter(isCorrections)
+  const others = { ...entries, layers: layers.filter((layer) => !isCorrections(layer)) }
+  const isImported = layers.some(({ source }) => source.startsWith(IMPORTED))
+  const moments = Array.from({ length: 7 * 24 }, (_, hour) => atMs - (hour * MS_PER_DAY) / 24)
+  const asked = corrections.filter(({ ofImported = false }) => !ofImported || isImported)
+  return asked.filter(({ providerId, id, names = [id] }) =>
+    names.every((name) =>
+      moments.every((moment) => {
+        const place = { providerId, name }
+        const [listed] = findListed({ ...entries, layers: ours }, place)
+        const corrected = listed === undefined ? null : pricesAt(listed.model, moment)
+        const theirs = mergePrices(others, place, moment, () => new Set())
+        if (corrected === null || theirs === null) return false
+        const { byKey } = corrected.prices
+        return agree(byKey, theirs.byKey) && sharedClasses(byKey, theirs.byKey).length === byKey.size
+      }),
+    ),
+  )
+}
+
+function priceText({ base, tiers }: CatalogRate): string {
+  return [decimalText(base), ...tiers.map(({ above, price }) => `${decimalText(price)} over ${above}`)].join(
+    ', ',
+  )
+}

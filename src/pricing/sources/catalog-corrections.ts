@@ -1,0 +1,23 @@
+import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { MODEL_CORRECTIONS, type ModelCorrection } from '../corrections/models.ts'
+
+/** Whether price data is ours, so that it comes before every source. */
+export function isCorrections({ source }: CatalogEntries): boolean {
+  return source.startsWith('corrections@')
+}
+
+/** Our corrections of models in the form of catalog data. */
+export function correctionProviders(
+  corrections: readonly ModelCorrection[] = MODEL_CORRECTIONS,
+): readonly unknown[] {
+  const byProvider = Map.groupBy(corrections, ({ providerId }) => providerId)
+  return [...byProvider].map(([id, models]) => ({
+    id,
+    models: models.map(({ id: model, names = [model], from, prices }) => ({
+      id: model,
+      match: { or: names.map((name) => ({ equals: name })) },
+      ...(from === undefined ? {} : { in_force_from: from }),
+      prices,
+    })),
+  }))
+}

@@ -1,0 +1,121 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+
+/** A price catalog as it is written: what `parseCatalog` reads, and nothing else. */
+export type CatalogDocument = readonly ProviderDocument[]
+
+export interface ProviderDocument {
+  readonly id: string
+  readonly fallback_model_providers?: readonly string[]
+  readonly models: readonly ModelDocument[]
+}
+
+export interface ModelDocument {
+  readonly id: string
+  /** Match logic, as `compileMatch` takes it. */
+  readonly match: unknown
+  /** As `CatalogModel` has them. */
+  readonly prices: readonly PricesDocument[]
+  /** The first day on which its source no longer had it: its prices are the last that were known. */
+  readonly gone_since?: UtcDay
+  /** No model, but a name that has been another model's since then. */
+  readonly moved_since?: UtcDay
+}
+
+export interface PricesDocument {
+  readonly constraint?: ConstraintDocument
+  readonly prices: Readonly<Record<string, unknown>>
+}
+
+/** A beginning, hours of the day, or hours of the day from a beginning on. */
+export interface ConstraintDocument {
+  readonly start_date?: UtcDay
+  readonly start_time?: string
+  readonly end_time?: string
+}
+
+/**
+ * Takes of a catalog what prices hang on, in one form: the same prices give the same text, whatever else its source
+ * writes beside them.
+ *
+ * @param value What `parseCatalog` found no problem with.
+ */
+export function catalogDocumentOf(value: unknown): CatalogDocument {
+  return listOf(value).map((provider) => {
+    const { id, fallback_model_providers: fallbacks, models } = fieldsOf(provider)
+    return {
+      id: String(id),
+      ...(Array.isArray(fallbacks) && fallbacks.length > 0
+        ? { fallback_model_providers: fallbacks.map(String) }
+        : {}),
+      models: listOf(models).map(modelOf),
+    }
+  })
+}
+
+export function catalogTextOf(document: CatalogDocument): string {
+  return JSON.stringify(document)
+}
+
+/** Names that a model's match logic says whole, lower case, and its id. */
+export function namesOf({ id, match }: ModelDocument): readonly string[] {
+  return [...new Set([id.toLowerCase(), ...wholeNames(match)])]
+}
+
+/** The rules of match logic: operator and operand of each. */
+export function rulesOf(match: unknown): readonly (readonly [string, string])[] {
+  return Object.entries(fieldsOf(match)).flatMap(([operator, operand]): (readonly [string, string])[] =>
+    typeof operand === 'string' ? [[operator, operand]] : listOf(operand).flatMap(rulesOf),
+  )
+}
+
+function wholeNames(match: unknown): readonly string[] {
+  const { equals, or } = fieldsOf(match)
+  if (typeof equals === 'string') return [equals.toLowerCase()]
+  return listOf(or).flatMap(wholeNames)
+}
+
+function modelOf(value: unknown): ModelDocument {
+  const { id, match, prices, gone_since: goneSince, moved_since: movedSince } = fieldsOf(value)
+  return {
+    id: String(id),
+    match,
+    prices: (Array.isArray(prices) ? prices : [{ prices }]).map(pricesOf),
+    ...(typeof goneSince === 'string' ? { gone_since: goneSince } : {}),
+    ...(typeof movedSince === 'string' ? { moved_since: movedSince } : {}),
+  }
+}
+
+function pricesOf(value: unknown): PricesDocument {
+  const { constraint, prices } = fieldsOf(value)
+  const written = fieldsOf(constraint)
+  const kept = (['start_date', 'start_time', 'end_time'] as const).flatMap((key) =>
+    written[key] === undefined ? [] : [[key, String(written[key])]],
+  )
+  const rates = Object.entries(fieldsOf(prices)).filter(([, rate]) => rate !== undefined)
+  return {
+    ...(kept.length === 0 ? {} : { constraint: Object.fromEntries(kept) }),
+    prices: Object.fromEntries(
+      rates.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, rate]) => [key, rateOf(rate)]),
+    ),
+  }
+}
+
+function rateOf(rate: unknown): unknown {
+  const { base, tiers } = fieldsOf(rate)
+  if (base === undefined) return rate
+  const written = listOf(tiers).map((tier) => {
+    const { start, price } = fieldsOf(tier)
+    return { start, price }
+  })
+  return { base, tiers: written }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

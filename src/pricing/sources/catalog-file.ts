@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto'
+import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { parseCatalog } from './catalog-parse.ts'
+import { readMergedText } from './catalog-sources.ts'
+
+/**
+ * Reads price data from text: one source in the form of genai-prices' `data.json`, version 2, or several merged
+ * (`mergedText`). The source of one is `name` and the hash of the text, so that prices from it are told apart from
+ * those of any other version.
+ */
+export function readCatalogFile(
+  text: string,
+  name = 'genai-prices-file',
+): {
+  readonly entries: CatalogEntries | null
+  readonly problems: readonly string[]
+} {
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 12)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return {
+      entries: null,
+      problems: [`catalog: is not JSON: ${error instanceof Error ? error.message : error}`],
+    }
+  }
+  if (typeof value === 'object' && value !== null && 'layers' in value) return readMergedText(value)
+  return parseCatalog(value, `${name}@${hash}`)
+}

@@ -1,0 +1,117 @@
+import { utcDayOf } from '../../domain/utc-day.ts'
+import type {
+  CatalogEntries,
+  CatalogModel,
+  CatalogProvider,
+  DatedPrices,
+} from '../catalog/catalog-entries.ts'
+import { findListed, type ListedModel } from '../catalog/catalog-find.ts'
+import type { CatalogPlace } from '../catalog/catalog-providers.ts'
+import { rateOfKey } from '../catalog/catalog-rates.ts'
+import { type PricesNow, pricesAt } from '../catalog/catalog-schedule.ts'
+import type { RateClass } from '../price-rates.ts'
+import { agree, agreeOnSmallPrompts, fillable, wholeTier } from './catalog-agreement.ts'
+import { isCorrections } from './catalog-corrections.ts'
+
+/** What the sources together say of a model at a moment. */
+export interface MergedPrices {
+  /** The sources it comes from, `+` between them. */
+  readonly source: string
+  readonly provider: CatalogProvider
+  readonly model: CatalogModel
+  readonly now: PricesNow
+  /** Of the first source, and what others add. */
+  readonly byKey: DatedPrices['byKey']
+  /** The same at a service tier, where a source lists it; `null`: none does. */
+  atServiceTier(tier: string): { readonly source: string; readonly byKey: DatedPrices['byKey'] } | null
+}
+
+interface Pricing extends ListedModel {
+  readonly now: PricesNow
+}
+
+/**
+ * The prices of a name by precedence of the sources, one source's for all classes that it has: an exact name in any of
+ * them before a revision in any, the host's own list before its makers'. Where the first source lists the model in
+ * another way and agrees, it keeps the word, so that a price does not change its identity because another source came.
+ * Classes that the chosen source lacks are added from those after it that agree with it on all that both have.
+ *
+ * @param ours Classes that our own data gives the model, and no source adds.
+ * @returns `null`: no source lists the name. Without keys where one does, and none has a price for it.
+ */
+export function mergePrices(
+  entries: CatalogEntries,
+  place: CatalogPlace,
+  atMs: number,
+  ours: (model: CatalogModel) => ReadonlySet<RateClass>,
+): MergedPrices | null {
+  const day = utcDayOf(atMs)
+  const listed = findListed(entries, place).flatMap((found): Pricing[] => {
+    const { inForceFrom } = found.model
+    const now = inForceFrom !== undefined && day < inForceFrom ? null : pricesAt(found.model, atMs)
+    return now === null ? [] : [{ ...found, now }]
+  })
+  const exact = listed.filter(({ fit }) => fit === 'exact')
+  const fitting = exact.length > 0 ? exact : listed
+  // Our own word that a name has no price is the last; a source's only says that it does not know.
+  const first = fitting.find(({ layer, now }) => isCorrections(layer) || now.prices.byKey.size > 0)
+  const [empty] = fitting
+  if (empty === undefined) return null
+  if (first === undefined || first.now.prices.byKey.size === 0) return build(empty, [], new Set(), entries)
+  const base = keepFirstSource(first, listed, entries)
+  const others = listed.filter(
+    ({ layer, rank, provider }) => layer !== base.layer && rank === base.rank && provider !== base.provider,
+  )
+  return build(base, others, ours(base.model), entries)
+}
+
+function keepFirstSource(first: Pricing, listed: readonly Pricing[], { providers }: CatalogEntries): Pricing {
+  if (isCorrections(first.layer)) return first
+  const word = listed.find(({ layer, now }) => layer.providers === providers && now.prices.byKey.size > 0)
+  if (word === undefined || word.layer === first.layer) return first
+  return agreeOnSmallPrompts(word.now.prices.byKey, first.now.prices.byKey) ? word : first
+}
+
+function build(
+  base: Pricing,
+  others: readonly Pricing[],
+  ours: ReadonlySet<RateClass>,
+  { providers }: CatalogEntries,
+): MergedPrices {
+  const sources = [base.layer.source]
+  const isFirst = isCorrections(base.layer) || base.layer.providers === providers
+  // Our own data comes before every source but the first one.
+  const byKey = new Map([...base.now.prices.byKey].filter(([key]) => isFirst || !isOneOf(ours, key)))
+  const agreeing: Pricing[] = []
+  for (const other of others) {
+    if (!agree(byKey, other.now.prices.byKey)) continue
+    agreeing.push(other)
+    const added = fillable(byKey, other.now.prices.byKey, ours)
+    if (added.length === 0) continue
+    sources.push(other.layer.source)
+    for (const [key, rate] of added) byKey.set(key, rate)
+  }
+  const { provider, model, now } = base
+  return {
+    source: sources.join('+'),
+    provider,
+    model,
+    now,
+    byKey,
+    atServiceTier(tier) {
+      for (const { layer, model: listed } of [base, ...agreeing]) {
+        const prices = listed.byServiceTier?.get(tier)
+        const whole = prices === undefined ? null : wholeTier(byKey, prices)
+        if (whole === null) continue
+        const source = [...new Set([...sources, layer.source])].join('+')
+        return { source, byKey: whole }
+      }
+      return null
+    },
+  }
+}
+
+function isOneOf(classes: ReadonlySet<RateClass>, key: string): boolean {
+  const rate = rateOfKey(key)
+  return rate !== null && classes.has(rate)
+}

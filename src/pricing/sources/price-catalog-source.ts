@@ -1,0 +1,20 @@
+import { createHash } from 'node:crypto'
+import type { UtcDay } from '../../domain/utc-day.ts'
+
+/** Whose data a stored catalog holds, in whose form. */
+export type PriceCatalogKind = 'genai-prices' | 'litellm'
+
+const HASH_DIGITS = 12
+
+/** Hexadecimal, of the text's UTF-8. */
+export function sha256Of(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/**
+ * What prices and rules call a stored catalog: `genai-prices@2026-11-22.0123456789ab`. The day it was fetched is for
+ * people; the hash of its text tells it apart.
+ */
+export function priceCatalogSource(kind: PriceCatalogKind, fetchedOn: UtcDay, text: string): string {
+  return `${kind}@${fetchedOn}.${sha256Of(text).slice(0, HASH_DIGITS)}`
+}

@@ -1,0 +1,49 @@
+import type { Observation } from '../../call/observation.ts'
+import type { Dialect } from '../dialect.ts'
+import type { Gatherer } from '../reading/body-reader.ts'
+import { observe } from '../reading/counts.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { objectIn, textIn } from '../reading/json-value.ts'
+import { type Kept, planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { anthropicText } from './anthropic-text.ts'
+
+const MAX_EVENTS_FOR_MODEL = 4
+
+/**
+ * Anthropic's legacy text completions report no usage at all, only the model.
+ * Source: platform.claude.com/docs, "Text completions (legacy)".
+ */
+export const anthropicComplete: Dialect = jsonDialect({
+  name: 'anthropic.complete',
+  format: {
+    plan: planJson({ type: 'value', model: 'value', error: 'value' }),
+    findTelling: findMembers(['error']),
+    createGatherer: () => new CompleteGatherer(),
+  },
+  errorShape: 'anthropic',
+  textOf: anthropicText,
+})
+
+class CompleteGatherer implements Gatherer {
+  #events = 0
+  #model: string | null = null
+  #failed = false
+
+  get wantsEvery(): boolean {
+    return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
+  }
+
+  take({ value }: Kept, isError: boolean): boolean {
+    this.#events += 1
+    const document = objectIn(value)
+    this.#failed ||= isError || (document !== null && carriesError(document))
+    this.#model = textIn(document?.model) ?? this.#model
+    return true
+  }
+
+  observe(): Observation {
+    return observe({ model: this.#model, failed: this.#failed })
+  }
+}

@@ -1,0 +1,100 @@
+import type { Observation } from '../../call/observation.ts'
+import type { Dialect } from '../dialect.ts'
+import type { BodyFormat, Gatherer } from '../reading/body-reader.ts'
+import { boundRawUsage, observe, saysTokens } from '../reading/counts.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { type Kept, planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { anthropicText } from './anthropic-text.ts'
+import { anthropicUsage, mergeAnthropicUsage } from './anthropic-usage.ts'
+
+/** A server that names its model in none of the first events never does. */
+const MAX_EVENTS_FOR_MODEL = 4
+
+/**
+ * Anthropic's Messages API, wherever it is served.
+ *
+ * One body: `usage` at the root. A stream: `message_start.message.usage`, over which the usage of every
+ * `message_delta` is laid field by field; it is cumulative and never added. Servers differ in what the last one
+ * repeats: older ones leave `input_tokens` out, Ollama's start is an estimate. Without a `message_delta` the
+ * input is known and the output is not: `partial`.
+ * Source: platform.claude.com/docs, "Messages" and "Streaming messages".
+ */
+export const ANTHROPIC_FORMAT: BodyFormat = {
+  plan: planJson({
+    type: 'value',
+    model: 'value',
+    usage: 'usage',
+    stop_reason: 'value',
+    error: 'value',
+    message: { model: 'value', usage: 'usage' },
+    delta: { stop_reason: 'value' },
+  }),
+  findTelling: findMembers(['usage', 'error']),
+  createGatherer: () => new AnthropicGatherer(),
+}
+
+export const anthropicMessages: Dialect = jsonDialect({
+  name: 'anthropic.messages',
+  format: ANTHROPIC_FORMAT,
+  errorShape: 'anthropic',
+  textOf: anthropicText,
+})
+
+class AnthropicGatherer implements Gatherer {
+  #events = 0
+  #model: string | null = null
+  #usage: JsonObject | null = null
+  #startRaw: string | null = null
+  #raw: string | null = null
+  /** The usage of the message's end has passed, after which nothing corrects it. */
+  #isFinal = false
+  #hasEndUsage = false
+  #failed = false
+
+  get wantsEvery(): boolean {
+    return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
+  }
+
+  take({ value, raw }: Kept, isError: boolean): boolean {
+    this.#events += 1
+    const document = objectIn(value)
+    const hadFailed = this.#failed
+    const knewModel = this.#model !== null
+    this.#failed ||= isError || (document !== null && carriesError(document))
+    if (document === null) return this.#failed !== hadFailed
+    const started = member(document, 'message')
+    this.#model = textIn(started?.model) ?? textIn(document.model) ?? this.#model
+    const usage = member(started, 'usage') ?? member(document, 'usage')
+    if (usage !== null) {
+      this.#usage = mergeAnthropicUsage(this.#usage, usage)
+      if (started !== null) this.#startRaw = raw
+      else this.#raw = raw
+    }
+    if (usage !== null && started === null) {
+      this.#hasEndUsage = true
+      const isDelta = document.type === 'message_delta'
+      this.#isFinal ||= !isDelta || textIn(member(document, 'delta')?.stop_reason) !== null
+    }
+    const learnedModel = !knewModel && this.#model !== null
+    return usage !== null || learnedModel || this.#failed !== hadFailed
+  }
+
+  observe(ended: boolean): Observation {
+    const seen = { model: this.#model, failed: this.#failed }
+    if (this.#usage === null) return observe(seen)
+    const { usage, invalid, units, parts, serviceTier } = anthropicUsage(this.#usage, this.#model)
+    const isFinal = this.#isFinal || (ended && this.#hasEndUsage && !this.#failed)
+    return observe({
+      ...seen,
+      usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isFinal ? 'reported' : 'partial',
+      usage,
+      units,
+      parts,
+      serviceTier,
+      raw: boundRawUsage([this.#startRaw, this.#raw].filter((raw) => raw !== null).join('\n')),
+    })
+  }
+}

@@ -1,0 +1,78 @@
+import type { Dialect } from '../dialect.ts'
+import { type BodyFormat, createBodyReader } from '../reading/body-reader.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { createToldGatherer, type Told } from '../reading/usage-update.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { bedrockModel, bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
+import { converseUsage } from './bedrock-usage.ts'
+import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
+
+/**
+ * Bedrock's Converse and ConverseStream, one format for all models: `usage` at the root of an answer, or of a stream's
+ * `metadata` event. No answer names its model; a prompt router tells which one it chose.
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
+ */
+export const bedrockConverse: Dialect = {
+  name: 'bedrock.converse',
+  readsRequest: true,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  modelInPath: bedrockModelInPath,
+  createReader(request, head) {
+    if (!isEventStream(head, isStreamPath(request.path))) return createBodyReader(head, formatOf(null))
+    // Nothing in a stream can correct the model that the path names.
+    return createEventStreamBody(
+      head,
+      formatOf(bedrockModelInPath(request.path)),
+      ({ eventType, payload }) => (eventType === 'metadata' ? payload : null),
+    )
+  },
+  textOf: converseText,
+}
+
+const FIND_TELLING = findMembers(['usage'])
+
+const PLAN = planJson({
+  usage: 'usage',
+  trace: { promptRouter: { invokedModelId: 'value' } },
+  serviceTier: { type: 'value' },
+})
+
+function formatOf(model: string | null): BodyFormat {
+  return {
+    plan: PLAN,
+    findTelling: FIND_TELLING,
+    createGatherer: () => createToldGatherer(read, { model }),
+  }
+}
+
+function read(document: JsonObject): Told {
+  const written = member(document, 'usage')
+  const routedTo = textIn(member(member(document, 'trace'), 'promptRouter')?.invokedModelId)
+  return {
+    usage: written === null ? null : converseUsage(written),
+    isFinal: true,
+    model: routedTo === null ? null : bedrockModel(routedTo),
+    serviceTier: textIn(member(document, 'serviceTier')?.type),
+  }
+}
+
+/** Text, reasoning and tools' input of an answer or of one delta; Nova's own answers have the same shape. */
+export function converseText(json: unknown): string {
+  const document = objectIn(json)
+  const message = member(member(document, 'output'), 'message')
+  const delta = member(document, 'delta') ?? member(member(document, 'contentBlockDelta'), 'delta')
+  return [...arrayIn(message?.content), delta].map(textOfBlock).join('')
+}
+
+function textOfBlock(block: unknown): string {
+  const fields = objectIn(block)
+  const reasoning = member(fields, 'reasoningContent')
+  const input = member(fields, 'toolUse')?.input
+  return [
+    textIn(fields?.text) ?? '',
+    textIn(reasoning?.text) ?? textIn(member(reasoning, 'reasoningText')?.text) ?? '',
+    typeof input === 'string' ? input : input === undefined ? '' : JSON.stringify(input),
+  ].join('')
+}

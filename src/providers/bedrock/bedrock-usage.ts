@@ -1,0 +1,127 @@
+import type { ResponseHead } from '../dialect.ts'
+import {
+  addCounts,
+  type Count,
+  type CountedUsage,
+  countUsage,
+  firstCount,
+  parseCount,
+  restOfTotal,
+  totalDisagrees,
+} from '../reading/counts.ts'
+import { arrayIn, type JsonObject, objectIn } from '../reading/json-value.ts'
+
+/** Counts of one Bedrock answer, read. */
+export interface BedrockUsage extends CountedUsage {
+  readonly totalMismatch: boolean
+}
+
+/**
+ * `usage` of Converse, ConverseStream's `metadata` event, and Amazon Nova's own answers: `inputTokens` leaves out
+ * what was read from and written to the cache, `totalTokens` has it.
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html
+ * @returns `null` when it holds no counts
+ */
+export function converseUsage(usage: JsonObject): BedrockUsage | null {
+  const input = parseCount(usage.inputTokens)
+  const output = parseCount(usage.outputTokens)
+  if (firstCount(input, output) === null) return null
+  const cacheRead = parseCount(usage.cacheReadInputTokens ?? usage.cacheReadInputTokenCount)
+  const cacheWrite = parseCount(usage.cacheWriteInputTokens ?? usage.cacheWriteInputTokenCount)
+  const total = parseCount(usage.totalTokens)
+  const counted = countUsage({
+    inputTokens: addCounts(input, cacheRead, cacheWrite),
+    outputTokens: output ?? restOfTotal(total, input, cacheRead, cacheWrite),
+    cacheReadTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    cacheWrite5mTokens: cacheWriteFor(usage.cacheDetails, '5m'),
+    cacheWrite1hTokens: cacheWriteFor(usage.cacheDetails, '1h'),
+  })
+  return { ...counted, totalMismatch: totalDisagrees(total, counted.usage) }
+}
+
+/** Tokens written to the cache for a lifetime, from a list of `{ttl, inputTokens}`. */
+function cacheWriteFor(details: unknown, ttl: string): Count {
+  const counts = arrayIn(details).map((detail) => {
+    const entry = objectIn(detail)
+    return entry?.ttl === ttl ? parseCount(entry.inputTokens) : null
+  })
+  return addCounts(...counts)
+}
+
+/**
+ * Counts from `x-amzn-bedrock-*-token-count`, which every InvokeModel answer has, and from the metrics that end
+ * its stream: the input is without the cached tokens, as in Converse.
+ */
+function meteredUsage(
+  input: unknown,
+  output: unknown,
+  cacheRead: unknown,
+  cacheWrite: unknown,
+): BedrockUsage | null {
+  const counts = {
+    input: parseCount(input),
+    output: parseCount(output),
+    cacheRead: parseCount(cacheRead),
+    cacheWrite: parseCount(cacheWrite),
+  }
+  if (firstCount(counts.input, counts.output) === null) return null
+  const counted = countUsage({
+    inputTokens: addCounts(counts.input, counts.cacheRead, counts.cacheWrite),
+    outputTokens: counts.output,
+    cacheReadTokens: counts.cacheRead,
+    cacheWriteTokens: counts.cacheWrite,
+  })
+  return { ...counted, totalMismatch: false }
+}
+
+const TOKEN_HEADERS = [
+  'x-amzn-bedrock-input-token-count',
+  'x-amzn-bedrock-output-token-count',
+  'x-amzn-bedrock-cache-read-input-token-count',
+  'x-amzn-bedrock-cache-write-input-token-count',
+] as const
+
+/** What the response's headers say of its tokens, and their text; `null` when they say nothing. */
+export function headerUsage(
+  headers: ResponseHead['headers'],
+): (BedrockUsage & { readonly raw: string }) | null {
+  const [input, output, cacheRead, cacheWrite] = TOKEN_HEADERS.map((name) => headers[name])
+  const usage = meteredUsage(input, output, cacheRead, cacheWrite)
+  if (usage === null) return null
+  const said = TOKEN_HEADERS.filter((name) => headers[name] !== undefined)
+  return { ...usage, raw: JSON.stringify(Object.fromEntries(said.map((name) => [name, headers[name]]))) }
+}
+
+/** `amazon-bedrock-invocationMetrics` of a stream's last event. */
+export function invocationMetricsUsage(metrics: JsonObject): BedrockUsage | null {
+  return meteredUsage(
+    metrics.inputTokenCount,
+    metrics.outputTokenCount,
+    metrics.cacheReadInputTokenCount,
+    metrics.cacheWriteInputTokenCount,
+  )
+}
+
+/**
+ * Counts that Meta's and Amazon's older families write at the root of their answers: Llama
+ * (`prompt_token_count`, `generation_token_count`) and Titan (`inputTextTokenCount`, per result `tokenCount`;
+ * streamed `totalOutputTextTokenCount`; an embedding generates nothing).
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html
+ * @returns `null` when it holds none of these
+ */
+export function rootUsage(body: JsonObject): BedrockUsage | null {
+  const llamaInput = parseCount(body.prompt_token_count)
+  const llamaOutput = parseCount(body.generation_token_count)
+  const titanInput = parseCount(body.inputTextTokenCount)
+  const titanOutput = firstCount(
+    parseCount(body.totalOutputTextTokenCount),
+    addCounts(...arrayIn(body.results).map((result) => parseCount(objectIn(result)?.tokenCount))),
+  )
+  const input = firstCount(llamaInput, titanInput)
+  const output = firstCount(llamaOutput, titanOutput)
+  if (firstCount(input, output) === null) return null
+  const isEmbedding = body.embedding !== undefined || body.embeddingsByType !== undefined
+  const counted = countUsage({ inputTokens: input, outputTokens: output ?? (isEmbedding ? 0 : null) })
+  return { ...counted, totalMismatch: false }
+}

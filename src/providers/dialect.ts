@@ -1,0 +1,142 @@
+import type { Observation } from '../call/observation.ts'
+import type { ResponseUse } from '../call/response-use.ts'
+import type { JsonObject } from './reading/json-value.ts'
+import type { JsonPlan } from './wires/json-projection.ts'
+
+/** Names of the providers an upstream may have; the configuration's `provider`. */
+export const PROVIDERS = [
+  'openai',
+  'azure-openai',
+  'azure-ai',
+  'anthropic',
+  'gemini',
+  'vertex',
+  'bedrock',
+  'xai',
+  'openrouter',
+  'mistral',
+  'groq',
+  'deepseek',
+  'cohere',
+  'perplexity',
+  'together',
+  'fireworks',
+  'cerebras',
+  'databricks',
+  'vercel-gateway',
+  'cloudflare',
+  'huggingface-router',
+  'alibaba',
+  'moonshotai',
+  'zai',
+  'voyageai',
+  'ollama',
+  'vllm',
+  'llamacpp',
+  'tgi',
+  'lmstudio',
+  'litellm-proxy',
+  'gpustack',
+  'openai-compatible',
+] as const
+
+export type Provider = (typeof PROVIDERS)[number]
+
+/** What the gateway knows of the request when the response begins. */
+export interface RequestFacts {
+  /** Upper case. */
+  readonly method: string
+  /** The canonical path: decoded, without query, an upstream's `path_prefix` taken off. */
+  readonly path: string
+  /** The model the body named, or `null`. */
+  readonly model: string | null
+  /** Whether the body asked for a stream; `null` when it did not say. */
+  readonly stream: boolean | null
+  /** What the body has at the paths of the dialect's `requestPlan`; `null` or left out: none, or it is in doubt. */
+  readonly fields?: JsonObject | null
+}
+
+/** What begins a response: enough to choose how to read its body. */
+export interface ResponseHead {
+  readonly status: number
+  /** Lower-case names; a repeated header as an array. `content-encoding` is already undone before a reader. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
+/**
+ * Reads one response body as it passes. Chunks are borrowed: a reader must copy what it keeps, and keeps at
+ * most tens of KB whatever passes. It may be cut at any byte. It must not throw; the caller still guards.
+ */
+export interface UsageReader {
+  /** The next bytes of the body, content-encoding undone. */
+  push(chunk: Uint8Array): void
+  /** The body ended as it should. Called at most once; then only the returned observation counts. */
+  end(): Observation
+  /**
+   * What was seen so far, for a call cut here: final usage that already passed is `reported`, running usage
+   * `partial`. May be called at any time before `end`, and costs little when nothing new was seen.
+   */
+  peek(): Observation
+  /** Goes up by one whenever `peek` would say more than before: how the gateway knows to note it. */
+  readonly revision: number
+}
+
+/**
+ * Reads the messages a server sends over one WebSocket session, one call each, already unmasked, joined and
+ * inflated. The bytes are borrowed. It must not throw; the caller still guards. A session has no proper end of
+ * its own, so `peek` is also the last word.
+ */
+export interface MessageReader {
+  message(bytes: Uint8Array): void
+  peek(): Observation
+  /** As {@link UsageReader.revision}. */
+  readonly revision: number
+  /** Whether a response has begun whose usage `peek` does not have yet. */
+  readonly underWay: boolean
+  /** Tokens of the sound in what passed of the responses under way, by its length; 0 without any. */
+  readonly soundTokens: number
+  /** Tokens of the last response counted, prompt and answer: the next one's prompt has them at least. */
+  readonly contextTokens: number
+}
+
+/** How one endpoint of a provider writes usage. Stateless; one instance serves all calls. */
+export interface Dialect {
+  /** `<provider family>.<endpoint>`, e.g. `openai.chat-completions`. */
+  readonly name: string
+  /** Whether a request's body is read (model, stream) before it goes upstream, whatever it is said to be. */
+  readonly readsRequest: boolean
+  /** Whether the endpoint takes a form (`multipart/form-data`) in the place of JSON; absent: it never does. */
+  readonly takesForm?: boolean
+  /**
+   * What the reader has to know of the request, where answers do not tell what is billed (characters, seconds);
+   * absent: nothing. Of a form nothing is read but the model.
+   */
+  readonly requestPlan?: JsonPlan
+  /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
+  readonly takesIncludeUsage: boolean
+  /** Error shape the gateway's own refusals take on this path. */
+  readonly errorShape: 'openai' | 'anthropic'
+  /** `false`: it is not billed by what a tokenizer could count, so that a missing count is no gap to fill. */
+  readonly countsTokens?: false
+  /** The model that runs stands elsewhere than under `model` of the body or in the path: in another field, or nowhere. */
+  readonly hidesModel?: true
+  /** What it makes lets its bearer talk to the provider past the gateway, where nothing can be counted. */
+  readonly passesBy?: true
+  /** Known to cost nothing: an answer without figures is then no gap. */
+  readonly isFree?: true
+  /** Reads whatever an unknown path answers: silence then says nothing about its cost. */
+  readonly isGeneric?: true
+  /** `fetched`: asks for a response that is there; see {@link ResponseUse}. Default: `created`. */
+  readonly responseUse?: ResponseUse
+  /** The model named in a canonical path, for providers that put it there; `null` otherwise. */
+  modelInPath(path: string): string | null
+  createReader(request: RequestFacts, head: ResponseHead): UsageReader
+  /** Present where the endpoint speaks WebSocket. */
+  createMessageReader?(request: RequestFacts): MessageReader
+  /** The model that a message of a session's client names; `null`: none. The bytes are borrowed. It must not throw. */
+  modelInMessage?(message: Uint8Array): string | null
+  /**
+   * The generated text inside one stream event's JSON, or one whole body's, for estimates; '' when it has none.
+   */
+  textOf(json: unknown): string
+}

@@ -1,0 +1,169 @@
+import { anthropicComplete } from './anthropic/anthropic-complete.ts'
+import { anthropicMessages } from './anthropic/anthropic-messages.ts'
+import type { Dialect, Provider } from './dialect.ts'
+import { passesBy } from './direct-access.ts'
+import { type Endpoint, endpoint, fetching, postTo } from './endpoint.ts'
+import { anthropicBatchResults } from './jobs/anthropic-batch-results.ts'
+import { evalRun, evalRuns } from './jobs/eval-runs.ts'
+import { fineTuningJob, fineTuningJobs } from './jobs/fine-tuning.ts'
+import { fireworksWorkflows } from './jobs/fireworks-workflows.ts'
+import { jobFile } from './jobs/job-files.ts'
+import { openAiBatch, openAiBatches } from './jobs/openai-batches.ts'
+import { nativeEndpoints } from './native-endpoints.ts'
+import { openAiTranscriptions } from './openai/openai-audio.ts'
+import { openAiChat, openAiCompletions, perplexityAsyncChat } from './openai/openai-chat.ts'
+import { openAiImages } from './openai/openai-images.ts'
+import { OPENAI_QUIRKS } from './openai/openai-overrides.ts'
+import { openAiEmbeddings, openAiModerations, openAiRerank } from './openai/openai-prompt-only.ts'
+import { openAiResponses } from './openai/openai-responses.ts'
+import { elevenLabsSpeech, openAiSpeech } from './openai/speech.ts'
+import { azureVideoJobs, openAiVideos, xaiVideo, xaiVideos } from './openai/videos.ts'
+import { alibabaGeneration } from './others/alibaba-generation.ts'
+import { cloudflareRun } from './others/cloudflare-run.ts'
+import { lmStudioChat } from './others/lmstudio-chat.ts'
+import { mistralOcr } from './others/mistral-ocr.ts'
+import { openAiContainers, perplexitySearch, vectorStoreSearch } from './services.ts'
+
+/** OpenAI-style endpoints, known by the end of the path: prefixes differ from provider to provider. */
+function openAiEndpoints(provider: Provider): readonly Endpoint[] {
+  const quirks = OPENAI_QUIRKS[provider]
+  const responses = openAiResponses(quirks)
+  const imagesFromForms = openAiImages(quirks, true)
+  const transcriptions = openAiTranscriptions(quirks)
+  const rerank = openAiRerank(quirks)
+  return [
+    postTo('/chat/completions', openAiChat(quirks)),
+    postTo('/responses', responses),
+    postTo('/embeddings', openAiEmbeddings(quirks)),
+    postTo('/v1/messages', anthropicMessages),
+    postTo('/completions', openAiCompletions(quirks)),
+    postTo('/responses/compact', responses),
+    // Fetching a response tells the usage of one that ran in the background; cancelling answers with it too.
+    fetching('GET', /\/responses\/[^/]+$/, responses),
+    fetching('POST', /\/responses\/[^/]+\/cancel$/, responses),
+    // The WebSocket mode.
+    endpoint('GET', /\/responses$/, responses),
+    fetching('GET', /(?<!\/messages)\/batches\/[^/]+$/, openAiBatch),
+    fetching('GET', /(?<!\/messages)\/batches$/, openAiBatches),
+    fetching('GET', /\/fine_tuning\/jobs\/[^/]+$/, fineTuningJob),
+    fetching('GET', /\/fine_tuning\/jobs$/, fineTuningJobs),
+    fetching('GET', /\/evals\/[^/]+\/runs\/[^/]+$/, evalRun),
+    fetching('GET', /\/evals\/[^/]+\/runs$/, evalRuns),
+    fetching('GET', /\/files\/[^/]+\/content$/, jobFile),
+    postTo('/images/generations', openAiImages(quirks, false)),
+    postTo('/images/edits', imagesFromForms),
+    postTo('/images/variations', imagesFromForms),
+    postTo('/audio/transcriptions', transcriptions),
+    postTo('/audio/translations', transcriptions),
+    postTo('/audio/speech', openAiSpeech(quirks)),
+    postTo('/moderations', openAiModerations),
+    postTo('/rerank', rerank),
+    postTo('/score', rerank),
+    postTo('/classify', rerank),
+    postTo('/pooling', rerank),
+    endpoint('POST', PASSING_BY, passesBy),
+  ]
+}
+
+/** Makes a credential, or a call whose media go past the gateway. */
+const PASSING_BY =
+  /\/realtime\/(?:client_secrets|sessions|transcription_sessions|translations\/client_secrets|calls(?:\/[^/]+\/accept)?)$|\/(?:chatkit|live)\/sessions$|\/auth_tokens$/
+
+/** A film that is made of another runs that one's model. */
+const VIDEOS: readonly Endpoint[] = [
+  endpoint('POST', /\/videos$/, openAiVideos),
+  endpoint('POST', /\/videos\/(?:edits|extensions|[^/]+\/remix)$/, { ...openAiVideos, hidesModel: true }),
+]
+
+/** What OpenAI bills beside its models, and Azure after it. */
+const OPENAI_SERVICES: readonly Endpoint[] = [
+  postTo('/v1/containers', openAiContainers),
+  endpoint('POST', /\/vector_stores\/[^/]+\/search$/, vectorStoreSearch),
+  ...VIDEOS,
+]
+
+/** What a provider has beside the OpenAI-style endpoints, looked at before them. */
+function ownEndpoints(provider: Provider): readonly Endpoint[] {
+  const quirks = OPENAI_QUIRKS[provider]
+  switch (provider) {
+    case 'openai':
+      return OPENAI_SERVICES
+    case 'azure-openai':
+    case 'azure-ai':
+      return [...OPENAI_SERVICES, postTo('/video/generations/jobs', azureVideoJobs)]
+    case 'litellm-proxy':
+      return VIDEOS
+    case 'fireworks':
+      return [
+        endpoint(
+          'POST',
+          /\/workflows\/accounts\/[^/]+\/models\/[^/]+(?:\/text_to_image)?$/,
+          fireworksWorkflows,
+        ),
+      ]
+    case 'anthropic':
+      return [
+        postTo('/messages', anthropicMessages),
+        postTo('/complete', anthropicComplete),
+        fetching('GET', /\/messages\/batches\/[^/]+\/results$/, anthropicBatchResults),
+      ]
+    case 'perplexity':
+      return [
+        postTo('/search', perplexitySearch),
+        postTo('/async/chat/completions', perplexityAsyncChat(quirks)),
+        fetching('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(quirks)),
+      ]
+    case 'mistral':
+      return [
+        postTo('/ocr', mistralOcr),
+        // Agents answer with chat's usage, in a stream on its last event.
+        endpoint('POST', /\/conversations(?:\/[^/]+(?:\/restart)?)?$/, openAiChat(quirks)),
+      ]
+    case 'databricks':
+      // Every model by its own name: chat and completions answer alike, embeddings have no completion.
+      return [endpoint('POST', /\/serving-endpoints\/[^/]+\/invocations$/, openAiChat(quirks))]
+    case 'alibaba':
+      return [endpoint('POST', /\/services\/aigc\/.+\/generation$/, alibabaGeneration)]
+    case 'cloudflare':
+      return [endpoint('POST', /\/ai\/run\/./, cloudflareRun(quirks))]
+    case 'lmstudio':
+      return [postTo('/api/v1/chat', lmStudioChat)]
+    case 'xai':
+      return [
+        // Answers a completion once, so no response id is needed against counting it twice.
+        fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(quirks)),
+        endpoint('POST', /\/videos\/(?:generations|edits|extensions)$/, xaiVideos),
+        fetching('GET', /\/videos\/[^/]+$/, xaiVideo),
+      ]
+    case 'openai-compatible':
+      return [
+        // Writer's chat.
+        postTo('/v1/chat', openAiChat(quirks)),
+        endpoint('POST', /\/v1\/text-to-speech\/[^/]+(?:\/stream)?(?:\/with-timestamps)?$/, elevenLabsSpeech),
+        ...VIDEOS,
+      ]
+    default:
+      return []
+  }
+}
+
+/** The metered endpoints of each provider, made at its first call. */
+const endpointsOf = new Map<Provider, readonly Endpoint[]>()
+
+/**
+ * The dialect in which `provider` answers a call, by method and path alone, never by what the body looks like;
+ * `null` when none is known there (lists of models, files, counting of tokens, what nobody has read yet).
+ * `path` is canonical: decoded, without query and without a slash at its end. Of several endpoints that match, the first is meant.
+ */
+export function selectDialect(provider: Provider, method: string, path: string): Dialect | null {
+  let endpoints = endpointsOf.get(provider)
+  if (endpoints === undefined) {
+    endpoints = [...ownEndpoints(provider), ...nativeEndpoints(provider), ...openAiEndpoints(provider)]
+    endpointsOf.set(provider, endpoints)
+  }
+  const lowerPath = path.toLowerCase()
+  for (const candidate of endpoints) {
+    if (candidate.method === method && candidate.matches(path, lowerPath)) return candidate.dialect
+  }
+  return null
+}

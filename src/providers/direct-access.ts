@@ -1,0 +1,30 @@
+import type { Dialect } from './dialect.ts'
+import { createBodyReader } from './reading/body-reader.ts'
+import { createToldGatherer } from './reading/usage-update.ts'
+import { planJson } from './wires/json.ts'
+import { findMembers } from './wires/prefilter.ts'
+
+const PLAN = planJson({})
+const FIND_TELLING = findMembers([])
+
+/**
+ * Credentials with which a client talks to the provider by itself, and calls whose media go between the two (WebRTC): refused
+ * unless the operator allows them, and then without a cost, for a reason of their own, as none of it is seen here.
+ */
+export const passesBy: Dialect = {
+  name: 'passes-by',
+  readsRequest: false,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  countsTokens: false,
+  passesBy: true,
+  hidesModel: true,
+  modelInPath: () => null,
+  createReader: (_request, head) =>
+    createBodyReader(head, {
+      plan: PLAN,
+      findTelling: FIND_TELLING,
+      createGatherer: () => createToldGatherer(() => null),
+    }),
+  textOf: () => '',
+}

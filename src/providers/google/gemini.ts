@@ -1,0 +1,113 @@
+import type { Dialect } from '../dialect.ts'
+import type { Gatherer } from '../reading/body-reader.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { createToldGatherer, type Told, withoutOutput } from '../reading/usage-update.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { addCandidates, createGrounding, GROUNDING } from './gemini-grounding.ts'
+import { geminiUsage } from './gemini-usage.ts'
+import { googleModelInPath } from './google-path.ts'
+
+const findUsage = findMembers(['usageMetadata', 'error'])
+/** The chunk that says what was searched for need not be one with usage. */
+const findUsageOrGrounding = findMembers(['usageMetadata', 'error', 'groundingMetadata'])
+
+/**
+ * Gemini's generateContent and streamGenerateContent, on AI Studio and Vertex. A stream is server-sent events
+ * with `alt=sse`, else one JSON array. Nearly every chunk has running counts, and with server tools they start
+ * anew in each internal turn, so the last ones count, as a whole.
+ * https://ai.google.dev/api/generate-content
+ */
+export const geminiGenerateContent: Dialect = jsonDialect({
+  name: 'gemini.generate-content',
+  format: {
+    plan: planJson({
+      usageMetadata: 'usage',
+      modelVersion: 'value',
+      candidates: [{ finishReason: 'value', groundingMetadata: GROUNDING }],
+      error: 'value',
+    }),
+    findTelling: findUsageOrGrounding,
+    createGatherer: createContentGatherer,
+  },
+  modelInPath: googleModelInPath,
+  textOf: (json) => (Array.isArray(json) ? json.map(textOfContent).join('') : textOfContent(json)),
+})
+
+function createContentGatherer(): Gatherer {
+  const grounding = createGrounding()
+  let model: string | null = null
+  return createToldGatherer((document) => {
+    addCandidates(grounding, document)
+    const told = readContent(document)
+    model = told.model ?? model
+    return { ...told, units: grounding.units(model) }
+  })
+}
+
+function readContent(document: JsonObject): Told {
+  return {
+    ...readUsage(document),
+    isFinal: arrayIn(document.candidates).every(
+      (candidate) => textOrNumber(candidate, 'finishReason') !== null,
+    ),
+  }
+}
+
+/**
+ * embedContent, batchEmbedContents and their asynchronous kin on AI Studio and Vertex. Older models report no
+ * usage. https://ai.google.dev/api/embeddings
+ */
+export const geminiEmbedContent: Dialect = jsonDialect({
+  name: 'gemini.embed-content',
+  format: {
+    plan: planJson({ usageMetadata: 'usage', modelVersion: 'value', error: 'value' }),
+    findTelling: findUsage,
+    createGatherer: () => createToldGatherer(readEmbedding),
+  },
+  modelInPath: googleModelInPath,
+})
+
+function readEmbedding(document: JsonObject): Told {
+  const told = readUsage(document)
+  return { ...told, usage: told.usage ? withoutOutput(told.usage) : null, isFinal: true }
+}
+
+function readUsage(document: JsonObject): Told {
+  const metadata = member(document, 'usageMetadata')
+  const usage = metadata === null ? null : geminiUsage(metadata)
+  return {
+    usage,
+    model: textIn(document.modelVersion),
+    serviceTier: usage?.serviceTier ?? null,
+    failed: carriesError(document),
+  }
+}
+
+function textOrNumber(parent: unknown, key: string): unknown {
+  const value = objectIn(parent)?.[key]
+  return typeof value === 'string' || typeof value === 'number' ? value : null
+}
+
+/** Text, thoughts and the arguments of function calls in one answer or chunk. */
+function textOfContent(json: unknown): string {
+  const candidates = arrayIn(objectIn(json)?.candidates)
+  return candidates
+    .map((candidate) => arrayIn(member(candidate, 'content')?.parts).map(textOfPart).join(''))
+    .join('')
+}
+
+/** The text of one part of a Gemini message: what the model wrote, not what it was given. */
+export function textOfPart(part: unknown): string {
+  const fields = objectIn(part)
+  if (fields === null) return ''
+  const call = member(fields, 'functionCall')
+  const code = member(fields, 'executableCode')
+  return [
+    textIn(fields.text) ?? '',
+    call === null ? '' : `${textIn(call.name) ?? ''}${JSON.stringify(call.args ?? {})}`,
+    textIn(code?.code) ?? '',
+  ].join('')
+}

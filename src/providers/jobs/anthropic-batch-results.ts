@@ -1,0 +1,65 @@
+import { anthropicUsage } from '../anthropic/anthropic-usage.ts'
+import type { Dialect } from '../dialect.ts'
+import { createBodyReader, type Gatherer } from '../reading/body-reader.ts'
+import { member, textIn } from '../reading/json-value.ts'
+import { type Kept, planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { createJobSums, observeJobs } from './job-sums.ts'
+
+const BATCH = /\/batches\/([^/]+)\/results$/
+
+const PLAN = planJson({ result: { type: 'value', message: { model: 'value', usage: 'usage' } } })
+
+/**
+ * The results of a message batch: one line per request, each with its message and that message's usage, billed at
+ * the price of batches. A batch counts when its results have been read to their end, and once however often they
+ * are; results cut before tell nothing, as whoever wants them reads them again.
+ * Source: platform.claude.com/docs, "Batch processing" and "Retrieve message batch results".
+ */
+export const anthropicBatchResults: Dialect = {
+  name: 'anthropic.batch-results',
+  readsRequest: false,
+  takesIncludeUsage: false,
+  errorShape: 'anthropic',
+  modelInPath: () => null,
+  createReader: ({ path }, head) =>
+    createBodyReader(head, {
+      plan: PLAN,
+      findTelling: findMembers(['usage']),
+      isLines: true,
+      createGatherer: () => new BatchGatherer(BATCH.exec(path)?.[1] ?? null),
+    }),
+  textOf: () => '',
+}
+
+class BatchGatherer implements Gatherer {
+  readonly wantsEvery = false
+  readonly #batchId: string | null
+  readonly #sums = createJobSums()
+
+  constructor(batchId: string | null) {
+    this.#batchId = batchId
+  }
+
+  take({ value, raw }: Kept): boolean {
+    const message = member(member(value, 'result'), 'message')
+    const usage = member(message, 'usage')
+    if (usage === null) return false
+    const model = textIn(message?.model) ?? '(unknown)'
+    const { parts, units, ...counted } = anthropicUsage(usage, model)
+    const [first, ...others] = parts ?? [{ model, usage: counted.usage }]
+    // What was billed beside tokens is the message's, and counts once.
+    if (first !== undefined) {
+      this.#sums.add(first.model, { usage: first.usage, invalid: counted.invalid }, units, raw)
+    }
+    for (const part of others) this.#sums.add(part.model, { usage: part.usage, invalid: false }, null, null)
+    return true
+  }
+
+  observe(ended: boolean) {
+    const jobs = this.#sums.jobs({ responseId: this.#batchId, serviceTier: 'batch' })
+    const [first] = jobs
+    if (!ended || first === undefined) return observeJobs()
+    return jobs.length === 1 ? first : observeJobs(jobs)
+  }
+}

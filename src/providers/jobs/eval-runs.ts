@@ -1,0 +1,81 @@
+import type { JobObservation } from '../../call/observation.ts'
+import type { Dialect } from '../dialect.ts'
+import { OPENAI_QUIRKS } from '../openai/openai-overrides.ts'
+import { chatUsage } from '../openai/openai-usage.ts'
+import type { Gatherer } from '../reading/body-reader.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { createListGatherer } from './job-list.ts'
+import { createJobSums, observeJobs } from './job-sums.ts'
+import { madeAtMs } from './submitted-at.ts'
+
+const RUN = {
+  id: 'value',
+  status: 'value',
+  created_at: 'value',
+  per_model_usage: [
+    {
+      model_name: 'value',
+      prompt_tokens: 'value',
+      completion_tokens: 'value',
+      total_tokens: 'value',
+      cached_tokens: 'value',
+    },
+  ],
+} as const
+const FIND_TELLING = findMembers(['per_model_usage'])
+const ENDED = /^(?:completed|failed|cancell?ed)$/
+
+/**
+ * A run of an eval, fetched by its id: what it used is told by model, the graders' too.
+ * Source: OpenAI's API reference, "The eval run object".
+ */
+export const evalRun: Dialect = jsonDialect({
+  name: 'openai.eval-run',
+  format: { plan: planJson(RUN), findTelling: FIND_TELLING, createGatherer: createRunGatherer },
+})
+
+/** A page of them. */
+export const evalRuns: Dialect = jsonDialect({
+  name: 'openai.eval-run-list',
+  format: {
+    plan: planJson({ data: [RUN] }),
+    findTelling: FIND_TELLING,
+    createGatherer: () => createListGatherer(usedBy),
+  },
+})
+
+function createRunGatherer(): Gatherer {
+  let run: JsonObject = {}
+  return {
+    wantsEvery: false,
+    take({ value }) {
+      run = objectIn(value) ?? {}
+      return true
+    },
+    observe: (ended) => observeJobs(ended ? usedBy(run) : []),
+  }
+}
+
+function usedBy(run: JsonObject): readonly JobObservation[] {
+  if (!ENDED.test(textIn(run.status) ?? '')) return []
+  const sums = createJobSums()
+  for (const { model_name, cached_tokens, ...usage } of objectsIn(run.per_model_usage)) {
+    const written = { ...usage, prompt_tokens_details: { cached_tokens: cached_tokens ?? 0 } }
+    sums.add(
+      textIn(model_name),
+      chatUsage(written, OPENAI_QUIRKS.openai, null),
+      null,
+      JSON.stringify(written),
+    )
+  }
+  // Each is a sum.
+  const jobs = sums.jobs({
+    responseId: textIn(run.id),
+    serviceTier: null,
+    madeAtMs: madeAtMs(run.created_at),
+  })
+  return jobs.map((job) => ({ ...job, largestPrompt: null }))
+}

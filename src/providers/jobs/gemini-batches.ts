@@ -1,0 +1,97 @@
+import type { Dialect, UsageReader } from '../dialect.ts'
+import { geminiUsage } from '../google/gemini-usage.ts'
+import { member, objectIn, textIn } from '../reading/json-value.ts'
+import { asBuffer } from '../wires/elements.ts'
+import { JsonScanner, type Kept, planJson, scanJson } from '../wires/json.ts'
+import { createArraySplitter } from '../wires/json-array.ts'
+import { createJobSums, observeJobs } from './job-sums.ts'
+import { madeAtMs } from './submitted-at.ts'
+
+const PLAN = planJson({
+  done: 'value',
+  metadata: { model: 'value', state: 'value', createTime: 'value' },
+})
+const RESPONSE = planJson({ response: { modelVersion: 'value', usageMetadata: 'usage' } })
+/** Where the responses begin. What somebody wrote into a string before has its quotes escaped. */
+const RESPONSES = /"inlinedResponses"\s*:\s*(?=\[)/
+/** Of one chunk's end, kept before the next: longer than what begins the responses. */
+const MAX_BEFORE_BYTES = 128
+
+/**
+ * A batch of Gemini's, fetched by its id: its responses stand in it, each with its usage, or in a file that is read
+ * elsewhere. Each response is looked at and let go, whatever their number.
+ * Source: ai.google.dev/gemini-api/docs/batch-api.
+ */
+export const geminiBatch: Dialect = {
+  name: 'gemini.batch',
+  readsRequest: false,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  modelInPath: () => null,
+  createReader: ({ path }, head) =>
+    createBatchReader(path.slice(path.lastIndexOf('/') + 1), head.status === 200),
+  textOf: () => '',
+}
+
+function createBatchReader(id: string, isRead: boolean): UsageReader {
+  const whole = new JsonScanner(PLAN)
+  const sums = createJobSums()
+  let scanner: JsonScanner | null = null
+  let before = ''
+  let inResponses = false
+  let count = 0
+
+  const take = ({ value, raw }: Kept): void => {
+    const response = member(value, 'response')
+    const metadata = member(response, 'usageMetadata')
+    const usage = metadata === null ? null : geminiUsage(metadata)
+    if (usage === null) return
+    count += 1
+    sums.add(textIn(response?.modelVersion), usage, null, raw)
+  }
+  const responses = createArraySplitter({
+    whole: (bytes) => take(scanJson(bytes, RESPONSE)),
+    piece(bytes, last) {
+      scanner ??= new JsonScanner(RESPONSE)
+      scanner.push(bytes)
+      if (!last) return
+      scanner.end()
+      take(scanner.kept)
+      scanner = null
+    },
+  })
+  const seen = (ended: boolean) => {
+    const metadata = member(whole.kept.value, 'metadata')
+    const hasEnded =
+      objectIn(whole.kept.value)?.done === true || /_SUCCEEDED$/.test(textIn(metadata?.state) ?? '')
+    if (!ended || !hasEnded || count === 0) return observeJobs()
+    const model = textIn(metadata?.model)?.replace(/^models\//, '') ?? null
+    const jobs = sums
+      .jobs({ responseId: id, serviceTier: 'batch', madeAtMs: madeAtMs(metadata?.createTime) })
+      .map((job) => ({ ...job, model: job.model ?? model }))
+    return observeJobs(jobs)
+  }
+
+  return {
+    push(chunk) {
+      if (!isRead) return
+      const bytes = asBuffer(chunk)
+      whole.push(bytes)
+      if (inResponses) {
+        responses.push(bytes)
+        return
+      }
+      const text = before + bytes.toString('latin1')
+      const start = RESPONSES.exec(text)
+      if (start === null) {
+        before = text.slice(-MAX_BEFORE_BYTES)
+        return
+      }
+      inResponses = true
+      responses.push(Buffer.from(text.slice(start.index + start[0].length), 'latin1'))
+    },
+    end: () => seen(true),
+    peek: () => seen(false),
+    revision: 0,
+  }
+}

@@ -1,0 +1,62 @@
+import type { Dialect, ResponseHead } from '../dialect.ts'
+import type { Gatherer } from '../reading/body-reader.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
+import { createUsageShapes } from '../reading/generic-usage-shapes.ts'
+import { member, textIn } from '../reading/json-value.ts'
+import { type Kept, planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { createJobSums, observeJobs } from './job-sums.ts'
+
+const BODY = { model: 'value', modelVersion: 'value', usage: 'usage', usageMetadata: 'usage' } as const
+const PLAN = planJson({ response: { ...BODY, body: BODY } })
+const FILE = /\/files\/([^/:]+)(?:\/content|:download)$/
+
+/**
+ * The content of a file: of one that a batch left, each line has a response with its usage (OpenAI's, Azure's and
+ * Mistral's in `response.body`, Gemini's in `response`). Whether it is such a file only who knows which job left it can
+ * tell, so that it counts there or not at all. One that is not read to its end, or in part, tells nothing: whoever
+ * wants it reads it again.
+ * Source: OpenAI's guide "Batch API", docs.mistral.ai "Batch inference", ai.google.dev/gemini-api/docs/batch-api.
+ */
+export const jobFile: Dialect = {
+  name: 'job-file',
+  readsRequest: false,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  modelInPath: () => null,
+  createReader: ({ path }, head) =>
+    createBodyReader(asLines(head), {
+      plan: PLAN,
+      findTelling: findMembers(['usage', 'usageMetadata']),
+      isLines: true,
+      createGatherer: () => createFileGatherer(head.status === 200 ? (FILE.exec(path)?.[1] ?? null) : null),
+    }),
+  textOf: () => '',
+}
+
+/** Files come as bytes of no known kind. */
+function asLines(head: ResponseHead): ResponseHead {
+  const type = String(head.headers['content-type'] ?? '')
+  return /^(?:$|application\/|binary\/|text\/)/i.test(type)
+    ? { ...head, headers: { ...head.headers, 'content-type': 'application/jsonl' } }
+    : head
+}
+
+function createFileGatherer(fileId: string | null): Gatherer {
+  const sums = createJobSums()
+  return {
+    wantsEvery: false,
+    take({ value, raw }: Kept) {
+      const response = member(value, 'response')
+      const body = member(response, 'body') ?? response
+      const found = body === null ? null : createUsageShapes().read(body, body)
+      if (body === null || !found?.usage) return false
+      sums.add(textIn(body.model) ?? textIn(body.modelVersion), found.usage, found.units ?? null, raw)
+      return true
+    },
+    observe(ended) {
+      const jobs = sums.jobs({ responseId: fileId, serviceTier: 'batch', isFile: true })
+      return observeJobs(ended && fileId !== null ? jobs : [])
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import type { Dialect } from '../dialect.ts'
+import { millisecondsIn } from '../reading/billed-units.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { deploymentIn } from './deployment-path.ts'
+import { createLastUsageGatherer, type LastUsageRules } from './last-usage.ts'
+import { chatUsage, type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+
+const PLAN = planJson({ model: 'value', usage: 'usage', error: 'value', duration: 'value' })
+const FIND_TELLING = findMembers(['usage', 'error'])
+
+/**
+ * Transcriptions and translations. `usage.type` is `tokens`, or `duration` for models billed by the second
+ * (Whisper), whose seconds also stand in a verbose answer's `duration`. A stream has usage in its
+ * `transcript.text.done` event. Mistral writes usage as in its chat.
+ * Source: OpenAI's API reference, "Create transcription"; docs.mistral.ai "Audio transcriptions".
+ */
+export function openAiTranscriptions(quirks: OpenAiQuirks): Dialect {
+  return audioDialect('openai.audio-transcriptions', true, {
+    readUsage: (usage) => {
+      const isChatStyle = usage.prompt_tokens !== undefined
+      return isChatStyle ? chatUsage(usage, quirks, null) : responsesUsage(usage)
+    },
+    readUnits: (document) => ({ audioMs: audioMsOf(document) }),
+    readCost: quirks.readCost,
+  })
+}
+
+function audioDialect(name: string, takesForm: boolean, rules: LastUsageRules): Dialect {
+  return jsonDialect({
+    name,
+    takesForm,
+    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => createLastUsageGatherer(rules) },
+    modelInPath: deploymentIn,
+    textOf: transcript,
+  })
+}
+
+function audioMsOf(document: JsonObject): number | null {
+  const usage = member(document, 'usage')
+  return (
+    millisecondsIn(usage?.seconds) ??
+    millisecondsIn(usage?.prompt_audio_seconds) ??
+    millisecondsIn(document.duration) ??
+    // Older Whisper servers write seconds as text.
+    millisecondsIn(Number.parseFloat(textIn(document.duration) ?? ''))
+  )
+}
+
+/** A whole answer's text, or a stream's deltas; the last event repeats all and is left out. */
+function transcript(json: unknown): string {
+  const { text, delta, type } = objectIn(json) ?? {}
+  if (type === 'transcript.text.done') return ''
+  return textIn(delta) ?? textIn(text) ?? ''
+}

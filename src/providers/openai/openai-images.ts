@@ -1,0 +1,73 @@
+import type { Dialect } from '../dialect.ts'
+import { UNKNOWN_SIZE, wordIn } from '../reading/billed-units.ts'
+import { totalDisagrees } from '../reading/counts.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { requestDialect } from '../reading/json-dialect.ts'
+import { member, textIn } from '../reading/json-value.ts'
+import { ifCounted } from '../reading/usage-update.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { deploymentIn } from './deployment-path.ts'
+import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+
+const PLAN = planJson({ model: 'value', usage: 'usage', error: 'value', data: [{}] })
+const FIND_TELLING = findMembers(['usage', 'error'])
+
+/**
+ * Image generation and edits. GPT image models write `usage` after megabytes of base64, in a stream in the
+ * `image_generation.completed` or `image_edit.completed` event; DALL-E and others write none and are billed by
+ * the image, so those are counted, DALL-E's at the size and quality of the request. Source: OpenAI's API reference,
+ * "Images" and "Image streaming".
+ *
+ * @param takesForm edits and variations come with pictures; generations never do.
+ */
+export function openAiImages(quirks: OpenAiQuirks, takesForm: boolean): Dialect {
+  return requestDialect({
+    name: 'openai.images',
+    takesForm,
+    format: { plan: PLAN, findTelling: FIND_TELLING },
+    modelInPath: deploymentIn,
+    wants: { size: 'value', quality: 'value' },
+    readCall: ({ request, fields, isRead }) => ({
+      serviceTier: isRead
+        ? dalleTier(request.model, wordIn(fields.size), wordIn(fields.quality))
+        : DALLE.test(request.model ?? '')
+          ? UNKNOWN_SIZE
+          : null,
+    }),
+    readAnswer: (document, raw) => {
+      const usage = member(document, 'usage')
+      const counted = usage === null ? null : responsesUsage(usage)
+      return {
+        usage:
+          counted && ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
+        // Usage without tokens (a cost) is kept as text too.
+        raw: usage === null ? null : raw,
+        isFinal: true,
+        units: Array.isArray(document.data) ? { images: document.data.length } : null,
+        model: textIn(document.model),
+        failed: carriesError(document),
+        serviceTier: textIn(usage?.service_tier),
+        reportedCostPico: usage === null ? null : (quirks.readCost?.(usage) ?? null),
+      }
+    },
+  })
+}
+
+const DALLE = /^dall-?e-?[23]/i
+const USUAL_SIZE = '1024x1024'
+const SIZE = /^\d{3,4}x\d{3,4}$/
+
+/** What a picture of DALL-E costs by, where it is not the usual one. Sizes and qualities as `wordIn` gives them. */
+function dalleTier(
+  model: string | null,
+  said: string | null | undefined,
+  quality: string | null | undefined,
+): string | null {
+  if (model === null || !DALLE.test(model)) return null
+  const size = said === null ? USUAL_SIZE : said
+  if (size === undefined || !SIZE.test(size)) return UNKNOWN_SIZE
+  if (quality === 'hd') return `hd_${size}`
+  if (quality !== null && quality !== 'standard') return UNKNOWN_SIZE
+  return size === USUAL_SIZE ? null : size
+}

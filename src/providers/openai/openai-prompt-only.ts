@@ -1,0 +1,69 @@
+import type { Dialect } from '../dialect.ts'
+import { unitsIn } from '../reading/billed-units.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { member } from '../reading/json-value.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { deploymentIn } from './deployment-path.ts'
+import { createLastUsageGatherer } from './last-usage.ts'
+import { type OpenAiQuirks, promptOnlyUsage } from './openai-usage.ts'
+
+const FIND_TELLING = findMembers(['usage', 'error'])
+
+/**
+ * Embeddings: `usage` stands after the vectors, in bodies of megabytes; the output is 0.
+ * Source: OpenAI's API reference, "Create embeddings".
+ */
+export function openAiEmbeddings(quirks: OpenAiQuirks): Dialect {
+  const rules = { readUsage: promptOnlyUsage, readCost: quirks.readCost }
+  return jsonDialect({
+    name: 'openai.embeddings',
+    format: {
+      plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
+      findTelling: FIND_TELLING,
+      createGatherer: () => createLastUsageGatherer(rules),
+    },
+    modelInPath: deploymentIn,
+  })
+}
+
+/**
+ * Rerankers and vLLM's score and classify endpoints: `usage.total_tokens` alone, or Cohere's search units, which
+ * Together, OpenRouter and self-hosted servers pass on. The output is 0.
+ * Sources: docs.together.ai "Rerank", docs.vllm.ai "Re-rank API", docs.cohere.com "Rerank".
+ */
+export function openAiRerank(quirks: OpenAiQuirks): Dialect {
+  const rules = {
+    readUsage: promptOnlyUsage,
+    readCost: quirks.readCost,
+    readUnits: (document: { readonly [key: string]: unknown }) => ({
+      searchUnits:
+        unitsIn(member(document.meta, 'billed_units')?.search_units) ??
+        unitsIn(member(document, 'usage')?.search_units),
+    }),
+  }
+  return jsonDialect({
+    name: 'openai.rerank',
+    format: {
+      plan: planJson({
+        model: 'value',
+        usage: 'usage',
+        error: 'value',
+        meta: { billed_units: { search_units: 'value' } },
+      }),
+      findTelling: FIND_TELLING,
+      createGatherer: () => createLastUsageGatherer(rules),
+    },
+  })
+}
+
+/** Moderations are free and report no usage; the model is worth knowing. */
+export const openAiModerations: Dialect = jsonDialect({
+  name: 'openai.moderations',
+  isFree: true,
+  format: {
+    plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
+    findTelling: FIND_TELLING,
+    createGatherer: () => createLastUsageGatherer({ readUsage: promptOnlyUsage }),
+  },
+})

@@ -1,0 +1,132 @@
+import type { UsagePart } from '../../call/observation.ts'
+import type { BilledUnits } from '../../call/usage.ts'
+import { gigabytesIn, unitsIn } from '../reading/billed-units.ts'
+import { type CountedUsage, saysTokens } from '../reading/counts.ts'
+import { type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
+import type { Wanted } from '../wires/json.ts'
+import { responsesUsage } from './openai-usage.ts'
+
+/** What of a response is kept to see which of the provider's tools it used. */
+export const RESPONSE_TOOLS = {
+  output: [
+    {
+      type: 'value',
+      status: 'value',
+      action: { type: 'value' },
+      container_id: 'value',
+      environment: { container_id: 'value' },
+    },
+  ],
+  tools: [
+    {
+      type: 'value',
+      model: 'value',
+      container: { type: 'value', memory_limit: 'value' },
+      environment: { type: 'value', memory_limit: 'value' },
+    },
+  ],
+  tool_usage: { web_search: { num_requests: 'value' }, image_gen: 'value' },
+} as const satisfies Wanted
+
+/** Tool calls that cost nothing but their tokens, or that the client itself carries out. */
+const FREE_CALLS: ReadonlySet<string> = new Set([
+  'function_call',
+  'custom_tool_call',
+  'local_shell_call',
+  'apply_patch_call',
+  'computer_call',
+  'mcp_call',
+  'tool_search_call',
+])
+
+/**
+ * The tools a response used that are billed by their call. A search of the web is one whose action is a search: opening
+ * a page that it found is free. A container is counted by its memory in GB, as its price is for one; code that runs in
+ * one and the same is one session. Kinds that nobody here knows are counted as such. `drawn`: its {@link imagePart}.
+ * Source: OpenAI's API reference, "The response object"; its page "Pricing", "Built-in tools".
+ */
+export function responseTools(response: JsonObject, drawn: UsagePart | null): Partial<BilledUnits> {
+  const calls = objectsIn(response.output)
+  const counts = { web: 0, files: 0, images: 0, others: 0 }
+  for (const call of calls) {
+    const type = textIn(call.type) ?? ''
+    if (call.status === 'failed' || FREE_CALLS.has(type)) continue
+    if (type === 'web_search_call') counts.web += isSearch(call) ? 1 : 0
+    else if (type === 'file_search_call') counts.files += 1
+    else if (type === 'image_generation_call') counts.images += 1
+    // Its session is billed, and nobody says which it is.
+    else if (type === 'code_interpreter_call' && containerOf(call) === null) counts.others += 1
+    else if (type.endsWith('_call') && !RUNS_CODE.has(type)) counts.others += 1
+  }
+  // Tokens of an image model that nobody names have no price.
+  const unnamed = drawn === null ? Math.max(counts.images, drawnTokens(response) === null ? 0 : 1) : 0
+  return {
+    webSearches:
+      unitsIn(member(member(response, 'tool_usage'), 'web_search')?.num_requests) ?? someOf(counts.web),
+    fileSearches: someOf(counts.files),
+    codeRuns: containersOf(response, calls),
+    otherToolCalls: someOf(counts.others + unnamed),
+  }
+}
+
+/**
+ * What the image generation tool used: another model's tokens, which are not in the response's own usage.
+ * `null`: nothing, or the response does not name both models.
+ */
+export function imagePart(response: JsonObject): (UsagePart & CountedUsage) | null {
+  const drawn = textIn(response.model) === null ? null : drawnTokens(response)
+  const model = textIn(objectsIn(response.tools).find(({ type }) => type === 'image_generation')?.model)
+  return drawn === null || model === null ? null : { model, ...drawn }
+}
+
+function drawnTokens(response: JsonObject): CountedUsage | null {
+  const told = member(member(response, 'tool_usage'), 'image_gen')
+  if (told === null) return null
+  const counted = responsesUsage(told)
+  const { inputTokens, outputTokens } = counted.usage
+  const isSome = (inputTokens ?? 0) > 0 || (outputTokens ?? 0) > 0
+  return counted.invalid || (saysTokens(counted.usage) && isSome) ? counted : null
+}
+
+function isSearch(call: JsonObject): boolean {
+  const action = textIn(member(call, 'action')?.type)
+  return action === null || action === 'search'
+}
+
+/** Calls that run code in a container, and the tools that start one for them. */
+const RUNS_CODE: ReadonlyMap<string, string> = new Map([
+  ['code_interpreter_call', 'code_interpreter'],
+  ['shell_call', 'shell'],
+])
+
+/**
+ * GB of the containers that were started for this response. One that the request names was started before, and billed
+ * there. One that an earlier response started, and this one goes on with, looks like a new one.
+ */
+function containersOf(response: JsonObject, calls: readonly JsonObject[]): number | null {
+  const gigabytes = new Map<string, number>()
+  for (const call of calls) {
+    const tool = RUNS_CODE.get(textIn(call.type) ?? '')
+    const id = containerOf(call)
+    if (tool !== undefined && id !== null) gigabytes.set(id, gigabytesOf(response, tool))
+  }
+  return gigabytes.size === 0 ? null : [...gigabytes.values()].reduce((sum, one) => sum + one, 0)
+}
+
+function containerOf(call: JsonObject): string | null {
+  return textIn(call.container_id) ?? textIn(member(call, 'environment')?.container_id)
+}
+
+/** Of a container that `tool` starts: 1 where it does not say; 0 where it starts none. */
+function gigabytesOf(response: JsonObject, tool: string): number {
+  const configured = objectsIn(response.tools).find(({ type }) => type === tool)
+  if (configured === undefined) return 1
+  const container = objectIn(configured.container) ?? objectIn(configured.environment)
+  const type = textIn(container?.type)
+  if (type !== 'auto' && type !== 'container_auto') return 0
+  return gigabytesIn(container?.memory_limit) ?? 1
+}
+
+function someOf(count: number): number | null {
+  return count === 0 ? null : count
+}

@@ -1,0 +1,74 @@
+import type { Dialect } from '../dialect.ts'
+import { charactersIn, unitsIn } from '../reading/billed-units.ts'
+import { totalDisagrees } from '../reading/counts.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { requestDialect } from '../reading/json-dialect.ts'
+import { member, textIn } from '../reading/json-value.ts'
+import { ifCounted } from '../reading/usage-update.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+import { deploymentIn } from './deployment-path.ts'
+import { chatUsage, type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+
+const FORMAT = {
+  plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
+  findTelling: findMembers(['usage', 'error']),
+}
+
+/**
+ * Speech. The answer is sound and tells nothing: billed are the characters of `input`, or, by models with token prices,
+ * what `speech.audio.done` has as usage where the answer is streamed as events. Mistral's answers are JSON.
+ * Sources: OpenAI's API reference, "Create speech"; docs.mistral.ai, "Text to speech".
+ */
+export function openAiSpeech(quirks: OpenAiQuirks): Dialect {
+  return requestDialect({
+    name: 'openai.audio-speech',
+    format: FORMAT,
+    modelInPath: deploymentIn,
+    wants: { input: 'text' },
+    readCall: ({ fields }) => ({ units: { characters: charactersIn(fields.input) } }),
+    readAnswer: (document, raw) => {
+      const usage = member(document, 'usage')
+      const counted =
+        usage === null
+          ? null
+          : usage.prompt_tokens === undefined
+            ? responsesUsage(usage)
+            : chatUsage(usage, quirks, null)
+      return {
+        usage:
+          counted && ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
+        raw: usage === null ? null : raw,
+        isFinal: true,
+        model: textIn(document.model),
+        failed: carriesError(document),
+        reportedCostPico: usage === null ? null : (quirks.readCost?.(usage) ?? null),
+      }
+    },
+  })
+}
+
+const ELEVENLABS_DEFAULT = 'eleven_multilingual_v2'
+
+/**
+ * ElevenLabs' speech: `character-cost` in the head is what it bills, in characters.
+ * Source: elevenlabs.io/docs, "Create speech".
+ */
+export const elevenLabsSpeech: Dialect = requestDialect({
+  name: 'elevenlabs.audio-speech',
+  hidesModel: true,
+  format: FORMAT,
+  wants: { text: 'text', model_id: 'value' },
+  readCall: ({ fields, head, isRead }) => ({
+    model: textIn(fields.model_id) ?? (isRead ? ELEVENLABS_DEFAULT : null),
+    units: {
+      characters: unitsIn(numberIn(head.headers['character-cost'])) ?? charactersIn(fields.text),
+    },
+  }),
+  readAnswer: (document) => ({ failed: carriesError(document) }),
+})
+
+/** A number that a header says; `null`: none. */
+function numberIn(header: unknown): number | null {
+  return typeof header === 'string' && /^\d{1,13}$/.test(header) ? Number(header) : null
+}

@@ -1,0 +1,97 @@
+import type { UsagePart } from '../../call/observation.ts'
+import type { BilledUnit, BilledUnits, TokenUsage } from '../../call/usage.ts'
+import { chatUsage, type OpenAiQuirks } from '../openai/openai-usage.ts'
+import { sumUnits } from '../reading/billed-units.ts'
+import { addUsage } from '../reading/counts.ts'
+import { arrayIn, type JsonObject, member, objectsIn, textIn } from '../reading/json-value.ts'
+import type { Wanted } from '../wires/json.ts'
+
+/** Usage by model, at the root of an answer or in `x_groq` of a stream's last chunk. */
+export const COMPOUND = {
+  usage_breakdown: { models: [{ model: 'value', usage: 'value' }] },
+} as const satisfies Wanted
+
+const TOOLS = { executed_tools: [{ type: 'value', index: 'value' }] } as const satisfies Wanted
+
+/** Tools that ran on the server, in a choice. */
+export const EXECUTED = { message: TOOLS, delta: TOOLS } as const satisfies Wanted
+
+/** Kinds of tools by what bills them; `null`: nothing but tokens. Code is billed by the hour, which no answer tells. */
+const UNIT_OF: ReadonlyMap<string, BilledUnit | null> = new Map<string, BilledUnit | null>([
+  ['search', 'webSearches'],
+  ['web_search', 'webSearches'],
+  ['browser.search', 'webSearches'],
+  ['visit', 'webFetches'],
+  ['visit_website', 'webFetches'],
+  ['browser.open', 'webFetches'],
+  ['browser.find', null],
+  ['python', 'codeRuns'],
+  ['code_interpreter', 'codeRuns'],
+  ['function', null],
+  ['mcp', null],
+])
+
+/** More tools than these no answer runs. */
+const MAX_TOOLS = 1000
+
+/**
+ * What one of Groq's systems, or a model with built-in tools, used beside its own tokens: the models it asked, and the
+ * tools that ran for it, which a stream tells in several chunks by their index.
+ * https://console.groq.com/docs/compound, https://console.groq.com/docs/tool-use/built-in-tools
+ */
+export class CompoundUse {
+  readonly #quirks: OpenAiQuirks
+  readonly #tools = new Map<string, string>()
+  #models: readonly JsonObject[] = []
+
+  constructor(quirks: OpenAiQuirks) {
+    this.#quirks = quirks
+  }
+
+  /** Gives whether it told of a tool. */
+  add(document: JsonObject): boolean {
+    const told = member(document, 'usage_breakdown') ?? member(document.x_groq, 'usage_breakdown')
+    if (told !== null) this.#models = objectsIn(told.models)
+    const before = this.#tools.size
+    arrayIn(document.choices).forEach((choice, place) => {
+      const executed = member(choice, 'message') ?? member(choice, 'delta')
+      objectsIn(executed?.executed_tools).forEach((tool, order) => {
+        const index = typeof tool.index === 'number' ? tool.index : order
+        const type = textIn(tool.type)
+        if (type !== null && this.#tools.size < MAX_TOOLS) this.#tools.set(`${place} ${index}`, type)
+      })
+    })
+    return this.#tools.size > before
+  }
+
+  /** `null`: no tool ran. */
+  units(): Partial<BilledUnits> | null {
+    const units: Partial<Record<BilledUnit, number | null>> = {}
+    for (const type of this.#tools.values()) {
+      const unit = UNIT_OF.get(type)
+      if (unit === null) continue
+      const counted = unit ?? 'otherToolCalls'
+      units[counted] = sumUnits(units[counted] ?? null, 1)
+    }
+    return this.#tools.size === 0 ? null : units
+  }
+
+  /** Usage by model; `null`: none was told, or not all of `whole`. */
+  parts(whole: TokenUsage): readonly UsagePart[] | null {
+    const byModel = new Map<string, UsagePart>()
+    for (const { model, usage } of this.#models) {
+      const name = textIn(model)
+      const told = member({ usage }, 'usage')
+      if (name === null || told === null) return null
+      const counted = chatUsage(told, this.#quirks, name)
+      if (counted.invalid) return null
+      const earlier = byModel.get(name)
+      const all = earlier === undefined ? counted.usage : addUsage([earlier.usage, counted.usage])
+      byModel.set(name, { model: name, usage: all })
+    }
+    const parts = [...byModel.values()]
+    const sum = addUsage(parts.map(({ usage }) => usage))
+    const isWhole = sum.inputTokens === whole.inputTokens && sum.outputTokens === whole.outputTokens
+    return parts.length > 0 && isWhole ? parts : null
+  }
+}

@@ -1,0 +1,79 @@
+import type { Dialect } from '../dialect.ts'
+import { type BodyFormat, createBodyReader } from '../reading/body-reader.ts'
+import { countUsage, parseCount } from '../reading/counts.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { createToldGatherer, ifCounted, type Told, withoutOutput } from '../reading/usage-update.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+
+const PLAN = planJson({
+  model: 'value',
+  done: 'value',
+  prompt_eval_count: 'value',
+  prompt_eval_cached_count: 'value',
+  eval_count: 'value',
+  error: 'value',
+})
+
+/**
+ * Ollama's own `/api/chat` and `/api/generate`. A stream, one document a line, unless the request says otherwise;
+ * the one with `done` has the counts; those of the prompt have the cached ones in them. Older servers leave
+ * `prompt_eval_count` out when the prompt was cached.
+ * https://github.com/ollama/ollama/blob/main/docs/api.md
+ */
+export const ollamaChat: Dialect = dialect('ollama.chat', readAnswer)
+
+/** `/api/embed`, and `/api/embeddings` before it, which reports nothing. */
+export const ollamaEmbed: Dialect = dialect('ollama.embed', (document) => {
+  const told = readAnswer(document)
+  return { ...told, usage: told.usage ? withoutOutput(told.usage) : null, isFinal: true }
+})
+
+function dialect(name: string, read: (document: JsonObject) => Told): Dialect {
+  const document: BodyFormat = {
+    plan: PLAN,
+    findTelling: findMembers(['eval_count', 'prompt_eval_count', 'error']),
+    createGatherer: () => createToldGatherer(read),
+  }
+  const lines: BodyFormat = { ...document, isLines: true }
+  return {
+    name,
+    readsRequest: true,
+    takesIncludeUsage: false,
+    errorShape: 'openai',
+    modelInPath: () => null,
+    createReader: (request, head) => createBodyReader(head, request.stream === false ? document : lines),
+    textOf,
+  }
+}
+
+function readAnswer(document: JsonObject): Told {
+  const { prompt_eval_count, prompt_eval_cached_count, eval_count } = document
+  const usage = ifCounted(
+    countUsage({
+      inputTokens: parseCount(prompt_eval_count),
+      cacheReadTokens: parseCount(prompt_eval_cached_count),
+      outputTokens: parseCount(eval_count),
+    }),
+  )
+  return {
+    usage,
+    raw: usage === null ? null : JSON.stringify({ prompt_eval_count, prompt_eval_cached_count, eval_count }),
+    // A whole answer is read as it comes, and `eval_count` stands last.
+    isFinal: document.done === true && eval_count !== undefined,
+    model: textIn(document.model),
+    failed: carriesError(document),
+  }
+}
+
+function textOf(json: unknown): string {
+  const document = objectIn(json)
+  const message = member(document, 'message')
+  const calls = arrayIn(message?.tool_calls).map((call) =>
+    JSON.stringify(member(call, 'function')?.arguments ?? {}),
+  )
+  return [document?.thinking, document?.response, message?.thinking, message?.content, ...calls]
+    .map((text) => textIn(text) ?? '')
+    .join('')
+}

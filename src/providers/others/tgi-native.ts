@@ -1,0 +1,75 @@
+import type { Dialect, ResponseHead } from '../dialect.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
+import { countUsage, firstCount, parseCount } from '../reading/counts.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { createToldGatherer, ifCounted, type Told } from '../reading/usage-update.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+
+/**
+ * Text Generation Inference's own `/generate`, `/generate_stream` and `/`: whole answers count in headers, one
+ * object or an array of one; a stream's last event has `details`.
+ * https://huggingface.github.io/text-generation-inference/
+ */
+export const tgiGenerate: Dialect = {
+  name: 'tgi.generate',
+  readsRequest: true,
+  takesIncludeUsage: false,
+  errorShape: 'openai',
+  modelInPath: () => null,
+  createReader: (_request, head) =>
+    createBodyReader(head, {
+      plan: PLAN,
+      findTelling: FIND_TELLING,
+      createGatherer: () => createToldGatherer((document) => readDetails(document, head), readHeaders(head)),
+    }),
+  textOf(json) {
+    const answers = Array.isArray(json) ? json : [json]
+    return answers.map((answer) => textIn(objectIn(answer)?.generated_text) ?? textOfToken(answer)).join('')
+  },
+}
+
+const FIND_TELLING = findMembers(['details', 'error'])
+
+const PLAN = planJson({
+  details: { generated_tokens: 'value', input_length: 'value', finish_reason: 'value' },
+  error: 'value',
+})
+
+function readHeaders(head: ResponseHead): Told {
+  const said = {
+    'x-prompt-tokens': head.headers['x-prompt-tokens'],
+    'x-generated-tokens': head.headers['x-generated-tokens'],
+  }
+  const counted = ifCounted(
+    countUsage({
+      inputTokens: parseCount(said['x-prompt-tokens']),
+      outputTokens: parseCount(said['x-generated-tokens']),
+    }),
+  )
+  return counted === null ? {} : { usage: counted, raw: JSON.stringify(said), isFinal: true }
+}
+
+/** Counts of the body, for what the headers do not say: with `best_of` only they count every sequence. */
+function readDetails(document: JsonObject, head: ResponseHead): Told {
+  const { headers } = head
+  const details = member(document, 'details')
+  const { generated_tokens, input_length } = details ?? {}
+  const counted = ifCounted(
+    countUsage({
+      inputTokens: firstCount(parseCount(headers['x-prompt-tokens']), parseCount(input_length)),
+      outputTokens: firstCount(parseCount(headers['x-generated-tokens']), parseCount(generated_tokens)),
+    }),
+  )
+  return {
+    usage: details === null ? null : counted,
+    raw: details === null ? null : JSON.stringify({ generated_tokens, input_length }),
+    isFinal: true,
+    failed: carriesError(document),
+  }
+}
+
+function textOfToken(event: unknown): string {
+  return textIn(member(event, 'token')?.text) ?? ''
+}

@@ -1,0 +1,40 @@
+import type { BilledUnits } from '../../call/usage.ts'
+import type { Dialect } from '../dialect.ts'
+import { createLastUsageGatherer } from '../openai/last-usage.ts'
+import { type OpenAiUsage, promptOnlyUsage } from '../openai/openai-usage.ts'
+import { type Count, countUsage, parseCount, subtractCounts } from '../reading/counts.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, member } from '../reading/json-value.ts'
+import { planJson } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+
+/**
+ * Voyage AI's embeddings (also contextualized and multimodal) and reranking: `usage.total_tokens`, all of them
+ * input. Those beyond the text's are pictures', a token for 560 pixels, by which these are billed. What a film takes
+ * is counted otherwise: something beside it that has no price.
+ * https://docs.voyageai.com/reference/multimodal-embeddings-api, https://docs.voyageai.com/docs/pricing
+ */
+export const voyage: Dialect = jsonDialect({
+  name: 'voyage.embeddings',
+  format: {
+    plan: planJson({ usage: 'usage', model: 'value', error: 'value' }),
+    findTelling: findMembers(['usage', 'error']),
+    createGatherer: () => createLastUsageGatherer({ readUsage: withPictures, readUnits: films }),
+  },
+})
+
+function withPictures(usage: JsonObject): OpenAiUsage {
+  const whole = promptOnlyUsage(usage)
+  if (!isSome(parseCount(usage.image_pixels))) return whole
+  const imageInputTokens = subtractCounts(whole.usage.inputTokens, parseCount(usage.text_tokens))
+  const counted = countUsage({ ...whole.usage, imageInputTokens })
+  return { ...counted, invalid: counted.invalid || whole.invalid, total: whole.total }
+}
+
+function films(document: JsonObject): Partial<BilledUnits> {
+  return { otherToolCalls: isSome(parseCount(member(document, 'usage')?.video_pixels)) ? 1 : null }
+}
+
+function isSome(count: Count): boolean {
+  return count !== null && count !== 0
+}

@@ -1,0 +1,75 @@
+import type { Dialect, Provider } from './dialect.ts'
+import { selectDialect } from './dialects.ts'
+import { freeEndpoint } from './free-endpoints.ts'
+import { deferredWork } from './jobs/deferred.ts'
+import { genericUsage } from './reading/generic-usage.ts'
+
+/** How the answer of a call is read. */
+export type Reading =
+  | { readonly reading: 'metered' | 'deferred' | 'unknown'; readonly dialect: Dialect }
+  /** `null`: the answer is not looked at. */
+  | { readonly reading: 'free'; readonly dialect: Dialect | null }
+
+export interface RequestShape {
+  readonly method: string
+  readonly hasBody: boolean
+  readonly webSocket: boolean
+}
+
+/** A request of these methods that has no body starts no generation at any server that keeps to HTTP. */
+const FREE_WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE', 'TRACE'])
+
+const FREE: Reading = { reading: 'free', dialect: null }
+const DEFERRED: Reading = { reading: 'deferred', dialect: deferredWork }
+const UNKNOWN: Reading = { reading: 'unknown', dialect: genericUsage }
+
+/**
+ * Servers that anybody may have put together: their routers may serve a generation below a path that is free elsewhere. What
+ * answers with usage there is counted all the same.
+ */
+const ANY_ROUTER: ReadonlySet<Provider> = new Set([
+  'ollama',
+  'vllm',
+  'llamacpp',
+  'tgi',
+  'lmstudio',
+  'litellm-proxy',
+  'gpustack',
+  'openai-compatible',
+])
+const FREE_UNLESS_TOLD: Reading = { reading: 'free', dialect: { ...genericUsage, isFree: true } }
+
+/**
+ * Every call is metered by a dialect, known to be free, the beginning of work that is billed later, or unknown. `path` is
+ * canonical. Many routers take any method for a path, so a body makes any request a POST.
+ */
+export function readingOf(provider: Provider, shape: RequestShape, path: string): Reading {
+  const { method, hasBody, webSocket } = shape
+  const exact = selectDialect(provider, method, path)
+  if (exact !== null) return { reading: 'metered', dialect: exact }
+  if (webSocket) return UNKNOWN
+  if (!hasBody && FREE_WITHOUT_BODY.has(method)) return freeUnlessTold(provider, method, path)
+  const posted = method === 'POST' ? null : selectDialect(provider, 'POST', path)
+  if (posted !== null) return { reading: 'metered', dialect: posted }
+  const free = freeEndpoint(provider, method, path) ?? freeEndpoint(provider, 'POST', path)
+  if (free === null) return UNKNOWN
+  if (free.toldBy !== undefined) return DEFERRED
+  return ANY_ROUTER.has(provider) ? FREE_UNLESS_TOLD : FREE
+}
+
+const toldOnly = new Map<Dialect, Reading>()
+
+/** What a router that takes any method may serve there is read, and counted where it tells its usage. */
+function freeUnlessTold(provider: Provider, method: string, path: string): Reading {
+  const fetched = selectDialect(provider, 'GET', path)
+  const dialect = fetched ?? selectDialect(provider, 'POST', path)
+  if (dialect === null) return FREE
+  // Its answer never tells anything, whatever was generated for it.
+  if (method === 'HEAD' && fetched === null) return { reading: 'metered', dialect }
+  let reading = toldOnly.get(dialect)
+  if (reading === undefined) {
+    reading = { reading: 'free', dialect: { ...dialect, isFree: true } }
+    toldOnly.set(dialect, reading)
+  }
+  return reading
+}

@@ -1,0 +1,124 @@
+import type { Observation } from '../../call/observation.ts'
+import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../call/usage.ts'
+import { unitsOf } from './billed-units.ts'
+import type { Gatherer } from './body-reader.ts'
+import { boundRawUsage, type CountedUsage, observe, saysTokens } from './counts.ts'
+import { type JsonObject, objectIn } from './json-value.ts'
+
+/** What one document of a response told. What is left out, or `null`, it did not speak of. */
+export interface Told {
+  readonly usage?: (CountedUsage & { readonly totalMismatch?: boolean }) | null
+  /** The usage as written, where that is not the one object the plan marks as usage. */
+  readonly raw?: string | null
+  /** No later document will correct this usage. */
+  readonly isFinal?: boolean
+  readonly units?: Partial<BilledUnits> | null
+  readonly model?: string | null
+  readonly serviceTier?: string | null
+  readonly failed?: boolean
+  readonly responseId?: string | null
+  readonly pending?: boolean
+  readonly reportedCostPico?: bigint | null
+  readonly madeAtMs?: number | null
+  /** Its usage is the sum over requests, whose prompts' lengths it does not say. */
+  readonly isSum?: boolean
+}
+
+/**
+ * Gathers from documents of which each later usage replaces the earlier one as a whole, and each later word on
+ * anything else the earlier word.
+ * @param read what one document tells; it gets objects only, and the text of the usage in them
+ * @param first what is known before any document, such as from the response's headers
+ */
+export function createToldGatherer(
+  read: (document: JsonObject, raw: string | null) => Told | null,
+  first: Told = {},
+): Gatherer {
+  let usage: Told['usage'] = first.usage ?? null
+  let raw = first.raw ?? null
+  let isFinal = first.isFinal ?? false
+  let units: BilledUnits = unitsOf(first.units)
+  // What was known before any document is of an answer that is a success.
+  let areUnitsTold = !first.units
+  let model = first.model ?? null
+  let serviceTier = first.serviceTier ?? null
+  let failed = first.failed ?? false
+  let responseId = first.responseId ?? null
+  let pending = first.pending ?? false
+  let reportedCostPico: bigint | null = null
+  let madeAtMs: number | null = null
+  let isSum = false
+
+  return {
+    wantsEvery: false,
+    take(kept, isError) {
+      const document = objectIn(kept.value)
+      const told = document === null ? null : read(document, kept.raw)
+      const before = { failed, model, pending }
+      failed ||= isError || told?.failed === true
+      model = told?.model ?? model
+      serviceTier = told?.serviceTier ?? serviceTier
+      responseId = told?.responseId ?? responseId
+      pending = told?.pending ?? pending
+      reportedCostPico = told?.reportedCostPico ?? reportedCostPico
+      madeAtMs = told?.madeAtMs ?? madeAtMs
+      isSum ||= told?.isSum === true
+      if (told?.units) {
+        units = { ...units, ...told.units }
+        areUnitsTold = true
+      }
+      if (told?.usage) isFinal = told.isFinal ?? false
+      if (told !== null && !saysLess(told.usage, usage)) {
+        raw = told.raw ?? (told.usage ? kept.raw : raw)
+        usage = told.usage ?? usage
+      }
+      const saysMore = told?.usage || told?.units
+      return (
+        Boolean(saysMore) || failed !== before.failed || model !== before.model || pending !== before.pending
+      )
+    },
+    observe: (ended) =>
+      observe({
+        usageSource: sourceOf(usage, isFinal || (ended && !failed)),
+        usage: usage?.usage ?? NO_USAGE,
+        totalMismatch: usage?.totalMismatch ?? false,
+        raw: raw === null ? null : boundRawUsage(raw),
+        units: failed && !areUnitsTold ? NO_UNITS : units,
+        model,
+        serviceTier,
+        failed,
+        responseId,
+        pending,
+        reportedCostPico,
+        ...(madeAtMs === null ? {} : { madeAtMs }),
+        ...(isSum ? { largestPrompt: null } : {}),
+      }),
+  }
+}
+
+/** Nothing where an earlier usage had counts, or zeros where it had more: that takes nothing back. */
+function saysLess(later: Told['usage'], earlier: Told['usage']): boolean {
+  if (!earlier) return false
+  return !later || (!later.invalid && isZero(later.usage) && !isZero(earlier.usage))
+}
+
+function isZero({ inputTokens, outputTokens }: TokenUsage): boolean {
+  return (inputTokens ?? 0) === 0 && (outputTokens ?? 0) === 0
+}
+
+function sourceOf(usage: Told['usage'], isFinal: boolean): Observation['usageSource'] {
+  if (!usage) return 'none'
+  if (usage.invalid) return 'invalid'
+  return isFinal ? 'reported' : 'partial'
+}
+
+/** Counts, if they say anything of input or output. */
+export function ifCounted<U extends CountedUsage>(counted: U): U | null {
+  return counted.invalid || saysTokens(counted.usage) ? counted : null
+}
+
+/** The usage of an embedding or a ranking: it reads tokens and generates none. */
+export function withoutOutput<U extends CountedUsage>(counted: U): U {
+  const usage: TokenUsage = { ...counted.usage, outputTokens: counted.usage.outputTokens ?? 0 }
+  return { ...counted, usage }
+}

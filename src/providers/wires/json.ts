@@ -1,0 +1,337 @@
+import { asBuffer } from './elements.ts'
+import { type JsonPlan, memberNamed, type WantedMember } from './json-projection.ts'
+import { StringEnd, TextCapture } from './json-text.ts'
+
+export { type JsonPlan, planJson, type Wanted } from './json-projection.ts'
+
+/** What a scan has kept: the document with everything unwanted left out. */
+export interface Kept {
+  /** `undefined` when nothing was found. A value too long to keep is `true` in its place. */
+  readonly value: unknown
+  /** Text of the last `'usage'` value that was not `null`, as the upstream wrote it. */
+  readonly raw: string | null
+}
+
+/** All that is kept of one document, so that a hostile one cannot fill memory. */
+const MAX_DOCUMENT_BYTES = 131_072
+const MAX_ELEMENTS = 1024
+/** A character of a key takes up to six bytes when it is written as an escape. */
+const ESCAPE_BYTES = 6
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+const VALUE = 0
+const STRING = 1
+const SKIP = 2
+const SKIP_STRING = 3
+const SCALAR = 4
+const AFTER = 5
+const KEY = 6
+const KEY_STRING = 7
+const AFTER_KEY = 8
+const DONE = 9
+
+/** One object or array on the way to wanted values. */
+interface Frame {
+  readonly members: Record<string, unknown> | null
+  readonly elements: unknown[] | null
+  readonly plan: JsonPlan
+  key: string
+}
+
+/** Scans one whole document. */
+export function scanJson(bytes: Uint8Array, plan: JsonPlan): Kept {
+  const scanner = new JsonScanner(plan)
+  scanner.push(bytes)
+  scanner.end()
+  return scanner.kept
+}
+
+/**
+ * A tokenizer that reads one JSON document as it passes, in any pieces, and keeps only wanted values. Strings
+ * are skipped without decoding, so that megabytes of base64 cost a native search; keys are compared as a parser
+ * would see them, so that only a value at its right path counts and no text that looks like one. Malformed input
+ * never throws: what was well formed before it is kept. After the document's end everything is ignored.
+ */
+export class JsonScanner {
+  /** Goes up with every wanted value found that is not `null`. */
+  revision = 0
+  #raw: string | null = null
+  #root: unknown
+  #state = VALUE
+  /** Plan of the value that comes next; `null`: not wanted. */
+  #plan: JsonPlan | null
+  /** Depth inside a container that is passed over as a whole. */
+  #depth = 0
+  #capturing = false
+  #documentBytes = 0
+  readonly #frames: Frame[] = []
+  readonly #stringEnd = new StringEnd()
+  readonly #capture = new TextCapture()
+  readonly #isStrict: boolean
+  #isAmbiguous = false
+  /** Bytes of the chunks before this one. */
+  #passedBytes = 0
+  /** Where a value began whose length is wanted; -1: none. */
+  #lengthFrom = -1
+
+  /** @param isStrict notices keys that stand there twice, which servers read differently. */
+  constructor(plan: JsonPlan, isStrict = false) {
+    this.#plan = plan
+    this.#isStrict = isStrict
+  }
+
+  /** A strict scan met a wanted key twice in one object: what it means depends on who reads it. */
+  get isAmbiguous(): boolean {
+    return this.#isAmbiguous
+  }
+
+  get kept(): Kept {
+    return { value: this.#root, raw: this.#raw }
+  }
+
+  /** Whether the document has ended. */
+  get done(): boolean {
+    return this.#state === DONE
+  }
+
+  push(chunk: Uint8Array): void {
+    const bytes = asBuffer(chunk)
+    const length = bytes.length
+    let at = 0
+    // Where in this chunk the captured text goes on.
+    let from = 0
+    while (at < length) {
+      switch (this.#state) {
+        case VALUE: {
+          from = at
+          at = this.#beginValue(bytes[at] ?? 0, at)
+          break
+        }
+        case STRING: {
+          const end = this.#stringEnd.find(bytes, at)
+          at = end === -1 ? length : end + 1
+          if (end !== -1) this.#finish(bytes, from, at)
+          break
+        }
+        case SKIP: {
+          at = this.#skip(bytes, at)
+          if (this.#depth === 0) this.#finish(bytes, from, at)
+          break
+        }
+        case SKIP_STRING: {
+          const end = this.#stringEnd.find(bytes, at)
+          at = end === -1 ? length : end + 1
+          if (end !== -1) this.#state = SKIP
+          break
+        }
+        case SCALAR: {
+          while (at < length && !isDelimiter(bytes[at] ?? 0)) at += 1
+          if (at < length) this.#finish(bytes, from, at)
+          break
+        }
+        case AFTER: {
+          const byte = bytes[at] ?? 0
+          at += 1
+          if (byte === COMMA) this.#next()
+          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close()
+          break
+        }
+        case KEY: {
+          const byte = bytes[at] ?? 0
+          at += 1
+          from = at
+          if (byte === QUOTE) this.#beginKey()
+          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close()
+          break
+        }
+        case KEY_STRING: {
+          const end = this.#stringEnd.find(bytes, at)
+          at = end === -1 ? length : end + 1
+          if (end !== -1) this.#takeKey(bytes, from, end)
+          break
+        }
+        case AFTER_KEY: {
+          if (bytes[at] === COLON) this.#state = VALUE
+          at += 1
+          break
+        }
+        default:
+          return
+      }
+    }
+    if (this.#capturing) this.#capture.add(bytes, from, length)
+    this.#passedBytes += length
+  }
+
+  /** The input has ended: a bare number or word at its very end is a value now. */
+  end(): void {
+    if (this.#state === SCALAR && this.#frames.length === 0) this.#finish(Buffer.alloc(0), 0, 0)
+  }
+
+  /** Looks at a byte where a value may begin; gives where to go on. */
+  #beginValue(byte: number, at: number): number {
+    const plan = this.#plan
+    if (isSpace(byte) || byte === COMMA || this.#isByteOrderMark(byte)) return at + 1
+    if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
+      this.#close()
+      return at + 1
+    }
+    if (byte === OPEN_BRACE && plan?.kind === 'members') {
+      this.#open({ members: {}, elements: null, plan, key: '' })
+      return at + 1
+    }
+    if (byte === OPEN_BRACKET && plan?.kind === 'elements') {
+      this.#open({ members: null, elements: [], plan, key: '' })
+      return at + 1
+    }
+    if (plan?.kind === 'keep') {
+      this.#capturing = true
+      const left = MAX_DOCUMENT_BYTES - this.#documentBytes
+      this.#capture.begin(Math.min(left, plan.maxBytes))
+    } else if (plan?.kind === 'length') {
+      this.#lengthFrom = this.#passedBytes + at
+    }
+    this.#depth = 1
+    if (byte === QUOTE) this.#state = STRING
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#state = SKIP
+    else {
+      this.#state = SCALAR
+      return at
+    }
+    return at + 1
+  }
+
+  #isByteOrderMark(byte: number): boolean {
+    return this.#frames.length === 0 && (byte === 0xef || byte === 0xbb || byte === 0xbf)
+  }
+
+  #open(frame: Frame): void {
+    this.#keep(frame.members ?? frame.elements)
+    this.#frames.push(frame)
+    if (frame.plan.kind === 'members' && frame.plan.members.length === 0) this.revision += 1
+    this.#next()
+  }
+
+  #close(): void {
+    this.#frames.pop()
+    this.#state = this.#frames.length === 0 ? DONE : AFTER
+  }
+
+  /** Before the next member or element of the innermost frame. */
+  #next(): void {
+    const plan = this.#frames.at(-1)?.plan
+    if (plan?.kind === 'elements') {
+      this.#plan = plan.element
+      this.#state = VALUE
+    } else {
+      this.#state = KEY
+    }
+  }
+
+  /** Walks on in an unwanted or captured container; stops after its end, or at a string inside it. */
+  #skip(bytes: Buffer, start: number): number {
+    const length = bytes.length
+    let depth = this.#depth
+    let at = start
+    while (at < length) {
+      const byte = bytes[at]
+      at += 1
+      if (byte === QUOTE) {
+        this.#state = SKIP_STRING
+        break
+      }
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        depth += 1
+      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+        depth -= 1
+        if (depth === 0) break
+      }
+    }
+    this.#depth = depth
+    return at
+  }
+
+  #beginKey(): void {
+    const plan = this.#frames.at(-1)?.plan
+    this.#capturing = true
+    this.#capture.begin(plan?.kind === 'members' ? plan.longestKey * ESCAPE_BYTES : 0)
+    this.#state = KEY_STRING
+  }
+
+  #takeKey(bytes: Buffer, from: number, to: number): void {
+    const frame = this.#frames.at(-1)
+    this.#capturing = false
+    this.#state = AFTER_KEY
+    const wanted =
+      frame?.plan.kind === 'members' ? this.#wantedKey(frame.plan.members, bytes, from, to) : null
+    this.#plan = wanted?.plan ?? null
+    if (frame !== undefined && wanted !== null) frame.key = wanted.key
+  }
+
+  #wantedKey(members: readonly WantedMember[], bytes: Buffer, from: number, to: number): WantedMember | null {
+    // Nearly every key stands whole and unescaped in one chunk and is compared without being decoded.
+    const isWhole = from > 0
+    const plain = isWhole ? memberNamed(members, bytes, from, to) : null
+    if (plain !== null || (isWhole && !includesBackslash(bytes, from, to))) return plain
+    const text = this.#capture.finish(bytes, from, to)
+    const key = text === null ? null : parsed(`"${text}"`)
+    return members.find((member) => member.key === key) ?? null
+  }
+
+  /** A value that is not a frame has ended. */
+  #finish(bytes: Buffer, from: number, to: number): void {
+    if (this.#capturing) {
+      this.#capturing = false
+      const text = this.#capture.finish(bytes, from, to)
+      const value = text === null ? true : parsed(text)
+      this.#documentBytes += text?.length ?? 0
+      if (value !== undefined) this.#keep(value)
+      const isUsage = this.#plan?.kind === 'keep' && this.#plan.isUsage
+      if (isUsage && text !== null && value !== undefined && value !== null) this.#raw = text
+    } else if (this.#lengthFrom >= 0) {
+      this.#keep(this.#passedBytes + to - this.#lengthFrom)
+      this.#lengthFrom = -1
+    }
+    this.#state = this.#frames.length === 0 ? DONE : AFTER
+  }
+
+  #keep(value: unknown): void {
+    const frame = this.#frames.at(-1)
+    if (frame === undefined) this.#root = value
+    else if (frame.members !== null) {
+      if (this.#isStrict && Object.hasOwn(frame.members, frame.key)) this.#isAmbiguous = true
+      frame.members[frame.key] = value
+    } else if (frame.elements !== null && frame.elements.length < MAX_ELEMENTS) frame.elements.push(value)
+    const kind = this.#plan?.kind
+    if (value !== null && (kind === 'keep' || kind === 'length')) this.revision += 1
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function includesBackslash(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) if (bytes[at] === BACKSLASH) return true
+  return false
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+function isDelimiter(byte: number): boolean {
+  return byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || isSpace(byte)
+}

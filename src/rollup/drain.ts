@@ -1,0 +1,193 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseEntry, parseRecord } from '../ledger/entry.ts'
+import type { Redis } from '../store/connection/redis.ts'
+import { readEntries, STREAM_START, type StreamEntry, trimEntries } from '../store/ledger/call-stream.ts'
+import type { SequenceRange } from './contiguous.ts'
+import type { HoleWatch } from './gap-check.ts'
+import type { Candidate, RolledUp, RollUp } from './roll-up.ts'
+
+/** Entries in one transaction at most: `MAX_TOTALLED` bounds it, and some 10 KiB an entry the memory. */
+const BATCH = 2_000
+/** How long a drain waits for the first entry of an idle stream. */
+const BLOCK_MS = 1_000
+/** A drain ends after so long, so that BullMQ spreads the work anew. */
+const SLOT_MS = 5_000
+/**
+ * Pause after a batch that was not full, so that a stream of single calls makes ten transactions a second and not
+ * one a call. It is the floor of the lag under load.
+ */
+const GATHER_MS = 100
+
+export interface DrainOptions {
+  readonly rollUp: RollUp
+  readonly holeWatch: HoleWatch
+  /** Hash of marks: a hint for the gateways. */
+  readonly marksKey: string
+  readonly batch?: number
+  readonly blockMs?: number
+  readonly slotMs?: number
+  readonly gatherMs?: number
+}
+
+/** What a drain did. */
+export interface Drained {
+  /**
+   * `idle`: all that can be counted is. `slot`: there may be more, its time was over. `busy`: another worker has
+   * the shard. `newer`: an entry of a later release is in the stream, which is left alone. `stopped`: by the signal.
+   */
+  readonly end: 'idle' | 'slot' | 'busy' | 'newer' | 'stopped'
+  readonly counted: number
+  readonly corrupt: number
+  readonly deadLetters: number
+  readonly callsSkipped: number
+  readonly gaps: RolledUp['gaps']
+  /** Entries seen waiting behind a hole at the end. */
+  readonly waiting: number
+}
+
+/**
+ * Reads a stream from its beginning and counts what can be counted, until it is idle or the slot is over.
+ *
+ * @throws When Redis or Postgres fails: what was committed stays so, and is dropped as a duplicate the next time.
+ */
+export type Drain = (stream: string, redis: Redis, signal: AbortSignal) => Promise<Drained>
+
+export function createDrain(options: DrainOptions): Drain {
+  const { batch = BATCH, blockMs = BLOCK_MS, slotMs = SLOT_MS, gatherMs = GATHER_MS } = options
+
+  return async (stream, redis, signal) => {
+    const endsAtMs = performance.now() + slotMs
+    const sums = { counted: 0, corrupt: 0, deadLetters: 0, callsSkipped: 0, gaps: [] as RolledUp['gaps'] }
+    const waiting = new WaitingEntries()
+    let holes = NO_HOLES
+    let cursor = STREAM_START
+    const ended = (end: Drained['end']): Drained => ({ ...sums, end, waiting: waiting.count })
+
+    for (;;) {
+      const entries = await readEntries(redis, stream, cursor, { count: batch, blockMs, signal })
+      if (signal.aborted) return ended('stopped')
+      const read = readBatch(entries)
+      if (read.newer) return ended('newer')
+      sums.corrupt += read.corrupt.length
+      cursor = entries.at(-1)?.id ?? cursor
+
+      if (entries.length > 0) {
+        const rolledUp = await options.rollUp(stream, read.candidates, holes)
+        sums.counted += rolledUp.counted
+        sums.deadLetters += rolledUp.deadLetters
+        sums.callsSkipped += rolledUp.callsSkipped
+        sums.gaps = [...sums.gaps, ...rolledUp.gaps]
+        // Only now, after the commit, may Redis forget them; a crash before it leaves duplicates, never a loss.
+        const settled = [...read.corrupt, ...rolledUp.settled]
+        if (settled.length > 0) await trimEntries(redis, stream, settled, options.marksKey, rolledUp.marks)
+        if (rolledUp.kind === 'busy') return ended('busy')
+        waiting.add(rolledUp)
+        if (waiting.canAdvance()) {
+          cursor = STREAM_START
+          waiting.clear()
+          continue
+        }
+      }
+
+      const atTheEnd = entries.length < batch
+      if (atTheEnd) {
+        const expired = options.holeWatch.observe(stream, waiting.byProducer)
+        if (holes.size === 0) holes = expired
+        if (waiting.isBehind(holes)) {
+          cursor = STREAM_START
+          waiting.clear()
+          continue
+        }
+        holes = NO_HOLES
+      }
+      const slotOver = performance.now() >= endsAtMs
+      // What waits was read at some cost, and would be again by the next drain.
+      if (entries.length === 0 && (waiting.count === 0 || slotOver)) return ended('idle')
+      if (slotOver) return ended('slot')
+      if (atTheEnd && entries.length > 0) await pause(gatherMs, signal)
+    }
+  }
+}
+
+const NO_HOLES: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
+
+interface ReadBatch {
+  readonly candidates: readonly Candidate[]
+  /** Ids of entries that are not as they were written: their producer finds them gone and sends them again. */
+  readonly corrupt: readonly string[]
+  readonly newer: boolean
+}
+
+function readBatch(entries: readonly StreamEntry[]): ReadBatch {
+  const candidates: Candidate[] = []
+  const corrupt: string[] = []
+  for (const { id, fields } of entries) {
+    const entry = parseEntry(fields)
+    switch (entry.kind) {
+      case 'newer':
+        return { candidates: [], corrupt: [], newer: true }
+      case 'corrupt':
+        corrupt.push(id)
+        break
+      case 'entry':
+        candidates.push(candidateOf(id, entry.producer, entry.sequence, entry.body))
+        break
+      default:
+        entry satisfies never
+    }
+  }
+  return { candidates, corrupt, newer: false }
+}
+
+function candidateOf(id: string, producer: string, sequence: number, body: string): Candidate {
+  const content = parseRecord(body)
+  if (content !== null && 'void' in content) {
+    const { from, to, reason } = content.void
+    // A void that does not end at its own number is not one of ours: a dead letter.
+    if (to === sequence) return { id, producer, sequence, body, record: null, from, to, voidReason: reason }
+    return { id, producer, sequence, body, record: null, from: sequence, to: sequence, voidReason: null }
+  }
+  return { id, producer, sequence, body, record: content, from: sequence, to: sequence, voidReason: null }
+}
+
+/** The entries behind holes that a reading from the stream's beginning has passed. */
+class WaitingEntries {
+  readonly byProducer = new Map<string, { mark: number; lowest: number; entries: SequenceRange[] }>()
+  count = 0
+
+  add({ waiting, marks }: RolledUp): void {
+    for (const { producer, from, to } of waiting) {
+      const known = this.byProducer.get(producer)
+      if (known === undefined)
+        this.byProducer.set(producer, { mark: 0, lowest: from, entries: [{ from, to }] })
+      else {
+        known.lowest = Math.min(known.lowest, from)
+        known.entries.push({ from, to })
+      }
+    }
+    this.count += waiting.length
+    for (const [producer, known] of this.byProducer) known.mark = marks.get(producer) ?? known.mark
+  }
+
+  /** Whether a mark has reached entries that were passed: they can be counted now, or are duplicates. */
+  canAdvance(): boolean {
+    return this.byProducer.values().some(({ mark, lowest }) => lowest <= mark + 1)
+  }
+
+  /** Whether entries wait behind one of these holes. */
+  isBehind(holes: ReadonlyMap<string, readonly SequenceRange[]>): boolean {
+    return this.byProducer
+      .entries()
+      .some(([producer, { mark }]) => holes.get(producer)?.some(({ from }) => from === mark + 1) ?? false)
+  }
+
+  clear(): void {
+    this.byProducer.clear()
+    this.count = 0
+  }
+}
+
+/** Ends early, without error, when the signal is given. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => {})
+}

@@ -1,0 +1,110 @@
+import type { CountedCall } from '../call/settlement.ts'
+import { catalogOfText } from '../config/current-catalog.ts'
+import { type AdjustmentEntry, addEntries } from '../corrections/adjustments.ts'
+import {
+  getRulePrices,
+  type RepricingRule,
+  type RulePrices,
+  selectRules,
+} from '../corrections/repricing-rules.ts'
+import { utcDayOf } from '../domain/utc-day.ts'
+import { selectClientNames } from '../keys/client-names.ts'
+import type { Catalog } from '../pricing/catalog/catalog.ts'
+import type { Price } from '../pricing/price.ts'
+import { buildRuleCatalog, isInScope, repriceCall } from '../pricing/repricing/repricing.ts'
+import type { PostgresSession } from '../store/connection/postgres.ts'
+import { keyText } from '../usage/daily-usage-table.ts'
+import { selectPrices } from '../usage/price-definitions.ts'
+
+/** Gives calls that come in after a repricing the cost that it would have given them. */
+export interface LateRepricing {
+  /**
+   * Adjusts the rows of these records, which are in the totals already, in the same transaction. The transaction
+   * must hold corrections out, so that a repricing sees either the record or not, and its rule likewise.
+   */
+  apply(session: PostgresSession, records: readonly CountedCall[]): Promise<void>
+}
+
+/** Prices by rule that are kept in memory; an operator makes a few a year. */
+const MAX_CATALOGS = 20
+
+export function createLateRepricing(): LateRepricing {
+  const catalogs = new Map<string, Catalog | null>()
+
+  async function catalogOf(
+    session: PostgresSession,
+    { adjustmentId }: RepricingRule,
+  ): Promise<Catalog | null> {
+    const known = catalogs.get(adjustmentId)
+    if (known !== undefined) return known
+    const built = buildOrNull(await getRulePrices(session, adjustmentId))
+    if (catalogs.size >= MAX_CATALOGS) catalogs.clear()
+    catalogs.set(adjustmentId, built)
+    return built
+  }
+
+  return {
+    async apply(session, records) {
+      const rules = await selectRules(session)
+      if (rules.length === 0) return
+      const late = records.flatMap((record) => {
+        const rule = ruleFor(rules, record)
+        return rule === null ? [] : [{ record, rule }]
+      })
+      if (late.length === 0) return
+      const names = await selectClientNames(session, new Set(late.map(({ record }) => record.clientId)))
+      const prices = await selectPrices(session, new Set(late.map(({ record }) => record.priceId ?? '')))
+      for (const [rule, calls] of Map.groupBy(late, (call) => call.rule)) {
+        const catalog = await catalogOf(session, rule)
+        if (catalog === null) continue
+        const entries = new Map<string, AdjustmentEntry>()
+        for (const { record } of calls) addRecord(entries, catalog, record, names, prices)
+        await addEntries(session, rule.adjustmentId, [...entries.values()])
+      }
+    },
+  }
+}
+
+/** `null`: not a rule that this release can read. Calls are counted as metered then; nothing may stop the counting. */
+function buildOrNull({ source, data, settings }: RulePrices): Catalog | null {
+  try {
+    return buildRuleCatalog(catalogOfText(source, data), settings)
+  } catch {
+    return null
+  }
+}
+
+/** The rule that decides on a call; `null`: it stays as metered. */
+function ruleFor(rules: readonly RepricingRule[], record: CountedCall): RepricingRule | null {
+  const { model, provider, arrivedAtMs, costPico, priceId } = record
+  if (costPico !== null && priceId === null) return null // it used nothing
+  const newest = rules.find((rule) => isInScope(rule, { model, provider, day: utcDayOf(arrivedAtMs) }))
+  if (newest === undefined) return null
+  return arrivedAtMs < newest.madeAtMs || newest.superseded.has(costPico === null ? '' : (priceId ?? ''))
+    ? newest
+    : null
+}
+
+function addRecord(
+  entries: Map<string, AdjustmentEntry>,
+  catalog: Catalog,
+  record: CountedCall,
+  names: ReadonlyMap<string, string>,
+  prices: ReadonlyMap<string, Price>,
+): void {
+  const { clientId, keyId, model, upstream, arrivedAtMs } = record
+  const priceId = record.priceId ?? ''
+  const costPico = record.costPico === null ? null : BigInt(record.costPico)
+  const clientName = names.get(clientId) ?? null
+  const call = { ...record, costPico, clientName, isSettlement: record.settlement !== undefined }
+  const cost = repriceCall(catalog, call, prices.get(priceId) ?? null)
+  // What cannot be told stays as metered: the next run of the command names it.
+  if (cost.kind !== 'cost') return
+  const key = { clientId, day: utcDayOf(arrivedAtMs), keyId, model, upstream, priceId }
+  const before = entries.get(keyText(key))
+  entries.set(keyText(key), {
+    key,
+    pico: (before?.pico ?? 0n) + cost.costPico - (costPico ?? 0n),
+    pricedCalls: (before?.pricedCalls ?? 0n) + (cost.wasUnpriced ? 1n : 0n),
+  })
+}

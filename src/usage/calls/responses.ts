@@ -1,0 +1,27 @@
+import { SCHEMA } from '../../store/connection/migrate.ts'
+import type { PostgresSession } from '../../store/connection/postgres.ts'
+
+/** Rows in one statement, so that none runs for long. */
+const DELETE_AT_A_TIME = 10_000
+
+/**
+ * Forgets the responses that were counted, and last told, more than `days` days ago; a job not while its object is known,
+ * for providers list jobs for years.
+ *
+ * @returns How many.
+ */
+export async function forgetResponses(session: PostgresSession, days: number): Promise<number> {
+  let forgotten = 0
+  for (;;) {
+    const { rowCount } = await session.query(
+      `delete from ${SCHEMA}.responses_seen where ctid = any(array(
+         select ctid from ${SCHEMA}.responses_seen r where seen_at < now() - make_interval(days => $1)
+           and not exists (select from ${SCHEMA}.objects o
+             where o.upstream = r.upstream and o.folded_id = lower(r.response_id) and o.job)
+         limit $2))`,
+      [days, DELETE_AT_A_TIME],
+    )
+    forgotten += rowCount ?? 0
+    if ((rowCount ?? 0) < DELETE_AT_A_TIME) return forgotten
+  }
+}

@@ -1,0 +1,36 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { SCHEMA } from '../../store/connection/migrate.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+
+/** Kept calls that cost more than `CALL_ALERT_USD` did when they were made. */
+export interface Suspects {
+  readonly calls: bigint
+  /** `null`: there is none. */
+  readonly costliest: {
+    readonly callId: string
+    readonly model: string
+    readonly upstream: string
+    readonly costPico: bigint
+  } | null
+}
+
+export async function selectSuspects(pool: Postgres, fromDay: UtcDay): Promise<Suspects> {
+  const { rows } = await pool.query<{
+    call_id: string
+    model: string
+    upstream: string
+    cost_pico: string
+    calls: string
+  }>(
+    `select call_id, model, upstream, cost_pico, count(*) over () as calls
+     from ${SCHEMA}.calls where day >= $1 and suspect order by cost_pico desc limit 1`,
+    [fromDay],
+  )
+  const [row] = rows
+  if (row === undefined) return { calls: 0n, costliest: null }
+  const { model, upstream } = row
+  return {
+    calls: BigInt(row.calls),
+    costliest: { callId: row.call_id, model, upstream, costPico: BigInt(row.cost_pico) },
+  }
+}

@@ -1,0 +1,146 @@
+import { sumsFrom } from '../../corrections/reprice-rows.ts'
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { SCHEMA } from '../../store/connection/migrate.ts'
+import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import type { ExportedCall } from './export-cloudevents.ts'
+import type { ExportedDay } from './exported-day.ts'
+
+/** What is exported: UTC days, both included, of one client or (`null`) of all. */
+export interface ExportScope {
+  readonly from: UtcDay
+  readonly to: UtcDay
+  readonly clientId: string | null
+}
+
+/** Rows in memory at a time. */
+const PAGE = 1_000
+
+type SqlRow = Readonly<Record<string, string | null>>
+
+const SELECT_DAYS = `
+select u.*, c.name as client_name, k.name as key_name
+from ${SCHEMA}.daily_usage u
+left join ${SCHEMA}.clients c on c.id = u.client_id
+left join ${SCHEMA}.keys k on k.id = u.key_id
+where u.day between $1 and $2 and ($3::text is null or u.client_id = $3)
+order by u.day, u.client_id, u.key_id, u.model, u.upstream, u.price_id`
+
+/** Daily totals as of one moment, by day, client, key, model, upstream and price; a page at a time. */
+export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportedDay[]> {
+  for await (const rows of readPages(pool, SELECT_DAYS, scope)) yield rows.map(dayFrom)
+}
+
+const SELECT_CALLS = `
+select call_id, to_char(arrived_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as arrived_at, client_id,
+  client, key_id, upstream, provider, model, status::text as status, outcome, usage_source, input_tokens,
+  output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_pico, price_id, response_id,
+  told_by, settles
+from ${SCHEMA}.calls
+where day between $1 and $2 and ($3::text is null or client_id = $3)
+order by day, call_id`
+
+/** Single calls as of one moment, by day and id; a page at a time. */
+export async function* readCalls(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportedCall[]> {
+  for await (const rows of readPages(pool, SELECT_CALLS, scope)) yield rows.map(callFrom)
+}
+
+/** The days with requests, rising. */
+export async function selectUsedDays(
+  pool: Postgres,
+  { from, to }: Pick<ExportScope, 'from' | 'to'>,
+): Promise<UtcDay[]> {
+  const { rows } = await pool.query<{ day: UtcDay }>(
+    `select distinct day from ${SCHEMA}.daily_usage where day between $1 and $2 and requests + settlements > 0 order by day`,
+    [from, to],
+  )
+  return rows.map(({ day }) => day)
+}
+
+/** By a cursor: one snapshot for all pages, however slowly they are taken. */
+async function* readPages(
+  pool: Postgres,
+  select: string,
+  { from, to, clientId }: ExportScope,
+): AsyncGenerator<SqlRow[]> {
+  const session = await pool.connect()
+  try {
+    await session.query('begin isolation level repeatable read, read only')
+    // Who reads may be slow, and holds no lock that anybody waits for.
+    await session.query('set local idle_in_transaction_session_timeout = 0')
+    await session.query(`declare export no scroll cursor for ${select}`, [from, to, clientId])
+    for (;;) {
+      const rows = await nextPage(session)
+      if (rows.length > 0) yield rows
+      if (rows.length < PAGE) return
+    }
+  } finally {
+    // Whoever stops reading leaves the cursor open: the session is not used again.
+    session.release(true)
+  }
+}
+
+async function nextPage(session: PostgresSession): Promise<SqlRow[]> {
+  const { rows } = await session.query<SqlRow>(`fetch ${PAGE} from export`)
+  return rows
+}
+
+function dayFrom(row: SqlRow): ExportedDay {
+  const { day, client_id: clientId, key_id: keyId, model, upstream, provider, price_id: priceId } = row
+  const count = (column: string) => BigInt(row[column] ?? '0')
+  return {
+    day: day ?? '',
+    clientId: clientId ?? '',
+    clientName: row.client_name ?? null,
+    keyId: keyId ?? '',
+    keyName: row.key_name ?? null,
+    model: model ?? '',
+    upstream: upstream ?? '',
+    provider: provider ?? '',
+    priceId: priceId === '' ? null : (priceId ?? null),
+    requests: count('requests'),
+    settlements: count('settlements'),
+    reported: count('reported'),
+    partial: count('partial'),
+    estimated: count('estimated'),
+    withoutUsage: count('without_usage'),
+    invalid: count('invalid'),
+    unpriced: count('unpriced') - count('priced_later'),
+    errors: count('errors'),
+    sums: sumsFrom(row),
+    estimatedInputTokens: count('estimated_input_tokens'),
+    estimatedOutputTokens: count('estimated_output_tokens'),
+    latencyUsSum: count('latency_us_sum'),
+    latencyCount: count('latency_count'),
+    costPico: count('cost_pico'),
+    adjustedPico: count('adjusted_pico'),
+  }
+}
+
+function callFrom(row: SqlRow): ExportedCall {
+  const count = (column: string) => BigInt(row[column] ?? '0')
+  const { status = null, cost_pico: cost = null, price_id: priceId = null } = row
+  const { told_by: toldBy = null, settles = null } = row
+  return {
+    callId: row.call_id ?? '',
+    arrivedAt: row.arrived_at ?? '',
+    clientId: row.client_id ?? '',
+    client: row.client ?? '',
+    keyId: row.key_id ?? '',
+    upstream: row.upstream ?? '',
+    provider: row.provider ?? '',
+    model: row.model ?? '',
+    status: status === null ? null : Number(status),
+    outcome: row.outcome ?? '',
+    usageSource: row.usage_source ?? '',
+    inputTokens: count('input_tokens'),
+    outputTokens: count('output_tokens'),
+    cacheReadTokens: count('cache_read_tokens'),
+    cacheWriteTokens: count('cache_write_tokens'),
+    reasoningTokens: count('reasoning_tokens'),
+    costPico: cost === null ? null : BigInt(cost),
+    priceId,
+    responseId: row.response_id ?? null,
+    toldBy,
+    settles,
+  }
+}

@@ -1,0 +1,142 @@
+import { UNKNOWN_MODEL } from '../call/build-call-record.ts'
+import { WITHOUT_FIGURES } from '../call/unpriced-reason.ts'
+import type { UtcDay } from '../domain/utc-day.ts'
+import { SCHEMA } from '../store/connection/migrate.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { KEY_COLUMNS } from './daily-usage-table.ts'
+
+/** Calls without a cost: of one model at one upstream, at one path, for one reason. */
+export interface UnpricedUse {
+  readonly model: string
+  readonly provider: string
+  readonly upstream: string
+  /** As the upstream named it; `null`: it named none, or as in the next three. */
+  readonly serviceTier: string | null
+  /** `null` here and in the next two: the single calls are not kept. */
+  readonly method: string | null
+  /** Ids in it are `{id}`. */
+  readonly path: string | null
+  /** One of `UNPRICED_REASONS`; `null` too where an older release metered the calls. */
+  readonly reason: string | null
+  readonly calls: bigint
+  readonly inputTokens: bigint
+  readonly outputTokens: bigint
+  readonly firstDay: UtcDay
+  readonly lastDay: UtcDay
+  /** What the requests named, where `model` is `(unknown)` and the single calls are kept; else `null`. */
+  readonly requestedModel: string | null
+}
+
+/** A segment of a path that is an id: a UUID, or a word of 16 characters or more with a digit, its kind before it. */
+const ID_SEGMENT = `/(?:[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?:[A-Za-z]+[_-])?(?=[^/]*[0-9])[A-Za-z0-9]{16,})(?=/|$)`
+
+/** Reasons that a later price cannot be for; the others are what `priced_later` has been taken from. */
+const NO_PRICE_HELPS = [...WITHOUT_FIGURES, 'invalid_usage']
+
+const USING_KEY = KEY_COLUMNS.join(', ')
+
+/**
+ * 1. The rows of totals with calls that have no cost.
+ * 2. Their calls, where they are kept, by path and reason. What was to be billed with a later fetch, and was fetched,
+ *    is no longer missing.
+ * 3. Those that a repricing has priced since are taken off, first come first off, as nobody knows which they were.
+ * 4. What no call explains stays, without path and reason.
+ */
+const SELECT = `
+with totals as (
+  select ${USING_KEY}, provider, unpriced - priced_later as left_over, priced_later, input_tokens, output_tokens
+  from ${SCHEMA}.daily_usage where day >= $1 and unpriced > priced_later),
+kept as (
+  select day, client_id, key_id, model, upstream, coalesce(price_id, '') as price_id, service_tier, method,
+    regexp_replace(path, $2, '/{id}', 'g') as path, input_tokens, output_tokens,
+    case when model = $5 then requested_model end as requested_model,
+    case
+      when unpriced_reason = 'billed_later' and exists (
+        select from ${SCHEMA}.responses_seen s where s.upstream = c.upstream and s.response_id = c.response_id)
+      then 'billed_since'
+      when unpriced_reason is null and usage_source = 'invalid' then 'invalid_usage'
+      else unpriced_reason
+    end as reason
+  from ${SCHEMA}.calls c where day >= $4 and cost_pico is null and not settled),
+grouped as (
+  select ${USING_KEY}, service_tier, method, path, reason, requested_model, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
+    count(*) as calls, coalesce(sum(input_tokens), 0) as input_tokens, coalesce(sum(output_tokens), 0) as output_tokens
+  from kept group by ${USING_KEY}, service_tier, method, path, reason, requested_model),
+explained as (
+  select ${USING_KEY}, t.provider, g.service_tier, g.method, g.path, g.reason, g.requested_model, g.input_tokens, g.output_tokens,
+    case when g.is_final then g.calls else least(g.calls, greatest(0,
+      sum(g.calls) over (partition by ${USING_KEY}, g.is_final order by g.method, g.path, g.reason, g.service_tier, g.requested_model
+        rows unbounded preceding) - t.priced_later)) end as calls
+  from totals t join grouped g using (${USING_KEY})),
+rest as (
+  select ${USING_KEY}, t.provider, null as service_tier, null as method, null as path, null as reason, null as requested_model,
+    greatest(0, t.input_tokens - coalesce(e.input_tokens, 0)) as input_tokens,
+    greatest(0, t.output_tokens - coalesce(e.output_tokens, 0)) as output_tokens,
+    t.left_over - coalesce(e.calls, 0) as calls
+  from totals t left join (
+    select ${USING_KEY}, sum(calls) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
+    from explained group by ${USING_KEY}) e using (${USING_KEY}))
+select model, provider, upstream, service_tier, method, path, reason, requested_model, sum(calls) as calls, sum(input_tokens) as input_tokens,
+  sum(output_tokens) as output_tokens, min(day) as first_day, max(day) as last_day
+from (select * from explained union all select ${USING_KEY}, provider, service_tier, method, path, reason,
+  requested_model, input_tokens, output_tokens, calls from rest) u
+where calls > 0 and reason is distinct from 'billed_since'
+group by model, provider, upstream, service_tier, method, path, reason, requested_model
+order by calls desc, model, upstream, path, reason, service_tier, requested_model limit 1000`
+
+interface SqlRow {
+  readonly model: string
+  readonly provider: string
+  readonly upstream: string
+  readonly service_tier: string | null
+  readonly method: string | null
+  readonly path: string | null
+  readonly reason: string | null
+  readonly calls: string
+  readonly input_tokens: string
+  readonly output_tokens: string
+  readonly first_day: string
+  readonly last_day: string
+  readonly requested_model: string | null
+}
+
+/**
+ * So many single calls are looked at, those of the newest days: the dashboard asks every ten seconds, and whoever has no
+ * prices at all has millions.
+ */
+const MOST_CALLS = 500_000
+
+/** The first day whose calls are looked at, counted back from the newest; '9999-12-31': none is. */
+const FIRST_DAY = `
+select coalesce(min(day), '9999-12-31') as day from (
+  select day, sum(sum(unpriced - priced_later)) over (order by day desc) as calls
+  from ${SCHEMA}.daily_usage where day >= $1 group by day) d
+where calls <= $2`
+
+/** What has no cost, nor was given one since, from `fromDay` on; those with most calls first, at most 1,000. */
+export async function selectUnpricedUse(pool: Postgres, fromDay: UtcDay): Promise<UnpricedUse[]> {
+  const first = await pool.query<{ day: UtcDay }>(FIRST_DAY, [fromDay, MOST_CALLS])
+  const firstDay = first.rows[0]?.day ?? fromDay
+  const { rows } = await pool.query<SqlRow>(SELECT, [
+    fromDay,
+    ID_SEGMENT,
+    NO_PRICE_HELPS,
+    firstDay,
+    UNKNOWN_MODEL,
+  ])
+  return rows.map((row) => ({
+    model: row.model,
+    provider: row.provider,
+    upstream: row.upstream,
+    serviceTier: row.service_tier,
+    method: row.method,
+    path: row.path,
+    reason: row.reason,
+    calls: BigInt(row.calls),
+    inputTokens: BigInt(row.input_tokens),
+    outputTokens: BigInt(row.output_tokens),
+    firstDay: row.first_day,
+    lastDay: row.last_day,
+    requestedModel: row.requested_model,
+  }))
+}

@@ -1,0 +1,176 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Environment } from '../../../src/config/config.ts'
+import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
+import { inForceFrom } from '../../../src/pricing/history/catalog-refresh.ts'
+import { findCurrentPriceCatalog } from '../../../src/pricing/refresh/price-catalogs.ts'
+import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
+import { type PriceServer, startPriceServer } from '../../pricing/refresh/price-server.ts'
+import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
+import { json, run } from '../command-line.ts'
+
+let ledger: LedgerDatabase
+let server: PriceServer
+let folder: string
+let env: Environment
+
+beforeAll(async () => {
+  ledger = await openLedgerDatabase()
+  server = await startPriceServer()
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-test-prices-update-'))
+})
+afterAll(async () => {
+  await server.stop()
+  await ledger.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+beforeEach(async () => {
+  const config = join(folder, 'config.yaml')
+  await writeFile(config, "upstreams:\n  - { name: openai, url: 'https://api.openai.com' }\n")
+  env = {
+    DATABASE_URL: ledger.url,
+    PRICES_URL: server.url,
+    TALLYGATE_CONFIG: config,
+    TALLYGATE_DATA_DIR: join(folder, 'data'),
+  }
+  await ledger.pool.query('truncate tallygate.price_catalogs, tallygate.current_price_catalogs')
+})
+
+interface Model {
+  readonly id: string
+  readonly match: object
+  readonly prices: object
+}
+
+/** The package's data with openai's models changed, as a newer data.json might have it. */
+function newerCatalog(change: (models: Map<string, Model>) => void): string {
+  const providers = JSON.parse(bundledText()) as { id: string; models: Model[] }[]
+  const openai = providers.find(({ id }) => id === 'openai')
+  const models = new Map((openai?.models ?? []).map((model) => [model.id, model]))
+  change(models)
+  if (openai !== undefined) openai.models = [...models.values()]
+  return JSON.stringify(providers)
+}
+
+const NEWER = newerCatalog((models) => {
+  models.delete('gpt-3.5-turbo')
+  const model = models.get('gpt-4o')
+  if (model !== undefined) models.set('gpt-4o', { ...model, prices: { ...model.prices, input_mtok: 2 } })
+  models.set('gpt-99', { id: 'gpt-99', match: { equals: 'gpt-99' }, prices: { input_mtok: 7 } })
+})
+const CHANGES = [
+  { provider: 'openai', model: 'gpt-3.5-turbo', what: 'model', before: 'known', after: null },
+  { provider: 'openai', model: 'gpt-4o', what: 'input_mtok', before: '2.5', after: '2' },
+  { provider: 'openai', model: 'gpt-99', what: 'model', before: null, after: 'new' },
+]
+
+async function written(text: string): Promise<string> {
+  const file = join(folder, 'data.json')
+  await writeFile(file, text)
+  return file
+}
+
+const inForce = () => findCurrentPriceCatalog(ledger.pool, 'genai-prices')
+/** The rate of input at openai, in the standard tier. */
+async function inputOf(model: string, day: string): Promise<unknown> {
+  const { prices } = (await json(env, 'prices', 'show', model, '--provider', 'openai', '--day', day)) as {
+    prices: { rates: { input: string }; service_tier: string | null }[]
+  }
+  return prices.find(({ service_tier: tier }) => tier === null)?.rates.input
+}
+
+test('diff shows what newer prices would change, old beside new, and changes nothing', async () => {
+  const from = inForceFrom(Date.now())
+  const file = await written(NEWER)
+  expect(await json(env, 'prices', 'diff', file)).toMatchObject({
+    from: 'genai-prices@0.1.8',
+    to: expect.stringMatching(/^genai-prices@[0-9-]{10}\.[0-9a-f]{12}$/),
+    in_force_from: from,
+    changes: CHANGES,
+    doubts: [],
+    stored: false,
+  })
+  const { out } = await run(env, 'prices', 'diff', file)
+  expect(out).toMatch(/^openai +gpt-4o +input_mtok +2\.5 +2$/m)
+  expect(out).toMatch(/^openai +gpt-3\.5-turbo +model +known +no longer listed: keeps its price$/m)
+  expect(out).toContain(
+    `1 new models, 1 changed rates (from ${from} on, or the day that the source says), 1 models no longer listed.`,
+  )
+  expect(await inForce()).toBeNull()
+})
+
+test('update puts them in force for all gateways, from the next day on', async () => {
+  const today = utcDayOf(Date.now())
+  const from = inForceFrom(Date.now())
+  const { out } = await run(env, 'prices', 'update', await written(NEWER))
+  expect(out).toContain('Gateways take it within a minute.')
+  expect((await inForce())?.origin).toBe(join(folder, 'data.json'))
+  expect([await inputOf('gpt-4o', today), await inputOf('gpt-4o', from)]).toEqual(['2.5', '2'])
+  expect(await inputOf('gpt-99', today)).toBe('7')
+  expect(await inputOf('gpt-3.5-turbo', addDays(from, 400))).toBe('0.5')
+  expect(await json(env, 'prices', 'update', join(folder, 'data.json'))).toMatchObject({
+    stored: false,
+    changes: [],
+  })
+})
+
+test('without a path the URL is asked', async () => {
+  server.answerText(NEWER)
+  expect(await json(env, 'prices', 'diff')).toMatchObject({ changes: CHANGES, stored: false })
+  expect(await json(env, 'prices', 'update')).toMatchObject({ changes: CHANGES, stored: true })
+  expect((await inForce())?.origin).toBe(server.url)
+  server.answer((_, response) => response.writeHead(302, { location: 'https://example.com' }).end())
+  const { code, err } = await run(env, 'prices', 'update')
+  expect([code, err]).toEqual([
+    1,
+    expect.stringContaining('302 to https://example.com, which is not followed'),
+  ])
+})
+
+test('the folder of a package is as good as its data', async () => {
+  expect(await json(env, 'prices', 'update', 'node_modules/@pydantic/genai-prices')).toMatchObject({
+    from: 'genai-prices@0.1.8',
+    stored: false,
+    changes: [],
+  })
+  expect((await run(env, 'prices', 'update', 'node_modules/zod')).err).toContain('is not the package')
+})
+
+test('what is no catalog is refused, whoever says so', async () => {
+  const wrong = await written(
+    JSON.stringify([{ id: 'openai', models: [{ id: 'm', match: {}, prices: { x: -1 } }] }]),
+  )
+  for (const args of [
+    ['update', wrong],
+    ['update', wrong, '--force'],
+    ['diff', wrong],
+  ]) {
+    const { code, err } = await run(env, 'prices', ...args)
+    expect(code).toBe(1)
+    expect(err).toContain('nothing is changed')
+    expect(err).toContain(
+      'openai, model 1 (m): match is not match logic; openai, model 1 (m): x is not a price',
+    )
+  }
+  expect((await run(env, 'prices', 'update', join(folder, 'nowhere.json'))).err).toContain('ENOENT')
+  expect(await inForce()).toBeNull()
+})
+
+test('what is doubtful needs a person who has looked at it', async () => {
+  const doubtful = await written(
+    newerCatalog((models) => {
+      const model = models.get('gpt-4o')
+      if (model !== undefined)
+        models.set('gpt-4o', { ...model, prices: { input_mtok: 250, output_mtok: 10 } })
+    }),
+  )
+  const { out } = await run(env, 'prices', 'diff', doubtful)
+  expect(out).toMatch(/Doubtful: openai\/gpt-4o.*: input_mtok from \$2\.5 to \$250\./)
+  const refused = await run(env, 'prices', 'update', doubtful)
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('input_mtok from $2.5 to $250')])
+  expect(await inForce()).toBeNull()
+  expect(await json(env, 'prices', 'update', doubtful, '--force')).toMatchObject({ stored: true })
+  expect(await inputOf('gpt-4o', inForceFrom(Date.now()))).toBe('250')
+})

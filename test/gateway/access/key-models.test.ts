@@ -1,0 +1,204 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { chatAnswer, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-'))
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(
+    file,
+    `upstreams: [{ name: any, url: '${upstream.url}', provider: openai-compatible, path_prefix: /any }]`,
+  )
+  stack = await startStack(upstream.url, { env: { TALLYGATE_CONFIG: file } })
+  client = await stack.addClient('restricted', { models: ['gpt-4o-mini', 'o3*'] })
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+})
+
+beforeEach(() => {
+  upstream.requests.length = 0
+  upstream.answer(chatAnswer)
+})
+
+interface Sent {
+  readonly path?: string
+  readonly method?: string
+  readonly headers?: Record<string, string>
+}
+
+async function send(
+  body: string | Uint8Array<ArrayBuffer> | FormData,
+  sent: Sent = {},
+): Promise<[number, unknown]> {
+  const { path = '/v1/chat/completions', method = 'POST', headers = {} } = sent
+  const type = body instanceof FormData ? {} : { 'content-type': 'application/json' }
+  const answer = await fetch(stack.url + path, {
+    method,
+    headers: { authorization: `Bearer ${client.key}`, ...type, ...headers },
+    body,
+  })
+  const text = await answer.text()
+  return [answer.status, answer.status === 200 ? null : JSON.parse(text)]
+}
+
+const NOT_ALLOWED = [
+  403,
+  {
+    error: { message: expect.any(String), type: 'permission_error', param: null, code: 'model_not_allowed' },
+  },
+]
+
+test('calls for the models of a key go upstream untouched', async () => {
+  for (const model of ['gpt-4o-mini', 'o3', 'o3-mini', 'o3-2025-04-16']) {
+    const body = `{ "messages":[],\t"model" : "${model}" ,"seed": 1e2}`
+    expect(await send(body)).toEqual([200, null])
+    expect(upstream.requests.pop()?.body.toString()).toBe(body)
+  }
+})
+
+test('a call for another model, or for one that two readers could read differently, is refused', async () => {
+  const bodies = [
+    '{"model":"gpt-4o"}',
+    '{"model":"gpt-4o-mini-2"}',
+    '{"model":"GPT-4o-mini"}',
+    '{"model":"o4-mini"}',
+    '{"model":" o3"}',
+    '{"model":"gpt-4o-mini","model":"gpt-4o"}',
+    '{"model":"gpt-4o","model":"gpt-4o-mini"}',
+    '{"model":"gpt-4o-mini","mod\\u0065l":"gpt-4o"}',
+    '{"model":"gpt-4o-mini","Model":"gpt-4o"}',
+    '{"model":"gpt-4o-mini","models":["gpt-4o"]}',
+    '{"model":"gpt-4o-mini","fallbacks":[{"model":"gpt-4o"}]}',
+    '{"model":["gpt-4o-mini"]}',
+    '{"model":null}',
+    '{}',
+    '',
+    '[]',
+    '{"model":"gpt-4o-mini"',
+    '{"model":"gpt-4o-mini"}{"model":"gpt-4o"}',
+  ]
+  for (const body of bodies) expect([body, ...(await send(body))]).toEqual([body, ...NOT_ALLOWED])
+  expect(upstream.requests).toEqual([])
+})
+
+test('what cannot be read cannot be allowed: lies about the coding of a body, and paths that nobody knows', async () => {
+  const allowed = '{"model":"gpt-4o-mini"}'
+  const [status, refusal] = await send(allowed, { headers: { 'content-encoding': 'gzip' } })
+  expect([status, refusal]).toMatchObject([415, { error: { code: 'unsupported_encoding' } }])
+  for (const type of ['text/plain', 'application/json']) {
+    expect(await send(allowed, { path: '/v1/other', headers: { 'content-type': type } })).toEqual(NOT_ALLOWED)
+  }
+  expect(upstream.requests).toEqual([])
+})
+
+test('JSON that a server with forms may read another model in is refused, plain JSON called a form is not', async () => {
+  const urlencoded = 'application/x-www-form-urlencoded'
+  const asForm = (name: string) => `{"model":"gpt-4o-mini","user":"&${name}=gpt-4o&x="}`
+  const multipart =
+    '{"model":"gpt-4o-mini","user":"\r\n--x\r\nContent-Disposition: form-data; name=model\r\n\r\ngpt-4o\r\n--x--"}'
+  for (const [type, body] of [
+    [urlencoded, asForm('model')],
+    [`${urlencoded}; charset=utf-8`, asForm('%6D%6fdel')],
+    ['multipart/form-data; boundary=x', multipart],
+  ] as const) {
+    expect([body, ...(await send(body, { headers: { 'content-type': type } }))]).toEqual([
+      body,
+      ...NOT_ALLOWED,
+    ])
+  }
+  expect(upstream.requests).toEqual([])
+  const plain = '{"model":"gpt-4o-mini","user":"a & b; model = c"}'
+  expect(await send(plain, { headers: { 'content-type': urlencoded } })).toEqual([200, null])
+})
+
+test('a body whose text depends on a charset that a server may know is not read', async () => {
+  const body = '{"model":"gpt-4o-mini","user":"\\u0022,\\u0022model\\u0022:\\u0022gpt-4o"}'
+  for (const charset of [
+    'utf-7',
+    'unicode_escape',
+    '"raw-unicode-escape"',
+    'shift_jis',
+    "utf-8; charset*=us-ascii''utf-7",
+  ]) {
+    const [status] = await send(body, { headers: { 'content-type': `application/json; charset=${charset}` } })
+    expect([charset, status]).toEqual([charset, 415])
+  }
+  expect(upstream.requests).toEqual([])
+  for (const charset of ['utf-8', '"UTF-8"', 'iso-8859-1']) {
+    expect(await send(body, { headers: { 'content-type': `application/json; charset=${charset}` } })).toEqual(
+      [200, null],
+    )
+  }
+})
+
+test('a compressed body is read for its model, and goes upstream as it is', async () => {
+  const gzip = { headers: { 'content-encoding': 'gzip' } }
+  const body = gzipSync('{"model":"gpt-4o-mini"}')
+  expect(await send(body, gzip)).toEqual([200, null])
+  expect(upstream.requests).toMatchObject([{ body, headers: { 'content-encoding': 'gzip' } }])
+  expect(await send(gzipSync('{"model":"gpt-4o"}'), gzip)).toEqual(NOT_ALLOWED)
+  expect(upstream.requests).toHaveLength(1)
+})
+
+test('a body on a request of any method is judged as that of a POST, since many routers take any', async () => {
+  for (const method of ['PUT', 'PATCH']) {
+    expect(await send('{"model":"gpt-4o"}', { method })).toEqual(NOT_ALLOWED)
+    // A DELETE of all completions would delete those of others.
+    const [status] = await send('{"model":"gpt-4o-mini"}', { method })
+    expect([method, status]).toEqual([method, method === 'DELETE' ? 404 : 200])
+  }
+})
+
+test('calls that run no model pass: what is fetched, listed or deleted', async () => {
+  for (const [method, path] of [
+    ['GET', '/v1/files'],
+    ['GET', '/v1/responses/resp_1'],
+    ['DELETE', '/v1/files/file-1'],
+  ] as const) {
+    const answer = await fetch(stack.url + path, {
+      method,
+      headers: { authorization: `Bearer ${client.key}` },
+    })
+    expect([method, path, answer.status]).toEqual([method, path, 200])
+  }
+})
+
+test.each([
+  '/v1beta/models/gemini-2.5-pro:generateContent',
+  '/v1beta/models/gemini-2.5-pro:generateConten%74',
+  '/v1beta/models/gemini-2.5-pro%3AgenerateContent',
+  '/v1beta/models/gemini-2.5-pro:GENERATECONTENT',
+  '/v1beta/models/gemini-2.5-pro:generateContent;x',
+  '/v1beta/models/gemini-2.5-pro:generateContent/',
+  '/v1beta/models//gemini-2.5-pro:generateContent',
+  '/v1beta/models%2fgemini-2.5-pro:generateContent',
+])('a model in the body does not hide the one in the path %s', async (path) => {
+  const [status] = await send('{"model":"gpt-4o-mini","contents":[]}', { path: `/any${path}` })
+  expect([status, upstream.requests]).toEqual([403, []])
+})
+
+test('a refusal on an Anthropic path has the shape that its clients read', async () => {
+  expect(await send('{"model":"claude-opus-4-5"}', { path: '/v1/messages' })).toEqual([
+    403,
+    { type: 'error', error: { type: 'permission_error', message: expect.any(String) } },
+  ])
+})
+
+test('refused calls are not counted', async () => {
+  client = await stack.addClient('refused', { models: ['gpt-4o-mini'] })
+  expect(await send('{"model":"gpt-4o"}')).toEqual(NOT_ALLOWED)
+  expect(await send('{"model":"gpt-4o-mini"}')).toEqual([200, null])
+  expect(await stack.usageOf(client, 1)).toMatchObject({ requests: 1, input_tokens: 11 })
+})

@@ -1,0 +1,115 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { exchange, requestText } from '../raw-http.ts'
+
+let upstream: TestUpstream
+let folder: string
+let stack: TestStack
+let plain: TestClient
+let trusted: TestClient
+let strict: TestClient
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-test-'))
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(
+    file,
+    `upstreams:
+  - name: local
+    url: ${upstream.url}
+    provider: ollama
+    path_prefix: /local
+    paths:
+      allow: ['POST /api/pull']
+      deny: ['/api/secret/**', 'POST /v1/chat/completions']
+      unknown: refuse
+paths:
+  deny: ['DELETE /v1/files/*']
+  keys:
+    - { client: trusted, allow: ['/v1/organization/**', 'DELETE /v1/files/*'] }
+    - { client: strict, deny: ['**'], allow: ['POST /v1/chat/completions'], unknown: refuse }
+`,
+  )
+  stack = await startStack(upstream.url, { env: { TALLYGATE_CONFIG: file } })
+  plain = await stack.addClient('plain')
+  trusted = await stack.addClient('trusted')
+  strict = await stack.addClient('strict')
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+beforeEach(() => {
+  upstream.requests.length = 0
+})
+
+async function ask(client: TestClient, method: string, target: string, body: string | null = null) {
+  const length = body === null ? [] : ['Content-Type: application/json', `Content-Length: ${body.length}`]
+  const request = requestText(target, [`Authorization: Bearer ${client.key}`, ...length], method)
+  const answer = await exchange(stack.url, request + (body ?? ''))
+  return [answer.status, answer.status < 300 ? null : JSON.parse(answer.body.toString()).error?.code]
+}
+
+const PASSES = [200, null]
+const REFUSED = [403, 'path_not_allowed']
+
+test.each([
+  ['POST', '/v1/realtime/client_secrets'],
+  ['POST', '/v1/realtime/sessions'],
+  ['POST', '/v1/realtime/calls'],
+  ['GET', '/v1/organization/usage/completions'],
+  ['POST', '/v1/organization/admin_api_keys'],
+  ['DELETE', '/v1/models/ft:mine'],
+  ['POST', '/V1/Realtime/client_secrets'],
+  ['POST', '/v1/realtime/client%5Fsecrets'],
+  ['POST', '/v1//realtime/./client_secrets;x/'],
+  ['PUT', '/v1/realtime/client_secrets'],
+])('%s %s, which takes the spend past the gateway, goes nowhere', async (method, target) => {
+  expect(await ask(plain, method, target, method === 'GET' ? null : '{}')).toEqual(REFUSED)
+  expect(upstream.requests).toEqual([])
+})
+
+test('a body makes a request of any method one that may change something', async () => {
+  expect(await ask(plain, 'GET', '/v1/realtime/client_secrets', '{}')).toEqual(REFUSED)
+})
+
+test("an upstream's own rules lift what is refused and refuse more, for its provider's paths", async () => {
+  expect(await ask(plain, 'POST', '/local/api/pull', '{}')).toEqual(PASSES)
+  expect(await ask(plain, 'DELETE', '/local/api/delete', '{}')).toEqual(REFUSED)
+  expect(await ask(plain, 'GET', '/local/api/secret/x')).toEqual(REFUSED)
+  expect(await ask(plain, 'GET', '/local/api/secret')).toEqual(PASSES)
+  expect(await ask(plain, 'POST', '/local/v1/chat/completions', '{}')).toEqual(REFUSED)
+  expect(await ask(plain, 'POST', '/v1/chat/completions', '{}')).toEqual(PASSES)
+})
+
+test('paths that nobody reads pass or are refused, as the narrowest rule says', async () => {
+  expect(await ask(plain, 'POST', '/v1/unheard/of', '{}')).toEqual(PASSES)
+  expect(await ask(plain, 'POST', '/local/v1/unheard/of', '{}')).toEqual(REFUSED)
+  expect(await ask(plain, 'GET', '/local/v1/unheard/of')).toEqual(PASSES)
+})
+
+test("a key's rules go before all others", async () => {
+  expect(await ask(plain, 'DELETE', '/v1/files/file-1')).toEqual(REFUSED)
+  expect(await ask(trusted, 'DELETE', '/v1/files/file-1')).toEqual(PASSES)
+  expect(await ask(trusted, 'GET', '/v1/organization/costs')).toEqual(PASSES)
+  expect(await ask(trusted, 'POST', '/v1/realtime/client_secrets', '{}')).toEqual(REFUSED)
+  expect(await ask(strict, 'POST', '/v1/chat/completions', '{}')).toEqual(PASSES)
+  expect(await ask(strict, 'POST', '/local/v1/chat/completions', '{}')).toEqual(PASSES)
+  expect(await ask(strict, 'POST', '/v1/embeddings', '{}')).toEqual(REFUSED)
+  expect(await ask(strict, 'GET', '/v1/files')).toEqual(REFUSED)
+})
+
+test('a refused call is none: it is not counted', async () => {
+  const client = await stack.addClient('refused')
+  await ask(client, 'POST', '/v1/realtime/client_secrets', '{}')
+  await ask(client, 'POST', '/v1/chat/completions', '{"model":"gpt-4o-mini"}')
+  expect(await stack.usageOf(client, 1)).toMatchObject({ requests: 1 })
+})

@@ -1,0 +1,112 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Agent } from 'undici'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKey } from '../../../src/domain/api-key.ts'
+import { heldMemory } from '../../support/memory.ts'
+import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { type HeardGateway, startHeardGateway } from '../support/heard-process.ts'
+
+const STORM_CALLS = 8_000
+const AT_ONCE = 300
+const KNOWN_CALLS = 40
+
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+let folder: string
+let gateway: HeardGateway
+const strangers = new Agent({ connections: AT_ONCE })
+const ours = new Agent({ connections: 1 })
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  stack = await startStack(upstream.url)
+  client = await stack.addClient('known')
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-test-unknown-'))
+  gateway = await startHeardGateway({ ...stack.env, JOURNAL_DIR: folder, LOG_LEVEL: 'info' })
+})
+
+afterAll(async () => {
+  await Promise.all([strangers.close(), ours.close()])
+  await gateway?.end('SIGTERM')
+  await stack?.stop()
+  await upstream?.close()
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+})
+
+async function call(agent: Agent, key: string, origin = gateway.url): Promise<[status: number, ms: number]> {
+  const sentAt = performance.now()
+  const { statusCode, body } = await agent.request({
+    origin,
+    path: '/v1/anything',
+    method: 'GET',
+    headers: { authorization: `Bearer ${key}` },
+  })
+  await body.dump()
+  return [statusCode, performance.now() - sentAt]
+}
+
+async function knownCalls(): Promise<readonly number[]> {
+  const times: number[] = []
+  for (let n = 0; n < KNOWN_CALLS; n += 1) {
+    const [status, ms] = await call(ours, client.key)
+    expect(status).toBe(200)
+    times.push(ms)
+  }
+  return times.sort((a, b) => a - b)
+}
+
+/** Transactions of everybody in this test's database so far. */
+async function transactions(): Promise<number> {
+  const { rows } = await stack.pool.query<{ count: string }>(
+    `select xact_commit + xact_rollback as count from pg_stat_database where datname = current_database()`,
+  )
+  return Number(rows[0]?.count)
+}
+
+function medianOf(sorted: readonly number[]): number {
+  return sorted[sorted.length >> 1] ?? 0
+}
+
+interface Storm {
+  readonly seconds: number
+  readonly statuses: ReadonlySet<number>
+}
+
+/** Calls with keys of the right form that are nobody's, each another, as fast as they are answered. */
+async function storm(calls: number, origin = gateway.url): Promise<Storm> {
+  const keys = Array.from({ length: calls }, createKey)
+  const statuses = new Set<number>()
+  const startedAt = performance.now()
+  const send = async () => {
+    for (let key = keys.pop(); key !== undefined; key = keys.pop())
+      statuses.add((await call(strangers, key, origin))[0])
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, send))
+  return { seconds: (performance.now() - startedAt) / 1_000, statuses }
+}
+
+test('a storm of unknown keys is answered with 401, asks Postgres little, and harms nobody', async () => {
+  await storm(AT_ONCE * 5)
+  const alone = await knownCalls()
+  const before = await transactions()
+  const [{ seconds, statuses }, beside] = await Promise.all([storm(STORM_CALLS), knownCalls()])
+  const after = await transactions()
+  // How slow the machine is meanwhile, for other reasons than the storm, is seen on both sides of it.
+  const calm = Math.max(medianOf(alone), medianOf(await knownCalls()))
+  expect([...statuses]).toEqual([401])
+  // Twenty looks a second, however many ask, and what gateways and workers ask by themselves.
+  expect(after - before).toBeLessThan(40 * seconds + 40)
+  expect(medianOf(beside)).toBeLessThan(Math.max(50, 10 * calm))
+})
+
+test('a storm leaves nothing behind in memory', async () => {
+  await storm(5_000, stack.url)
+  const before = heldMemory().heapUsed
+  await storm(20_000, stack.url)
+  // Kept, each call would be some hundred bytes of key and places in maps.
+  expect(heldMemory().heapUsed - before).toBeLessThan(3_000_000)
+})

@@ -1,0 +1,272 @@
+import { randomBytes } from 'node:crypto'
+import {
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  createGzip,
+  createZstdCompress,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { createDecoder, type DecodeResult } from '../../../src/gateway/codings/decode.ts'
+
+const text = Buffer.from(
+  Array.from({ length: 3000 }, (_, i) => `data: {"n":${i},"x":"${(i * 7919) % 1009}"}\n\n`).join(''),
+)
+
+interface Decoded {
+  readonly result: DecodeResult
+  readonly bytes: Buffer
+}
+
+function decode(codings: string, pieces: readonly Uint8Array[]): Promise<Decoded> {
+  const chunks: Uint8Array[] = []
+  const decoder = createDecoder(codings, (chunk) => chunks.push(Buffer.from(chunk)))
+  for (const piece of pieces) decoder.push(piece)
+  return new Promise((resolve) => {
+    decoder.end((result) => resolve({ result, bytes: Buffer.concat(chunks) }))
+  })
+}
+
+function inPieces(body: Buffer, size: number): Buffer[] {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < body.length; at += size) pieces.push(body.subarray(at, at + size))
+  return pieces
+}
+
+/** Decodes in steps: what came out by the time each piece was decoded. */
+function decodeStepwise(codings: string) {
+  let bytes = 0
+  let wake = () => {}
+  const decoder = createDecoder(codings, (chunk) => {
+    bytes += chunk.length
+    wake()
+  })
+  return {
+    decoder,
+    async until(wanted: number) {
+      while (bytes < wanted) await new Promise<void>((resolve) => (wake = resolve))
+      return bytes
+    },
+  }
+}
+
+const bodies: readonly (readonly [codings: string, body: Buffer])[] = [
+  ['gzip', gzipSync(text)],
+  ['X-GZip', gzipSync(text)],
+  ['deflate', deflateSync(text)],
+  ['deflate', deflateRawSync(text)],
+  ['br', brotliCompressSync(text)],
+  ['zstd', zstdCompressSync(text)],
+  ['gzip, br', brotliCompressSync(gzipSync(text))],
+  ['deflate,identity , gzip', gzipSync(deflateSync(text))],
+  ['deflate, br', brotliCompressSync(deflateRawSync(text))],
+  ['br,zstd,deflate,gzip', gzipSync(deflateSync(zstdCompressSync(brotliCompressSync(text))))],
+  ['identity', text],
+  ['', text],
+]
+
+describe('every coding', () => {
+  test.each(bodies)('%s comes out as it went in, in pieces of any size', async (codings, body) => {
+    for (const size of [1, 7, 1000, body.length]) {
+      const pieces =
+        size === 1 ? [...inPieces(body.subarray(0, 300), 1), body.subarray(300)] : inPieces(body, size)
+      const { result, bytes } = await decode(codings, pieces)
+      expect(result).toBe('complete')
+      expect(bytes.equals(text)).toBe(true)
+    }
+  })
+
+  test.each(bodies)('%s: a body that was cut gives what it holds', async (codings, body) => {
+    for (const share of [0, 0.3, 0.9, 0.999]) {
+      const { result, bytes } = await decode(codings, inPieces(body.subarray(0, body.length * share), 500))
+      expect(result).toBe('complete')
+      expect(bytes.equals(text.subarray(0, bytes.length))).toBe(true)
+      // The other ones decode block by block, so that a cut may cost much of a body this short.
+      if (/^(x-)?(gzip|deflate)$/i.test(codings)) {
+        expect(bytes.length).toBeGreaterThan(share * 0.5 * text.length - 1)
+      }
+    }
+  })
+
+  test('several gzip members are one body, zeros behind it are nothing', async () => {
+    const twice = Buffer.concat([gzipSync('one'), gzipSync('two')])
+    expect((await decode('gzip', inPieces(twice, 5))).bytes.toString()).toBe('onetwo')
+    const padded = Buffer.concat([gzipSync('one'), Buffer.alloc(100)])
+    for (const size of [3, 200]) {
+      const { result, bytes } = await decode('gzip', inPieces(padded, size))
+      expect([result, bytes.toString()]).toEqual(['complete', 'one'])
+    }
+  })
+
+  test.each([
+    ['zstd', (part: string) => zstdCompressSync(part)],
+    ['br', (part: string) => brotliCompressSync(part)],
+  ])('%s: several behind each other are one body, and what is none behind them is nothing', async (coding, encode) => {
+    const parts = Array.from({ length: 300 }, (_, index) => `<${index}>`.repeat(index))
+    const body = Buffer.concat(parts.map(encode))
+    for (const size of [1, 7, 1000, body.length]) {
+      const { result, bytes } = await decode(coding, inPieces(body, size))
+      expect([result, bytes.toString() === parts.join('')]).toEqual(['complete', true])
+      const behind = await decode(
+        coding,
+        inPieces(Buffer.concat([encode('one'), Buffer.from('no more')]), size),
+      )
+      expect([behind.result, behind.bytes.toString()]).toEqual(['complete', 'one'])
+    }
+  })
+
+  test('skippable frames of zstd are skipped, wherever they stand', async () => {
+    const skipped = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3])
+    const body = Buffer.concat([skipped, zstdCompressSync('one'), skipped, zstdCompressSync('two'), skipped])
+    for (const size of [1, 5, body.length]) {
+      expect((await decode('zstd', inPieces(body, size))).bytes.toString()).toBe('onetwo')
+    }
+  })
+
+  test('an empty body is complete', async () => {
+    for (const codings of ['gzip', 'br', 'gzip, zstd', '']) {
+      expect(await decode(codings, [])).toEqual({ result: 'complete', bytes: Buffer.alloc(0) })
+      expect((await decode(codings, [Buffer.alloc(0)])).result).toBe('complete')
+    }
+    expect((await decode('gzip, br', [brotliCompressSync('')])).result).toBe('complete')
+  })
+})
+
+describe('a stream', () => {
+  test.each([
+    ['gzip', createGzip({ flush: constants.Z_SYNC_FLUSH })],
+    ['br', createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH })],
+    ['zstd', createZstdCompress({ flush: constants.ZSTD_e_flush })],
+  ])('%s: what the upstream flushed is decoded before more comes', async (codings, compressor) => {
+    const { decoder, until } = decodeStepwise(codings)
+    compressor.on('data', (chunk: Buffer) => decoder.push(chunk))
+    let sent = 0
+    for (const event of ['data: 1\n\n', 'data: two\n\n', 'data: 3\n\n']) {
+      compressor.write(event)
+      sent += event.length
+      expect(await until(sent)).toBe(sent)
+    }
+    decoder.destroy()
+    compressor.destroy()
+  })
+})
+
+describe('a body that is not what it says', () => {
+  const event = Buffer.from('data: {"n":1}\n\n')
+  const spaced = Buffer.from('\ufeff{\n    "n": [1, 2, 3]\n}')
+  test.each([
+    ['text as gzip', 'gzip', event, event],
+    ['text as brotli', 'br', spaced, spaced],
+    ['text as zstd', 'zstd', Buffer.from('[{"n":1}]'), Buffer.from('[{"n":1}]')],
+    ['text as deflate', 'deflate', event, event],
+    ['text with two codings', 'gzip, br', event, event],
+    ['text with a coding that nobody knows', 'utf-8', event, event],
+    ['text that is all of the body, shorter than a header', 'gzip', Buffer.from('{}'), Buffer.from('{}')],
+    ['gzip without a word of it', '', gzipSync(text), text],
+    ['zstd without a word of it', 'identity', zstdCompressSync(text), text],
+    ['zlib without a word of it', '', deflateSync(text), text],
+    ['zstd as gzip', 'gzip', zstdCompressSync(text), text],
+    ['gzip as zstd', 'zstd', gzipSync(text), text],
+    ['gzip as brotli', 'br', gzipSync(text), text],
+    ['gzip as deflate', 'deflate', gzipSync(text), text],
+  ])('%s is read as what it is', async (_, codings, body, expected) => {
+    for (const size of [1, 7, body.length]) {
+      const { result, bytes } = await decode(codings, inPieces(body, size))
+      expect([result, bytes.equals(expected)]).toEqual(['complete', true])
+    }
+  })
+
+  test('brotli of any length and window is never taken for another coding', async () => {
+    for (const window of [10, 16, 18, 22, 24]) {
+      // A window of 24 begins with 1f and the length: 2188 makes gzip's first three bytes.
+      for (const length of [1, 0x8b, 0x8c, 2188, 30_108]) {
+        const plain = randomBytes(length)
+        const body = brotliCompressSync(plain, { params: { [constants.BROTLI_PARAM_LGWIN]: window } })
+        const { result, bytes } = await decode('br', [body])
+        expect([window, length, result, bytes.equals(plain)]).toEqual([window, length, 'complete', true])
+      }
+    }
+  })
+})
+
+describe('what cannot be read', () => {
+  test.each([
+    ['an unknown coding', 'aws-chunked', Buffer.alloc(1000, 0xff)],
+    ['an unknown one among known ones', 'gzip, compress', gzipSync(text)],
+    ['too many codings', 'gzip,gzip,gzip,gzip,gzip', gzipSync(text)],
+    ['bytes of another coding', 'gzip', brotliCompressSync(text)],
+    ['bytes of no coding', 'zstd', Buffer.alloc(1000, 0x41)],
+    ['bytes of no coding, as brotli', 'br', Buffer.alloc(1000, 0xff)],
+    ['an inner coding that is not there', 'br, gzip', gzipSync(Buffer.alloc(1000, 0xff))],
+    [
+      'corrupt bytes',
+      'gzip',
+      Buffer.concat([gzipSync(randomBytes(1e5)).subarray(0, 5e4), Buffer.alloc(1e5, 0xff)]),
+    ],
+  ])('%s is told', async (_, codings, body) => {
+    expect((await decode(codings, inPieces(body, 1000))).result).toBe('unreadable')
+  })
+
+  test('a sink that throws ends the decoding and harms nobody', async () => {
+    let calls = 0
+    for (const codings of ['gzip', '']) {
+      calls = 0
+      const decoder = createDecoder(codings, () => {
+        calls++
+        throw new Error('reader')
+      })
+      decoder.push(codings === '' ? text : gzipSync(text))
+      decoder.push(Buffer.from('more'))
+      expect(await new Promise((resolve) => decoder.end(resolve))).toBe('unreadable')
+      expect(calls).toBe(1)
+    }
+  })
+
+  test('nothing is called after destroy', async () => {
+    let called = 0
+    const decoder = createDecoder('gzip', () => called++)
+    decoder.push(gzipSync(text))
+    decoder.end(() => called++)
+    decoder.destroy()
+    expect((await decode('gzip', [gzipSync(text)])).result).toBe('complete')
+    expect(called).toBe(0)
+  })
+})
+
+describe('bombs', () => {
+  const zeros = Buffer.alloc(80 * 1024 * 1024)
+
+  test.each([
+    ['gzip', gzipSync(zeros)],
+    ['br', brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } })],
+    ['zstd', zstdCompressSync(zeros)],
+    ['gzip, gzip', gzipSync(gzipSync(zeros))],
+  ])('%s: decoding stops at a ratio of 200', async (codings, body) => {
+    const { result, bytes } = await decode(codings, inPieces(body, 1000))
+    expect(result).toBe('unreadable')
+    expect(bytes.length).toBeLessThanOrEqual(Math.max(1024 * 1024, body.length * 200))
+  })
+
+  test('decoding stops at 64 MiB whatever the ratio', async () => {
+    const sparse = Buffer.alloc(80 * 1024 * 1024)
+    for (let at = 0; at < sparse.length; at += 65536) randomBytes(500).copy(sparse, at)
+    const body = gzipSync(sparse, { level: 1 })
+    expect(sparse.length / body.length).toBeLessThan(150)
+    const { result, bytes } = await decode('gzip', inPieces(body, 65536))
+    expect(result).toBe('unreadable')
+    expect(bytes.length).toBeGreaterThan(63 * 1024 * 1024)
+    expect(bytes.length).toBeLessThanOrEqual(64 * 1024 * 1024)
+  })
+
+  test('a body that comes faster than it is decoded is unreadable beyond 8 MiB, and gives its room back', async () => {
+    const body = gzipSync(randomBytes(9 * 1024 * 1024), { level: 0 })
+    for (let round = 0; round < 10; round++) {
+      expect((await decode('gzip', inPieces(body, 65536))).result).toBe('unreadable')
+    }
+    expect((await decode('gzip', inPieces(body.subarray(0, 7 * 1024 * 1024), 65536))).result).toBe('complete')
+  })
+})

@@ -1,0 +1,50 @@
+import type { CallRecord } from '../../../src/call/call-record.ts'
+import type { CallLedger, ProxiedCallParts } from '../../../src/gateway/proxy/proxied-call.ts'
+import { Unattended, type UnattendedLimits } from '../../../src/gateway/proxy/unattended.ts'
+import { NO_METRICS } from '../../support/no-metrics.ts'
+
+/** What calls need of the process around them, where there is none: records are kept by the id of their key. */
+export interface LooseParts extends ProxiedCallParts {
+  readonly records: ReadonlyMap<string, CallRecord>
+}
+
+export function createLooseParts(limits: Partial<UnattendedLimits> = {}): LooseParts {
+  const records = new Map<string, CallRecord>()
+  const soon = (done: (error: null) => void) => queueMicrotask(() => done(null))
+  const ledger: CallLedger = {
+    canTakeCalls: true,
+    open: (_call, onWritten) => soon(onWritten),
+    note: () => {},
+    noteNow: (_callId, _seen, onWritten) => queueMicrotask(onWritten),
+    close(record, onWritten) {
+      records.set(record.keyId, record)
+      soon(onWritten)
+    },
+    discard: () => {},
+  }
+  return {
+    records,
+    ledger,
+    pricing: {
+      priceCall: ({ usage }) => ({
+        kind: 'priced',
+        costPico: BigInt((usage.inputTokens ?? 0) + 2 * (usage.outputTokens ?? 0)),
+        priceId: null,
+        definition: null,
+      }),
+      knowsModel: () => true,
+    },
+    observer: NO_METRICS,
+    onClientAbort: 'cancel',
+    unattended: new Unattended(limits),
+  }
+}
+
+/** Until `isTrue`, a turn of the event loop at a time. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!isTrue()) {
+    if (performance.now() > deadline) throw new Error('it never became so')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}

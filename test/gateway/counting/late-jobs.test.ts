@@ -1,0 +1,316 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { loadJobFetchConfig } from '../../../src/config/config.ts'
+import { verifyLedger } from '../../../src/corrections/verify.ts'
+import { countUnsettledJobs } from '../../../src/objects/objects-table.ts'
+import { createCallDays } from '../../../src/rollup/call-days.ts'
+import { createRollUp } from '../../../src/rollup/roll-up.ts'
+import { createJobFetcher } from '../../../workers/job-fetcher.ts'
+import { quiet } from '../../rollup/records.ts'
+import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+
+let folder: string
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+let clients = 0
+/** What the upstream answers, by method and path. */
+const answers = new Map<string, object | string>()
+
+beforeAll(async () => {
+  upstream = await startUpstream((request, response) => {
+    const path = request.url.split('?')[0] ?? ''
+    const answer = answers.get(`${request.method} ${path}`)
+    if (answer === undefined) json(response, 404, { error: { message: 'no such object' } })
+    else if (typeof answer === 'string') {
+      const type = path.endsWith('/results') ? 'application/x-jsonl' : 'application/octet-stream'
+      response.writeHead(200, { 'content-type': type }).end(answer)
+    } else json(response, 200, answer)
+  })
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-late-jobs-'))
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(
+    file,
+    `upstreams:
+  - { name: openai, url: '${upstream.url}', provider: openai }
+  - { name: mistral, url: '${upstream.url}/m', provider: mistral, path_prefix: /mistral }
+  - { name: google, url: '${upstream.url}/g', provider: gemini, path_prefix: /google }
+  - { name: claude, url: '${upstream.url}/c', provider: anthropic, path_prefix: /claude }
+default_upstream: openai
+`,
+  )
+  stack = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file, FETCH_JOBS: 'true' } })
+})
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+  await rm(folder, { recursive: true })
+})
+beforeEach(async () => {
+  answers.clear()
+  clients += 1
+  client = await stack.addClient(`client-${clients}`)
+})
+
+async function ask(method: string, path: string, body?: object): Promise<void> {
+  const answer = await fetch(`${stack.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  expect(answer.status).toBe(200)
+  await answer.text()
+}
+
+/** Calls without a cost in the client's totals. */
+async function unpriced(): Promise<number> {
+  const { rows } = await stack.pool.query(
+    'select coalesce(sum(unpriced), 0)::int as unpriced from tallygate.daily_usage where client_id = $1',
+    [client.id],
+  )
+  return rows[0]?.unpriced
+}
+
+async function expectSound(): Promise<void> {
+  const { differences, proof } = await verifyLedger(stack.pool, '2020-01-01')
+  expect(differences).toEqual([])
+  expect(proof.totals).toBe(proof.counted)
+}
+
+const usage = { input_tokens: 1_000, output_tokens: 500, total_tokens: 1_500 }
+
+test('a batch counts once at the price of batches, in a list or by itself, and is unpriced until then', async () => {
+  const batch = { id: 'batch_list1', object: 'batch', status: 'validating', created_at: Date.now() / 1_000 }
+  const done = { ...batch, status: 'completed', model: 'gpt-5', output_file_id: 'file-list1', usage }
+  answers.set('POST /v1/batches', batch)
+  answers.set('GET /v1/batches', { object: 'list', data: [done], has_more: false })
+  answers.set('GET /v1/batches/batch_list1', done)
+  answers.set(
+    'GET /v1/files/file-list1/content',
+    `${JSON.stringify({ response: { status_code: 200, body: { model: 'gpt-5', usage } } })}\n`,
+  )
+  await ask('POST', '/v1/batches', { input_file_id: 'file_in' })
+  await stack.usageOf(client, 1)
+  expect(await unpriced()).toBe(1)
+
+  await ask('GET', '/v1/batches')
+  const counted = { input_tokens: 1_000, output_tokens: 500, cost_usd: 0.003125 }
+  expect(await stack.usageOf(client, 2)).toMatchObject(counted)
+  await ask('GET', '/v1/batches/batch_list1')
+  await ask('GET', '/v1/files/file-list1/content')
+  expect(await stack.usageOf(client, 4)).toMatchObject(counted)
+  expect(await unpriced()).toBe(0)
+  const settlements = (await stack.calls(client)).filter(({ told_by }) => told_by !== null)
+  expect(settlements).toMatchObject([{ model: 'gpt-5', service_tier: 'batch', path: '/v1/batches' }])
+  await expectSound()
+})
+
+test('a batch of Mistral’s counts with the file that it left, and no other file counts', async () => {
+  const result = (prompt_tokens: number) =>
+    `${JSON.stringify({ response: { status_code: 200, body: { model: 'mistral-small-latest', usage: { prompt_tokens, completion_tokens: 50, total_tokens: prompt_tokens + 50 } } } })}\n`
+  answers.set('POST /m/v1/batch/jobs', { id: 'job-1-abc', object: 'batch', status: 'QUEUED' })
+  answers.set('GET /m/v1/batch/jobs/job-1-abc', {
+    id: 'job-1-abc',
+    object: 'batch',
+    status: 'SUCCESS',
+    output_file: 'out-1-abc',
+  })
+  answers.set('GET /m/v1/files/out-1-abc/content', result(100) + result(200))
+  answers.set('GET /m/v1/files/mine-1-abc/content', result(1_000_000))
+  await ask('POST', '/mistral/v1/batch/jobs', { model: 'mistral-small-latest' })
+  await ask('GET', '/mistral/v1/batch/jobs/job-1-abc')
+  await ask('GET', '/mistral/v1/files/mine-1-abc/content')
+  await stack.usageOf(client, 3)
+  // It has ended, and still nobody has read what it used.
+  expect(await unpriced()).toBe(1)
+  await ask('GET', '/mistral/v1/files/out-1-abc/content')
+  await ask('GET', '/mistral/v1/files/out-1-abc/content')
+  expect(await stack.usageOf(client, 5)).toMatchObject({ input_tokens: 300, output_tokens: 100 })
+  expect(await stack.calls(client)).toContainEqual(
+    expect.objectContaining({ usage_source: 'reported', response_id: 'job-1-abc', service_tier: 'batch' }),
+  )
+  await expectSound()
+})
+
+test('a batch of Gemini’s counts with its responses, at the price of batches', async () => {
+  const response = {
+    modelVersion: 'gemini-2.5-flash',
+    usageMetadata: { promptTokenCount: 1_000, candidatesTokenCount: 500, totalTokenCount: 1_500 },
+  }
+  const metadata = { model: 'models/gemini-2.5-flash', createTime: new Date().toISOString() }
+  answers.set('POST /g/v1beta/models/gemini-2.5-flash:batchGenerateContent', {
+    name: 'batches/abc123xyz',
+    metadata: { ...metadata, state: 'BATCH_STATE_PENDING' },
+  })
+  answers.set('GET /g/v1beta/batches/abc123xyz', {
+    name: 'batches/abc123xyz',
+    metadata: { ...metadata, state: 'BATCH_STATE_SUCCEEDED' },
+    done: true,
+    response: { inlinedResponses: { inlinedResponses: [{ response }] } },
+  })
+  await ask('POST', '/google/v1beta/models/gemini-2.5-flash:batchGenerateContent', { batch: {} })
+  await ask('GET', '/google/v1beta/batches/abc123xyz')
+  await ask('GET', '/google/v1beta/batches/abc123xyz')
+  expect(await stack.usageOf(client, 3)).toMatchObject({
+    input_tokens: 1_000,
+    output_tokens: 500,
+    cost_usd: 0.000775,
+  })
+  expect(await unpriced()).toBe(0)
+  await expectSound()
+})
+
+test('results of several models are each at their own price, and can be priced again', async () => {
+  const line = (model: string, input_tokens: number) =>
+    `${JSON.stringify({ custom_id: 'a', result: { type: 'succeeded', message: { model, usage: { input_tokens, output_tokens: 10 } } } })}\n`
+  answers.set('POST /c/v1/messages/batches', {
+    id: 'msgbatch_one1',
+    type: 'message_batch',
+    processing_status: 'in_progress',
+  })
+  answers.set(
+    'GET /c/v1/messages/batches/msgbatch_one1/results',
+    line('claude-haiku-4-5', 100) + line('claude-opus-4-5', 7),
+  )
+  await ask('POST', '/claude/v1/messages/batches', { requests: [] })
+  await ask('GET', '/claude/v1/messages/batches/msgbatch_one1/results')
+  // Haiku 4.5 at 1 and 5 USD per million tokens, Opus 4.5 at 5 and 25, and half of it for batches.
+  const cost = (100 * 1 + 10 * 5 + 7 * 5 + 10 * 25) / 2 / 1e6
+  expect((await stack.usageOf(client, 2)).cost_usd).toBe(cost)
+  expect(await unpriced()).toBe(0)
+  await expectSound()
+})
+
+test('fine-tuning and runs of evals are their submitters’ when they are fetched; what failed costs nothing', async () => {
+  answers.set('POST /v1/fine_tuning/jobs', {
+    id: 'ftjob-a1b2c3',
+    object: 'fine_tuning.job',
+    status: 'queued',
+  })
+  answers.set('GET /v1/fine_tuning/jobs/ftjob-a1b2c3', {
+    id: 'ftjob-a1b2c3',
+    status: 'succeeded',
+    model: 'gpt-4.1-mini-2025-04-14',
+    trained_tokens: 500_000,
+  })
+  answers.set('POST /v1/evals/eval_a1b2c3/runs', { id: 'evalrun_a1b2c3', status: 'queued' })
+  answers.set('GET /v1/evals/eval_a1b2c3/runs/evalrun_a1b2c3', {
+    id: 'evalrun_a1b2c3',
+    status: 'completed',
+    per_model_usage: [
+      {
+        model_name: 'gpt-5',
+        prompt_tokens: 1_000,
+        completion_tokens: 500,
+        total_tokens: 1_500,
+        cached_tokens: 0,
+      },
+      {
+        model_name: 'gpt-5-mini',
+        prompt_tokens: 10,
+        completion_tokens: 5,
+        total_tokens: 15,
+        cached_tokens: 0,
+      },
+    ],
+  })
+  answers.set('POST /v1/batches', { id: 'batch_failed1', status: 'validating' })
+  answers.set('GET /v1/batches/batch_failed1', { id: 'batch_failed1', status: 'failed', usage: null })
+  await ask('POST', '/v1/fine_tuning/jobs', { model: 'gpt-4.1-mini-2025-04-14' })
+  await ask('POST', '/v1/evals/eval_a1b2c3/runs', {})
+  await ask('POST', '/v1/batches', {})
+  await stack.usageOf(client, 3)
+  expect(await unpriced()).toBe(3)
+  for (const path of [
+    '/v1/fine_tuning/jobs/ftjob-a1b2c3',
+    '/v1/evals/eval_a1b2c3/runs/evalrun_a1b2c3',
+    '/v1/batches/batch_failed1',
+  ]) {
+    await ask('GET', path)
+    await ask('GET', path)
+  }
+  const summary = await stack.usageOf(client, 9)
+  expect(summary).toMatchObject({ input_tokens: 1_010, output_tokens: 505 })
+  // GPT-5 at 1.25 and 10 USD per million tokens, its mini at 0.25 and 2.
+  expect(summary.cost_usd).toBeGreaterThanOrEqual((1_000 * 1.25 + 500 * 10 + 10 * 0.25 + 5 * 2) / 1e6)
+  const rows = await stack.calls(client)
+  const trained = rows.find(({ response_id: id, told_by: by }) => id === 'ftjob-a1b2c3' && by !== null)
+  expect(trained).toMatchObject({ trained_tokens: '500000', model: 'gpt-4.1-mini-2025-04-14' })
+  expect(rows.filter(({ method }) => method === 'POST').every(({ settled }) => settled === true)).toBe(true)
+  await expectSound()
+})
+
+test('jobs of all these kinds that nobody fetches are fetched by a worker, their files too', async () => {
+  const result = {
+    response: {
+      status_code: 200,
+      body: {
+        model: 'mistral-small-latest',
+        usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
+      },
+    },
+  }
+  const google = {
+    response: {
+      modelVersion: 'gemini-2.5-flash',
+      usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 6, totalTokenCount: 11 },
+    },
+  }
+  answers.set('POST /m/v1/batch/jobs', { id: 'job-2-abc', status: 'QUEUED' })
+  answers.set('GET /m/v1/batch/jobs/job-2-abc', {
+    id: 'job-2-abc',
+    status: 'SUCCESS',
+    output_file: 'out-2-abc',
+  })
+  answers.set('GET /m/v1/files/out-2-abc/content', `${JSON.stringify(result)}\n`)
+  answers.set('POST /g/v1beta/models/gemini-2.5-flash:batchGenerateContent', { name: 'batches/file222' })
+  answers.set('GET /g/v1beta/batches/file222', {
+    name: 'batches/file222',
+    metadata: { state: 'BATCH_STATE_SUCCEEDED' },
+    done: true,
+    response: { responsesFile: 'files/out222' },
+  })
+  answers.set('GET /g/download/v1beta/files/out222:download', `${JSON.stringify({ key: 'a', ...google })}\n`)
+  answers.set('POST /v1/fine_tuning/jobs', { id: 'ftjob-d4e5f6', status: 'queued' })
+  answers.set('GET /v1/fine_tuning/jobs/ftjob-d4e5f6', {
+    id: 'ftjob-d4e5f6',
+    status: 'succeeded',
+    model: 'gpt-4.1-mini-2025-04-14',
+    trained_tokens: 7,
+  })
+  answers.set('POST /v1/batches', { id: 'batch_failed2', status: 'validating' })
+  answers.set('GET /v1/batches/batch_failed2', { id: 'batch_failed2', status: 'failed' })
+  await ask('POST', '/mistral/v1/batch/jobs', {})
+  await ask('POST', '/google/v1beta/models/gemini-2.5-flash:batchGenerateContent', {})
+  await ask('POST', '/v1/fine_tuning/jobs', {})
+  await ask('POST', '/v1/batches', {})
+  await stack.usageOf(client, 4)
+  expect(await unpriced()).toBe(4)
+
+  const { pool } = stack
+  const config = loadJobFetchConfig(stack.env)
+  if (config === null) throw new Error('jobs are not to be fetched')
+  const rollUp = createRollUp({ pool, callDays: createCallDays(pool, 35, quiet) })
+  const fetcher = createJobFetcher({ pool, rollUp, config, log: quiet, minAgeSeconds: 0 })
+  try {
+    await expect
+      .poll(async () => {
+        await pool.query('update tallygate.objects set fetch_after = null')
+        await fetcher.run()
+        return (await countUnsettledJobs(pool)).jobs
+      })
+      .toBe(0)
+  } finally {
+    await fetcher.close()
+  }
+  expect(await stack.usage(client)).toMatchObject({ requests: 4, input_tokens: 16, output_tokens: 13 })
+  const { rows } = await pool.query(
+    'select sum(trained_tokens)::int as trained, sum(settlements)::int as settlements from tallygate.daily_usage where client_id = $1',
+    [client.id],
+  )
+  expect(rows).toEqual([{ trained: 7, settlements: 3 }])
+  await expectSound()
+})

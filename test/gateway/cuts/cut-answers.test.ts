@@ -1,0 +1,270 @@
+import { once } from 'node:events'
+import { createServer, request as httpRequest, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Pool } from 'undici'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
+import { generatedTextIn } from '../../../src/gateway/estimation/generated-text.ts'
+import { ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
+import type { Dialect, Provider } from '../../../src/providers/dialect.ts'
+import { selectDialect } from '../../../src/providers/dialects.ts'
+import { readWhole, seededRandom } from '../../providers/recordings/judge.ts'
+import { loadRecordings } from '../../providers/recordings/recordings.ts'
+import { createLooseParts, type LooseParts, until } from '../bodies/loose-parts.ts'
+
+const CUTS = 1000
+const REQUEST = Buffer.from('{"messages":[{"role":"user","content":"hi"}]}')
+
+/** An answer that reasons, and what its provider says of it. */
+interface Answer {
+  readonly id: string
+  readonly provider: Provider
+  readonly path: string
+  readonly model: string
+  readonly body: Buffer
+  readonly outputTokens: number
+  readonly dialect: Dialect
+  /** Only its usage can be missing from here on. */
+  readonly endsAt: number
+  /** Its reasoning is not in it. */
+  readonly hides: boolean
+}
+
+const RECORDED: readonly [id: string, endsWith: RegExp, hides: boolean][] = [
+  ['openai-chat-completions-stream-03-reasoning-usage-null-chunks', /"finish_reason":"[a-z_]+"/, true],
+  ['openai-responses-stream-05-reasoning-tools', /"type":"response\.completed"/, true],
+  ['xai-responses-stream-01-cached-reasoning', /"type":"response\.completed"/, true],
+  ['deepseek-chat-completions-stream-04-reasoning-usage-null-chunks', /"finish_reason":"[a-z_]+"/, false],
+  ['gemini-streamGenerateContent-stream-07-reasoning-crlf', /"finishReason": ?"[A-Z]+"/, true],
+]
+
+const chunk = (fields: object) =>
+  `data: ${JSON.stringify({ object: 'chat.completion.chunk', ...fields })}\n\n`
+
+/** A chat stream whose model thought 19,900 tokens long before it said four. */
+function makeAnswer(model: string, hides: boolean): Answer {
+  const words = ['The', ' answer', ' is', ' 42.'].map((content) =>
+    chunk({ model, choices: [{ index: 0, delta: { content }, finish_reason: null }] }),
+  )
+  const usage = { prompt_tokens: 1000, completion_tokens: 20_000, total_tokens: 21_000 }
+  const end = chunk({ model, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+  const body = Buffer.from(`${words.join('')}${end}${chunk({ model, choices: [], usage })}data: [DONE]\n\n`)
+  return answerOf(
+    `made for ${model}`,
+    'openai',
+    '/v1/chat/completions',
+    model,
+    body,
+    /"finish_reason":"stop"/,
+    hides,
+  )
+}
+
+function answerOf(
+  id: string,
+  provider: Provider,
+  path: string,
+  model: string,
+  body: Buffer,
+  end: RegExp,
+  hides: boolean,
+): Answer {
+  const dialect = selectDialect(provider, 'POST', path)
+  const found = end.exec(body.toString('latin1'))
+  if (dialect === null || found === null) throw new Error(`${id} has no dialect or no end`)
+  const { usage } = readWhole({
+    id,
+    dialect,
+    request: { method: 'POST', path, model, stream: true },
+    head: { status: 200, headers: { 'content-type': 'text/event-stream' } },
+    body,
+  })
+  const endsAt = found.index + found[0].length
+  return { id, provider, path, model, body, outputTokens: usage.outputTokens ?? 0, dialect, endsAt, hides }
+}
+
+function recordedAnswers(): readonly Answer[] {
+  const recordings = new Map(loadRecordings().map((recording) => [recording.id, recording]))
+  return RECORDED.flatMap(([id, end, hides]) => {
+    const recording = recordings.get(id)
+    if (recording === undefined) return []
+    const { provider, path, meta, body } = recording
+    const model = meta.request_model ?? 'gemini-2.5-flash'
+    return [answerOf(id, provider, path, model, body, end, hides)]
+  })
+}
+
+interface Visit {
+  readonly answer: Answer
+  readonly cut: number
+  /** The upstream sends the rest although nobody takes it. */
+  readonly goesOn: boolean
+  readonly parts: LooseParts
+  readonly clientLeft: PromiseWithResolvers<void>
+}
+
+const visits = new Map<string, Visit>()
+/** Where the upstream goes on there is time for it; where it does not, none is lost. */
+const patient: LooseParts = createLooseParts()
+const impatient: LooseParts = createLooseParts({ usageMs: 20, answerMs: 20 })
+const full: LooseParts = createLooseParts({ maxPerClient: 0 })
+let upstream: Server
+let gateway: Server
+let pool: Pool
+
+function listen(answer: (number: string, response: ServerResponse) => void): Promise<Server> {
+  const server = createServer((request, response) => answer((request.url ?? '').slice(1), response))
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
+}
+
+beforeAll(async () => {
+  upstream = await listen((number, response) => void send(number, response))
+  pool = new Pool(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, { connections: null })
+  gateway = await listen(proxy)
+})
+
+afterAll(async () => {
+  await pool?.destroy()
+  for (const server of [gateway, upstream]) {
+    server?.closeAllConnections()
+    server?.close()
+  }
+})
+
+async function send(number: string, response: ServerResponse): Promise<void> {
+  const visit = visits.get(number)
+  if (visit === undefined) throw new RangeError(`no visit ${number}`)
+  const { answer, cut, goesOn, clientLeft } = visit
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.flushHeaders()
+  response.write(answer.body.subarray(0, cut))
+  await clientLeft.promise
+  if (goesOn && !response.destroyed) response.end(answer.body.subarray(cut))
+}
+
+function proxy(number: string, response: ServerResponse): void {
+  const visit = visits.get(number)
+  if (visit === undefined) throw new RangeError(`no visit ${number}`)
+  const { answer, clientLeft, parts } = visit
+  const call = new ProxiedCall(
+    parts,
+    {
+      call: {
+        callId: '0190c1d2-0000-7000-8000-000000000000',
+        arrivedAtMs: 0,
+        clientId: 'client',
+        keyId: number,
+        upstream: 'u',
+        provider: answer.provider,
+        method: 'POST',
+        path: answer.path,
+        requestedModel: answer.model,
+        webSocket: false,
+      },
+      clientName: 'client',
+      request: { method: 'POST', path: answer.path, model: answer.model, stream: true },
+      arrivedAt: performance.now(),
+      dialect: answer.dialect,
+      stripUsageEvent: false,
+      requestBody: REQUEST,
+      requestBytes: REQUEST.length,
+    },
+    response,
+    () => response.destroy(),
+    () => {},
+  )
+  response.on('close', () => {
+    if (!response.writableFinished) call.clientLeft()
+    clientLeft.resolve()
+  })
+  pool.dispatch({ path: `/${number}`, method: 'POST', body: null }, call)
+}
+
+/** Reads what is sent before the cut, and hangs up. */
+async function visitAndLeave(number: string, cut: number): Promise<void> {
+  const { port } = gateway.address() as AddressInfo
+  const request = httpRequest({ host: '127.0.0.1', port, path: `/${number}`, method: 'POST', agent: false })
+  request.on('error', () => {})
+  request.end()
+  const [response] = await once(request, 'response')
+  response.on('error', () => {})
+  let bytes = 0
+  response.on('data', (piece: Buffer) => {
+    bytes += piece.length
+  })
+  await until(() => bytes >= cut)
+  request.destroy()
+}
+
+test(`${CUTS} cuts of answers that reason: never less than was delivered, exact where the usage comes, none complete`, async () => {
+  const random = seededRandom(7)
+  const answers = [makeAnswer('o3', true), makeAnswer('gpt-4o-mini', false), ...recordedAnswers()]
+  const wrong: object[] = []
+  let exact = 0
+  let behindTheEnd = 0
+  const one = async (index: number): Promise<void> => {
+    const answer = answers[index % answers.length]
+    if (answer === undefined) throw new RangeError('no answer')
+    // One in three behind the end, where the attack is.
+    const from = index % 3 === 0 ? answer.endsAt : 0
+    const cut = from + Math.floor(random() * (answer.body.length - from))
+    const goesOn = random() < 0.7
+    const number = `${index}`
+    const parts = goesOn ? patient : impatient
+    visits.set(number, { answer, cut, goesOn, parts, clientLeft: Promise.withResolvers() })
+    await visitAndLeave(number, cut)
+    await until(() => parts.records.has(number))
+    const record = parts.records.get(number)
+    const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
+    const delivered = await estimateTextTokens(text, answer.model, answer.dialect.name)
+    const counted = record?.usage.outputTokens ?? 0
+    const source = record?.usageSource
+    const problem = (what: string) =>
+      wrong.push({ what, id: answer.id, cut, endsAt: answer.endsAt, goesOn, source, counted, delivered })
+    if (record?.outcome !== 'client_aborted') problem(`outcome ${record?.outcome}`)
+    if (source === 'reported') exact += 1
+    if (source === 'reported' && counted !== answer.outputTokens) problem('reported and other')
+    if (source !== 'reported' && counted < delivered) problem('less than was delivered')
+    if (!['reported', 'estimated', 'partial'].includes(`${source}`)) problem('not flagged')
+    if (record?.costPico === null || record?.costPico === '0') problem('free')
+    const isBehindTheEnd = cut >= answer.endsAt
+    if (isBehindTheEnd) behindTheEnd += 1
+    if (goesOn && isBehindTheEnd && source !== 'reported') problem('the usage behind the end is not exact')
+    const tellsThoughts = answer.provider === 'gemini' && cut > answer.body.indexOf('}\r\n\r\n')
+    if (answer.hides && !tellsThoughts && counted === 0) problem('hidden and free')
+    if (goesOn && answer.hides && !tellsThoughts && source !== 'reported') problem('hidden and not read on')
+  }
+  const turns = Array.from({ length: CUTS }, (_, index) => index)
+  await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      for (let index = turns.shift(); index !== undefined; index = turns.shift()) await one(index)
+    }),
+  )
+  expect(wrong).toEqual([])
+  expect(patient.records.size + impatient.records.size).toBe(CUTS)
+  expect(patient.unattended.count + impatient.unattended.count).toBe(0)
+  expect(behindTheEnd).toBeGreaterThan(CUTS / 4)
+  expect(exact).toBeGreaterThan(CUTS / 3)
+}, 60_000)
+
+test.each([
+  ['o3', true],
+  ['gpt-4o-mini', false],
+])('a client whose calls take all its places: %s is cancelled at once, and what it hides is booked by its time', async (model, hides) => {
+  const answer = makeAnswer(model, hides)
+  const clientLeft = Promise.withResolvers<void>()
+  const cut = answer.endsAt - 60
+  visits.set(model, { answer, cut, goesOn: false, parts: full, clientLeft })
+  const startedAt = performance.now()
+  await visitAndLeave(model, cut)
+  await until(() => full.records.has(model))
+  const seconds = (performance.now() - startedAt) / 1000
+  const record = full.records.get(model)
+  expect(record).toMatchObject({ outcome: 'client_aborted', usageSource: 'estimated' })
+  const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
+  const delivered = await estimateTextTokens(text, model, answer.dialect.name)
+  const output = record?.usage.outputTokens ?? 0
+  if (hides) expect(output).toBeLessThanOrEqual(Math.max(delivered, Math.ceil(seconds * 200)))
+  if (hides) expect(output).toBeGreaterThanOrEqual(delivered)
+  else expect(output).toBe(delivered)
+})

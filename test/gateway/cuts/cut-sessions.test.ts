@@ -1,0 +1,339 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
+import type { UpstreamTable } from '../../../src/gateway/routing/upstream-table.ts'
+import { openPool, type Upstream } from '../../../src/gateway/routing/upstreams.ts'
+import { acceptWebSockets } from '../../../src/gateway/websocket/web-socket.ts'
+import { ObjectIndex } from '../../../src/objects/object-index.ts'
+import { Objects } from '../../../src/objects/objects.ts'
+import type { Dialect, MessageReader, Provider } from '../../../src/providers/dialect.ts'
+import { selectDialect } from '../../../src/providers/dialects.ts'
+import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
+import { seededRandom } from '../../providers/recordings/judge.ts'
+import { loadRecordings } from '../../providers/recordings/recordings.ts'
+import { createLooseParts, type LooseParts, until } from '../bodies/loose-parts.ts'
+
+const CUTS = 1000
+const WAYS = [
+  'client ends',
+  'client breaks off',
+  'client closes',
+  'upstream breaks off',
+  'key revoked',
+] as const
+/** In these the upstream can still answer. */
+const READ_ON: ReadonlySet<string> = new Set(['client ends', 'client breaks off', 'key revoked'])
+
+/** A session as its upstream sends it. */
+interface Played {
+  readonly id: string
+  readonly provider: Provider
+  readonly path: string
+  readonly messages: readonly Buffer[]
+  /** The same as frames. */
+  readonly bytes: Buffer
+  /** Where each message's frame ends. */
+  readonly ends: readonly number[]
+}
+
+function play(id: string, provider: Provider, path: string, messages: readonly Buffer[]): Played {
+  const frames = messages.map(frameOf)
+  let end = 0
+  const ends = frames.map((frame) => (end += frame.length))
+  return { id, provider, path, messages, bytes: Buffer.concat(frames), ends }
+}
+
+/** A text frame, unmasked, as a server sends it. */
+function frameOf(message: Buffer): Buffer {
+  const head =
+    message.length < 126
+      ? Buffer.from([0x81, message.length])
+      : message.length < 65_536
+        ? Buffer.from([0x81, 126, message.length >> 8, message.length & 0xff])
+        : Buffer.from([0x81, 127, 0, 0, 0, 0, ...int32(message.length)])
+  return Buffer.concat([head, message])
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+/** Two spoken responses; the second one's usage tells far more than was heard. */
+function madeSession(): Played {
+  const usage = (input: number, output: number) => ({
+    total_tokens: input + output,
+    input_tokens: input,
+    output_tokens: output,
+    output_token_details: { audio_tokens: output },
+  })
+  const response = (input: number, output: number) => [
+    { type: 'response.created', response: { id: 'resp', status: 'in_progress', usage: null } },
+    ...Array.from({ length: 8 }, () => ({ type: 'response.output_audio.delta', delta: 'A'.repeat(4000) })),
+    ...['One', ' two', ' three', ' four'].map((delta) => ({
+      type: 'response.output_audio_transcript.delta',
+      delta,
+    })),
+    { type: 'response.output_audio.done' },
+    { type: 'response.done', response: { id: 'resp', status: 'completed', usage: usage(input, output) } },
+  ]
+  const session = { type: 'realtime', model: 'gpt-realtime' }
+  const events = [{ type: 'session.created', session }, ...response(1000, 60), ...response(1100, 5000)]
+  const messages = events.map((event) => Buffer.from(JSON.stringify(event)))
+  return play('made', 'openai', '/v1/realtime', messages)
+}
+
+function recordedSessions(): readonly Played[] {
+  return loadRecordings()
+    .filter(({ meta }) => meta.wire === 'websocket-jsonl')
+    .map(({ id, provider, path, body }) => {
+      const lines = body
+        .toString('utf8')
+        .split('\n')
+        .filter((line) => line !== '')
+      return play(
+        id,
+        provider,
+        path,
+        lines.map((line) => Buffer.from(line)),
+      )
+    })
+}
+
+interface Visit {
+  readonly session: Played
+  readonly cut: number
+  readonly way: (typeof WAYS)[number]
+  readonly goesOn: boolean
+  readonly cutOff: PromiseWithResolvers<Duplex>
+}
+
+let visit: Visit
+/** Where the upstream goes on there is time for it; where it does not, none is lost. */
+const patient = createLooseParts()
+const impatient = createLooseParts({ usageMs: 20 })
+let upstream: Server
+const gateways = new Map<LooseParts, Server>()
+const revokers: ((keyId: string) => void)[] = []
+
+beforeAll(async () => {
+  upstream = createServer()
+  upstream.on('upgrade', (request, socket) => void serve(request.headers['sec-websocket-key'] ?? '', socket))
+  await once(upstream.listen(0, '127.0.0.1'), 'listening')
+  const { port } = upstream.address() as AddressInfo
+  const origin = `http://127.0.0.1:${port}`
+  const pool = openPool(origin, { headersTimeoutMs: 10_000, idleTimeoutMs: 10_000 })
+  const upstreamOf = (provider: Provider): Upstream => ({
+    name: provider,
+    origin,
+    host: `127.0.0.1:${port}`,
+    basePath: '',
+    provider,
+    credential: null,
+    models: null,
+    pathPrefix: null,
+    includeUsage: 'auto',
+    objects: 'shared',
+    account: [provider],
+    pool,
+  })
+  const upstreams: UpstreamTable = {
+    all: [],
+    needsModel: false,
+    byPrefix: () => null,
+    byModel: () => upstreamOf(visit.session.provider),
+  }
+  for (const parts of [patient, impatient]) {
+    const gateway = createServer({ shouldUpgradeCallback: () => true })
+    acceptWebSockets(gateway, {
+      ...parts,
+      basePath: '',
+      upstreams,
+      pathPolicy: { permits: () => true },
+      objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
+      findCaller: (key) => ({
+        kind: 'active',
+        caller: { clientId: 'c', clientName: 'c', keyId: key, keyName: 'k', models: null },
+      }),
+      onDeactivated(listener) {
+        revokers.push(listener)
+        return () => {}
+      },
+      handshakeTimeoutMs: 10_000,
+      now: () => 0,
+    })
+    await once(gateway.listen(0, '127.0.0.1'), 'listening')
+    gateways.set(parts, gateway)
+  }
+})
+
+afterAll(() => {
+  for (const server of [...gateways.values(), upstream]) {
+    server?.closeAllConnections()
+    server?.close()
+  }
+})
+
+/** Sends what comes before the cut, and the rest when told so; a close frame it answers at once, and sends no more. */
+async function serve(key: string, socket: Duplex): Promise<void> {
+  const { session, cut, cutOff, goesOn } = visit
+  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+  socket.on('error', () => {})
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+  )
+  socket.write(session.bytes.subarray(0, cut))
+  const sawClose = createCloseWatch()
+  socket.on('data', (bytes: Buffer) => {
+    if (sawClose(bytes) && socket.writable) socket.end(Buffer.from([0x88, 0]))
+  })
+  socket.on('end', () => socket.end())
+  cutOff.resolve(socket)
+  await allowed.promise
+  if (goesOn && socket.writable) socket.write(session.bytes.subarray(cut))
+}
+
+/** The gateway has seen the cut. */
+let allowed = Promise.withResolvers<void>()
+
+async function visitAndLeave(key: string): Promise<void> {
+  const { session, cut, way, cutOff, goesOn } = visit
+  const parts = goesOn ? patient : impatient
+  const { port } = gateways.get(parts)?.address() as AddressInfo
+  const socket: Socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(
+    `GET ${session.path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+  )
+  let got = 0
+  let head = ''
+  socket.on('data', (bytes: Buffer) => {
+    if (!head.includes('\r\n\r\n')) {
+      head += bytes.toString('latin1')
+      if (head.includes('\r\n\r\n')) got = head.length - head.indexOf('\r\n\r\n') - 4
+    } else got += bytes.length
+  })
+  const upstreamSide = await cutOff.promise
+  // An empty message, masked: something was said.
+  socket.write(Buffer.concat([Buffer.from([0x81, 0x8c, 0, 0, 0, 0]), Buffer.from('{"a":"bcde"}')]))
+  await until(() => head.includes('\r\n\r\n') && got >= cut)
+  if (way === 'client ends') socket.end()
+  else if (way === 'client breaks off') socket.destroy()
+  else if (way === 'client closes') socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
+  else if (way === 'upstream breaks off') upstreamSide.destroy()
+  else for (const revoke of revokers) revoke(key)
+  await until(() => parts.records.has(key) || parts.unattended.count > 0)
+  allowed.resolve()
+  await until(() => parts.records.has(key))
+  socket.destroy()
+  upstreamSide.destroy()
+}
+
+function read(session: Played, messages: readonly Buffer[]): MessageReader {
+  const reader = dialectOf(session).createMessageReader?.({
+    method: 'GET',
+    path: session.path,
+    model: null,
+    stream: null,
+  })
+  if (reader === undefined) throw new Error(`${session.id} is no session`)
+  for (const message of messages) reader.message(message)
+  return reader
+}
+
+function dialectOf({ provider, path }: Played): Dialect {
+  const dialect = selectDialect(provider, 'GET', path)
+  if (dialect === null) throw new Error(`${provider} has no ${path}`)
+  return dialect
+}
+
+/** Tokens of what the client had by the cut: what was counted, and the words and the sound of what was not. */
+async function deliveredAt(session: Played, messages: readonly Buffer[]): Promise<number> {
+  const reader = read(session, messages)
+  const counted = reader.peek().usage.outputTokens ?? 0
+  if (!reader.underWay) return counted
+  let from = messages.length
+  while (from > 0 && read(session, messages.slice(0, from)).underWay) from -= 1
+  const dialect = dialectOf(session)
+  const words = messages
+    .slice(from)
+    .map((message) => dialect.textOf(JSON.parse(message.toString('utf8'))))
+    .join('')
+  return counted + (await estimateTextTokens(words, reader.peek().model, dialect.name)) + reader.soundTokens
+}
+
+/** What is counted behind message `from`, wherever no response is under way. */
+function sumsAfter(session: Played, from: number): readonly number[] {
+  const reader = read(session, session.messages.slice(0, from))
+  return session.messages.slice(from).flatMap((message) => {
+    reader.message(message)
+    return reader.underWay ? [] : [reader.peek().usage.outputTokens ?? 0]
+  })
+}
+
+test(`${CUTS} cuts of realtime sessions, five ways: never less than was delivered, exact where the usage comes`, async () => {
+  const random = seededRandom(11)
+  const sessions = [madeSession(), ...recordedSessions()]
+  const wrong: object[] = []
+  let underWay = 0
+  let readOn = 0
+  for (let index = 0; index < CUTS; index += 1) {
+    const session = sessions[index % sessions.length]
+    const way = WAYS[Math.floor(random() * WAYS.length)]
+    if (session === undefined || way === undefined) throw new RangeError('no session')
+    const cut = Math.floor(random() * session.bytes.length)
+    const goesOn = random() < 0.8
+    const key = `tg_${index}`
+    allowed = Promise.withResolvers()
+    visit = { session, cut, way, goesOn, cutOff: Promise.withResolvers() }
+    await visitAndLeave(key)
+
+    const record = (goesOn ? patient : impatient).records.get(key)
+    const whole = session.ends.filter((end) => end <= cut).length
+    const messages = session.messages.slice(0, whole)
+    const reader = read(session, messages)
+    const delivered = await deliveredAt(session, messages)
+    const counted = record?.usage.outputTokens ?? 0
+    const source = record?.usageSource
+    const problem = (what: string) =>
+      wrong.push({
+        what,
+        index,
+        id: session.id,
+        way,
+        cut,
+        goesOn,
+        source,
+        counted,
+        delivered,
+        outcome: record?.outcome,
+      })
+    if (counted < delivered) problem('less than was delivered')
+    if (!reader.underWay) {
+      if (counted !== delivered) problem('other than was counted')
+      continue
+    }
+    underWay += 1
+    if (record?.outcome === 'complete') problem('complete')
+    if (record?.outcome !== (way === 'upstream breaks off' ? 'upstream_error' : 'client_aborted'))
+      problem('outcome')
+    if (source !== 'reported' && source !== 'estimated') problem('not flagged')
+    if (record?.costPico === '0' || record?.costPico === null) problem('free')
+    if (!goesOn || !READ_ON.has(way)) continue
+    // What comes in one piece with the usage that was waited for is read as well.
+    const sums = sumsAfter(session, whole)
+    if (sums.length === 0) continue
+    readOn += 1
+    if (source !== 'reported' || !sums.includes(counted)) problem('not read on')
+  }
+  expect(wrong).toEqual([])
+  expect(patient.records.size + impatient.records.size).toBe(CUTS)
+  expect(patient.unattended.count + impatient.unattended.count).toBe(0)
+  expect(underWay).toBeGreaterThan(CUTS / 5)
+  expect(readOn).toBeGreaterThan(CUTS / 10)
+}, 120_000)

@@ -1,0 +1,314 @@
+import { describe, expect, test } from 'vitest'
+import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
+import {
+  type CallFacts,
+  NOTHING_OBSERVED,
+  NOTHING_TO_PRICE,
+  needsEstimate,
+  type Pricing,
+  settle,
+  settleWithEstimate,
+} from '../../../src/gateway/recording/finalize-call.ts'
+import { type EndpointFacts, endpointFactsOf } from '../../../src/gateway/routing/endpoint-facts.ts'
+import { selectDialect } from '../../../src/providers/dialects.ts'
+import { openAiChat } from '../../../src/providers/openai/openai-chat.ts'
+import { OPENAI_QUIRKS } from '../../../src/providers/openai/openai-overrides.ts'
+
+const facts: CallFacts = {
+  call: {
+    callId: '01900000-0000-7000-8000-000000000000',
+    arrivedAtMs: 0,
+    clientId: 'cli_1',
+    keyId: 'key_1',
+    upstream: 'default',
+    provider: 'openai',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    requestedModel: 'm',
+    webSocket: false,
+  },
+  clientName: 'c',
+  endpoint: endpointFactsOf(openAiChat(OPENAI_QUIRKS.openai)),
+  status: 200,
+  outcome: 'complete',
+  observation: NOTHING_OBSERVED,
+  latencyUs: 1,
+  ttftUs: 1,
+  estimates: { input: async () => 5, output: async () => 3 },
+}
+const pricing = {
+  priceCall: () => ({ kind: 'unpriced', reason: 'no_price' }) as const,
+  knowsModel: () => false,
+}
+
+test('an answer without usage is estimated, one that is billed by other units is not', () => {
+  expect(needsEstimate(facts)).toBe(true)
+  expect(
+    needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, units: { ...NO_UNITS, searchUnits: 1 } } }),
+  ).toBe(false)
+  // Tools run amid an answer, whose tokens are billed too.
+  for (const tool of ['webSearches', 'fileSearches', 'codeRuns', 'otherToolCalls'] as const) {
+    const observation = { ...NOTHING_OBSERVED, units: { ...NO_UNITS, [tool]: 1 } }
+    expect(needsEstimate({ ...facts, observation })).toBe(true)
+  }
+})
+
+test('errors, pending responses and endpoints without tokens are not estimated', () => {
+  expect(needsEstimate({ ...facts, status: 500 })).toBe(false)
+  expect(needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, pending: true } })).toBe(false)
+  expect(needsEstimate({ ...facts, estimates: null })).toBe(false)
+})
+
+test.each([
+  ['created', 'billed_later', null],
+  ['fetched', null, 0n],
+] as const)('figures of work that runs on, %s, are left to the fetch that tells the last ones', (responseUse, unpricedReason, costPico) => {
+  const usage = { ...NO_USAGE, inputTokens: 0, outputTokens: 0 }
+  for (const usageSource of ['reported', 'partial'] as const) {
+    const observation = { ...NOTHING_OBSERVED, pending: true, usageSource, usage, responseId: 'batch_1' }
+    const end = settle({ ...facts, endpoint: { metering: 'metered', responseUse }, observation }, pricing)
+    expect(end).toMatchObject({ usageSource: 'none', usage: NO_USAGE, unpricedReason, costPico })
+  }
+})
+
+test('an answer that tells its cost and no figures has that cost where it is believed, else none', () => {
+  const observation = { ...NOTHING_OBSERVED, reportedCostPico: 300_000_000_000n }
+  const fetched = {
+    ...facts,
+    endpoint: { metering: 'metered', responseUse: 'created' },
+    observation,
+  } as const
+  const asReported = {
+    kind: 'priced',
+    costPico: 300_000_000_000n,
+    priceId: 'xai/reported',
+    definition: null,
+  } as const
+  expect(settle(fetched, { ...pricing, priceCall: () => asReported })).toMatchObject({
+    costPico: 300_000_000_000n,
+    priceId: 'xai/reported',
+    usageSource: 'none',
+  })
+  expect(settle(fetched, { ...pricing, priceCall: () => NOTHING_TO_PRICE })).toMatchObject({
+    costPico: null,
+    unpricedReason: 'no_figures',
+  })
+})
+
+test('a call cut before its answer, of which no tokens can be estimated, is unpriced unless it was a fetch', () => {
+  const cut = {
+    ...facts,
+    status: null,
+    outcome: 'client_aborted',
+    estimates: null,
+    observation: null,
+  } as const
+  expect(settle(cut, pricing)).toMatchObject({ costPico: null, unpricedReason: 'no_figures' })
+  const fetch = { ...cut, endpoint: { metering: 'metered', responseUse: 'fetched' } } as const
+  expect(settle(fetch, pricing)).toMatchObject({ costPico: 0n, unpricedReason: null })
+  expect(settle({ ...cut, outcome: 'upstream_error' }, pricing)).toMatchObject({ costPico: 0n })
+})
+
+test('an estimate says that it is one, and nothing to count is no estimate', async () => {
+  expect(await settleWithEstimate(facts, pricing)).toMatchObject({
+    usageSource: 'estimated',
+    usage: { inputTokens: 5, outputTokens: 3 },
+    costPico: null,
+  })
+  const silent = { ...facts, estimates: { input: async () => null, output: async () => 0 } }
+  expect(await settleWithEstimate(silent, pricing)).toMatchObject({
+    usageSource: 'none',
+    costPico: null,
+    unpricedReason: 'no_figures',
+  })
+})
+
+test('the prompt of an answer that nobody could read has no cost', async () => {
+  const unread = {
+    ...facts,
+    observation: null,
+    estimates: { input: async () => 5, output: async () => null },
+  }
+  expect(await settleWithEstimate(unread, pricing)).toMatchObject({
+    usageSource: 'estimated',
+    usage: { inputTokens: 5, outputTokens: null },
+    costPico: null,
+    unpricedReason: 'no_figures',
+  })
+})
+
+test('an error amid an answer leaves what had been delivered; one in its place used nothing', async () => {
+  const failed = { ...facts, observation: { ...NOTHING_OBSERVED, failed: true } }
+  expect(needsEstimate(failed)).toBe(true)
+  expect(await settleWithEstimate(failed, pricing)).toMatchObject({
+    usageSource: 'estimated',
+    usage: { inputTokens: 5, outputTokens: 3 },
+  })
+  const refused = { ...failed, estimates: { input: async () => 5, output: async () => 0 } }
+  expect(await settleWithEstimate(refused, pricing)).toMatchObject({ usageSource: 'none', costPico: 0n })
+})
+
+test('an output without its prompt is counted, and its cost is not taken for the whole', async () => {
+  const priced = {
+    ...pricing,
+    priceCall: () => ({ kind: 'priced', costPico: 7n, priceId: 'p', definition: null }) as const,
+  }
+  const half = { ...facts, estimates: { input: async () => null, output: async () => 3 } }
+  expect(await settleWithEstimate(half, priced)).toMatchObject({
+    usageSource: 'estimated',
+    usage: { inputTokens: null, outputTokens: 3 },
+    costPico: null,
+    unpricedReason: 'no_figures',
+  })
+})
+
+describe('a call that told no figures', () => {
+  const METERED = facts.endpoint
+  const FETCHED: EndpointFacts = { metering: 'metered', responseUse: 'fetched' }
+  const UNKNOWN: EndpointFacts = { metering: 'unknown', responseUse: 'created' }
+  const FREE: EndpointFacts = { metering: 'free', responseUse: 'created' }
+  const pending = { ...NOTHING_OBSERVED, pending: true }
+  const failed = { ...NOTHING_OBSERVED, failed: true }
+
+  const PASSING_BY = endpointFactsOf(selectDialect('openai', 'POST', '/v1/realtime/client_secrets'))
+
+  test.each([
+    ['at a metered endpoint', METERED, 200, NOTHING_OBSERVED, 'no_figures'],
+    ['at a metered endpoint whose reader broke', METERED, 201, null, 'no_figures'],
+    ['on a path nobody reads', UNKNOWN, 200, NOTHING_OBSERVED, 'no_reader'],
+    ['and leads past the gateway', PASSING_BY, 201, NOTHING_OBSERVED, 'passes_by'],
+    ['and says that it is still at work', METERED, 202, pending, 'billed_later'],
+    ['in a session', METERED, 101, NOTHING_OBSERVED, 'no_figures'],
+    ['in a session on a path that is free to GET', FREE, 101, null, 'no_reader'],
+  ] as const)('%s is unpriced, with the reason', (_, endpoint, status, observation, reason) => {
+    expect(settle({ ...facts, endpoint, status, observation }, pricing)).toMatchObject({
+      usageSource: 'none',
+      costPico: null,
+      unpricedReason: reason,
+    })
+  })
+
+  test.each([
+    ['on a path known to be free', FREE, 200, null],
+    ['as it failed', METERED, 500, NOTHING_OBSERVED],
+    ['as it was redirected', UNKNOWN, 302, NOTHING_OBSERVED],
+    ['as it failed in its body', METERED, 200, failed],
+    ['as there was no answer', METERED, null, null],
+    ['as it asked for what another call made', FETCHED, 200, pending],
+  ] as const)('%s costs nothing', (_, endpoint, status, observation) => {
+    expect(settle({ ...facts, endpoint, status, observation }, pricing)).toMatchObject({
+      costPico: 0n,
+      unpricedReason: null,
+    })
+  })
+})
+
+test.each([
+  ['openai', 'POST', '/v1/responses', 'metered', 'created'],
+  ['openai', 'GET', '/v1/responses/resp_1', 'metered', 'fetched'],
+  ['openai', 'POST', '/v1/responses/resp_1/cancel', 'metered', 'fetched'],
+  ['openai', 'GET', '/v1/batches/batch_1', 'metered', 'fetched'],
+  ['openai', 'POST', '/v1/moderations', 'free', 'created'],
+  ['anthropic', 'GET', '/v1/messages/batches/b/results', 'metered', 'fetched'],
+  ['gemini', 'POST', '/v1beta/interactions', 'metered', 'created'],
+  ['gemini', 'POST', '/v1beta/interactions/i/cancel', 'metered', 'fetched'],
+  ['gemini', 'GET', '/v1beta/interactions/i', 'metered', 'fetched'],
+  ['perplexity', 'POST', '/async/chat/completions', 'metered', 'created'],
+  ['perplexity', 'GET', '/async/chat/completions/a', 'metered', 'fetched'],
+] as const)('at %s, %s %s is %s and %s', (provider, method, path, metering, responseUse) => {
+  expect(endpointFactsOf(selectDialect(provider, method, path))).toEqual(
+    metering === 'free' ? { metering, responseUse: 'created' } : { metering, responseUse },
+  )
+})
+
+test('a call above the limit is booked as it is and flagged, one at the limit is not', () => {
+  const costing = (costPico: bigint) =>
+    settle(
+      { ...facts, observation: { ...NOTHING_OBSERVED, usageSource: 'reported' } },
+      {
+        ...pricing,
+        alertAbovePico: 1_000n,
+        priceCall: () => ({ kind: 'priced', costPico, priceId: 'p', definition: null }),
+      },
+    )
+  expect(costing(1_001n)).toMatchObject({ costPico: 1_001n, suspect: true })
+  expect(costing(1_000n)).toMatchObject({ costPico: 1_000n, suspect: false })
+})
+
+test('a client gone before headers is charged its prompt and no output', async () => {
+  const estimates = { input: async () => 5, output: async () => 0 }
+  const gone: CallFacts = { ...facts, status: null, outcome: 'client_aborted', estimates }
+  expect(needsEstimate(gone)).toBe(true)
+  expect(await settleWithEstimate(gone, pricing)).toMatchObject({
+    usageSource: 'estimated',
+    usage: { inputTokens: 5, outputTokens: 0 },
+  })
+})
+
+test('impossible counts are unpriced, never free', () => {
+  const free = {
+    ...pricing,
+    priceCall: () => ({ kind: 'priced', costPico: 0n, priceId: 'p', definition: null }) as const,
+  }
+  const end = settle({ ...facts, observation: { ...NOTHING_OBSERVED, usageSource: 'invalid' } }, free)
+  expect(end).toMatchObject({ usageSource: 'invalid', costPico: null, priceId: null })
+})
+
+describe('what a fetch tells', () => {
+  const HOUR_MS = 3_600_000
+  const fetchedAtMs = 100 * 24 * HOUR_MS
+  const observation = { ...NOTHING_OBSERVED, usageSource: 'reported', responseId: 'batch_1' } as const
+
+  /** The times at which calls were priced. */
+  function pricedAt(responseUse: EndpointFacts['responseUse'], madeAtMs: number | null): number[] {
+    const times: number[] = []
+    const priceCall: Pricing['priceCall'] = ({ call }) => {
+      times.push(call.arrivedAtMs)
+      return pricing.priceCall()
+    }
+    const call = { ...facts.call, arrivedAtMs: fetchedAtMs }
+    const seen = { ...observation, madeAtMs }
+    const endpoint = { metering: 'metered', responseUse } as const
+    settle({ ...facts, call, endpoint, observation: { ...seen, jobs: [seen] } }, { ...pricing, priceCall })
+    return times
+  }
+
+  test('is priced as of its submission, each job of several too', () => {
+    const madeAtMs = fetchedAtMs - 30 * HOUR_MS
+    expect(pricedAt('fetched', madeAtMs)).toEqual([madeAtMs, madeAtMs])
+  })
+
+  test.each([
+    ['it says no time', null],
+    ['it says one to come', fetchedAtMs + HOUR_MS],
+    ['it says one that is too long ago', fetchedAtMs - 91 * 24 * HOUR_MS],
+  ])('is priced as of the fetch where %s', (_, madeAtMs) => {
+    expect(pricedAt('fetched', madeAtMs)).toEqual([fetchedAtMs, fetchedAtMs])
+  })
+
+  test('and what a call made itself is priced as of its arrival by our clock', () => {
+    expect(pricedAt('created', fetchedAtMs - HOUR_MS)).toEqual([fetchedAtMs, fetchedAtMs])
+  })
+})
+
+test('of more jobs than a record takes whole ones are left to the next fetch, and none is priced in part', () => {
+  const looked: (string | null)[] = []
+  const counting: Pricing = {
+    ...pricing,
+    priceCall({ observation }) {
+      looked.push(observation.responseId)
+      return { kind: 'unpriced', reason: 'no_price' }
+    },
+  }
+  const usage = { ...NO_USAGE, inputTokens: 1, outputTokens: 1 }
+  const told = (responseId: string | null) =>
+    ({ ...NOTHING_OBSERVED, usageSource: 'reported', usage, responseId }) as const
+  const three = (id: string) => [told(id), told(id), told(id)]
+  const jobs = [told(null), ...Array.from({ length: 100 }, (_, index) => three(`run_${index}`)).flat()]
+  const observation = { ...NOTHING_OBSERVED, pending: true, jobs }
+  const end = settle({ ...facts, observation }, counting)
+  // 85 of three models each are 255; the 86th would be cut.
+  expect(end.jobs?.length).toBe(255)
+  expect(end.jobs?.at(-1)?.responseId).toBe('run_84')
+  expect(looked).toEqual(end.jobs?.map(({ responseId }) => responseId))
+})

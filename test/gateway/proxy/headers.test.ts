@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest'
+import {
+  credentialHeader,
+  forwardableRequestHeaders,
+  forwardableResponseHeaders,
+  type RequestHeaderOptions,
+  takeQueryKey,
+} from '../../../src/gateway/proxy/headers.ts'
+import { PROVIDERS } from '../../../src/providers/dialect.ts'
+
+const plain: RequestHeaderOptions = {
+  host: 'api.example',
+  credential: null,
+  askIdentity: false,
+  contentLength: null,
+}
+
+function forwarded(raw: readonly string[], options: Partial<RequestHeaderOptions> = {}): string[] {
+  return forwardableRequestHeaders(raw, { ...plain, ...options })
+}
+
+describe('to the upstream', () => {
+  test('names, values, order and repetitions stay as they were, bytes above ASCII too', () => {
+    const raw = ['X-Ünï', 'caf\xe9 ', 'Accept', 'text/event-stream', 'X-A', '1', 'x-a', '2', 'X-Empty', '']
+    expect(forwarded(raw)).toEqual(['host', 'api.example', ...raw])
+  })
+
+  test('where usage is read for, nobody asks for a part of the answer', () => {
+    const raw = ['Range', 'bytes=0-99', 'If-Range', '"a"', 'X-Goog-FieldMask', 'candidates']
+    expect(forwarded(raw)).toEqual(['host', 'api.example', ...raw])
+    expect(forwarded(raw, { askIdentity: true })).toEqual([
+      ...['host', 'api.example', 'accept-encoding', 'identity'],
+    ])
+  })
+
+  test('no header names another path than the one that was judged', () => {
+    expect(forwarded(['X-Original-URL', '/v1/files', 'X-Rewrite-Url', '/v1/files'])).toEqual([
+      'host',
+      'api.example',
+    ])
+  })
+
+  test('hop-by-hop headers end here, in any case of letters', () => {
+    const raw = [
+      ...['Connection', 'keep-alive', 'Keep-Alive', 'timeout=5', 'Proxy-Authorization', 'Basic x'],
+      ...[
+        'proxy-connection',
+        'keep-alive',
+        'TRANSFER-ENCODING',
+        'chunked',
+        'Upgrade',
+        'h2c',
+        'HTTP2-Settings',
+        'x',
+      ],
+      ...['Trailer', 'x-sum', 'TE', 'gzip;q=0.5', 'Expect', '100-continue'],
+    ]
+    expect(forwarded(raw)).toEqual(['host', 'api.example'])
+  })
+
+  test('TE keeps trailers and nothing else', () => {
+    expect(forwarded(['TE', 'gzip, Trailers'])).toEqual(['host', 'api.example', 'TE', 'trailers'])
+  })
+
+  test('what Connection names goes, several lines of it too', () => {
+    const raw = [
+      'X-Hop',
+      'a',
+      'connection',
+      'close, X-Hop',
+      'Connection',
+      'x-other ,',
+      'X-Other',
+      'b',
+      'X-Stays',
+      'c',
+    ]
+    expect(forwarded(raw)).toEqual(['host', 'api.example', 'X-Stays', 'c'])
+  })
+
+  test('what says how to read the body stays, though Connection names it: the upstream must not read other bytes than we', () => {
+    const raw = [
+      'Connection',
+      'content-type, Content-Encoding',
+      'Content-Type',
+      'a/b',
+      'Content-Encoding',
+      'gzip',
+    ]
+    expect(forwarded(raw)).toEqual([
+      ...['host', 'api.example', 'Content-Type', 'a/b', 'Content-Encoding', 'gzip'],
+    ])
+  })
+
+  test('a body that goes on plain does not say that it is coded', () => {
+    const raw = ['Content-Encoding', 'gzip', 'Content-Length', '3']
+    const headers = forwarded(raw, { contentLength: 9, isPlain: true })
+    expect(headers).toEqual(['host', 'api.example', 'content-length', '9'])
+  })
+
+  test('Connection can name neither our credential, nor host, nor the length away', () => {
+    const raw = ['Connection', 'authorization, host, content-length', 'Content-Length', '3', 'Host', 'us']
+    expect(forwarded(raw, { credential: ['authorization', 'Bearer up'] })).toEqual([
+      ...['host', 'api.example', 'Content-Length', '3', 'authorization', 'Bearer up'],
+    ])
+  })
+
+  test("the client's credentials and cookies never go upstream, ours comes last", () => {
+    const raw = [
+      ...['Authorization', 'Bearer tg_x', 'X-Api-Key', 'tg_x', 'api-key', 'tg_x', 'X-Goog-Api-Key', 'tg_x'],
+      ...['Cookie', 'a=b', 'anthropic-version', '2023-06-01'],
+    ]
+    expect(forwarded(raw, { credential: ['x-api-key', 'up'] })).toEqual([
+      ...['host', 'api.example', 'anthropic-version', '2023-06-01', 'x-api-key', 'up'],
+    ])
+    expect(forwarded(raw).join('\n')).not.toContain('tg_x')
+  })
+
+  test('a key among the WebSocket subprotocols is taken out, the other ones stay', () => {
+    const key = 'openai-insecure-api-key.tg_x'
+    const protocols = (value: string) => forwarded(['Sec-WebSocket-Protocol', value]).slice(2)
+    expect(protocols(`realtime, ${key}, openai-beta.realtime-v1`)).toEqual([
+      ...['Sec-WebSocket-Protocol', 'realtime, openai-beta.realtime-v1'],
+    ])
+    expect(protocols(key)).toEqual([])
+    expect(protocols('realtime,x')).toEqual(['Sec-WebSocket-Protocol', 'realtime,x'])
+  })
+
+  test('accept-encoding is replaced where identity is asked for, else untouched', () => {
+    const raw = ['Accept-Encoding', 'gzip, br', 'accept-encoding', 'zstd']
+    expect(forwarded(raw)).toEqual(['host', 'api.example', ...raw])
+    expect(forwarded(raw, { askIdentity: true })).toEqual([
+      'host',
+      'api.example',
+      'accept-encoding',
+      'identity',
+    ])
+  })
+
+  test("a whole body's length replaces what was announced, or is added to a chunked one", () => {
+    expect(forwarded(['Content-Length', '3'], { contentLength: 40 })).toEqual([
+      ...['host', 'api.example', 'content-length', '40'],
+    ])
+    expect(forwarded(['Transfer-Encoding', 'chunked'], { contentLength: 0 })).toEqual([
+      ...['host', 'api.example', 'content-length', '0'],
+    ])
+  })
+})
+
+describe('to the client', () => {
+  test('all but hop-by-hop headers come back as sent, repeated ones and odd bytes too', () => {
+    const kept = ['Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'X-Request-ID', 'r\xe9', 'content-length', '5']
+    const hops = [
+      'Connection',
+      'X-Hop',
+      'X-Hop',
+      '1',
+      'Transfer-Encoding',
+      'chunked',
+      'Keep-Alive',
+      'timeout=4',
+    ]
+    expect(forwardableResponseHeaders([...hops, ...kept], false)).toEqual(kept)
+    const buffers = [...hops, ...kept].map((part) => Buffer.from(part, 'latin1'))
+    expect(forwardableResponseHeaders(buffers, false)).toEqual(kept)
+  })
+
+  test('the length goes where the body may get shorter', () => {
+    expect(forwardableResponseHeaders(['Content-Length', '5', 'ETag', 'x'], true)).toEqual(['ETag', 'x'])
+  })
+})
+
+describe('our credential', () => {
+  test('goes into the header that the provider reads', () => {
+    const names = new Map<string, string[]>()
+    for (const provider of PROVIDERS) {
+      const [name, value] = credentialHeader(provider, 'k')
+      expect(value).toBe(name === 'authorization' ? 'Bearer k' : 'k')
+      names.set(name, [...(names.get(name) ?? []), provider])
+    }
+    expect(names.get('x-api-key')).toEqual(['anthropic'])
+    expect(names.get('api-key')).toEqual(['azure-openai', 'azure-ai'])
+    expect(names.get('x-goog-api-key')).toEqual(['gemini'])
+    expect(names.get('authorization')).toContain('openai')
+  })
+})
+
+describe('a key in the query', () => {
+  const key = `tg_${'aB3'.repeat(12)}`
+
+  test.each([
+    [`/v1/models?key=${key}`, '/v1/models'],
+    [`/v1/x?alt=sse&key=${key}`, '/v1/x?alt=sse'],
+    [`/v1/x?key=${key}&alt=sse`, '/v1/x?alt=sse'],
+    [`/v1/x?a=%20+1&key=${key}&b=a=b&&c`, '/v1/x?a=%20+1&b=a=b&&c'],
+    [`/v1/x?api-key=${key}&key=${key}`, '/v1/x'],
+    [`/v1/x?k%65y=tg%5f${key.slice(3)}&a`, '/v1/x?a'],
+    [`/a?b?key=1&key=${key}`, '/a?b?key=1'],
+  ])('%s', (url, rest) => {
+    expect(takeQueryKey(url)).toEqual({ url: rest, key })
+  })
+
+  test.each([
+    '/v1/x',
+    '/v1/x?',
+    '/v1/x?key=',
+    '/v1/x?key',
+    '/v1/x?key=AIzaSyB',
+    `/v1/x?key=${key}x`,
+    `/v1/x?mykey=${key}`,
+    `/v1/x?q=key=${key}`,
+    `/key=${key}`,
+    '/v1/100%?%=%&key=%',
+  ])('%s stays byte for byte', (url) => {
+    expect(takeQueryKey(url)).toEqual({ url, key: null })
+  })
+})

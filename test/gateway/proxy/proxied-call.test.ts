@@ -1,0 +1,73 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import type { OpenCall } from '../../../src/call/call-record.ts'
+import { type CallLedger, ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
+import { Unattended } from '../../../src/gateway/proxy/unattended.ts'
+import { NO_METRICS } from '../../support/no-metrics.ts'
+
+const OPEN: OpenCall = {
+  callId: '0190c1d2-0000-7000-8000-000000000000',
+  arrivedAtMs: 1_700_000_000_000,
+  clientId: 'client',
+  keyId: 'key',
+  upstream: 'openai',
+  provider: 'openai',
+  method: 'POST',
+  path: '/v1/chat/completions',
+  requestedModel: 'gpt-4o',
+  webSocket: false,
+}
+
+test('a call whose client leaves while the connection upstream is being made is no call', async () => {
+  const told: string[] = []
+  const ledger: CallLedger = {
+    canTakeCalls: true,
+    open: () => told.push('open'),
+    note: () => told.push('note'),
+    noteNow: () => told.push('noteNow'),
+    close: () => told.push('close'),
+    discard: (callId) => told.push(`discard ${callId}`),
+  }
+  const call = new ProxiedCall(
+    {
+      ledger,
+      pricing: {
+        priceCall: () => ({ kind: 'unpriced', reason: 'no_price' }),
+        knowsModel: () => false,
+      },
+      observer: NO_METRICS,
+      onClientAbort: 'cancel',
+      unattended: new Unattended(),
+    },
+    {
+      call: OPEN,
+      clientName: 'client',
+      request: { method: 'POST', path: OPEN.path, model: 'gpt-4o', stream: null },
+      arrivedAt: performance.now(),
+      dialect: null,
+      stripUsageEvent: false,
+      requestBody: null,
+      requestBytes: 0,
+    },
+    new ServerResponse(new IncomingMessage(new Socket())),
+    () => told.push('answered'),
+    () => told.push('ended'),
+  )
+
+  call.clientLeft()
+  // As the connection's client does it: an abort reports the error at once, and then nothing is written.
+  const controller = {
+    aborted: false,
+    paused: false,
+    reason: null,
+    rawHeaders: null,
+    rawTrailers: null,
+    pause: () => {},
+    resume: () => {},
+    abort: (error: Error) => call.onResponseError(controller, error),
+  }
+  call.onRequestStart(controller)
+
+  expect(told).toEqual([`discard ${OPEN.callId}`, 'ended'])
+})

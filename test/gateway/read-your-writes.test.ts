@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { OwnCalls } from '../../src/gateway/read-your-writes.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
+import { startUpstream, type TestUpstream } from '../support/upstream.ts'
+
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  stack = await startStack(upstream.url)
+  client = await stack.addClient('hasty')
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+})
+
+async function chat(): Promise<void> {
+  const answer = await fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'gpt-4o-mini', messages: [] }),
+  })
+  await answer.text()
+}
+
+test('a client that asks for its usage right after a call sees the call', async () => {
+  // A worker that has just started takes longer than a question may wait.
+  await chat()
+  await stack.usageOf(client, 1)
+  for (let call = 2; call <= 6; call += 1) {
+    await chat()
+    expect((await stack.usage(client)).requests).toBe(call)
+  }
+})
+
+test('a hundred questions at once do not read the mark a hundred times', async () => {
+  let reading = 0
+  let most = 0
+  let mark = 0
+  const own = new OwnCalls({
+    lastSequence: () => 3,
+    readMark: async () => {
+      reading += 1
+      most = Math.max(most, reading)
+      await new Promise((resolve) => setImmediate(resolve))
+      reading -= 1
+      mark += 1
+      return mark
+    },
+  })
+  own.ended('c')
+  await Promise.all(Array.from({ length: 100 }, () => own.counted('c')))
+  expect(most).toBe(1)
+  expect(mark).toBeLessThan(10)
+})
+
+test('a store that does not answer holds a question up for a second at most', async () => {
+  const own = new OwnCalls({ lastSequence: () => 1, readMark: () => new Promise(() => {}) })
+  own.ended('c')
+  const askedAt = performance.now()
+  await own.counted('c')
+  expect(performance.now() - askedAt).toBeLessThan(3_000)
+})

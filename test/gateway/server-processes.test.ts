@@ -1,0 +1,155 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findFreePort } from '../../src/standalone/processes/free-port.ts'
+import { clockEnvironment } from '../clock/clock.ts'
+import { type TestProcess, testProcess, untilReady, workerProcess } from '../support/processes.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
+import { chatAnswer, startUpstream, type TestUpstream } from '../support/upstream.ts'
+
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+let gateway: TestProcess
+let worker: TestProcess
+let journalDir: string
+let port: number
+let adminPort: number
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  stack = await startStack(upstream.url, { workers: false })
+  client = await stack.addClient('many')
+  journalDir = await mkdtemp(join(tmpdir(), 'tallygate-test-processes-'))
+  port = await findFreePort()
+  adminPort = await findFreePort()
+  const env = {
+    ...stack.env,
+    PORT: `${port}`,
+    ADMIN_PORT: `${adminPort}`,
+    GATEWAY_PROCESSES: '2',
+    JOURNAL_DIR: journalDir,
+  }
+  worker = workerProcess('worker', env)
+  gateway = testProcess('gateway', 'src/gateway/server.ts', env, () => untilReady(port))
+  await Promise.all([worker.start(), gateway.start()])
+})
+
+afterAll(async () => {
+  await gateway?.stop()
+  await worker?.stop()
+  await stack?.stop()
+  await upstream?.close()
+  if (journalDir !== undefined) await rm(journalDir, { recursive: true, force: true })
+})
+
+test('several processes share the port, every call is counted once, and metrics are the sum of all', async () => {
+  for (let call = 0; call < 40; call += 1) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${client.key}`,
+        'content-type': 'application/json',
+        // A connection of its own each, so that both processes get some.
+        connection: 'close',
+      },
+      body: JSON.stringify({ model: 'gpt-4o-mini', messages: [] }),
+    })
+    expect(answer.status).toBe(200)
+    await answer.text()
+  }
+  expect((await stack.usageOf(client, 40)).input_tokens).toBe(440)
+  const metrics = await fetch(`http://127.0.0.1:${adminPort}/metrics`).then((answer) => answer.text())
+  const calls = [...metrics.matchAll(/^tallygate_calls_total\{[^}]*\} (\d+)/gm)].map(([, count]) =>
+    Number(count),
+  )
+  expect(calls.reduce((sum, count) => sum + count, 0)).toBe(40)
+})
+
+test('processes that cannot start are not started for ever', async () => {
+  const env = {
+    ...stack.env,
+    PORT: `${port}`,
+    ADMIN_PORT: '0',
+    GATEWAY_PROCESSES: '2',
+    JOURNAL_DIR: journalDir,
+  }
+  const second = testProcess('second', 'src/gateway/server.ts', env, () => new Promise(() => {}))
+  await expect(second.start()).rejects.toThrow('ended: 1')
+})
+
+test('SIGHUP while processes start ends none of them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-early-'))
+  const earlyPort = await findFreePort()
+  const env = {
+    ...stack.env,
+    PORT: `${earlyPort}`,
+    ADMIN_PORT: '0',
+    GATEWAY_PROCESSES: '2',
+    JOURNAL_DIR: folder,
+  }
+  const early = testProcess('early', 'src/gateway/server.ts', env, async () => {
+    // The first of them has opened its journal, and does not listen yet.
+    await expect.poll(() => readdir(folder), { interval: 5, timeout: 20_000 }).not.toEqual([])
+    early.signal('SIGHUP')
+    await untilReady(earlyPort)
+  })
+  try {
+    await early.start()
+  } finally {
+    await early.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+test('SIGTERM to the whole group, as systemd and terminals send it, lets running streams end', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-group-'))
+  const groupPort = await findFreePort()
+  const group = fork('src/gateway/server.ts', {
+    detached: true,
+    stdio: 'ignore',
+    env: {
+      PATH: process.env.PATH,
+      ...clockEnvironment(),
+      ...stack.env,
+      PORT: `${groupPort}`,
+      ADMIN_PORT: '0',
+      GATEWAY_PROCESSES: '2',
+      JOURNAL_DIR: folder,
+    },
+  })
+  const finished = Promise.withResolvers<void>()
+  try {
+    await untilReady(groupPort)
+    upstream.answer(async (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: {"choices":[]}\n\n')
+      await finished.promise
+      response.end('data: [DONE]\n\n')
+    })
+    const answer = await fetch(`http://127.0.0.1:${groupPort}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gpt-4o-mini', stream: true, messages: [] }),
+    })
+    const ended = once(group, 'exit')
+    process.kill(-(group.pid ?? 0), 'SIGTERM')
+    const isOpen = () =>
+      fetch(`http://127.0.0.1:${groupPort}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    await expect.poll(isOpen, { timeout: 10_000 }).toBe(false)
+    finished.resolve()
+    expect(await answer.text()).toContain('[DONE]')
+    expect(await ended).toEqual([0, null])
+  } finally {
+    finished.resolve()
+    upstream.answer(chatAnswer)
+    group.kill('SIGKILL')
+    await rm(folder, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,306 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test, vi } from 'vitest'
+import { serialiseRecord } from '../../../src/ledger/entry.ts'
+import type { Reserve } from '../../../src/ledger/journal/disk-reserve.ts'
+import { callId, callRecord } from '../support/calls.ts'
+import { testFolder } from '../support/folders.ts'
+import { diskFull, testJournal } from '../support/journals.ts'
+
+/** What another process would find if this one died now. */
+function contents(path: string): { open: string[]; seen: (string | null)[]; calls: [number, string][] } {
+  const copy = testFolder()
+  // By another process: were this one to close a file of the journal, it would lose its locks on it.
+  execFileSync('cp', [path, `${path}-wal`, copy])
+  const database = new DatabaseSync(join(copy, 'journal.db'))
+  const open = database.prepare('select call, seen from open order by slot').all()
+  const calls = database.prepare('select sequence, body from calls order by sequence').all()
+  database.close()
+  return {
+    open: open.map((row) => JSON.parse(String(row.call)).callId),
+    seen: open.map((row) => (row.seen === null ? null : String(row.seen))),
+    calls: calls.map((row) => [Number(row.sequence), JSON.parse(String(row.body)).callId]),
+  }
+}
+
+function fakeReserve(): Reserve & { held: boolean; makes: number } {
+  const reserve = {
+    held: true,
+    makes: 0,
+    give: () => {
+      reserve.held = false
+      return true
+    },
+    make: async () => {
+      reserve.makes++
+      reserve.held = true
+      return true
+    },
+  }
+  return reserve as Reserve & { held: boolean; makes: number }
+}
+
+describe('a call', () => {
+  test('that was opened is in the file when the callback runs, and open until it is closed', async () => {
+    const { journal, path, open, close } = testJournal()
+    expect(await open(1)).toBeNull()
+    expect(contents(path)).toMatchObject({ open: [callId(1)], calls: [] })
+    expect(journal.openCalls).toBe(1)
+    expect(await close(1)).toBeNull()
+    expect(contents(path)).toMatchObject({ open: [], calls: [[1, callId(1)]] })
+    expect(journal.openCalls).toBe(0)
+  })
+
+  test('that was discarded leaves nothing', async () => {
+    const { journal, path, open, close } = testJournal()
+    await open(1)
+    journal.discard(callId(1))
+    await open(2)
+    await close(2)
+    expect(contents(path)).toEqual({ open: [], seen: [], calls: [[1, callId(2)]] })
+  })
+
+  test('that was never opened can be closed', async () => {
+    const { path, close } = testJournal()
+    expect(await close(9)).toBeNull()
+    expect(contents(path).calls).toEqual([[1, callId(9)]])
+  })
+
+  test('that is opened and closed in one turn is one record', async () => {
+    const { path, open, close } = testJournal()
+    expect(await Promise.all([open(1), close(1)])).toEqual([null, null])
+    expect(contents(path)).toMatchObject({ open: [], calls: [[1, callId(1)]] })
+  })
+})
+
+test('records are numbered 1, 2, 3, ... in the order of their closing, calls being opened and dropped between', async () => {
+  const { journal, path, open, close } = testJournal()
+  const closing: Promise<Error | null>[] = []
+  for (let number = 1; number <= 300; number++) {
+    void open(number)
+    if (number % 3 === 0) journal.discard(callId(number))
+    else if (number > 10) closing.push(close(number))
+    if (number % 7 === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await Promise.all(closing)
+  const expected = Array.from({ length: 290 }, (_, index) => index + 11).filter((number) => number % 3 !== 0)
+  expect(contents(path).calls).toEqual(expected.map((number, index) => [index + 1, callId(number)]))
+  expect(contents(path).open.sort()).toEqual([1, 2, 4, 5, 7, 8, 10].map(callId))
+})
+
+test('what happens in one turn of the event loop is one transaction', async () => {
+  const { database, open, close } = testJournal()
+  const before = database.commits
+  await Promise.all(Array.from({ length: 50 }, (_, number) => open(number)))
+  await Promise.all(Array.from({ length: 50 }, (_, number) => close(number)))
+  expect(database.commits - before).toBe(2)
+})
+
+test('usage seen is written once a second for all calls, the last of each', async () => {
+  const { journal, database, path, open, close } = testJournal()
+  await Promise.all([open(1), open(2), open(3)])
+  const before = database.commits
+  for (let count = 1; count <= 500; count++) {
+    journal.note(callId(1), `{"n":${count}}`)
+    journal.note(callId(2), `{"m":${count}}`)
+  }
+  journal.note(callId(3), '{}')
+  await close(3)
+  await vi.waitFor(() => expect(contents(path).seen).toEqual(['{"n":500}', '{"m":500}']), { timeout: 5_000 })
+  expect(database.commits - before).toBe(2)
+})
+
+test('usage noted now is in the file when its callback runs, and is not overtaken by what was noted before', async () => {
+  const { journal, path, open } = testJournal()
+  await open(1)
+  journal.note(callId(1), '{"early":1}')
+  await new Promise((resolve) => journal.noteNow(callId(1), '{"final":1}', resolve))
+  expect(contents(path).seen).toEqual(['{"final":1}'])
+  await journal.flush()
+  expect(contents(path).seen).toEqual(['{"final":1}'])
+})
+
+describe('synced', () => {
+  test('follows the last record', async () => {
+    const { journal, close } = testJournal()
+    for (let number = 1; number <= 5; number++) await close(number)
+    await vi.waitFor(() => expect(journal.synced).toBe(5))
+  })
+
+  test('is reached at once by a flush', async () => {
+    const { journal, close } = testJournal()
+    void close(1)
+    await journal.flush()
+    expect([journal.last, journal.synced]).toEqual([1, 1])
+  })
+})
+
+describe('reading', () => {
+  test('gives records in order, from memory or from the file', async () => {
+    const { journal, close } = testJournal()
+    for (let number = 1; number <= 20; number++) await close(number)
+    const fromMemory = journal.read(5, 10, 1e9)
+    journal.dropRecent(20)
+    const fromFile = journal.read(5, 10, 1e9)
+    expect(fromFile).toEqual(fromMemory)
+    expect(fromFile.map(({ sequence }) => sequence)).toEqual([6, 7, 8, 9, 10, 11, 12, 13, 14, 15])
+    expect(fromFile[0]?.body).toBe(serialiseRecord(callRecord(6)))
+  })
+
+  test('keeps to the bytes asked for, but for the first record', async () => {
+    const { journal, close } = testJournal()
+    for (let number = 1; number <= 5; number++) await close(number)
+    journal.dropRecent(5)
+    expect(journal.read(0, 10, 1)).toHaveLength(1)
+    expect(journal.read(0, 10, serialiseRecord(callRecord(1)).length * 2 + 5)).toHaveLength(2)
+  })
+
+  test('tells the size of any range', async () => {
+    const { journal, close } = testJournal()
+    for (let number = 1; number <= 5; number++) await close(number)
+    const size = Buffer.byteLength(serialiseRecord(callRecord(3)))
+    expect(journal.bytesTotalAt(3) - journal.bytesTotalAt(2)).toBe(size)
+    expect(journal.bytesTotal).toBe(journal.bytesTotalAt(5))
+    while (journal.prune(3, 500));
+    expect(journal.bytesTotal - journal.bytesTotalAt(0)).toBe(2 * size)
+  })
+})
+
+describe('deleting', () => {
+  test('goes in small steps and never beyond what is asked', async () => {
+    const { journal, path, close } = testJournal()
+    await Promise.all(Array.from({ length: 30 }, (_, number) => close(number)))
+    expect(journal.prune(25, 10)).toBe(true)
+    expect(journal.prunedTo).toBe(10)
+    while (journal.prune(25, 10));
+    expect(journal.prunedTo).toBe(25)
+    expect(contents(path).calls.map(([sequence]) => sequence)).toEqual([26, 27, 28, 29, 30])
+  })
+
+  test('does not make a number be used again, also when nothing is left', async () => {
+    const folder = testFolder()
+    const first = testJournal({ folder })
+    await Promise.all([first.close(1), first.close(2)])
+    while (first.journal.prune(2, 500));
+    await first.journal.stop()
+    const second = testJournal({ folder, create: false })
+    expect([second.journal.last, second.journal.prunedTo]).toEqual([2, 2])
+    await second.close(3)
+    expect(contents(second.path).calls).toEqual([[3, callId(3)]])
+  })
+})
+
+describe('a disk that refuses', () => {
+  test('refuses new calls, and takes the end of running ones with the reserve', async () => {
+    const reserve = fakeReserve()
+    const { journal, database, path, open, close, log } = testJournal({ reserve })
+    await open(1)
+    database.failure = diskFull()
+    reserve.give = () => {
+      reserve.held = false
+      database.failure = null
+      return true
+    }
+    const [refused, ended] = await Promise.all([open(2), close(1)])
+    expect(refused).toMatchObject({ message: 'database or disk is full' })
+    expect(ended).toBeNull()
+    expect(journal.refuses).toBe(true)
+    expect(journal.openCalls).toBe(0)
+    expect(contents(path)).toMatchObject({ open: [], calls: [[1, callId(1)]] })
+    expect(log.lines).toMatchObject([{ level: 'error', message: 'the journal cannot be written' }])
+  })
+
+  test('takes new calls again when it has room, with the reserve made again', async () => {
+    const reserve = fakeReserve()
+    const { journal, database, open, close } = testJournal({ reserve })
+    database.failure = diskFull()
+    expect(await open(1)).not.toBeNull()
+    database.failure = null
+    await vi.waitFor(() => expect(journal.refuses).toBe(false), { timeout: 5_000 })
+    expect(reserve.makes).toBe(1)
+    expect(await open(2)).toBeNull()
+    expect(await close(2)).toBeNull()
+    expect(journal.last).toBe(1)
+  })
+
+  test('never loses an ended call in silence: its caller is told, and it is recorded once when that works', async () => {
+    const { journal, database, path, open, close } = testJournal({ reserve: fakeReserve() })
+    await Promise.all([open(1), open(2), open(3)])
+    await close(1)
+    database.failure = diskFull()
+    expect(await close(2)).not.toBeNull()
+    expect(await close(3)).not.toBeNull()
+    database.failure = null
+    await vi.waitFor(() => expect(journal.last).toBe(3), { timeout: 5_000 })
+    expect(contents(path)).toMatchObject({
+      open: [],
+      calls: [
+        [1, callId(1)],
+        [2, callId(2)],
+        [3, callId(3)],
+      ],
+    })
+  })
+
+  test('does not mix up calls whose place was used again', async () => {
+    const { journal, database, path, open, close } = testJournal({ reserve: fakeReserve() })
+    await Promise.all([open(1), open(2)])
+    database.failure = diskFull()
+    expect(await Promise.all([close(1), open(3), open(4)])).not.toContain(null)
+    database.failure = null
+    await vi.waitFor(() => expect(journal.last).toBe(1), { timeout: 5_000 })
+    expect(await Promise.all([open(5), open(6)])).toEqual([null, null])
+    expect(contents(path).open.sort()).toEqual([2, 5, 6].map(callId))
+  })
+})
+
+test('a lock that another connection holds for a moment delays a commit and fails none', async () => {
+  const { database, path, open, close } = testJournal()
+  database.share()
+  const other = new DatabaseSync(path)
+  other.exec('begin immediate')
+  const opening = open(1)
+  const tried = database.begins
+  await vi.waitFor(() => expect(database.begins).toBeGreaterThan(tried + 2))
+  other.exec('rollback')
+  other.close()
+  expect(await opening).toBeNull()
+  expect(await close(1)).toBeNull()
+})
+
+test('another connection that stays open holds up nothing', async () => {
+  const { database, path, open, close } = testJournal()
+  await open(1)
+  database.share()
+  const other = new DatabaseSync(path)
+  expect(other.prepare('select count(*) as calls from open').get()).toEqual({ calls: 1 })
+  database.exclude()
+  expect(await close(1)).toBeNull()
+  expect(await open(2)).toBeNull()
+  other.close()
+})
+
+test('the WAL stays bounded under load', { timeout: 60_000 }, async () => {
+  const { journal, database, log, open, close } = testJournal()
+  let most = 0
+  for (let number = 0; number < 12_000; number++) {
+    await open(number)
+    await close(number)
+    if (number % 100 === 0) {
+      most = Math.max(most, database.walFrames())
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+  }
+  let number = 12_000
+  await vi.waitFor(
+    async () => {
+      await close(number++)
+      expect(database.walFrames()).toBeLessThan(8_500)
+    },
+    { timeout: 20_000 },
+  )
+  expect(most).toBeLessThan(40_000)
+  expect(journal.last).toBe(number)
+  expect(log.lines).toEqual([])
+})

@@ -1,0 +1,368 @@
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test, vi } from 'vitest'
+import { parseEntry, parseRecord } from '../../../src/ledger/entry.ts'
+import type { Ledger } from '../../../src/ledger/ledger.ts'
+import { callId, interruptedRecord } from '../support/calls.ts'
+import { namesIn, testFolder } from '../support/folders.ts'
+import { close, makeCalls, open, type Site, testSite } from '../support/ledgers.ts'
+
+const SOON = { timeout: 15_000, interval: 10 }
+const NO_REDIS = 'redis://127.0.0.1:1'
+
+function folderOf(site: Site, ledger: Ledger): string {
+  return join(site.journalDir, ledger.stats().producer)
+}
+
+/** What a crash now would leave behind, in a journal directory of its own. */
+function copyOfCrash(from: string, toJournalDir: string, producer: string): void {
+  const folder = join(toJournalDir, producer)
+  mkdirSync(folder)
+  for (const name of readdirSync(from)) {
+    if (name === 'journal.db' || name === 'journal.db-wal') copyFileSync(join(from, name), join(folder, name))
+  }
+}
+
+async function adopted(ledger: Ledger): Promise<void> {
+  await vi.waitFor(() => expect(ledger.stats().adopted).toBe(1), SOON)
+}
+
+describe('a journal whose producer is gone', () => {
+  test('is adopted: its records are shipped under its own numbers, its open calls as interrupted', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    const numbers = await makeCalls(first, 1, 50)
+    await open(first, 51)
+    await open(first, 52)
+    first.note(callId(52), '{"prompt_tokens":9}')
+    await first.stop(0)
+    const second = await site.ledger()
+    await adopted(second)
+    await vi.waitFor(async () => expect(await site.redis.xlen(site.stream)).toBe(52), SOON)
+    const entries = (await site.redis.xrange(site.stream, '-', '+')).map(([, fields]) => parseEntry(fields))
+    const { producer } = first.stats()
+    expect(entries).toMatchObject(
+      entries.map((_, index) => ({ kind: 'entry', producer, sequence: index + 1 })),
+    )
+    const interrupted = entries
+      .slice(50)
+      .map((entry) => (entry.kind === 'entry' ? parseRecord(entry.body) : null))
+    interrupted.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+    expect(interrupted).toMatchObject([
+      { callId: callId(51), outcome: 'interrupted', usageSource: 'none' },
+      { callId: callId(52), outcome: 'interrupted', usageSource: 'partial', usageRaw: '{"prompt_tokens":9}' },
+    ])
+    await site.expectCounted([...numbers, 51, 52])
+  })
+
+  test('is left to the first who takes it, and open calls become records once, however many adopters race', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    const numbers = await makeCalls(first, 1, 20)
+    for (let number = 21; number <= 30; number++) await open(first, number)
+    await first.stop(0)
+    const others = await Promise.all([site.ledger(), site.ledger(), site.ledger()])
+    await vi.waitFor(
+      () => expect(others.map((ledger) => ledger.stats().adopted).sort()).toEqual([0, 0, 1]),
+      SOON,
+    )
+    await site.expectCounted([...numbers, ...Array.from({ length: 10 }, (_, index) => index + 21)])
+  })
+
+  test('goes from adopter to adopter with its numbers, each adding nothing twice', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    const numbers = await makeCalls(first, 1, 10)
+    await open(first, 11)
+    await first.stop(0)
+    const second = await site.ledger({ redisUrl: NO_REDIS })
+    await adopted(second)
+    await second.stop(0)
+    const third = await site.ledger()
+    await adopted(third)
+    await site.expectCounted([...numbers, 11])
+    expect(site.totals.mark(first.stats().producer)).toBe(11)
+  })
+
+  test('waits for Postgres, without which nobody knows what it has', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    const numbers = await makeCalls(first, 1, 10)
+    await open(first, 11)
+    await first.stop(0)
+    site.totals.away = true
+    const second = await site.ledger()
+    await vi.waitFor(() =>
+      expect(site.log.lines.map(({ message }) => message)).toContain(
+        'journals wait for Postgres to be adopted',
+      ),
+    )
+    expect(second.stats().adopted).toBe(0)
+    site.totals.away = false
+    await adopted(second)
+    await site.expectCounted([...numbers, 11])
+  })
+
+  test('is deleted when all of it was committed for long enough', async () => {
+    const site = testSite()
+    const first = await site.ledger()
+    const numbers = await makeCalls(first, 1, 10)
+    await first.stop(5_000)
+    const second = await site.ledger({ keepSeconds: 1 })
+    await adopted(second)
+    await site.expectCounted(numbers)
+    const countedAtMs = performance.now()
+    await vi.waitFor(() => expect(second.stats().adopted).toBe(0), SOON)
+    expect(performance.now() - countedAtMs).toBeGreaterThan(900)
+    await vi.waitFor(
+      () => expect(namesIn(site.journalDir)).toEqual([second.stats().producer, 'tombstones']),
+      SOON,
+    )
+  })
+
+  test('with nothing left, behind a mark that went back: what it had is named before it is deleted', async () => {
+    const site = testSite()
+    const empty = site.totals.snapshot()
+    const first = await site.ledger({ keepSeconds: 0.2 })
+    await site.expectCounted(await makeCalls(first, 1, 10))
+    await vi.waitFor(() => expect(first.stats().pruned).toBe(10), SOON)
+    const { producer } = first.stats()
+    const crashed = testFolder()
+    copyOfCrash(folderOf(site, first), crashed, producer)
+    await first.stop(0)
+    copyOfCrash(join(crashed, producer), site.journalDir, producer)
+    site.totals.restore(empty)
+    const second = await site.ledger({ keepSeconds: 0.2 })
+    const named = [{ producer, from: 1, to: 10, reason: 'journal_pruned' }]
+    await vi.waitFor(async () => {
+      await site.totals.rollUp(site.redis, site.stream)
+      expect(site.totals.gaps).toEqual(named)
+    }, SOON)
+    await vi.waitFor(
+      () => expect(namesIn(site.journalDir)).toEqual([second.stats().producer, 'tombstones']),
+      SOON,
+    )
+  })
+
+  test('is refilled from while its adopter keeps it, when Postgres falls back', async () => {
+    const site = testSite()
+    const first = await site.ledger()
+    const numbers = await makeCalls(first, 1, 40)
+    await first.stop(5_000)
+    const empty = site.totals.snapshot()
+    const second = await site.ledger({ keepSeconds: 60 })
+    await adopted(second)
+    await site.expectCounted(numbers)
+    await vi.waitFor(() => expect(second.stats().uncommittedRecords).toBe(0), SOON)
+    site.totals.restore(empty)
+    await site.expectCounted(numbers)
+  })
+
+  test('counts toward the cap of its adopter', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    await makeCalls(first, 1, 100)
+    await first.stop(0)
+    const second = await site.ledger({ redisUrl: NO_REDIS, journalMaxBytes: 20_000 })
+    expect(second.canTakeCalls).toBe(true)
+    await adopted(second)
+    expect(second.canTakeCalls).toBe(false)
+  })
+
+  test('whose producer lives is never adopted, whatever became of its lock file', async () => {
+    const site = testSite()
+    const first = await site.ledger()
+    await open(first, 1)
+    rmSync(join(folderOf(site, first), 'alive.db'))
+    const second = await site.ledger()
+    await vi.waitFor(
+      () =>
+        expect(site.log.lines).toContainEqual(
+          expect.objectContaining({
+            message: 'a journal could not be adopted or let go',
+            facts: expect.objectContaining({
+              err: expect.objectContaining({
+                message: 'its lock is free, but some process has the journal open',
+              }),
+            }),
+          }),
+        ),
+      // The first try may meet the owner while it binds the journal to its database; the next comes five seconds later.
+      { timeout: 20_000 },
+    )
+    expect(second.stats().adopted).toBe(0)
+    expect(await close(first, 1)).toBeNull()
+    await site.expectCounted([1])
+  })
+})
+
+describe('a journal of another database', () => {
+  test('is left alone, and said so once; it is adopted for its own, or when it is bound to none any more', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    const bound = join(folderOf(site, first), 'database')
+    await vi.waitFor(() => expect(readFileSync(bound, 'utf8')).toBe('a\n'), SOON)
+    const numbers = await makeCalls(first, 1, 10)
+    await open(first, 11)
+    await first.stop(0)
+    site.totals.database = 'b'
+    const said = () =>
+      site.log.lines.filter(
+        ({ message }) => message === 'a journal belongs to another database and is left alone',
+      )
+    const stranger = await site.ledger()
+    await vi.waitFor(() => expect(said()).toHaveLength(1), SOON)
+    await site.expectCounted(await makeCalls(stranger, 101, 105))
+    expect(stranger.stats()).toMatchObject({ adopted: 0, corrupt: 0 })
+    expect(said()).toHaveLength(1)
+    await stranger.stop(0)
+
+    rmSync(bound)
+    const last = await site.ledger()
+    // With that of the stranger, whose records are kept.
+    await vi.waitFor(() => expect(last.stats().adopted).toBe(2), SOON)
+    await site.expectCounted([...numbers, 11, 101, 102, 103, 104, 105])
+    expect(readFileSync(bound, 'utf8')).toBe('b\n')
+  })
+
+  test('in the place of the one before, while its gateway lives: what it still has goes there, and it is bound to that', async () => {
+    const site = testSite()
+    const empty = site.totals.snapshot()
+    const ledger = await site.ledger({ keepSeconds: 2 })
+    const bound = join(folderOf(site, ledger), 'database')
+    const numbers = await makeCalls(ledger, 1, 10)
+    await site.expectCounted(numbers)
+    await vi.waitFor(() => expect(ledger.stats().mark).toBe(10), SOON)
+    expect(readFileSync(bound, 'utf8')).toBe('a\n')
+    site.totals.restore(empty)
+    site.totals.database = 'b'
+    await site.expectCounted(numbers)
+    await vi.waitFor(() => expect(readFileSync(bound, 'utf8')).toBe('b\n'), SOON)
+    expect(site.totals.gaps).toEqual([])
+  })
+})
+
+describe('a damaged journal', () => {
+  async function deadFolder(site: Site, calls: number): Promise<string> {
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    for (let number = 1; number <= calls; number++) await makeCalls(first, number, number)
+    await first.stop(0)
+    return folderOf(site, first)
+  }
+
+  test('with a bad page: what can be read is counted, the rest is named, the folder is kept', async () => {
+    const site = testSite()
+    const folder = await deadFolder(site, 300)
+    const path = join(folder, 'journal.db')
+    const database = new DatabaseSync(path)
+    const pages = database
+      .prepare("select pageno from dbstat where name = 'calls' and pagetype = 'leaf' order by path")
+      .all()
+    database.close()
+    const bad = Number(pages[Math.floor(pages.length / 2)]?.pageno)
+    const file = openSync(path, 'r+')
+    writeSync(file, Buffer.alloc(4_096, 0xa5), 0, 4_096, (bad - 1) * 4_096)
+    closeSync(file)
+    const second = await site.ledger({ keepSeconds: 0.5 })
+    await adopted(second)
+    await vi.waitFor(async () => {
+      await site.totals.rollUp(site.redis, site.stream)
+      expect([...site.totals.marks.values()]).toEqual([300])
+    }, SOON)
+    const [gap] = site.totals.gaps
+    expect(gap).toMatchObject({ reason: 'journal_corrupt' })
+    const missing = (gap?.to ?? 0) - (gap?.from ?? 0) + 1
+    expect(missing).toBeLessThan(20)
+    expect(site.totals.counted.size).toBe(300 - missing)
+    expect(site.totals.miscounted).toEqual([])
+    await vi.waitFor(() => expect(existsSync(`${folder}.corrupt`)).toBe(true), SOON)
+    expect(second.stats()).toMatchObject({ adopted: 0, corrupt: 1 })
+    expect(namesIn(`${folder}.corrupt`)).toContain('journal.db.corrupt')
+  })
+
+  test('that is no database is set aside with an error, and disturbs no other', async () => {
+    const site = testSite()
+    const folder = await deadFolder(site, 10)
+    writeFileSync(join(folder, 'journal.db'), 'no database '.repeat(1_000))
+    const second = await site.ledger()
+    await vi.waitFor(() => expect(second.stats().corrupt).toBe(1), SOON)
+    expect(existsSync(`${folder}.corrupt`)).toBe(true)
+    expect(site.log.lines.filter(({ level }) => level === 'error')).not.toEqual([])
+    await site.expectCounted(await makeCalls(second, 100, 110))
+  })
+
+  test('whose lock file is no lock file is adopted all the same', async () => {
+    const site = testSite()
+    const folder = await deadFolder(site, 10)
+    writeFileSync(join(folder, 'alive.db'), 'no database '.repeat(1_000))
+    await site.ledger()
+    await site.expectCounted([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  })
+
+  test('that lacks records which Postgres has is set aside: its numbers were used already', async () => {
+    const site = testSite()
+    const folder = await deadFolder(site, 10)
+    const producer = folder.slice(-32)
+    site.totals.setMark(producer, 12)
+    const second = await site.ledger()
+    await vi.waitFor(() => expect(second.stats().corrupt).toBe(1), SOON)
+    expect(await site.redis.xlen(site.stream)).toBe(0)
+  })
+
+  test('with an open row that cannot be read: the others are counted, the row is named in the log', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    for (let number = 1; number <= 3; number++) await open(first, number)
+    await first.stop(0)
+    const database = new DatabaseSync(join(folderOf(site, first), 'journal.db'))
+    database.exec("update open set call = '{garbled' where slot = 2")
+    database.close()
+    await site.ledger()
+    await site.expectCounted([1, 3])
+    expect(site.log.lines).toContainEqual(
+      expect.objectContaining({
+        level: 'error',
+        message: 'a call that was cut cannot be read and is not counted',
+      }),
+    )
+  })
+
+  test('whose calls cannot be built into records keeps the rows and goes on', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    await makeCalls(first, 1, 5)
+    await open(first, 6)
+    await first.stop(0)
+    await site.ledger({
+      buildInterrupted: (call, seen) => {
+        if (call.callId === callId(6)) throw new Error('no')
+        return interruptedRecord(call, seen)
+      },
+    })
+    await site.expectCounted([1, 2, 3, 4, 5])
+  })
+})
+
+test('power loss: the journal as it was at the last sync, the rest gone, counts every synced record once', async () => {
+  const afterPowerLoss = testFolder()
+  const site = testSite()
+  const first = await site.ledger({ redisUrl: NO_REDIS })
+  const synced = await makeCalls(first, 1, 100)
+  await vi.waitFor(() => expect(first.stats().synced).toBe(100), SOON)
+  copyOfCrash(folderOf(site, first), afterPowerLoss, first.stats().producer)
+  await makeCalls(first, 101, 150)
+  await site.ledger({ journalDir: afterPowerLoss })
+  await site.expectCounted(synced)
+})

@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, statSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { takeAliveLock } from '../../../src/ledger/recovery/liveness-lock.ts'
+import {
+  createProducerFolder,
+  deleteProducerFolder,
+  readJournalDirectory,
+  setAsideProducerFolder,
+} from '../../../src/ledger/recovery/producer-folder.ts'
+import { namesIn, testFolder } from '../support/folders.ts'
+
+const ALIVE_LOCK = new URL('../../../src/ledger/recovery/liveness-lock.ts', import.meta.url).href
+
+describe('the lock of a folder', () => {
+  test('is refused while it is held, also in the same process, and free after', () => {
+    const { path, lock } = createProducerFolder(testFolder())
+    expect(takeAliveLock(path)).toBeNull()
+    lock.release()
+    const again = takeAliveLock(path)
+    expect(again).not.toBeNull()
+    again?.release()
+  })
+
+  test('is refused to another process, and free as soon as its holder is killed', async () => {
+    const { path, lock } = createProducerFolder(testFolder())
+    lock.release()
+    const program = `import { takeAliveLock } from '${ALIVE_LOCK}'
+      console.log(takeAliveLock('${path}') === null ? 'refused' : 'held')
+      setInterval(() => {}, 1_000)`
+    const holder = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [said] = await once(holder.stdout, 'data')
+    expect(String(said).trim()).toBe('held')
+    expect(takeAliveLock(path)).toBeNull()
+    holder.kill('SIGKILL')
+    await once(holder, 'exit')
+    const taken = await vi.waitFor(() => {
+      const lock = takeAliveLock(path)
+      expect(lock).not.toBeNull()
+      return lock
+    })
+    taken?.release()
+  })
+
+  test('stays held when other files of the folder are opened, closed and listed', () => {
+    const { path, lock } = createProducerFolder(testFolder())
+    namesIn(path)
+    statSync(join(path, 'alive.db'))
+    expect(takeAliveLock(path)).toBeNull()
+    expect(takeAliveLock(path)).toBeNull()
+    lock.release()
+  })
+})
+
+describe('a producer’s folder', () => {
+  test('is for its owner alone', () => {
+    const { path, lock } = createProducerFolder(testFolder())
+    expect(statSync(path).mode & 0o777).toBe(0o700)
+    for (const name of namesIn(path)) expect(statSync(join(path, name)).mode & 0o777).toBe(0o600)
+    lock.release()
+  })
+
+  test('never shows before its lock is held', () => {
+    const directory = testFolder()
+    const { producer, lock } = createProducerFolder(directory)
+    expect(readJournalDirectory(directory)).toEqual({ producers: [producer], corrupt: 0, leftovers: [] })
+    expect(namesIn(directory)).toEqual([producer])
+    lock.release()
+  })
+
+  test('is gone in one step when it is deleted', async () => {
+    const directory = testFolder()
+    const { producer, lock } = createProducerFolder(directory)
+    const deleting = deleteProducerFolder(directory, producer)
+    expect(readJournalDirectory(directory).producers).toEqual([])
+    await deleting
+    lock.release()
+    expect(namesIn(directory)).toEqual([])
+  })
+
+  test('that is set aside is nobody’s any more, is counted, and replaces no other', () => {
+    const directory = testFolder()
+    const { producer, lock } = createProducerFolder(directory)
+    lock.release()
+    setAsideProducerFolder(directory, producer)
+    mkdirSync(join(directory, producer))
+    setAsideProducerFolder(directory, producer)
+    expect(namesIn(directory)).toEqual([`${producer}.corrupt`, `${producer}.corrupt-2`])
+    expect(readJournalDirectory(directory)).toEqual({ producers: [], corrupt: 2, leftovers: [] })
+  })
+})
+
+test('what a process left when it died while making or deleting a folder is found, once it is old enough', () => {
+  const directory = testFolder()
+  const young = join(directory, '.new-young')
+  const old = join(directory, '.new-old')
+  const gone = join(directory, '.gone-x')
+  for (const path of [young, old, gone]) mkdirSync(path)
+  const now = Date.now() / 1_000
+  utimesSync(young, now, now)
+  utimesSync(old, now - 7_200, now - 7_200)
+  expect(new Set(readJournalDirectory(directory).leftovers)).toEqual(new Set([gone, old]))
+})

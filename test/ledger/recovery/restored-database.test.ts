@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { selectRequestProof } from '../../../src/corrections/ledger-proof.ts'
+import { type Ledger, openLedger } from '../../../src/ledger/ledger.ts'
+import { createDrain } from '../../../src/rollup/drain.ts'
+import { createHoleWatch } from '../../../src/rollup/gap-check.ts'
+import {
+  readDatabaseId,
+  readGaps,
+  readMarks,
+  registerStream,
+  selectLedgerStatus,
+} from '../../../src/store/ledger/ledger-state.ts'
+import { openLedgerDatabase } from '../../rollup/ledger-database.ts'
+import { testRedisPrefix } from '../../support/servers/redis.ts'
+import { interruptedRecord } from '../support/calls.ts'
+import { testFolder } from '../support/folders.ts'
+import { makeCalls } from '../support/ledgers.ts'
+import { logLines } from '../support/log-lines.ts'
+
+const SOON = { timeout: 20_000, interval: 20 }
+/** What every table of the ledger was when the backup was made: empty. */
+const RESTORE = `truncate tallygate.producers, tallygate.ledger_gaps, tallygate.daily_usage, tallygate.calls,
+  tallygate.responses_seen, tallygate.streams`
+
+test('with real servers: a backup of before a gateway that came and went names its calls, once, and the books agree', async () => {
+  const journalDir = testFolder()
+  const database = await openLedgerDatabase(1)
+  const { redisUrl, prefix, drop } = testRedisPrefix()
+  const redis = new Redis(redisUrl)
+  const { pool, rollUp } = database
+  const stream = `${prefix}calls`
+  const drain = createDrain({ rollUp, holeWatch: createHoleWatch(), marksKey: `${prefix}marks`, blockMs: 20 })
+  const drainOnce = () => drain(stream, redis, new AbortController().signal)
+  const ledgers: Ledger[] = []
+  onTestFinished(async () => {
+    await Promise.all(ledgers.map((ledger) => ledger.stop(0)))
+    redis.disconnect()
+    await drop()
+    await database.drop()
+  })
+  const start = async (): Promise<Ledger> => {
+    const ledger = await openLedger({
+      journalDir,
+      journalMaxBytes: 64 * 1024 * 1024,
+      keepSeconds: 0.5,
+      redisUrl,
+      redisPrefix: prefix,
+      stream,
+      readMarks: (producers) => readMarks(pool, producers),
+      readGaps: (producer) => readGaps(pool, producer),
+      readDatabase: () => readDatabaseId(pool),
+      registerStream: (name) => registerStream(pool, name),
+      buildInterrupted: interruptedRecord,
+      log: logLines(),
+    })
+    ledgers.push(ledger)
+    return ledger
+  }
+
+  const first = await start()
+  const { producer } = first.stats()
+  await makeCalls(first, 1, 8)
+  await vi.waitFor(async () => {
+    await drainOnce()
+    expect(first.stats().pruned).toBe(8)
+  }, SOON)
+  ledgers.pop()
+  await first.stop(1_000)
+  expect(existsSync(join(journalDir, producer))).toBe(false)
+
+  await pool.query(RESTORE)
+  await Promise.all([start(), start()])
+  const named = [{ producer, from: 1, to: 8, reason: 'journal_pruned' }]
+  await vi.waitFor(async () => {
+    await drainOnce()
+    expect((await selectLedgerStatus(pool)).gaps).toMatchObject(named)
+  }, SOON)
+  await vi.waitFor(async () => {
+    await drainOnce()
+    expect(await redis.xlen(stream)).toBe(0)
+  }, SOON)
+  expect((await selectLedgerStatus(pool)).gaps).toHaveLength(1)
+  expect((await selectLedgerStatus(pool)).streams).toEqual([stream])
+  expect(await selectRequestProof(pool)).toEqual({ counted: 0n, totals: 0n })
+})

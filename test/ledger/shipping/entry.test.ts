@@ -1,0 +1,233 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { CallRecord } from '../../../src/call/call-record.ts'
+import { OBJECT_KINDS } from '../../../src/call/object-event.ts'
+import { parseOpenCall, serialiseOpenCall } from '../../../src/call/record-codec.ts'
+import { BILLED_UNITS, MAX_COUNT, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../../../src/call/usage.ts'
+import {
+  encodeEntry,
+  parseEntry,
+  parseRecord,
+  serialiseRecord,
+  serialiseVoid,
+} from '../../../src/ledger/entry.ts'
+
+const PRODUCER = '0123456789abcdef0123456789abcdef'
+
+const count = fc.option(fc.integer({ min: 0, max: MAX_COUNT }))
+const text = fc.option(fc.string({ unit: 'binary' }))
+const counts = <Name extends string>(names: readonly Name[]) =>
+  fc
+    .array(count, { minLength: names.length, maxLength: names.length })
+    .map(
+      (list) => Object.fromEntries(names.map((name, at) => [name, list[at]])) as Record<Name, number | null>,
+    )
+
+const record: fc.Arbitrary<CallRecord> = fc.record({
+  callId: fc.uuid({ version: 7 }),
+  arrivedAtMs: fc.integer({ min: 0, max: 4_102_444_800_000 }),
+  clientId: fc.string({ unit: 'binary' }),
+  keyId: fc.string(),
+  upstream: fc.string(),
+  provider: fc.string(),
+  method: fc.string(),
+  path: fc.string({ unit: 'binary' }),
+  requestedModel: text,
+  webSocket: fc.boolean(),
+  reportedModel: text,
+  model: fc.string({ unit: 'binary' }),
+  status: fc.option(fc.integer({ min: 100, max: 999 })),
+  outcome: fc.constantFrom('complete' as const, 'client_aborted', 'upstream_error', 'interrupted'),
+  usageSource: fc.constantFrom('reported' as const, 'partial', 'estimated', 'none', 'invalid'),
+  usage: fc.oneof(fc.constant(NO_USAGE), counts(TOKEN_CLASSES)),
+  units: fc.oneof(fc.constant(NO_UNITS), counts(BILLED_UNITS)),
+  usageRaw: text,
+  latencyUs: fc.option(fc.maxSafeNat()),
+  ttftUs: fc.option(fc.maxSafeNat()),
+  costPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 38n - 1n }).map(String)),
+  priceId: text,
+  price: text,
+  responseId: text,
+  answerId: fc.option(fc.string({ unit: 'binary' }), { nil: undefined }),
+  responseUse: fc.constantFrom('created' as const, 'fetched', undefined),
+  unpricedReason: fc.option(fc.string(), { nil: undefined }),
+  serviceTier: fc.option(fc.string(), { nil: undefined }),
+  reportedCostPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 38n - 1n }).map(String), { nil: undefined }),
+  ownCostPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 38n - 1n }).map(String), { nil: undefined }),
+  costDiffers: fc.constantFrom(true as const, undefined),
+  partlyUnpriced: fc.constantFrom(true as const, undefined),
+  suspect: fc.constantFrom(true as const, undefined),
+  failedInBody: fc.boolean(),
+})
+
+const oneRecord = (): CallRecord => fc.sample(record, { seed: 7, numRuns: 1 })[0] as CallRecord
+
+const objectEvent = fc.record({
+  id: fc
+    .string({ minLength: 1, maxLength: 60, unit: 'grapheme' })
+    .filter((id) => Buffer.byteLength(id) <= 256),
+  kind: fc.constantFrom(...OBJECT_KINDS),
+  is: fc.constantFrom('created' as const, 'ended' as const, 'deleted' as const),
+  job: fc.boolean(),
+})
+
+describe('a record', () => {
+  test('says what its call did to objects only where it did something', () => {
+    fc.assert(
+      fc.property(record, fc.array(objectEvent, { maxLength: 5 }), (one, objects) => {
+        const said = { ...one, objects }
+        expect(parseRecord(serialiseRecord(said))).toEqual(said)
+        expect(serialiseRecord(one)).not.toContain('"objects"')
+      }),
+    )
+  })
+
+  test.each([
+    '{}',
+    '[{"id":"","kind":"file","is":"created"}]',
+    '[{"id":"a","kind":"secret","is":"created"}]',
+    '[{"id":"a","kind":"file","is":"stolen"}]',
+    '[{"id":"a","kind":"file","is":"created","job":1}]',
+    `[${Array(65).fill('{"id":"a","kind":"file","is":"created"}').join()}]`,
+  ])('with objects %s is none', (objects) => {
+    const written = serialiseRecord(oneRecord())
+    expect(parseRecord(`${written.slice(0, -1)},"objects":${objects}}`)).toBeNull()
+  })
+
+  test('comes back as it was, whatever its strings and numbers', () => {
+    fc.assert(
+      fc.property(record, (one) => {
+        expect(parseRecord(serialiseRecord(one))).toEqual(one)
+      }),
+    )
+  })
+
+  test('is JSON without nulls', () => {
+    fc.assert(
+      fc.property(record, (one) => {
+        const written = JSON.parse(serialiseRecord(one)) as object
+        expect(JSON.stringify(written)).not.toMatch(/:null[,}]/)
+      }),
+    )
+  })
+
+  test('that is open comes back as it was', () => {
+    fc.assert(
+      fc.property(record, (one) => {
+        const open = parseOpenCall(serialiseOpenCall(one))
+        expect(open).not.toBeNull()
+        expect(one).toMatchObject(open ?? {})
+      }),
+    )
+  })
+
+  test.each([
+    ['not JSON', '{"callId":'],
+    ['not an object', '[1]'],
+    ['null', 'null'],
+    ['without fields', '{}'],
+  ])('that is %s is refused', (_, body) => {
+    expect(parseRecord(body)).toBeNull()
+  })
+
+  test.each([
+    ['a call id of another form', { callId: 'x' }],
+    ['a negative count', { usage: { inputTokens: -1 } }],
+    ['a fractional count', { usage: { inputTokens: 1.5 } }],
+    ['a count beyond what one call can have', { usage: { inputTokens: MAX_COUNT + 1 } }],
+    ['a count that is a string', { units: { images: '1' } }],
+    ['usage that is a list', { usage: [1] }],
+    ['a cost that is no integer', { costPico: '1.5' }],
+    ['a cost that is negative', { costPico: '-1' }],
+    ['a cost wider than the column', { costPico: '1'.repeat(39) }],
+    ['an outcome not known', { outcome: 'lost' }],
+    ['a usage source not known', { usageSource: 'guessed' }],
+    ['a time before 1970', { arrivedAtMs: -1 }],
+    ['a time without a four-digit year', { arrivedAtMs: 253_402_300_800_000 }],
+    ['no model', { model: undefined }],
+    ['a status that is text', { status: '200' }],
+    ['a use of its response that is not known', { responseUse: 'guessed' }],
+    ['a reason that is no text', { unpricedReason: 1 }],
+    ['a latency that is not a number', { latencyUs: 'NaN' }],
+  ])('with %s is refused', (_, change) => {
+    expect(parseRecord(JSON.stringify({ ...oneRecord(), ...change }))).toBeNull()
+  })
+
+  test('with a field of a later release is read', () => {
+    expect(parseRecord(JSON.stringify({ ...oneRecord(), later: 1 }))).toEqual(oneRecord())
+  })
+})
+
+describe('a void', () => {
+  test('comes back as it was', () => {
+    expect(parseRecord(serialiseVoid(3, 9, 'journal_pruned'))).toEqual({
+      void: { from: 3, to: 9, reason: 'journal_pruned' },
+    })
+  })
+
+  test.each([
+    ['{"void":{"from":4,"to":3,"reason":"x"}}'],
+    ['{"void":{"from":0,"to":3,"reason":"x"}}'],
+    ['{"void":{"from":1,"to":3}}'],
+    ['{"void":7}'],
+  ])('that makes no sense is refused: %s', (body) => {
+    expect(parseRecord(body)).toBeNull()
+  })
+})
+
+describe('an entry', () => {
+  test('comes back as it was, its fields in any order', () => {
+    fc.assert(
+      fc.property(record, fc.integer({ min: 1 }), (one, sequence) => {
+        const body = serialiseRecord(one)
+        const fields = encodeEntry(PRODUCER, sequence, body)
+        const turned = [8, 2, 0, 6, 4].flatMap((at) => fields.slice(at, at + 2))
+        const expected = { kind: 'entry', producer: PRODUCER, sequence, body }
+        expect(parseEntry(fields)).toEqual(expected)
+        expect(parseEntry(turned)).toEqual(expected)
+      }),
+    )
+  })
+
+  test('has the checksum that other languages compute: CRC-32 of p:s:v:r', () => {
+    expect(encodeEntry(PRODUCER, 1, '{}')).toEqual([
+      'p',
+      PRODUCER,
+      's',
+      '1',
+      'v',
+      '1',
+      'c',
+      'ef0fcf77',
+      'r',
+      '{}',
+    ])
+  })
+
+  test('with any one character changed is corrupt, never newer', () => {
+    const fields = encodeEntry(PRODUCER, 12, '{"a":1}')
+    for (let field = 1; field < fields.length; field += 2) {
+      const value = fields[field] ?? ''
+      for (let at = 0; at < value.length; at++) {
+        const other = value[at] === '2' ? '3' : '2'
+        const damaged = fields.with(field, value.slice(0, at) + other + value.slice(at + 1))
+        expect(parseEntry(damaged)).toEqual({ kind: 'corrupt' })
+      }
+    }
+  })
+
+  test('that lacks a field, or is of another kind altogether, is corrupt', () => {
+    const fields = encodeEntry(PRODUCER, 12, '{"a":1}')
+    for (let at = 0; at < fields.length; at += 2) {
+      expect(parseEntry(fields.toSpliced(at, 2))).toEqual({ kind: 'corrupt' })
+    }
+    expect(parseEntry([])).toEqual({ kind: 'corrupt' })
+    expect(parseEntry(['hello'])).toEqual({ kind: 'corrupt' })
+  })
+
+  test('of a later version is newer, so that it is left for a newer worker', () => {
+    expect(parseEntry(['p', PRODUCER, 's', '1', 'v', '2', 'c', 'fdba6099', 'r', '{}'])).toEqual({
+      kind: 'newer',
+    })
+  })
+})

@@ -1,0 +1,65 @@
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { encodeEntry, serialiseRecord } from '../../../src/ledger/entry.ts'
+import { RedisLink } from '../../../src/ledger/shipping/redis-link.ts'
+import { testRedisPrefix } from '../../support/servers/redis.ts'
+import { callRecord } from '../support/calls.ts'
+import { logLines } from '../support/log-lines.ts'
+
+const PRODUCER = 'a'.repeat(32)
+const OTHER = 'b'.repeat(32)
+const BODY = serialiseRecord(callRecord(1))
+
+test('an entry is there when its id holds what was sent: the same producer and number, not the id alone', async () => {
+  const { redisUrl, prefix, drop } = testRedisPrefix()
+  const stream = `${prefix}calls`
+  const redis = new Redis(redisUrl)
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log: logLines(), onConnected: () => {} })
+  onTestFinished(async () => {
+    link.close()
+    redis.disconnect()
+    await drop()
+  })
+  await vi.waitFor(() => expect(link.connected).toBe(true))
+  const rows = [7, 8, 9].map((sequence) => ({ sequence, body: BODY }))
+  const ids = await link.append(stream, PRODUCER, rows)
+  const sent = ids.map((id, index) => ({ sequence: index + 7, id }))
+  expect(await link.areThere(stream, PRODUCER, sent)).toEqual([true, true, true])
+
+  await redis.del(stream)
+  expect(await link.areThere(stream, PRODUCER, sent)).toEqual([false, false, false])
+
+  const [first = '', second = '', third = ''] = ids
+  await redis.xadd(stream, first, ...encodeEntry(OTHER, 7, BODY))
+  await redis.xadd(stream, second, ...encodeEntry(PRODUCER, 9, BODY))
+  await redis.xadd(stream, third, ...encodeEntry(PRODUCER, 9, BODY))
+  expect(await link.areThere(stream, PRODUCER, sent)).toEqual([false, false, true])
+  expect(await link.areThere(stream, OTHER, sent)).toEqual([true, false, false])
+})
+
+test('a Redis that is connected and refuses is said once, and again only when it has taken entries in between', async () => {
+  const { redisUrl, prefix, drop } = testRedisPrefix()
+  const stream = `${prefix}calls`
+  const redis = new Redis(redisUrl)
+  const log = logLines()
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log, onConnected: () => {} })
+  onTestFinished(async () => {
+    link.close()
+    redis.disconnect()
+    await drop()
+  })
+  const append = async () => {
+    await vi.waitFor(() => expect(link.connected).toBe(true))
+    return await link.append(stream, PRODUCER, [{ sequence: 1, body: BODY }])
+  }
+  // Of another type: every entry is refused, and each refusal ends the connection.
+  await redis.set(stream, 'no stream')
+  for (let attempt = 0; attempt < 5; attempt += 1) await expect(append()).rejects.toThrow()
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    'Redis does not answer; records wait in the journal',
+  ])
+  await redis.del(stream)
+  expect(await append()).toHaveLength(1)
+  expect(log.lines.at(-1)?.message).toBe('shipping to Redis again')
+  expect(log.lines).toHaveLength(2)
+})

@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  countedTo,
+  forgettable,
+  type MarkReading,
+  READINGS,
+  withReading,
+} from '../../../src/ledger/shipping/retention.ts'
+
+const KEEP_MS = 300_000
+
+/** The rule itself, over every reading there ever was. */
+function forgettableByRule(readings: readonly MarkReading[]): number {
+  const latest = readings.at(-1)
+  if (latest === undefined) return 0
+  const old = readings.findLastIndex(({ atMs }) => atMs <= latest.atMs - KEEP_MS)
+  return old === -1 ? 0 : Math.min(...readings.slice(old).map(({ mark }) => mark))
+}
+
+function follow(readings: readonly MarkReading[]): { history: readonly MarkReading[]; upTo: number } {
+  let history: readonly MarkReading[] = []
+  for (const reading of readings) history = withReading(history, reading, KEEP_MS)
+  const latest = readings.at(-1)
+  return { history, upTo: latest === undefined ? 0 : forgettable(history, latest, KEEP_MS) }
+}
+
+describe('a record is forgotten', () => {
+  test('when it was committed for the whole keeping time, and not before', () => {
+    const first = { atMs: 1_000, mark: 50 }
+    expect(follow([first, { atMs: 1_000 + KEEP_MS - 1, mark: 90 }]).upTo).toBe(0)
+    expect(follow([first, { atMs: 1_000 + KEEP_MS, mark: 90 }]).upTo).toBe(50)
+  })
+
+  test('not when Postgres went back behind it meanwhile, though it came forward again', () => {
+    const readings = [
+      { atMs: 0, mark: 100 },
+      { atMs: 150_000, mark: 40 },
+      { atMs: 170_000, mark: 100 },
+      { atMs: 300_000, mark: 100 },
+    ]
+    expect(follow(readings).upTo).toBe(0)
+    expect(follow([...readings, { atMs: 450_000, mark: 100 }]).upTo).toBe(40)
+    expect(follow([...readings, { atMs: 470_000, mark: 100 }]).upTo).toBe(100)
+  })
+
+  test('never before the rule allows it, however marks jump', () => {
+    const step = fc.record({ afterMs: fc.integer({ min: 1, max: 40_000 }), mark: fc.nat({ max: 30 }) })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        let atMs = 0
+        const readings = steps.map(({ afterMs, mark }) => {
+          atMs += afterMs
+          return { atMs, mark }
+        })
+        expect(follow(readings).upTo).toBeLessThanOrEqual(forgettableByRule(readings))
+      }),
+    )
+  })
+})
+
+test('what must be remembered of the marks stays small, however often they are read', () => {
+  const readings = Array.from({ length: 10_000 }, (_, second) => ({ atMs: second * 1_000, mark: second }))
+  const { history, upTo } = follow(readings)
+  expect(history.length).toBeLessThanOrEqual(READINGS + 2)
+  expect(upTo).toBeGreaterThanOrEqual(9_999 - 300 - 300 / READINGS - 1)
+})
+
+test('a record in a hole that this journal can fill is not counted, nor is what comes after it kept for less', () => {
+  expect(countedTo(40, [])).toBe(40)
+  expect(countedTo(40, [{ from: 11 }, { from: 31 }])).toBe(10)
+})
+
+test('what filled a hole is kept for the whole time from when it was filled', () => {
+  const passed = { atMs: 0, mark: countedTo(40, [{ from: 11 }]) }
+  const filled = { atMs: KEEP_MS, mark: countedTo(40, []) }
+  expect(follow([passed, filled]).upTo).toBe(10)
+  expect(follow([passed, filled, { atMs: 2 * KEEP_MS, mark: 40 }]).upTo).toBe(40)
+})

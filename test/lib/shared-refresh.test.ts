@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { SharedRefresh } from '../../src/lib/shared-refresh.ts'
+
+test('who asks gets a refresh that begins after the question, shared with all who ask before it begins', async () => {
+  const begun: PromiseWithResolvers<number>[] = []
+  const refresh = new SharedRefresh(() => {
+    const run = Promise.withResolvers<number>()
+    begun.push(run)
+    return run.promise
+  }, 0)
+  const first = [refresh.request(), refresh.request()]
+  await expect.poll(() => begun.length).toBe(1)
+  const second = [refresh.request(), refresh.request()]
+  begun[0]?.resolve(1)
+  expect(await Promise.all(first)).toEqual([1, 1])
+  await expect.poll(() => begun.length).toBe(2)
+  begun[1]?.resolve(2)
+  expect(await Promise.all(second)).toEqual([2, 2])
+})
+
+test('two refreshes never begin closer together than the spacing', async () => {
+  const beginnings: number[] = []
+  const refresh = new SharedRefresh(async () => beginnings.push(performance.now()), 20)
+  for (let round = 0; round < 5; round++) await refresh.request()
+  const gaps = beginnings.slice(1).map((at, index) => at - (beginnings[index] ?? 0))
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(20)
+})

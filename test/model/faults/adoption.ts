@@ -1,0 +1,286 @@
+import { provenLoss, type Sighting, sequencesToCheck } from '../../../src/ledger/shipping/loss-detection.ts'
+import {
+  countedTo,
+  forgettable,
+  type MarkReading,
+  withReading,
+} from '../../../src/ledger/shipping/retention.ts'
+import { type SentEntry, SentIds } from '../../../src/ledger/shipping/sent-ids.ts'
+import { holeBefore, nextShipment, sentAfterMark } from '../../../src/ledger/shipping/shipment.ts'
+import type { SequenceRange } from '../../../src/rollup/contiguous.ts'
+import type { JournalModel } from '../journal.ts'
+import type { Sent } from '../stream.ts'
+import { Violation } from '../violation.ts'
+import { KEEP_MS, type World } from '../world.ts'
+import type { Random } from './random.ts'
+
+/** Commands on their way to Redis, which may come late, in part or not at all. */
+export interface Packet {
+  /** `null`: sent for a journal that is gone; nobody waits for an answer. */
+  readonly care: Care | null
+  readonly entries: readonly Sent[]
+  /** Sent for a recorded hole. */
+  readonly again: boolean
+}
+
+interface Look {
+  readonly mark: number
+  readonly wanted: readonly { readonly sequence: number; readonly entry: SentEntry }[]
+  readonly sightings: readonly Sighting[] | null
+}
+
+const MAX_BATCH = 4
+
+/** A journal in a gateway's care, as `Producer`, `Shipper` and `LossWatch` have it; adopted while `adopting`. */
+export class Care {
+  readonly journal: JournalModel
+  readonly isOwn: boolean
+  /** Calls that were under way in an adopted journal and have no record yet; `null`: done. */
+  adopting: number[] | null
+  /** What a rule that is taken out has put off. */
+  readonly deferred: (() => void)[] = []
+  mark: number
+  sent: number
+  inFlight: Packet | null = null
+  /** Postgres went back behind what this knew, and it has not seen it yet. */
+  unseenMs: number | null = null
+  readonly #world: World
+  readonly #ids = new SentIds()
+  #synced = 0
+  #syncing: { readonly committed: number; readonly last: number } | null = null
+  #rewindTo: number | null = null
+  #again: readonly SequenceRange[] = []
+  #look: Look | null = null
+  #readings: readonly MarkReading[] = []
+
+  constructor(world: World, journal: JournalModel, isOwn: boolean, mark: number) {
+    this.#world = world
+    this.journal = journal
+    this.isOwn = isOwn
+    this.adopting = isOwn ? null : [...journal.open]
+    this.mark = mark
+    this.sent = mark
+  }
+
+  get isEmpty(): boolean {
+    const { open, prunedTo, last } = this.journal
+    return this.adopting === null && open.size === 0 && prunedTo === last && this.mark >= last
+  }
+
+  /** A call begins; its number. */
+  open(): number {
+    const { calls } = this.#world
+    const call = calls.add(this.journal.producer)
+    const write = () => this.journal.commit({ kind: 'open', call })
+    if (this.#world.has('openBeforeUpstream')) write()
+    else this.deferred.push(write)
+    calls.wentUpstream(call)
+    return call
+  }
+
+  /** A call ends, and its client has the whole answer. */
+  close(call: number): void {
+    if (this.#world.has('recordBeforeAnswer')) this.record(call, true)
+    else this.deferred.push(() => this.record(call, true))
+    this.#world.calls.answered(call)
+  }
+
+  record(call: number, complete: boolean): void {
+    const { journal } = this
+    const last = this.#world.has('numbersContinue') ? journal.last : journal.lastRecord
+    const sequence = last + 1
+    this.#world.calls.numbered(journal.producer, sequence, call)
+    const record = { kind: 'record', call, sequence, complete } as const
+    if (this.#world.has('closeWithRecord')) {
+      journal.commit(record, { kind: 'unopen', call })
+      return
+    }
+    journal.commit(record)
+    this.deferred.push(() => journal.commit({ kind: 'unopen', call }))
+  }
+
+  /** An adopter closes one of the calls that were under way. */
+  adopt(): void {
+    const call = this.adopting?.pop()
+    if (call !== undefined) this.record(call, false)
+    if (this.adopting?.length === 0) this.adopting = null
+  }
+
+  /** Begins a sync, or ends the one under way. */
+  sync(): void {
+    this.deferred.shift()?.()
+    const { committed, last } = this.journal
+    if (this.#syncing === null) {
+      this.#syncing = { committed, last }
+      return
+    }
+    this.journal.synced(this.#syncing.committed)
+    this.#synced = this.#world.has('syncedBeforeSync') ? this.#syncing.last : last
+    this.#syncing = null
+  }
+
+  /** One turn of the shipper's loop, up to where it waits for Redis. */
+  ship(random: Random): void {
+    if (this.inFlight !== null || this.adopting !== null) return
+    if (this.#rewindTo !== null) {
+      this.sent = Math.max(this.#rewindTo, this.mark)
+      this.#rewindTo = null
+      this.#ids.clear()
+    }
+    if (this.#again.length > 0) this.#shipAgain()
+    else this.#shipNext(random)
+  }
+
+  #shipNext(random: Random): void {
+    const synced = this.#world.has('shipSynced') ? this.#synced : this.journal.last
+    const state = { prunedTo: this.journal.prunedTo, synced, sent: this.sent, mark: this.mark, hintedMark: 0 }
+    const shipment = nextShipment(state, 0, 1 + random(MAX_BATCH))
+    if (shipment.kind === 'void') this.#shipVoid(shipment, 'journal_pruned')
+    if (shipment.kind !== 'records') return
+    const numbers = this.journal.read(shipment.after, shipment.maxRows)
+    const hole = holeBefore(numbers[0] ?? synced + 1, shipment.after)
+    if (hole !== null) this.#shipVoid(hole, 'journal_corrupt')
+    else this.#send(numbers.map((number) => this.#entry(number)))
+  }
+
+  /** Redis did what was sent and said so: the ids, in order. */
+  answered({ entries, again }: Packet, ids: readonly number[]): void {
+    this.inFlight = null
+    if (again) return
+    entries.forEach(({ to }, index) => {
+      this.#ids.add(to, String(ids[index]))
+      this.sent = Math.max(this.sent, to)
+    })
+  }
+
+  /** No answer: nobody knows what became of what was sent. */
+  giveUp(): void {
+    const to = this.inFlight?.entries.at(-1)?.to ?? 0
+    const again = this.inFlight?.again === true
+    this.inFlight = null
+    if (!this.#world.has('appendAgain') && !again) this.sent = Math.max(this.sent, to)
+  }
+
+  /** A mark that was read. */
+  learn(mark: number): void {
+    const before = this.mark
+    this.mark = mark
+    if (mark < before) {
+      this.unseenMs = null
+      if (this.#world.has('markGoesBack')) this.#rewindTo = Math.min(this.#rewindTo ?? mark, mark)
+      this.#addReading(mark)
+    }
+    if (mark > before) this.#ids.dropThrough(mark)
+    if (mark === before || this.#rewindTo !== null) return
+    this.sent = this.#world.has('markGoesBack')
+      ? sentAfterMark(this.sent, before, mark)
+      : Math.max(this.sent, mark)
+  }
+
+  /** The next step of a look for what Redis may have lost. Marks are read and learned at once. */
+  look(): void {
+    if (!this.#world.has('lossProof')) return
+    const { database, stream } = this.#world
+    const { producer } = this.journal
+    const look = this.#look
+    this.#look = null
+    if (look === null) {
+      this.learn(database.markOf(producer))
+      const wanted = sequencesToCheck(this.mark, this.sent).flatMap((sequence) => {
+        const entry = this.#ids.find(sequence)
+        return entry === null ? [] : [{ sequence, entry }]
+      })
+      if (wanted.length > 0) this.#look = { mark: this.mark, wanted, sightings: null }
+    } else if (look.sightings === null) {
+      const sightings = look.wanted.map(({ sequence, entry }) => {
+        const found = stream.get(Number(entry.id))
+        return { sequence, present: found?.producer === producer && found.to === entry.sequence }
+      })
+      if (sightings.some(({ present }) => !present)) this.#look = { ...look, sightings }
+    } else {
+      if (this.#world.has('lossReread')) this.learn(database.markOf(producer))
+      const from = provenLoss(look.sightings, this.#world.has('lossReread') ? this.mark : look.mark)
+      if (from === null) return
+      if (provenLoss(look.sightings, database.markOf(producer)) === null)
+        throw new Violation(`entries of ${producer} are taken for lost, which are counted`)
+      this.#rewindTo = Math.min(this.#rewindTo ?? from, from)
+    }
+  }
+
+  /** Reads mark and gaps, has the gaps' records sent again, and deletes what may be forgotten. */
+  forget(): void {
+    const world = this.#world
+    const { database, nowMs } = world
+    const { producer, prunedTo } = this.journal
+    if (this.adopting !== null) return
+    this.learn(database.markOf(producer))
+    const held = database.totals.gaps.filter(
+      (gap) => gap.producer === producer && (this.journal.read(gap.from - 1, 1)[0] ?? gap.to + 1) <= gap.to,
+    )
+    if (world.has('gapsSentAgain')) this.#again = held
+    const counted = countedTo(this.mark, held)
+    if (counted < (this.#readings.at(-1)?.mark ?? 0)) this.unseenMs = null
+    const upTo = this.#forgettable(world.has('gapsKept') ? counted : this.mark, counted)
+    if (upTo <= prunedTo) return
+    const unlocked = database.past.filter(({ untilMs }) => untilMs > nowMs - KEEP_MS)
+    const states = [database.totals, ...unlocked.map(({ totals }) => totals)]
+    world.calls.checkPrune(this.journal, upTo, states, this.unseenMs)
+    this.journal.commit({ kind: 'prune', to: upTo })
+  }
+
+  #forgettable(reading: number, counted: number): number {
+    const world = this.#world
+    if (!world.has('keptUntilCommitted')) return Math.min(this.sent, this.journal.last)
+    if (!world.has('keptForKeepTime')) return counted
+    this.#addReading(reading)
+    const isLower = world.has('keptWhileLower')
+    const latest = { atMs: world.nowMs, mark: isLower ? reading : Number.POSITIVE_INFINITY }
+    const upTo = forgettable(this.#readings, latest, KEEP_MS)
+    return isLower ? Math.min(upTo, counted) : upTo
+  }
+
+  #addReading(mark: number): void {
+    const reading = { atMs: this.#world.nowMs, mark }
+    if (this.#world.has('keptWhileLower')) this.#readings = withReading(this.#readings, reading, KEEP_MS)
+    else if (mark > (this.#readings.at(-1)?.mark ?? 0)) this.#readings = [...this.#readings, reading]
+  }
+
+  #shipAgain(): void {
+    const [range, ...rest] = this.#again
+    this.#again = rest
+    if (range === undefined) return
+    const numbers = this.journal.read(range.from - 1, MAX_BATCH)
+    const wanted = numbers.filter((number) => number <= range.to && number <= this.mark)
+    const newest = wanted.at(-1)
+    if (newest === undefined) return
+    if (newest < range.to) this.#again = [{ from: newest + 1, to: range.to }, ...rest]
+    this.#send(
+      wanted.map((number) => this.#entry(number)),
+      true,
+    )
+  }
+
+  #shipVoid({ from, to }: SequenceRange, voidReason: string): void {
+    const { producer } = this.journal
+    if (!this.#world.has('voidForPruned')) this.sent = Math.max(this.sent, to)
+    else this.#send([{ producer, from, to, voidReason, call: null, complete: false }])
+  }
+
+  #entry(sequence: number): Sent {
+    const record = this.journal.get(sequence)
+    const { producer } = this.journal
+    return {
+      producer,
+      from: sequence,
+      to: sequence,
+      voidReason: null,
+      call: record?.call ?? null,
+      complete: record?.complete === true,
+    }
+  }
+
+  #send(entries: readonly Sent[], again = false): void {
+    this.inFlight = { care: this, entries, again }
+    this.#world.network.push(this.inFlight)
+  }
+}

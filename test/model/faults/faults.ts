@@ -1,0 +1,89 @@
+import type { Emphasis } from '../steps.ts'
+
+/** Kinds of schedules: how much likelier a step is than by its own weight. Rules differ in what tries them. */
+export const WEATHERS: readonly Emphasis[] = [
+  {},
+  // Entries are lost, and gateways are slow to see it: workers pass holes of journals that are there.
+  {
+    'Redis forgets one': 12,
+    'Redis forgets all': 0,
+    'a shipper looks for loss': 0.05,
+    'a gateway forgets': 2,
+    'time passes': 2,
+    'a worker goes some steps': 2,
+    'a gateway is killed': 0.3,
+    'power is lost': 0,
+  },
+  // The same by the hour.
+  {
+    'Redis forgets one': 10,
+    'Redis forgets all': 0,
+    'a shipper looks for loss': 0.02,
+    'a gateway forgets': 4,
+    'time passes': 5,
+    'a worker goes some steps': 3,
+    'a gateway is killed': 0.2,
+    'a worker dies': 0.1,
+    'power is lost': 0,
+    'a journal is lost': 0,
+    'Postgres is restored from long ago': 0,
+  },
+  // Disks die.
+  {
+    'a journal is lost': 12,
+    'a worker dies': 10,
+    'a shipper looks for loss': 0.05,
+    'Redis forgets all': 0.2,
+    'Redis forgets one': 0.2,
+    'Redis forgets the newest': 0.2,
+    'Postgres goes back a moment': 0.2,
+    'time passes': 1.5,
+    'a worker goes some steps': 1.5,
+    'power is lost': 0.3,
+  },
+  // Postgres goes back, again and again.
+  {
+    'Postgres goes back a moment': 3,
+    'Postgres is restored from long ago': 8,
+    'a gateway forgets': 3,
+    'time passes': 4,
+    'a worker goes some steps': 2,
+    'power is lost': 0.2,
+    'a gateway is killed': 0.5,
+  },
+  // Long calls: gateways die when what they closed has long been forgotten.
+  {
+    'a call ends': 0.6,
+    'a gateway forgets': 4,
+    'time passes': 2,
+    'a worker goes some steps': 2,
+    'power is lost': 0.2,
+    'Redis forgets all': 0.3,
+    'Redis forgets one': 0.3,
+  },
+  // The same for producers that have done their work.
+  {
+    'a call begins': 0.2,
+    'a call ends': 4,
+    'Postgres is restored from long ago': 15,
+    'Postgres goes back a moment': 0.2,
+    'a gateway forgets': 4,
+    'time passes': 4,
+    'a worker goes some steps': 2,
+    'power is lost': 0.2,
+    'a gateway is killed': 0.5,
+    'a journal is lost': 0,
+  },
+  // Producers come, do their work and go, and their folders with them.
+  {
+    'nothing goes wrong for some minutes': 15,
+    'a call ends': 4,
+    'a gateway stops': 4,
+    'a gateway is killed': 2,
+    'a finished journal is deleted': 4,
+    'Postgres is restored from long ago': 5,
+    'Postgres goes back a moment': 0.2,
+    'power is lost': 0.2,
+    'a journal is lost': 0,
+  },
+]

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildPriceConfiguration, nameConfiguration } from '../../src/pricing/price-configuration.ts'
+import { recordGatewayPrices } from '../../src/pricing/refresh/gateway-prices.ts'
+import { json } from '../cli/command-line.ts'
+import { addDailyUsage } from './support/daily-usage.ts'
+import { type Operator, startOperator } from './support/operator.ts'
+
+const TODAY = new Date().toISOString().slice(0, 10)
+let operator: Operator
+
+beforeAll(async () => {
+  operator = await startOperator({ hasPrice: () => true })
+  const env = { DATABASE_URL: operator.database.url, KEY_PEPPER: 'pepper' }
+  await json(env, 'client', 'create', 'acme')
+  await json(env, 'key', 'create', '--client', 'acme')
+  await addDailyUsage(operator.pool, 'acme', TODAY, 'our-model', { requests: 1, unpriced: 1 })
+})
+afterAll(() => operator.close())
+
+test('what a model costs is what the command line says', async () => {
+  const { status, document } = await operator.ask(
+    '/admin/v1/prices?model=gpt-4o&provider=openai&day=2026-03-04',
+  )
+  expect(status).toBe(200)
+  const env = { DATABASE_URL: operator.database.url }
+  const said = await json(env, 'prices', 'show', 'gpt-4o', '--provider', 'openai', '--day', '2026-03-04')
+  const { prices } = document as { prices: object[] }
+  const without = ({ upstream: _, ...price }: { upstream?: unknown }) => price
+  expect(prices.map(without)).toEqual((said as { prices: object[] }).prices.map(without))
+  expect(document).toMatchObject({
+    model: 'gpt-4o',
+    day: '2026-03-04',
+    priced_by: { catalog: expect.any(String) },
+  })
+})
+
+test('a model without a price has none, and no price is 0', async () => {
+  const { status, document } = await operator.ask('/admin/v1/prices?model=our-model')
+  expect(status).toBe(200)
+  expect(document).toMatchObject({ model: 'our-model', prices: [] })
+})
+
+test.each([
+  ['', 'model'],
+  ['model=', 'model'],
+  ['model=a&model=b', 'model'],
+  ['model=a&provider=nobody', 'provider'],
+  ['model=a&day=2026-02-30', 'day'],
+  ['model=a&tier=batch', 'tier'],
+])('/prices?%s is a 400 that names %s', async (query, param) => {
+  const { status, document } = await operator.ask(`/admin/v1/prices?${query}`)
+  expect(status).toBe(400)
+  expect(document).toMatchObject({ error: { param } })
+})
+
+test('where gateways do not price alike no price is told, and all of them are named', async () => {
+  expect((await operator.ask('/admin/v1/unpriced')).document).toMatchObject([{ has_price_now: true }])
+  const configuration = buildPriceConfiguration('other@1', { prices: [], markups: [], upstreams: [] })
+  await recordGatewayPrices(operator.pool, 'elsewhere:1', {
+    configuration,
+    upstreams: [],
+    catalogText: () => '[]',
+  })
+  const { status, document } = await operator.ask('/admin/v1/prices?model=gpt-4o')
+  expect(status).toBe(400)
+  expect(JSON.stringify(document)).toContain(`elsewhere:1 by ${nameConfiguration(configuration)}`)
+  expect((await operator.ask('/admin/v1/unpriced')).document).toMatchObject([{ has_price_now: null }])
+})

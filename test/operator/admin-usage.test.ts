@@ -1,0 +1,227 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { addDays } from '../../src/domain/utc-day.ts'
+import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { registerStream } from '../../src/store/ledger/ledger-state.ts'
+import { json } from '../cli/command-line.ts'
+import { holdClockAtNoon } from '../clock/clock.ts'
+import { addDailyUsage } from './support/daily-usage.ts'
+import { type Operator, startOperator } from './support/operator.ts'
+
+const TODAY = holdClockAtNoon()
+
+let operator: Operator
+
+beforeAll(async () => {
+  operator = await startOperator()
+  for (const client of ['acme', 'other', 'idle']) {
+    await json(environment(), 'client', 'create', client)
+    await json(environment(), 'key', 'create', '--client', client, '--name', `key of ${client}`)
+  }
+  const { pool } = operator
+  await addDailyUsage(pool, 'acme', TODAY, 'gpt-4o', {
+    requests: 2,
+    input_tokens: 1_000,
+    output_tokens: 100,
+    latency_us_sum: 3_000,
+    latency_count: 2,
+    cost_pico: '3500000000',
+  })
+  await addDailyUsage(pool, 'acme', addDays(TODAY, -29), 'gpt-4o', { requests: 1, cost_pico: '1' })
+  await addDailyUsage(pool, 'acme', addDays(TODAY, -30), 'gpt-4o', { requests: 1 })
+  await addDailyUsage(pool, 'other', TODAY, 'my-model', { requests: 5, output_tokens: 7, unpriced: 5 })
+})
+
+afterAll(() => operator.close())
+
+function environment() {
+  return {
+    DATABASE_URL: operator.database.url,
+    KEY_PEPPER: 'pepper',
+    REDIS_URL: operator.keys.redisUrl,
+    JOURNAL_DIR: '/nowhere/journal',
+  }
+}
+
+test.each([
+  ['', []],
+  ['?days=1', ['--days', '1']],
+  ['?client=acme', ['--client', 'acme']],
+  ['?client=idle&days=365', ['--client', 'idle', '--days', '365']],
+  ['?by=day', ['--by', 'day']],
+  ['?by=model&days=31', ['--by', 'model', '--days', '31']],
+  ['?by=client,key', ['--by', 'client,key']],
+  ['?by=client,model,day,key&client=acme', ['--by', 'client,model,day,key', '--client', 'acme']],
+])('/usage%s is what the command line says', async (query, args) => {
+  const { status, document } = await operator.ask(`/admin/v1/usage${query}`)
+  expect(status).toBe(200)
+  expect(document).toEqual(await json(environment(), 'usage', ...args))
+})
+
+test('the figures are exact', async () => {
+  expect((await operator.ask('/admin/v1/usage?client=acme')).document).toEqual({
+    client: 'acme',
+    period_days: 30,
+    requests: 3,
+    input_tokens: 1_000,
+    output_tokens: 100,
+    total_tokens: 1_100,
+    avg_latency_ms: 1.5,
+    cost_usd: 0.003500000001,
+  })
+})
+
+test.each([
+  ['days=0', 'days'],
+  ['days=366', 'days'],
+  ['days=-1', 'days'],
+  ['days=1.5', 'days'],
+  ['days=7d', 'days'],
+  ['days=', 'days'],
+  ['days=1&days=2', 'days'],
+  ['by=hour', 'by'],
+  ['by=', 'by'],
+  ['by=day,', 'by'],
+  ['by=day&by=model', 'by'],
+  ['client=acme&client=other', 'client'],
+  ['DAYS=7', 'DAYS'],
+  ['days[]=7', 'days[]'],
+  ['client=acme&group_by=day', 'group_by'],
+])('/usage?%s is a 400 that names %s', async (query, param) => {
+  const { status, document } = await operator.ask(`/admin/v1/usage?${query}`)
+  expect(status).toBe(400)
+  expect(document).toMatchObject({ error: { type: 'invalid_request_error', param, code: null } })
+})
+
+test('models without a price are named with what they were used for, as the command line says it', async () => {
+  const { document } = await operator.ask('/admin/v1/unpriced')
+  expect(document).toEqual([
+    {
+      model: 'my-model',
+      provider: 'openai',
+      upstream: 'default',
+      service_tier: null,
+      method: null,
+      path: null,
+      reason: null,
+      calls: 5,
+      input_tokens: 0,
+      output_tokens: 7,
+      first_day: TODAY,
+      last_day: TODAY,
+      has_price_now: false,
+    },
+  ])
+  expect(document).toEqual(await json(environment(), 'prices', 'check'))
+  expect((await operator.ask('/admin/v1/unpriced?days=0')).status).toBe(400)
+  expect((await operator.ask('/admin/v1/unpriced?DAYS=7')).status).toBe(400)
+})
+
+test('a model that was given a price since says so', async () => {
+  const asked: (string | null)[][] = []
+  const since = await startOperator({
+    pool: operator.pool,
+    hasPrice: (...names) => asked.push(names) > 0,
+  })
+  const { document } = await since.ask('/admin/v1/unpriced')
+  await since.close()
+  expect(document).toMatchObject([{ model: 'my-model', has_price_now: true }])
+  expect(asked).toEqual([['openai', 'default', 'my-model', null]])
+})
+
+test('the ledger shows marks, gaps, what could not be counted and what still waits', async () => {
+  const { pool, keys } = operator
+  const stream = `${keys.prefix}calls`
+  const producer = 'ab'.repeat(16)
+  await registerStream(pool, stream)
+  await pool.query('insert into tallygate.producers (id, stream, mark) values ($1, $2, 41)', [
+    producer,
+    stream,
+  ])
+  await pool.query(
+    `insert into tallygate.ledger_gaps (producer, from_seq, to_seq, reason) values ($1, 5, 7, 'journal_pruned')`,
+    [producer],
+  )
+  await pool.query(
+    `insert into tallygate.dead_letters (producer, sequence, stream, body, message) values ($1, 9, $2, '', 'why')`,
+    [producer, stream],
+  )
+  const redis = new Redis(keys.redisUrl)
+  await redis.xadd(stream, '*', 'p', producer)
+  redis.disconnect()
+  const { status, document } = await operator.ask('/admin/v1/ledger')
+  expect(status).toBe(200)
+  const { gateway, ...rest } = z.looseObject({ gateway: z.unknown() }).parse(document)
+  expect(gateway).toEqual({
+    uncommitted_records: 4,
+    uncommitted_bytes: 2_048,
+    oldest_uncommitted_ms: 13,
+    open_calls: 3,
+    adopted: 1,
+    corrupt: 0,
+    writable: true,
+  })
+  expect(rest).toMatchObject({
+    streams: [{ name: stream, waiting: 1 }],
+    producers: [{ producer, mark: 41 }],
+    gaps: 1,
+    missing_records: 3,
+    dead_letters: 1,
+  })
+  const waiting = { name: stream, waiting: 1, oldest_ms: expect.any(Number) }
+  expect(await json(environment(), 'ledger', 'status')).toEqual({ ...rest, streams: [waiting] })
+  const gaps = await operator.ask('/admin/v1/ledger/gaps')
+  expect(gaps.document).toMatchObject([{ producer, from: 5, to: 7, records: 3, reason: 'journal_pruned' }])
+  expect(gaps.document).toEqual(await json(environment(), 'ledger', 'gaps'))
+})
+
+test('doctor over HTTP looks at the same things as on the command line', async () => {
+  const { status, document } = await operator.ask('/admin/v1/doctor')
+  expect(status).toBe(200)
+  expect(document).toMatchObject({
+    ok: expect.any(Boolean),
+    node: process.version,
+    checks: expect.arrayContaining([
+      expect.objectContaining({ name: 'postgres', state: 'ok' }),
+      expect.objectContaining({ name: 'keys', state: 'ok', detail: '3 active' }),
+      expect.objectContaining({ name: 'prices', state: 'note' }),
+    ]),
+  })
+})
+
+test('with Redis away the ledger is shown without what waits there', async () => {
+  const away = await startOperator({ redisUrl: 'redis://127.0.0.1:1' })
+  await registerStream(away.pool, 'a stream')
+  const { status, document } = await away.ask('/admin/v1/ledger')
+  await away.close()
+  expect(status).toBe(200)
+  expect(document).toMatchObject({ streams: [{ name: 'a stream', waiting: null, oldest_ms: null }] })
+})
+
+test('with Postgres away every answer is a 503 and never a number, and the cause is in the log alone', async () => {
+  const pool = openPostgres('postgres://user:hidden@127.0.0.1:1/none', {
+    max: 1,
+    statementTimeoutMs: 1_000,
+    applicationName: 'test',
+    log: { info() {}, warn() {}, error() {} },
+  })
+  const away = await startOperator({ pool })
+  for (const url of ['clients', 'keys', 'usage', 'usage?client=acme', 'unpriced', 'ledger', 'ledger/gaps']) {
+    const { status, document } = await away.ask(`/admin/v1/${url}`)
+    expect(status).toBe(503)
+    expect(document).toEqual({
+      error: expect.objectContaining({
+        type: 'service_unavailable',
+        code: 'storage_unavailable',
+        param: null,
+      }),
+    })
+    expect(JSON.stringify(document)).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/)
+  }
+  const doctor = await away.ask('/admin/v1/doctor')
+  expect(away.log()).toContain('ECONNREFUSED')
+  await away.close()
+  await pool.end()
+  expect(doctor).toMatchObject({ status: 200, document: { ok: false } })
+})

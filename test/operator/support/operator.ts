@@ -1,0 +1,107 @@
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { pino } from 'pino'
+import { type AdminParts, buildAdmin } from '../../../src/operator/admin.ts'
+import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
+import { buildPriceConfiguration } from '../../../src/pricing/price-configuration.ts'
+import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { type TestPrefix, testRedisPrefix } from '../../support/servers/redis.ts'
+
+export const TOKEN = 'operator-token'
+
+/** An operator's listener on a database of its own, with what a test wants otherwise. */
+export interface Operator {
+  readonly app: FastifyInstance
+  readonly database: TestDatabase
+  readonly pool: Postgres
+  readonly keys: TestPrefix
+  /** How often gateways were told of a change of clients or keys. */
+  announcements(): number
+  /** What was logged, as JSON lines. */
+  log(): string
+  /** Asks with the token. */
+  ask(options: InjectOptions | string): Promise<{ status: number; document: unknown }>
+  close(): Promise<void>
+}
+
+export async function startOperator(changes: Partial<AdminParts> = {}): Promise<Operator> {
+  const database = await createTestDatabase()
+  const lines: string[] = []
+  const logger = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })
+  const pool = openPostgres(database.url, {
+    max: 3,
+    statementTimeoutMs: 5_000,
+    applicationName: 'test',
+    log: logger,
+  })
+  const keys = testRedisPrefix()
+  let announcements = 0
+  const app = buildAdmin({
+    logger,
+    adminToken: TOKEN,
+    metrics: { contentType: 'text/plain', render: async () => 'metric 1\n' },
+    readiness: () => ({ ready: true, degraded: [] }),
+    ledgerStats: () => STATS,
+    hasPrice: () => false,
+    prices: () => OWN_PRICES,
+    pool,
+    redisUrl: keys.redisUrl,
+    redisPrefix: keys.prefix,
+    announceKeyChange: () => {
+      announcements += 1
+    },
+    peppers: ['pepper'],
+    journalDir: '/nowhere/journal',
+    baseUrl: 'http://localhost:8080',
+    version: '1.2.3',
+    now: Date.now,
+    ...changes,
+  })
+  return {
+    app,
+    database,
+    pool,
+    keys,
+    announcements: () => announcements,
+    log: () => lines.join(''),
+    async ask(options) {
+      const wanted = typeof options === 'string' ? { url: options } : options
+      const { statusCode, body } = await app.inject({
+        ...wanted,
+        headers: { authorization: `Bearer ${TOKEN}`, ...wanted.headers },
+      })
+      return { status: statusCode, document: JSON.parse(body) }
+    },
+    async close() {
+      await app.close()
+      await pool.end()
+      await database.drop()
+      await keys.drop()
+    },
+  }
+}
+
+const CATALOG = buildCatalog()
+const OWN_PRICES = {
+  catalog: CATALOG,
+  settings: { prices: [] },
+  upstreams: [{ name: 'openai', provider: 'openai', pricesOf: null, trustReportedCost: false }],
+  configuration: buildPriceConfiguration(CATALOG.source, { prices: [], markups: [], upstreams: [] }),
+}
+
+const STATS = {
+  producer: '0'.repeat(32),
+  uncommittedRecords: 4,
+  uncommittedBytes: 2_048,
+  oldestUncommittedMs: 12.5,
+  openCalls: 3,
+  last: 40,
+  synced: 39,
+  sent: 38,
+  mark: 36,
+  pruned: 10,
+  adopted: 1,
+  corrupt: 0,
+  redisConnected: true,
+  journalWritable: true,
+}

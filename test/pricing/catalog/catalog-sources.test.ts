@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest'
+import { hashOfProviders, listProvider } from '../../../scripts/models-dev.ts'
+import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
+import { CATALOG_PROVIDER_IDS, OTHER_PROVIDER_IDS } from '../../../src/pricing/catalog/catalog-providers.ts'
+import { bundledEntries } from '../../../src/pricing/sources/catalog-bundle.ts'
+import { readCatalogFile } from '../../../src/pricing/sources/catalog-file.ts'
+import {
+  bundledCatalog,
+  mergedText,
+  mergeSources,
+  readModelsDev,
+} from '../../../src/pricing/sources/catalog-sources.ts'
+
+test('the bundled list of models.dev is what its header says, to the byte', () => {
+  const list = readModelsDev()
+  expect(hashOfProviders(list.providers)).toBe(list.sha256)
+  expect(list).toMatchObject({
+    source: expect.stringMatching(/^models\.dev@20[0-9]{2}-[0-9]{2}-[0-9]{2}$/),
+    package: expect.stringMatching(/^@earendil-works\/pi-ai@[0-9.]+$/),
+    integrity: expect.stringMatching(/^sha512-/),
+  })
+})
+
+test('the bundled sources are read without a problem, ours first, under providers that upstreams can have', () => {
+  const { layers = [], source } = bundledCatalog()
+  expect(layers.map((layer) => layer.source.replace(/@.*/, ''))).toEqual([
+    'corrections',
+    'genai-prices',
+    'models.dev',
+  ])
+  expect(source).toBe(layers.map((layer) => layer.source).join('+'))
+  for (const { providers } of layers) {
+    for (const id of providers.keys()) expect([...CATALOG_PROVIDER_IDS, ...OTHER_PROVIDER_IDS]).toContain(id)
+  }
+})
+
+test('merged data is the same after it was kept as text, whatever it was merged from', () => {
+  const text = '[{"id":"openai","models":[{"id":"x","match":{"equals":"x"},"prices":{"input_mtok":9}}]}]'
+  const { entries: imported } = readCatalogFile(text, 'litellm-file')
+  if (imported === null) throw new Error('no entries')
+  const merged = mergeSources(bundledEntries(), imported)
+  const { entries, problems } = readCatalogFile(mergedText(undefined, { source: imported.source, text }))
+  expect(problems).toEqual([])
+  expect(entries?.source).toBe(merged.source)
+  expect(entries?.providers.size).toBe(merged.providers.size)
+  const priceOf = (among: typeof merged) => (model: string) =>
+    buildCatalog({ entries: among }).findPrices({
+      provider: 'openai',
+      upstream: 'up',
+      clientName: null,
+      model,
+      serviceTier: null,
+      atMs: Date.parse('2026-11-20T12:00:00Z'),
+    })?.prices.tiers[0]?.usual.id
+  if (entries === null) throw new Error('no entries')
+  const models = ['x', 'gpt-6.1-sol', 'gpt-4o']
+  expect(models.map(priceOf(entries))).toEqual(models.map(priceOf(merged)))
+  expect(models.map(priceOf(entries))).not.toContain(undefined)
+})
+
+test('of models.dev is taken what has a price or is named free, and a cache without a price has none', () => {
+  const cost = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 }
+  const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+  const list = {
+    some: {
+      a: {
+        type: 'chat',
+        id: 'accounts/fireworks/models/a',
+        cost: { ...cost, cacheRead: 0.1, tiers: [{ ...cost, cacheRead: 0.2, inputTokensAbove: 200_000 }] },
+      },
+      b: { type: 'chat', id: 'b', cost: nothing },
+      c: { type: 'chat', id: 'c:free', cost: nothing },
+      d: { type: 'classifier', id: 'd', cost },
+      e: { type: 'chat', id: 'e', cost },
+    },
+  }
+  expect(listProvider('fireworks', list).models).toEqual([
+    {
+      id: 'a',
+      match: { equals: 'accounts/fireworks/models/a' },
+      prices: {
+        input_mtok: { base: 1, tiers: [{ start: 200_000, price: 1 }] },
+        output_mtok: { base: 2, tiers: [{ start: 200_000, price: 2 }] },
+        cache_read_mtok: { base: 0.1, tiers: [{ start: 200_000, price: 0.2 }] },
+      },
+    },
+    { id: 'c:free', match: { equals: 'c:free' }, prices: { input_mtok: 0, output_mtok: 0 } },
+    { id: 'e', match: { equals: 'e' }, prices: { input_mtok: 1, output_mtok: 2 } },
+  ])
+  expect(() =>
+    listProvider('openai', { some: { a: { ...list.some.e, cost: { ...cost, input: -1 } } } }),
+  ).toThrow()
+})

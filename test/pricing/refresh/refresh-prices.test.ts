@@ -1,0 +1,206 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { findCurrentPriceCatalog, findCurrentSource } from '../../../src/pricing/refresh/price-catalogs.ts'
+import { findPriceRefresh } from '../../../src/pricing/refresh/price-refreshes.ts'
+import { refreshPrices } from '../../../src/pricing/refresh/refresh-prices.ts'
+import { putNewerPackage } from '../../../src/pricing/refresh/take-prices.ts'
+import { BUNDLED_SOURCE, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
+import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import { quiet } from '../../rollup/records.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { changedBundle } from './changed-bundle.ts'
+import { type PriceServer, startPriceServer } from './price-server.ts'
+
+const NOW = Date.parse('2026-11-22T12:00:00Z')
+const LIMITS = { totalMs: 5_000, maxBytes: 4_000_000 }
+
+let database: TestDatabase
+let pool: Postgres
+let server: PriceServer
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const log = quiet
+  pool = openPostgres(database.url, { max: 4, statementTimeoutMs: 10_000, applicationName: 'test', log })
+  server = await startPriceServer()
+})
+afterAll(async () => {
+  await server.stop()
+  await pool.end()
+  await database.drop()
+})
+beforeEach(async () => {
+  await pool.query(
+    'truncate tallygate.price_catalogs, tallygate.current_price_catalogs, tallygate.price_refreshes',
+  )
+})
+
+const refresh = (nowMs = NOW) => refreshPrices({ pool, url: server.url, now: () => nowMs, limits: LIMITS })
+const inForce = () => findCurrentSource(pool, 'genai-prices')
+/** gpt-4o at so many dollars a million tokens; 2.5 in the package. */
+const gpt4oAt = (dollars: number) => changedBundle('gpt-4o', { input_mtok: dollars, output_mtok: 10 })
+const DAY_MS = 86_400_000
+
+test('newer prices are in force from the next day on, and the old ones until then', async () => {
+  server.answerText(gpt4oAt(3))
+  const taken = await refresh()
+  expect(taken).toMatchObject({ kind: 'taken', before: BUNDLED_SOURCE, from: '2026-11-23' })
+  const catalog = await findCurrentPriceCatalog(pool, 'genai-prices')
+  expect(catalog).toMatchObject({ origin: server.url, fetchedAt: new Date(NOW), inForceFrom: '2026-11-23' })
+  expect(catalog?.source).toMatch(/^genai-prices@2026-11-22\.[0-9a-f]{12}$/)
+  expect(catalog?.text).toContain('"id":"gpt-4o","match"')
+  expect(catalog?.text).toContain(
+    '{"constraint":{"start_date":"2026-11-23"},"prices":{"input_mtok":3,"output_mtok":10}}',
+  )
+  expect(await findPriceRefresh(pool, 'genai-prices')).toMatchObject({ outcome: 'taken', problem: null })
+})
+
+test('the day is that of Postgres, whatever the clock of the worker says', async () => {
+  server.answerText(gpt4oAt(3))
+  const { rows } = await pool.query<{ day: string }>(
+    "select to_char((now() + interval '1 hour') at time zone 'UTC' + interval '1 day', 'YYYY-MM-DD') as day",
+  )
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3 * DAY_MS })
+  try {
+    expect(await refreshPrices({ pool, url: server.url, limits: LIMITS })).toMatchObject({
+      from: rows[0]?.day,
+    })
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('what the package has already, in whatever order, changes nothing', async () => {
+  const providers = JSON.parse(bundledText()) as { models: unknown[] }[]
+  server.answerText(
+    JSON.stringify(providers.map((one) => ({ ...one, models: one.models.toReversed() })).toReversed()),
+  )
+  expect(await refresh()).toEqual({ kind: 'unchanged' })
+  expect(await inForce()).toBeNull()
+})
+
+test('what was taken is asked for only where it has changed', async () => {
+  server.answer(({ headers }, response) => {
+    response.writeHead(headers['if-none-match'] === '"1"' ? 304 : 200, { etag: '"1"' })
+    response.end(gpt4oAt(3))
+  })
+  expect(await refresh()).toMatchObject({ kind: 'taken' })
+  const source = await inForce()
+  expect(await refresh(NOW + DAY_MS)).toEqual({ kind: 'unchanged' })
+  expect(server.requests.at(-1)?.headers['if-none-match']).toBe('"1"')
+  expect(await inForce()).toBe(source)
+  expect(await findPriceRefresh(pool, 'genai-prices')).toMatchObject({ outcome: 'unchanged', etag: '"1"' })
+})
+
+/** Whatever comes, what is in force is as it was, and one line says why. */
+async function expectRefused(kind: 'refused' | 'unreachable', problem: RegExp): Promise<void> {
+  const before = await findCurrentPriceCatalog(pool, 'genai-prices')
+  expect(await refresh(NOW + 2 * DAY_MS)).toMatchObject({ kind })
+  expect(await findCurrentPriceCatalog(pool, 'genai-prices')).toEqual(before)
+  const said = await findPriceRefresh(pool, 'genai-prices')
+  expect(said).toMatchObject({ outcome: kind, problem: expect.stringMatching(problem) })
+  expect(said?.problem).not.toContain('\n')
+}
+
+const HOSTILE: readonly (readonly [string, () => void, 'refused' | 'unreachable', RegExp])[] = [
+  ['cut in its text', () => server.answerText(gpt4oAt(3).slice(0, 100_000)), 'refused', /is not JSON/],
+  [
+    'cut on its way',
+    () =>
+      server.answer((_, response) => {
+        response.writeHead(200, { 'content-length': '500000' }).write('[')
+        setImmediate(() => response.destroy())
+      }),
+    'unreachable',
+    /./,
+  ],
+  ['a page', () => server.answerText('<html>'), 'refused', /is not JSON/],
+  ['empty', () => server.answerText('[]'), 'refused', /is not a list of providers/],
+  ['negative', () => server.answerText(gpt4oAt(-1)), 'refused', /input_mtok is not a price/],
+  [
+    'a hundred times dearer',
+    () => server.answerText(gpt4oAt(250)),
+    'refused',
+    /gpt-4o: input_mtok from \$\S+ to \$250/,
+  ],
+  ['absurd', () => server.answerText(gpt4oAt(50_000)), 'refused', /gpt-4o costs \$50000/],
+  ['for nothing', () => server.answerText(gpt4oAt(0)), 'refused', /to \$0/],
+  [
+    'half of it',
+    () => server.answerText(JSON.stringify(JSON.parse(bundledText()).slice(0, 4))),
+    'refused',
+    /models that are known/,
+  ],
+  ['what was in force before', () => server.answerText(gpt4oAt(3)), 'refused', /it was in force before/],
+  [
+    'elsewhere',
+    () => server.answer((_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()),
+    'refused',
+    /302 to http:\/\/127.0.0.1:1\/, which is not followed/,
+  ],
+  [
+    'a bomb',
+    () =>
+      server.answer((_, response) =>
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50e6, ' '))),
+      ),
+    'refused',
+    /longer than 4000000 bytes/,
+  ],
+  [
+    'gone',
+    () => server.answer((_, response) => response.writeHead(404).end()),
+    'refused',
+    /answered with 404/,
+  ],
+  ['broken', () => server.answer((_, response) => response.writeHead(500).end()), 'unreachable', /with 500/],
+]
+
+for (const [what, answer, kind, problem] of HOSTILE) {
+  test(`a refresh that is ${what} leaves the prices as they are, and says so in one line`, async () => {
+    server.answerText(gpt4oAt(3))
+    expect(await refresh()).toMatchObject({ kind: 'taken' })
+    server.answerText(gpt4oAt(4))
+    expect(await refresh(NOW + DAY_MS)).toMatchObject({ kind: 'taken' })
+    answer()
+    await expectRefused(kind, problem)
+  })
+}
+
+test('after a refusal the next refresh asks anew, and takes what is right', async () => {
+  server.answer((_, response) => response.writeHead(200, { etag: '"bad"' }).end('<html>'))
+  expect(await refresh()).toMatchObject({ kind: 'refused' })
+  server.answerText(gpt4oAt(3))
+  expect(await refresh()).toMatchObject({ kind: 'taken' })
+  expect(server.requests.at(-1)?.headers['if-none-match']).toBeUndefined()
+})
+
+test('of two refreshes at once, one takes the prices, and both end well', async () => {
+  server.answerText(gpt4oAt(3))
+  const kinds = (await Promise.all([refresh(), refresh(), refresh()])).map(({ kind }) => kind)
+  expect(kinds).toContain('taken')
+  const { rows } = await pool.query('select source from tallygate.price_catalogs')
+  expect(rows).toHaveLength(1)
+})
+
+test('a release with newer data than what is in force brings it, with the old prices for the past', async () => {
+  server.answerText(gpt4oAt(3))
+  expect(await refresh()).toMatchObject({ kind: 'taken' })
+  await pool.query(`update tallygate.price_catalogs set fetched_at = '2026-09-22'`)
+  const put = await putNewerPackage(pool, NOW + 2 * DAY_MS)
+  expect(put).toMatchObject({ origin: BUNDLED_SOURCE, inForceFrom: '2026-11-25' })
+  expect(await inForce()).toBe(put?.source)
+  const prices = JSON.parse(put?.text ?? '[]')
+    .find(({ id }: { id: string }) => id === 'openai')
+    .models.find(({ id }: { id: string }) => id === 'gpt-4o').prices
+  expect(prices.map((entry: { prices: { input_mtok: number } }) => entry.prices.input_mtok)).toEqual([
+    2.5, 3, 2.5,
+  ])
+  expect(await putNewerPackage(pool, NOW)).toBeNull()
+})
+
+test('a release whose data is older than what is in force changes nothing', async () => {
+  server.answerText(gpt4oAt(3))
+  await refresh()
+  expect(await putNewerPackage(pool, NOW)).toBeNull()
+})

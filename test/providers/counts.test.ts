@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import { MAX_COUNT, NO_USAGE } from '../../src/call/usage.ts'
+import {
+  addCounts,
+  boundRawUsage,
+  countUsage,
+  firstCount,
+  parseCount,
+  subtractCounts,
+  totalDisagrees,
+} from '../../src/providers/reading/counts.ts'
+
+describe('a count', () => {
+  test.each([
+    [0, 0],
+    [-0, 0],
+    [28, 28],
+    [28.0, 28],
+    ['28', 28],
+    ['28.0', 28],
+    [MAX_COUNT, MAX_COUNT],
+    [null, null],
+    [undefined, null],
+  ])('%s is read as %s', (written, count) => {
+    expect(Object.is(parseCount(written), count)).toBe(true)
+  })
+
+  test.each([
+    -1,
+    2.5,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    MAX_COUNT + 1,
+    '',
+    ' 1',
+    '-3',
+    '1e3',
+    '0x10',
+    true,
+    {},
+    [],
+    [1],
+  ])('%s is none', (written) => {
+    expect(parseCount(written)).toBe('invalid')
+  })
+
+  test('that is not reported adds nothing, and nothing but such adds up to nothing reported', () => {
+    expect(addCounts(1, null, 2)).toBe(3)
+    expect(addCounts(null, null)).toBe(null)
+  })
+
+  test('that is impossible spoils a sum, as does a sum beyond the largest count', () => {
+    expect(addCounts(1, 'invalid')).toBe('invalid')
+    expect(addCounts(MAX_COUNT, 1)).toBe('invalid')
+  })
+
+  test('cannot be less than its part', () => {
+    expect(subtractCounts(5, 3)).toBe(2)
+    expect(subtractCounts(3, 5)).toBe('invalid')
+    expect(subtractCounts(null, 5)).toBe(null)
+  })
+
+  test('reported under several names is the first that was reported', () => {
+    expect(firstCount(null, 0, 7)).toBe(0)
+    expect(firstCount(null, 'invalid', 7)).toBe('invalid')
+  })
+})
+
+describe('usage', () => {
+  test('with an impossible count keeps the others and is invalid', () => {
+    expect(countUsage({ inputTokens: 0, outputTokens: 'invalid' })).toEqual({
+      usage: { ...NO_USAGE, inputTokens: 0 },
+      invalid: true,
+    })
+  })
+
+  test('disagrees with a total that is not its sum, but not with one that was not written', () => {
+    const usage = { ...NO_USAGE, inputTokens: 3, outputTokens: 4 }
+    expect(totalDisagrees(7, usage)).toBe(false)
+    expect(totalDisagrees(8, usage)).toBe(true)
+    expect(totalDisagrees(null, usage)).toBe(false)
+  })
+
+  test('of which the text is long is cut at 8 KiB and never inside a character', () => {
+    expect(boundRawUsage('{"a":1}')).toBe('{"a":1}')
+    const cut = boundRawUsage(`{"a":"${'é😀'.repeat(3000)}"}`)
+    expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(8192)
+    expect(Buffer.byteLength(cut)).toBeGreaterThan(8180)
+    expect(cut).not.toContain('\ufffd')
+  })
+})

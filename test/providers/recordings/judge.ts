@@ -1,0 +1,113 @@
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import type { Observation } from '../../../src/call/observation.ts'
+import type { Dialect, RequestFacts, ResponseHead, UsageReader } from '../../../src/providers/dialect.ts'
+
+/** One response, recorded or made by hand, and how to read it. */
+export interface Exchange {
+  readonly id: string
+  readonly dialect: Dialect
+  readonly request: RequestFacts
+  readonly head: ResponseHead
+  /** The body with its content-encoding undone. */
+  readonly body: Buffer
+}
+
+export function readWhole({ dialect, request, head, body }: Exchange): Observation {
+  return readPieces(dialect.createReader(request, head), [body])
+}
+
+/** Reads the body cut once, before byte `at`. */
+export function readCutAt({ dialect, request, head, body }: Exchange, at: number): Observation {
+  return readPieces(dialect.createReader(request, head), [body.subarray(0, at), body.subarray(at)])
+}
+
+/** Reads the body byte by byte, asking after each what was seen so far; gives every answer, the last one last. */
+export function readBytes({ dialect, request, head, body }: Exchange): {
+  readonly peeked: readonly Observation[]
+  readonly last: Observation
+} {
+  const reader = dialect.createReader(request, head)
+  const peeked: Observation[] = []
+  let known = reader.peek()
+  let revision = reader.revision
+  peeked.push(known)
+  for (let at = 0; at < body.length; at += 1) {
+    pushCopy(reader, body.subarray(at, at + 1))
+    if (reader.revision === revision) continue
+    revision = reader.revision
+    known = reader.peek()
+    peeked.push(known)
+  }
+  return { peeked, last: reader.end() }
+}
+
+/** Reads in pieces whose bytes are spoilt after each push: a reader may not keep what it was lent. */
+function readPieces(reader: UsageReader, pieces: readonly Buffer[]): Observation {
+  for (const piece of pieces) pushCopy(reader, piece)
+  return reader.end()
+}
+
+let lent = Buffer.alloc(0)
+
+function pushCopy(reader: UsageReader, piece: Buffer): void {
+  if (lent.length < piece.length) lent = Buffer.alloc(piece.length)
+  const copy = lent.subarray(0, piece.length)
+  piece.copy(copy)
+  reader.push(copy)
+  copy.fill(0x21)
+}
+
+/** Equality that is cheap enough for a hundred thousand cuts. */
+export function sameReading(one: Observation, other: Observation): boolean {
+  return JSON.stringify(one, bigintsAsText) === JSON.stringify(other, bigintsAsText)
+}
+
+function bigintsAsText(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? `${value}` : value
+}
+
+/**
+ * Where to cut a body: before every byte when it is small, else before every byte of the last event that has
+ * usage and at seeded places: 500 of them, 50 in bodies of megabytes.
+ */
+export function cutsOf(body: Buffer, smallBytes: number): readonly number[] {
+  if (body.length <= smallBytes) return Array.from({ length: body.length + 1 }, (_, at) => at)
+  const usage = body.lastIndexOf('sage')
+  const cuts = new Set<number>([0, 1, 2, 3, body.length - 2, body.length - 1, body.length])
+  for (let at = Math.max(0, usage - 300); at < Math.min(body.length, usage + 500); at += 1) cuts.add(at)
+  const random = seededRandom(body.length)
+  const places = body.length < 500_000 ? 500 : 50
+  for (let count = 0; count < places; count += 1) cuts.add(Math.floor(random() * body.length))
+  return [...cuts]
+}
+
+/** Mulberry32: the same numbers for the same seed, everywhere. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Undoes one content-encoding. */
+export function decodeBody(body: Buffer, encoding: string | undefined): Buffer {
+  switch (encoding) {
+    case undefined:
+    case '':
+    case 'identity':
+      return body
+    case 'gzip':
+      return gunzipSync(body)
+    case 'br':
+      return brotliDecompressSync(body)
+    case 'deflate':
+      return inflateSync(body)
+    case 'zstd':
+      return zstdDecompressSync(body)
+    default:
+      throw new Error(`content-encoding ${encoding} is not known to the tests`)
+  }
+}

@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { costInTicks, picoFromUsd, totalCostInUsd } from '../../src/providers/reading/reported-cost.ts'
+
+describe('dollars as a provider writes them', () => {
+  test.each([
+    [0, 0n],
+    [0.00021672, 216_720_000n],
+    [1.4e-7, 140_000n],
+    [3.4e-7, 340_000n],
+    ['0.000000000001', 1n],
+    ['0.0000000000005', 1n],
+    ['0.00000000000049', 0n],
+    [1e-13, 0n],
+    [5e-13, 1n],
+    [0.00020999999999999998, 210_000_000n],
+    ['12.5', 12_500_000_000_000n],
+    ['1E2', 100_000_000_000_000n],
+    [123, 123_000_000_000_000n],
+  ])('%s is %s pico-dollars', (usd, pico) => {
+    expect(picoFromUsd(usd)).toBe(pico)
+  })
+
+  test.each([
+    -0.1,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    1e12,
+    '',
+    '-1',
+    'free',
+    null,
+    undefined,
+    {},
+    true,
+  ])('%s is no amount', (usd) => {
+    expect(picoFromUsd(usd)).toBe(null)
+  })
+
+  test('come back unchanged for every whole number of pico-dollars that a double can hold', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n }), (pico) => {
+        const text = pico.toString().padStart(13, '0')
+        const usd = `${text.slice(0, -12)}.${text.slice(-12)}`
+        expect(picoFromUsd(usd)).toBe(pico)
+        expect(picoFromUsd(Number(usd))).toBe(pico)
+      }),
+      { numRuns: 2000, seed: 20_261_121 },
+    )
+  })
+})
+
+describe('a cost in usage', () => {
+  test('in ticks of 1e-10 dollars is exact', () => {
+    expect(costInTicks({ cost_in_usd_ticks: 2_733_250 })).toBe(273_325_000n)
+    expect(costInTicks({ cost_in_usd_ticks: 1.5 })).toBe(null)
+    expect(costInTicks({})).toBe(null)
+  })
+
+  test('in parts is their total', () => {
+    expect(totalCostInUsd({ cost: { request_cost: 0.005, total_cost: 0.0053 } })).toBe(5_300_000_000n)
+  })
+})

@@ -1,0 +1,316 @@
+import { describe, expect, test } from 'vitest'
+import { NO_UNITS, NO_USAGE } from '../../src/call/usage.ts'
+import type { MessageReader, Provider } from '../../src/providers/dialect.ts'
+import { dialectOf } from './recordings/dialect-of.ts'
+
+function createSession(provider: Provider, path: string): MessageReader {
+  const request = { method: 'GET', path, model: null, stream: null }
+  const reader = dialectOf(provider, 'GET', path)?.createMessageReader?.(request)
+  if (reader === undefined) throw new Error(`${provider} has no session at ${path}`)
+  return reader
+}
+
+/** Sends messages as the wire does: bytes that are another's as soon as they were read. */
+function send(session: MessageReader, ...messages: readonly (object | string)[]): void {
+  for (const message of messages) {
+    const bytes = Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))
+    session.message(bytes)
+    bytes.fill(0x20)
+  }
+}
+
+const created = { type: 'response.created', response: { id: 'resp_1', status: 'in_progress', usage: null } }
+
+function done(usage: unknown): object {
+  return { type: 'response.done', response: { id: 'resp_1', status: 'completed', usage } }
+}
+
+const SPOKEN = {
+  total_tokens: 219,
+  input_tokens: 122,
+  output_tokens: 97,
+  input_token_details: {
+    text_tokens: 96,
+    audio_tokens: 26,
+    image_tokens: 3,
+    cached_tokens: 64,
+    cached_tokens_details: { text_tokens: 60, audio_tokens: 4 },
+  },
+  output_token_details: { text_tokens: 28, audio_tokens: 69 },
+}
+
+describe('a realtime session', () => {
+  const open = (provider: Provider = 'openai'): MessageReader => createSession(provider, '/v1/realtime')
+
+  test('uses the sum of its responses, each class by itself', () => {
+    const session = open()
+    send(session, { type: 'session.created', session: { type: 'realtime', model: 'gpt-realtime' } })
+    send(
+      session,
+      created,
+      done(SPOKEN),
+      created,
+      done({ input_tokens: 10, output_tokens: 3, total_tokens: 13 }),
+    )
+    const { usage, usageSource, model, totalMismatch } = session.peek()
+    expect(usage).toEqual({
+      ...NO_USAGE,
+      inputTokens: 132,
+      outputTokens: 100,
+      cacheReadTokens: 64,
+      cacheReadAudioTokens: 4,
+      audioInputTokens: 26,
+      audioOutputTokens: 69,
+      imageInputTokens: 3,
+    })
+    expect({ usageSource, model, totalMismatch }).toEqual({
+      usageSource: 'reported',
+      model: 'gpt-realtime',
+      totalMismatch: false,
+    })
+  })
+
+  test('is known only in part while a response is under way', () => {
+    const session = open('azure-openai')
+    send(session, created, done(SPOKEN), created)
+    expect(session.peek().usageSource).toBe('partial')
+    send(session, done(SPOKEN))
+    expect(session.peek().usageSource).toBe('reported')
+  })
+
+  test('takes nothing from a response that was cancelled without usage', () => {
+    const session = open()
+    send(session, created, done(null))
+    expect(session.peek()).toMatchObject({ usageSource: 'none', usage: NO_USAGE })
+  })
+
+  test('reads xAI, whose usage stands beside an empty one and whose seconds are those of the session', () => {
+    const session = open('xai')
+    const usage = { input_tokens: 10, output_tokens: 277, total_tokens: 287 }
+    send(session, created, { ...done({}), usage: { ...usage, billable_audio_seconds: 3 } })
+    send(session, created, { ...done({}), usage: { ...usage, billable_audio_seconds: 7.5 } })
+    expect(session.peek()).toMatchObject({
+      usageSource: 'reported',
+      usage: { inputTokens: 20, outputTokens: 554 },
+      units: { ...NO_UNITS, audioMs: 7500 },
+    })
+  })
+
+  const transcribed = (usage: object): object => ({
+    type: 'conversation.item.input_audio_transcription.completed',
+    transcript: 'hello',
+    usage,
+  })
+
+  test('keeps the usage of input transcription as text and does not add it', () => {
+    const session = open()
+    const usage = { type: 'tokens', total_tokens: 35, input_tokens: 26, output_tokens: 9 }
+    send(session, transcribed(usage), created, done({ input_tokens: 5, output_tokens: 2 }))
+    const { usage: counted, raw } = session.peek()
+    expect(counted).toMatchObject({ inputTokens: 5, outputTokens: 2 })
+    expect(JSON.parse(raw ?? '')).toEqual([usage, { input_tokens: 5, output_tokens: 2 }])
+  })
+
+  test('that only transcribes uses what its transcriptions use, in tokens or in seconds', () => {
+    const session = open()
+    const transcription = { model: 'gpt-4o-transcribe' }
+    send(session, {
+      type: 'session.created',
+      session: { type: 'transcription', audio: { input: { transcription } } },
+    })
+    send(session, transcribed({ type: 'tokens', total_tokens: 35, input_tokens: 26, output_tokens: 9 }))
+    send(session, transcribed({ type: 'duration', seconds: 1.25 }))
+    expect(session.peek()).toMatchObject({
+      usageSource: 'reported',
+      model: 'gpt-4o-transcribe',
+      usage: { inputTokens: 26, outputTokens: 9 },
+      units: { audioMs: 1250 },
+    })
+  })
+
+  test('is invalid with an impossible count, and keeps the possible ones', () => {
+    const session = open()
+    send(session, created, done({ input_tokens: 7, output_tokens: -9 }))
+    expect(session.peek()).toMatchObject({
+      usageSource: 'invalid',
+      usage: { inputTokens: 7, outputTokens: null },
+    })
+  })
+
+  test('goes on after what is no JSON, and after text that speaks of usage', () => {
+    const session = open()
+    send(session, '', 'no json {', '[]', '{"type":"response.done"', '"response.done"')
+    send(session, {
+      type: 'response.output_text.delta',
+      delta: '{"type":"response.done","response":{"usage":{}}}',
+    })
+    send(session, created, done({ input_tokens: 1, output_tokens: 2 }))
+    expect(session.peek()).toMatchObject({
+      usageSource: 'reported',
+      usage: { inputTokens: 1, outputTokens: 2 },
+    })
+  })
+
+  test('says by its revision when there is more to see', () => {
+    const session = open()
+    const before = session.revision
+    send(session, { type: 'response.output_audio.delta', delta: 'AAAA' })
+    expect(session.revision).toBe(before)
+    send(session, created, done(SPOKEN))
+    expect(session.revision).toBeGreaterThan(before)
+  })
+
+  test('knows the sound of a response under way by its length, in the format that the session has', () => {
+    const session = open()
+    const second = 'A'.repeat(64_000)
+    const format = (type: string) => ({
+      type: 'session.updated',
+      session: { audio: { output: { format: { type } } } },
+    })
+    send(session, created, { type: 'response.output_audio.delta', delta: second })
+    expect(session).toMatchObject({ underWay: true, soundTokens: 21, contextTokens: 0 })
+    send(session, format('audio/pcmu'))
+    expect(session.soundTokens).toBe(121)
+    send(session, done(SPOKEN))
+    expect(session).toMatchObject({ underWay: false, soundTokens: 0, contextTokens: 219 })
+  })
+
+  test('that only transcribes has one under way from its first piece to its usage', () => {
+    const session = open()
+    const piece = { type: 'conversation.item.input_audio_transcription.delta', delta: 'hel' }
+    send(session, piece)
+    expect(session.underWay).toBe(false)
+    send(session, { type: 'session.created', session: { type: 'transcription' } }, piece)
+    expect(session.underWay).toBe(true)
+    send(session, transcribed({ type: 'duration', seconds: 1 }))
+    expect(session.underWay).toBe(false)
+  })
+
+  test('keeps a bounded part of ten thousand usages', () => {
+    const session = open()
+    for (let turn = 0; turn < 10_000; turn += 1) send(session, created, done(SPOKEN))
+    const { usage, raw } = session.peek()
+    expect(usage.inputTokens).toBe(1_220_000)
+    expect(Buffer.byteLength(raw ?? '')).toBeLessThanOrEqual(8192)
+  })
+})
+
+describe('a Gemini Live session', () => {
+  const STUDIO = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent'
+  const turn = (usageMetadata: object): object => ({ serverContent: { turnComplete: true }, usageMetadata })
+
+  test('uses the sum of its turns; thoughts are output and not in its total', () => {
+    const session = createSession('gemini', STUDIO)
+    send(session, { setupComplete: {} })
+    send(session, {
+      serverContent: { modelTurn: { parts: [{ text: '"usageMetadata":{"promptTokenCount":9}' }] } },
+    })
+    send(
+      session,
+      turn({
+        promptTokenCount: 522,
+        responseTokenCount: 42,
+        totalTokenCount: 564,
+        thoughtsTokenCount: 136,
+        promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 165 }],
+        responseTokensDetails: [{ modality: 'AUDIO', tokenCount: 42 }],
+      }),
+      turn({ promptTokenCount: 600, responseTokenCount: 8, totalTokenCount: 608 }),
+    )
+    const { usage, usageSource, totalMismatch } = session.peek()
+    expect(usage).toEqual({
+      ...NO_USAGE,
+      inputTokens: 1122,
+      outputTokens: 186,
+      reasoningTokens: 136,
+      audioInputTokens: 165,
+      audioOutputTokens: 42,
+    })
+    expect({ usageSource, totalMismatch }).toEqual({ usageSource: 'reported', totalMismatch: false })
+  })
+
+  test('has a turn under way from what it first generates to the usage, and is partial until then', () => {
+    const session = createSession('gemini', STUDIO)
+    send(session, { setupComplete: {} }, turn({ promptTokenCount: 5, responseTokenCount: 2 }))
+    expect(session).toMatchObject({ underWay: false, contextTokens: 7 })
+    const data = 'A'.repeat(64_000)
+    send(session, { serverContent: { modelTurn: { parts: [{ inlineData: { data } }] } } })
+    expect(session).toMatchObject({ underWay: true, soundTokens: 33 })
+    expect(session.peek().usageSource).toBe('partial')
+    send(session, turn({ promptTokenCount: 9, responseTokenCount: 25 }))
+    expect(session).toMatchObject({ underWay: false, soundTokens: 0, contextTokens: 34 })
+    send(session, { toolCall: { functionCalls: [{ name: 'f', args: {} }] } })
+    expect(session.underWay).toBe(true)
+  })
+
+  test('counts the queries of each turn once, and those of a turn under way', () => {
+    const session = createSession('gemini', STUDIO)
+    const searched = (...webSearchQueries: readonly string[]): object => ({
+      serverContent: { groundingMetadata: { webSearchQueries } },
+    })
+    send(session, searched('a', 'b'), searched('b'), turn({ promptTokenCount: 5, responseTokenCount: 2 }))
+    expect(session.peek().units).toEqual({ ...NO_UNITS, webSearches: 2 })
+    const before = session.revision
+    send(session, searched('a'))
+    expect(session.revision).toBeGreaterThan(before)
+    expect(session.peek().units).toEqual({ ...NO_UNITS, webSearches: 3 })
+  })
+
+  test('is read on Vertex too, and has told nothing before its first turn has ended', () => {
+    const session = createSession(
+      'vertex',
+      '/ws/google.cloud.aiplatform.v1beta1.LlmBidiService/BidiGenerateContent',
+    )
+    send(session, { setupComplete: {} }, { usageMetadata: null }, 'usageMetadata')
+    expect(session.peek().usageSource).toBe('none')
+    expect(session.revision).toBe(0)
+  })
+})
+
+describe('a Responses session', () => {
+  test('has a response under way until its end is told, whatever that is', () => {
+    const session = createSession('openai', '/v1/responses')
+    const response = (status: string, usage: object | null) => ({
+      type: `response.${status}`,
+      response: { id: 'resp_1', model: 'gpt-5', status, usage },
+    })
+    expect(session.underWay).toBe(false)
+    send(session, response('in_progress', null))
+    expect(session.underWay).toBe(true)
+    send(session, response('incomplete', { input_tokens: 3, output_tokens: 4, total_tokens: 7 }))
+    expect(session).toMatchObject({ underWay: false, contextTokens: 7 })
+    expect(session.peek().usageSource).toBe('reported')
+    send(session, response('in_progress', null))
+    expect(session.underWay).toBe(true)
+    expect(session.peek().usageSource).toBe('partial')
+  })
+
+  test('adds up what its responses used of tools, and the tokens of each model', () => {
+    const session = createSession('openai', '/v1/responses')
+    const ended = (usage: object, more: object) => ({
+      type: 'response.completed',
+      response: { id: 'resp_1', model: 'gpt-5', status: 'completed', usage, ...more },
+    })
+    const output = [{ type: 'file_search_call' }, { type: 'code_interpreter_call', container_id: 'c' }]
+    send(
+      session,
+      ended({ input_tokens: 3, output_tokens: 4, total_tokens: 7 }, { output }),
+      ended(
+        { input_tokens: 10, output_tokens: 1, total_tokens: 11 },
+        {
+          output,
+          tools: [{ type: 'image_generation', model: 'gpt-image-1' }],
+          tool_usage: { image_gen: { input_tokens: 5, output_tokens: 100, total_tokens: 105 } },
+        },
+      ),
+    )
+    const { units, parts, usage, totalMismatch } = session.peek()
+    expect(units).toEqual({ ...NO_UNITS, fileSearches: 2, codeRuns: 2 })
+    expect(usage).toEqual({ ...NO_USAGE, inputTokens: 18, outputTokens: 105 })
+    expect(parts).toEqual([
+      { model: 'gpt-5', usage: { ...NO_USAGE, inputTokens: 13, outputTokens: 5 } },
+      { model: 'gpt-image-1', usage: { ...NO_USAGE, inputTokens: 5, outputTokens: 100 } },
+    ])
+    expect(totalMismatch).toBe(false)
+  })
+})

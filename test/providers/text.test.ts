@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest'
+import type { Provider } from '../../src/providers/dialect.ts'
+import { dialectOf } from './recordings/dialect-of.ts'
+
+function textOf(provider: Provider, path: string, json: unknown): string {
+  const dialect = dialectOf(provider, 'POST', path)
+  if (dialect === null) throw new Error(`nothing is metered at ${path}`)
+  return dialect.textOf(json)
+}
+
+const chat = (json: unknown): string => textOf('openai', '/v1/chat/completions', json)
+const messages = (json: unknown): string => textOf('anthropic', '/v1/messages', json)
+const responses = (json: unknown): string => textOf('openai', '/v1/responses', json)
+
+describe('the generated text', () => {
+  test('of a chat chunk is content, reasoning, refusal and calls', () => {
+    expect(chat({ choices: [{ delta: { content: 'a', reasoning_content: 'b' } }] })).toBe('ab')
+    expect(chat({ choices: [{ delta: { reasoning: 'r' } }, { delta: { refusal: 'no' } }] })).toBe('rno')
+    expect(
+      chat({ choices: [{ delta: { tool_calls: [{ function: { name: 'f', arguments: '{"x"' } }] } }] }),
+    ).toBe('f{"x"')
+  })
+
+  test('of a chat body is each message, in parts too', () => {
+    const content = [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'hm ' }] },
+      { type: 'text', text: 'yes' },
+    ]
+    expect(chat({ choices: [{ message: { content } }] })).toBe('hm yes')
+  })
+
+  test('of a completion is its text', () => {
+    expect(textOf('openai', '/v1/completions', { choices: [{ text: 'a' }, { text: 'b' }] })).toBe('ab')
+  })
+
+  test('of a message event is text, thinking and tool input', () => {
+    expect(messages({ type: 'content_block_delta', delta: { type: 'text_delta', text: 'a' } })).toBe('a')
+    expect(messages({ type: 'content_block_delta', delta: { type: 'thinking_delta', thinking: 'b' } })).toBe(
+      'b',
+    )
+    expect(messages({ type: 'content_block_delta', delta: { partial_json: '{"c' } })).toBe('{"c')
+    expect(
+      messages({ type: 'content_block_start', content_block: { type: 'tool_use', name: 'f', input: {} } }),
+    ).toBe('f')
+    expect(messages({ type: 'message_start', message: { content: [], usage: {} } })).toBe('')
+  })
+
+  test('of a message is all of its blocks', () => {
+    const content = [
+      { type: 'thinking', thinking: 'a' },
+      { type: 'text', text: 'b' },
+      { type: 'tool_use', name: 'f', input: { x: 1 } },
+    ]
+    expect(messages({ type: 'message', content })).toBe('abf{"x":1}')
+  })
+
+  test('of a response event is its delta, and nothing twice', () => {
+    expect(responses({ type: 'response.output_text.delta', delta: 'a' })).toBe('a')
+    expect(responses({ type: 'response.function_call_arguments.delta', delta: '{' })).toBe('{')
+    expect(responses({ type: 'response.output_text.done', text: 'a' })).toBe('')
+    expect(
+      responses({ type: 'response.completed', response: { output: [{ content: [{ text: 'a' }] }] } }),
+    ).toBe('')
+    expect(responses({ type: 'response.audio.delta', delta: 'QUJD' })).toBe('')
+  })
+
+  test('of a response is its messages, reasoning and calls', () => {
+    const output = [
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'a' }] },
+      {
+        type: 'message',
+        content: [
+          { type: 'output_text', text: 'b' },
+          { type: 'refusal', refusal: 'c' },
+        ],
+      },
+      { type: 'function_call', name: 'f', arguments: '{}' },
+    ]
+    expect(responses({ object: 'response', output })).toBe('abcf{}')
+  })
+
+  test('of anything else is empty', () => {
+    for (const read of [chat, messages, responses]) {
+      for (const json of [null, 1, 'text', [], {}, { choices: 'x' }, { content: 1 }])
+        expect(read(json)).toBe('')
+    }
+  })
+})

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { serviceTierOf } from '../../src/pricing/catalog/catalog-service-tiers.ts'
+import type { Provider } from '../../src/providers/dialect.ts'
+import { selectDialect } from '../../src/providers/dialects.ts'
+
+function tierOf(provider: Provider, path: string, answer: object): string | null {
+  const dialect = selectDialect(provider, 'POST', path)
+  if (dialect === null) throw new Error(`nothing is metered at ${provider} ${path}`)
+  const request = { method: 'POST', path, model: null, stream: null }
+  const reader = dialect.createReader(request, {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+  })
+  reader.push(Buffer.from(JSON.stringify(answer)))
+  return reader.end().serviceTier
+}
+
+const COUNTS = { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 }
+
+test.each<[object, string | null]>([
+  [{ trafficType: 'ON_DEMAND' }, 'standard'],
+  [{ trafficType: 'ON_DEMAND_PRIORITY' }, 'priority'],
+  [{ trafficType: 'ON_DEMAND_OF_TOMORROW' }, 'on_demand_of_tomorrow'],
+  [{ trafficType: 'TRAFFIC_TYPE_UNSPECIFIED' }, null],
+  // `enum-encoding=int`
+  [{ trafficType: 1 }, 'standard'],
+  [{ trafficType: 7 }, 'tier_7'],
+  [{ serviceTier: 3 }, 'tier_3'],
+  [{ serviceTier: 0 }, null],
+  [{ serviceTier: 'PRIORITY' }, 'priority'],
+  [{}, null],
+])('Google’s tier keeps its word where nobody knows it: %j', (said, tier) => {
+  const path = '/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro:generateContent'
+  expect(tierOf('vertex', path, { usageMetadata: { ...COUNTS, ...said } })).toBe(tier)
+})
+
+test.each<[object, string | null]>([
+  [{ service_tier: 'standard', speed: 'standard', inference_geo: 'global' }, 'standard'],
+  [{ service_tier: 'batch', inference_geo: 'not_available' }, 'batch'],
+  [{ service_tier: 'standard', speed: 'fast' }, 'fast'],
+  [{ speed: 'fast', inference_geo: 'us' }, 'fast+us'],
+  [{ inference_geo: 'us' }, 'standard+us'],
+  [{ service_tier: 'standard', inference_geo: 'eu' }, 'standard+eu'],
+  [{ service_tier: 'standard', speed: 'fastest' }, 'fastest'],
+  [{ service_tier: 'priority', speed: 'fast' }, 'priority+fast'],
+  [{}, null],
+])('Anthropic’s tier has all that is not usual: %j', (said, tier) => {
+  const answer = { model: 'claude-opus-5', usage: { input_tokens: 3, output_tokens: 2, ...said } }
+  expect(tierOf('anthropic', '/v1/messages', answer)).toBe(tier)
+})
+
+test.each<[string | undefined, string | null]>([
+  ['ON_DEMAND_PRIORITY', 'priority'],
+  ['PROVISIONED_THROUGHPUT', 'provisioned_throughput'],
+  [undefined, null],
+])('Google’s tier is told in the usage of OpenAI’s format: %s', (trafficType, tier) => {
+  const google = { traffic_type: trafficType }
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, extra_properties: { google } }
+  const answer = { model: 'google/gemini-2.5-pro', usage }
+  const path = '/v1/projects/p/locations/l/endpoints/openapi/chat/completions'
+  expect(serviceTierOf(tierOf('vertex', path, answer))).toBe(tier)
+})

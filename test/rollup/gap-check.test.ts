@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { createHoleWatch, holesBetween, type Waiting } from '../../src/rollup/gap-check.ts'
+
+const waiting = (mark: number, ...sequences: number[]): ReadonlyMap<string, Waiting> =>
+  new Map([['p', { mark, entries: sequences.map((sequence) => ({ from: sequence, to: sequence })) }]])
+
+test('a hole is given up when the mark has stood before it for the whole patience, not sooner', () => {
+  let now = 0
+  const watch = createHoleWatch({ patienceMs: 1_000, now: () => now })
+  expect(watch.observe('s', waiting(4, 7)).size).toBe(0)
+  now = 999
+  expect(watch.observe('s', waiting(4, 7)).size).toBe(0)
+  now = 1_000
+  expect(watch.observe('s', waiting(4, 7, 9))).toEqual(
+    new Map([
+      [
+        'p',
+        [
+          { from: 5, to: 6 },
+          { from: 8, to: 8 },
+        ],
+      ],
+    ]),
+  )
+})
+
+test('a mark that moves, or entries that are gone, begin the wait anew', () => {
+  let now = 0
+  const watch = createHoleWatch({ patienceMs: 1_000, now: () => now })
+  watch.observe('s', waiting(4, 7))
+  now = 900
+  watch.observe('s', waiting(5, 7))
+  now = 1_800
+  expect(watch.observe('s', waiting(5, 7)).size).toBe(0)
+  watch.observe('s', new Map())
+  now = 3_000
+  expect(watch.observe('s', waiting(5, 7)).size).toBe(0)
+})
+
+test('holes are what lies between the mark and the last entry and no entry covers', () => {
+  const ranges = [
+    { from: 9, to: 9 },
+    { from: 3, to: 5 },
+    { from: 9, to: 9 },
+  ]
+  expect(holesBetween(2, ranges)).toEqual([{ from: 6, to: 8 }])
+  expect(holesBetween(0, ranges)).toEqual([
+    { from: 1, to: 2 },
+    { from: 6, to: 8 },
+  ])
+})

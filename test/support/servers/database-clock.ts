@@ -1,0 +1,47 @@
+import { Client } from 'pg'
+import { CLOCK_OFFSET_MS } from '../../clock/clock.ts'
+
+/**
+ * In a run whose clock was moved (shift-clock.mjs) a database's goes along, since gateways, workers and Postgres agree on
+ * the day: functions of ours are found before the server's own. Else does nothing.
+ */
+export async function moveClock(databaseUrl: string): Promise<void> {
+  const moved = ['now', 'clock_timestamp'].map(
+    (name) =>
+      `create or replace function test_clock.${name}() returns timestamptz language sql stable
+         as $$ select pg_catalog.${name}() + interval '${CLOCK_OFFSET_MS} milliseconds' $$`,
+  )
+  const name = new URL(databaseUrl).pathname.slice(1)
+  await runMoved(databaseUrl, [
+    'create schema if not exists test_clock',
+    ...moved,
+    `alter database ${name} set search_path = test_clock, pg_catalog, "$user", public`,
+  ])
+}
+
+/** The same for the columns' defaults: migrations look for functions in a path of their own. */
+export async function moveDefaults(databaseUrl: string): Promise<void> {
+  await runMoved(databaseUrl, [
+    `do $$
+     declare found record;
+     begin
+       for found in select table_name, column_name from information_schema.columns
+         where table_schema = 'tallygate' and column_default in ('now()', 'pg_catalog.now()')
+       loop
+         execute format('alter table tallygate.%I alter column %I set default test_clock.now()',
+           found.table_name, found.column_name);
+       end loop;
+     end $$`,
+  ])
+}
+
+async function runMoved(databaseUrl: string, statements: readonly string[]): Promise<void> {
+  if (CLOCK_OFFSET_MS === 0) return
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    await client.query(statements.join(';'))
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,138 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { loadGatewayConfig } from '../../../src/config/config.ts'
+import { type RunningGateway, runGateway } from '../../../src/gateway/run-gateway.ts'
+import { createClient } from '../../../src/keys/clients.ts'
+import { createClientKey } from '../../../src/keys/keys.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import { startWorkers, type Workers } from '../../../workers/workers.ts'
+import { createTestDatabase } from './database.ts'
+import { testRedisPrefix } from './redis.ts'
+
+/** One client with one key. */
+export interface TestClient {
+  readonly name: string
+  readonly id: string
+  readonly keyId: string
+  readonly key: string
+}
+
+/** What `GET /v1/usage` answers. */
+export interface Summary {
+  readonly client: string
+  readonly period_days: number
+  readonly requests: number
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly total_tokens: number
+  readonly avg_latency_ms: number
+  readonly cost_usd: number
+  readonly data?: readonly Record<string, unknown>[]
+}
+
+/** A gateway and a worker in this process, on a database and a prefix of their own. */
+export interface TestStack {
+  readonly url: string
+  readonly pool: Postgres
+  readonly redisPrefix: string
+  readonly journalDir: string
+  readonly env: Readonly<Record<string, string>>
+  readonly gateway: RunningGateway
+  addClient(name: string, order?: { readonly models?: readonly string[] }): Promise<TestClient>
+  usage(client: TestClient, query?: string): Promise<Summary>
+  /** The summary once it says `requests`; fails after 10 s with what it said last. */
+  usageOf(client: TestClient, requests: number): Promise<Summary>
+  /** A client's rows of `calls`, by arrival. */
+  calls(client: TestClient): Promise<readonly Record<string, unknown>[]>
+  stop(): Promise<void>
+}
+
+const PEPPER = 'pepper-of-the-tests-0123456789'
+
+export interface StackOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** In place of the run's shared servers. */
+  readonly databaseUrl?: string
+  readonly redisUrl?: string
+  readonly workers?: boolean
+}
+
+export async function startStack(upstreamUrl: string, options: StackOptions = {}): Promise<TestStack> {
+  const database = options.databaseUrl === undefined ? await createTestDatabase() : null
+  const databaseUrl = options.databaseUrl ?? database?.url ?? ''
+  const prefix = testRedisPrefix()
+  const journalDir = await mkdtemp(join(tmpdir(), 'tallygate-test-journal-'))
+  const env = {
+    UPSTREAM_URL: upstreamUrl,
+    UPSTREAM_PROVIDER: 'openai',
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: options.redisUrl ?? prefix.redisUrl,
+    REDIS_PREFIX: prefix.prefix,
+    KEY_PEPPER: PEPPER,
+    JOURNAL_DIR: journalDir,
+    LOG_LEVEL: 'silent',
+    ...options.env,
+  }
+  const config = loadGatewayConfig(env)
+  const log = createLog(config.logLevel, 'test')
+  const gateway = await runGateway(config, log)
+  const workers: Workers | null = options.workers === false ? null : startWorkers({ ...config, log })
+  const pool = openPostgres(databaseUrl, { max: 4, statementTimeoutMs: 10_000, applicationName: 'test', log })
+  const url = `${config.tls === null ? 'http' : 'https'}://127.0.0.1:${gateway.address.port}${config.basePath}`
+
+  const stack: TestStack = {
+    url,
+    pool,
+    redisPrefix: prefix.prefix,
+    journalDir,
+    env,
+    gateway,
+    async addClient(name, order = {}) {
+      const client = await createClient(pool, name)
+      const made = await createClientKey(
+        pool,
+        { client: name, name: 'default', models: order.models ?? null, expiresInSeconds: null },
+        PEPPER,
+      )
+      if (client === null || made === null) throw new Error(`no client ${name}`)
+      return { name, id: client.id, keyId: made.id, key: made.key }
+    },
+    async usage(client, query = '') {
+      const answer = await fetch(`${url}/v1/usage${query}`, {
+        headers: { authorization: `Bearer ${client.key}` },
+      })
+      if (answer.status !== 200) throw new Error(`usage: ${answer.status} ${await answer.text()}`)
+      return (await answer.json()) as Summary
+    },
+    async usageOf(client, requests) {
+      const until = performance.now() + 10_000
+      while (true) {
+        const summary = await stack.usage(client)
+        if (summary.requests === requests) return summary
+        if (performance.now() > until)
+          throw new Error(`wanted ${requests} requests: ${JSON.stringify(summary)}`)
+        await delay(25)
+      }
+    },
+    async calls(client) {
+      const { rows } = await pool.query(
+        'select * from tallygate.calls where client_id = $1 order by arrived_at',
+        [client.id],
+      )
+      return rows
+    },
+    async stop() {
+      await gateway.stop()
+      await workers?.close()
+      await pool.end()
+      await Promise.all([prefix.drop(), database?.drop(), rm(journalDir, { recursive: true, force: true })])
+    },
+  }
+  return stack
+}
