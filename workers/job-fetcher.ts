@@ -3,10 +3,11 @@ import type { JobFetchConfig } from '../src/config/yaml/job-fetch-config.ts'
 import { credentialHeader } from '../src/gateway/proxy/headers.ts'
 import { buildPricing } from '../src/gateway/recording/price-call.ts'
 import { openPool, type Upstream } from '../src/gateway/routing/upstreams.ts'
+import type { Logger } from '../src/lib/logger.ts'
 import { markObjects } from '../src/objects/objects-table.ts'
 import type { Catalog } from '../src/pricing/catalog/catalog.ts'
 import type { RollUp } from '../src/rollup/roll-up.ts'
-import { inTransaction, type Postgres, type StoreLog } from '../src/store/connection/postgres.ts'
+import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
 import { readMarks } from '../src/store/ledger/ledger-state.ts'
 import { fetchJob } from './fetch-job.ts'
 import { type ClaimedJob, claimJobs, postponeJob } from './job-claims.ts'
@@ -30,7 +31,7 @@ export interface JobFetcherOptions {
   readonly pool: Postgres
   readonly rollUp: RollUp
   readonly config: JobFetchConfig
-  readonly log: StoreLog
+  readonly log: Logger
   /** A client that waits for its job has this long to fetch it itself. */
   readonly minAgeSeconds?: number
 }

@@ -1,6 +1,7 @@
 import type { PriceRefreshConfig } from '../src/config/config.ts'
+import type { Logger } from '../src/lib/logger.ts'
 import { problemOf, refreshPrices } from '../src/pricing/refresh/refresh-prices.ts'
-import type { Postgres, StoreLog } from '../src/store/connection/postgres.ts'
+import type { Postgres } from '../src/store/connection/postgres.ts'
 import { TryAgain } from './queue.ts'
 
 export interface PriceRefresh {
@@ -17,7 +18,7 @@ export interface PriceRefreshOptions {
   readonly pool: Postgres
   /** `null`: another worker is told to refresh, and this one is not. */
   readonly config: PriceRefreshConfig | null
-  readonly log: StoreLog
+  readonly log: Logger
 }
 
 const NOT_PUT = 'newer prices cannot be put into Postgres: the old ones stand, and it is tried again later'

@@ -1,9 +1,9 @@
 import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
 import { forgetObjects } from '../src/objects/objects-table.ts'
-import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
-import { lockPartitions, tryLockPruning } from '../src/store/connection/prune-locks.ts'
+import { addCallDays } from '../src/rollup/call-days.ts'
+import type { Postgres } from '../src/store/connection/postgres.ts'
+import { tryLockPruning } from '../src/store/connection/prune-locks.ts'
 import {
-  addCallDay,
   dropCallDay,
   finishDroppedCallDays,
   selectCallDays,
@@ -11,33 +11,8 @@ import {
 } from '../src/usage/calls/call-partitions.ts'
 import { forgetResponses } from '../src/usage/calls/responses.ts'
 
-/** Partitions of `calls` are made so many days ahead. */
-const DAYS_AHEAD = 7
-/** And so many back at most, for records that a journal kept that long: a long retention need not begin with its past. */
-const DAYS_BACK = 35
 /** Longer than any provider lets a stored response be fetched again (30 days). */
 const RESPONSE_DAYS = 40
-
-/**
- * Makes the partitions of `calls` for the days ahead and for past days that are kept. Two at once are safe.
- *
- * @returns The days made now.
- */
-export async function addCallDays(pool: Postgres, retentionDays: number): Promise<UtcDay[]> {
-  if (retentionDays === 0) return []
-  return await inTransaction(pool, async (session) => {
-    await lockPartitions(session)
-    const today = await selectToday(session)
-    const existing = await selectCallDays(session)
-    const missing: UtcDay[] = []
-    for (let offset = -Math.min(retentionDays, DAYS_BACK); offset <= DAYS_AHEAD; offset += 1) {
-      const day = addDays(today, offset)
-      if (!existing.has(day)) missing.push(day)
-    }
-    for (const day of missing) await addCallDay(session, day)
-    return missing
-  })
-}
 
 export interface Pruned {
   readonly added: readonly UtcDay[]

@@ -1,7 +1,7 @@
 import { type Job, Queue, Worker } from 'bullmq'
+import type { Logger } from '../src/lib/logger.ts'
 import { atMostEvery } from '../src/lib/throttle.ts'
 import { withinMs } from '../src/lib/within-ms.ts'
-import type { StoreLog } from '../src/store/connection/postgres.ts'
 import { openRedis, type Redis } from '../src/store/connection/redis.ts'
 
 /** A job that BullMQ starts again and again. */
@@ -36,7 +36,7 @@ export interface JobQueueOptions {
   readonly prefix: string
   /** @param isRepeat Whether it has failed before. */
   readonly run: (job: string, subject: string, isRepeat: boolean) => Promise<void>
-  readonly log: StoreLog
+  readonly log: Logger
 }
 
 const QUEUE = 'jobs'

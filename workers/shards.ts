@@ -1,6 +1,6 @@
+import type { Logger } from '../src/lib/logger.ts'
 import { atMostEvery } from '../src/lib/throttle.ts'
 import type { Drain, Drained } from '../src/rollup/drain.ts'
-import type { StoreLog } from '../src/store/connection/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../src/store/connection/redis.ts'
 
 /** The drains of this process: one at a time for a stream, each on a connection of its own. */
@@ -29,7 +29,7 @@ export interface ShardSums {
 export interface ShardsOptions {
   readonly redisUrl: string
   readonly drain: Drain
-  readonly log: StoreLog
+  readonly log: Logger
 }
 
 /** Twice what a read blocks, and some. */

@@ -1,12 +1,13 @@
 import { verifyLedger } from '../src/corrections/verify.ts'
-import type { Postgres, StoreLog } from '../src/store/connection/postgres.ts'
+import type { Logger } from '../src/lib/logger.ts'
+import type { Postgres } from '../src/store/connection/postgres.ts'
 import { selectCallDays } from '../src/usage/calls/call-partitions.ts'
 
 /** Differences that are named in the log; `ledger verify` names all. */
 const NAMED = 20
 
 /** The nightly audit: the totals of all days whose calls are kept, recomputed. Differences are errors in the log. */
-export async function verify(pool: Postgres, log: StoreLog): Promise<void> {
+export async function verify(pool: Postgres, log: Logger): Promise<void> {
   const [oldest] = [...(await selectCallDays(pool))].sort()
   if (oldest === undefined) return
   const { differences, proof, rows, calls } = await verifyLedger(pool, oldest)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../src/lib/logger.ts'
 import { atMostEvery } from '../src/lib/throttle.ts'
-import type { StoreLog } from '../src/store/connection/postgres.ts'
 import type { Redis } from '../src/store/connection/redis.ts'
 import { readStreamHead } from '../src/store/ledger/call-stream.ts'
 import type { JobQueue, Schedule } from './queue.ts'
@@ -17,7 +17,7 @@ export interface WatchOptions {
   readonly drain: (stream: string) => Promise<void>
   /** When this process last drained the stream, by the monotonic clock. */
   readonly drainedAtMs: (stream: string) => number | null
-  readonly log: StoreLog
+  readonly log: Logger
   readonly everyMs?: number
 }
 

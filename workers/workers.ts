@@ -1,4 +1,5 @@
 import type { JobFetchConfig, PriceRefreshConfig } from '../src/config/config.ts'
+import type { Logger } from '../src/lib/logger.ts'
 import { withinMs } from '../src/lib/within-ms.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
@@ -6,7 +7,7 @@ import { createCallDays } from '../src/rollup/call-days.ts'
 import { createDrain } from '../src/rollup/drain.ts'
 import { createHoleWatch } from '../src/rollup/gap-check.ts'
 import { createRollUp } from '../src/rollup/roll-up.ts'
-import { openPostgres, type StoreLog } from '../src/store/connection/postgres.ts'
+import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/ledger-state.ts'
 import { createJobFetcher } from './job-fetcher.ts'
@@ -24,7 +25,7 @@ export interface WorkersOptions {
   readonly redisPrefix: string
   /** Days that single calls are kept; 0: not at all. */
   readonly callRetentionDays: number
-  readonly log: StoreLog
+  readonly log: Logger
   /** Upstreams whose jobs are fetched in the background; `null`: none. */
   readonly jobFetching?: JobFetchConfig | null
   /** Where newer prices are fetched; `null`, and by default: nowhere. */

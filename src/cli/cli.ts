@@ -20,8 +20,3 @@ export interface Cli {
   /** Opens what the environment, or a running `npm start`, names; closes it when `work` is done. */
   withServers<Result>(work: (servers: Servers) => Promise<Result>): Promise<Result>
 }
-
-/** A command could not do what it was asked: one line on stderr, exit code 1. */
-export class Failure extends Error {
-  override readonly name = 'Failure'
-}

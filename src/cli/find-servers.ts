@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { Environment } from '../config/config.ts'
 import { readVariable } from '../config/environment.ts'
-import { Failure } from './cli.ts'
+import { Failure } from '../doctor/failure.ts'
 
 /** Where the servers are that a command works on. */
 export interface Whereabouts {

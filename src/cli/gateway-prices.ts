@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { Environment } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
-import { catalogOfText } from '../config/current-catalog.ts'
 import { readVariable } from '../config/environment.ts'
 import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/yaml/price-config.ts'
+import { Failure } from '../doctor/failure.ts'
 import {
   buildPriceConfiguration,
   nameConfiguration,
@@ -17,9 +17,10 @@ import {
 import { findCurrentPriceCatalog, findPriceCatalog } from '../pricing/refresh/price-catalogs.ts'
 import { readStored, type StoredPrices } from '../pricing/refresh/stored-prices.ts'
 import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../pricing/sources/catalog-bundle.ts'
+import { catalogOfText } from '../pricing/sources/catalog-file.ts'
 import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import { type Cli, Failure } from './cli.ts'
+import type { Cli } from './cli.ts'
 
 /** Whose prices a command takes, where it is told. */
 export interface PriceOptions {

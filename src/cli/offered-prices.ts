@@ -2,10 +2,10 @@ import { readCatalogText } from '../config/catalog-package.ts'
 import type { Environment } from '../config/config.ts'
 import { readPricesUrl } from '../config/price-refresh-config.ts'
 import { reasonOf } from '../doctor/explain-error.ts'
+import { Failure } from '../doctor/failure.ts'
 import type { CatalogChange } from '../pricing/history/catalog-changes.ts'
 import { fetchPrices } from '../pricing/refresh/fetch-prices.ts'
 import type { Judged, OfferedPrices } from '../pricing/refresh/take-prices.ts'
-import { Failure } from './cli.ts'
 import { renderTable } from './table.ts'
 
 /**

@@ -1,6 +1,7 @@
+import { Failure } from '../doctor/failure.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
-import { openPostgres, type Postgres, type StoreLog } from '../store/connection/postgres.ts'
-import { Failure } from './cli.ts'
+import { SILENT_LOG } from '../lib/logger.ts'
+import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import type { Whereabouts } from './find-servers.ts'
 
 /** The servers of a command, open while it runs. */
@@ -13,9 +14,6 @@ export interface Servers {
   announce(): Promise<void>
 }
 
-/** A command says what went wrong by itself, in one line. */
-export const SILENT: StoreLog = { info() {}, warn() {}, error() {} }
-
 const STATEMENT_TIMEOUT_MS = 30_000
 
 export async function withServers<Result>(
@@ -26,7 +24,7 @@ export async function withServers<Result>(
     max: 3,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     applicationName: 'tallygate command line',
-    log: SILENT,
+    log: SILENT_LOG,
   })
   try {
     return await work({
@@ -40,7 +38,7 @@ export async function withServers<Result>(
       },
       async announce() {
         const { redisUrl, redisPrefix } = whereabouts
-        if (redisUrl !== null) await announceKeyChange(redisUrl, redisPrefix, SILENT)
+        if (redisUrl !== null) await announceKeyChange(redisUrl, redisPrefix, SILENT_LOG)
       },
     })
   } finally {

@@ -78,17 +78,6 @@ function textOf({ entries, text }: CatalogData): { readonly source: string; read
   return { source: entries.source, text: text() }
 }
 
-/**
- * Reads price data again from the text that was kept with a rule, under the source it had then.
- *
- * @throws {Error} when it is not price data.
- */
-export function catalogOfText(source: string, text: string): CatalogEntries {
-  const { entries, problems } = readCatalogFile(text)
-  if (entries === null) throw new Error(`the catalog ${source} cannot be read: ${problems[0]}`)
-  return { ...entries, source }
-}
-
 function readIfThere(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')

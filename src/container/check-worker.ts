@@ -1,5 +1,6 @@
 import { loadWorkerConfig } from '../config/config.ts'
-import { openPostgres, type StoreLog } from '../store/connection/postgres.ts'
+import { SILENT_LOG } from '../lib/logger.ts'
+import { openPostgres } from '../store/connection/postgres.ts'
 import { openRedis } from '../store/connection/redis.ts'
 import { readStreamBacklog } from '../store/connection/redis-state.ts'
 import { selectStreams } from '../store/ledger/ledger-state.ts'
@@ -11,15 +12,19 @@ import { selectStreams } from '../store/ledger/ledger-state.ts'
 const WAIT_MAX_MS = 120_000
 const GIVE_UP_MS = 8_000
 
-const log: StoreLog = { info() {}, warn() {}, error() {} }
 const { databaseUrl, redisUrl } = loadWorkerConfig(process.env)
 const pool = openPostgres(databaseUrl, {
   max: 1,
   statementTimeoutMs: 5_000,
   applicationName: 'tallygate health',
-  log,
+  log: SILENT_LOG,
 })
-const redis = openRedis(redisUrl, { name: 'tallygate health', whenAway: 'wait', silenceMs: 3_000, log })
+const redis = openRedis(redisUrl, {
+  name: 'tallygate health',
+  whenAway: 'wait',
+  silenceMs: 3_000,
+  log: SILENT_LOG,
+})
 setTimeout(() => finish('no answer in time'), GIVE_UP_MS)
 
 try {

@@ -1,9 +1,10 @@
-import { BILLED_UNITS, TOKEN_CLASSES, TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
+import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
 import type { UsageSums } from '../pricing/price-cost.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing.ts'
 import { SCHEMA } from '../store/connection/migrate.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from '../usage/daily-usage-table.ts'
+import { sumsFrom } from '../usage/usage-sums.ts'
 
 /** A row of `daily_usage` that a repricing looks at. */
 export interface RowToReprice {
@@ -72,16 +73,6 @@ export async function selectRowsToReprice(
     repricedPico: count(row, 'repriced_pico'),
     pricedLater: count(row, 'priced_later'),
   }))
-}
-
-/** The sums of a row of `daily_usage`. What a job used has its price's fee by the request, though it is no request. */
-export function sumsFrom(row: Readonly<Record<string, string | null>>): UsageSums {
-  const names = [...TOKEN_CLASSES, ...BILLED_UNITS]
-  const sums: Record<string, bigint> = {
-    requests: count(row, 'requests') + count(row, 'settlements'),
-  }
-  for (const [index, name] of names.entries()) sums[name] = count(row, SUM_COLUMNS[index] ?? '')
-  return sums as UsageSums
 }
 
 function count(row: Readonly<Record<string, string | null>>, column: string): bigint {

@@ -8,8 +8,8 @@ import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
 import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from '../usage/daily-usage-table.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
+import { sumsFrom } from '../usage/usage-sums.ts'
 import { type RequestProof, selectRequestProof } from './ledger-proof.ts'
-import { sumsFrom } from './reprice-rows.ts'
 
 /** A figure of a row that is not what it should be, both as text. */
 export interface Difference {

@@ -1,5 +1,5 @@
-import { Failure } from '../cli/cli.ts'
 import { sqlStateOf } from '../store/connection/postgres.ts'
+import { Failure } from './failure.ts'
 
 const UNDEFINED_TABLE = '42P01'
 const UNDEFINED_COLUMN = '42703'

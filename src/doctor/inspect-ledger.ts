@@ -1,6 +1,6 @@
-import { SILENT } from '../cli/servers.ts'
 import type { LedgerFacts } from '../domain/documents/ledger-document.ts'
 import { readJournalSizes } from '../ledger/recovery/journal-sizes.ts'
+import { SILENT_LOG } from '../lib/logger.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { withRedis } from '../store/connection/redis-once.ts'
 import { readStreamBacklog } from '../store/connection/redis-state.ts'
@@ -42,7 +42,7 @@ async function readBacklogs(
 ): Promise<Pick<LedgerState, 'backlogs' | 'redisProblem'>> {
   if (redisUrl === null) return { backlogs: null, redisProblem: 'REDIS_URL is not set' }
   try {
-    const backlogs = await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT, (redis) =>
+    const backlogs = await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, (redis) =>
       Promise.all(streams.map(async (stream) => [stream, await readStreamBacklog(redis, stream)] as const)),
     )
     return { backlogs: new Map(backlogs), redisProblem: null }

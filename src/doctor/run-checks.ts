@@ -1,4 +1,4 @@
-import { SILENT } from '../cli/servers.ts'
+import { SILENT_LOG } from '../lib/logger.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { withRedis } from '../store/connection/redis-once.ts'
 import { readDatabaseId, selectLedgerStatus, selectStreams } from '../store/ledger/ledger-state.ts'
@@ -80,7 +80,7 @@ async function examineRedis({ pool, redisUrl, redisPrefix }: Examined): Promise<
   // Where Postgres cannot name the streams, which it tells itself, there is at least the one that is always there.
   const streams = await selectStreams(pool).catch(() => [`${redisPrefix}calls`])
   try {
-    return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT, async (redis) => [
+    return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, async (redis) => [
       await checkRedis(redis),
       await checkBacklog(redis, streams),
     ])

@@ -1,4 +1,4 @@
-import type { StoreLog } from '../store/connection/postgres.ts'
+import type { Logger } from '../lib/logger.ts'
 import { openRedis } from '../store/connection/redis.ts'
 import { withRedis } from '../store/connection/redis-once.ts'
 
@@ -14,7 +14,7 @@ const SILENCE_MS = 1_000
 export async function announceKeyChange(
   redisUrl: string,
   redisPrefix: string,
-  log: StoreLog,
+  log: Logger,
 ): Promise<boolean> {
   try {
     await withRedis(redisUrl, SILENCE_MS, log, (redis) => redis.publish(channel(redisPrefix), 'changed'))
@@ -28,7 +28,7 @@ export async function announceKeyChange(
 export function listenForKeyChanges(
   redisUrl: string,
   redisPrefix: string,
-  log: StoreLog,
+  log: Logger,
   onChange: () => void,
 ): { close(): void } {
   const redis = openRedis(redisUrl, { name: 'tallygate keys', whenAway: 'fail', silenceMs: SILENCE_MS, log })

@@ -1,6 +1,7 @@
 import type { CallerLookup } from '../call/caller.ts'
+import type { Logger } from '../lib/logger.ts'
 import { SharedRefresh } from '../lib/shared-refresh.ts'
-import type { Postgres, StoreLog } from '../store/connection/postgres.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
 import { listenForKeyChanges } from './key-announcements.ts'
 import { noteKeysUsed, selectKeyFacts } from './key-facts.ts'
 import { KeyTable } from './key-table.ts'
@@ -16,7 +17,7 @@ export interface KeyDirectoryOptions {
   readonly peppers: readonly string[]
   /** How long known keys go on with Postgres away. */
   readonly graceSeconds: number
-  readonly log: StoreLog
+  readonly log: Logger
 }
 
 export interface KeyDirectoryStats {

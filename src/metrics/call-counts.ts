@@ -1,7 +1,7 @@
+import type { CallObserver } from '../call/call-observer.ts'
 import type { CallRecord, OpenCall, Outcome } from '../call/call-record.ts'
 import { isUnpricedReason, UNPRICED_REASONS } from '../call/unpriced-reason.ts'
 import { NO_USAGE, TOKEN_CLASSES, type UsageSource } from '../call/usage.ts'
-import type { CallObserver } from '../gateway/proxy/proxied-call.ts'
 import { LatencyCounts } from './latency-counts.ts'
 
 const OUTCOMES = [

@@ -1,7 +1,7 @@
 import { Counter, type Registry } from 'prom-client'
 import { UNPRICED_REASONS } from '../call/unpriced-reason.ts'
 import { TOKEN_CLASSES } from '../call/usage.ts'
-import { picoToUsdNumber } from '../usage/usage-summary.ts'
+import { picoToUsdNumber } from '../domain/pico-usd.ts'
 import type { CallCounts, UpstreamCounts } from './call-counts.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
 

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { CallObserver } from '../call/call-observer.ts'
 import type { OpenCall } from '../call/call-record.ts'
-import type { CallObserver } from '../gateway/proxy/proxied-call.ts'
 import type { KeyDirectoryStats } from '../keys/key-directory.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { CallCounts } from './call-counts.ts'

@@ -1,7 +1,8 @@
 // One page of a list, as bytes: which objects stand in it, and the same page without some of them.
-import { nestedEnd, spaceEnd, stringEnd } from '../gateway/bodies/json-bytes.ts'
-import { ObjectWalk } from '../gateway/bodies/object-walk.ts'
+
 import { objectIn, textIn } from '../providers/reading/json-value.ts'
+import { nestedEnd, spaceEnd, stringEnd } from '../providers/wires/json-bytes.ts'
+import { ObjectWalk } from '../providers/wires/object-walk.ts'
 import { namesIn } from './object-path.ts'
 
 interface Element {

@@ -1,7 +1,7 @@
 // Passes an answer on as it comes, and tells what it says of objects before its end is passed on.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type BodyDecoder, createDecoder } from '../gateway/codings/decode.ts'
+import { type BodyDecoder, createDecoder } from '../http/codings/decode.ts'
 import { type AnswerFacts, AnswerReader } from './answer-facts.ts'
 
 type Handler = Dispatcher.DispatchHandler

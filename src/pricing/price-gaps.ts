@@ -1,5 +1,5 @@
 import { type BilledUnits, NO_UNITS, type TokenUsage, UNIT_DIMENSIONS } from '../call/usage.ts'
-import type { BillingHabits } from './catalog/catalog-price-set.ts'
+import type { BillingHabits } from './billing-habits.ts'
 import type { RateClass, Rates } from './price-rates.ts'
 
 type Habits = Pick<BillingHabits, 'mediaIsApart' | 'secondsAreBeside'>

@@ -1,6 +1,6 @@
 import { TOKEN_FIELDS, UNIT_DIMENSIONS } from '../call/usage.ts'
+import { picoToUsdText } from '../domain/pico-usd.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
-import { picoToUsdText } from '../usage/usage-summary.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { serviceTiersAt } from './catalog/catalog-service-tiers.ts'
 import type { LinearPrice } from './price.ts'

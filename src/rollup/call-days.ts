@@ -1,7 +1,8 @@
-import { addCallDays } from '../../workers/prune.ts'
-import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
-import type { Postgres, StoreLog } from '../store/connection/postgres.ts'
-import { selectCallDays } from '../usage/calls/call-partitions.ts'
+import { addDays, type UtcDay, utcDayOf } from '../domain/utc-day.ts'
+import type { Logger } from '../lib/logger.ts'
+import { inTransaction, type Postgres } from '../store/connection/postgres.ts'
+import { lockPartitions } from '../store/connection/prune-locks.ts'
+import { addCallDay, selectCallDays, selectToday } from '../usage/calls/call-partitions.ts'
 import { isPassing } from './refusal.ts'
 
 /** The days whose calls are kept, remembered for a while: they change once a day. */
@@ -15,7 +16,7 @@ export interface CallDays {
 const REMEMBER_MS = 30_000
 
 /** @param retentionDays 0: no call is kept, whatever partitions there are. */
-export function createCallDays(pool: Postgres, retentionDays: number, log: StoreLog): CallDays {
+export function createCallDays(pool: Postgres, retentionDays: number, log: Logger): CallDays {
   let days: ReadonlySet<UtcDay> = new Set()
   let readAtMs = Number.NEGATIVE_INFINITY
 
@@ -43,4 +44,30 @@ export function createCallDays(pool: Postgres, retentionDays: number, log: Store
       readAtMs = Number.NEGATIVE_INFINITY
     },
   }
+}
+
+/** Partitions of `calls` are made so many days ahead. */
+const DAYS_AHEAD = 7
+/** And so many back at most, for records that a journal kept that long: a long retention need not begin with its past. */
+const DAYS_BACK = 35
+
+/**
+ * Makes the partitions of `calls` for the days ahead and for past days that are kept. Two at once are safe.
+ *
+ * @returns The days made now.
+ */
+export async function addCallDays(pool: Postgres, retentionDays: number): Promise<UtcDay[]> {
+  if (retentionDays === 0) return []
+  return await inTransaction(pool, async (session) => {
+    await lockPartitions(session)
+    const today = await selectToday(session)
+    const existing = await selectCallDays(session)
+    const missing: UtcDay[] = []
+    for (let offset = -Math.min(retentionDays, DAYS_BACK); offset <= DAYS_AHEAD; offset += 1) {
+      const day = addDays(today, offset)
+      if (!existing.has(day)) missing.push(day)
+    }
+    for (const day of missing) await addCallDay(session, day)
+    return missing
+  })
 }

@@ -1,5 +1,4 @@
 import type { CountedCall } from '../call/settlement.ts'
-import { catalogOfText } from '../config/current-catalog.ts'
 import { type AdjustmentEntry, addEntries } from '../corrections/adjustments.ts'
 import {
   getRulePrices,
@@ -12,6 +11,7 @@ import { selectClientNames } from '../keys/client-names.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
 import type { Price } from '../pricing/price.ts'
 import { buildRuleCatalog, isInScope, repriceCall } from '../pricing/repricing/repricing.ts'
+import { catalogOfText } from '../pricing/sources/catalog-file.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { keyText } from '../usage/daily-usage-table.ts'
 import { selectPrices } from '../usage/price-definitions.ts'

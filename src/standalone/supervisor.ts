@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs'
 import { CLOSING_MS } from '../config/config.ts'
+import { SILENT_LOG } from '../lib/logger.ts'
 import { until } from '../lib/until.ts'
 import { migrate } from '../store/connection/migrate.ts'
-import { openPostgres, type Postgres, type StoreLog } from '../store/connection/postgres.ts'
+import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import { openRedis } from '../store/connection/redis.ts'
 import { waitForBacklog } from './data-folder/backlog.ts'
 import type { DataFolder } from './data-folder/data-folder.ts'
@@ -48,7 +49,6 @@ const READY_TIMEOUT_MS = 60_000
 const BACKLOG_TIMEOUT_MS = 5_000
 /** After the gateway would have given up itself. */
 const KILL_AFTER_MS = 1_000
-const SILENT_LOG: StoreLog = { info() {}, warn() {}, error() {} }
 
 /**
  * Starts everything, in the order in which one needs the other. Whatever was started is in `parts`, also when this fails.

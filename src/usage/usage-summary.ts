@@ -1,3 +1,5 @@
+import { picoToUsdNumber } from '../domain/pico-usd.ts'
+
 /** Exact totals over any set of calls. */
 export interface UsageTotals {
   readonly requests: bigint
@@ -70,21 +72,6 @@ export function renderFigures(totals: UsageTotals): UsageFigures {
     avg_latency_ms: averageMs(totals.latencyUsSum, totals.latencyCount),
     cost_usd: picoToUsdNumber(totals.costPico),
   }
-}
-
-/** The JSON number nearest to an exact amount of pico-USD, in USD. */
-export function picoToUsdNumber(pico: bigint): number {
-  return Number(picoToUsdText(pico))
-}
-
-const PICO_PLACES = 12
-
-/** An amount of pico-USD as an exact decimal in USD, without trailing zeros: `0.0375`, `-12`. */
-export function picoToUsdText(pico: bigint): string {
-  const sign = pico < 0n ? '-' : ''
-  const digits = `${pico < 0n ? -pico : pico}`.padStart(PICO_PLACES + 1, '0')
-  const fraction = digits.slice(-PICO_PLACES).replace(/0+$/, '')
-  return `${sign}${digits.slice(0, -PICO_PLACES)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
 /** Milliseconds to the microsecond, rounded half up; 0 when there are none. */

@@ -1,7 +1,6 @@
-import { createCallDays } from '../../src/rollup/call-days.ts'
+import { addCallDays, createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp, type RollUp } from '../../src/rollup/roll-up.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
-import { addCallDays } from '../../workers/prune.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 import { quiet } from './records.ts'
 

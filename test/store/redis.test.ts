@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listenForKeyChanges } from '../../src/keys/key-announcements.ts'
-import type { StoreLog } from '../../src/store/connection/postgres.ts'
+import type { Logger } from '../../src/lib/logger.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { quiet } from '../rollup/records.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
@@ -18,7 +18,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-function open(whenAway: 'fail' | 'wait', log: StoreLog = quiet): Redis {
+function open(whenAway: 'fail' | 'wait', log: Logger = quiet): Redis {
   const redis = openRedis(server.url, { name: 'test', whenAway, silenceMs: 500, log })
   opened.push(redis)
   return redis

@@ -1,4 +1,4 @@
-import type { CallObserver } from '../../src/gateway/proxy/proxied-call.ts'
+import type { CallObserver } from '../../src/call/call-observer.ts'
 
 /** For calls that nobody counts. */
 export const NO_METRICS: CallObserver = {

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addDays } from '../../src/domain/utc-day.ts'
+import { addCallDays } from '../../src/rollup/call-days.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { addCallDay, selectCallDays, selectToday } from '../../src/usage/calls/call-partitions.ts'
-import { addCallDays, prune } from '../../workers/prune.ts'
+import { prune } from '../../workers/prune.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 

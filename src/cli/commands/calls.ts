@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
+import { Failure } from '../../doctor/failure.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { type FoundCall, findCalls } from '../../usage/calls/find-calls.ts'
-import { picoToUsdText } from '../../usage/usage-summary.ts'
-import { type Cli, Failure } from '../cli.ts'
+import type { Cli } from '../cli.ts'
 import { printable } from '../table.ts'
 
 /** `calls find`: a single call, by the id that a client or a provider knows it by. */

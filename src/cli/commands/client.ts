@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
+import { Failure } from '../../doctor/failure.ts'
 import { renderClient } from '../../domain/documents/client-document.ts'
 import { type Client, createClient, selectClients, setClientDisabled } from '../../keys/clients.ts'
 import { parseName } from '../arguments.ts'
-import { type Cli, Failure } from '../cli.ts'
+import type { Cli } from '../cli.ts'
 import { renderTable } from '../table.ts'
 
 /** `client create | list | disable | enable`: the accounts that usage is summed up for. */

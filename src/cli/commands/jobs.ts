@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
+import { Failure } from '../../doctor/failure.ts'
 import { renderJob, type UnsettledJob } from '../../domain/documents/job-document.ts'
 import { findClient } from '../../keys/clients.ts'
 import { selectUnsettledJobs } from '../../objects/objects-table.ts'
-import { type Cli, Failure } from '../cli.ts'
+import type { Cli } from '../cli.ts'
 import { renderTable } from '../table.ts'
 
 /** `jobs list`: batches, background responses, videos, ... that have not told what they used. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { Failure } from '../../doctor/failure.ts'
 import { renderKey, renderNewKey } from '../../domain/documents/key-document.ts'
 import { findClient } from '../../keys/clients.ts'
 import {
@@ -10,7 +11,7 @@ import {
   selectKeys,
 } from '../../keys/keys.ts'
 import { parseDuration, parseLifetime, parseModels, parseName } from '../arguments.ts'
-import { type Cli, Failure } from '../cli.ts'
+import type { Cli } from '../cli.ts'
 import { renderTable } from '../table.ts'
 
 /** `key create | list | revoke | rotate`: what clients call with. */

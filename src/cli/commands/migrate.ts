@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { SILENT_LOG } from '../../lib/logger.ts'
 import { migrate } from '../../store/connection/migrate.ts'
 import type { Cli } from '../cli.ts'
-import { SILENT } from '../servers.ts'
 
 /** `migrate`: brings the database to what this release needs. */
 export function addMigrateCommand(program: Command, cli: Cli): void {
@@ -9,7 +9,7 @@ export function addMigrateCommand(program: Command, cli: Cli): void {
     .command('migrate')
     .description('bring the database to what this release needs')
     .action(async () => {
-      const applied = await cli.withServers(({ whereabouts }) => migrate(whereabouts.databaseUrl, SILENT))
+      const applied = await cli.withServers(({ whereabouts }) => migrate(whereabouts.databaseUrl, SILENT_LOG))
       const text = applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`
       cli.print({ applied }, text)
     })

@@ -1,5 +1,6 @@
 import { open, rename, rm } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
+import { Failure } from '../../doctor/failure.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
@@ -10,7 +11,7 @@ import { CSV_HEADER, csvRow } from '../../usage/export/export-csv.ts'
 import { FOCUS_HEADER, focusRows } from '../../usage/export/export-focus.ts'
 import { type ExportScope, readCalls, readDays, selectUsedDays } from '../../usage/export/export-rows.ts'
 import { parseDay } from '../arguments.ts'
-import { type Cli, Failure } from '../cli.ts'
+import type { Cli } from '../cli.ts'
 
 const FORMATS = ['csv', 'jsonl', 'focus', 'cloudevents'] as const
 type Format = (typeof FORMATS)[number]

@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { UNKNOWN_MODEL } from '../../call/build-call-record.ts'
+import { Failure } from '../../doctor/failure.ts'
 import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'
 import { selectUsageSummary, type UsageRow } from '../../usage/daily-usage.ts'
 import { type RequestedName, selectRequestedNames } from '../../usage/requested-names.ts'
@@ -12,9 +14,9 @@ import {
   USAGE_GROUPS,
   type UsageGroup,
 } from '../../usage/usage-breakdown.ts'
-import { picoToUsdText, renderSummary } from '../../usage/usage-summary.ts'
+import { renderSummary } from '../../usage/usage-summary.ts'
 import { parseDays } from '../arguments.ts'
-import { type Cli, Failure } from '../cli.ts'
+import type { Cli } from '../cli.ts'
 import { printable, renderTable } from '../table.ts'
 
 /** `usage`: what was used and what it cost, as `GET /v1/usage` says it. */

@@ -1,8 +1,8 @@
+import { picoToUsdNumber } from '../../domain/pico-usd.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectCollisions } from '../../usage/calls/response-collisions.ts'
 import { selectSuspects } from '../../usage/calls/suspect-calls.ts'
-import { picoToUsdNumber } from '../../usage/usage-summary.ts'
 import { type Finding, note, ok } from '../finding.ts'
 
 const DAYS = 30

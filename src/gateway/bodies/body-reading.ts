@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { inflaterOf } from '../../http/codings/codings.ts'
 import type { Dialect } from '../../providers/dialect.ts'
-import { inflaterOf } from '../codings/codings.ts'
 import { formBoundary } from '../forms/form-boundary.ts'
 
 /**

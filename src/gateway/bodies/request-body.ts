@@ -1,5 +1,5 @@
-import { ObjectWalk } from './object-walk.ts'
-import { slicedWork, WHOLE_BYTES } from './sliced-work.ts'
+import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
+import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 
 /** What one pass over a request body's top level found. Offsets are into the scanned body. */
 export interface RequestScan {

@@ -1,6 +1,6 @@
+import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { type JsonObject, objectIn } from '../../providers/reading/json-value.ts'
 import { type JsonPlan, JsonScanner } from '../../providers/wires/json.ts'
-import { slicedWork, WHOLE_BYTES } from './sliced-work.ts'
 
 /** Scanned between two looks at the clock: at the worst some 0.3 ms. */
 const WINDOW_BYTES = 64 * 1024

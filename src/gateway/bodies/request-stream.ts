@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { BodyBudget, BodyRoom, UploadProblem } from './body-budget.ts'
-import { joinInSlices, WHOLE_BYTES } from './sliced-work.ts'
 
 /** Why a body was not read. `too_large`: over the limit; `gone`: client left. */
 export type BodyProblem = UploadProblem | 'too_large' | 'gone'

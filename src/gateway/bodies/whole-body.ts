@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type DecodeProblem, decodeBody } from '../codings/decode-body.ts'
+import { type DecodeProblem, decodeBody } from '../../http/codings/decode-body.ts'
 import type { BodyBudget, BodyRoom } from './body-budget.ts'
 import { asUtf8, looksCompressed } from './body-text.ts'
 import { type BodyProblem, readBody } from './request-stream.ts'

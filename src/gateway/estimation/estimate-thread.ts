@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { FairQueue } from '../bodies/fair-queue.ts'
-import { joinInSlices, WHOLE_BYTES } from '../bodies/sliced-work.ts'
+import { FairQueue } from '../../lib/fair-queue.ts'
+import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { EstimateAnswer, EstimateJob } from './estimate-thread-main.ts'
 
 /** A thread without work ends after this and gives back some 90 MB; starting one takes 0.2 s. */

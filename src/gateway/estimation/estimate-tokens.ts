@@ -1,4 +1,4 @@
-import { countJsonValues } from '../bodies/json-bytes.ts'
+import { countJsonValues } from '../../providers/wires/json-bytes.ts'
 import { countOpenAiTokens } from './count-tokens.ts'
 import { familyOf } from './model-family.ts'
 import { type Prompt, readPrompt } from './prompt-text.ts'

@@ -1,5 +1,5 @@
 import type { Dialect } from '../../providers/dialect.ts'
-import { nestedEnd } from '../bodies/json-bytes.ts'
+import { nestedEnd } from '../../providers/wires/json-bytes.ts'
 
 /** Braces that turn out not to begin JSON are tried up to this often: binary frames have some, hostile bodies many. */
 const MAX_MISSES = 200

@@ -1,4 +1,4 @@
-import { WHOLE_BYTES } from '../bodies/sliced-work.ts'
+import { WHOLE_BYTES } from '../../lib/sliced-work.ts'
 
 const FORM = /^\s*multipart\/|form/i
 const MULTIPART = /^\s*multipart\//i

@@ -1,4 +1,4 @@
-import { spaceEnd } from '../bodies/json-bytes.ts'
+import { spaceEnd } from '../../providers/wires/json-bytes.ts'
 import type { RequestScan, StreamOptions } from '../bodies/request-body.ts'
 
 const MEMBER = '"include_usage":true'

@@ -1,13 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { buildCallRecord } from '../../call/build-call-record.ts'
+import type { CallObserver } from '../../call/call-observer.ts'
 import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
+import { type BodyDecoder, createDecoder } from '../../http/codings/decode.ts'
+import { mayBeCoded } from '../../http/codings/sniff-coding.ts'
 import type { ErrorName } from '../../http/errors.ts'
 import { limitSilenceOfTaker } from '../../http/socket-timeouts.ts'
 import type { Dialect, RequestFacts, UsageReader } from '../../providers/dialect.ts'
-import { type BodyDecoder, createDecoder } from '../codings/decode.ts'
-import { mayBeCoded } from '../codings/sniff-coding.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from '../estimation/estimate.ts'
 import { isCountedUpstreamOnly, reportsNoTokens } from '../estimation/hidden-output.ts'
 import { unseenTokens } from '../estimation/unseen-output.ts'
@@ -47,17 +48,6 @@ export interface CallLedger {
   noteNow(callId: string, seen: string, onWritten: () => void): void
   close(record: CallRecord, onWritten: (error: Error | null) => void): void
   discard(callId: string): void
-}
-
-/** Where the walk of a call reports what the operator counts. */
-export interface CallObserver {
-  callStarted(call: OpenCall): void
-  callEnded(record: CallRecord): void
-  /** A call that ended, too, and whose record stands nowhere: see `passUnmetered`. */
-  callUnmetered(record: CallRecord): void
-  readingFailed(provider: string, error: unknown): void
-  totalMismatch(provider: string): void
-  callFailed(call: OpenCall, error: unknown): void
 }
 
 export interface ProxiedCallParts {

@@ -1,6 +1,6 @@
+import type { CallObserver } from '../../call/call-observer.ts'
 import type { CallRecord } from '../../call/call-record.ts'
 import type { Logger } from '../../lib/log.ts'
-import type { CallObserver } from '../proxy/proxied-call.ts'
 
 /** What goes wrong in a call is always logged; the calls themselves, one line each, at `debug`: a line costs a quarter of a call's CPU. */
 export function logCalls(observer: CallObserver, log: Logger): CallObserver {

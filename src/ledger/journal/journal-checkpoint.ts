@@ -1,5 +1,5 @@
 import { withinDeadline } from '../../lib/deadline.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../../lib/logger.ts'
 import type { JournalWork } from './journal-work.ts'
 
 /**

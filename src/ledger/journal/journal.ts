@@ -1,6 +1,6 @@
 import type { OpenCall } from '../../call/call-record.ts'
 import { serialiseOpenCall } from '../../call/record-codec.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../../lib/logger.ts'
 import type { Reserve } from './disk-reserve.ts'
 import { FEW_FRAMES, JournalCheckpoint } from './journal-checkpoint.ts'
 import type { JournalDatabase, JournalRow } from './journal-database.ts'

@@ -1,6 +1,6 @@
 import { serialiseVoid } from '../../call/record-codec.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../../lib/logger.ts'
 import type { StreamLink } from '../shipping/redis-link.ts'
 import type { SentEntry } from '../shipping/sent-ids.ts'
 import { isForeign } from './bound-database.ts'

@@ -1,6 +1,6 @@
 import { withinDeadline } from '../../lib/deadline.ts'
+import type { Logger } from '../../lib/logger.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Logger } from '../log.ts'
 import type { ProducerFolder } from '../recovery/producer-folder.ts'
 import { BacklogAge } from './backlog-age.ts'
 import type { StreamLink } from './redis-link.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { serialiseVoid } from '../../call/record-codec.ts'
+import type { Logger } from '../../lib/logger.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { Logger } from '../log.ts'
 import { LossWatch } from './loss-detector.ts'
 import type { StreamLink } from './redis-link.ts'
 import { SentIds } from './sent-ids.ts'

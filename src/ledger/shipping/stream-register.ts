@@ -1,4 +1,4 @@
-import type { Logger } from '../log.ts'
+import type { Logger } from '../../lib/logger.ts'
 
 const RETRY_MIN_MS = 250
 const RETRY_MAX_MS = 5_000

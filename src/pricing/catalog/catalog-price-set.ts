@@ -1,4 +1,5 @@
 import { type BilledUnits, type TokenUsage, UNIT_DIMENSIONS } from '../../call/usage.ts'
+import type { BillingHabits } from '../billing-habits.ts'
 import { buildLinearPrice, type LinearDefinition, type LinearPrice } from '../price.ts'
 import { unpricedParts } from '../price-gaps.ts'
 import type { RateClass, Rates } from '../price-rates.ts'
@@ -11,18 +12,6 @@ export interface PriceSet {
   /** By rising size of prompt; a model without tiers has one. */
   readonly tiers: readonly TierPrices[]
   readonly habits: BillingHabits
-}
-
-/** How a provider counts and bills, apart from its rates. */
-export interface BillingHabits {
-  /** The least that a request with audio is billed for, in milliseconds; 0: what it has. */
-  readonly minimumAudioMs: number
-  /** Reasoning is never part of the output it reports. */
-  readonly reasoningIsBeside: boolean
-  /** Audio and image tokens never cost what text tokens do: without a rate of their own they have none. */
-  readonly mediaIsApart: boolean
-  /** Seconds of audio are billed beside its tokens, not in their place. */
-  readonly secondsAreBeside: boolean
 }
 
 export const USUAL_HABITS: BillingHabits = {

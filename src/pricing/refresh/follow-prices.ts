@@ -1,4 +1,5 @@
-import type { Postgres, StoreLog } from '../../store/connection/postgres.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
 import { readKept, writeKept } from './kept-file.ts'
 import { findCurrentPriceCatalog, findCurrentSource } from './price-catalogs.ts'
 import {
@@ -18,7 +19,7 @@ export interface FollowOptions {
   readonly pool: Postgres
   /** Where the last prices are kept; `null`: nowhere. */
   readonly dataDir: string | null
-  readonly log: StoreLog
+  readonly log: Logger
   readonly everyMs?: number
 }
 
@@ -55,7 +56,7 @@ async function loadKept({ dataDir, log }: FollowOptions): Promise<StoredPrices> 
 }
 
 /** Also where a gateway started while Postgres was away. `null`: it changes nothing. */
-async function putPackage(pool: Postgres, log: StoreLog): Promise<KeptCatalog | null> {
+async function putPackage(pool: Postgres, log: Logger): Promise<KeptCatalog | null> {
   const put = await putNewerPackage(pool, Date.now())
   if (put !== null) {
     const { source, inForceFrom } = put

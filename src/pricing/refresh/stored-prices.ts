@@ -1,5 +1,5 @@
-import { catalogOfText } from '../../config/current-catalog.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { catalogOfText } from '../sources/catalog-file.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 
 /** Price data that is kept outside of this release, as it is used. */

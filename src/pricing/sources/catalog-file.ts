@@ -28,3 +28,14 @@ export function readCatalogFile(
   if (typeof value === 'object' && value !== null && 'layers' in value) return readMergedText(value)
   return parseCatalog(value, `${name}@${hash}`)
 }
+
+/**
+ * Reads price data again from the text that was kept with a rule, under the source it had then.
+ *
+ * @throws {Error} when it is not price data.
+ */
+export function catalogOfText(source: string, text: string): CatalogEntries {
+  const { entries, problems } = readCatalogFile(text)
+  if (entries === null) throw new Error(`the catalog ${source} cannot be read: ${problems[0]}`)
+  return { ...entries, source }
+}

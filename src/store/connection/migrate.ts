@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
-import type { StoreLog } from './postgres.ts'
+import type { Logger } from '../../lib/logger.ts'
 
 /** The schema that holds everything of ours. */
 export const SCHEMA = 'tallygate'
@@ -17,7 +17,7 @@ const LOCK_VALUE = 1_952_541_804
  * @returns The names of the migrations applied now, in order.
  * @throws When the server is away, or a migration fails.
  */
-export async function migrate(databaseUrl: string, log: StoreLog): Promise<string[]> {
+export async function migrate(databaseUrl: string, log: Logger): Promise<string[]> {
   // A connection of our own: the runner neither listens to the errors of one that it opens nor waits for its end.
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'tallygate migrate' })
   // When the server ends the session, the query under way rejects; without a listener the event would end the process.
@@ -30,7 +30,7 @@ export async function migrate(databaseUrl: string, log: StoreLog): Promise<strin
   }
 }
 
-async function applyPending(client: pg.Client, log: StoreLog): Promise<string[]> {
+async function applyPending(client: pg.Client, log: Logger): Promise<string[]> {
   const applied = await runner({
     dbClient: client,
     dir: fileURLToPath(new URL('../migrations', import.meta.url)),

@@ -1,16 +1,10 @@
 import pg from 'pg'
+import type { Logger } from '../../lib/logger.ts'
 
 /** A pool of connections to Postgres. `int8` and `numeric` arrive as strings, `date` as YYYY-MM-DD. */
 export type Postgres = pg.Pool
 /** One connection of it, for a transaction. */
 export type PostgresSession = pg.PoolClient
-
-/** The one thing the stores need of a log: a structured object and a message. */
-export interface StoreLog {
-  info(context: object, message: string): void
-  warn(context: object, message: string): void
-  error(context: object, message: string): void
-}
 
 export interface PostgresOptions {
   /** Connections at most. */
@@ -19,7 +13,7 @@ export interface PostgresOptions {
   readonly statementTimeoutMs: number
   /** Shown in `pg_stat_activity`. */
   readonly applicationName: string
-  readonly log: StoreLog
+  readonly log: Logger
 }
 
 const CONNECT_TIMEOUT_MS = 3_000

@@ -1,4 +1,4 @@
-import type { StoreLog } from './postgres.ts'
+import type { Logger } from '../../lib/logger.ts'
 import { openRedis, type Redis } from './redis.ts'
 
 /**
@@ -9,7 +9,7 @@ import { openRedis, type Redis } from './redis.ts'
 export async function withRedis<Result>(
   url: string,
   silenceMs: number,
-  log: StoreLog,
+  log: Logger,
   work: (redis: Redis) => Promise<Result>,
 ): Promise<Result> {
   const redis = openRedis(url, { name: 'tallygate once', whenAway: 'fail', silenceMs, log })

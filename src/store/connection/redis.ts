@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
+import type { Logger } from '../../lib/logger.ts'
 import { atMostEvery } from '../../lib/throttle.ts'
-import type { StoreLog } from './postgres.ts'
 
 export type { Redis }
 
@@ -14,7 +14,7 @@ export interface RedisConnectionOptions {
   readonly whenAway: 'fail' | 'wait'
   /** A server that is silent for this long while a command waits is given up and connected to anew. */
   readonly silenceMs: number
-  readonly log: StoreLog
+  readonly log: Logger
 }
 
 const CONNECT_TIMEOUT_MS = 3_000

@@ -1,4 +1,4 @@
-import { picoToUsdText } from '../usage-summary.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 
 /** A single call as it is given to others. */
 export interface ExportedCall {

@@ -6,7 +6,7 @@ import {
   type TokenClass,
   UNIT_COLUMNS,
 } from '../../call/usage.ts'
-import { picoToUsdText } from '../usage-summary.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 import type { ExportedDay } from './exported-day.ts'
 
 /** A cell of an export. Amounts of money are exact decimal text, whole numbers are numbers. */

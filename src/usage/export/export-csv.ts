@@ -1,4 +1,4 @@
-import { picoToUsdText } from '../usage-summary.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { EXPORT_COLUMNS, type ExportedCell } from './export-columns.ts'
 import type { ExportedDay } from './exported-day.ts'
 

@@ -1,5 +1,5 @@
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
-import { picoToUsdText } from '../usage-summary.ts'
 import { csvLine, safeName } from './export-csv.ts'
 import type { ExportedDay } from './exported-day.ts'
 

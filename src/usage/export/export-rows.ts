@@ -1,7 +1,7 @@
-import { sumsFrom } from '../../corrections/reprice-rows.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { sumsFrom } from '../usage-sums.ts'
 import type { ExportedCall } from './export-cloudevents.ts'
 import type { ExportedDay } from './exported-day.ts'
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../../../src/ledger/log.ts'
+import type { Logger } from '../../../src/lib/logger.ts'
 
 export interface LogLine {
   readonly level: 'info' | 'warn' | 'error'

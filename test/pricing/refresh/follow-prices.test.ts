@@ -2,12 +2,13 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Logger } from '../../../src/lib/logger.ts'
 import { followPrices, loadStoredPrices } from '../../../src/pricing/refresh/follow-prices.ts'
 import { keptFileOf } from '../../../src/pricing/refresh/kept-file.ts'
 import type { StoredPrices } from '../../../src/pricing/refresh/stored-prices.ts'
 import { judgePrices, putJudged } from '../../../src/pricing/refresh/take-prices.ts'
 import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
-import { openPostgres, type Postgres, type StoreLog } from '../../../src/store/connection/postgres.ts'
+import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { changedBundle } from './changed-bundle.ts'
 
@@ -22,7 +23,7 @@ let dataDir: string
 let lines: { level: string; event: unknown; message: string }[] = []
 const say = (level: string) => (context: object, message: string) =>
   void lines.push({ level, event: 'event' in context ? context.event : null, message })
-const log: StoreLog = { info: say('info'), warn: say('warn'), error: say('error') }
+const log: Logger = { info: say('info'), warn: say('warn'), error: say('error') }
 const following: { stop(): Promise<void> }[] = []
 
 beforeAll(async () => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { Failure } from '../../../doctor/failure.ts'
 import { type Retried, retryDeadLetter } from '../../../rollup/retry-dead-letter.ts'
 import {
   findDeadLetter,
@@ -6,7 +7,7 @@ import {
   selectDeadLetters,
 } from '../../../store/ledger/dead-letters.ts'
 import { type LetterId, parseLetterId } from '../../arguments.ts'
-import { type Cli, Failure } from '../../cli.ts'
+import type { Cli } from '../../cli.ts'
 import { printable, renderTable } from '../../table.ts'
 
 /** `dead-letters list | show | retry`: records that could not be counted, and counting them after all. */

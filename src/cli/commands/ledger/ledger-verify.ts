@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { type Rebuilt, rebuildDay } from '../../../corrections/rebuild.ts'
 import { type Difference, type Verified, verifyLedger } from '../../../corrections/verify.ts'
-import { picoToUsdText } from '../../../usage/usage-summary.ts'
+import { Failure } from '../../../doctor/failure.ts'
+import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { parseDay, parseReason } from '../../arguments.ts'
-import { type Cli, Failure } from '../../cli.ts'
+import type { Cli } from '../../cli.ts'
 import { operatorName } from '../../operator.ts'
 import { renderTable } from '../../table.ts'
 

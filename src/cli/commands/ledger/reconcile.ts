@@ -10,11 +10,12 @@ import {
   type ReconciledDay,
   reconcile,
 } from '../../../corrections/reconcile/report.ts'
+import { Failure } from '../../../doctor/failure.ts'
+import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { addDays, type UtcDay, utcDayOf } from '../../../domain/utc-day.ts'
 import { selectModelDays } from '../../../usage/reconciled-use.ts'
-import { picoToUsdText } from '../../../usage/usage-summary.ts'
 import { parseDays } from '../../arguments.ts'
-import { type Cli, Failure } from '../../cli.ts'
+import type { Cli } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
 
 interface Provider {

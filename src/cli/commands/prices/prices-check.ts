@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { picoToUsdNumber, picoToUsdText } from '../../../domain/pico-usd.ts'
 import { addDays, utcDayOf } from '../../../domain/utc-day.ts'
 import { type CostDifference, selectCostDifferences } from '../../../usage/calls/cost-differences.ts'
 import { selectModelsInUse } from '../../../usage/models-in-use.ts'
@@ -9,7 +10,6 @@ import {
   type UnpricedUse,
 } from '../../../usage/unpriced-document.ts'
 import { selectUnpricedUse } from '../../../usage/unpriced-use.ts'
-import { picoToUsdNumber, picoToUsdText } from '../../../usage/usage-summary.ts'
 import { parseDays } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import {

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { reasonOf } from '../../../doctor/explain-error.ts'
+import { Failure } from '../../../doctor/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import { findCurrentPriceCatalog, putPriceCatalog } from '../../../pricing/refresh/price-catalogs.ts'
 import { readCatalogFile } from '../../../pricing/sources/catalog-file.ts'
@@ -11,7 +12,7 @@ import {
 } from '../../../pricing/sources/litellm-catalog.ts'
 import { priceCatalogSource, sha256Of } from '../../../pricing/sources/price-catalog-source.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
-import { type Cli, Failure } from '../../cli.ts'
+import type { Cli } from '../../cli.ts'
 
 /** `prices import`: takes LiteLLM's price list for all gateways as the last of the sources, whole or not at all. */
 export function addPricesImportCommand(prices: Command, cli: Cli): void {

@@ -2,11 +2,12 @@ import type { Command } from 'commander'
 import type { PriceConfig } from '../../../config/yaml/price-config.ts'
 import { type Repriced, reprice } from '../../../corrections/reprice.ts'
 import type { RefusedRow, RepricedRow } from '../../../corrections/reprice-plan.ts'
+import { Failure } from '../../../doctor/failure.ts'
+import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
-import { picoToUsdText } from '../../../usage/usage-summary.ts'
 import { parseDay, parseModel, parseProvider, parseReason } from '../../arguments.ts'
-import { type Cli, Failure } from '../../cli.ts'
+import type { Cli } from '../../cli.ts'
 import {
   addPriceOptions,
   findPricesInForce,

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { endRule, type RuleInForce, selectRulesInForce } from '../../../corrections/repricing-rules.ts'
-import { picoToUsdText } from '../../../usage/usage-summary.ts'
+import { Failure } from '../../../doctor/failure.ts'
+import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { parseCount } from '../../arguments.ts'
-import { type Cli, Failure } from '../../cli.ts'
+import type { Cli } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
 
 /** `prices rules` and `prices end-rule`: what repricings still do to calls that come in late. */

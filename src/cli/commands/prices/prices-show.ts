@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { Failure } from '../../../doctor/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import { catalogPlaces } from '../../../pricing/catalog/catalog-providers.ts'
 import { findWithoutPrice } from '../../../pricing/corrections/misnamed.ts'
@@ -10,7 +11,7 @@ import {
   shownRates,
 } from '../../../pricing/shown-prices.ts'
 import { parseDay, parseProvider } from '../../arguments.ts'
-import { type Cli, Failure } from '../../cli.ts'
+import type { Cli } from '../../cli.ts'
 import {
   addPriceOptions,
   findPrices,

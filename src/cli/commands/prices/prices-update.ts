@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
+import { Failure } from '../../../doctor/failure.ts'
 import { judgePrices, putJudged } from '../../../pricing/refresh/take-prices.ts'
-import { type Cli, Failure } from '../../cli.ts'
+import type { Cli } from '../../cli.ts'
 import { readOfferedPrices, refuseUnreadable, renderJudged, textOfJudged } from '../../offered-prices.ts'
 
 const WHERE = "genai-prices' data.json, or the folder of its unpacked package; without: PRICES_URL is asked"

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ObjectWalk } from '../../../src/gateway/bodies/object-walk.ts'
+import { ObjectWalk } from '../../../src/providers/wires/object-walk.ts'
 
 interface Walked {
   readonly members: readonly (readonly number[])[]

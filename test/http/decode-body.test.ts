@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { asUtf8, looksCompressed } from '../../../src/gateway/bodies/body-text.ts'
-import { type DecodeProblem, decodeBody } from '../../../src/gateway/codings/decode-body.ts'
+import { asUtf8, looksCompressed } from '../../src/gateway/bodies/body-text.ts'
+import { type DecodeProblem, decodeBody } from '../../src/http/codings/decode-body.ts'
 
 const MIB = 1024 * 1024
 const JSON_BODY = Buffer.from(`{"model":"gpt-4o-mini","messages":[${'{"role":"user"},'.repeat(9000)}{}]}`)

@@ -11,7 +11,7 @@ import {
   zstdCompressSync,
 } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { createDecoder, type DecodeResult } from '../../../src/gateway/codings/decode.ts'
+import { createDecoder, type DecodeResult } from '../../src/http/codings/decode.ts'
 
 const text = Buffer.from(
   Array.from({ length: 3000 }, (_, i) => `data: {"n":${i},"x":"${(i * 7919) % 1009}"}\n\n`).join(''),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type RequestScan, scanInSlices, scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
-import { joinInSlices, SlicedWork } from '../../../src/gateway/bodies/sliced-work.ts'
+import { type RequestScan, scanInSlices, scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
+import { joinInSlices, SlicedWork } from '../../src/lib/sliced-work.ts'
 
 const BODY_BYTES = 20_000_000
 /** Nobody may take the event loop for longer. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FairQueue } from '../../../src/gateway/bodies/fair-queue.ts'
+import { FairQueue } from '../../src/lib/fair-queue.ts'
 
 function queueOf(items: readonly (readonly [clientId: string, item: string])[]): FairQueue<string> {
   const queue = new FairQueue<string>()

@@ -1,4 +1,4 @@
-import { joinInSlices } from '../bodies/sliced-work.ts'
+import { joinInSlices } from '../../lib/sliced-work.ts'
 import { inflaterOf } from './codings.ts'
 
 /** Why a body could not be decoded. `too_large`: what it decodes to; `busy`: there is no room for that; `undecodable`: it is not what it says. */
