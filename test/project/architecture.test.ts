@@ -1,64 +1,118 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
-import { expect, test } from 'vitest'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { findCircles, IMPORTS, linesOf, roomOf, SOURCES } from './imports.ts'
 
-const files = ['src', 'workers'].flatMap((folder) =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => join(folder, name)),
+/** From the lowest to the highest. */
+const ROOMS = [...readFileSync('src/README.md', 'utf8').matchAll(/^\d+\. \[`([\w-]+)`\]/gm)].map(
+  ([, name = '']) => name,
 )
 
-/** What each file imports: paths from the project's root, or package names. */
-const imports = files.flatMap((file) =>
-  [...readFileSync(file, 'utf8').matchAll(/^(?:import|export)[^'"]*?from '([^']+)'|^import '([^']+)'/gm)].map(
-    (match) => {
-      const what = match[1] ?? match[2] ?? ''
-      return { file, what: what.startsWith('.') ? relative('.', join(dirname(file), what)) : what }
-    },
-  ),
-)
+/** One folder of files for each of these rooms, and its README. */
+const folderOf = (room: string) => (room === 'workers' ? room : join('src', room))
+const readmeOf = (room: string) => readFileSync(join(folderOf(room), 'README.md'), 'utf8')
 
-/** What the files under `folder` may import of ours, beside themselves. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  'src/domain/': [],
-  'src/lib/': [],
-  'src/http/': ['src/domain/'],
-  'src/call/': ['src/domain/', 'src/pricing/'],
-  'src/providers/': ['src/domain/', 'src/call/', 'src/pricing/'],
-  'src/ledger/': ['src/domain/', 'src/call/', 'src/lib/'],
-  'src/store/': ['src/domain/', 'src/lib/'],
-  'src/keys/': ['src/domain/', 'src/call/', 'src/lib/', 'src/store/'],
+/** What a room's README allows it to import. */
+function allowedTo(room: string): string[] {
+  const [, list = ''] = /^May import: ([^.]*)\./m.exec(readmeOf(room)) ?? []
+  return [...list.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name)
 }
 
-for (const [folder, allowed] of Object.entries(MAY_IMPORT)) {
-  test(`${folder} imports of ours only ${allowed.join(', ') || 'itself'}`, () => {
-    const wrong = imports.filter(
-      ({ file, what }) =>
-        file.startsWith(folder) &&
-        /^(src|workers)\//.test(what) &&
-        ![folder, ...allowed].some((prefix) => what.startsWith(prefix)),
-    )
-    expect(wrong).toEqual([])
-  })
-}
+const FOLDERS = [...new Set(SOURCES.map((file) => dirname(file)))].sort()
 
-test('only store, ledger and what joins them speaks to Postgres and Redis, only workers to BullMQ', () => {
-  const homes: Readonly<Record<string, RegExp>> = {
-    pg: /^src\/store\//,
-    ioredis: /^src\/(store|ledger)\//,
-    bullmq: /^workers\//,
-    fastify: /^src\/(gateway|http|operator|objects)\//,
-  }
-  const wrong = imports.filter(({ file, what }) => homes[what]?.test(file) === false)
-  expect(wrong).toEqual([])
+test('src/README.md lists every room, and not more than 22', () => {
+  expect([...ROOMS].sort()).toEqual([...new Set(SOURCES.map(roomOf))].sort())
+  expect(ROOMS.length).toBeLessThanOrEqual(22)
 })
 
-test('the domain knows no framework and does no I/O', () => {
-  const wrong = imports.filter(
+describe.each(ROOMS)('the room %s', (room) => {
+  const others = new Set(
+    IMPORTS.filter(
+      ({ file, what }) => roomOf(file) === room && SOURCES.includes(what) && roomOf(what) !== room,
+    ).map(({ what }) => roomOf(what)),
+  )
+
+  test(`imports exactly what the README of ${room} says it may`, () => {
+    expect([...others].sort()).toEqual(allowedTo(room).sort())
+  })
+
+  test(`may import only rooms below ${room}`, () => {
+    const below = ROOMS.slice(0, ROOMS.indexOf(room))
+    expect(allowedTo(room).filter((other) => !below.includes(other))).toEqual([])
+  })
+
+  test(`says in the README of ${room} what each folder in it holds`, () => {
+    const inside = FOLDERS.filter((folder) => folder.startsWith(`${folderOf(room)}/`)).map((folder) =>
+      folder.slice(folderOf(room).length + 1),
+    )
+    const told = [...readmeOf(room).matchAll(/^- `([\w/-]+)\/`: /gm)].map(([, name = '']) => name)
+    expect(inside.filter((folder) => !told.includes(folder))).toEqual([])
+    expect(told.filter((folder) => !existsSync(join(folderOf(room), folder)))).toEqual([])
+  })
+})
+
+test('no files import each other in a circle', () => {
+  expect(findCircles(IMPORTS)).toEqual([])
+})
+
+test('a circle is found where there is one', () => {
+  const files = ['a', 'b', 'c', 'a', 'd']
+  const imports = files.slice(1).map((what, index) => ({ file: files[index] ?? '', what }))
+  expect(findCircles(imports).map((circle) => circle.sort())).toEqual([['a', 'b', 'c']])
+})
+
+test.each(FOLDERS)('%s holds 2 to 14 files', (folder) => {
+  const files = readdirSync(folder, { withFileTypes: true }).filter(
+    (entry) => entry.isFile() && entry.name !== 'README.md',
+  )
+  expect(files.length).toBeGreaterThanOrEqual(2)
+  expect(files.length).toBeLessThanOrEqual(14)
+})
+
+test('files are short: median under 80 lines, nine of ten under 170, none over 350', () => {
+  const lines = SOURCES.map((file) => ({ file, lines: linesOf(file) })).sort((a, b) => a.lines - b.lines)
+  expect(lines[Math.floor(lines.length / 2)]?.lines).toBeLessThan(80)
+  expect(lines[Math.floor(lines.length * 0.9)]?.lines).toBeLessThan(170)
+  expect(lines.filter((file) => file.lines > 350)).toEqual([])
+})
+
+/** The folders that may import a package; others use what these offer. */
+const HOMES: Readonly<Record<string, RegExp>> = {
+  pg: /^src\/store\/connection\//,
+  'node-pg-migrate': /^src\/store\/connection\//,
+  ioredis: /^src\/(store\/connection|ledger\/shipping)\//,
+  bullmq: /^workers\//,
+  fastify: /^src\/(gateway|http|operator|objects)\//,
+  '@fastify/http-proxy': /^src\/gateway\/proxy\//,
+  commander: /^src\/cli\//,
+  pino: /^src\/lib\//,
+  'prom-client': /^src\/metrics\//,
+}
+
+test.each(Object.entries(HOMES))('%s is imported only by its home', (name, home) => {
+  const importers = IMPORTS.filter(({ what }) => what === name).map(({ file }) => file)
+  expect(importers.length).toBeGreaterThan(0)
+  expect(importers.filter((file) => !home.test(file))).toEqual([])
+})
+
+test('the domain imports no framework and does no I/O', () => {
+  const wrong = IMPORTS.filter(
     ({ file, what }) =>
-      file.startsWith('src/domain/') &&
+      roomOf(file) === 'domain' &&
       !what.startsWith('src/') &&
       !['node:crypto', 'node:zlib', 'zod'].includes(what),
   )
   expect(wrong).toEqual([])
+})
+
+test('every exported name is declared once', () => {
+  const places = new Map<string, string[]>()
+  for (const file of SOURCES) {
+    const text = readFileSync(file, 'utf8')
+    const declared = text.matchAll(
+      /^export (?:abstract )?(?:interface|type|class|(?:async )?function\*?|const) (\w+)/gm,
+    )
+    for (const [, name = ''] of declared) places.set(name, [...(places.get(name) ?? []), file])
+  }
+  expect([...places].filter(([, files]) => files.length > 1)).toEqual([])
 })
