@@ -1,0 +1,110 @@
+/**
+ * The events of the log: the field `event` of every line, for alerts and searches. A code never changes its meaning;
+ * messages may be reworded. `area.what`, and what has happened.
+ */
+export const LOG_EVENTS = {
+  'admin.client_changed': 'the operator renamed, disabled or enabled a client',
+  'admin.client_created': 'the operator created a client',
+  'admin.key_created': 'the operator created an API key',
+  'admin.key_revoked': 'the operator revoked an API key',
+  'admin.key_rotated': 'the operator replaced an API key',
+  'admin.request_failed': 'a request of the operator failed in the gateway',
+
+  'adoption.abandoned_calls': 'calls that were open in a journal may or may not have been counted',
+  'adoption.done': 'the records of a producer that is gone were taken over',
+  'adoption.foreign_journal': 'a journal belongs to another database and stays as it is',
+  'adoption.journal_missing': 'a journal is gone; what it had not shipped is lost',
+  'adoption.journal_quarantined': 'a damaged journal was renamed and kept for inspection',
+  'adoption.journal_unreadable': 'a journal is unreadable; what it had not shipped is lost',
+  'adoption.postponed': 'a journal could not be adopted; it is tried again',
+  'adoption.unreadable_call': 'a call of a dead gateway cannot be read and is not counted',
+
+  'call.failed': 'a call failed in the gateway itself',
+  'call.suspect_cost': 'a call cost more than CALL_ALERT_USD',
+  'call.unmetered': 'a call went upstream unmetered, as the configuration allows',
+  'call.unreadable': 'an answer could not be read; its call is counted without its figures',
+  'calls.partitions_failed': 'no partition for single calls: they are counted and not kept',
+
+  'config.reload_failed': 'the changed configuration is invalid; the old one stays in force',
+  'config.reloaded': 'the changed configuration is in force',
+
+  'gateway.crashed': 'the gateway ends because of an error',
+  'gateway.process_died': 'one of the gateway processes died; another one starts',
+  'gateway.process_start_failed': 'a gateway process could not start',
+  'gateway.start_failed': 'the gateway could not start',
+  'gateway.started': 'the gateway takes calls',
+  'gateway.stopping': 'the gateway takes no new calls and ends',
+  'gateway.stores_not_closed': 'Postgres or Redis did not close their connections in time',
+
+  'job.fetch_failed': 'the answer of a job that its client has not fetched could not be fetched',
+  'jobs.fetch_failed': 'jobs that their clients have not fetched could not be fetched',
+  'jobs.fetched': 'jobs that their clients have not fetched were fetched and counted',
+
+  'journal.checkpoint_failed': 'the journal could not be compacted; it grows until that succeeds',
+  'journal.folder_not_deleted': 'the folder of an unused journal could not be deleted',
+  'journal.directory_unreadable': 'the journal directory cannot be read',
+  'journal.full': 'the journal takes no records: disk full, or JOURNAL_MAX_BYTES reached',
+  'journal.prune_failed': 'counted records could not be deleted from the journal yet',
+  'journal.recovered': 'the journal takes records again',
+  'journal.sync_failed': 'the journal could not be synced to disk',
+  'journal.unreadable': 'the journal cannot be read',
+  'journal.unwritable': 'the journal cannot be written',
+
+  'keys.expired': 'Postgres is away longer than KEY_GRACE_SECONDS; no API key is accepted',
+  'keys.last_use_not_saved': 'the last use of API keys could not be saved',
+  'keys.listener_failed': 'the connections of a revoked API key could not all be ended',
+  'keys.read_again': 'API keys are read from Postgres again',
+  'keys.unreadable': 'API keys cannot be read from Postgres; known ones stay valid for a time',
+
+  'ledger.adoption_stopped': 'no process of this machine adopts the journals of dead gateways',
+  'ledger.database_changed': 'another database answers than before',
+  'ledger.gap': 'records exist nowhere any more; they are recorded as a gap',
+  'ledger.redis_lost_entries': 'Redis lost entries; the journal sends them again',
+  'ledger.regressed': 'Postgres was restored to an earlier state; the journal sends records again',
+  'ledger.regressed_too_far': 'Postgres was restored behind a journal that is gone; its records are lost',
+  'ledger.stream_not_registered': 'the stream of this producer cannot be registered yet',
+
+  'postgres.away': 'Postgres does not answer; records wait in the journal',
+  'postgres.back': 'Postgres answers again',
+  'postgres.connection_broken': 'a connection to Postgres broke',
+  'redis.away': 'Redis does not answer; records wait in the journal',
+  'redis.back': 'records are sent to Redis again',
+  'redis.unreachable': 'a connection to Redis cannot be made',
+
+  'prices.in_use': 'newer prices are in use in this gateway',
+  'prices.not_kept': 'prices could not be saved for a start without Postgres',
+  'prices.not_taken': 'newer prices could not be taken; the ones in use stay',
+  'prices.refused': 'fetched prices are implausible; the old ones stay',
+  'prices.taken': 'newer prices are in force from the day named',
+  'prices.unreachable': 'prices could not be fetched; it is tried again',
+
+  'queue.error': 'the job queue had an error',
+  'queue.job_failed': 'a job failed',
+  'queue.pruned': 'old partitions and identifiers were deleted',
+
+  'request.failed': 'a request failed in the gateway',
+
+  'rollup.damaged_entries': 'damaged stream entries were deleted; their producers send them again',
+  'rollup.dead_letters': 'records could not be counted and were kept as dead letters',
+  'rollup.failed': 'calls are not being counted; it is tried again',
+  'rollup.gap': 'records are missing; they are recorded as a gap',
+  'rollup.newer_entries': 'a stream has entries of a later release; it waits for an upgraded worker',
+
+  'schema.message': 'what the migration tool says',
+  'schema.migrated': 'a migration was applied',
+
+  'upstream.connections_not_closed': 'connections of a former configuration could not be closed',
+  'upstream.models_not_fetched': 'the model list of an upstream could not be fetched',
+  'usage.query_failed': 'the usage summary could not be read from Postgres',
+
+  'verify.failed': 'totals differ from what they are made of: see ledger verify',
+  'verify.passed': 'totals equal what their calls, prices and adjustments make',
+  'verify.requests_differ': 'committed offsets and totals differ in the number of requests',
+  'verify.row_differs': 'one total differs from what it is made of',
+
+  'worker.start_failed': 'the worker could not start',
+  'worker.started': 'the worker counts calls',
+  'worker.stopping': 'the worker ends',
+} as const
+
+export type LogEvent = keyof typeof LOG_EVENTS
