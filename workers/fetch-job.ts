@@ -2,18 +2,18 @@ import type { Dispatcher } from 'undici'
 import { buildCallRecord, cleanPath } from '../src/call/build-call-record.ts'
 import { newCallId } from '../src/call/call-id.ts'
 import type { CallRecord } from '../src/call/call-record.ts'
-import { tellsUse } from '../src/call/job-use.ts'
+import { reportsUse } from '../src/call/job-use.ts'
 import type { ObjectKind } from '../src/call/object-event.ts'
 import type { JobObservation, Observation } from '../src/call/observation.ts'
-import { type Pricing, settle } from '../src/gateway/recording/finalize-call.ts'
-import { endpointFactsOf } from '../src/gateway/routing/endpoint-facts.ts'
+import { finalizeCall, type Pricing } from '../src/gateway/recording/finalize-call.ts'
+import { endpointContextOf } from '../src/gateway/routing/endpoint-facts.ts'
 import type { Upstream } from '../src/gateway/routing/upstreams.ts'
 import { AnswerReader, hasEnded, hasFailed } from '../src/objects/answer-facts.ts'
 import type { Dialect } from '../src/providers/dialect.ts'
 import { selectDialect } from '../src/providers/dialects.ts'
 import { observe } from '../src/providers/reading/counts.ts'
 import type { ClaimedJob } from './job-claims.ts'
-import { pathOfFile, pathOfJob, tellingPathOf } from './job-paths.ts'
+import { pathOfFile, pathOfJob, reportPathOf } from './job-paths.ts'
 
 /** Who sends the requests that no client sent; what they tell goes to who made the job. */
 export const GATEWAY_CALLER = '(gateway)'
@@ -35,16 +35,16 @@ export async function fetchJob(upstream: Upstream, pricing: Pricing, job: Claime
     // Its results are asked for once there are some: before, they are as absent as those of a batch that is gone.
     const { status, reader } = await ask(upstream, pathOfJob(job), '', null)
     if (status === 404) return { kind: 'settled' }
-    if (!hasEnded(reader.facts.status)) return { kind: 'running' }
+    if (!hasEnded(reader.objects.status)) return { kind: 'running' }
   }
-  const path = tellingPathOf(job)
+  const path = reportPathOf(job)
   const arrivedAtMs = Date.now()
-  const { status, reader, seen, dialect } = await askAndRead(upstream, path, '')
+  const { status, reader, observed, dialect } = await askAndRead(upstream, path, '')
   if (status === 404) return { kind: 'settled' }
   const asked: Asked = { upstream, pricing, job, arrivedAtMs }
-  if (seen !== null && tellsOf(seen, job))
-    return { kind: 'told', record: recordOf(asked, path, dialect, seen) }
-  const { status: state, left } = reader.facts
+  if (observed !== null && reportsOn(observed, job))
+    return { kind: 'told', record: recordOf(asked, path, dialect, observed) }
+  const { status: state, left } = reader.objects
   if (job.kind !== 'message_batch' && !hasEnded(state)) return { kind: 'running' }
   const files = left.flatMap(({ kind, id }) => (kind === 'file' ? [id] : []))
   const inFiles = await readFiles(asked, files)
@@ -70,18 +70,19 @@ async function readFiles(asked: Asked, files: readonly string[]): Promise<CallRe
     const place = pathOfFile(asked.job, file)
     if (place === null) continue
     const [path, query] = place
-    const { status, seen, dialect } = await askAndRead(asked.upstream, path, query)
-    if (status !== 200 || seen?.jobs === undefined) continue
-    for (const { isFile: _, ...told } of seen.jobs) jobs.push({ ...told, responseId: asked.job.id })
+    const { status, observed, dialect } = await askAndRead(asked.upstream, path, query)
+    if (status !== 200 || observed?.jobs === undefined) continue
+    for (const { isFile: _, ...reported } of observed.jobs)
+      jobs.push({ ...reported, responseId: asked.job.id })
     read ??= { path, dialect }
   }
   return read === null ? null : recordOf(asked, read.path, read.dialect, observe({ jobs }))
 }
 
-function tellsOf(seen: Observation, { id }: ClaimedJob): boolean {
-  const { usageSource, responseId, jobs } = seen
-  if (jobs !== undefined) return jobs.some((told) => told.responseId === id)
-  return responseId !== null && usageSource !== 'partial' && tellsUse(seen)
+function reportsOn(observed: Observation, { id }: ClaimedJob): boolean {
+  const { usageSource, responseId, jobs } = observed
+  if (jobs !== undefined) return jobs.some((reported) => reported.responseId === id)
+  return responseId !== null && usageSource !== 'partial' && reportsUse(observed)
 }
 
 /** Priced at the time of the submission, which is known here. */
@@ -89,7 +90,7 @@ function recordOf(
   { upstream, pricing, job, arrivedAtMs }: Asked,
   path: string,
   dialect: Dialect | null,
-  seen: Observation,
+  observed: Observation,
 ): CallRecord {
   const madeAtMs = job.createdAtMs
   const call = {
@@ -104,18 +105,18 @@ function recordOf(
     requestedModel: null,
     webSocket: false,
   }
-  const { jobs, ...own } = seen
-  const end = settle(
+  const { jobs, ...own } = observed
+  const end = finalizeCall(
     {
       call,
-      endpoint: endpointFactsOf(dialect),
+      endpoint: endpointContextOf(dialect),
       clientName: job.clientName,
       status: 200,
       outcome: 'complete',
       observation: {
         ...own,
         madeAtMs,
-        ...(jobs === undefined ? {} : { jobs: jobs.map((told) => ({ ...told, madeAtMs })) }),
+        ...(jobs === undefined ? {} : { jobs: jobs.map((reported) => ({ ...reported, madeAtMs })) }),
       },
       latencyUs: null,
       ttftUs: null,
@@ -137,7 +138,7 @@ async function askAndRead(
   upstream: Upstream,
   path: string,
   query: string,
-): Promise<Answered & { readonly seen: Observation | null; readonly dialect: Dialect | null }> {
+): Promise<Answered & { readonly observed: Observation | null; readonly dialect: Dialect | null }> {
   const dialect = selectDialect(upstream.provider, 'GET', path)
   const usage =
     dialect?.createReader(
@@ -145,7 +146,7 @@ async function askAndRead(
       { status: 200, headers: { 'content-type': 'application/json' } },
     ) ?? null
   const answered = await ask(upstream, path, query, (chunk) => usage?.push(chunk))
-  return { ...answered, dialect, seen: answered.status === 200 ? (usage?.end() ?? null) : null }
+  return { ...answered, dialect, observed: answered.status === 200 ? (usage?.end() ?? null) : null }
 }
 
 async function ask(

@@ -8,7 +8,7 @@ import { markObjects } from '../src/objects/objects-table.ts'
 import type { Catalog } from '../src/pricing/catalog/catalog.ts'
 import type { RollUp } from '../src/rollup/roll-up.ts'
 import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
-import { readMarks } from '../src/store/ledger/ledger-state.ts'
+import { readCommittedOffsets } from '../src/store/ledger/ledger-state.ts'
 import { fetchJob } from './fetch-job.ts'
 import { type ClaimedJob, claimJobs, postponeJob } from './job-claims.ts'
 import { FETCHED_KINDS } from './job-paths.ts'
@@ -54,9 +54,9 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
   let closed = false
 
   async function count(record: Parameters<typeof serialiseRecord>[0]): Promise<boolean> {
-    const sequence = ((await readMarks(pool, [PRODUCER])).get(PRODUCER) ?? 0) + 1
+    const sequence = ((await readCommittedOffsets(pool, [PRODUCER])).get(PRODUCER) ?? 0) + 1
     const body = serialiseRecord(record)
-    const numbered = { producer: PRODUCER, sequence, from: sequence, to: sequence, voidReason: null }
+    const numbered = { producer: PRODUCER, sequence, from: sequence, to: sequence, gapReason: null }
     // Busy, or another took the number: nothing is counted, and the job is fetched again later.
     const { counted } = await rollUp(STREAM, [{ id: `${sequence}`, ...numbered, body, record }])
     return counted === 1

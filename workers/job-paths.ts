@@ -1,7 +1,7 @@
 import type { ClaimedJob } from './job-claims.ts'
 
 /** Kinds whose use an answer tells, and what stands behind their id where it is told. */
-const TOLD_BELOW: Readonly<Record<string, string>> = {
+const REPORTED_BELOW: Readonly<Record<string, string>> = {
   async_completion: '',
   batch: '',
   eval: '',
@@ -12,7 +12,7 @@ const TOLD_BELOW: Readonly<Record<string, string>> = {
   video: '',
 }
 
-export const FETCHED_KINDS: readonly string[] = Object.keys(TOLD_BELOW)
+export const FETCHED_KINDS: readonly string[] = Object.keys(REPORTED_BELOW)
 
 /** What a model's path begins with, at Google. */
 const GOOGLE_MODEL = /^(.*?\/v1\w*)\/.*:batchgeneratecontent$/i
@@ -27,8 +27,8 @@ export function pathOfJob({ path, id }: ClaimedJob): string {
 }
 
 /** Where it tells what it used. */
-export function tellingPathOf(job: ClaimedJob): string {
-  return `${pathOfJob(job)}${TOLD_BELOW[job.kind] ?? ''}`
+export function reportPathOf(job: ClaimedJob): string {
+  return `${pathOfJob(job)}${REPORTED_BELOW[job.kind] ?? ''}`
 }
 
 /** Where a file that it left is read; `null`: nobody knows. The second is what stands behind the path. */

@@ -34,8 +34,8 @@ export function createPriceRefresh({ pool, config, log }: PriceRefreshOptions): 
       })
       const problem = problemOf(refreshed)
       if (refreshed.kind === 'taken') {
-        const { kind: _, ...facts } = refreshed
-        log.info({ event: 'prices_taken', ...facts }, 'newer prices are in force from that day on')
+        const { kind: _, ...fields } = refreshed
+        log.info({ event: 'prices_taken', ...fields }, 'newer prices are in force from that day on')
       } else if (refreshed.kind === 'refused') {
         log.error(
           { event: 'prices_refused', problem, url },

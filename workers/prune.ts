@@ -1,5 +1,5 @@
 import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
-import { forgetObjects } from '../src/objects/objects-table.ts'
+import { pruneObjects } from '../src/objects/objects-table.ts'
 import { addCallDays } from '../src/rollup/call-days.ts'
 import type { Postgres } from '../src/store/connection/postgres.ts'
 import { tryLockPruning } from '../src/store/connection/prune-locks.ts'
@@ -9,7 +9,7 @@ import {
   selectCallDays,
   selectToday,
 } from '../src/usage/calls/call-partitions.ts'
-import { forgetResponses } from '../src/usage/calls/responses.ts'
+import { pruneResponses } from '../src/usage/calls/responses.ts'
 
 /** Longer than any provider lets a stored response be fetched again (30 days). */
 const RESPONSE_DAYS = 40
@@ -17,8 +17,8 @@ const RESPONSE_DAYS = 40
 export interface Pruned {
   readonly added: readonly UtcDay[]
   readonly dropped: readonly UtcDay[]
-  readonly responsesForgotten: number
-  readonly objectsForgotten: number
+  readonly responsesPruned: number
+  readonly objectsPruned: number
 }
 
 /**
@@ -40,8 +40,8 @@ export async function prune(pool: Postgres, retentionDays: number): Promise<Prun
     return {
       added,
       dropped,
-      responsesForgotten: await forgetResponses(session, RESPONSE_DAYS),
-      objectsForgotten: await forgetObjects(session, RESPONSE_DAYS),
+      responsesPruned: await pruneResponses(session, RESPONSE_DAYS),
+      objectsPruned: await pruneObjects(session, RESPONSE_DAYS),
     }
   } finally {
     // Ends the session, and with it the lock that is the session's.

@@ -57,11 +57,11 @@ export function startWatch(options: WatchOptions): Watch {
     for (const stream of streams) await queue.schedule(options.scheduleOf(stream))
   }
 
-  async function lookAtStreams(): Promise<void> {
-    for (const stream of streams) await look(stream)
+  async function checkStreams(): Promise<void> {
+    for (const stream of streams) await check(stream)
   }
 
-  async function look(stream: string): Promise<void> {
+  async function check(stream: string): Promise<void> {
     const { firstId } = await readStreamHead(redis, stream)
     const before = heads.get(stream)
     const nowMs = performance.now()
@@ -94,7 +94,7 @@ export function startWatch(options: WatchOptions): Watch {
     }
   }
   // Apart, so that none waits for what another waits for.
-  const running = [learnStreams, keepScheduled, lookAtStreams].map(repeat)
+  const running = [learnStreams, keepScheduled, checkStreams].map(repeat)
 
   return {
     async close() {

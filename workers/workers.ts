@@ -5,7 +5,7 @@ import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'
 import { createDrain } from '../src/rollup/drain.ts'
-import { createHoleWatch } from '../src/rollup/gap-check.ts'
+import { createGapCheck } from '../src/rollup/gap-check.ts'
 import { createRollUp } from '../src/rollup/roll-up.ts'
 import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
@@ -31,7 +31,7 @@ export interface WorkersOptions {
   /** Where newer prices are fetched; `null`, and by default: nowhere. */
   readonly priceRefresh?: PriceRefreshConfig | null
   /** How long a hole of a silent producer is waited for. */
-  readonly holePatienceMs?: number
+  readonly gapPatienceMs?: number
 }
 
 export interface Workers {
@@ -59,10 +59,10 @@ export function startWorkers(options: WorkersOptions): Workers {
     applicationName: 'tallygate worker',
     log,
   })
-  const marksKey = `${redisPrefix}marks`
+  const offsetsKey = `${redisPrefix}marks`
   const callDays = createCallDays(pool, callRetentionDays, log)
-  const holeWatch = createHoleWatch(
-    options.holePatienceMs === undefined ? {} : { patienceMs: options.holePatienceMs },
+  const gapCheck = createGapCheck(
+    options.gapPatienceMs === undefined ? {} : { patienceMs: options.gapPatienceMs },
   )
   const rollUp = createRollUp({ pool, callDays })
   const jobFetching = options.jobFetching ?? null
@@ -74,7 +74,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       : followPrices({ pool, dataDir: null, log }, NO_STORED_PRICES, (stored) =>
           jobFetcher.takeCatalog(jobFetching.catalogOn(stored)),
         )
-  const drain = createDrain({ rollUp, holeWatch, marksKey })
+  const drain = createDrain({ rollUp, gapCheck, offsetsKey })
   const shards = createShards({ redisUrl, drain, log })
   const redis = openRedis(redisUrl, {
     name: 'tallygate watch',
@@ -91,7 +91,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       const pruned = await prune(pool, callRetentionDays)
       callDays.forget()
       // Only a hint: begun anew, so that the producers of the past do not stay in it for ever.
-      await redis.del(marksKey)
+      await redis.del(offsetsKey)
       if (pruned !== null) log.info(pruned, 'pruned')
     },
     verify: () => verify(pool, log),

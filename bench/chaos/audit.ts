@@ -2,7 +2,7 @@ import { verifyLedger } from '../../src/corrections/verify.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Allowances, ExpectedGap } from './allowances.ts'
 import type { Death } from './lives.ts'
-import type { Note } from './load.ts'
+import type { CallTrace } from './load.ts'
 import { type Row, wrongIn } from './rows.ts'
 import { CLIENTS, callNumberOf } from './tokens.ts'
 import { readUpstreamLedger } from './upstream-ledger.ts'
@@ -36,7 +36,7 @@ const SHOWN = 5
  */
 export async function audit(
   world: World,
-  notes: readonly Note[],
+  traces: readonly CallTrace[],
   deaths: readonly Death[] | null,
 ): Promise<Audit> {
   const { pool, allowances } = world
@@ -58,12 +58,12 @@ export async function audit(
   const byNumber = new Map<number, Row>()
   const ids = new Set<string>()
   const doubled = new Set<number>()
-  const strangers: string[] = []
+  const unknownRows: string[] = []
   for (const row of rows) {
     const number = callNumberOf(row.path)
-    const note = number === null ? undefined : notes[number]
-    if (number === null || note === undefined || (note.callId !== null && note.callId !== row.call_id))
-      strangers.push(JSON.stringify(row))
+    const trace = number === null ? undefined : traces[number]
+    if (number === null || trace === undefined || (trace.callId !== null && trace.callId !== row.call_id))
+      unknownRows.push(JSON.stringify(row))
     if (ids.has(row.call_id) || (number !== null && byNumber.has(number))) doubled.add(number ?? -1)
     ids.add(row.call_id)
     if (number !== null) byNumber.set(number, row)
@@ -75,15 +75,15 @@ export async function audit(
   const interrupted = new Set<number>()
   const addedMs = new Map<number, number>()
   let destroyed = 0
-  for (const note of notes) {
-    const { number, callId } = note
+  for (const trace of traces) {
+    const { number, callId } = trace
     const times = upstream.got.get(number) ?? 0
     if (times > 1) doubled.add(number)
     const row = byNumber.get(number)
     if (row !== undefined) {
       if (row.outcome === 'interrupted') interrupted.add(number)
-      const why = wrongIn(row, note, { upstream, deaths, isDamaged: allowances.calls.has(row.call_id) })
-      if (why !== null) wrong.push(`${number}, ${why}: ${JSON.stringify(row)} ${JSON.stringify(note)}`)
+      const why = wrongIn(row, trace, { upstream, deaths, isDamaged: allowances.calls.has(row.call_id) })
+      if (why !== null) wrong.push(`${number}, ${why}: ${JSON.stringify(row)} ${JSON.stringify(trace)}`)
     } else if (callId !== null || times > 0) {
       // A call id is answered only where the journal has the call.
       if (callId === null) nameless.push(number)
@@ -91,15 +91,15 @@ export async function audit(
       else lost.add(number)
     }
     const service = upstream.done.get(number)
-    if (note.answer === 'whole' && service !== undefined)
-      addedMs.set(number, note.endedMs - note.beganMs - service.serviceMs)
+    if (trace.answer === 'whole' && service !== undefined)
+      addedMs.set(number, trace.endedMs - trace.beganMs - service.serviceMs)
   }
   // Their clients never saw an id: which of the destroyed they are nobody knows, but how many may be.
   const destroyedNameless = [...allowances.calls].filter((id) => !ids.has(id)).length - destroyed
   if (nameless.length > destroyedNameless) for (const number of nameless) lost.add(number)
   else destroyed += nameless.length
 
-  complain('rows without a call', strangers)
+  complain('rows without a call', unknownRows)
   for (const child of [...world.gateways, ...world.workers]) complaints.push(...child.unbidden)
   complain('lost', lost)
   complain('doubled', doubled)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { takeAliveLock } from '../../src/ledger/recovery/liveness-lock.ts'
+import { acquireLivenessLock } from '../../src/ledger/recovery/liveness-lock.ts'
 import type { ExpectedGap } from './allowances.ts'
 import { NotNow } from './fault.ts'
 import { withRedis } from './faults/redis.ts'
@@ -34,7 +34,7 @@ export async function withDeadJournals<T>(
   const held = producers.flatMap((producer) => {
     const folder = join(journalDir, producer)
     if (!existsSync(folder)) return [] // adopted, counted and deleted
-    const lock = takeAliveLock(folder)
+    const lock = acquireLivenessLock(folder)
     return lock === null ? [] : [{ producer, folder, killedAtMs, lock }]
   })
   try {
@@ -79,7 +79,7 @@ function fieldsOf(fields: readonly string[]): ReadonlyMap<string, string> {
 }
 
 /** @throws NotNow where Postgres does not answer */
-export async function markOf({ pool }: World, producer: string): Promise<number> {
+export async function committedOffsetOf({ pool }: World, producer: string): Promise<number> {
   const { rows } = await pool
     .query<{ mark: string }>('select mark from tallygate.producers where id = $1', [producer])
     .catch((error) => {
@@ -92,20 +92,20 @@ export async function markOf({ pool }: World, producer: string): Promise<number>
  * Waits until exactly these holes are recorded. What waits behind a hole is on a stream only: a Redis that forgot now
  * would take it along, as two faults may.
  */
-export async function awaitNamed(world: World, holes: readonly ExpectedGap[]): Promise<void> {
+export async function awaitNamed(world: World, gaps: readonly ExpectedGap[]): Promise<void> {
   const until = performance.now() + NAMED_WITHIN_MS
-  while (!(await areNamed(world, holes))) {
-    if (performance.now() > until) throw new Error(`holes that were not named: ${JSON.stringify(holes)}`)
+  while (!(await areNamed(world, gaps))) {
+    if (performance.now() > until) throw new Error(`holes that were not named: ${JSON.stringify(gaps)}`)
     await delay(250)
   }
 }
 
-async function areNamed({ pool }: World, holes: readonly ExpectedGap[]): Promise<boolean> {
+async function areNamed({ pool }: World, gaps: readonly ExpectedGap[]): Promise<boolean> {
   const { rows } = await pool.query<Record<'producer' | 'from_seq' | 'to_seq' | 'reason', string>>(
     'select producer, from_seq, to_seq, reason from tallygate.ledger_gaps where filled_at is null',
   )
   const named = new Set(
     rows.map(({ producer, from_seq, to_seq, reason }) => `${producer} ${from_seq}-${to_seq} ${reason}`),
   )
-  return holes.every(({ producer, from, to, reason }) => named.has(`${producer} ${from}-${to} ${reason}`))
+  return gaps.every(({ producer, from, to, reason }) => named.has(`${producer} ${from}-${to} ${reason}`))
 }

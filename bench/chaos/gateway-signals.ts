@@ -14,7 +14,7 @@ export type CrashPoint = keyof typeof CRASH_SIGNALS
 
 /** From then on a gateway's syncs leave word of what they saved: see noted-syncs.ts. */
 export const SYNC_SIGNALS = {
-  noted: 'SIGALRM',
+  progress: 'SIGALRM',
   /** And take long. */
   slow: 'SIGPWR',
 } as const

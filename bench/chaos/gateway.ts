@@ -35,7 +35,7 @@ export interface GatewayOptions {
 }
 
 /** Connections go to the processes of a cluster in turn: so many questions for each meet all of them. */
-const QUESTIONS_EACH = 3
+const REQUESTS_EACH = 3
 const LAST_WORDS = 20
 /** What the primary logs when a process of its own ended, and it starts another. */
 const DIED = 'a gateway process died, starting another'
@@ -45,7 +45,7 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
   const port = await findLastingPort()
   const logFile = join(folder, `${name.replace(' ', '-')}.log`)
   const expected = new Set<number>()
-  const questions = processes === 1 ? 1 : processes * QUESTIONS_EACH
+  const requests = processes === 1 ? 1 : processes * REQUESTS_EACH
 
   const child = childProcess({
     name,
@@ -71,7 +71,7 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
 
   /** Whether all of its processes do, as far as several questions tell. */
   async function takesCalls(): Promise<boolean> {
-    for (let asked = 0; asked < questions; asked += 1) if (!(await isReady(port))) return false
+    for (let asked = 0; asked < requests; asked += 1) if (!(await isReady(port))) return false
     return true
   }
 

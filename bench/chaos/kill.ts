@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startLagWatch } from './lag-watch.ts'
-import { type Note, startSteadyLoad } from './load.ts'
+import { type CallTrace, startSteadyLoad } from './load.ts'
 import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { startWorld } from './world.ts'
@@ -17,13 +17,13 @@ const { values } = parseArgs({
 const RUN_MS = 3_000
 const WITHIN_MS = 60_000
 
-const world = await startWorld({ gateways: 2, workers: 1, holePatienceMs: 600_000, direct: true })
+const world = await startWorld({ gateways: 2, workers: 1, gapPatienceMs: 600_000, direct: true })
 const watch = startLagWatch(world.pool)
 const load = startSteadyLoad({
   targets: world.gateways,
   keys: world.keys,
   callsPerSecond: Number(values.rate),
-  onEnd: (note) => watch.add(note),
+  onEnd: (trace) => watch.add(trace),
 })
 const tookMs: number[] = []
 let cut = 0
@@ -33,14 +33,14 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   if (gateway === undefined) break
   const killedMs = performance.now()
   await gateway.kill()
-  const isOfIt = (note: Note) => note.gateway === gateway.name && note.beganMs <= killedMs
-  cut += load.notes.filter((note) => isOfIt(note) && note.endedMs >= killedMs).length
+  const isOfIt = (trace: CallTrace) => trace.gateway === gateway.name && trace.beganMs <= killedMs
+  cut += load.traces.filter((trace) => isOfIt(trace) && trace.endedMs >= killedMs).length
   while (!watch.haveAll(isOfIt) && performance.now() - killedMs < WITHIN_MS) await delay(20)
   tookMs.push(performance.now() - killedMs)
   await gateway.start()
 }
 await load.stop()
-const result = await settle(world, load.notes)
+const result = await settle(world, load.traces)
 await watch.stop()
 
 tookMs.sort((a, b) => a - b)

@@ -1,29 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
-import type { Note } from './load.ts'
+import type { CallTrace } from './load.ts'
 
 /** Follows each answered call until its row is in `calls`. */
 export interface LagWatch {
   /** A call with an id ended. */
-  add(note: Note): void
+  add(trace: CallTrace): void
   /** Milliseconds from the end of each counted call to when its row was seen, by call number. */
   readonly lagMs: ReadonlyMap<number, number>
   /** Calls whose rows have not been seen yet. */
   readonly waiting: number
   /** Of the calls that `isOne` picks, whether all rows were seen. */
-  haveAll(isOne: (note: Note) => boolean): boolean
+  haveAll(isOne: (trace: CallTrace) => boolean): boolean
   stop(): Promise<void>
 }
 
-const LOOK_EVERY_MS = 250
+const CHECK_EVERY_MS = 250
 const AT_A_TIME = 5_000
 
 export function startLagWatch(pool: Postgres): LagWatch {
-  const waiting = new Map<string, Note>()
+  const waiting = new Map<string, CallTrace>()
   const lagMs = new Map<number, number>()
   const ended = new AbortController()
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const ids = [...waiting.keys()].slice(0, AT_A_TIME)
     if (ids.length === 0) return
     const { rows } = await pool.query<{ call_id: string }>(
@@ -32,42 +32,42 @@ export function startLagWatch(pool: Postgres): LagWatch {
     )
     const seenAt = performance.now()
     for (const { call_id } of rows) {
-      const note = waiting.get(call_id)
-      if (note === undefined) continue
+      const trace = waiting.get(call_id)
+      if (trace === undefined) continue
       waiting.delete(call_id)
-      lagMs.set(note.number, seenAt - note.endedMs)
+      lagMs.set(trace.number, seenAt - trace.endedMs)
     }
     // Those that were not there go to the end, so that the ones behind them are looked for as well.
     for (const id of ids) {
-      const note = waiting.get(id)
-      if (note === undefined) continue
+      const trace = waiting.get(id)
+      if (trace === undefined) continue
       waiting.delete(id)
-      waiting.set(id, note)
+      waiting.set(id, trace)
     }
   }
 
-  const looking = (async () => {
+  const checking = (async () => {
     while (!ended.signal.aborted) {
-      await look().catch(() => {}) // Postgres is away just now
-      await delay(LOOK_EVERY_MS, undefined, { signal: ended.signal }).catch(() => {})
+      await check().catch(() => {}) // Postgres is away just now
+      await delay(CHECK_EVERY_MS, undefined, { signal: ended.signal }).catch(() => {})
     }
   })()
 
   return {
-    add(note) {
-      if (note.callId !== null && note.status === 200) waiting.set(note.callId, note)
+    add(trace) {
+      if (trace.callId !== null && trace.status === 200) waiting.set(trace.callId, trace)
     },
     lagMs,
     get waiting() {
       return waiting.size
     },
     haveAll(isOne) {
-      for (const note of waiting.values()) if (isOne(note)) return false
+      for (const trace of waiting.values()) if (isOne(trace)) return false
       return true
     },
     async stop() {
       ended.abort()
-      await looking
+      await checking
     },
   }
 }

@@ -7,10 +7,10 @@ export interface Death {
   readonly missedMs: number
 }
 
-const LOOK_EVERY_MS = 100
+const CHECK_EVERY_MS = 100
 
 /** Notes when processes of gateways end, however they do. */
-export function watchLives(gateways: readonly Gateway[]): {
+export function watchProcesses(gateways: readonly Gateway[]): {
   readonly deaths: readonly Death[]
   stop(): void
 } {
@@ -18,16 +18,16 @@ export function watchLives(gateways: readonly Gateway[]): {
   const alive = new Map<Gateway, ReadonlySet<number>>(
     gateways.map((gateway) => [gateway, new Set(gateway.pids)]),
   )
-  let lookedMs = performance.now()
-  const looking = setInterval(() => {
+  let checkedMs = performance.now()
+  const checking = setInterval(() => {
     const nowMs = performance.now()
     for (const gateway of gateways) {
       const pids = new Set(gateway.pids)
       const gone = (alive.get(gateway) ?? new Set()).difference(pids)
-      for (const _pid of gone) deaths.push({ gateway: gateway.name, seenMs: lookedMs, missedMs: nowMs })
+      for (const _pid of gone) deaths.push({ gateway: gateway.name, seenMs: checkedMs, missedMs: nowMs })
       alive.set(gateway, pids)
     }
-    lookedMs = nowMs
-  }, LOOK_EVERY_MS)
-  return { deaths, stop: () => clearInterval(looking) }
+    checkedMs = nowMs
+  }, CHECK_EVERY_MS)
+  return { deaths, stop: () => clearInterval(checking) }
 }

@@ -7,7 +7,7 @@ import { planCall } from './tokens.ts'
 export type Answer = 'whole' | 'cut' | 'refused' | 'error' | 'left'
 
 /** What a client noted of one call. */
-export interface Note {
+export interface CallTrace {
   readonly number: number
   readonly gateway: string
   answer: Answer
@@ -26,7 +26,7 @@ export interface Note {
 
 /** Clients that call until told to stop, and note everything. */
 export interface Load {
-  readonly notes: readonly Note[]
+  readonly traces: readonly CallTrace[]
   /** How many calls may begin in a second from now on. */
   pace(callsPerSecond: number): void
   /** Waits for the calls under way. */
@@ -41,9 +41,9 @@ export interface LoadOptions {
   readonly atOnce: number
   readonly callsPerSecond: number
   /** Of the streams, this share is left by its client in the middle. */
-  readonly leaving: number
+  readonly departing: number
   readonly random: Random
-  readonly onEnd?: (note: Note) => void
+  readonly onEnd?: (trace: CallTrace) => void
 }
 
 const TICK_MS = 10
@@ -57,12 +57,12 @@ const FINAL_USAGE = /"choices":\[\],"usage":\{[^\n]*\n\n|"type":"message_delta"[
 export function startSteadyLoad(
   options: Pick<LoadOptions, 'targets' | 'keys' | 'callsPerSecond' | 'onEnd'>,
 ): Load {
-  return startLoad({ ...options, atOnce: STEADY_AT_ONCE, leaving: 0, random: seeded(1) })
+  return startLoad({ ...options, atOnce: STEADY_AT_ONCE, departing: 0, random: seeded(1) })
 }
 
 export function startLoad(options: LoadOptions): Load {
   const agent = new Agent({ connections: null, bodyTimeout: PATIENCE_MS, headersTimeout: PATIENCE_MS })
-  const notes: Note[] = []
+  const traces: CallTrace[] = []
   const underWay = new Set<Promise<void>>()
   let perSecond = options.callsPerSecond
   let owed = 0
@@ -75,9 +75,9 @@ export function startLoad(options: LoadOptions): Load {
   }, TICK_MS)
 
   function begin(): void {
-    const number = notes.length
+    const number = traces.length
     const target = options.random.pick(options.targets)
-    const note: Note = {
+    const trace: CallTrace = {
       number,
       gateway: target.name,
       answer: 'refused',
@@ -87,18 +87,18 @@ export function startLoad(options: LoadOptions): Load {
       beganMs: performance.now(),
       endedMs: 0,
     }
-    notes.push(note)
-    const leaves = options.random.chance(options.leaving)
-    const call = makeCall(agent, target.port, options.keys, note, leaves).finally(() => {
-      note.endedMs = performance.now()
+    traces.push(trace)
+    const departs = options.random.chance(options.departing)
+    const call = makeCall(agent, target.port, options.keys, trace, departs).finally(() => {
+      trace.endedMs = performance.now()
       underWay.delete(call)
-      options.onEnd?.(note)
+      options.onEnd?.(trace)
     })
     underWay.add(call)
   }
 
   return {
-    notes,
+    traces,
     pace(callsPerSecond) {
       perSecond = callsPerSecond
     },
@@ -115,10 +115,10 @@ async function makeCall(
   agent: Agent,
   port: number,
   keys: readonly string[],
-  note: Note,
-  leaves: boolean,
+  trace: CallTrace,
+  departs: boolean,
 ): Promise<void> {
-  const { number, client, path, model, streamed, asksUsage, input, output, lastsMs } = planCall(note.number)
+  const { number, client, path, model, streamed, asksUsage, input, output, lastsMs } = planCall(trace.number)
   try {
     const response = await agent.request({
       origin: `http://127.0.0.1:${port}`,
@@ -140,27 +140,27 @@ async function makeCall(
         messages: [{ role: 'user', content: `call ${number}` }],
       }),
     })
-    note.answer = 'cut'
-    note.status = response.statusCode
+    trace.answer = 'cut'
+    trace.status = response.statusCode
     const id = response.headers['x-tallygate-call-id']
-    note.callId = typeof id === 'string' ? id : null
-    if (leaves && streamed && response.statusCode === 200) {
-      note.answer = 'left'
+    trace.callId = typeof id === 'string' ? id : null
+    if (departs && streamed && response.statusCode === 200) {
+      trace.answer = 'left'
       const { value } = await response.body[Symbol.asyncIterator]().next()
-      note.sawUsage = FINAL_USAGE.test(`${value}`)
+      trace.sawUsage = FINAL_USAGE.test(`${value}`)
       response.body.destroy()
       return
     }
     let text = ''
     for await (const chunk of response.body) {
-      if (!streamed || note.sawUsage) continue
+      if (!streamed || trace.sawUsage) continue
       text += chunk
-      note.sawUsage = FINAL_USAGE.test(text)
+      trace.sawUsage = FINAL_USAGE.test(text)
     }
-    note.answer = response.statusCode === 200 ? 'whole' : 'error'
+    trace.answer = response.statusCode === 200 ? 'whole' : 'error'
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : ''
-    note.reason = String(error)
-    if (code !== 'ECONNREFUSED') note.answer = note.answer === 'left' ? 'left' : 'cut'
+    trace.reason = String(error)
+    if (code !== 'ECONNREFUSED') trace.answer = trace.answer === 'left' ? 'left' : 'cut'
   }
 }

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { FULL_FILE_SYSTEM } from './faults/disks.ts'
 import { FAULTS } from './faults.ts'
 import { startLagWatch } from './lag-watch.ts'
-import { watchLives } from './lives.ts'
+import { watchProcesses } from './lives.ts'
 import { startLoad } from './load.ts'
 import { seeded } from './random.ts'
 import { tableOf } from './report.ts'
@@ -44,9 +44,9 @@ const { values } = parseArgs({
   },
 })
 /** Longer than a busy machine takes to send again what was lost: to give up a hole that is filled later is a failure. */
-const HOLE_PATIENCE_MS = 30_000
+const GAP_PATIENCE_MS = 30_000
 const AT_ONCE = 160
-const LEAVING = 0.02
+const DEPARTING = 0.02
 
 const seed = Number(values.seed)
 const calls = Number(values.calls)
@@ -67,7 +67,7 @@ setTimeout(() => fail([`not done in ${values.minutes} minutes`]), Number(values.
 const world = await startWorld({
   gateways: Number(values.gateways),
   workers: Number(values.workers),
-  holePatienceMs: HOLE_PATIENCE_MS,
+  gapPatienceMs: GAP_PATIENCE_MS,
   shards: Number(values.shards),
   processes: Number(values.processes),
   ownJournalDisk: chosen.some(({ name }) => name === FULL_FILE_SYSTEM),
@@ -80,15 +80,15 @@ const faults = chosen.filter((fault) => {
 })
 const random = seeded(seed)
 const watch = startLagWatch(world.pool)
-const lives = watchLives(world.gateways)
+const lives = watchProcesses(world.gateways)
 const load = startLoad({
   targets: world.gateways,
   keys: world.keys,
   atOnce: AT_ONCE,
   callsPerSecond: Number(values.rate),
-  leaving: LEAVING,
+  departing: DEPARTING,
   random: random.fork(1),
-  onEnd: (note) => watch.add(note),
+  onEnd: (trace) => watch.add(trace),
 })
 const beganMs = performance.now()
 const course = await runSchedule(world, watch, {
@@ -100,27 +100,27 @@ const course = await runSchedule(world, watch, {
       console.log(`${((performance.now() - beganMs) / 1_000).toFixed(0).padStart(5)} s  ${line}`)
   },
 })
-while (load.notes.length < calls) await delay(100)
+while (load.traces.length < calls) await delay(100)
 await load.stop()
 const stoppedMs = performance.now()
-const result = await settle(world, load.notes, lives.deaths)
+const result = await settle(world, load.traces, lives.deaths)
 const settledMs = performance.now()
 await watch.stop()
 lives.stop()
 
 const took = ((settledMs - beganMs) / 1_000).toFixed(0)
-console.log(`${load.notes.length} calls, seed ${seed}, ${took} s\n`)
+console.log(`${load.traces.length} calls, seed ${seed}, ${took} s\n`)
 console.log(
   tableOf(
     faults.map(({ name }) => name),
-    load.notes,
+    load.traces,
     course.injections,
     result,
     watch,
   ),
 )
 const statuses = Map.groupBy(
-  load.notes.filter(({ answer }) => answer === 'error'),
+  load.traces.filter(({ answer }) => answer === 'error'),
   ({ status }) => status,
 )
 const spread = await countByStream(world)

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { basename, dirname } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { SYNC_SIGNALS } from './gateway-signals.ts'
-import { checkpointedMs, noteSyncedEnd } from './synced-ends.ts'
+import { checkpointedMs, recordSyncedEnd } from './synced-ends.ts'
 import { commitEnds, readWal } from './wal-file.ts'
 
 /**
@@ -13,28 +13,28 @@ import { commitEnds, readWal } from './wal-file.ts'
  */
 const SLOW_MIN_MS = 100
 const SLOW_SPREAD_MS = 900
-const noteFolder = process.env.CHAOS_FOLDER ?? ''
-let isNoted = false
+const recordFolder = process.env.CHAOS_FOLDER ?? ''
+let isRecorded = false
 let isSlow = false
 
 if (isMainThread) {
-  process.on(SYNC_SIGNALS.noted, noteSyncs)
+  process.on(SYNC_SIGNALS.progress, recordSyncs)
   process.on(SYNC_SIGNALS.slow, () => {
     isSlow = true
-    noteSyncs()
+    recordSyncs()
   })
 }
 
-function noteSyncs(): void {
-  if (isNoted) return
-  isNoted = true
+function recordSyncs(): void {
+  if (isRecorded) return
+  isRecorded = true
   const { fdatasync } = fs
   Reflect.set(fs, 'fdatasync', (descriptor: number, callback: fs.NoParamCallback) => {
     const folder = dirname(fs.readlinkSync(`/proc/self/fd/${descriptor}`))
     const synced = { checkpointedMs: checkpointedMs(folder), end: commitEnds(readWal(folder)).at(-1) ?? 0 }
     const sync = () =>
       fdatasync(descriptor, (error) => {
-        if (error === null) noteSyncedEnd(noteFolder, basename(folder), synced)
+        if (error === null) recordSyncedEnd(recordFolder, basename(folder), synced)
         callback(error)
       })
     if (isSlow) setTimeout(sync, SLOW_MIN_MS + Math.random() * SLOW_SPREAD_MS)

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { TestServer } from '../../test/support/servers/servers.ts'
 import { startLagWatch } from './lag-watch.ts'
-import { type Note, startSteadyLoad } from './load.ts'
+import { type CallTrace, startSteadyLoad } from './load.ts'
 import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { startWorld } from './world.ts'
@@ -37,13 +37,13 @@ interface Phase {
   readonly backlogGoneMs: number | null
 }
 
-const world = await startWorld({ gateways: 2, workers: 2, holePatienceMs: 600_000, direct: true })
+const world = await startWorld({ gateways: 2, workers: 2, gapPatienceMs: 600_000, direct: true })
 const watch = startLagWatch(world.pool)
 const load = startSteadyLoad({
   targets: world.gateways,
   keys: world.keys,
   callsPerSecond: Number(values.rate),
-  onEnd: (note) => watch.add(note),
+  onEnd: (trace) => watch.add(trace),
 })
 await delay(QUIET_MS) // to warm up
 const phases: Phase[] = [
@@ -54,12 +54,12 @@ const phases: Phase[] = [
   await quiet('after'),
 ]
 await load.stop()
-const result = await settle(world, load.notes)
+const result = await settle(world, load.traces)
 await watch.stop()
 
 const before = figures(phases[0])
 const failures = [...result.complaints]
-console.log(`${load.notes.length} calls at ${values.rate} a second, outages of ${values.seconds} s${values.frozen ? ', frozen' : ''}
+console.log(`${load.traces.length} calls at ${values.rate} a second, outages of ${values.seconds} s${values.frozen ? ', frozen' : ''}
 
 | phase | calls | not whole | added p50 | added p99 | memory | backlog gone after |
 | --- | --- | --- | --- | --- | --- | --- |`)
@@ -104,7 +104,7 @@ async function away(name: string, server: TestServer): Promise<Phase> {
   if (values.frozen) server.thaw()
   else await server.start()
   const toMs = performance.now()
-  const isOfThen = (note: Note) => note.endedMs <= toMs
+  const isOfThen = (trace: CallTrace) => trace.endedMs <= toMs
   while (!watch.haveAll(isOfThen) && performance.now() - toMs < 2 * BACKLOG_WITHIN_MS) await delay(100)
   return { name, fromMs, toMs, memoryBytes, backlogGoneMs: performance.now() - toMs }
 }
@@ -125,7 +125,7 @@ function residentBytes(pid: number): number {
 }
 
 function figures(phase: Phase | undefined) {
-  const calls = load.notes.filter(
+  const calls = load.traces.filter(
     ({ beganMs }) => phase !== undefined && beganMs >= phase.fromMs && beganMs < phase.toMs,
   )
   const added = calls.flatMap(({ number }) => result.addedMs.get(number) ?? []).sort((a, b) => a - b)

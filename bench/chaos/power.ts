@@ -8,7 +8,7 @@ import { SYNC_SIGNALS } from './gateway-signals.ts'
 import { startSteadyLoad } from './load.ts'
 import { percentile } from './report.ts'
 import { settle } from './settle.ts'
-import { forgetSyncedEnds, knownEnd } from './synced-ends.ts'
+import { dropSyncedEnds, knownEnd } from './synced-ends.ts'
 import { readWal } from './wal-file.ts'
 import { startWorld } from './world.ts'
 
@@ -22,12 +22,12 @@ const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '30' }, rate: { type: 'string', default: '200' } },
 })
 const RUN_MS = 1_500
-const NOTED_MS = 500
+const RECORDED_MS = 500
 
 const world = await startWorld({
   gateways: 2,
   workers: 1,
-  holePatienceMs: 600_000,
+  gapPatienceMs: 600_000,
   direct: true,
   preloads: ['./noted-syncs.ts'],
 })
@@ -43,14 +43,14 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   await delay(RUN_MS)
   const gateway = world.gateways[round % world.gateways.length]
   if (gateway === undefined) break
-  forgetSyncedEnds(world.noteFolder)
-  for (const { pid } of gateway.takers()) sendSignal(pid, SYNC_SIGNALS.noted)
-  await delay(NOTED_MS)
+  dropSyncedEnds(world.recordFolder)
+  for (const { pid } of gateway.takers()) sendSignal(pid, SYNC_SIGNALS.progress)
+  await delay(RECORDED_MS)
   await withDeadJournals(world, gateway, async (dead) => {
     for (const { producer, folder, killedAtMs } of dead) {
       const wal = readWal(folder)
       const read = (bytes: Buffer) => tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
-      const synced = knownEnd(world.noteFolder, producer, folder)
+      const synced = knownEnd(world.recordFolder, producer, folder)
       const last = synced === null ? undefined : read(wal.subarray(0, synced))?.last
       const whole = read(wal)
       if (whole === null || last === undefined) {
@@ -65,7 +65,7 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   await gateway.start()
 }
 await load.stop()
-const result = await settle(world, load.notes)
+const result = await settle(world, load.traces)
 
 oldestMs.sort((a, b) => a - b)
 const withLoss = lostRecords.filter((count) => count > 0).length

@@ -1,6 +1,6 @@
 import type { Audit } from './audit.ts'
 import type { LagWatch } from './lag-watch.ts'
-import type { Note } from './load.ts'
+import type { CallTrace } from './load.ts'
 import type { Injection } from './schedule.ts'
 
 /** A fault's effects are looked for in calls that were under way in its time, or this long after. */
@@ -9,15 +9,15 @@ const AFTER_MS = 1_000
 /** One line a fault, as a Markdown table. A call counts for every fault that was there during it. */
 export function tableOf(
   faults: readonly string[],
-  notes: readonly Note[],
+  traces: readonly CallTrace[],
   injections: readonly Injection[],
   audit: Audit,
   watch: LagWatch,
 ): string {
-  const line = (name: string, injected: number | null, calls: readonly Note[]) => {
+  const line = (name: string, injected: number | null, calls: readonly CallTrace[]) => {
     const worstLagMs = calls.reduce((worst, { number }) => Math.max(worst, watch.lagMs.get(number) ?? 0), 0)
     const added = calls.flatMap(({ number }) => audit.addedMs.get(number) ?? []).sort((a, b) => a - b)
-    const count = (is: (note: Note) => boolean) => calls.filter(is).length
+    const count = (is: (trace: CallTrace) => boolean) => calls.filter(is).length
     return [
       name,
       injected ?? '',
@@ -37,14 +37,14 @@ export function tableOf(
   }
   const rows = faults.map((fault) => {
     const own = injections.filter((injection) => injection.fault === fault)
-    const during = notes.filter((note) =>
-      own.some(({ fromMs, toMs }) => note.beganMs <= toMs + AFTER_MS && note.endedMs >= fromMs),
+    const during = traces.filter((trace) =>
+      own.some(({ fromMs, toMs }) => trace.beganMs <= toMs + AFTER_MS && trace.endedMs >= fromMs),
     )
     return line(fault, own.length, during)
   })
-  const quiet = notes.filter(
-    (note) =>
-      !injections.some(({ fromMs, toMs }) => note.beganMs <= toMs + AFTER_MS && note.endedMs >= fromMs),
+  const quiet = traces.filter(
+    (trace) =>
+      !injections.some(({ fromMs, toMs }) => trace.beganMs <= toMs + AFTER_MS && trace.endedMs >= fromMs),
   )
   const head = [
     'fault',
@@ -67,7 +67,7 @@ export function tableOf(
     head.map(() => '---'),
     ...rows,
     line('(none)', null, quiet),
-    line('all', injections.length, notes),
+    line('all', injections.length, traces),
   ]
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n')

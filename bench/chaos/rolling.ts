@@ -18,14 +18,14 @@ const { values } = parseArgs({
 const GRACE_MS = 40_000
 const BETWEEN_MS = 500
 
-const world = await startWorld({ gateways: 2, workers: 1, holePatienceMs: 600_000, direct: true })
+const world = await startWorld({ gateways: 2, workers: 1, gapPatienceMs: 600_000, direct: true })
 const balancer = await startBalancer(world.gateways.map(({ port }) => port))
 const watch = startLagWatch(world.pool)
 const load = startSteadyLoad({
   targets: [{ name: 'balancer', port: balancer.port }],
   keys: world.keys,
   callsPerSecond: Number(values.rate),
-  onEnd: (note) => watch.add(note),
+  onEnd: (trace) => watch.add(trace),
 })
 await delay(BETWEEN_MS)
 const endings: { readonly how: string; readonly tookMs: number }[] = []
@@ -39,11 +39,11 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   }
 }
 await load.stop()
-const result = await settle(world, load.notes)
+const result = await settle(world, load.traces)
 await watch.stop()
 
 const upstream = readUpstreamLedger(world.upstreamLedgerFile)
-const failed = load.notes.filter(({ answer }) => answer !== 'whole')
+const failed = load.traces.filter(({ answer }) => answer !== 'whole')
 const failures = [
   ...result.complaints,
   ...failed.map(
@@ -54,7 +54,7 @@ const failures = [
 ]
 const longest = endings.reduce((most, { tookMs }) => Math.max(most, tookMs), 0)
 console.log(
-  `${endings.length} restarts under ${load.notes.length} calls: ${failed.length} failed, ${result.lost.size} lost, ${result.doubled.size} doubled, ` +
+  `${endings.length} restarts under ${load.traces.length} calls: ${failed.length} failed, ${result.lost.size} lost, ${result.doubled.size} doubled, ` +
     `${result.interrupted.size} interrupted; a gateway ended within ${(longest / 1_000).toFixed(1)} s of SIGTERM`,
 )
 if (failures.length > 0) console.error(`\nFAILED\n${failures.join('\n')}`)

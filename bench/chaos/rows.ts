@@ -1,5 +1,5 @@
 import type { Death } from './lives.ts'
-import type { Note } from './load.ts'
+import type { CallTrace } from './load.ts'
 import { CLIENTS, costOf, planCall } from './tokens.ts'
 import type { UpstreamLedger } from './upstream-ledger.ts'
 
@@ -33,9 +33,9 @@ const LATE_MS = 2_000
 const LEFT_MS = 10_000
 
 /** In what a row is not what clients, upstream and the ends of processes allow; `null`: in nothing. */
-export function wrongIn(row: Row, note: Note, witnesses: Witnesses): string | null {
+export function wrongIn(row: Row, trace: CallTrace, witnesses: Witnesses): string | null {
   const { upstream, deaths, isDamaged } = witnesses
-  const { number, answer, sawUsage } = note
+  const { number, answer, sawUsage } = trace
   const { client, model } = planCall(number)
   if (row.client !== CLIENTS[client] || row.model !== model) return 'another client or model'
   if (answer === 'refused') return 'no gateway took it'
@@ -48,7 +48,7 @@ export function wrongIn(row: Row, note: Note, witnesses: Witnesses): string | nu
   if (row.outcome === 'client_aborted' && answer === 'whole') return 'the client has it whole'
   // What a fault destroyed of a journal may be the end of a call that was over before.
   if (isDamaged) return null
-  if (row.outcome === 'interrupted' && deaths !== null && !deaths.some((death) => isUnder(note, death)))
+  if (row.outcome === 'interrupted' && deaths !== null && !deaths.some((death) => isUnder(trace, death)))
     return 'interrupted, and its gateway lived'
   if (answer === 'whole' && row.outcome !== 'complete') return 'not complete, and the client has it whole'
   if (sawUsage && row.source !== 'reported') return 'the client saw the usage'
@@ -56,7 +56,7 @@ export function wrongIn(row: Row, note: Note, witnesses: Witnesses): string | nu
 }
 
 /** Tokens are exact, or what the upstream had told until then, or an estimate that says so, or none; cost follows. */
-function wrongTokens(row: Row, number: number, { told, final }: UpstreamLedger): string | null {
+function wrongTokens(row: Row, number: number, { reported, final }: UpstreamLedger): string | null {
   const { input, output } = planCall(number)
   const has = (inputTokens: number, outputTokens: number) =>
     row.input === `${inputTokens}` && row.output === `${outputTokens}`
@@ -68,11 +68,11 @@ function wrongTokens(row: Row, number: number, { told, final }: UpstreamLedger):
       if (!final.has(number)) return 'usage that was never sent'
       return has(input, output) ? null : 'not its tokens'
     case 'partial':
-      if (countedOutput > (told.get(number) ?? 0)) return 'more than was told'
+      if (countedOutput > (reported.get(number) ?? 0)) return 'more than was told'
       return has(input, countedOutput) && countedOutput > 0 ? null : 'not what was told'
     case 'estimated':
       if (row.outcome === 'complete' || row.outcome === 'interrupted') return 'estimated'
-      if (countedInput !== (told.has(number) ? input : 0) && countedInput > ESTIMATE_MAX)
+      if (countedInput !== (reported.has(number) ? input : 0) && countedInput > ESTIMATE_MAX)
         return 'too much for an estimate'
       return countedOutput <= ESTIMATE_MAX ? null : 'too much for an estimate'
     case 'none':
@@ -82,7 +82,7 @@ function wrongTokens(row: Row, number: number, { told, final }: UpstreamLedger):
   }
 }
 
-function isUnder({ gateway, answer, beganMs, endedMs }: Note, death: Death): boolean {
+function isUnder({ gateway, answer, beganMs, endedMs }: CallTrace, death: Death): boolean {
   const goesOnMs = answer === 'left' ? LEFT_MS : LATE_MS
   return death.gateway === gateway && death.missedMs >= beganMs && death.seenMs <= endedMs + goesOnMs
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Audit, audit } from './audit.ts'
 import type { Death } from './lives.ts'
-import type { Note } from './load.ts'
+import type { CallTrace } from './load.ts'
 import type { World } from './world.ts'
 
 /** From the last fault to the last call counted: patience with a hole, twice, and backoffs of 30 s. */
@@ -12,17 +12,17 @@ const AGREES_FOR_MS = 3_000
 /** Audits until the books agree twice, or time is up. No calls are made any more. */
 export async function settle(
   world: World,
-  notes: readonly Note[],
+  traces: readonly CallTrace[],
   deaths: readonly Death[] | null = null,
 ): Promise<Audit> {
   const until = performance.now() + SETTLES_WITHIN_MS
   while (true) {
-    const first = await audit(world, notes, deaths)
+    const first = await audit(world, traces, deaths)
     const agrees = first.complaints.length === 0
     if (!agrees && performance.now() > until) return first
     await delay(agrees ? AGREES_FOR_MS : 1_000)
     if (!agrees) continue
-    const second = await audit(world, notes, deaths)
+    const second = await audit(world, traces, deaths)
     if (second.complaints.length === 0) return second
   }
 }

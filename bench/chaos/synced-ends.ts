@@ -20,20 +20,20 @@ export function checkpointedMs(folder: string): number | null {
 }
 
 /** Notes it where a process that is killed leaves the note whole. */
-export function noteSyncedEnd(folder: string, producer: string, synced: SyncedEnd): void {
+export function recordSyncedEnd(folder: string, producer: string, synced: SyncedEnd): void {
   const file = fileOf(folder, producer)
   writeFileSync(`${file}.new`, JSON.stringify(synced))
   renameSync(`${file}.new`, file)
 }
 
 /** Before syncs are noted: what was noted of another process's is older than what it synced unnoted. */
-export function forgetSyncedEnds(folder: string): void {
+export function dropSyncedEnds(folder: string): void {
   for (const name of readdirSync(folder)) if (name.startsWith(PREFIX)) rmSync(join(folder, name))
 }
 
 /** How far the producer's WAL is synced; `null`: nothing was synced since it is noted, or a checkpoint synced more. */
-export function knownEnd(noteFolder: string, producer: string, folder: string): number | null {
-  const file = fileOf(noteFolder, producer)
+export function knownEnd(recordFolder: string, producer: string, folder: string): number | null {
+  const file = fileOf(recordFolder, producer)
   if (!existsSync(file)) return null
   const synced: SyncedEnd = JSON.parse(readFileSync(file, 'utf8'))
   return synced.checkpointedMs === checkpointedMs(folder) ? synced.end : null

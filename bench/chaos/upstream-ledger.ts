@@ -5,7 +5,7 @@ export interface UpstreamLedger {
   /** How often each was asked. */
   readonly got: ReadonlyMap<number, number>
   /** The most output tokens that it told of each before the end of its stream. */
-  readonly told: ReadonlyMap<number, number>
+  readonly reported: ReadonlyMap<number, number>
   /** Those whose final usage it sent. */
   readonly final: ReadonlySet<number>
   /** Tokens and service time of those it answered whole. */
@@ -17,16 +17,16 @@ export interface UpstreamLedger {
 
 export function readUpstreamLedger(file: string): UpstreamLedger {
   const got = new Map<number, number>()
-  const told = new Map<number, number>()
+  const reported = new Map<number, number>()
   const final = new Set<number>()
   const done = new Map<number, { input: number; output: number; serviceMs: number }>()
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     const [what, ...numbers] = line.split(' ')
     const [number = 0, input = 0, output = 0, serviceUs = 0] = numbers.map(Number)
     if (what === 'got') got.set(number, (got.get(number) ?? 0) + 1)
-    if (what === 'told') told.set(number, Math.max(told.get(number) ?? 0, input))
+    if (what === 'told') reported.set(number, Math.max(reported.get(number) ?? 0, input))
     if (what === 'final') final.add(number)
     if (what === 'done') done.set(number, { input, output, serviceMs: serviceUs / 1_000 })
   }
-  return { got, told, final, done }
+  return { got, reported, final, done }
 }

@@ -11,6 +11,6 @@ const config = loadWorkerConfig(process.env)
 const workers = startWorkers({
   ...config,
   log: createLog(config.logLevel, 'worker'),
-  holePatienceMs: Number(process.argv[2]),
+  gapPatienceMs: Number(process.argv[2]),
 })
 closeWithGrace({ delay: config.shutdownGraceMs, logger: false }, () => workers.close())

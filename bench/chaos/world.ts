@@ -40,7 +40,7 @@ export interface World {
   readonly keys: readonly string[]
   readonly journalDir: string
   /** Where processes that are mistreated leave word. */
-  readonly noteFolder: string
+  readonly recordFolder: string
   /** Has `journalDir` for itself; or why it is not there. */
   readonly journalDisk: OwnFileSystem | string
   /** The full keys of the streams that gateways spread their records over. */
@@ -55,7 +55,7 @@ export interface WorldOptions {
   readonly gateways: number
   readonly workers: number
   /** After which workers give up on a hole. */
-  readonly holePatienceMs: number
+  readonly gapPatienceMs: number
   /** Streams side by side; absent: 1. */
   readonly shards?: number
   /** Of the first gateway, which is a cluster where they are several; absent: 1. */
@@ -153,7 +153,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     childProcess({
       name: `worker ${number}`,
       script: 'bench/chaos/worker.ts',
-      args: [`${options.holePatienceMs}`],
+      args: [`${options.gapPatienceMs}`],
       env,
       logFile: join(folder, `worker-${number}.log`),
       isReady: async () => true,
@@ -170,7 +170,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     pool,
     keys,
     journalDir,
-    noteFolder: folder,
+    recordFolder: folder,
     journalDisk,
     // As streamOf in run-gateway.ts names them.
     streams: Array.from(

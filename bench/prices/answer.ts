@@ -1,7 +1,7 @@
 import type { CallRow } from './gateway.ts'
 import type { Answer } from './judge.ts'
 import type { PriceClass } from './listing.ts'
-import type { Question, Use } from './questions.ts'
+import type { PriceCase, Use } from './questions.ts'
 
 /** A cost, mostly 0, of a call whose answer told its use. */
 export const COST_WITHOUT_PRICE = 'a cost without a price'
@@ -9,7 +9,7 @@ export const COST_WITHOUT_PRICE = 'a cost without a price'
 const PICO_PER_DOLLAR = 1e12
 
 /** What the record of a question's call says that it cost. */
-export function answerOf({ use, class: wanted }: Question, row: CallRow): Answer {
+export function answerOf({ use, class: wanted }: PriceCase, row: CallRow): Answer {
   if (row === null) return { usd: null, reason: 'the gateway did not let it pass', isCounted: false }
   const isPartly = row.partly_unpriced === true
   const isCounted = isCountedAsSent(use, wanted, row)

@@ -1,6 +1,6 @@
 import { mediaCall } from './media-wires.ts'
 import { batchCall, chatCall, embeddingCall, responsesCall } from './openai-wires.ts'
-import type { Question } from './questions.ts'
+import type { PriceCase } from './questions.ts'
 import { anthropicMessage, bedrockConverse, cohereCall, geminiContent } from './wires.ts'
 
 /** A call as the client makes it, and the provider's answer to it. */
@@ -47,7 +47,7 @@ const MESSAGES_TOO: ReadonlySet<string> = new Set([
 ])
 
 /** What no answer tells. The first that fits. */
-const NEVER_TOLD: readonly (readonly [fits: (question: Question) => boolean, why: string])[] = [
+const NEVER_REPORTED: readonly (readonly [fits: (priceCase: PriceCase) => boolean, why: string])[] = [
   [
     ({ provider, tier }) => provider === 'bedrock' && tier === 'batch',
     'batches of Bedrock go from bucket to bucket',
@@ -67,56 +67,56 @@ const NEVER_TOLD: readonly (readonly [fits: (question: Question) => boolean, why
 ]
 
 /** The call that asks `question`, in the provider's own format; `number` makes its ids its own. */
-export function exchangeFor(question: Question, number: number): Exchange | NotAsked {
-  const { provider, kind, tier, class: wanted, model } = question
-  const never = NEVER_TOLD.find(([fits]) => fits(question))
+export function exchangeFor(priceCase: PriceCase, number: number): Exchange | NotAsked {
+  const { provider, kind, tier, class: wanted, model } = priceCase
+  const never = NEVER_REPORTED.find(([fits]) => fits(priceCase))
   if (never !== undefined) return { why: never[1] }
-  if (tier.startsWith('batch') && provider !== 'anthropic') return batchCall(question, number)
+  if (tier.startsWith('batch') && provider !== 'anthropic') return batchCall(priceCase, number)
   if (PIECES_OF_MEDIA.has(wanted) || ['image', 'transcription', 'speech', 'video', 'ocr'].includes(kind)) {
-    const media = mediaCall(question)
+    const media = mediaCall(priceCase)
     if (media !== null) return media
   }
   if (wanted === 'cacheWrite1h' && MESSAGES_TOO.has(provider))
-    return anthropicMessage('/v1/messages', question)
+    return anthropicMessage('/v1/messages', priceCase)
   switch (provider) {
     case 'anthropic':
-      return anthropicMessage('/v1/messages', question)
+      return anthropicMessage('/v1/messages', priceCase)
     case 'azure-ai':
-      if (model.startsWith('claude')) return anthropicMessage('/anthropic/v1/messages', question)
+      if (model.startsWith('claude')) return anthropicMessage('/anthropic/v1/messages', priceCase)
       break
     case 'bedrock':
-      return bedrockConverse(question)
+      return bedrockConverse(priceCase)
     case 'gemini':
-      return geminiContent(`/v1beta/models/${model}`, question)
+      return geminiContent(`/v1beta/models/${model}`, priceCase)
     case 'vertex':
-      return vertexCall(question)
+      return vertexCall(priceCase)
     case 'cohere':
       return kind === 'embedding' || kind === 'rerank' || kind === 'chat'
-        ? cohereCall(question)
-        : chatCall(question)
+        ? cohereCall(priceCase)
+        : chatCall(priceCase)
     default:
   }
-  if (kind === 'embedding' || kind === 'rerank') return embeddingCall(question)
+  if (kind === 'embedding' || kind === 'rerank') return embeddingCall(priceCase)
   const isAgent = provider === 'perplexity' && model.includes('/')
   const saysMore = wanted === 'cacheReadAudio' || wanted === 'cacheWrite12h' || wanted === 'webSearch'
   const speaksResponses = ['openai', 'azure-openai', 'xai'].includes(provider)
   return kind === 'responses' || isAgent || (saysMore && speaksResponses)
-    ? responsesCall(question)
-    : chatCall(question)
+    ? responsesCall(priceCase)
+    : chatCall(priceCase)
 }
 
-function vertexCall(question: Question): Exchange | NotAsked {
-  const { model } = question
+function vertexCall(priceCase: PriceCase): Exchange | NotAsked {
+  const { model } = priceCase
   const publishers = '/v1/projects/p/locations/us-central1/publishers'
   if (model.startsWith('claude'))
-    return anthropicMessage(`${publishers}/anthropic/models/${model}:rawPredict`, question)
+    return anthropicMessage(`${publishers}/anthropic/models/${model}:rawPredict`, priceCase)
   const [maker = '', name] = model.split('/')
   if (name !== undefined || /^(?:mistral|codestral|ministral|jamba)/.test(model)) {
     const publisher = name === undefined ? (model.startsWith('jamba') ? 'ai21' : 'mistralai') : maker
     // Mistral's have their own method; the other makers' are behind the OpenAI-compatible one.
     return publisher === 'mistralai'
-      ? chatCall(question, `${publishers}/mistralai/models/${name ?? model}:rawPredict`)
-      : chatCall(question, '/v1/projects/p/locations/us-central1/endpoints/openapi/chat/completions')
+      ? chatCall(priceCase, `${publishers}/mistralai/models/${name ?? model}:rawPredict`)
+      : chatCall(priceCase, '/v1/projects/p/locations/us-central1/endpoints/openapi/chat/completions')
   }
-  return geminiContent(`${publishers}/google/models/${model}`, question)
+  return geminiContent(`${publishers}/google/models/${model}`, priceCase)
 }

@@ -196,10 +196,12 @@ async function rowsOf(
       select calls.*, prices.definition::json ->> 'source' as price_source,
         prices.definition::json ->> 'provider' as price_provider, prices.definition::json ->> 'model' as price_model
       from tallygate.calls left join tallygate.prices on prices.price_id = calls.price_id`)
-    const isTold = (row: NonNullable<CallRow>) => typeof row.told_by === 'string'
-    const calls = rows.filter((row) => !isTold(row))
+    const isReported = (row: NonNullable<CallRow>) => typeof row.told_by === 'string'
+    const calls = rows.filter((row) => !isReported(row))
     if (calls.length >= wanted) {
-      return new Map([...calls, ...rows.filter(isTold)].map((row) => [`${row.told_by ?? row.call_id}`, row]))
+      return new Map(
+        [...calls, ...rows.filter(isReported)].map((row) => [`${row.told_by ?? row.call_id}`, row]),
+      )
     }
     if (performance.now() > until) throw new Error(`${calls.length} records of ${wanted} calls`)
     await delay(1_000)

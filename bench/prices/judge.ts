@@ -1,5 +1,5 @@
 import type { SourceName } from './listing.ts'
-import type { Question } from './questions.ts'
+import type { PriceCase } from './questions.ts'
 import { ownReason } from './reasons.ts'
 
 /** What the gateway recorded of a question's call. */
@@ -22,7 +22,7 @@ export interface TakenPrice {
 }
 
 export interface Verdict {
-  readonly question: Question
+  readonly priceCase: PriceCase
   readonly answer: Answer
   /** `settled`: other than the sources say, by the provider's own page. */
   readonly kind: 'right' | 'wrong' | 'settled' | 'unpriced'
@@ -45,24 +45,25 @@ export function isSame(a: number, b: number): boolean {
   return Math.abs(a - b) <= TOLERANCE * Math.max(Math.abs(a), Math.abs(b))
 }
 
-export function judge(question: Question, answer: Answer): Verdict {
-  const said = [...question.said]
+export function judge(priceCase: PriceCase, answer: Answer): Verdict {
+  const said = [...priceCase.said]
   const agreed = said.find(([, usd]) => said.filter(([, other]) => isSame(usd, other)).length > 1)
   const agreeing = agreed === undefined ? [] : said.filter(([, usd]) => isSame(usd, agreed[1]))
   const isDisputed = said.some(([, usd]) => said.some(([, other]) => !isSame(usd, other)))
   // Where nobody agrees, to be one of those that are said is all that can be asked.
   const held = agreed?.[1] ?? said.find(([, usd]) => isAt(answer, usd))?.[1] ?? said[0]?.[1] ?? 0
-  const atList = [...question.saidAtList.values()]
-  const isAtListPrice = question.tier !== '' && !isAt(answer, held) && atList.some((usd) => isAt(answer, usd))
-  const isRight = isAt(answer, held) || isOfOtherHour(question, answer, held)
+  const atList = [...priceCase.saidAtList.values()]
+  const isAtListPrice =
+    priceCase.tier !== '' && !isAt(answer, held) && atList.some((usd) => isAt(answer, usd))
+  const isRight = isAt(answer, held) || isOfOtherHour(priceCase, answer, held)
   const why =
     answer.taken === undefined || isRight || isAtListPrice
       ? null
-      : ownReason(question.model, answer.taken, isOfFirst(question, answer))
+      : ownReason(priceCase.model, answer.taken, isOfFirst(priceCase, answer))
   const otherwise = why === null ? 'wrong' : 'settled'
   const kind = answer.usd === null ? 'unpriced' : isRight ? 'right' : otherwise
   return {
-    question,
+    priceCase,
     answer,
     kind,
     why,
@@ -74,7 +75,7 @@ export function judge(question: Question, answer: Answer): Verdict {
 }
 
 /** Sources that know no hours say the price of one of them; ours is the one of now. */
-function isOfOtherHour({ saidByHour }: Question, answer: Answer, held: number): boolean {
+function isOfOtherHour({ saidByHour }: PriceCase, answer: Answer, held: number): boolean {
   return saidByHour.some((usd) => isAt(answer, usd)) && saidByHour.some((usd) => isSame(usd, held))
 }
 
@@ -82,7 +83,7 @@ function isOfOtherHour({ saidByHour }: Question, answer: Answer, held: number): 
 const PRECEDENCE: readonly SourceName[] = ['genai-prices', 'models.dev', 'litellm']
 
 /** Whether our price is what the source says that comes first of those that say anything. */
-export function isOfFirst({ said }: Question, answer: Answer): boolean {
+export function isOfFirst({ said }: PriceCase, answer: Answer): boolean {
   const first = PRECEDENCE.find((name) => said.has(name))
   return first !== undefined && isAt(answer, said.get(first) ?? Number.NaN)
 }

@@ -8,11 +8,11 @@ import { askThroughGateway } from './gateway.ts'
 import { modelsDevData, readGroups } from './groups.ts'
 import { judge } from './judge.ts'
 import type { Skipped } from './listing.ts'
-import { type Question, questionsOf } from './questions.ts'
+import { type PriceCase, priceCasesOf } from './questions.ts'
 import { summarize } from './report.ts'
 import { asMarkdown, asText } from './report-text.ts'
 import { getSources } from './sources.ts'
-import { strangersAmong } from './strangers.ts'
+import { unknownNamesAmong } from './strangers.ts'
 
 const { values } = parseArgs({
   options: {
@@ -31,29 +31,31 @@ const files = await getSources({
   ...(values['models-dev'] === undefined ? {} : { modelsDev: modelsDevData(values['models-dev']) }),
 })
 const skipped: Skipped = new Map()
-const questions = readGroups(files, today, skipped)
+const priceCases = readGroups(files, today, skipped)
   .filter(({ provider }) => values.provider === undefined || values.provider === provider)
-  .flatMap(questionsOf)
+  .flatMap(priceCasesOf)
 
-const asked: { readonly question: Question; readonly exchange: Exchange }[] = []
-const notAsked = new Map<string, Question[]>()
-for (const [number, question] of questions.entries()) {
-  const exchange = exchangeFor(question, number)
-  if ('why' in exchange) notAsked.set(exchange.why, [...(notAsked.get(exchange.why) ?? []), question])
-  else asked.push({ question, exchange })
+const asked: { readonly priceCase: PriceCase; readonly exchange: Exchange }[] = []
+const notAsked = new Map<string, PriceCase[]>()
+for (const [number, priceCase] of priceCases.entries()) {
+  const exchange = exchangeFor(priceCase, number)
+  if ('why' in exchange) notAsked.set(exchange.why, [...(notAsked.get(exchange.why) ?? []), priceCase])
+  else asked.push({ priceCase, exchange })
 }
 
-const strangers = values.provider === undefined ? strangersAmong(skipped) : []
+const unknownNames = values.provider === undefined ? unknownNamesAmong(skipped) : []
 
-say(`${questions.length} questions, ${asked.length} to be asked`)
-const calls = asked.map(({ question, exchange }) => ({ provider: question.provider, exchange }))
-const rows = await askThroughGateway([...calls, ...strangers], say)
-const verdicts = asked.map(({ question }, index) => judge(question, answerOf(question, rows[index] ?? null)))
+say(`${priceCases.length} questions, ${asked.length} to be asked`)
+const calls = asked.map(({ priceCase, exchange }) => ({ provider: priceCase.provider, exchange }))
+const rows = await askThroughGateway([...calls, ...unknownNames], say)
+const verdicts = asked.map(({ priceCase }, index) =>
+  judge(priceCase, answerOf(priceCase, rows[index] ?? null)),
+)
 
-const ofStrangers = rows.slice(asked.length).filter((row) => row !== null && row.cost_pico !== null)
+const ofUnknownNames = rows.slice(asked.length).filter((row) => row !== null && row.cost_pico !== null)
 const unknownHosts = {
-  asked: strangers.length,
-  priced: ofStrangers.map((row) => `${row?.requested_model}: ${row?.price_id}`),
+  asked: unknownNames.length,
+  priced: ofUnknownNames.map((row) => `${row?.requested_model}: ${row?.price_id}`),
 }
 const summary = summarize(verdicts, notAsked, skipped, unknownHosts, today)
 process.stdout.write(asText(summary))

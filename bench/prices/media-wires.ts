@@ -1,5 +1,5 @@
 import { asJson, type Exchange, type NotAsked } from './exchange.ts'
-import type { Question } from './questions.ts'
+import type { PriceCase } from './questions.ts'
 
 const AUDIO = Buffer.alloc(1_000, 0xff)
 const BOUNDARY = 'x-bench-prices'
@@ -14,14 +14,14 @@ const TOKEN_CLASSES: readonly string[] = [
 ]
 
 /** Pictures, sound, film, pages and rerankers; `null`: asked for as text. */
-export function mediaCall(question: Question): Exchange | NotAsked | null {
-  const { provider, kind, class: wanted, model, use, tier } = question
+export function mediaCall(priceCase: PriceCase): Exchange | NotAsked | null {
+  const { provider, kind, class: wanted, model, use, tier } = priceCase
   const isTokens = use.inputTokens > 0 || use.outputTokens > 0
   if (isTokens && ['gemini', 'vertex', 'openrouter', 'bedrock'].includes(provider)) return null
   if (tier !== '') return { why: `calls for ${kind} tell no tier ${tier}` }
   if (wanted === 'searchUnit') {
     if (provider === 'cohere') return null
-    return provider === 'bedrock' ? rerankOfBedrock(question) : rerank(question)
+    return provider === 'bedrock' ? rerankOfBedrock(priceCase) : rerank(priceCase)
   }
   if (wanted === 'page') {
     return asJson(
@@ -36,9 +36,9 @@ export function mediaCall(question: Question): Exchange | NotAsked | null {
       ...sound(),
     }
   }
-  if (wanted === 'videoSecond') return video(question)
-  if (wanted === 'image') return image(question)
-  if (wanted === 'audioSecond') return transcription(question, { type: 'duration', seconds: use.count })
+  if (wanted === 'videoSecond') return video(priceCase)
+  if (wanted === 'image') return image(priceCase)
+  if (wanted === 'audioSecond') return transcription(priceCase, { type: 'duration', seconds: use.count })
   if (!TOKEN_CLASSES.includes(wanted)) return { why: `calls for ${kind} tell no ${wanted}` }
   const usage = {
     type: 'tokens',
@@ -56,7 +56,7 @@ export function mediaCall(question: Question): Exchange | NotAsked | null {
     total_tokens: use.inputTokens + use.outputTokens,
   }
   if (kind === 'image') return asJson('/v1/images/generations', { model, prompt: 'q' }, { data: [], usage })
-  if (kind === 'transcription') return transcription(question, usage)
+  if (kind === 'transcription') return transcription(priceCase, usage)
   if (kind === 'speech') {
     const events = `data: ${JSON.stringify({ type: 'speech.audio.done', usage })}\n\n`
     return {
@@ -75,17 +75,17 @@ function sound(): Pick<Exchange, 'answer'> {
   return { answer: { headers: { 'content-type': 'audio/mpeg' }, body: AUDIO } }
 }
 
-function transcription({ provider, model }: Question, usage: object): Exchange | NotAsked {
+function transcription({ provider, model }: PriceCase, usage: object): Exchange | NotAsked {
   if (provider === 'vertex' || provider === 'gemini')
     return { why: 'Google has no transcriptions of its own' }
   const part = (name: string, value: string) =>
     `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
   const isMistral = provider === 'mistral'
   const seconds = { ...usage } as { readonly seconds?: number }
-  const told = isMistral
+  const reported = isMistral
     ? { prompt_audio_seconds: seconds.seconds, prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 }
     : usage
-  const answer = { text: 'a', ...(isMistral ? { model } : {}), usage: told }
+  const answer = { text: 'a', ...(isMistral ? { model } : {}), usage: reported }
   return {
     ...asJson(
       provider === 'groq' ? '/openai/v1/audio/transcriptions' : '/v1/audio/transcriptions',
@@ -97,7 +97,7 @@ function transcription({ provider, model }: Question, usage: object): Exchange |
   }
 }
 
-function image({ provider, model, use }: Question): Exchange | NotAsked {
+function image({ provider, model, use }: PriceCase): Exchange | NotAsked {
   const pictures = Array.from({ length: use.count }, () => ({ b64_json: 'AA==' }))
   if (provider === 'gemini' || provider === 'vertex') {
     const base = provider === 'gemini' ? '/v1beta' : '/v1/projects/p/locations/us-central1/publishers/google'
@@ -121,7 +121,7 @@ function image({ provider, model, use }: Question): Exchange | NotAsked {
   )
 }
 
-function video({ provider, model, use }: Question): Exchange | NotAsked {
+function video({ provider, model, use }: PriceCase): Exchange | NotAsked {
   const seconds = use.count
   switch (provider) {
     case 'openai':
@@ -153,14 +153,14 @@ function video({ provider, model, use }: Question): Exchange | NotAsked {
   }
 }
 
-function rerank({ provider, model, use }: Question): Exchange {
+function rerank({ provider, model, use }: PriceCase): Exchange {
   const path = provider === 'azure-ai' ? '/cohere/v2/rerank' : '/v1/rerank'
   const answer = { id: '1', results: [], meta: { billed_units: { search_units: use.count } } }
   return asJson(path, { model, query: 'q', documents: ['a'] }, answer)
 }
 
 /** One query of up to 100 documents is one unit; the answer counts nothing. */
-function rerankOfBedrock({ model, use }: Question): Exchange {
+function rerankOfBedrock({ model, use }: PriceCase): Exchange {
   const documents = Array.from({ length: use.count * 100 }, () => 'a')
   const body = { api_version: 2, query: 'q', documents }
   return asJson(`/model/${encodeURIComponent(model)}/invoke`, body, { results: [] })

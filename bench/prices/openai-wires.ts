@@ -1,5 +1,5 @@
 import { asJson, type Exchange, type NotAsked } from './exchange.ts'
-import type { Question } from './questions.ts'
+import type { PriceCase } from './questions.ts'
 import { geminiBatch } from './wires.ts'
 
 const CHAT_PATHS: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const WRITES_IN_DETAILS = 'openai azure-openai azure-ai openrouter moonshotai fi
 const WRITES_AT_ROOT = ['vercel-gateway', 'databricks']
 
 /** Parts of the prompt, by the class that is asked for. */
-function promptDetails({ class: wanted, use }: Question): object {
+function promptDetails({ class: wanted, use }: PriceCase): object {
   switch (wanted) {
     case 'cacheRead':
       return { cached_tokens: use.count }
@@ -46,7 +46,7 @@ function promptDetails({ class: wanted, use }: Question): object {
   }
 }
 
-function answerDetails({ class: wanted, use }: Question): object {
+function answerDetails({ class: wanted, use }: PriceCase): object {
   switch (wanted) {
     case 'audioOutput':
       return { audio_tokens: use.count }
@@ -61,8 +61,8 @@ function answerDetails({ class: wanted, use }: Question): object {
 
 const TIERS: readonly string[] = ['', 'flex', 'priority', 'ultrafast', 'balanced']
 
-export function chatCall(question: Question, path?: string): Exchange | NotAsked {
-  const { provider, model, class: wanted, tier, use } = question
+export function chatCall(priceCase: PriceCase, path?: string): Exchange | NotAsked {
+  const { provider, model, class: wanted, tier, use } = priceCase
   const isPerplexity = provider === 'perplexity'
   if (!TIERS.includes(tier) && !isPerplexity) return { why: `chat completions tell no tier ${tier}` }
   if (wanted === 'cacheWrite1h') return { why: 'chat completions tell no writes for an hour' }
@@ -76,8 +76,8 @@ export function chatCall(question: Question, path?: string): Exchange | NotAsked
     prompt_tokens: use.inputTokens,
     completion_tokens: use.outputTokens,
     total_tokens: use.inputTokens + use.outputTokens,
-    prompt_tokens_details: WRITES_AT_ROOT.includes(provider) && isWrite ? {} : promptDetails(question),
-    completion_tokens_details: answerDetails(question),
+    prompt_tokens_details: WRITES_AT_ROOT.includes(provider) && isWrite ? {} : promptDetails(priceCase),
+    completion_tokens_details: answerDetails(priceCase),
     ...(WRITES_AT_ROOT.includes(provider) && isWrite ? { cache_creation_input_tokens: use.count } : {}),
     ...(isPerplexity ? { search_context_size: tier.replace('search_', '') || 'low' } : {}),
     ...(isPerplexity && wanted === 'webSearch' ? { num_search_queries: use.count } : {}),
@@ -97,19 +97,19 @@ export function chatCall(question: Question, path?: string): Exchange | NotAsked
   )
 }
 
-function responsesUsage(question: Question): object {
-  const { use } = question
+function responsesUsage(priceCase: PriceCase): object {
+  const { use } = priceCase
   return {
     input_tokens: use.inputTokens,
-    input_tokens_details: promptDetails(question),
+    input_tokens_details: promptDetails(priceCase),
     output_tokens: use.outputTokens,
-    output_tokens_details: answerDetails(question),
+    output_tokens_details: answerDetails(priceCase),
     total_tokens: use.inputTokens + use.outputTokens,
   }
 }
 
-export function responsesCall(question: Question): Exchange | NotAsked {
-  const { provider, model, class: wanted, tier, use } = question
+export function responsesCall(priceCase: PriceCase): Exchange | NotAsked {
+  const { provider, model, class: wanted, tier, use } = priceCase
   if (!TIERS.includes(tier)) return { why: `responses tell no tier ${tier}` }
   if (wanted === 'cacheWrite1h') return { why: 'responses tell no writes for an hour' }
   if (wanted.startsWith('cacheWrite') && ![...WRITES_IN_DETAILS, 'perplexity'].includes(provider))
@@ -136,13 +136,13 @@ export function responsesCall(question: Question): Exchange | NotAsked {
         ...searches,
         { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'a' }] },
       ],
-      usage: responsesUsage(question),
+      usage: responsesUsage(priceCase),
     },
   )
 }
 
-export function embeddingCall(question: Question): Exchange | NotAsked {
-  const { provider, kind, model, class: wanted, use } = question
+export function embeddingCall(priceCase: PriceCase): Exchange | NotAsked {
+  const { provider, kind, model, class: wanted, use } = priceCase
   if (wanted !== 'input') return { why: `embeddings and rerankers of ${provider} tell no ${wanted}` }
   const path =
     kind === 'rerank'
@@ -163,8 +163,8 @@ export function embeddingCall(question: Question): Exchange | NotAsked {
 }
 
 /** What batches tell, where the answer to their fetch tells it. */
-export function batchCall(question: Question, number: number): Exchange | NotAsked {
-  const { provider, model } = question
+export function batchCall(priceCase: PriceCase, number: number): Exchange | NotAsked {
+  const { provider, model } = priceCase
   const get = (path: string, answer: object): Exchange => ({
     ...asJson(path, {}, answer),
     method: 'GET',
@@ -174,12 +174,12 @@ export function batchCall(question: Question, number: number): Exchange | NotAsk
     case 'openai':
     case 'azure-openai': {
       const id = `batch_${`${number}`.padStart(12, '0')}`
-      const usage = responsesUsage(question)
+      const usage = responsesUsage(priceCase)
       const batch = { id, object: 'batch', status: 'completed', model, output_file_id: 'file-1', usage }
       return get(`/v1/batches/${id}`, batch)
     }
     case 'gemini':
-      return geminiBatch(question, number)
+      return geminiBatch(priceCase, number)
     default:
       return { why: `nobody has seen how batches of ${provider} tell their use` }
   }

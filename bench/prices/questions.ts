@@ -10,7 +10,7 @@ export interface Use {
 }
 
 /** What a call of one model costs that uses much of one class. */
-export interface Question {
+export interface PriceCase {
   readonly provider: Provider
   readonly model: string
   readonly kind: Kind
@@ -67,18 +67,18 @@ const WITHOUT_PROMPT: ReadonlySet<PriceClass> = new Set([
 ])
 
 /** All questions about a model: every class, tier and size of prompt that any source lists. */
-export function questionsOf(group: Group): Question[] {
+export function priceCasesOf(group: Group): PriceCase[] {
   const { provider, model, listings } = group
   const rates = listings.flatMap((listing) => listing.rates)
   const thresholds = [...new Set(rates.map(({ above }) => above).filter((above) => above > 0))].sort(
     (a, b) => a - b,
   )
   const kind = listings.find(({ source }) => source === 'litellm')?.kind ?? 'chat'
-  const questions = new Map<string, Question>()
+  const priceCases = new Map<string, PriceCase>()
   for (const rate of rates) {
     if (rate.class === 'webSearch' && isSearchModel(listings[0])) continue
     const key = `${rate.class} ${rate.tier} ${rate.above}`
-    if (questions.has(key)) continue
+    if (priceCases.has(key)) continue
     const use = useOf(rate, thresholds, group)
     const said = saidOf(listings, rate, rate.tier, use)
     if (said.size === 0) continue
@@ -87,7 +87,7 @@ export function questionsOf(group: Group): Question[] {
     const saidByHour = listings
       .flatMap(({ hours }) => hours ?? [])
       .flatMap((atThatHour) => costAt(atThatHour, rate, tier, use) ?? [])
-    questions.set(key, {
+    priceCases.set(key, {
       provider,
       model,
       kind,
@@ -100,7 +100,7 @@ export function questionsOf(group: Group): Question[] {
       saidAtList,
     })
   }
-  return [...questions.values()]
+  return [...priceCases.values()]
 }
 
 /** Above a threshold the prompt is somewhat longer; below all of them it is as long as it may be, at most. */

@@ -2,7 +2,7 @@ import { BUNDLED_SOURCE } from '../../src/pricing/sources/catalog-bundle.ts'
 import { COST_WITHOUT_PRICE } from './answer.ts'
 import { type Answer, isOfFirst, isSame, type Verdict } from './judge.ts'
 import type { Skipped, SourceName } from './listing.ts'
-import type { Question } from './questions.ts'
+import type { PriceCase } from './questions.ts'
 import { ownReason } from './reasons.ts'
 import { PINNED } from './sources.ts'
 
@@ -57,7 +57,7 @@ const MOST_UNPRICED = 0.05
 
 export function summarize(
   verdicts: readonly Verdict[],
-  notAsked: ReadonlyMap<string, readonly Question[]>,
+  notAsked: ReadonlyMap<string, readonly PriceCase[]>,
   skipped: Skipped,
   unknownHosts: Summary['unknownHosts'],
   date: string,
@@ -65,7 +65,7 @@ export function summarize(
   const agreedOn = verdicts.filter(({ agreeing }) => agreeing.length > 0)
   const alone = verdicts.filter(({ agreeing, isDisputed }) => agreeing.length === 0 && !isDisputed)
   const disputed = verdicts.filter(({ isDisputed }) => isDisputed)
-  const tiers = verdicts.filter(({ question }) => question.tier !== '')
+  const tiers = verdicts.filter(({ priceCase }) => priceCase.tier !== '')
   const wrong = agreedOn.filter(({ kind }) => kind === 'wrong')
   const unpriced = agreedOn.filter(({ kind }) => kind === 'unpriced')
   const atListPrice = verdicts.filter(({ isAtListPrice }) => isAtListPrice)
@@ -78,8 +78,8 @@ export function summarize(
       `litellm ${PINNED.litellm.version}`,
     ],
     asked: verdicts.length,
-    agreed: countBy(agreedOn, ({ question }) => question.provider),
-    alone: countBy(alone, ({ question }) => question.provider),
+    agreed: countBy(agreedOn, ({ priceCase }) => priceCase.provider),
+    alone: countBy(alone, ({ priceCase }) => priceCase.provider),
     tiers: tierCounts(tiers),
     pairs: countBy(agreedOn, ({ agreeing }) => agreeing.join(' + ')),
     wrong: wrong.map(lineOf),
@@ -92,7 +92,7 @@ export function summarize(
     disputed: disputed.map((verdict) => ({ ...lineOf(verdict), choice: choiceOf(verdict) })),
     notCounted: verdicts.filter(({ answer }) => isMiscounted(answer)).map(lineOf),
     unknownHosts,
-    notAsked: Object.fromEntries([...notAsked].map(([why, questions]) => [why, questions.length])),
+    notAsked: Object.fromEntries([...notAsked].map(([why, priceCases]) => [why, priceCases.length])),
     skipped: Object.fromEntries([...skipped].map(([why, names]) => [why, names.length])),
     unpricedShare,
     passes:
@@ -110,7 +110,7 @@ function isMiscounted({ isCounted, usd, reason }: Answer): boolean {
 }
 
 function tierCounts(verdicts: readonly Verdict[]) {
-  const key = ({ question }: Verdict) => `${question.provider} ${question.tier}`
+  const key = ({ priceCase }: Verdict) => `${priceCase.provider} ${priceCase.tier}`
   const counts = countBy(verdicts, key)
   return Object.fromEntries(
     Object.entries(counts).map(([name, count]) => [
@@ -133,27 +133,27 @@ function countBy(verdicts: readonly Verdict[], key: (verdict: Verdict) => string
   return counts
 }
 
-function lineOf({ question, answer }: Verdict): Line {
+function lineOf({ priceCase, answer }: Verdict): Line {
   return {
-    provider: question.provider,
-    model: question.model,
-    class: question.class,
-    tier: question.tier,
-    above: question.above,
+    provider: priceCase.provider,
+    model: priceCase.model,
+    class: priceCase.class,
+    tier: priceCase.tier,
+    above: priceCase.above,
     ours: answer.usd,
     why: answer.reason,
-    said: Object.fromEntries(question.said),
+    said: Object.fromEntries(priceCase.said),
   }
 }
 
 /** Which source is taken, and why. */
-function choiceOf({ question, answer, agreeing }: Verdict): string {
+function choiceOf({ priceCase, answer, agreeing }: Verdict): string {
   const { usd, reason, taken: from } = answer
   const source = from?.source ?? ''
   if (usd === null) return `none: ${reason}`
-  const taken = [...question.said].filter(([, said]) => isSame(said, usd)).map(([name]) => name)
-  const isFirst = isOfFirst(question, answer)
-  const own = from === undefined ? null : ownReason(question.model, from, isFirst)
+  const taken = [...priceCase.said].filter(([, said]) => isSame(said, usd)).map(([name]) => name)
+  const isFirst = isOfFirst(priceCase, answer)
+  const own = from === undefined ? null : ownReason(priceCase.model, from, isFirst)
   if (own !== null) return `${price(taken)}, as ${own}: ${reason}`
   if (taken.length === 0) return `none of them, its price is from ${source}: ${reason}`
   if (agreeing.length > 0 && taken.length === agreeing.length)

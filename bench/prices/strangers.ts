@@ -6,13 +6,13 @@ import { chatCall } from './openai-wires.ts'
 const TOKENS = 100_000
 
 /** A call of each model that a host sells whose prices nobody here knows: by its name, at a host of no provider. */
-export function strangersAmong(skipped: Skipped): AskedCall[] {
+export function unknownNamesAmong(skipped: Skipped): AskedCall[] {
   const models = (skipped.get(HOST_UNKNOWN) ?? []).map((key) => key.slice(key.indexOf('/') + 1))
   return [...new Set(models)].flatMap((model) => {
     const provider = 'openai-compatible'
     const use = { inputTokens: TOKENS, outputTokens: 0, count: TOKENS }
     const nothing = { said: new Map(), saidByHour: [], saidAtList: new Map() }
-    const question = {
+    const priceCase = {
       provider,
       model,
       kind: 'chat',
@@ -22,7 +22,7 @@ export function strangersAmong(skipped: Skipped): AskedCall[] {
       use,
       ...nothing,
     } as const
-    const exchange = chatCall(question)
+    const exchange = chatCall(priceCase)
     return 'why' in exchange ? [] : [{ provider, exchange }]
   })
 }

@@ -1,9 +1,9 @@
 import { asJson, type Exchange, type NotAsked } from './exchange.ts'
-import type { Question } from './questions.ts'
+import type { PriceCase } from './questions.ts'
 
 /** Anthropic's Messages, its own and on Vertex. */
-export function anthropicMessage(path: string, question: Question): Exchange | NotAsked {
-  const { model, class: wanted, tier, use } = question
+export function anthropicMessage(path: string, priceCase: PriceCase): Exchange | NotAsked {
+  const { model, class: wanted, tier, use } = priceCase
   const cached = wanted === 'cacheRead' ? use.count : 0
   const hour = wanted === 'cacheWrite1h' ? use.count : 0
   const written = wanted === 'cacheWrite' ? use.count : hour
@@ -40,8 +40,8 @@ export function anthropicMessage(path: string, question: Question): Exchange | N
 }
 
 /** Converse, for all of Bedrock's; embeddings by their headers. */
-export function bedrockConverse(question: Question): Exchange | NotAsked {
-  const { model, kind, class: wanted, tier, use } = question
+export function bedrockConverse(priceCase: PriceCase): Exchange | NotAsked {
+  const { model, kind, class: wanted, tier, use } = priceCase
   const path = `/model/${encodeURIComponent(model)}`
   if (kind === 'embedding') {
     if (wanted !== 'input') return { why: `Bedrock's embeddings tell no ${wanted}` }
@@ -79,8 +79,8 @@ export function bedrockConverse(question: Question): Exchange | NotAsked {
 }
 
 /** generateContent and embedContent, on AI Studio and Vertex. */
-export function geminiContent(base: string, question: Question): Exchange | NotAsked {
-  const { provider, model, kind, class: wanted, tier, use } = question
+export function geminiContent(base: string, priceCase: PriceCase): Exchange | NotAsked {
+  const { provider, model, kind, class: wanted, tier, use } = priceCase
   const MODALITIES: Readonly<Record<string, string>> = {
     audioInput: 'AUDIO',
     cacheReadAudio: 'AUDIO',
@@ -145,10 +145,10 @@ export function geminiContent(base: string, question: Question): Exchange | NotA
 }
 
 /** What the fetch of a batch tells, its answers in it. */
-export function geminiBatch(question: Question, number: number): Exchange | NotAsked {
-  const content = geminiContent('', { ...question, tier: '' })
+export function geminiBatch(priceCase: PriceCase, number: number): Exchange | NotAsked {
+  const content = geminiContent('', { ...priceCase, tier: '' })
   if ('why' in content) return content
-  const { model, kind } = question
+  const { model, kind } = priceCase
   const name = `batches/b${`${number}`.padStart(12, '0')}`
   const responses = [{ response: JSON.parse(`${content.answer.body}`) }]
   const answer = {
@@ -169,8 +169,8 @@ function tierOf(provider: string, tier: string): object {
 }
 
 /** What Cohere bills is in `billed_units`. */
-export function cohereCall(question: Question): Exchange | NotAsked {
-  const { model, kind, class: wanted, use } = question
+export function cohereCall(priceCase: PriceCase): Exchange | NotAsked {
+  const { model, kind, class: wanted, use } = priceCase
   const billed = { input_tokens: use.inputTokens, output_tokens: use.outputTokens }
   if (kind === 'chat') {
     if (wanted !== 'input' && wanted !== 'output') return { why: `Cohere's chat tells no ${wanted}` }

@@ -53,7 +53,7 @@ export function cleanPath(path: string): string {
 }
 
 /** How a call ended, as the stations of the walk saw it. */
-export interface CallEnd {
+export interface CallResult {
   readonly status: number | null
   readonly outcome: Outcome
   readonly usageSource: UsageSource
@@ -85,7 +85,7 @@ export interface CallEnd {
   readonly jobs?: readonly JobEnd[] | undefined
 }
 
-export interface JobEnd extends CallEnd {
+export interface JobEnd extends CallResult {
   readonly isFile?: true | undefined
 }
 
@@ -94,7 +94,7 @@ export interface JobEnd extends CallEnd {
  * cleaned and bounded, and counts that no call can have make the whole usage `invalid` rather than a sum nobody
  * can undo.
  */
-export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
+export function buildCallRecord(open: OpenCall, end: CallResult): CallRecord {
   const sane = hasSaneCounts(end.usage, end.units)
   const reportedModel = cleanModel(end.reportedModel)
   const succeeded = hasSucceeded(open, end)
@@ -129,7 +129,7 @@ export function buildCallRecord(open: OpenCall, end: CallEnd): CallRecord {
 }
 
 /** Said once: what can be fetched again is named by its `responseId`. */
-function cleanAnswerId({ answerId, responseId }: CallEnd): string | undefined {
+function cleanAnswerId({ answerId, responseId }: CallResult): string | undefined {
   if (answerId === undefined || answerId === '' || answerId === responseId) return undefined
   return cleanText(answerId, MAX_RESPONSE_ID_BYTES)
 }
@@ -142,7 +142,7 @@ function jobUses(open: OpenCall, jobs: readonly JobEnd[]): readonly JobUse[] {
 }
 
 /** A WebSocket session's success is 101: only its messages name the model. */
-function hasSucceeded({ webSocket }: OpenCall, { status }: CallEnd): boolean {
+function hasSucceeded({ webSocket }: OpenCall, { status }: CallResult): boolean {
   if (status === null) return false
   return (status >= 200 && status < 300) || (webSocket && status === 101)
 }

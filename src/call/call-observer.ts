@@ -4,7 +4,7 @@ import type { CallRecord, OpenCall } from './call-record.ts'
 export interface CallObserver {
   callStarted(call: OpenCall): void
   callEnded(record: CallRecord): void
-  /** A call that ended, too, and whose record stands nowhere: see `passUnmetered`. */
+  /** A call that ended, too, and whose record stands nowhere: see `failOpenLedger`. */
   callUnmetered(record: CallRecord): void
   readingFailed(provider: string, error: unknown): void
   totalMismatch(provider: string): void

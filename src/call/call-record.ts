@@ -92,9 +92,9 @@ export interface CallRecord extends OpenCall {
 export const MAX_JOB_USES = 256
 
 /** As many of them as a record takes: whole jobs, each with all of its models, and none without an id. */
-export function firstJobs<Told extends { readonly responseId: string | null }>(
-  jobs: readonly Told[],
-): readonly Told[] {
+export function firstJobs<Reported extends { readonly responseId: string | null }>(
+  jobs: readonly Reported[],
+): readonly Reported[] {
   const named = jobs.filter(({ responseId }) => responseId !== null)
   const cut = named[MAX_JOB_USES]?.responseId
   return cut === undefined

@@ -27,7 +27,7 @@ export function useOf(record: CallRecord): Omit<JobUse, 'id' | 'isFile'> {
 }
 
 /** Whether a record tells figures that can be counted: tokens, or what is billed without any (films, pages). */
-export function tellsUse({ usageSource, units }: Pick<CallRecord, 'usageSource' | 'units'>): boolean {
+export function reportsUse({ usageSource, units }: Pick<CallRecord, 'usageSource' | 'units'>): boolean {
   if (usageSource === 'none') return units !== NO_UNITS && BILLED_UNITS.some((name) => units[name] !== null)
   return usageSource !== 'invalid'
 }

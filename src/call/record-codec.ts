@@ -15,7 +15,7 @@ import {
 } from './usage.ts'
 
 /** A body that stands for records that exist nowhere any more: `from` to `to`, both included. */
-export interface Void {
+export interface GapMarker {
   readonly void: { readonly from: number; readonly to: number; readonly reason: string }
 }
 
@@ -93,7 +93,7 @@ export function serialiseOpenCall(call: OpenCall): string {
 }
 
 /** The body of a void entry. */
-export function serialiseVoid(from: number, to: number, reason: string): string {
+export function serialiseGapMarker(from: number, to: number, reason: string): string {
   return `{"void":{"from":${from},"to":${to},"reason":${quote(reason)}}}`
 }
 
@@ -101,10 +101,10 @@ export function serialiseVoid(from: number, to: number, reason: string): string 
  * A record or void from an entry's body. `null`: not one of ours, whatever its checksum says. Keys it does not
  * know are ignored, so a field that changes what is counted needs a new entry version.
  */
-export function parseRecord(body: string): CallRecord | Void | null {
+export function parseRecord(body: string): CallRecord | GapMarker | null {
   const fields = parseObject(body)
   if (fields === null) return null
-  if ('void' in fields) return voidFrom(fields.void)
+  if ('void' in fields) return gapMarkerFrom(fields.void)
   const open = openCallFrom(fields)
   const record = open === null ? null : recordFrom(open, fields)
   if (open === null || record === null || fields.jobs === undefined) return record
@@ -297,7 +297,7 @@ function openCallFrom(fields: Fields): OpenCall | null {
   }
 }
 
-function voidFrom(value: unknown): Void | null {
+function gapMarkerFrom(value: unknown): GapMarker | null {
   if (!isObject(value)) return null
   const { from, to, reason } = value
   if (typeof reason !== 'string') return null

@@ -12,7 +12,7 @@ export interface CountedCall extends CallRecord {
 /** It is no request: another call told what the work of an earlier one used. */
 export interface Settlement {
   /** The call whose answer told it. */
-  readonly toldBy: string
+  readonly reportedBy: string
   /** The call that submitted the work; `null`: none of ours, so who fetched it pays, on the day of the fetch. */
   readonly settles: string | null
 }
@@ -29,8 +29,8 @@ export interface SettledCall {
 }
 
 /** The id of a settlement, the same whenever the same record is counted: a UUID of version 8. */
-export function settlementIdOf(toldBy: string, jobId: string, index: number): string {
-  const hex = createHash('sha256').update(`${toldBy}\0${jobId}\0${index}`).digest('hex')
+export function settlementIdOf(reportedBy: string, jobId: string, index: number): string {
+  const hex = createHash('sha256').update(`${reportedBy}\0${jobId}\0${index}`).digest('hex')
   const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`
 }

@@ -34,7 +34,7 @@ export const WITHOUT_FIGURES = [
 const WITHOUT_FIGURES_SET: ReadonlySet<string> = new Set(WITHOUT_FIGURES)
 
 /** Whether a call without a cost told nothing that a price could be for; one without a reason did. */
-export function toldNoFigures(reason: string | null | undefined): boolean {
+export function reportedNoFigures(reason: string | null | undefined): boolean {
   return typeof reason === 'string' && WITHOUT_FIGURES_SET.has(reason)
 }
 

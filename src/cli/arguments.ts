@@ -84,7 +84,7 @@ export function parseModelName(text: string): string {
 }
 
 /** How many of something to show. */
-export function parseCount(text: string): number {
+export function parseCountArgument(text: string): number {
   if (/^[1-9][0-9]{0,4}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Write a whole number from 1 to 99999.')
 }

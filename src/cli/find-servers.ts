@@ -6,7 +6,7 @@ import { readVariable } from '../config/environment.ts'
 import { Failure } from '../doctor/failure.ts'
 
 /** Where the servers are that a command works on. */
-export interface Whereabouts {
+export interface ServerLocations {
   readonly databaseUrl: string
   /** `null`: not told. */
   readonly redisUrl: string | null
@@ -35,14 +35,14 @@ const runningShape = z.object({
  *
  * @throws {Failure} when neither tells.
  */
-export function findWhereabouts(env: Environment): Whereabouts {
-  const found = findWhereaboutsOrNull(env)
+export function findServers(env: Environment): ServerLocations {
+  const found = findServersOrNull(env)
   if (found !== null) return found
   throw new Failure(`DATABASE_URL is not set, and no npm start is running here (by ${runningFile(env)})`)
 }
 
 /** The same; `null`: neither tells. */
-export function findWhereaboutsOrNull(env: Environment): Whereabouts | null {
+export function findServersOrNull(env: Environment): ServerLocations | null {
   const running = readRunning(runningFile(env))
   const databaseUrl = readVariable(env, 'DATABASE_URL') ?? running?.databaseUrl
   if (databaseUrl === undefined) return null

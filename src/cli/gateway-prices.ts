@@ -216,7 +216,7 @@ function listGateways(gateways: readonly GatewayPrices[]): string {
 }
 
 /** Whose prices these are, in one line. */
-export function tellPricedBy({ configuration, gateways }: PricesInForce): string {
+export function describePriceSource({ configuration, gateways }: PricesInForce): string {
   const whose = gateways.length === 0 ? 'the configuration of this command' : `gateway ${gateways.join(', ')}`
   return `Priced by ${whose}: ${nameConfiguration(configuration)}.`
 }

@@ -65,7 +65,9 @@ export function textOfJudged({ changes, doubts, from, catalog }: Judged): string
   )
   const more = changes.length > shown.length ? [`and ${changes.length - shown.length} more: see --json`] : []
   return [
-    ...(changes.length === 0 ? ['No price changes.'] : [table, ...more, '', ...told(changes, from)]),
+    ...(changes.length === 0
+      ? ['No price changes.']
+      : [table, ...more, '', ...describeChanges(changes, from)]),
     ...(catalog === null ? [] : doubts.map((doubt) => `Doubtful: ${doubt}.`)),
   ]
 }
@@ -75,7 +77,7 @@ function rowOf({ provider, model, what, before, after }: CatalogChange): string[
   return [provider, model, what, before ?? '-', isGone ? 'no longer listed: keeps its price' : (after ?? '-')]
 }
 
-function told(changes: readonly CatalogChange[], from: string | null): string[] {
+function describeChanges(changes: readonly CatalogChange[], from: string | null): string[] {
   const added = changes.filter(({ what, before }) => what === 'model' && before === null).length
   const gone = changes.filter(({ what, after }) => what === 'model' && after === null).length
   const rates = changes.length - added - gone

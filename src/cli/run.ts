@@ -17,7 +17,7 @@ import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices/prices.ts'
 import { addUsageCommand } from './commands/usage.ts'
 import { addUsageExportCommand } from './commands/usage-export.ts'
-import { findWhereabouts, findWhereaboutsOrNull } from './find-servers.ts'
+import { findServers, findServersOrNull } from './find-servers.ts'
 import { withServers } from './servers.ts'
 
 /** Every command, in the order in which help shows them: one file and one line each. */
@@ -74,8 +74,8 @@ export async function runCommandLine(
     fail() {
       exitCode = FAILED
     },
-    knowsServers: () => findWhereaboutsOrNull(env) !== null,
-    withServers: (work) => withServers(findWhereabouts(env), work),
+    knowsServers: () => findServersOrNull(env) !== null,
+    withServers: (work) => withServers(findServers(env), work),
   }
   program
     .description('who used what of a model backend, and what did it cost')

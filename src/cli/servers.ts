@@ -2,11 +2,11 @@ import { Failure } from '../doctor/failure.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
-import type { Whereabouts } from './find-servers.ts'
+import type { ServerLocations } from './find-servers.ts'
 
 /** The servers of a command, open while it runs. */
 export interface Servers {
-  readonly whereabouts: Whereabouts
+  readonly locations: ServerLocations
   readonly pool: Postgres
   /** The secret that new keys are hashed with. @throws {Failure} when it is not told. */
   keyPepper(): string
@@ -17,10 +17,10 @@ export interface Servers {
 const STATEMENT_TIMEOUT_MS = 30_000
 
 export async function withServers<Result>(
-  whereabouts: Whereabouts,
+  locations: ServerLocations,
   work: (servers: Servers) => Promise<Result>,
 ): Promise<Result> {
-  const pool = openPostgres(whereabouts.databaseUrl, {
+  const pool = openPostgres(locations.databaseUrl, {
     max: 3,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     applicationName: 'tallygate command line',
@@ -28,16 +28,16 @@ export async function withServers<Result>(
   })
   try {
     return await work({
-      whereabouts,
+      locations,
       pool,
       keyPepper() {
-        const [pepper] = whereabouts.keyPeppers
+        const [pepper] = locations.keyPeppers
         if (pepper === undefined)
           throw new Failure('KEY_PEPPER is not set: it must be the one of the gateway')
         return pepper
       },
       async announce() {
-        const { redisUrl, redisPrefix } = whereabouts
+        const { redisUrl, redisPrefix } = locations
         if (redisUrl !== null) await announceKeyChange(redisUrl, redisPrefix, SILENT_LOG)
       },
     })

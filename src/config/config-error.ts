@@ -12,7 +12,7 @@ export class ConfigError extends Error {
 }
 
 /** Why a file could not be used, short: `ENOENT`. */
-export function reasonOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message
 }

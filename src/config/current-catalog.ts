@@ -5,7 +5,7 @@ import { bundledEntries, bundledText } from '../pricing/sources/catalog-bundle.t
 import { readCatalogFile } from '../pricing/sources/catalog-file.ts'
 import { mergedText, mergeSources } from '../pricing/sources/catalog-sources.ts'
 import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
-import { ConfigError, reasonOf } from './config-error.ts'
+import { ConfigError, messageOf } from './config-error.ts'
 
 /** The price data in use. */
 export interface CurrentCatalog {
@@ -83,6 +83,6 @@ function readIfThere(file: string): string | null {
     return readFileSync(file, 'utf8')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw new ConfigError([`${file}: cannot be read: ${reasonOf(error)}`])
+    throw new ConfigError([`${file}: cannot be read: ${messageOf(error)}`])
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { reasonOf } from './config-error.ts'
+import { messageOf } from './config-error.ts'
 import { type Environment, readVariable } from './environment.ts'
 
 /** What HTTPS is served with: files in PEM that exist and belong together. */
@@ -21,7 +21,7 @@ export function readTlsFiles(env: Environment, problems: string[]): TlsFiles | n
     createSecureContext({ cert, key })
   } catch (error) {
     problems.push(
-      `TLS_CERT_FILE: is no certificate in PEM that TLS_KEY_FILE is the key of: ${reasonOf(error)}`,
+      `TLS_CERT_FILE: is no certificate in PEM that TLS_KEY_FILE is the key of: ${messageOf(error)}`,
     )
     return null
   }
@@ -40,7 +40,7 @@ function readPem(
   try {
     return readFileSync(file)
   } catch (error) {
-    problems.push(`${name}: cannot read ${file}: ${reasonOf(error)}`)
+    problems.push(`${name}: cannot read ${file}: ${messageOf(error)}`)
     return null
   }
 }

@@ -13,11 +13,11 @@ export function ok(name: string, detail: string): Finding {
   return { name, state: 'ok', detail, mend: null }
 }
 
-export function note(name: string, detail: string, mend: string): Finding {
+export function warning(name: string, detail: string, mend: string): Finding {
   return { name, state: 'note', detail, mend }
 }
 
-export function wrong(name: string, detail: string, mend: string): Finding {
+export function failure(name: string, detail: string, mend: string): Finding {
   return { name, state: 'wrong', detail, mend }
 }
 

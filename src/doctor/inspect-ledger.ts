@@ -1,4 +1,4 @@
-import type { LedgerFacts } from '../domain/documents/ledger-document.ts'
+import type { LedgerSnapshot } from '../domain/documents/ledger-document.ts'
 import { readJournalSizes } from '../ledger/recovery/journal-sizes.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
@@ -9,14 +9,14 @@ import { reasonOf } from './explain-error.ts'
 
 const REDIS_SILENCE_MS = 3_000
 
-export interface LedgerState extends LedgerFacts {
+export interface LedgerState extends LedgerSnapshot {
   readonly ledger: LedgerStatus
   /** Why `backlogs` is `null`. */
   readonly redisProblem: string | null
 }
 
 /** Where the ledger stands: in Postgres, in Redis, and in the journals of this machine. Rejects without Postgres. */
-export async function lookAtLedger({
+export async function inspectLedger({
   pool,
   redisUrl,
   journalDir,

@@ -14,7 +14,7 @@ import { checkPriceRefresh } from './checks/price-refresh.ts'
 import { checkBacklog, checkRedis } from './checks/redis.ts'
 import { checkUnpriced } from './checks/unpriced.ts'
 import { reasonOf } from './explain-error.ts'
-import { type Finding, note, wrong } from './finding.ts'
+import { type Finding, failure, warning } from './finding.ts'
 
 /** What is looked at. */
 export interface Examined {
@@ -32,13 +32,13 @@ export interface Examined {
 }
 
 /** What is reachable, and what is wrong. */
-export async function examine(examined: Examined): Promise<readonly Finding[]> {
+export async function runChecks(examined: Examined): Promise<readonly Finding[]> {
   const { pool, journalDir, adminUrl } = examined
   // Where Postgres is away, which it tells itself, the journals are looked at all the same.
   const database = readDatabaseId(pool).catch(() => null)
   const [inPostgres, inRedis, others] = await Promise.all([
-    examinePostgres(examined),
-    examineRedis(examined),
+    runPostgresChecks(examined),
+    runRedisChecks(examined),
     Promise.all([
       database.then((id) => checkJournal(journalDir, id)),
       ...(adminUrl === null ? [] : [checkGateway(adminUrl)]),
@@ -48,7 +48,7 @@ export async function examine(examined: Examined): Promise<readonly Finding[]> {
 }
 
 /** Each look needs the one before: without an answer there are no tables, without tables no figures. */
-async function examinePostgres({
+async function runPostgresChecks({
   pool,
   keyPeppers,
   ownPrices = (theirs) => theirs,
@@ -75,8 +75,8 @@ async function examinePostgres({
 
 const REDIS_SILENCE_MS = 3_000
 
-async function examineRedis({ pool, redisUrl, redisPrefix }: Examined): Promise<readonly Finding[]> {
-  if (redisUrl === null) return [note('redis', 'not looked at', 'set REDIS_URL as the gateway has it')]
+async function runRedisChecks({ pool, redisUrl, redisPrefix }: Examined): Promise<readonly Finding[]> {
+  if (redisUrl === null) return [warning('redis', 'not looked at', 'set REDIS_URL as the gateway has it')]
   // Where Postgres cannot name the streams, which it tells itself, there is at least the one that is always there.
   const streams = await selectStreams(pool).catch(() => [`${redisPrefix}calls`])
   try {
@@ -85,6 +85,6 @@ async function examineRedis({ pool, redisUrl, redisPrefix }: Examined): Promise<
       await checkBacklog(redis, streams),
     ])
   } catch (error) {
-    return [wrong('redis', `not reachable: ${reasonOf(error)}`, 'start it, or correct REDIS_URL')]
+    return [failure('redis', `not reachable: ${reasonOf(error)}`, 'start it, or correct REDIS_URL')]
   }
 }

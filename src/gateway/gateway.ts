@@ -30,7 +30,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** Until then nothing is known of a connection, and nothing ends it but this. */
 const HANDSHAKE_TIMEOUT_MS = 5_000
 
-export interface GatewayParts {
+export interface GatewayOptions {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   readonly basePath: string
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
@@ -51,10 +51,10 @@ export interface Gateway {
  * The gateway's server, not yet listening. The order of registration is the life of a request: what needs no key, then the key,
  * then the gateway's own operations, then everything else upstream.
  */
-export function buildGateway(parts: GatewayParts): Gateway {
-  const { basePath } = parts
+export function buildGateway(options: GatewayOptions): Gateway {
+  const { basePath } = options
   const app = Fastify({
-    loggerInstance: parts.logger,
+    loggerInstance: options.logger,
     // One line per call costs a quarter of the call's CPU, and would hold the URL, and so a key in its query.
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: true,
@@ -63,7 +63,7 @@ export function buildGateway(parts: GatewayParts): Gateway {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false, caseSensitive: true },
     rewriteUrl: (request) => ownOperationUrl(request.method, request.url ?? '/', basePath),
-    serverFactory: (handler) => createServer(parts.tls, handler),
+    serverFactory: (handler) => createServer(options.tls, handler),
     frameworkErrors: (error, request, reply) => answerFrameworkError(error, request.raw.url ?? '', reply),
     clientErrorHandler: answerClientError,
   })
@@ -86,23 +86,23 @@ export function buildGateway(parts: GatewayParts): Gateway {
   })
   requireHost(app)
 
-  for (const prefix of new Set(['', basePath])) health(app, prefix, parts.readiness)
+  for (const prefix of new Set(['', basePath])) health(app, prefix, options.readiness)
   app.register(async (keyed) => {
-    authenticate(keyed, { findCaller: parts.findCaller })
-    models(keyed, { basePath, listModels: parts.listModels })
+    authenticate(keyed, { findCaller: options.findCaller })
+    models(keyed, { basePath, listModels: options.listModels })
     usage(keyed, {
       basePath,
-      summarise: parts.summariseUsage,
-      now: parts.forward.now,
+      summarise: options.summariseUsage,
+      now: options.forward.now,
       storageFailed: (err) => app.log.error({ err }, 'usage summary not read'),
     })
-    forward(keyed, { ...parts.forward, basePath, methods })
+    forward(keyed, { ...options.forward, basePath, methods })
   })
-  return { app, webSockets: acceptWebSockets(app.server, parts.webSockets) }
+  return { app, webSockets: acceptWebSockets(app.server, options.webSockets) }
 }
 
 /** HTTPS where there is a certificate; the limits are the same. */
-function createServer(tls: GatewayParts['tls'], handler: RequestListener): HttpServer {
+function createServer(tls: GatewayOptions['tls'], handler: RequestListener): HttpServer {
   const limits = {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,

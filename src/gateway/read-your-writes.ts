@@ -5,25 +5,25 @@ const RECENT_MS = 2_000
 const WAIT_MS = 1_000
 const POLL_MS = 25
 
-export interface OwnCallsParts {
+export interface ReadYourWritesOptions {
   /** The highest sequence in this process's journal, and the highest that is counted, as Postgres says it now. */
   readonly lastSequence: () => number
-  readonly readMark: () => Promise<number>
+  readonly readCommittedOffset: () => Promise<number>
 }
 
 /**
  * Lets a client see its own calls: one that asks for its usage right after a call waits, a second at most, until what this
  * process had recorded by then is counted. Clients without recent calls do not wait.
  */
-export class OwnCalls {
-  readonly #parts: OwnCallsParts
+export class ReadYourWrites {
+  readonly #options: ReadYourWritesOptions
   /** Monotonic milliseconds at the end of each client's last call. */
   readonly #endedAt = new Map<string, number>()
   /** The reading under way: all who wait share it, so that many questions at once are not many polls. */
   #reading: Promise<number> | null = null
 
-  constructor(parts: OwnCallsParts) {
-    this.#parts = parts
+  constructor(options: ReadYourWritesOptions) {
+    this.#options = options
   }
 
   ended(clientId: string): void {
@@ -34,20 +34,23 @@ export class OwnCalls {
     const endedAt = this.#endedAt.get(clientId)
     const askedAt = performance.now()
     if (endedAt === undefined || askedAt - endedAt > RECENT_MS) return
-    const wanted = this.#parts.lastSequence()
+    const wanted = this.#options.lastSequence()
     for (;;) {
       const leftMs = askedAt + WAIT_MS - performance.now()
       if (leftMs <= 0) return
       // A store that is silent must not hold the question up for longer than one that is behind.
-      const mark = await Promise.race([this.#readMark(), delay(leftMs, null, { ref: false })])
-      if (mark === null || mark >= wanted) return
+      const committedOffset = await Promise.race([
+        this.#readCommittedOffset(),
+        delay(leftMs, null, { ref: false }),
+      ])
+      if (committedOffset === null || committedOffset >= wanted) return
       await delay(POLL_MS)
     }
   }
 
   /** Marks only grow, so one that was asked for a little earlier is never too high. */
-  #readMark(): Promise<number> {
-    this.#reading ??= this.#parts.readMark().finally(() => {
+  #readCommittedOffset(): Promise<number> {
+    this.#reading ??= this.#options.readCommittedOffset().finally(() => {
       this.#reading = null
     })
     return this.#reading

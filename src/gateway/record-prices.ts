@@ -1,14 +1,14 @@
 import type { Logger } from '../lib/log.ts'
 import {
+  RECORD_PRICES_MS,
   type RecordedPrices,
   recordGatewayPrices,
-  TELL_PRICES_MS,
 } from '../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 
-export interface PriceTelling {
+export interface PriceRecording {
   /** The configuration was read again. */
-  tell(): void
+  record(): void
   stop(): Promise<void>
 }
 
@@ -16,25 +16,25 @@ export interface PriceTelling {
  * Keeps it in Postgres what this gateway prices by, for those who price the past. Without Postgres it is told later:
  * calls do not wait for it.
  */
-export function tellPrices(
+export function recordPrices(
   pool: Postgres,
   gateway: string,
   prices: () => RecordedPrices,
   log: Logger,
-): PriceTelling {
-  let telling = Promise.resolve()
-  const tell = () => {
-    telling = telling
+): PriceRecording {
+  let recording = Promise.resolve()
+  const record = () => {
+    recording = recording
       .then(() => recordGatewayPrices(pool, gateway, prices()))
       .catch((err: unknown) => log.debug({ err }, 'what this gateway prices by is told later'))
   }
-  const timer = setInterval(tell, TELL_PRICES_MS).unref()
-  tell()
+  const timer = setInterval(record, RECORD_PRICES_MS).unref()
+  record()
   return {
-    tell,
+    record,
     async stop() {
       clearInterval(timer)
-      await telling
+      await recording
     },
   }
 }

@@ -17,7 +17,7 @@ import { configuredModels, type ModelListing, watchUpstreamModels } from './upst
 const OLD_CONNECTIONS_MS = 60_000
 
 /** What the YAML file and the price catalog decide, as of one reading of them. */
-interface Rules {
+interface Reloadable {
   readonly upstreams: readonly Upstream[]
   readonly table: UpstreamTable
   readonly pathPolicy: PathPolicy
@@ -37,18 +37,18 @@ interface Listed {
  * Where calls go, what they cost and which models are shown: read at start and again at SIGHUP. A call keeps the rules under which
  * it began; only its price is looked up when it ends.
  */
-export class LiveRules {
+export class ReloadableConfig {
   readonly #log: Logger
   #config: GatewayConfig
   #stored: StoredPrices
-  #now: Rules
+  #now: Reloadable
 
   /** @throws {ConfigError} when the catalog an operator gave cannot be read. */
   constructor(config: GatewayConfig, log: Logger, stored: StoredPrices = NO_STORED_PRICES) {
     this.#log = log
     this.#config = config
     this.#stored = stored
-    this.#now = readRules(config, stored, log)
+    this.#now = readReloadable(config, stored, log)
   }
 
   /** For the stations of a call; stays the same object over reloads. */
@@ -87,7 +87,7 @@ export class LiveRules {
   /** All of it or, when it throws, nothing. Running calls end on the connections they have. */
   reload(config: GatewayConfig): void {
     const before = this.#now
-    this.#now = readRules(config, this.#stored, this.#log)
+    this.#now = readReloadable(config, this.#stored, this.#log)
     this.#config = config
     before.listing.stop()
     // A call may be routed already and not yet on its connection.
@@ -137,9 +137,9 @@ function tableOf(now: () => UpstreamTable): UpstreamTable {
   }
 }
 
-type PriceRules = Pick<Rules, 'catalog' | 'prices' | 'pricing'>
+type ReloadablePrices = Pick<Reloadable, 'catalog' | 'prices' | 'pricing'>
 
-function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed): PriceRules {
+function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed): ReloadablePrices {
   const { entries, text } = readCurrentCatalog(config.dataDir, stored)
   const catalog = buildCatalog({
     entries,
@@ -166,7 +166,7 @@ function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed)
   }
 }
 
-function readRules(config: GatewayConfig, stored: StoredPrices, log: Logger): Rules {
+function readReloadable(config: GatewayConfig, stored: StoredPrices, log: Logger): Reloadable {
   const upstreams = openUpstreams(config)
   const listing =
     config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models)

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallRecord } from '../call/call-record.ts'
 import type { GatewayConfig } from '../config/config.ts'
-import { openLeaveTaking } from '../http/connection-drainer.ts'
+import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/health.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
 import { openKeyDirectory } from '../keys/key-directory.ts'
@@ -20,20 +20,25 @@ import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
 import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
-import { readDatabaseId, readGaps, readMarks, registerStream } from '../store/ledger/ledger-state.ts'
+import {
+  readCommittedOffsets,
+  readDatabaseId,
+  readGaps,
+  registerStream,
+} from '../store/ledger/ledger-state.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { selectUsageSummary } from '../usage/daily-usage.ts'
 import { renderFigures, renderSummary, sumTotals } from '../usage/usage-summary.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
-import { passUnmetered } from './proxy/fail-open-ledger.ts'
+import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
-import { OwnCalls } from './read-your-writes.ts'
-import { tellPrices } from './record-prices.ts'
+import { ReadYourWrites } from './read-your-writes.ts'
+import { recordPrices } from './record-prices.ts'
 import { logCalls } from './recording/call-log.ts'
 import { buildInterrupted } from './recording/interrupted-call.ts'
-import { LiveRules } from './reloadable-config.ts'
-import type { UsageQuestion } from './routes/usage.ts'
+import { ReloadableConfig } from './reloadable-config.ts'
+import type { UsageRequest } from './routes/usage.ts'
 
 /** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
@@ -67,7 +72,7 @@ export interface RunningGateway {
   /** Takes upstreams, models and prices as `config` has them now; all else stays as it was at the start. */
   reload(config: GatewayConfig): void
   /** Before `stop`: lets clients and balancers go elsewhere, for five seconds at most. */
-  leave(): Promise<void>
+  drain(): Promise<void>
   /** Takes no new connections, lets running calls end, ships their records. */
   stop(): Promise<void>
 }
@@ -109,7 +114,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
 
   const following = { pool: polls, dataDir: config.dataDir, log }
   const stored = await loadStoredPrices(following)
-  const rules = new LiveRules(config, log, stored)
+  const reloadable = new ReloadableConfig(config, log, stored)
   const ledger = await openLedger({
     journalDir: config.journalDir,
     journalMaxBytes: config.journalMaxBytes,
@@ -117,11 +122,11 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
     stream: streamOf(config),
-    readMarks: (producers) => readMarks(polls, producers),
+    readCommittedOffsets: (producers) => readCommittedOffsets(polls, producers),
     readGaps: (producer) => readGaps(polls, producer),
     readDatabase: () => readDatabaseId(polls),
     registerStream: (stream) => registerStream(polls, stream),
-    buildInterrupted: (open, seen) => buildInterrupted(open, seen, rules.pricing),
+    buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
     log,
   })
   let stopping = false
@@ -139,15 +144,15 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     return { ready: !stopping && keys.ready && takesCalls, degraded }
   }
 
-  const ownCalls = new OwnCalls({
+  const readYourWrites = new ReadYourWrites({
     lastSequence: () => ledger.stats().last,
-    readMark: async () => {
+    readCommittedOffset: async () => {
       const { producer } = ledger.stats()
-      return (await readMarks(polls, [producer])).get(producer) ?? 0
+      return (await readCommittedOffsets(polls, [producer])).get(producer) ?? 0
     },
   })
   const metrics = buildMetrics({
-    knowsModel: rules.pricing.knowsModel,
+    knowsModel: reloadable.pricing.knowsModel,
     ledger: () => ledger.stats(),
     keys: () => keys.stats(),
     collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
@@ -164,20 +169,21 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     }),
   )
   const recorded = recordObjects(ledger, objects)
-  const parts = {
+  const shared = {
     unattended,
-    ledger: config.onJournalFull === 'unmetered' ? passUnmetered(recorded, observer.callUnmetered) : recorded,
-    pricing: rules.pricing,
+    ledger:
+      config.onJournalFull === 'unmetered' ? failOpenLedger(recorded, observer.callUnmetered) : recorded,
+    pricing: reloadable.pricing,
     observer: {
       ...observer,
       callEnded: (record: CallRecord) => {
-        ownCalls.ended(record.clientId)
+        readYourWrites.ended(record.clientId)
         observer.callEnded(record)
       },
     },
     onClientAbort: config.onClientAbort,
-    upstreams: rules.table,
-    pathPolicy: rules.pathPolicy,
+    upstreams: reloadable.table,
+    pathPolicy: reloadable.pathPolicy,
     objects,
     now: Date.now,
   }
@@ -190,19 +196,19 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         ? null
         : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
     findCaller,
-    listModels: () => rules.listModels(),
-    summariseUsage: async (question) => {
-      await ownCalls.counted(question.clientId)
-      return await withinDeadline(summarise(summaries, question), SUMMARY_MS)
+    listModels: () => reloadable.listModels(),
+    summariseUsage: async (query) => {
+      await readYourWrites.counted(query.clientId)
+      return await withinDeadline(summarise(summaries, query), SUMMARY_MS)
     },
     readiness,
     forward: {
-      ...parts,
+      ...shared,
       bodyLimitBytes: config.bodyLimitBytes,
       bodyBudget: new BodyBudget(BODY_BUDGET_BYTES, config.bodyLimitBytes),
     },
     webSockets: {
-      ...parts,
+      ...shared,
       basePath: config.basePath,
       findCaller,
       onDeactivated: (listener) => keys.onDeactivated(listener),
@@ -215,8 +221,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     metrics,
     readiness,
     ledgerStats: () => ledger.stats(),
-    hasPrice: (provider, upstream, model, tier) => rules.hasPrice(provider, upstream, model, tier),
-    prices: () => rules.shownPrices(),
+    hasPrice: (provider, upstream, model, tier) => reloadable.hasPrice(provider, upstream, model, tier),
+    prices: () => reloadable.shownPrices(),
     pool: operators,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
@@ -228,13 +234,13 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     now: Date.now,
   })
   await admin.listen({ host: config.adminHost, port: config.adminPort })
-  const leaveTaking = openLeaveTaking(app.server)
+  const drainer = openConnectionDrainer(app.server)
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
-  const telling = tellPrices(polls, `${hostname()}:${port}`, () => rules.recordedPrices(), log)
+  const recording = recordPrices(polls, `${hostname()}:${port}`, () => reloadable.recordedPrices(), log)
   const followed = followPrices(following, stored, (newer) => {
-    rules.takePrices(newer)
-    telling.tell()
+    reloadable.takePrices(newer)
+    recording.record()
   })
 
   return {
@@ -242,21 +248,21 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     adminAddress: admin.server.address() as AddressInfo,
     unattendedCalls: () => unattended.count,
     reload: (changed) => {
-      rules.reload(changed)
-      telling.tell()
+      reloadable.reload(changed)
+      recording.record()
     },
-    async leave() {
+    async drain() {
       stopping = true
-      await leaveTaking.begin()
+      await drainer.begin()
     },
     async stop() {
       stopping = true
-      rules.stopListing()
+      reloadable.stopListing()
       const closed = app.close()
       // Calls whose clients have left have no connection that `close` could wait for.
       const ended = closed.then(() => unattended.idle())
       await Promise.race([ended, delay(config.shutdownGraceMs, undefined, { ref: false })])
-      unattended.hurry()
+      unattended.beginStop()
       const sessionsClosed = webSockets.closeAll()
       await Promise.race([closed, sessionsClosed])
       app.server.closeAllConnections()
@@ -267,10 +273,10 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       await ledger.stop(SHIP_GRACE_MS)
       const storesClosed = (async () => {
         await admin.close()
-        await rules.close()
+        await reloadable.close()
         await keys.close()
         await followed.stop()
-        await telling.stop()
+        await recording.stop()
         await Promise.all([polls.end(), summaries.end(), operators.end(), owners.end()])
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {
@@ -292,8 +298,8 @@ function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
   return shard === 0 ? `${redisPrefix}calls` : `${redisPrefix}calls:${shard}`
 }
 
-async function summarise(pool: Postgres, question: UsageQuestion): Promise<object> {
-  const { clientId, clientName, fromDay, toDay, days, groupBy } = question
+async function summarise(pool: Postgres, query: UsageRequest): Promise<object> {
+  const { clientId, clientName, fromDay, toDay, days, groupBy } = query
   const groups = await selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy })
   // One question, so that the groups always add up to the whole, whatever is counted meanwhile.
   const summary = renderSummary(clientName, days, sumTotals(groups))

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from '../lib/log.ts'
-import { gatherMetrics } from '../metrics/shared-metrics.ts'
+import { collectMetrics } from '../metrics/shared-metrics.ts'
 
 const RESTART_MS = 500
 const STARTED = 'tallygate:started'
@@ -25,7 +25,7 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   const started = new WeakSet<Worker>()
   /** Told to read the configuration again before they could be: a signal too early ends a process. */
   const toReload = new WeakSet<Worker>()
-  gatherMetrics()
+  collectMetrics()
   cluster.on('message', (worker, message: unknown) => {
     if (message !== STARTED) return
     oneStarted = true

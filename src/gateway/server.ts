@@ -18,10 +18,10 @@ function loadConfig(): GatewayConfig {
 const config = loadConfig()
 const log = createLog(config.logLevel, 'gateway')
 
-async function start(): Promise<Pick<RunningGateway, 'leave' | 'stop'>> {
+async function start(): Promise<Pick<RunningGateway, 'drain' | 'stop'>> {
   if (cluster.isPrimary && config.gatewayProcesses > 1) {
     const processes = startProcesses(config.gatewayProcesses, config.shutdownGraceMs + CLOSING_MS, log)
-    return { leave: async () => {}, stop: () => processes.stop() } // each of them takes its own leave
+    return { drain: async () => {}, stop: () => processes.stop() } // each of them takes its own leave
   }
   // From now on, or a signal that comes while the gateway starts would end it.
   let reload = () => {
@@ -51,19 +51,19 @@ const running = await start().catch((error: unknown) => {
   log.fatal({ err: error }, 'the gateway could not start')
   process.exit(1)
 })
-const FAREWELLS = ['SIGINT', 'SIGTERM'] as const
-const farewell = closeWithGrace(
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
+const shutdown = closeWithGrace(
   {
     delay: config.shutdownGraceMs + CLOSING_MS,
     logger: log,
     // SIGHUP is no farewell: it reads the configuration again.
-    skip: ['SIGHUP', ...(cluster.isWorker ? FAREWELLS : [])],
+    skip: ['SIGHUP', ...(cluster.isWorker ? STOP_SIGNALS : [])],
   },
   async ({ signal, err }) => {
     if (err) log.error({ err }, 'the gateway ends because of an error')
     else {
       log.info({ signal }, 'the gateway ends')
-      await running.leave()
+      await running.drain()
     }
     await running.stop()
   },
@@ -72,11 +72,11 @@ const farewell = closeWithGrace(
 // Who signals the whole group (a terminal, systemd) tells these processes, and then so does the one that holds them: the
 // second word is not haste. Who is in haste tells the holder twice, and these end with it.
 if (cluster.isWorker) {
-  let told = false
-  for (const signal of FAREWELLS) {
+  let shuttingDown = false
+  for (const signal of STOP_SIGNALS) {
     process.on(signal, () => {
-      if (!told) void farewell.close()
-      told = true
+      if (!shuttingDown) void shutdown.close()
+      shuttingDown = true
     })
   }
 }

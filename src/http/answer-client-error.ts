@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { ERRORS, errorBody } from './errors.ts'
-import { letGoSoon } from './socket-timeouts.ts'
+import { destroyAfterGrace } from './socket-timeouts.ts'
 
 /**
  * Answers what Node's parser refused, in the shape of every other error: there is no request, only a socket.
@@ -22,7 +22,7 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
         : 'invalid_request'
   const body = JSON.stringify(errorBody('openai', name))
   const { status } = ERRORS[name]
-  socket.once('finish', () => letGoSoon(socket))
+  socket.once('finish', () => destroyAfterGrace(socket))
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )

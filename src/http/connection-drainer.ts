@@ -7,14 +7,14 @@ import { Server as TlsServer } from 'node:tls'
  * So many looks in a row without a request, rather than a time: after a long turn of the event loop time has passed
  * in which nothing could have been read.
  */
-const QUIET_LOOKS = 10
-const LOOK_EVERY_MS = 20
+const IDLE_CHECKS = 10
+const CHECK_EVERY_MS = 20
 /** Balancers have seen `/readyz` say 503 by then, and most clients close connections that idled for 4 s. */
 const LONGEST_MS = 5_000
 /** A connection that was just made has its request on the way. */
-const SILENT_MS = 1_000
+const UNUSED_MS = 1_000
 /** A connection that just had an answer is the one its client takes for the next call: let it rest first. */
-const RESTED_MS = 4_000
+const REUSE_MS = 4_000
 const CLOSE_EVERY_MS = 500
 
 /**
@@ -22,7 +22,7 @@ const CLOSE_EVERY_MS = 500
  * come back on connections that others accept: one that is closed from here while a request is on its way fails a call
  * that nobody may repeat unasked.
  */
-export interface LeaveTaking {
+export interface ConnectionDrainer {
   /**
    * Resolves once no call has come for a moment and no connection idles any more, or after five seconds. From then on
    * connections are closed that have idled for four seconds, or for one without ever carrying a request, and the
@@ -31,13 +31,13 @@ export interface LeaveTaking {
   begin(): Promise<void>
 }
 
-export function openLeaveTaking(server: Server): LeaveTaking {
-  let leaving = false
-  let quietLooks = 0
+export function openConnectionDrainer(server: Server): ConnectionDrainer {
+  let draining = false
+  let idleChecks = 0
   /** When each may be closed, by the monotonic clock. */
   const idle = new Map<Socket, number>()
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    idle.set(socket, performance.now() + SILENT_MS)
+    idle.set(socket, performance.now() + UNUSED_MS)
     socket.once('close', () => idle.delete(socket))
   })
   /** Answers under way: of a client that does not wait for one before it asks for the next, several. */
@@ -49,10 +49,10 @@ export function openLeaveTaking(server: Server): LeaveTaking {
     response.once('close', () => {
       const left = (answers.get(socket) ?? 1) - 1
       answers.set(socket, left)
-      if (left === 0 && !socket.destroyed) idle.set(socket, performance.now() + RESTED_MS)
+      if (left === 0 && !socket.destroyed) idle.set(socket, performance.now() + REUSE_MS)
     })
-    if (!leaving) return
-    if (!/\/(healthz|readyz)$/.test(request.url ?? '')) quietLooks = 0
+    if (!draining) return
+    if (!/\/(healthz|readyz)$/.test(request.url ?? '')) idleChecks = 0
     response.shouldKeepAlive = false
   }
   server.prependListener('request', onRequest)
@@ -60,18 +60,18 @@ export function openLeaveTaking(server: Server): LeaveTaking {
   server.prependListener('upgrade', (request: IncomingMessage) => idle.delete(request.socket))
   return {
     async begin() {
-      leaving = true
-      quietLooks = 0
+      draining = true
+      idleChecks = 0
       const beganMs = performance.now()
-      const isDone = () => quietLooks >= QUIET_LOOKS && idle.size === 0
-      for (; !isDone() && performance.now() - beganMs < LONGEST_MS; quietLooks += 1)
-        await delay(LOOK_EVERY_MS)
-      const endRested = () => {
+      const isDone = () => idleChecks >= IDLE_CHECKS && idle.size === 0
+      for (; !isDone() && performance.now() - beganMs < LONGEST_MS; idleChecks += 1)
+        await delay(CHECK_EVERY_MS)
+      const closeIdle = () => {
         for (const [socket, atMs] of idle) if (performance.now() >= atMs) socket.destroy()
       }
-      endRested()
+      closeIdle()
       // Also those whose answers were under way and had promised to keep the connection: its client would.
-      const ending = setInterval(endRested, CLOSE_EVERY_MS).unref()
+      const ending = setInterval(closeIdle, CLOSE_EVERY_MS).unref()
       // As `close` does it unasked, and to those that had an answer a moment ago.
       server.closeIdleConnections = () => {}
       server.once('close', () => clearInterval(ending))

@@ -3,7 +3,7 @@ import type { Logger } from '../lib/logger.ts'
 import { SharedRefresh } from '../lib/shared-refresh.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { listenForKeyChanges } from './key-announcements.ts'
-import { noteKeysUsed, selectKeyFacts } from './key-facts.ts'
+import { recordKeysUsed, selectKeyRecords } from './key-facts.ts'
 import { KeyTable } from './key-table.ts'
 import { readKeyVersion } from './key-version.ts'
 
@@ -74,7 +74,7 @@ class PolledKeyDirectory implements KeyDirectory {
   #hanging = 0
   #pollTimer: NodeJS.Timeout | undefined
   readonly #periodTimer: NodeJS.Timeout
-  #noting: Promise<void> | null = null
+  #recording: Promise<void> | null = null
   #closed = false
 
   constructor(options: KeyDirectoryOptions) {
@@ -133,8 +133,8 @@ class PolledKeyDirectory implements KeyDirectory {
     this.#announcements?.close()
     await this.#refresh.settled()
     if (this.#reachable) {
-      await this.#noting
-      await this.#noteUse()
+      await this.#recording
+      await this.#recordUse()
     }
   }
 
@@ -142,8 +142,8 @@ class PolledKeyDirectory implements KeyDirectory {
     void this.#refresh.request().then(() => {
       if (this.#closed) return
       this.#deactivate(this.#table.expire(Date.now()))
-      this.#noting ??= this.#noteUse().finally(() => {
-        this.#noting = null
+      this.#recording ??= this.#recordUse().finally(() => {
+        this.#recording = null
       })
       this.#pollTimer = setTimeout(() => this.#poll(), POLL_MS)
     })
@@ -157,7 +157,7 @@ class PolledKeyDirectory implements KeyDirectory {
       // After an outage it may be another server, or an older state of this one: everything is read again.
       await this.#readChanges(this.#reachable === true ? this.#version : -1n)
     } catch (error) {
-      this.#noteFailure(error)
+      this.#recordFailure(error)
       return false
     }
     if (this.#reachable === false) this.#options.log.info({}, 'API keys are read from Postgres again')
@@ -174,7 +174,7 @@ class PolledKeyDirectory implements KeyDirectory {
     if (version === since) return
     const all = since < 0n || version < since
     const keyIds = new Set<string>()
-    const pages = selectKeyFacts(pool, all ? -1n : since)
+    const pages = selectKeyRecords(pool, all ? -1n : since)
     for (;;) {
       const page = await this.#withinDeadline(pages.next())
       if (page.done === true) break
@@ -204,7 +204,7 @@ class PolledKeyDirectory implements KeyDirectory {
     }
   }
 
-  #noteFailure(error: unknown): void {
+  #recordFailure(error: unknown): void {
     const { graceSeconds, log } = this.#options
     if (this.#reachable !== false) log.warn({ err: error }, 'API keys cannot be read from Postgres')
     this.#reachable = false
@@ -226,11 +226,11 @@ class PolledKeyDirectory implements KeyDirectory {
   }
 
   /** Never in a call's way, and lost without harm: the next use of the key notes it again. */
-  async #noteUse(): Promise<void> {
+  async #recordUse(): Promise<void> {
     const keyIds = this.#reachable === true ? this.#table.takeUsed() : []
     if (keyIds.length === 0) return
     try {
-      await noteKeysUsed(this.#options.pool, keyIds)
+      await recordKeysUsed(this.#options.pool, keyIds)
     } catch (error) {
       this.#options.log.warn({ err: error }, 'the last use of API keys could not be noted')
     }

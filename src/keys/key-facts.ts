@@ -2,7 +2,7 @@ import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 
 /** Everything that decides about a call with a key. */
-export interface KeyFacts {
+export interface KeyRecord {
   readonly keyId: string
   readonly keyName: string
   readonly clientId: string
@@ -15,7 +15,7 @@ export interface KeyFacts {
   readonly clientDisabled: boolean
 }
 
-interface FactsRow {
+interface KeyRecordRow {
   readonly id: string
   readonly name: string
   readonly client_id: string
@@ -36,17 +36,20 @@ const PAGE_ROWS = 2_000
  *
  * @throws When Postgres is away.
  */
-export async function* selectKeyFacts(pool: Postgres, version: bigint): AsyncGenerator<readonly KeyFacts[]> {
+export async function* selectKeyRecords(
+  pool: Postgres,
+  version: bigint,
+): AsyncGenerator<readonly KeyRecord[]> {
   let after = ''
   for (;;) {
-    const { rows } = await pool.query<FactsRow>(
+    const { rows } = await pool.query<KeyRecordRow>(
       `select k.id, k.name, k.client_id, c.name as client_name, k.digest, k.models, k.expires_at,
          k.revoked_at is not null as revoked, c.disabled
        from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
        where k.id > $2 and (k.version > $1 or c.version > $1) order by k.id limit ${PAGE_ROWS}`,
       [version, after],
     )
-    yield rows.map(factsFrom)
+    yield rows.map(keyRecordFrom)
     const last = rows[PAGE_ROWS - 1]
     if (last === undefined) return
     after = last.id
@@ -58,7 +61,7 @@ export async function* selectKeyFacts(pool: Postgres, version: bigint): AsyncGen
  *
  * @throws When Postgres is away.
  */
-export async function noteKeysUsed(pool: Postgres, keyIds: readonly string[]): Promise<void> {
+export async function recordKeysUsed(pool: Postgres, keyIds: readonly string[]): Promise<void> {
   await pool.query(
     `with free as (select id from ${SCHEMA}.keys where id = any($1) for update skip locked)
      update ${SCHEMA}.keys k set last_used_at = now() from free where k.id = free.id`,
@@ -66,7 +69,7 @@ export async function noteKeysUsed(pool: Postgres, keyIds: readonly string[]): P
   )
 }
 
-function factsFrom(row: FactsRow): KeyFacts {
+function keyRecordFrom(row: KeyRecordRow): KeyRecord {
   return {
     keyId: row.id,
     keyName: row.name,

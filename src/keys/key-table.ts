@@ -1,6 +1,6 @@
 import type { CallerLookup } from '../call/caller.ts'
 import { hashKey, isKeyShaped } from '../domain/api-key.ts'
-import type { KeyFacts } from './key-facts.ts'
+import type { KeyRecord } from './key-facts.ts'
 
 /** One key in memory. It stays the same object while the process lives; only what it answers changes. */
 interface Entry {
@@ -66,9 +66,9 @@ export class KeyTable {
   }
 
   /** Takes over what a store says of these keys. Returns the ids of those that were active and no longer are. */
-  update(facts: Iterable<KeyFacts>, nowMs: number): readonly string[] {
+  update(records: Iterable<KeyRecord>, nowMs: number): readonly string[] {
     const deactivated: string[] = []
-    for (const fact of facts) {
+    for (const fact of records) {
       const lookup = lookupFrom(fact, nowMs)
       const digest = digestText(fact.digest)
       const expiresAtMs = fact.expiresAtMs ?? Number.POSITIVE_INFINITY
@@ -127,7 +127,7 @@ export class KeyTable {
   }
 }
 
-function lookupFrom(fact: KeyFacts, nowMs: number): CallerLookup {
+function lookupFrom(fact: KeyRecord, nowMs: number): CallerLookup {
   if (fact.revoked || (fact.expiresAtMs !== null && nowMs >= fact.expiresAtMs)) return KEY_INACTIVE
   if (fact.clientDisabled) return CLIENT_DISABLED
   const { clientId, clientName, keyId, keyName, models } = fact

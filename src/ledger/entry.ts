@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-export { parseRecord, serialiseRecord, serialiseVoid, type Void } from '../call/record-codec.ts'
+export { type GapMarker, parseRecord, serialiseGapMarker, serialiseRecord } from '../call/record-codec.ts'
 
 /** The version of bodies we write and the highest we read. The envelope itself never changes its form. */
 export const ENTRY_VERSION = 1

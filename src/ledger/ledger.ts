@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import type { Logger } from '../lib/logger.ts'
-import { Reserve } from './journal/disk-reserve.ts'
+import { DiskReserve } from './journal/disk-reserve.ts'
 import type { OnWritten } from './journal/journal-turn.ts'
 import { createProducerFolder, RESERVE_FILE } from './recovery/producer-folder.ts'
 import { RunningLedger } from './running-ledger.ts'
@@ -19,7 +19,7 @@ export interface LedgerOptions {
   /** The full key of the stream that this process's records go to. */
   readonly stream: string
   /** Marks as committed in Postgres now; a producer without a row is absent. Rejects when Postgres is away. */
-  readonly readMarks: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
+  readonly readCommittedOffsets: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
   /** Unfilled holes that workers recorded for a producer. */
   readonly readGaps: (producer: string) => Promise<readonly SequenceRange[]>
   /**
@@ -33,7 +33,7 @@ export interface LedgerOptions {
    */
   readonly registerStream: (stream: string) => Promise<void>
   /** The record of a call that was cut by a crash, from what is known of it and the last usage noted. */
-  readonly buildInterrupted: (open: OpenCall, seen: string | null) => CallRecord
+  readonly buildInterrupted: (open: OpenCall, snapshot: string | null) => CallRecord
   readonly log: Logger
   /** Monotonic milliseconds. */
   readonly now?: () => number
@@ -51,7 +51,7 @@ export interface LedgerStats {
   readonly last: number
   readonly synced: number
   readonly sent: number
-  readonly mark: number
+  readonly committedOffset: number
   /** Of this process's producer: the highest sequence that was committed for long enough and is deleted. */
   readonly pruned: number
   /** Producers that are gone whose journals this process cares for. */
@@ -69,9 +69,9 @@ export interface Ledger {
   /** Notes a call before its first byte goes upstream; `onWritten` with an error: it must not go. */
   open(call: OpenCall, onWritten: OnWritten): void
   /** The last usage seen in a call under way, as JSON for `buildInterrupted`; written within about a second. */
-  note(callId: string, seen: string): void
+  saveSnapshot(callId: string, snapshot: string): void
   /** As `note`, written in this turn of the event loop; then, or when the disk refuses, `onWritten` runs. */
-  noteNow(callId: string, seen: string, onWritten: OnWritten): void
+  saveSnapshotNow(callId: string, snapshot: string, onWritten: OnWritten): void
   /** Records a call that has ended; `onWritten` with an error: the client must not see a whole answer. */
   close(record: CallRecord, onWritten: OnWritten): void
   /** Drops a call that was opened and never sent upstream. */
@@ -87,7 +87,7 @@ export interface Ledger {
 /** Opens a new producer's journal and begins to adopt, ship and forget. Rejects when the directory is unusable. */
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const folder = createProducerFolder(options.journalDir)
-  const reserve = new Reserve(join(folder.path, RESERVE_FILE))
-  await reserve.make()
+  const reserve = new DiskReserve(join(folder.path, RESERVE_FILE))
+  await reserve.allocate()
   return new RunningLedger(options, folder, reserve)
 }

@@ -3,27 +3,27 @@ import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import { serialiseRecord } from '../call/record-codec.ts'
 import { unlessAborted, withinDeadline } from '../lib/deadline.ts'
 import { repeat } from '../lib/repeat.ts'
-import type { Reserve } from './journal/disk-reserve.ts'
+import type { DiskReserve } from './journal/disk-reserve.ts'
 import { Journal } from './journal/journal.ts'
 import { JournalDatabase } from './journal/journal-database.ts'
 import type { OnWritten } from './journal/journal-turn.ts'
 import { JournalWork } from './journal/journal-work.ts'
 import type { Ledger, LedgerOptions, LedgerStats } from './ledger.ts'
 import { Adoption } from './recovery/adoption.ts'
-import { bindDatabase } from './recovery/bound-database.ts'
+import { writeJournalDatabaseId } from './recovery/bound-database.ts'
 import { finishProducer } from './recovery/finish-producer.ts'
 import { JOURNAL_FILE, type ProducerFolder } from './recovery/producer-folder.ts'
-import { TombstoneWatch } from './recovery/retired-producer-check.ts'
-import { MarkReader } from './shipping/committed-offset-reader.ts'
+import { RetiredProducerCheck } from './recovery/retired-producer-check.ts'
+import { CommittedOffsetReader } from './shipping/committed-offset-reader.ts'
 import { Producer } from './shipping/producer.ts'
 import { RedisLink } from './shipping/redis-link.ts'
 import { StreamRegister } from './shipping/stream-register.ts'
 
 /** How often marks are read while something is not committed. */
-const MARKS_INTERVAL_MS = 1_000
+const OFFSETS_INTERVAL_MS = 1_000
 const ADOPTION_INTERVAL_MS = 5_000
-const FORGET_INTERVAL_MAX_MS = 30_000
-const FORGET_INTERVAL_MIN_MS = 100
+const PRUNE_INTERVAL_MAX_MS = 30_000
+const PRUNE_INTERVAL_MIN_MS = 100
 const POSTGRES_LIMIT_MS = 5_000
 
 /** A ledger at work: this process's own producer, those it has adopted, and what they share. */
@@ -32,23 +32,23 @@ export class RunningLedger implements Ledger {
   readonly #own: Producer
   readonly #adoption: Adoption
   readonly #link: RedisLink
-  readonly #marks: MarkReader
+  readonly #committedOffsets: CommittedOffsetReader
   readonly #streams: StreamRegister
-  readonly #tombstones: TombstoneWatch
+  readonly #retiredProducers: RetiredProducerCheck
   readonly #work = new JournalWork()
   readonly #repeating: readonly { stop(): Promise<void> }[]
   #postgresAway = false
-  #looksBack = true
+  #checksRetired = true
   /** The identity of the database that answered last; `null`: none has yet. */
   #database: string | null = null
   readonly #stop = new AbortController()
 
-  constructor(given: LedgerOptions, folder: ProducerFolder, reserve: Reserve) {
+  constructor(given: LedgerOptions, folder: ProducerFolder, reserve: DiskReserve) {
     // Who ends does not wait for a Postgres that is silent.
     const unlessStopped = <T>(answer: Promise<T>) => unlessAborted(answer, this.#stop.signal)
     const options: LedgerOptions = {
       ...given,
-      readMarks: (producers) => unlessStopped(given.readMarks(producers)),
+      readCommittedOffsets: (producers) => unlessStopped(given.readCommittedOffsets(producers)),
       readGaps: (producer) => unlessStopped(given.readGaps(producer)),
       readDatabase: () => unlessStopped(given.readDatabase()),
       registerStream: (stream) => unlessStopped(given.registerStream(stream)),
@@ -60,27 +60,33 @@ export class RunningLedger implements Ledger {
       redisPrefix,
       log,
       onConnected: () => {
-        for (const producer of this.#producers()) producer.suspectLoss()
+        for (const producer of this.#producers()) producer.checkForLossSoon()
       },
     })
-    this.#marks = new MarkReader({
-      readMarks: options.readMarks,
+    this.#committedOffsets = new CommittedOffsetReader({
+      readCommittedOffsets: options.readCommittedOffsets,
       producers: () => this.#producers().map(({ id }) => id),
-      onMark: (id, mark) =>
+      onCommitted: (id, committedOffset) =>
         this.#producers()
           .find((producer) => producer.id === id)
-          ?.onMark(mark),
+          ?.onCommitted(committedOffset),
     })
     this.#streams = new StreamRegister(options.registerStream, log)
-    const { readMarks, readGaps, readDatabase, registerStream } = options
-    this.#tombstones = new TombstoneWatch({ journalDir, link: this.#link, readMarks, registerStream, log })
+    const { readCommittedOffsets, readGaps, readDatabase, registerStream } = options
+    this.#retiredProducers = new RetiredProducerCheck({
+      journalDir,
+      link: this.#link,
+      readCommittedOffsets,
+      registerStream,
+      log,
+    })
     this.#adoption = new Adoption({
       journalDir,
       ownProducer: folder.producer,
       ownStream: stream,
       work: this.#work,
       buildInterrupted: options.buildInterrupted,
-      readMarks,
+      readCommittedOffsets,
       readGaps,
       readDatabase,
       take: (...adopted) => this.#take(...adopted),
@@ -93,16 +99,16 @@ export class RunningLedger implements Ledger {
       work: this.#work,
       reserve,
       log,
-      onSynced: () => this.#own.kick(),
+      onSynced: () => this.#own.wake(),
     })
     this.#own = this.#take(folder, journal, stream, 0)
-    const forgetMs = (keepSeconds * 1_000) / 10
+    const pruneIntervalMs = (keepSeconds * 1_000) / 10
     this.#repeating = [
-      repeat(() => this.#readMarks(), MARKS_INTERVAL_MS),
+      repeat(() => this.#readCommittedOffsets(), OFFSETS_INTERVAL_MS),
       repeat(() => this.#adopt(), ADOPTION_INTERVAL_MS),
       repeat(
-        () => this.#forget(),
-        Math.max(Math.min(forgetMs, FORGET_INTERVAL_MAX_MS), FORGET_INTERVAL_MIN_MS),
+        () => this.#prune(),
+        Math.max(Math.min(pruneIntervalMs, PRUNE_INTERVAL_MAX_MS), PRUNE_INTERVAL_MIN_MS),
       ),
     ]
   }
@@ -119,12 +125,12 @@ export class RunningLedger implements Ledger {
     this.#own.journal.open(call, onWritten)
   }
 
-  noteNow(callId: string, seen: string, onWritten: OnWritten): void {
-    this.#own.journal.noteNow(callId, seen, onWritten)
+  saveSnapshotNow(callId: string, snapshot: string, onWritten: OnWritten): void {
+    this.#own.journal.saveSnapshotNow(callId, snapshot, onWritten)
   }
 
-  note(callId: string, seen: string): void {
-    this.#own.journal.note(callId, seen)
+  saveSnapshot(callId: string, snapshot: string): void {
+    this.#own.journal.saveSnapshot(callId, snapshot)
   }
 
   close(record: CallRecord, onWritten: OnWritten): void {
@@ -136,7 +142,7 @@ export class RunningLedger implements Ledger {
   }
 
   stats(): LedgerStats {
-    const { journal, id, sent, mark } = this.#own
+    const { journal, id, sent, committedOffset } = this.#own
     const producers = this.#producers()
     return {
       producer: id,
@@ -147,7 +153,7 @@ export class RunningLedger implements Ledger {
       last: journal.last,
       synced: journal.synced,
       sent,
-      mark,
+      committedOffset,
       pruned: journal.prunedTo,
       adopted: this.#adoption.size,
       corrupt: this.#adoption.corrupt,
@@ -161,7 +167,7 @@ export class RunningLedger implements Ledger {
     const { journal, folder } = this.#own
     const { log } = this.#options
     const idle = Promise.all(this.#repeating.map((one) => one.stop()))
-    this.#adoption.halt()
+    this.#adoption.stopScanning()
     // 1. What waits for a commit gets one, and its sync.
     await journal.flush()
     // 2. Redis gets what it takes in the time left. The rest stays, as does all that is not kept long enough.
@@ -171,7 +177,7 @@ export class RunningLedger implements Ledger {
     await this.#work.stop()
     await idle
     // 3. Journals before their locks: who gets a lock next finds the files let go of.
-    await this.#adoption.letGo()
+    await this.#adoption.releaseAll()
     const isUnused = this.#own.isEmpty && journal.openCalls === 0 && journal.isWritten
     await this.#own.stop()
     try {
@@ -200,16 +206,16 @@ export class RunningLedger implements Ledger {
   }
 
   /** Takes a journal into care; its shipping begins when its stream is registered. */
-  #take(folder: ProducerFolder, journal: Journal, stream: string, mark: number): Producer {
+  #take(folder: ProducerFolder, journal: Journal, stream: string, committedOffset: number): Producer {
     const { keepSeconds, readGaps, log, now = () => performance.now() } = this.#options
     const producer = new Producer({
       folder,
       stream,
       journal,
-      mark,
+      committedOffset,
       keepMs: keepSeconds * 1_000,
       link: this.#link,
-      readMark: () => this.#marks.read(folder.producer),
+      readCommittedOffset: () => this.#committedOffsets.read(folder.producer),
       readGaps: () => readGaps(folder.producer),
       log,
       now,
@@ -218,31 +224,31 @@ export class RunningLedger implements Ledger {
     return producer
   }
 
-  async #readMarks(): Promise<void> {
-    if (!this.#producers().some((producer) => producer.wantsMark)) return
-    await this.#withPostgres(() => this.#marks.readAll())
+  async #readCommittedOffsets(): Promise<void> {
+    if (!this.#producers().some((producer) => producer.wantsCommittedOffset)) return
+    await this.#withPostgres(() => this.#committedOffsets.readAll())
   }
 
   /** What is to be done seldom. */
-  async #forget(): Promise<void> {
+  async #prune(): Promise<void> {
     await this.#withPostgres(async () => {
-      for (const producer of this.#producers()) if (!producer.isEmpty) await producer.forget()
+      for (const producer of this.#producers()) if (!producer.isEmpty) await producer.prune()
       await this.#registerAgain()
     })
     await this.#adoption.releaseEmpty()
-    await this.#lookBack()
+    await this.#checkRetiredProducers()
   }
 
   /** Of no consequence to anything else: neither a full disk nor a silent Postgres may make it so. */
-  async #lookBack(): Promise<void> {
+  async #checkRetiredProducers(): Promise<void> {
     try {
       await this.#bind()
-      await this.#tombstones.look(this.#database)
-      this.#looksBack = true
+      await this.#retiredProducers.check(this.#database)
+      this.#checksRetired = true
     } catch (error) {
-      if (this.#looksBack && !this.#postgresAway && !this.#stop.signal.aborted)
+      if (this.#checksRetired && !this.#postgresAway && !this.#stop.signal.aborted)
         this.#options.log.warn({ err: error }, 'nobody looks after the records of journals that are gone')
-      this.#looksBack = false
+      this.#checksRetired = false
     }
   }
 
@@ -259,7 +265,7 @@ export class RunningLedger implements Ledger {
         { before: this.#database, database },
         'another database answers in the place of the one before',
       )
-    for (const { folder } of this.#producers()) await bindDatabase(folder.path, database)
+    for (const { folder } of this.#producers()) await writeJournalDatabaseId(folder.path, database)
     this.#database = database
   }
 

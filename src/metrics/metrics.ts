@@ -11,7 +11,7 @@ import { type PriceFreshness, showPrices } from './price-metric.ts'
 import { sharedRender } from './shared-metrics.ts'
 import { showKeys, showLedger } from './state-metrics.ts'
 
-export interface MetricsParts {
+export interface GatewayMetricsOptions {
   /** Whether the configuration lists a model or there is a price for it: only then may it be a label. */
   readonly knowsModel: (call: OpenCall, model: string) => boolean
   readonly ledger: () => LedgerStats
@@ -47,7 +47,7 @@ export function buildMetrics({
   prices,
   jobs,
   version,
-}: MetricsParts): Metrics {
+}: GatewayMetricsOptions): Metrics {
   const registry = new Registry()
   const counts = new CallCounts(knowsModel)
   showCalls(registry, counts)

@@ -13,7 +13,7 @@ export interface PriceFreshness {
  */
 export function showPrices(registry: Registry, find: () => Promise<PriceFreshness | null>): void {
   let last: PriceFreshness | null = null
-  async function look(): Promise<PriceFreshness | null> {
+  async function read(): Promise<PriceFreshness | null> {
     last = await find().catch(() => last)
     return last
   }
@@ -23,7 +23,7 @@ export function showPrices(registry: Registry, find: () => Promise<PriceFreshnes
     aggregator: 'max',
     registers: [registry],
     async collect() {
-      this.set((await look())?.outcome === 'refused' ? 1 : 0)
+      this.set((await read())?.outcome === 'refused' ? 1 : 0)
     },
   })
   new Gauge({
@@ -32,7 +32,7 @@ export function showPrices(registry: Registry, find: () => Promise<PriceFreshnes
     aggregator: 'max',
     registers: [registry],
     async collect() {
-      this.set(((await look())?.freshAt?.getTime() ?? 0) / 1000)
+      this.set(((await read())?.freshAt?.getTime() ?? 0) / 1000)
     },
   })
 }

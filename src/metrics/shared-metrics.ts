@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { AggregatorRegistry, type Registry } from 'prom-client'
 
-interface MetricsQuestion {
+interface MetricsQuery {
   readonly type: 'tallygate:metrics?'
   readonly id: number
 }
@@ -14,10 +14,10 @@ interface MetricsAnswer {
 }
 
 /** In the process that holds the others: gathers the metrics of all for whichever is asked. */
-export function gatherMetrics(): void {
+export function collectMetrics(): void {
   const all = new AggregatorRegistry()
   cluster.on('message', (worker: Worker, message: unknown) => {
-    if (!isQuestion(message)) return
+    if (!isMetricsQuery(message)) return
     const answer = (text: string | null) => {
       const reply: MetricsAnswer = { type: 'tallygate:metrics', id: message.id, text }
       if (worker.isConnected()) worker.send(reply)
@@ -46,14 +46,14 @@ export function sharedRender(registry: Registry): () => Promise<string> {
     next += 1
     const text = await new Promise<string | null>((resolve) => {
       waiting.set(id, resolve)
-      const question: MetricsQuestion = { type: 'tallygate:metrics?', id }
-      process.send?.(question)
+      const query: MetricsQuery = { type: 'tallygate:metrics?', id }
+      process.send?.(query)
     })
     return text ?? (await registry.metrics())
   }
 }
 
-function isQuestion(message: unknown): message is MetricsQuestion {
+function isMetricsQuery(message: unknown): message is MetricsQuery {
   return isObject(message) && message.type === 'tallygate:metrics?' && typeof message.id === 'number'
 }
 

@@ -24,7 +24,11 @@ const LEDGER_GAUGES: readonly LedgerGauge[] = [
   ['tallygate_ledger_last_sequence', 'Last record in the journal of this process.', ({ last }) => last],
   ['tallygate_ledger_synced_sequence', 'Last record that survives a power loss.', ({ synced }) => synced],
   ['tallygate_ledger_sent_sequence', 'Last record that is on the stream.', ({ sent }) => sent],
-  ['tallygate_ledger_mark', 'Last record that is in Postgres, with all before it.', ({ mark }) => mark],
+  [
+    'tallygate_ledger_mark',
+    'Last record that is in Postgres, with all before it.',
+    ({ committedOffset }) => committedOffset,
+  ],
   [
     'tallygate_ledger_adopted_producers',
     'Producers that are gone whose journals this process cares for.',

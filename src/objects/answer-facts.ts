@@ -2,7 +2,7 @@
 
 import type { ObjectKind } from '../call/object-event.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../providers/reading/json-value.ts'
-import { JsonScanner, planJson } from '../providers/wires/json.ts'
+import { compileProjection, JsonScanner } from '../providers/wires/json.ts'
 import { namesIn, type ObjectName } from './object-path.ts'
 
 const OBJECT = {
@@ -16,7 +16,7 @@ const OBJECT = {
   done: 'value',
 } as const
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   ...OBJECT,
   metadata: {
     state: 'value',
@@ -46,7 +46,7 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
 /** What one answer told. */
-export interface AnswerFacts {
+export interface AnswerObjects {
   /** The object that the answer is, as far as it says its id. */
   readonly names: (kind: ObjectKind) => readonly ObjectName[]
   /** Files and models that a job left. */
@@ -57,7 +57,7 @@ export interface AnswerFacts {
 
 /** Reads an answer as it passes: a JSON document to its end, a stream to the end of its first event. */
 export class AnswerReader {
-  readonly #scanner = new JsonScanner(PLAN)
+  readonly #scanner = new JsonScanner(PROJECTION)
   #kind: 'unknown' | 'json' | 'stream' | 'over' = 'unknown'
   #held = ''
   #inEvent = false
@@ -76,8 +76,8 @@ export class AnswerReader {
   }
 
   /** What was told until now. */
-  get facts(): AnswerFacts {
-    const whole = objectIn(this.#scanner.kept.value) ?? {}
+  get objects(): AnswerObjects {
+    const whole = objectIn(this.#scanner.extracted.value) ?? {}
     const inner = member(whole, 'response') ?? member(whole, 'interaction') ?? whole
     return {
       names: (kind) =>

@@ -5,7 +5,7 @@ import type { Provider } from '../providers/dialect.ts'
 import { cutPage, endsOfPage, idsInPage, type ListPage, readListPage } from './list-page.ts'
 import type { Owners } from './object-index.ts'
 
-export interface ListQuestion {
+export interface ListFilterQuery {
   readonly provider: Provider
   /** What the upstream was asked for. */
   readonly pathAndQuery: string
@@ -28,32 +28,32 @@ const MAX_PAGES = 200
 const MAX_MS = 20_000
 
 /** @throws Where the list is not one, a further page cannot be had, or too many pages hold nothing. */
-export async function filterList(question: ListQuestion, first: Buffer): Promise<Buffer> {
+export async function filterList(query: ListFilterQuery, first: Buffer): Promise<Buffer> {
   const until = performance.now() + MAX_MS
   let body = first
-  let { pathAndQuery } = question
+  let { pathAndQuery } = query
   for (let pages = 1; ; pages += 1) {
     const page = await readListPage(body)
     if (page === null) throw new Error('a list could not be read')
-    const owners = await question.findOwners(idsInPage(page))
+    const owners = await query.findOwners(idsInPage(page))
     if (page.ownId !== null) {
       // Some servers take any method for a path: what came is what they made of the request's body.
       const owner = owners.get(foldObjectId(page.ownId))
-      if (owner === undefined || owner.clientId === question.clientId) return body
+      if (owner === undefined || owner.clientId === query.clientId) return body
       throw new Error("an answer is another client's object")
     }
-    const cut = cutPage(page, (ids) => isShown(question, owners, ids))
+    const cut = cutPage(page, (ids) => isShown(query, owners, ids))
     if (cut.kept > 0 || cut.dropped === 0 || !page.hasMore) return cut.body
-    const next = nextPage(question, pathAndQuery, page)
+    const next = nextPage(query, pathAndQuery, page)
     if (next === null || pages === MAX_PAGES || performance.now() > until) {
       throw new Error("too many pages of a list hold nothing of the client's")
     }
     pathAndQuery = next
-    body = await question.fetchPage(next)
+    body = await query.fetchPage(next)
   }
 }
 
-function isShown({ shows, clientId }: ListQuestion, owners: Owners, ids: readonly string[]): boolean {
+function isShown({ shows, clientId }: ListFilterQuery, owners: Owners, ids: readonly string[]): boolean {
   let own = false
   for (const id of ids) {
     const owner = owners.get(foldObjectId(id))
@@ -65,10 +65,10 @@ function isShown({ shows, clientId }: ListQuestion, owners: Owners, ids: readonl
 }
 
 /** What to ask for behind `page`; `null`: nobody knows how. */
-function nextPage({ provider }: ListQuestion, pathAndQuery: string, page: ListPage): string | null {
-  const question = pathAndQuery.indexOf('?')
-  const path = question === -1 ? pathAndQuery : pathAndQuery.slice(0, question)
-  const query = new URLSearchParams(question === -1 ? '' : pathAndQuery.slice(question))
+function nextPage({ provider }: ListFilterQuery, pathAndQuery: string, page: ListPage): string | null {
+  const queryStart = pathAndQuery.indexOf('?')
+  const path = queryStart === -1 ? pathAndQuery : pathAndQuery.slice(0, queryStart)
+  const query = new URLSearchParams(queryStart === -1 ? '' : pathAndQuery.slice(queryStart))
   if (page.nextPageToken !== null) {
     query.set(query.has('page_token') ? 'page_token' : 'pageToken', page.nextPageToken)
     return `${path}?${query}`

@@ -94,7 +94,7 @@ export class ObjectIndex {
       // One that was made meanwhile through this process is known better than the store knew it.
       const owner = this.#findOwned(upstreams, id)
       if (owner !== null) owners.set(id, owner)
-      else this.#noteUnowned(keyOf(upstreams[0] ?? '', id), askedAt)
+      else this.#recordUnowned(keyOf(upstreams[0] ?? '', id), askedAt)
     }
     return owners
   }
@@ -120,13 +120,13 @@ export class ObjectIndex {
   #keep(key: string, owner: ObjectOwner): void {
     this.#owned.delete(key)
     this.#owned.set(key, owner)
-    forgetFirst(this.#owned, MAX_OWNED)
+    dropOldest(this.#owned, MAX_OWNED)
   }
 
-  #noteUnowned(key: string, askedAt: number): void {
+  #recordUnowned(key: string, askedAt: number): void {
     this.#unowned.delete(key)
     this.#unowned.set(key, askedAt)
-    forgetFirst(this.#unowned, MAX_UNOWNED)
+    dropOldest(this.#unowned, MAX_UNOWNED)
   }
 }
 
@@ -134,7 +134,7 @@ function keyOf(upstream: string, folded: string): string {
   return `${upstream}\0${folded}`
 }
 
-function forgetFirst(map: Map<string, unknown>, limit: number): void {
+function dropOldest(map: Map<string, unknown>, limit: number): void {
   if (map.size <= limit) return
   const [first] = map.keys()
   if (first !== undefined) map.delete(first)

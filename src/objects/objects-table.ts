@@ -74,11 +74,11 @@ export async function addObjects(
  */
 export async function markObjects(
   session: PostgresSession,
-  mark: 'ended' | 'settled' | 'deleted',
+  event: 'ended' | 'settled' | 'deleted',
   sorted: readonly ObjectKey[],
 ): Promise<void> {
-  const column = `${mark}_at`
-  const which = mark === 'deleted' ? '' : 'o.job and '
+  const column = `${event}_at`
+  const which = event === 'deleted' ? '' : 'o.job and '
   await session.query(
     `update ${SCHEMA}.objects o set ${column} = now()
      from (select upstream, folded_id from ${SCHEMA}.objects o
@@ -279,8 +279,8 @@ const DELETE_AT_A_TIME = 10_000
  *
  * @returns How many.
  */
-export async function forgetObjects(session: PostgresSession, shortDays: number): Promise<number> {
-  let forgotten = 0
+export async function pruneObjects(session: PostgresSession, shortDays: number): Promise<number> {
+  let pruned = 0
   for (;;) {
     const { rowCount } = await session.query(
       `delete from ${SCHEMA}.objects where ctid = any(array(
@@ -290,7 +290,7 @@ export async function forgetObjects(session: PostgresSession, shortDays: number)
          limit $2))`,
       [shortDays, DELETE_AT_A_TIME],
     )
-    forgotten += rowCount ?? 0
-    if ((rowCount ?? 0) < DELETE_AT_A_TIME) return forgotten
+    pruned += rowCount ?? 0
+    if ((rowCount ?? 0) < DELETE_AT_A_TIME) return pruned
   }
 }

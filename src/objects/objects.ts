@@ -10,7 +10,7 @@ import {
 } from '../call/object-event.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/dialect.ts'
-import { type AnswerFacts, hasEnded, hasFailed, isRunning } from './answer-facts.ts'
+import { type AnswerObjects, hasEnded, hasFailed, isRunning } from './answer-facts.ts'
 import { type BodyIds, idsInBody } from './body-ids.ts'
 import { filterList } from './list-filter.ts'
 import { ListedAnswer } from './listed-answer.ts'
@@ -226,9 +226,9 @@ export class Objects {
     const { names, verb } = path
     const kind = kindMade(call, path)
     if (kind !== null) {
-      return new WatchedAnswer(handler, (facts) => {
-        for (const name of facts.names(kind)) {
-          this.#note(call, { ...name, is: 'created', job: isJob(kind, name.kind, path, facts) })
+      return new WatchedAnswer(handler, (objects) => {
+        for (const name of objects.names(kind)) {
+          this.#record(call, { ...name, is: 'created', job: isJob(kind, name.kind, path, objects) })
         }
       })
     }
@@ -241,22 +241,22 @@ export class Objects {
     if (job === undefined || !(JOBS.has(job.kind) || JOBS_WHEN_RUNNING.has(job.kind))) return handler
     const isResults = job.kind === 'message_batch' && path.verb === 'results'
     if (!path.endsInName && path.verb !== 'cancel' && !isResults) return handler
-    return new WatchedAnswer(handler, (facts, isWhole) => {
+    return new WatchedAnswer(handler, (objects, isWhole) => {
       // Anthropic tells what a batch used with its results alone.
-      const ended = job.kind === 'message_batch' ? isResults && isWhole : hasEnded(facts.status)
-      const failed = hasFailed(facts.status) ? { failed: true as const } : {}
-      if (ended) this.#note(call, { ...job, is: 'ended', job: true, ...failed })
-      this.#noteLeft(call, job.id, facts)
+      const ended = job.kind === 'message_batch' ? isResults && isWhole : hasEnded(objects.status)
+      const failed = hasFailed(objects.status) ? { failed: true as const } : {}
+      if (ended) this.#record(call, { ...job, is: 'ended', job: true, ...failed })
+      this.#recordLeft(call, job.id, objects)
     })
   }
 
-  #noteLeft(call: ObjectCall, jobId: string, facts: AnswerFacts): void {
+  #recordLeft(call: ObjectCall, jobId: string, objects: AnswerObjects): void {
     const owner = this.#index.findKnown(call.upstream.account, jobId)
     if (owner?.clientId !== call.owner.clientId) return
     const leftBy = cleanText(jobId, MAX_OBJECT_ID_BYTES)
-    for (const name of facts.left) {
+    for (const name of objects.left) {
       const isFile = name.kind === 'file'
-      this.#note(call, { ...name, is: 'created', job: false, ...(isFile ? { leftBy } : {}) })
+      this.#record(call, { ...name, is: 'created', job: false, ...(isFile ? { leftBy } : {}) })
     }
   }
 
@@ -264,10 +264,10 @@ export class Objects {
     const [name] = path.names
     // A file in a vector store is taken out of it, not deleted.
     if (name === undefined || path.names.length > 1 || !path.endsInName) return handler
-    return new WatchedAnswer(handler, () => this.#note(call, { ...name, is: 'deleted', job: false }))
+    return new WatchedAnswer(handler, () => this.#record(call, { ...name, is: 'deleted', job: false }))
   }
 
-  #note(call: ObjectCall, { id, ...event }: ObjectEvent): void {
+  #record(call: ObjectCall, { id, ...event }: ObjectEvent): void {
     const kept = cleanText(id, MAX_OBJECT_ID_BYTES)
     const events = this.#events.get(call.callId) ?? []
     const isKnown = events.some((known) => known.id === kept && known.is === event.is)
@@ -299,10 +299,10 @@ function isEvalRun(names: ObjectPath['names'], verb: string): boolean {
 }
 
 /** Whether what a call made runs on after it. An operation of Google's is a batch where its name says so. */
-function isJob(made: ObjectKind, named: ObjectKind, path: ObjectPath, facts: AnswerFacts): boolean {
+function isJob(made: ObjectKind, named: ObjectKind, path: ObjectPath, objects: AnswerObjects): boolean {
   if (JOBS.has(made)) return JOBS.has(named)
   if (named !== made) return false
-  return isEvalRun(path.names, path.verb) || (JOBS_WHEN_RUNNING.has(made) && isRunning(facts.status))
+  return isEvalRun(path.names, path.verb) || (JOBS_WHEN_RUNNING.has(made) && isRunning(objects.status))
 }
 
 /** Whether a form with a file may be what is sent there. */

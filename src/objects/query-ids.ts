@@ -6,10 +6,10 @@ const MAX_IDS = 16
  * @returns `null`: nobody honest sends so many.
  */
 export function idsInQuery(pathAndQuery: string): readonly string[] | null {
-  const question = pathAndQuery.indexOf('?')
-  if (question === -1) return []
+  const queryStart = pathAndQuery.indexOf('?')
+  if (queryStart === -1) return []
   const ids: string[] = []
-  for (const [name, value] of new URLSearchParams(pathAndQuery.slice(question))) {
+  for (const [name, value] of new URLSearchParams(pathAndQuery.slice(queryStart))) {
     if (value === '' || !ID_PARAMETER.test(name.replace(/\[\w*\]$/, ''))) continue
     if (ids.length === MAX_IDS) return null
     ids.push(value)

@@ -7,8 +7,8 @@ import type { Objects } from './objects.ts'
 interface Closing {
   readonly canTakeCalls: boolean
   open(call: OpenCall, onWritten: (error: Error | null) => void): void
-  note(callId: string, seen: string): void
-  noteNow(callId: string, seen: string, onWritten: () => void): void
+  saveSnapshot(callId: string, snapshot: string): void
+  saveSnapshotNow(callId: string, snapshot: string, onWritten: () => void): void
   close(record: CallRecord, onWritten: (error: Error | null) => void): void
   discard(callId: string): void
 }
@@ -20,8 +20,8 @@ export function recordObjects(ledger: Closing, objects: Objects): Closing {
       return ledger.canTakeCalls
     },
     open: (call, onWritten) => ledger.open(call, onWritten),
-    note: (callId, seen) => ledger.note(callId, seen),
-    noteNow: (callId, seen, onWritten) => ledger.noteNow(callId, seen, onWritten),
+    saveSnapshot: (callId, snapshot) => ledger.saveSnapshot(callId, snapshot),
+    saveSnapshotNow: (callId, snapshot, onWritten) => ledger.saveSnapshotNow(callId, snapshot, onWritten),
     close(record, onWritten) {
       const events = objects.take(record.callId)
       ledger.close(events === null ? record : { ...record, objects: events }, onWritten)

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type BodyDecoder, createDecoder } from '../http/codings/decode.ts'
-import { type AnswerFacts, AnswerReader } from './answer-facts.ts'
+import { type AnswerObjects, AnswerReader } from './answer-facts.ts'
 
 type Handler = Dispatcher.DispatchHandler
 type Controller = Dispatcher.DispatchController
@@ -10,13 +10,13 @@ type Controller = Dispatcher.DispatchController
 /** Calls back once, before `next` hears of the end: only for answers with a status of success. */
 export class WatchedAnswer implements Handler {
   readonly #next: Handler
-  readonly #told: (facts: AnswerFacts, isWhole: boolean) => void
+  readonly #onObjects: (objects: AnswerObjects, isWhole: boolean) => void
   #reader: AnswerReader | null = null
   #decoder: BodyDecoder | null = null
 
-  constructor(next: Handler, told: (facts: AnswerFacts, isWhole: boolean) => void) {
+  constructor(next: Handler, onObjects: (objects: AnswerObjects, isWhole: boolean) => void) {
     this.#next = next
-    this.#told = told
+    this.#onObjects = onObjects
   }
 
   onRequestStart(controller: Controller, context: unknown): void {
@@ -48,12 +48,12 @@ export class WatchedAnswer implements Handler {
 
   onResponseEnd(controller: Controller, trailers: IncomingHttpHeaders): void {
     if (this.#decoder === null) {
-      this.#tell(true)
+      this.#notify(true)
       this.#next.onResponseEnd?.(controller, trailers)
       return
     }
     this.#decoder.end(() => {
-      this.#tell(true)
+      this.#notify(true)
       this.#next.onResponseEnd?.(controller, trailers)
     })
   }
@@ -61,13 +61,13 @@ export class WatchedAnswer implements Handler {
   onResponseError(controller: Controller, error: Error): void {
     this.#decoder?.destroy()
     // What was made before the answer broke off is there.
-    this.#tell(false)
+    this.#notify(false)
     this.#next.onResponseError?.(controller, error)
   }
 
-  #tell(isWhole: boolean): void {
+  #notify(isWhole: boolean): void {
     const reader = this.#reader
     this.#reader = null
-    if (reader !== null) this.#told(reader.facts, isWhole)
+    if (reader !== null) this.#onObjects(reader.objects, isWhole)
   }
 }

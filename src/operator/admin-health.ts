@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import {
-  type LedgerFacts,
+  type LedgerSnapshot,
   type ListedGap,
   renderGap,
   renderLedger,
 } from '../domain/documents/ledger-document.ts'
 
 /** Where the journals are that the gateway which answers cares for. */
-export interface JournalFacts {
+export interface JournalStatus {
   readonly uncommittedRecords: number
   readonly uncommittedBytes: number
   /** How long the oldest of them has waited. */
@@ -19,12 +19,12 @@ export interface JournalFacts {
 }
 
 export interface AdminHealthOptions {
-  readonly readJournals: () => JournalFacts
-  readonly lookAtLedger: () => Promise<LedgerFacts>
+  readonly readJournals: () => JournalStatus
+  readonly inspectLedger: () => Promise<LedgerSnapshot>
   /** The newest first. */
   readonly selectGaps: () => Promise<readonly ListedGap[]>
   /** What `doctor` says, as JSON. */
-  readonly examine: () => Promise<object>
+  readonly runChecks: () => Promise<object>
 }
 
 /**
@@ -33,23 +33,23 @@ export interface AdminHealthOptions {
  */
 export function adminHealth(app: FastifyInstance, options: AdminHealthOptions): void {
   app.get('/ledger', async () => ({
-    ...renderLedger(await options.lookAtLedger()),
+    ...renderLedger(await options.inspectLedger()),
     gateway: renderJournals(options.readJournals()),
   }))
 
   app.get('/ledger/gaps', async () => (await options.selectGaps()).map(renderGap))
 
-  app.get('/doctor', () => options.examine())
+  app.get('/doctor', () => options.runChecks())
 }
 
-function renderJournals(facts: JournalFacts) {
+function renderJournals(status: JournalStatus) {
   return {
-    uncommitted_records: facts.uncommittedRecords,
-    uncommitted_bytes: facts.uncommittedBytes,
-    oldest_uncommitted_ms: Math.round(facts.oldestUncommittedMs),
-    open_calls: facts.openCalls,
-    adopted: facts.adopted,
-    corrupt: facts.corrupt,
-    writable: facts.journalWritable,
+    uncommitted_records: status.uncommittedRecords,
+    uncommitted_bytes: status.uncommittedBytes,
+    oldest_uncommitted_ms: Math.round(status.oldestUncommittedMs),
+    open_calls: status.openCalls,
+    adopted: status.adopted,
+    corrupt: status.corrupt,
+    writable: status.journalWritable,
   }
 }

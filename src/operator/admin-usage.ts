@@ -13,7 +13,7 @@ import {
 import { anyName, days, groups, parseInput } from './admin-input.ts'
 
 /** What usage is asked for. */
-export interface AdminUsageQuestion {
+export interface AdminUsageQuery {
   /** A name; `null`: all clients. */
   readonly client: string | null
   readonly fromDay: UtcDay
@@ -23,7 +23,7 @@ export interface AdminUsageQuestion {
 
 export interface AdminUsageOptions {
   /** `null`: there is no such client. */
-  readonly selectUsage: (question: AdminUsageQuestion) => Promise<readonly GroupedTotals[] | null>
+  readonly selectUsage: (query: AdminUsageQuery) => Promise<readonly GroupedTotals[] | null>
   readonly selectUnpriced: (fromDay: UtcDay) => Promise<readonly UnpricedUse[]>
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number

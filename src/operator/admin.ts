@@ -5,10 +5,10 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { tellDisagreement } from '../doctor/checks/gateway-prices.ts'
+import { describeDisagreement } from '../doctor/checks/gateway-prices.ts'
 import { renderFindings } from '../doctor/finding.ts'
-import { lookAtLedger } from '../doctor/inspect-ledger.ts'
-import { examine } from '../doctor/run-checks.ts'
+import { inspectLedger } from '../doctor/inspect-ledger.ts'
+import { runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-client-error.ts'
 import { sendError } from '../http/answer-error.ts'
 import { GatewayError } from '../http/errors.ts'
@@ -45,7 +45,7 @@ import { openapi } from './openapi.ts'
 const BODY_LIMIT_BYTES = 64 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
 
-export interface AdminParts {
+export interface AdminOptions {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   /** `null`: there is no `/admin/v1` and no dashboard. */
   readonly adminToken: string | null
@@ -81,9 +81,9 @@ export interface AdminParts {
  * The operator's server, not yet listening, apart from the clients' one: what comes from upstreams never shares an
  * origin with the dashboard. What needs no token first, then what does.
  */
-export function buildAdmin(parts: AdminParts): FastifyInstance {
+export function buildAdmin(options: AdminOptions): FastifyInstance {
   const app = Fastify({
-    loggerInstance: parts.logger,
+    loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -101,17 +101,17 @@ export function buildAdmin(parts: AdminParts): FastifyInstance {
   app.addHook('onRequest', async (_request, reply) => protect(reply))
   requireHost(app)
 
-  health(app, '', parts.readiness)
-  metrics(app, parts.metrics)
-  openapi(app, { baseUrl: parts.baseUrl, version: parts.version })
-  const { adminToken } = parts
+  health(app, '', options.readiness)
+  metrics(app, options.metrics)
+  openapi(app, { baseUrl: options.baseUrl, version: options.version })
+  const { adminToken } = options
   if (adminToken !== null) {
     dashboard(app)
     app.register(
       async (guarded) => {
         requireToken(guarded, adminToken)
         guarded.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
-        operations(guarded, parts)
+        operations(guarded, options)
       },
       { prefix: '/admin/v1' },
     )
@@ -133,20 +133,20 @@ function protect(reply: FastifyReply): void {
 }
 
 /** Connects what operators may do to the stores. */
-function operations(app: FastifyInstance, parts: AdminParts): void {
-  const { pool, peppers, redisUrl, redisPrefix, journalDir, now } = parts
+function operations(app: FastifyInstance, options: AdminOptions): void {
+  const { pool, peppers, redisUrl, redisPrefix, journalDir, now } = options
   const [pepper] = peppers
   if (pepper === undefined) throw new Error('there is no secret to hash new keys with')
 
   /** A change of clients or keys that was made is told to the gateways. */
   const changing = async <Result>(change: Promise<Result>): Promise<Result> => {
     const changed = await stored(change)
-    parts.announceKeyChange()
+    options.announceKeyChange()
     return changed
   }
 
   const findDisagreement = async () =>
-    tellDisagreement(parts.prices().configuration, await stored(selectGatewayPrices(pool)))
+    describeDisagreement(options.prices().configuration, await stored(selectGatewayPrices(pool)))
   const hasPriceNow = ({
     reason,
     provider,
@@ -155,7 +155,7 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
     requestedModel,
     serviceTier,
   }: StoredUnpricedUse) =>
-    couldBePriced(reason) && parts.hasPrice(provider, upstream, requestedModel ?? model, serviceTier)
+    couldBePriced(reason) && options.hasPrice(provider, upstream, requestedModel ?? model, serviceTier)
 
   adminClients(app, {
     selectClients: () => stored(selectClients(pool)),
@@ -189,7 +189,7 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
     },
     now,
   })
-  adminPrices(app, { prices: parts.prices, findDisagreement, now })
+  adminPrices(app, { prices: options.prices, findDisagreement, now })
   adminJobs(app, {
     selectJobs: async (client) => {
       if (client !== null && (await stored(findClient(pool, client))) === null) return null
@@ -197,12 +197,12 @@ function operations(app: FastifyInstance, parts: AdminParts): void {
     },
   })
   adminHealth(app, {
-    lookAtLedger: () => stored(lookAtLedger({ pool, redisUrl, journalDir })),
+    inspectLedger: () => stored(inspectLedger({ pool, redisUrl, journalDir })),
     selectGaps: async () => (await stored(selectLedgerStatus(pool))).gaps,
-    readJournals: parts.ledgerStats,
-    examine: async () =>
+    readJournals: options.ledgerStats,
+    runChecks: async () =>
       renderFindings(
-        await examine({ pool, redisUrl, redisPrefix, keyPeppers: peppers, journalDir, adminUrl: null }),
+        await runChecks({ pool, redisUrl, redisPrefix, keyPeppers: peppers, journalDir, adminUrl: null }),
       ),
   })
 }

@@ -1,5 +1,5 @@
 /** How a provider counts and bills, apart from its rates. */
-export interface BillingHabits {
+export interface BillingRules {
   /** The least that a request with audio is billed for, in milliseconds; 0: what it has. */
   readonly minimumAudioMs: number
   /** Reasoning is never part of the output it reports. */

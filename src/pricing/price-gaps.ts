@@ -1,8 +1,8 @@
 import { type BilledUnits, NO_UNITS, type TokenUsage, UNIT_DIMENSIONS } from '../call/usage.ts'
-import type { BillingHabits } from './billing-habits.ts'
+import type { BillingRules } from './billing-habits.ts'
 import type { RateClass, Rates } from './price-rates.ts'
 
-type Habits = Pick<BillingHabits, 'mediaIsApart' | 'secondsAreBeside'>
+type BillingCoverage = Pick<BillingRules, 'mediaIsApart' | 'secondsAreBeside'>
 
 /**
  * What was used and has no rate, so that a cost is not all of it; `null`: nothing. Seconds, images and characters are
@@ -10,13 +10,13 @@ type Habits = Pick<BillingHabits, 'mediaIsApart' | 'secondsAreBeside'>
  */
 export function unpricedParts(
   rates: Rates,
-  habits: Habits,
+  billingRules: BillingCoverage,
   usage: TokenUsage,
   units: BilledUnits,
 ): readonly RateClass[] | null {
   let gaps: RateClass[] | null = null
-  if (units !== NO_UNITS) gaps = unitGaps(rates, habits, usage, units)
-  if (habits.mediaIsApart) gaps = mediaGaps(rates, usage, gaps)
+  if (units !== NO_UNITS) gaps = unitGaps(rates, billingRules, usage, units)
+  if (billingRules.mediaIsApart) gaps = mediaGaps(rates, usage, gaps)
   // Of a lifetime whose price is not known: at least what the shortest costs.
   if (rates.cacheWrite !== undefined) {
     if (rates.cacheWrite1h === undefined && isSome(usage.cacheWrite1hTokens)) {
@@ -54,7 +54,7 @@ function isOfToolsAlone(rates: Rates): boolean {
 
 function unitGaps(
   rates: Rates,
-  { secondsAreBeside }: Habits,
+  { secondsAreBeside }: BillingCoverage,
   usage: TokenUsage,
   units: BilledUnits,
 ): RateClass[] | null {

@@ -1,7 +1,7 @@
 import type { Observation } from '../call/observation.ts'
 import type { ResponseUse } from '../call/response-use.ts'
 import type { JsonObject } from './reading/json-value.ts'
-import type { JsonPlan } from './wires/json-projection.ts'
+import type { Projection } from './wires/json-projection.ts'
 
 /** Names of the providers an upstream may have; the configuration's `provider`. */
 export const PROVIDERS = [
@@ -43,7 +43,7 @@ export const PROVIDERS = [
 export type Provider = (typeof PROVIDERS)[number]
 
 /** What the gateway knows of the request when the response begins. */
-export interface RequestFacts {
+export interface RequestContext {
   /** Upper case. */
   readonly method: string
   /** The canonical path: decoded, without query, an upstream's `path_prefix` taken off. */
@@ -52,7 +52,7 @@ export interface RequestFacts {
   readonly model: string | null
   /** Whether the body asked for a stream; `null` when it did not say. */
   readonly stream: boolean | null
-  /** What the body has at the paths of the dialect's `requestPlan`; `null` or left out: none, or it is in doubt. */
+  /** What the body has at the paths of the dialect's `requestProjection`; `null` or left out: none, or it is in doubt. */
   readonly fields?: JsonObject | null
 }
 
@@ -111,7 +111,7 @@ export interface Dialect {
    * What the reader has to know of the request, where answers do not tell what is billed (characters, seconds);
    * absent: nothing. Of a form nothing is read but the model.
    */
-  readonly requestPlan?: JsonPlan
+  readonly requestProjection?: Projection
   /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
   readonly takesIncludeUsage: boolean
   /** Error shape the gateway's own refusals take on this path. */
@@ -130,9 +130,9 @@ export interface Dialect {
   readonly responseUse?: ResponseUse
   /** The model named in a canonical path, for providers that put it there; `null` otherwise. */
   modelInPath(path: string): string | null
-  createReader(request: RequestFacts, head: ResponseHead): UsageReader
+  createReader(request: RequestContext, head: ResponseHead): UsageReader
   /** Present where the endpoint speaks WebSocket. */
-  createMessageReader?(request: RequestFacts): MessageReader
+  createMessageReader?(request: RequestContext): MessageReader
   /** The model that a message of a session's client names; `null`: none. The bytes are borrowed. It must not throw. */
   modelInMessage?(message: Uint8Array): string | null
   /**

@@ -13,7 +13,7 @@ import { nativeEndpoints } from './native-endpoints.ts'
 import { openAiTranscriptions } from './openai/openai-audio.ts'
 import { openAiChat, openAiCompletions, perplexityAsyncChat } from './openai/openai-chat.ts'
 import { openAiImages } from './openai/openai-images.ts'
-import { OPENAI_QUIRKS } from './openai/openai-overrides.ts'
+import { OPENAI_OVERRIDES } from './openai/openai-overrides.ts'
 import { openAiEmbeddings, openAiModerations, openAiRerank } from './openai/openai-prompt-only.ts'
 import { openAiResponses } from './openai/openai-responses.ts'
 import { elevenLabsSpeech, openAiSpeech } from './openai/speech.ts'
@@ -26,17 +26,17 @@ import { openAiContainers, perplexitySearch, vectorStoreSearch } from './service
 
 /** OpenAI-style endpoints, known by the end of the path: prefixes differ from provider to provider. */
 function openAiEndpoints(provider: Provider): readonly Endpoint[] {
-  const quirks = OPENAI_QUIRKS[provider]
-  const responses = openAiResponses(quirks)
-  const imagesFromForms = openAiImages(quirks, true)
-  const transcriptions = openAiTranscriptions(quirks)
-  const rerank = openAiRerank(quirks)
+  const overrides = OPENAI_OVERRIDES[provider]
+  const responses = openAiResponses(overrides)
+  const imagesFromForms = openAiImages(overrides, true)
+  const transcriptions = openAiTranscriptions(overrides)
+  const rerank = openAiRerank(overrides)
   return [
-    postTo('/chat/completions', openAiChat(quirks)),
+    postTo('/chat/completions', openAiChat(overrides)),
     postTo('/responses', responses),
-    postTo('/embeddings', openAiEmbeddings(quirks)),
+    postTo('/embeddings', openAiEmbeddings(overrides)),
     postTo('/v1/messages', anthropicMessages),
-    postTo('/completions', openAiCompletions(quirks)),
+    postTo('/completions', openAiCompletions(overrides)),
     postTo('/responses/compact', responses),
     // Fetching a response tells the usage of one that ran in the background; cancelling answers with it too.
     fetching('GET', /\/responses\/[^/]+$/, responses),
@@ -50,12 +50,12 @@ function openAiEndpoints(provider: Provider): readonly Endpoint[] {
     fetching('GET', /\/evals\/[^/]+\/runs\/[^/]+$/, evalRun),
     fetching('GET', /\/evals\/[^/]+\/runs$/, evalRuns),
     fetching('GET', /\/files\/[^/]+\/content$/, jobFile),
-    postTo('/images/generations', openAiImages(quirks, false)),
+    postTo('/images/generations', openAiImages(overrides, false)),
     postTo('/images/edits', imagesFromForms),
     postTo('/images/variations', imagesFromForms),
     postTo('/audio/transcriptions', transcriptions),
     postTo('/audio/translations', transcriptions),
-    postTo('/audio/speech', openAiSpeech(quirks)),
+    postTo('/audio/speech', openAiSpeech(overrides)),
     postTo('/moderations', openAiModerations),
     postTo('/rerank', rerank),
     postTo('/score', rerank),
@@ -84,7 +84,7 @@ const OPENAI_SERVICES: readonly Endpoint[] = [
 
 /** What a provider has beside the OpenAI-style endpoints, looked at before them. */
 function ownEndpoints(provider: Provider): readonly Endpoint[] {
-  const quirks = OPENAI_QUIRKS[provider]
+  const overrides = OPENAI_OVERRIDES[provider]
   switch (provider) {
     case 'openai':
       return OPENAI_SERVICES
@@ -110,35 +110,35 @@ function ownEndpoints(provider: Provider): readonly Endpoint[] {
     case 'perplexity':
       return [
         postTo('/search', perplexitySearch),
-        postTo('/async/chat/completions', perplexityAsyncChat(quirks)),
-        fetching('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(quirks)),
+        postTo('/async/chat/completions', perplexityAsyncChat(overrides)),
+        fetching('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(overrides)),
       ]
     case 'mistral':
       return [
         postTo('/ocr', mistralOcr),
         // Agents answer with chat's usage, in a stream on its last event.
-        endpoint('POST', /\/conversations(?:\/[^/]+(?:\/restart)?)?$/, openAiChat(quirks)),
+        endpoint('POST', /\/conversations(?:\/[^/]+(?:\/restart)?)?$/, openAiChat(overrides)),
       ]
     case 'databricks':
       // Every model by its own name: chat and completions answer alike, embeddings have no completion.
-      return [endpoint('POST', /\/serving-endpoints\/[^/]+\/invocations$/, openAiChat(quirks))]
+      return [endpoint('POST', /\/serving-endpoints\/[^/]+\/invocations$/, openAiChat(overrides))]
     case 'alibaba':
       return [endpoint('POST', /\/services\/aigc\/.+\/generation$/, alibabaGeneration)]
     case 'cloudflare':
-      return [endpoint('POST', /\/ai\/run\/./, cloudflareRun(quirks))]
+      return [endpoint('POST', /\/ai\/run\/./, cloudflareRun(overrides))]
     case 'lmstudio':
       return [postTo('/api/v1/chat', lmStudioChat)]
     case 'xai':
       return [
         // Answers a completion once, so no response id is needed against counting it twice.
-        fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(quirks)),
+        fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(overrides)),
         endpoint('POST', /\/videos\/(?:generations|edits|extensions)$/, xaiVideos),
         fetching('GET', /\/videos\/[^/]+$/, xaiVideo),
       ]
     case 'openai-compatible':
       return [
         // Writer's chat.
-        postTo('/v1/chat', openAiChat(quirks)),
+        postTo('/v1/chat', openAiChat(overrides)),
         endpoint('POST', /\/v1\/text-to-speech\/[^/]+(?:\/stream)?(?:\/with-timestamps)?$/, elevenLabsSpeech),
         ...VIDEOS,
       ]

@@ -1,11 +1,11 @@
 import type { Dialect } from './dialect.ts'
 import { createBodyReader } from './reading/body-reader.ts'
-import { createToldGatherer } from './reading/usage-update.ts'
-import { planJson } from './wires/json.ts'
+import { createUpdateAccumulator } from './reading/usage-update.ts'
+import { compileProjection } from './wires/json.ts'
 import { findMembers } from './wires/prefilter.ts'
 
-const PLAN = planJson({})
-const FIND_TELLING = findMembers([])
+const PROJECTION = compileProjection({})
+const PREFILTER = findMembers([])
 
 /**
  * Credentials with which a client talks to the provider by itself, and calls whose media go between the two (WebRTC): refused
@@ -22,9 +22,9 @@ export const passesBy: Dialect = {
   modelInPath: () => null,
   createReader: (_request, head) =>
     createBodyReader(head, {
-      plan: PLAN,
-      findTelling: FIND_TELLING,
-      createGatherer: () => createToldGatherer(() => null),
+      projection: PROJECTION,
+      prefilter: PREFILTER,
+      createAccumulator: () => createUpdateAccumulator(() => null),
     }),
   textOf: () => '',
 }

@@ -9,7 +9,7 @@ export interface EndpointGroup {
   /** Absent: all. */
   readonly providers?: readonly Provider[]
   /** Absent: never billed. What tells the usage of work that this call only begins. */
-  readonly toldBy?: string
+  readonly reportedBy?: string
 }
 
 const GOOGLE = ['gemini', 'vertex', 'litellm-proxy', 'cloudflare', 'openai-compatible'] as const
@@ -117,31 +117,31 @@ export const FREE_ENDPOINTS: readonly EndpointGroup[] = [
   {
     patterns: ['POST **/v1/batches', 'POST **/v1/fine_tuning/jobs', 'POST **/v1/fine_tuning/jobs/*/resume'],
     why: 'begins work that is billed when it is done',
-    toldBy: 'GET of the batch or job',
+    reportedBy: 'GET of the batch or job',
     providers: OPENAI,
   },
   {
     patterns: ['POST **/v1/evals/*/runs'],
     why: 'begins work that is billed when it is done',
-    toldBy: 'GET of the run',
+    reportedBy: 'GET of the run',
     providers: OPENAI,
   },
   {
     patterns: ['POST **/v1/batch/jobs', 'POST **/v1/fine_tuning/jobs'],
     why: 'begins work that is billed when it is done',
-    toldBy: 'GET of the job, or of the file that it leaves',
+    reportedBy: 'GET of the job, or of the file that it leaves',
     providers: ['mistral'],
   },
   {
     patterns: ['POST **:batchGenerateContent'],
     why: 'begins work that is billed when it is done',
-    toldBy: 'GET of the batch, or of the file that it leaves',
+    reportedBy: 'GET of the batch, or of the file that it leaves',
     providers: GOOGLE,
   },
   {
     patterns: ['POST **/v1/messages/batches'],
     why: 'begins work that is billed when it is done',
-    toldBy: 'GET /v1/messages/batches/{id}/results',
+    reportedBy: 'GET /v1/messages/batches/{id}/results',
     providers: ANTHROPIC,
   },
   {
@@ -250,14 +250,14 @@ export function groupFinder(groups: readonly EndpointGroup[], provider: Provider
 const finders = new Map<Provider, Finder>()
 
 /**
- * Why a call on `path` (canonical, no slash at its end) is known to be free, or `null`: not known. `toldBy` is
+ * Why a call on `path` (canonical, no slash at its end) is known to be free, or `null`: not known. `reportedBy` is
  * there when the call only begins work that is billed later. Requests without a body are not asked here.
  */
 export function freeEndpoint(
   provider: Provider,
   method: string,
   path: string,
-): { readonly reason: string; readonly toldBy?: string } | null {
+): { readonly reason: string; readonly reportedBy?: string } | null {
   let find = finders.get(provider)
   if (find === undefined) {
     find = groupFinder(FREE_ENDPOINTS, provider)
@@ -265,5 +265,7 @@ export function freeEndpoint(
   }
   const group = find(method, path)
   if (group === null) return null
-  return group.toldBy === undefined ? { reason: group.why } : { reason: group.why, toldBy: group.toldBy }
+  return group.reportedBy === undefined
+    ? { reason: group.why }
+    : { reason: group.why, reportedBy: group.reportedBy }
 }

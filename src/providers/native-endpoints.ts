@@ -17,7 +17,7 @@ import { vertexImages, vertexPredict } from './google/vertex-predict.ts'
 import { geminiBatch } from './jobs/gemini-batches.ts'
 import { jobFile } from './jobs/job-files.ts'
 import { openAiChat } from './openai/openai-chat.ts'
-import { OPENAI_QUIRKS } from './openai/openai-overrides.ts'
+import { OPENAI_OVERRIDES } from './openai/openai-overrides.ts'
 import { realtime } from './openai/realtime.ts'
 import { veo } from './openai/videos.ts'
 import { cohereChat, cohereEmbed, cohereRerank } from './others/cohere.ts'
@@ -51,8 +51,11 @@ const GEMINI: readonly Endpoint[] = [
 /** Models of others on Vertex, in their makers' formats. */
 const VERTEX_PARTNERS: readonly Endpoint[] = [
   partner('anthropic', { ...anthropicMessages, name: 'vertex.anthropic-messages' }),
-  partner('mistralai', { ...openAiChat(OPENAI_QUIRKS.mistral), name: 'vertex.mistral-chat' }),
-  partner('(?!anthropic|google)[^/]+', { ...openAiChat(OPENAI_QUIRKS.vertex), name: 'vertex.partner-chat' }),
+  partner('mistralai', { ...openAiChat(OPENAI_OVERRIDES.mistral), name: 'vertex.mistral-chat' }),
+  partner('(?!anthropic|google)[^/]+', {
+    ...openAiChat(OPENAI_OVERRIDES.vertex),
+    name: 'vertex.partner-chat',
+  }),
 ]
 
 function partner(publisher: string, dialect: Dialect): Endpoint {

@@ -37,7 +37,7 @@ const ANY_ROUTER: ReadonlySet<Provider> = new Set([
   'gpustack',
   'openai-compatible',
 ])
-const FREE_UNLESS_TOLD: Reading = { reading: 'free', dialect: { ...genericUsage, isFree: true } }
+const FREE_UNLESS_REPORTED: Reading = { reading: 'free', dialect: { ...genericUsage, isFree: true } }
 
 /**
  * Every call is metered by a dialect, known to be free, the beginning of work that is billed later, or unknown. `path` is
@@ -48,28 +48,28 @@ export function readingOf(provider: Provider, shape: RequestShape, path: string)
   const exact = selectDialect(provider, method, path)
   if (exact !== null) return { reading: 'metered', dialect: exact }
   if (webSocket) return UNKNOWN
-  if (!hasBody && FREE_WITHOUT_BODY.has(method)) return freeUnlessTold(provider, method, path)
+  if (!hasBody && FREE_WITHOUT_BODY.has(method)) return freeUnlessReported(provider, method, path)
   const posted = method === 'POST' ? null : selectDialect(provider, 'POST', path)
   if (posted !== null) return { reading: 'metered', dialect: posted }
   const free = freeEndpoint(provider, method, path) ?? freeEndpoint(provider, 'POST', path)
   if (free === null) return UNKNOWN
-  if (free.toldBy !== undefined) return DEFERRED
-  return ANY_ROUTER.has(provider) ? FREE_UNLESS_TOLD : FREE
+  if (free.reportedBy !== undefined) return DEFERRED
+  return ANY_ROUTER.has(provider) ? FREE_UNLESS_REPORTED : FREE
 }
 
-const toldOnly = new Map<Dialect, Reading>()
+const reportedOnly = new Map<Dialect, Reading>()
 
 /** What a router that takes any method may serve there is read, and counted where it tells its usage. */
-function freeUnlessTold(provider: Provider, method: string, path: string): Reading {
+function freeUnlessReported(provider: Provider, method: string, path: string): Reading {
   const fetched = selectDialect(provider, 'GET', path)
   const dialect = fetched ?? selectDialect(provider, 'POST', path)
   if (dialect === null) return FREE
   // Its answer never tells anything, whatever was generated for it.
   if (method === 'HEAD' && fetched === null) return { reading: 'metered', dialect }
-  let reading = toldOnly.get(dialect)
+  let reading = reportedOnly.get(dialect)
   if (reading === undefined) {
     reading = { reading: 'free', dialect: { ...dialect, isFree: true } }
-    toldOnly.set(dialect, reading)
+    reportedOnly.set(dialect, reading)
   }
   return reading
 }

@@ -29,10 +29,10 @@ export function serverSideTools(usage: JsonObject): ToolUnits {
   const all = unitsIn(usage.num_server_side_tools_used)
   if (details === null) return all === null || all === 0 ? null : { otherToolCalls: all }
   const units = unitsByTool(details, XAI_CALLS)
-  let told = 0
+  let reported = 0
   for (const [name, value] of Object.entries(details))
-    if (name.endsWith('_calls')) told += unitsIn(value) ?? 0
-  const untold = all === null || all <= told ? null : all - told
+    if (name.endsWith('_calls')) reported += unitsIn(value) ?? 0
+  const untold = all === null || all <= reported ? null : all - reported
   return {
     ...units,
     xSearches: xSearchesIn(details),
@@ -57,10 +57,10 @@ export function toolsOrSources(usage: JsonObject): ToolUnits {
  * https://openrouter.ai/docs, "Web search", "Server tools"
  */
 export function routerTools(usage: JsonObject): ToolUnits {
-  const told = member(usage, 'server_tool_use') ?? member(usage, 'server_tool_use_details')
-  if (told === null) return null
-  const webSearches = unitsIn(told.web_search_requests)
-  const others = (unitsIn(told.tool_calls_executed) ?? 0) - (webSearches ?? 0)
+  const reported = member(usage, 'server_tool_use') ?? member(usage, 'server_tool_use_details')
+  if (reported === null) return null
+  const webSearches = unitsIn(reported.web_search_requests)
+  const others = (unitsIn(reported.tool_calls_executed) ?? 0) - (webSearches ?? 0)
   return { webSearches, otherToolCalls: others > 0 ? others : null }
 }
 
@@ -80,9 +80,9 @@ const PERPLEXITY_CALLS: ReadonlyMap<string, BilledUnit> = new Map([
 
 /** `tool_calls_details` of Perplexity's agents: docs.perplexity.ai, "Agent API". */
 export function agentTools(usage: JsonObject): ToolUnits {
-  const told = member(usage, 'tool_calls_details')
-  if (told === null) return null
-  return unitsByTool(told, PERPLEXITY_CALLS, (value) => unitsIn(objectIn(value)?.invocation ?? value))
+  const reported = member(usage, 'tool_calls_details')
+  if (reported === null) return null
+  return unitsByTool(reported, PERPLEXITY_CALLS, (value) => unitsIn(objectIn(value)?.invocation ?? value))
 }
 
 const MISTRAL_CALLS: ReadonlyMap<string, BilledUnit> = new Map([

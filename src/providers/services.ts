@@ -4,8 +4,8 @@ import { countUsage, parseCount } from './reading/counts.ts'
 import { carriesError } from './reading/error-in-body.ts'
 import { jsonDialect, requestDialect } from './reading/json-dialect.ts'
 import { arrayIn, member, textIn } from './reading/json-value.ts'
-import { createToldGatherer, ifCounted, withoutOutput } from './reading/usage-update.ts'
-import { planJson } from './wires/json.ts'
+import { createUpdateAccumulator, ifCounted, withoutOutput } from './reading/usage-update.ts'
+import { compileProjection } from './wires/json.ts'
 import { findMembers } from './wires/prefilter.ts'
 
 /*
@@ -13,7 +13,7 @@ import { findMembers } from './wires/prefilter.ts'
  * operator can write one.
  */
 
-const FIND_TELLING = findMembers(['error'])
+const PREFILTER = findMembers(['error'])
 
 /**
  * A container of the code interpreter, by its memory in GB, as its price is for one: one session. That it lives on, or comes to
@@ -22,7 +22,7 @@ const FIND_TELLING = findMembers(['error'])
  */
 export const openAiContainers: Dialect = requestDialect({
   name: 'openai.containers',
-  format: { plan: planJson({ memory_limit: 'value', error: 'value' }), findTelling: FIND_TELLING },
+  format: { projection: compileProjection({ memory_limit: 'value', error: 'value' }), prefilter: PREFILTER },
   wants: { memory_limit: 'value' },
   readCall: ({ fields, isRead }) =>
     isRead ? { model: 'container', units: { codeRuns: sessionsOf(fields.memory_limit) } } : {},
@@ -42,7 +42,7 @@ function sessionsOf(limit: unknown): number | null {
 /** A search of a vector store, by the call. Source: OpenAI's API reference, "Search vector store". */
 export const vectorStoreSearch: Dialect = requestDialect({
   name: 'openai.vector-store-search',
-  format: { plan: planJson({ error: 'value' }), findTelling: FIND_TELLING },
+  format: { projection: compileProjection({ error: 'value' }), prefilter: PREFILTER },
   wants: {},
   readCall: ({ isRead }) => (isRead ? { model: 'vector-store-search', units: { fileSearches: 1 } } : {}),
   readAnswer: (document) => ({ failed: carriesError(document) }),
@@ -51,7 +51,7 @@ export const vectorStoreSearch: Dialect = requestDialect({
 /** Perplexity's search, by the request, however many queries it has. Source: docs.perplexity.ai, "Pricing". */
 export const perplexitySearch: Dialect = requestDialect({
   name: 'perplexity.search',
-  format: { plan: planJson({ error: 'value' }), findTelling: FIND_TELLING },
+  format: { projection: compileProjection({ error: 'value' }), prefilter: PREFILTER },
   wants: {},
   readCall: ({ isRead }) => (isRead ? { model: 'search', units: { webSearches: 1 } } : {}),
   readAnswer: (document) => ({ failed: carriesError(document) }),
@@ -66,7 +66,7 @@ const VERTEX_RANKER = 'semantic-ranker-default@latest'
  */
 export const vertexRanking: Dialect = requestDialect({
   name: 'vertex.ranking',
-  format: { plan: planJson({ error: 'value' }), findTelling: FIND_TELLING },
+  format: { projection: compileProjection({ error: 'value' }), prefilter: PREFILTER },
   wants: { records: ['length'], model: 'value' },
   readCall: ({ fields, isRead }) => ({
     model: isRead ? (textIn(fields.model) ?? VERTEX_RANKER) : null,
@@ -93,10 +93,10 @@ export const geminiCaches: Dialect = {
   ...jsonDialect({
     name: 'gemini.cached-contents',
     format: {
-      plan: planJson({ model: 'value', usageMetadata: 'usage', error: 'value' }),
-      findTelling: findMembers(['usageMetadata', 'error']),
-      createGatherer: () =>
-        createToldGatherer((document, raw) => {
+      projection: compileProjection({ model: 'value', usageMetadata: 'usage', error: 'value' }),
+      prefilter: findMembers(['usageMetadata', 'error']),
+      createAccumulator: () =>
+        createUpdateAccumulator((document, raw) => {
           const total = parseCount(member(document, 'usageMetadata')?.totalTokenCount)
           const counted = ifCounted(countUsage({ inputTokens: total, cacheWriteTokens: total }))
           const model = textIn(document.model)

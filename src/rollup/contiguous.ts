@@ -19,12 +19,12 @@ export interface Numbered {
   readonly from: number
   readonly to: number
   /** The void's reason; `null` for a record. */
-  readonly voidReason: string | null
+  readonly gapReason: string | null
 }
 
 export interface ProducerState {
   /** Every sequence at or under it is counted or in a gap. */
-  readonly mark: number
+  readonly committedOffset: number
   /** Needed only for entries at or under the mark. */
   readonly gaps: readonly Gap[]
 }
@@ -35,7 +35,7 @@ export interface SequenceRange {
 }
 
 export interface Decision<T extends Numbered> {
-  readonly mark: number
+  readonly committedOffset: number
   /** Records to count now, in order. */
   readonly counted: readonly T[]
   /** Entries behind a hole, in order: they stay in the stream. Every other entry has been dealt with. */
@@ -57,30 +57,30 @@ export const PRODUCER_LOST = 'producer_lost'
 export function decide<T extends Numbered>(
   state: ProducerState,
   entries: readonly T[],
-  holes: readonly SequenceRange[] = [],
+  overdueGaps: readonly SequenceRange[] = [],
 ): Decision<T> {
-  let { mark } = state
+  let { committedOffset } = state
   let gaps: readonly Gap[] = state.gaps
   const counted: T[] = []
   const filled: { readonly gap: Gap; readonly sequence: number }[] = []
   const waiting: T[] = []
 
   const pass = (to: number, reason: string) => {
-    gaps = [...gaps, { id: null, from: mark + 1, to, reason, recordedAt: null }]
-    mark = to
+    gaps = [...gaps, { id: null, from: committedOffset + 1, to, reason, recordedAt: null }]
+    committedOffset = to
   }
   for (const entry of [...entries].sort(byFirstSequence)) {
-    if (entry.from > mark + 1) {
-      const hole = holes.find(({ from, to }) => from === mark + 1 && to < entry.from)
-      if (hole !== undefined) pass(hole.to, PRODUCER_LOST)
+    if (entry.from > committedOffset + 1) {
+      const overdue = overdueGaps.find(({ from, to }) => from === committedOffset + 1 && to < entry.from)
+      if (overdue !== undefined) pass(overdue.to, PRODUCER_LOST)
     }
-    if (entry.from > mark + 1) {
+    if (entry.from > committedOffset + 1) {
       waiting.push(entry)
-    } else if (entry.voidReason !== null) {
-      if (entry.to > mark) pass(entry.to, entry.voidReason)
-    } else if (entry.to === mark + 1) {
+    } else if (entry.gapReason !== null) {
+      if (entry.to > committedOffset) pass(entry.to, entry.gapReason)
+    } else if (entry.to === committedOffset + 1) {
       counted.push(entry)
-      mark = entry.to
+      committedOffset = entry.to
     } else {
       const gap = gaps.find(({ from, to }) => from <= entry.to && entry.to <= to)
       if (gap === undefined) continue
@@ -89,12 +89,12 @@ export function decide<T extends Numbered>(
       gaps = [...gaps.filter((other) => other !== gap), ...without(gap, entry.to)]
     }
   }
-  return { mark, counted, waiting, ...changes(state.gaps, gaps, filled) }
+  return { committedOffset, counted, waiting, ...changes(state.gaps, gaps, filled) }
 }
 
 /** A record before a void that begins at the same number: what is there is counted, the rest is void. */
 function byFirstSequence(left: Numbered, right: Numbered): number {
-  return left.from - right.from || Number(left.voidReason !== null) - Number(right.voidReason !== null)
+  return left.from - right.from || Number(left.gapReason !== null) - Number(right.gapReason !== null)
 }
 
 function without(gap: Gap, sequence: number): Gap[] {

@@ -44,9 +44,9 @@ export async function countRecords(
   { modelLimit, lateRepricing }: CountingMemory,
 ): Promise<CountedRecords> {
   const { made, jobsMadeAgain } = await addMadeObjects(session, records)
-  const told = await readJobFiles(session, records)
-  const once = await countResponsesOnce(session, told, jobsMadeAgain)
-  const { calls, settled } = await settleJobs(session, once, told, made)
+  const files = await readJobFiles(session, records)
+  const once = await countResponsesOnce(session, files, jobsMadeAgain)
+  const { calls, settled } = await settleJobs(session, once, files, made)
   const limited = await modelLimit.apply(session, calls)
   const noLonger = await underTheirModels(session, settled, made, limited.records)
   const kept = limited.records.filter(({ arrivedAtMs }) => days.has(utcDayOf(arrivedAtMs)))

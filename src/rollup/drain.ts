@@ -3,7 +3,7 @@ import { parseEntry, parseRecord } from '../ledger/entry.ts'
 import type { Redis } from '../store/connection/redis.ts'
 import { readEntries, STREAM_START, type StreamEntry, trimEntries } from '../store/ledger/call-stream.ts'
 import type { SequenceRange } from './contiguous.ts'
-import type { HoleWatch } from './gap-check.ts'
+import type { GapCheck } from './gap-check.ts'
 import type { Candidate, RolledUp, RollUp } from './roll-up.ts'
 
 /** Entries in one transaction at most: `MAX_TOTALLED` bounds it, and some 10 KiB an entry the memory. */
@@ -16,17 +16,17 @@ const SLOT_MS = 5_000
  * Pause after a batch that was not full, so that a stream of single calls makes ten transactions a second and not
  * one a call. It is the floor of the lag under load.
  */
-const GATHER_MS = 100
+const LINGER_MS = 100
 
 export interface DrainOptions {
   readonly rollUp: RollUp
-  readonly holeWatch: HoleWatch
+  readonly gapCheck: GapCheck
   /** Hash of marks: a hint for the gateways. */
-  readonly marksKey: string
+  readonly offsetsKey: string
   readonly batch?: number
   readonly blockMs?: number
   readonly slotMs?: number
-  readonly gatherMs?: number
+  readonly lingerMs?: number
 }
 
 /** What a drain did. */
@@ -53,13 +53,13 @@ export interface Drained {
 export type Drain = (stream: string, redis: Redis, signal: AbortSignal) => Promise<Drained>
 
 export function createDrain(options: DrainOptions): Drain {
-  const { batch = BATCH, blockMs = BLOCK_MS, slotMs = SLOT_MS, gatherMs = GATHER_MS } = options
+  const { batch = BATCH, blockMs = BLOCK_MS, slotMs = SLOT_MS, lingerMs = LINGER_MS } = options
 
   return async (stream, redis, signal) => {
     const endsAtMs = performance.now() + slotMs
     const sums = { counted: 0, corrupt: 0, deadLetters: 0, callsSkipped: 0, gaps: [] as RolledUp['gaps'] }
     const waiting = new WaitingEntries()
-    let holes = NO_HOLES
+    let overdueGaps = NO_OVERDUE_GAPS
     let cursor = STREAM_START
     const ended = (end: Drained['end']): Drained => ({ ...sums, end, waiting: waiting.count })
 
@@ -72,14 +72,15 @@ export function createDrain(options: DrainOptions): Drain {
       cursor = entries.at(-1)?.id ?? cursor
 
       if (entries.length > 0) {
-        const rolledUp = await options.rollUp(stream, read.candidates, holes)
+        const rolledUp = await options.rollUp(stream, read.candidates, overdueGaps)
         sums.counted += rolledUp.counted
         sums.deadLetters += rolledUp.deadLetters
         sums.callsSkipped += rolledUp.callsSkipped
         sums.gaps = [...sums.gaps, ...rolledUp.gaps]
         // Only now, after the commit, may Redis forget them; a crash before it leaves duplicates, never a loss.
         const settled = [...read.corrupt, ...rolledUp.settled]
-        if (settled.length > 0) await trimEntries(redis, stream, settled, options.marksKey, rolledUp.marks)
+        if (settled.length > 0)
+          await trimEntries(redis, stream, settled, options.offsetsKey, rolledUp.committedOffsets)
         if (rolledUp.kind === 'busy') return ended('busy')
         waiting.add(rolledUp)
         if (waiting.canAdvance()) {
@@ -91,25 +92,25 @@ export function createDrain(options: DrainOptions): Drain {
 
       const atTheEnd = entries.length < batch
       if (atTheEnd) {
-        const expired = options.holeWatch.observe(stream, waiting.byProducer)
-        if (holes.size === 0) holes = expired
-        if (waiting.isBehind(holes)) {
+        const expired = options.gapCheck.observe(stream, waiting.byProducer)
+        if (overdueGaps.size === 0) overdueGaps = expired
+        if (waiting.isBehind(overdueGaps)) {
           cursor = STREAM_START
           waiting.clear()
           continue
         }
-        holes = NO_HOLES
+        overdueGaps = NO_OVERDUE_GAPS
       }
       const slotOver = performance.now() >= endsAtMs
       // What waits was read at some cost, and would be again by the next drain.
       if (entries.length === 0 && (waiting.count === 0 || slotOver)) return ended('idle')
       if (slotOver) return ended('slot')
-      if (atTheEnd && entries.length > 0) await pause(gatherMs, signal)
+      if (atTheEnd && entries.length > 0) await pause(lingerMs, signal)
     }
   }
 }
 
-const NO_HOLES: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
+const NO_OVERDUE_GAPS: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
 
 interface ReadBatch {
   readonly candidates: readonly Candidate[]
@@ -144,41 +145,48 @@ function candidateOf(id: string, producer: string, sequence: number, body: strin
   if (content !== null && 'void' in content) {
     const { from, to, reason } = content.void
     // A void that does not end at its own number is not one of ours: a dead letter.
-    if (to === sequence) return { id, producer, sequence, body, record: null, from, to, voidReason: reason }
-    return { id, producer, sequence, body, record: null, from: sequence, to: sequence, voidReason: null }
+    if (to === sequence) return { id, producer, sequence, body, record: null, from, to, gapReason: reason }
+    return { id, producer, sequence, body, record: null, from: sequence, to: sequence, gapReason: null }
   }
-  return { id, producer, sequence, body, record: content, from: sequence, to: sequence, voidReason: null }
+  return { id, producer, sequence, body, record: content, from: sequence, to: sequence, gapReason: null }
 }
 
 /** The entries behind holes that a reading from the stream's beginning has passed. */
 class WaitingEntries {
-  readonly byProducer = new Map<string, { mark: number; lowest: number; entries: SequenceRange[] }>()
+  readonly byProducer = new Map<
+    string,
+    { committedOffset: number; lowest: number; entries: SequenceRange[] }
+  >()
   count = 0
 
-  add({ waiting, marks }: RolledUp): void {
+  add({ waiting, committedOffsets }: RolledUp): void {
     for (const { producer, from, to } of waiting) {
       const known = this.byProducer.get(producer)
       if (known === undefined)
-        this.byProducer.set(producer, { mark: 0, lowest: from, entries: [{ from, to }] })
+        this.byProducer.set(producer, { committedOffset: 0, lowest: from, entries: [{ from, to }] })
       else {
         known.lowest = Math.min(known.lowest, from)
         known.entries.push({ from, to })
       }
     }
     this.count += waiting.length
-    for (const [producer, known] of this.byProducer) known.mark = marks.get(producer) ?? known.mark
+    for (const [producer, known] of this.byProducer)
+      known.committedOffset = committedOffsets.get(producer) ?? known.committedOffset
   }
 
   /** Whether a mark has reached entries that were passed: they can be counted now, or are duplicates. */
   canAdvance(): boolean {
-    return this.byProducer.values().some(({ mark, lowest }) => lowest <= mark + 1)
+    return this.byProducer.values().some(({ committedOffset, lowest }) => lowest <= committedOffset + 1)
   }
 
   /** Whether entries wait behind one of these holes. */
-  isBehind(holes: ReadonlyMap<string, readonly SequenceRange[]>): boolean {
+  isBehind(overdueGaps: ReadonlyMap<string, readonly SequenceRange[]>): boolean {
     return this.byProducer
       .entries()
-      .some(([producer, { mark }]) => holes.get(producer)?.some(({ from }) => from === mark + 1) ?? false)
+      .some(
+        ([producer, { committedOffset }]) =>
+          overdueGaps.get(producer)?.some(({ from }) => from === committedOffset + 1) ?? false,
+      )
   }
 
   clear(): void {

@@ -1,11 +1,11 @@
 import type { SequenceRange } from './contiguous.ts'
 
 /** How long a producer's mark must have stood before a hole, in milliseconds of a monotonic clock. */
-export const HOLE_PATIENCE_MS = 600_000
+export const GAP_PATIENCE_MS = 600_000
 
 /** What waits of one producer: the ranges of its entries in the stream, and the mark they wait for. */
 export interface Waiting {
-  readonly mark: number
+  readonly committedOffset: number
   readonly entries: readonly SequenceRange[]
 }
 
@@ -13,7 +13,7 @@ export interface Waiting {
  * Remembers since when producers' marks have stood before a hole. Its clock is the process's own: no step of
  * another clock gives up on a producer, and a new process begins to wait anew.
  */
-export interface HoleWatch {
+export interface GapCheck {
   /**
    * To be told of every whole reading of the stream.
    *
@@ -25,22 +25,25 @@ export interface HoleWatch {
   ): ReadonlyMap<string, readonly SequenceRange[]>
 }
 
-export function createHoleWatch(
+export function createGapCheck(
   options: { readonly patienceMs?: number; readonly now?: () => number } = {},
-): HoleWatch {
-  const { patienceMs = HOLE_PATIENCE_MS, now = () => performance.now() } = options
-  const standing = new Map<string, ReadonlyMap<string, { readonly mark: number; readonly sinceMs: number }>>()
+): GapCheck {
+  const { patienceMs = GAP_PATIENCE_MS, now = () => performance.now() } = options
+  const standing = new Map<
+    string,
+    ReadonlyMap<string, { readonly committedOffset: number; readonly sinceMs: number }>
+  >()
 
   return {
     observe(stream, waiting) {
       const before = standing.get(stream)
-      const after = new Map<string, { readonly mark: number; readonly sinceMs: number }>()
+      const after = new Map<string, { readonly committedOffset: number; readonly sinceMs: number }>()
       const expired = new Map<string, SequenceRange[]>()
-      for (const [producer, { mark, entries }] of waiting) {
+      for (const [producer, { committedOffset, entries }] of waiting) {
         const last = before?.get(producer)
-        const stands = last?.mark === mark ? last : { mark, sinceMs: now() }
+        const stands = last?.committedOffset === committedOffset ? last : { committedOffset, sinceMs: now() }
         after.set(producer, stands)
-        if (now() - stands.sinceMs >= patienceMs) expired.set(producer, holesBetween(mark, entries))
+        if (now() - stands.sinceMs >= patienceMs) expired.set(producer, gapsBetween(committedOffset, entries))
       }
       standing.set(stream, after)
       return expired
@@ -49,12 +52,12 @@ export function createHoleWatch(
 }
 
 /** The ranges above `mark` that no entry covers, up to the last entry. */
-export function holesBetween(mark: number, entries: readonly SequenceRange[]): SequenceRange[] {
-  const holes: SequenceRange[] = []
-  let covered = mark
+export function gapsBetween(committedOffset: number, entries: readonly SequenceRange[]): SequenceRange[] {
+  const gaps: SequenceRange[] = []
+  let covered = committedOffset
   for (const { from, to } of [...entries].sort((left, right) => left.from - right.from)) {
-    if (from > covered + 1) holes.push({ from: covered + 1, to: from - 1 })
+    if (from > covered + 1) gaps.push({ from: covered + 1, to: from - 1 })
     covered = Math.max(covered, to)
   }
-  return holes
+  return gaps
 }

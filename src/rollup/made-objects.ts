@@ -1,6 +1,6 @@
 import type { CallRecord } from '../call/call-record.ts'
 import { foldObjectId } from '../call/object-event.ts'
-import { toldNoFigures } from '../call/unpriced-reason.ts'
+import { reportedNoFigures } from '../call/unpriced-reason.ts'
 import { addObjects, type NewObject, type ObjectKey, selectMakings } from '../objects/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 
@@ -64,7 +64,7 @@ function madeBy(records: readonly CallRecord[]): {
 
 /** For the want of figures: they come with its job. */
 function isUnpriced({ costPico, priceId, unpricedReason }: CallRecord): boolean {
-  return costPico === null && priceId === null && toldNoFigures(unpricedReason)
+  return costPico === null && priceId === null && reportedNoFigures(unpricedReason)
 }
 
 /** Each once, in the one order in which rows are locked. */

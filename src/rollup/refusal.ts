@@ -29,7 +29,7 @@ export function isPassing(error: unknown): boolean {
  * Why Postgres refuses what is in the batch; `null` for every other error. Class 22: data exception, 23: integrity
  * constraint, 54: a limit of the server's, such as a key too long for an index.
  */
-export function refusalOf(error: unknown): Refusal | null {
+export function recordRefusalOf(error: unknown): Refusal | null {
   const sqlError = sqlErrorOf(error)
   if (sqlError?.code === undefined || isPartitionMissing(error)) return null
   return ['22', '23', '54'].includes(sqlError.code.slice(0, 2))

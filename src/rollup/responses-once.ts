@@ -1,5 +1,5 @@
 import type { CallRecord, JobUse } from '../call/call-record.ts'
-import { tellsUse } from '../call/job-use.ts'
+import { reportsUse } from '../call/job-use.ts'
 import { foldObjectId } from '../call/object-event.ts'
 import { responseUseOf } from '../call/response-use.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
@@ -114,7 +114,7 @@ function useOf(record: CallRecord) {
 /** What names the response whose usage this record brings; `null`: it brings none, or none that may come again. */
 function responseNameOf(record: CallRecord): ResponseName | null {
   const { upstream, responseId, usageSource } = record
-  if (responseId === null || !tellsUse(record)) return null
+  if (responseId === null || !reportsUse(record)) return null
   // Who cuts an answer has it estimated, and must not have what a fetch then reports for nothing.
   return {
     upstream,

@@ -7,7 +7,7 @@ import { findDeadLetter, resolveDeadLetter } from '../store/ledger/dead-letters.
 import { isPartitionMissing } from '../usage/calls/add-calls.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { countRecords, createCountingMemory } from './count-records.ts'
-import { refusalOf } from './refusal.ts'
+import { recordRefusalOf } from './refusal.ts'
 
 export type Retried =
   | { readonly kind: 'counted'; readonly record: CallRecord }
@@ -41,7 +41,7 @@ export async function retryDeadLetter(pool: Postgres, producer: string, sequence
     })
   } catch (error) {
     if (error instanceof Unreadable) return { kind: 'refused', reason: error.message }
-    const refusal = isPartitionMissing(error) ? null : refusalOf(error)
+    const refusal = isPartitionMissing(error) ? null : recordRefusalOf(error)
     if (refusal === null) throw error
     return { kind: 'refused', reason: `${refusal.message} (${refusal.sqlState})` }
   }

@@ -6,10 +6,10 @@ import {
   addProducers,
   type DeadLetter,
   type GapRow,
-  lockMarks,
+  lockOffsets,
   lockShard,
-  type MarkMove,
-  moveMarks,
+  moveOffsets,
+  type OffsetMove,
   replaceGaps,
   selectGaps,
 } from '../store/ledger/ledger-transaction.ts'
@@ -17,7 +17,7 @@ import { isPartitionMissing } from '../usage/calls/add-calls.ts'
 import type { CallDays } from './call-days.ts'
 import { type Decision, decide, type Numbered, type SequenceRange } from './contiguous.ts'
 import { type CountingMemory, countRecords, createCountingMemory } from './count-records.ts'
-import { isLostRace, NOT_A_RECORD, type Refusal, refusalOf } from './refusal.ts'
+import { isLostRace, NOT_A_RECORD, type Refusal, recordRefusalOf } from './refusal.ts'
 
 /** An entry of the stream, read and believed. */
 export interface Candidate extends Numbered {
@@ -39,7 +39,7 @@ export interface RolledUp {
   /** Entries behind a hole. */
   readonly waiting: readonly Candidate[]
   /** The marks of the batch's producers, as committed. */
-  readonly marks: ReadonlyMap<string, number>
+  readonly committedOffsets: ReadonlyMap<string, number>
   readonly counted: number
   readonly deadLetters: number
   /** Counted calls whose day has no partition. */
@@ -63,7 +63,7 @@ export interface RollUpOptions {
 export type RollUp = (
   stream: string,
   batch: readonly Candidate[],
-  holes?: ReadonlyMap<string, readonly SequenceRange[]>,
+  overdueGaps?: ReadonlyMap<string, readonly SequenceRange[]>,
 ) => Promise<RolledUp>
 
 /** How often a transaction that lost against another is tried again at once. */
@@ -80,7 +80,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
   async function transact(
     stream: string,
     batch: readonly Candidate[],
-    holes: ReadonlyMap<string, readonly SequenceRange[]>,
+    overdueGaps: ReadonlyMap<string, readonly SequenceRange[]>,
     refusal: Refusal | null,
   ): Promise<RolledUp> {
     const byProducer = Map.groupBy(batch, ({ producer }) => producer)
@@ -95,9 +95,9 @@ export function createRollUp(options: RollUpOptions): RollUp {
       // 2. A row to lock exists.
       await addProducers(session, stream, producers)
       // 3. Its snapshot begins after the lock of 1: it sees the last committed marks.
-      const marks = await lockMarks(session, producers)
+      const committedOffsets = await lockOffsets(session, producers)
       // 4. Contiguous records only: what is at or under a mark was counted, what is behind a hole waits.
-      const decisions = await decideAll(session, byProducer, marks, holes)
+      const decisions = await decideAll(session, byProducer, committedOffsets, overdueGaps)
       const counted = decisions.flatMap(({ decision }) => decision.counted)
       const letters = counted.filter(({ record }) => record === null || refusal !== null)
       const calls = refusal === null ? counted.flatMap(({ record }) => record ?? []) : []
@@ -114,11 +114,11 @@ export function createRollUp(options: RollUpOptions): RollUp {
       }
       const gaps = await writeGaps(session, decisions)
       // 7. Exactly one row each, or all of it is rolled back.
-      const moves = decisions.flatMap(({ producer, decision: { mark } }): MarkMove[] => {
-        const from = marks.get(producer) ?? 0
-        return mark === from ? [] : [{ producer, from, to: mark }]
+      const moves = decisions.flatMap(({ producer, decision: { committedOffset } }): OffsetMove[] => {
+        const from = committedOffsets.get(producer) ?? 0
+        return committedOffset === from ? [] : [{ producer, from, to: committedOffset }]
       })
-      if (moves.length > 0) await moveMarks(session, moves)
+      if (moves.length > 0) await moveOffsets(session, moves)
 
       const waiting = decisions.flatMap(({ decision }) => decision.waiting)
       const waits = new Set(waiting)
@@ -126,7 +126,9 @@ export function createRollUp(options: RollUpOptions): RollUp {
         kind: 'done',
         settled: batch.flatMap((entry) => (waits.has(entry) ? [] : [entry.id])),
         waiting,
-        marks: new Map(decisions.map(({ producer, decision }) => [producer, decision.mark])),
+        committedOffsets: new Map(
+          decisions.map(({ producer, decision }) => [producer, decision.committedOffset]),
+        ),
         counted: counted.length - letters.length,
         deadLetters: letters.length,
         callsSkipped: recorded.callsSkipped,
@@ -140,12 +142,12 @@ export function createRollUp(options: RollUpOptions): RollUp {
   async function transactAgain(
     stream: string,
     batch: readonly Candidate[],
-    holes: ReadonlyMap<string, readonly SequenceRange[]>,
+    overdueGaps: ReadonlyMap<string, readonly SequenceRange[]>,
     refusal: Refusal | null,
   ): Promise<RolledUp> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await transact(stream, batch, holes, refusal)
+        return await transact(stream, batch, overdueGaps, refusal)
       } catch (error) {
         if (attempt > RETRIES) throw error
         if (isPartitionMissing(error)) callDays.forget()
@@ -155,18 +157,18 @@ export function createRollUp(options: RollUpOptions): RollUp {
   }
 
   /** Halves a batch that Postgres refuses until one entry stands alone, so that its neighbours are counted. */
-  const rollUp: RollUp = async (stream, batch, holes = NO_HOLES) => {
+  const rollUp: RollUp = async (stream, batch, overdueGaps = NO_OVERDUE_GAPS) => {
     try {
-      return await transactAgain(stream, batch, holes, null)
+      return await transactAgain(stream, batch, overdueGaps, null)
     } catch (error) {
-      const refusal = refusalOf(error)
+      const refusal = recordRefusalOf(error)
       if (refusal === null) throw error
-      if (batch.length === 1) return await transactAgain(stream, batch, holes, refusal)
+      if (batch.length === 1) return await transactAgain(stream, batch, overdueGaps, refusal)
       const sorted = [...batch].sort(byProducerAndSequence)
       const half = sorted.length >>> 1
-      const first = await rollUp(stream, sorted.slice(0, half), holes)
+      const first = await rollUp(stream, sorted.slice(0, half), overdueGaps)
       if (first.kind === 'busy') return first
-      return merge(first, await rollUp(stream, sorted.slice(half), holes))
+      return merge(first, await rollUp(stream, sorted.slice(half), overdueGaps))
     }
   }
   return rollUp
@@ -176,13 +178,13 @@ function deadLetterOf({ producer, sequence, body }: Candidate, refusal: Refusal)
   return { producer, sequence, body, ...refusal }
 }
 
-const NO_HOLES: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
+const NO_OVERDUE_GAPS: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
 
 const BUSY: RolledUp = {
   kind: 'busy',
   settled: [],
   waiting: [],
-  marks: new Map(),
+  committedOffsets: new Map(),
   counted: 0,
   deadLetters: 0,
   callsSkipped: 0,
@@ -197,17 +199,17 @@ interface ProducerDecision {
 async function decideAll(
   session: PostgresSession,
   byProducer: ReadonlyMap<string, readonly Candidate[]>,
-  marks: ReadonlyMap<string, number>,
-  holes: ReadonlyMap<string, readonly SequenceRange[]>,
+  committedOffsets: ReadonlyMap<string, number>,
+  overdueGaps: ReadonlyMap<string, readonly SequenceRange[]>,
 ): Promise<ProducerDecision[]> {
   const late = [...byProducer].flatMap(([producer, entries]) => {
-    const mark = marks.get(producer) ?? 0
-    return entries.some(({ to, voidReason }) => to <= mark && voidReason === null) ? [producer] : []
+    const committedOffset = committedOffsets.get(producer) ?? 0
+    return entries.some(({ to, gapReason }) => to <= committedOffset && gapReason === null) ? [producer] : []
   })
   const gaps = late.length > 0 ? await selectGaps(session, late) : new Map<string, never>()
   return [...byProducer].map(([producer, entries]) => {
-    const state = { mark: marks.get(producer) ?? 0, gaps: gaps.get(producer) ?? [] }
-    return { producer, decision: decide(state, entries, holes.get(producer)) }
+    const state = { committedOffset: committedOffsets.get(producer) ?? 0, gaps: gaps.get(producer) ?? [] }
+    return { producer, decision: decide(state, entries, overdueGaps.get(producer)) }
   })
 }
 
@@ -228,7 +230,7 @@ function merge(first: RolledUp, second: RolledUp): RolledUp {
     kind: second.kind,
     settled: [...first.settled, ...second.settled],
     waiting: [...first.waiting, ...second.waiting],
-    marks: new Map([...first.marks, ...second.marks]),
+    committedOffsets: new Map([...first.committedOffsets, ...second.committedOffsets]),
     counted: first.counted + second.counted,
     deadLetters: first.deadLetters + second.deadLetters,
     callsSkipped: first.callsSkipped + second.callsSkipped,

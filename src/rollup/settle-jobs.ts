@@ -1,6 +1,6 @@
 import { NO_MODEL, UNKNOWN_MODEL } from '../call/build-call-record.ts'
 import type { CallRecord, JobUse } from '../call/call-record.ts'
-import { tellsUse, useOf } from '../call/job-use.ts'
+import { reportsUse, useOf } from '../call/job-use.ts'
 import { foldObjectId, type ObjectEvent } from '../call/object-event.ts'
 import { responseUseOf } from '../call/response-use.ts'
 import { type CountedCall, type SettledCall, settlementIdOf } from '../call/settlement.ts'
@@ -36,15 +36,15 @@ export interface SettledJobs {
 export async function settleJobs(
   session: PostgresSession,
   records: readonly CallRecord[],
-  told: readonly CallRecord[],
+  reported: readonly CallRecord[],
   made: readonly NewObject[],
 ): Promise<SettledJobs> {
-  const keys = sortedByKey(records.flatMap(keysTold))
+  const keys = sortedByKey(records.flatMap(reportedKeys))
   const makings = keys.length === 0 ? [] : await selectMakings(session, keys)
   const byKey = new Map(makings.map((making) => [textOf(making), making]))
   return {
     calls: records.flatMap((record) => partedBy(record, byKey)),
-    settled: await settle(session, told, made),
+    settled: await settle(session, reported, made),
   }
 }
 
@@ -82,7 +82,7 @@ function settlementOf(
     ttftUs: null,
     webSocket: false,
     failedInBody: false,
-    settlement: { toldBy: call.callId, settles: making?.callId ?? null },
+    settlement: { reportedBy: call.callId, settles: making?.callId ?? null },
   }
   if (making === undefined) return settlement
   const isNamed = use.model !== NO_MODEL && use.model !== UNKNOWN_MODEL
@@ -101,23 +101,23 @@ function settlementOf(
 /** Notes which jobs have ended, told what they used, or used nothing, and which objects are gone. */
 async function settle(
   session: PostgresSession,
-  told: readonly CallRecord[],
+  reported: readonly CallRecord[],
   made: readonly NewObject[],
 ): Promise<readonly SettledCall[]> {
-  const ended = told.flatMap((record) => endedBy(record))
+  const ended = reported.flatMap((record) => endedBy(record))
   const known = sortedByKey([
-    ...told.filter(isFinal).flatMap(keysTold),
+    ...reported.filter(isFinal).flatMap(reportedKeys),
     ...ended.flatMap(({ key, how }) => (how === 'failed' ? [key] : [])),
-    ...(await toldBefore(session, made)),
+    ...(await reportedBefore(session, made)),
   ])
   const settled = known.length === 0 ? [] : await settleObjects(session, known)
   const over = sortedByKey(ended.flatMap(({ key, how }) => (how === 'silent' ? [key] : [])))
   if (over.length > 0) await markObjects(session, 'settled', over)
   const waiting = sortedByKey(ended.flatMap(({ key, how }) => (how === 'left_files' ? [key] : [])))
   if (waiting.length > 0) await markObjects(session, 'ended', waiting)
-  const deleted = sortedByKey(told.flatMap((record) => eventsOf(record, 'deleted').map((it) => it.key)))
+  const deleted = sortedByKey(reported.flatMap((record) => eventsOf(record, 'deleted').map((it) => it.key)))
   if (deleted.length > 0) await markObjects(session, 'deleted', deleted)
-  const providers = new Map(told.map(({ upstream, provider }) => [upstream, provider]))
+  const providers = new Map(reported.map(({ upstream, provider }) => [upstream, provider]))
   return settled.map(({ upstream, unpricedAs, createdAtMs, callId, clientId, keyId }) => ({
     callId,
     arrivedAtMs: createdAtMs,
@@ -130,7 +130,7 @@ async function settle(
 }
 
 /** Jobs whose fetch was counted before the call that made them: by another gateway, of whose records more waited. */
-async function toldBefore(
+async function reportedBefore(
   session: PostgresSession,
   made: readonly NewObject[],
 ): Promise<readonly ObjectKey[]> {
@@ -170,7 +170,7 @@ function isFinal({ usageSource }: CallRecord): boolean {
 }
 
 /** What this record tells of work that others submitted. */
-function keysTold(record: CallRecord): readonly ObjectKey[] {
+function reportedKeys(record: CallRecord): readonly ObjectKey[] {
   if (record.responseId === null && record.jobs === undefined) return NONE
   const fetched = fetchedKey(record)
   const jobs = (record.jobs ?? []).flatMap((job) => (job.isFile === true ? [] : [keyOf(record, job.id)]))
@@ -180,7 +180,7 @@ function keysTold(record: CallRecord): readonly ObjectKey[] {
 /** A response that the call itself had made is its own, whatever id the server, or the client, chose for it. */
 function fetchedKey(record: CallRecord): ObjectKey | null {
   const { responseId, objects } = record
-  if (responseId === null || !tellsUse(record)) return null
+  if (responseId === null || !reportsUse(record)) return null
   if ((record.responseUse ?? responseUseOf(record)) !== 'fetched') return null
   const key = keyOf(record, responseId)
   const isOwn = objects?.some(({ id, is }) => is === 'created' && foldObjectId(id) === key.foldedId)

@@ -41,8 +41,8 @@ process.once('SIGTERM', () => {
   void upstream.stop().then(() => process.exit(0))
 })
 
-function answer(question: string): string {
-  const asked = question.length > 200 ? `${question.slice(0, 200)}…` : question
+function answer(prompt: string): string {
+  const asked = prompt.length > 200 ? `${prompt.slice(0, 200)}…` : prompt
   return [
     "Hello from tallygate's demo upstream.",
     asked === '' ? 'You asked nothing in particular.' : `You said: "${asked}"`,

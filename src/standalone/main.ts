@@ -9,8 +9,8 @@ import { modelIds } from './own-gateway.ts'
 import { whyPortIsTaken } from './processes/free-port.ts'
 import { listenForStop } from './processes/stop-signals.ts'
 import { chooseExample, renderScreen } from './screen.ts'
-import { createParts } from './services.ts'
-import { type Machine, startMachine } from './supervisor.ts'
+import { createServices } from './services.ts'
+import { type Supervisor, startSupervisor } from './supervisor.ts'
 import { openTerminal } from './terminal.ts'
 
 /**
@@ -47,43 +47,43 @@ async function run(): Promise<number> {
 async function runIn(folder: DataFolder, settings: Settings): Promise<number> {
   folder.announce({ state: 'starting', baseUrl: null })
   rmSync(folder.file('running.json'), { force: true })
-  const { notes, stopped } = await stopLeftovers(folder.file('processes.json'))
+  const { registry, stopped } = await stopLeftovers(folder.file('processes.json'))
   if (stopped.length > 0) terminal.say(`stopped what a run before left behind: ${stopped.join(', ')}`)
   await checkPorts(settings)
-  const parts = createParts(folder, notes, terminal.say, stop.signal)
-  stop.onSecond(() => parts.hurry())
-  let machine: Machine | null = null
+  const services = createServices(folder, registry, terminal.say, stop.signal)
+  stop.onSecond(() => services.forceStop())
+  let supervisor: Supervisor | null = null
   try {
-    machine = await startMachine({ settings, folder, parts, terminal, givenUp: stop.signal })
-    folder.announce({ state: 'running', baseUrl: machine.baseUrl })
-    show(machine, folder, settings)
+    supervisor = await startSupervisor({ settings, folder, services, terminal, givenUp: stop.signal })
+    folder.announce({ state: 'running', baseUrl: supervisor.baseUrl })
+    show(supervisor, folder, settings)
     await stop.wanted
     terminal.say('stopping: calls under way may end, press Ctrl-C again to cut them')
   } catch (error) {
     if (!stop.signal.aborted) throw error // else told to stop while starting
   } finally {
     folder.announce({ state: 'stopping', baseUrl: null })
-    await (machine ?? { stop: parts.stopAll }).stop()
+    await (supervisor ?? { stop: services.stopAll }).stop()
   }
   terminal.say(`stopped; everything is kept in ${shownFolder(folder)}`)
   return 0
 }
 
 /** The final screen. */
-function show(machine: Machine, folder: DataFolder, settings: Settings): void {
+function show(supervisor: Supervisor, folder: DataFolder, settings: Settings): void {
   const { upstreams, defaultUpstream, tls } = settings.config
   const first = upstreams.find(({ name }) => name === defaultUpstream)
-  const example = chooseExample(first?.provider ?? 'openai-compatible', modelIds(machine.models))
+  const example = chooseExample(first?.provider ?? 'openai-compatible', modelIds(supervisor.models))
   const addresses = upstreams.map(({ origin, basePath }) => origin + basePath)
-  const facts = {
-    ...machine,
+  const context = {
+    ...supervisor,
     example: { ...example, path: `${first?.pathPrefix ?? ''}${example.path}` },
     dataDir: shownFolder(folder),
     upstream: settings.wantsDemoUpstream ? null : addresses.join(', '),
     insecure: tls !== null,
   }
-  terminal.print(renderScreen(facts, terminal.paint))
-  if (machine.models?.status === 403)
+  terminal.print(renderScreen(context, terminal.paint))
+  if (supervisor.models?.status === 403)
     terminal.say(
       'the demo key was switched off; another one: npm run -s tallygate -- key create --client demo',
     )
@@ -91,7 +91,7 @@ function show(machine: Machine, folder: DataFolder, settings: Settings): void {
 
 /** Takes the folder, waiting for one that stops. */
 async function takeFolder(path: string): Promise<DataFolder> {
-  let told = false
+  let isShown = false
   let holder: Holder | null = null
   const startedAtMs = performance.now()
   const taken = await until(
@@ -99,8 +99,8 @@ async function takeFolder(path: string): Promise<DataFolder> {
       const folder = takeDataFolder(path)
       if (!('heldBy' in folder)) return folder
       holder = folder.heldBy
-      if (holder?.state === 'stopping' && !told) {
-        told = true
+      if (holder?.state === 'stopping' && !isShown) {
+        isShown = true
         terminal.say(`waiting for the tallygate that is stopping (process ${holder.pid})`)
       }
       const waitedMs = performance.now() - startedAtMs

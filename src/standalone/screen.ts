@@ -1,7 +1,7 @@
 import type { Paint } from './terminal.ts'
 
 /** What the final screen tells. */
-export interface ScreenFacts {
+export interface ScreenContext {
   readonly baseUrl: string
   readonly demoKey: string
   /** The request shown as an example. */
@@ -25,15 +25,15 @@ export interface ExampleCall {
 /**
  * The screen: commands begin at column 0 and stand between empty lines, so that they can be marked and pasted.
  */
-export function renderScreen(facts: ScreenFacts, paint: Paint): string {
-  const { baseUrl, demoKey, example, dataDir } = facts
-  const curl = facts.insecure ? 'curl -sSk' : 'curl -sS'
+export function renderScreen(context: ScreenContext, paint: Paint): string {
+  const { baseUrl, demoKey, example, dataDir } = context
+  const curl = context.insecure ? 'curl -sSk' : 'curl -sS'
   const rows = [
     ['base URL', baseUrl],
     ['demo key', demoKey],
-    ['upstream', facts.upstream ?? 'a demo that answers anything; set UPSTREAM_URL to put it before yours'],
-    ['operator', `${facts.adminUrl}/dashboard`],
-    ['token', facts.adminToken],
+    ['upstream', context.upstream ?? 'a demo that answers anything; set UPSTREAM_URL to put it before yours'],
+    ['operator', `${context.adminUrl}/dashboard`],
+    ['token', context.adminToken],
     ['data', dataDir],
     ['stop', 'Ctrl-C'],
   ] as const

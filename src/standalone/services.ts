@@ -1,65 +1,68 @@
 import type { DataFolder } from './data-folder/data-folder.ts'
-import type { ProcessNotes } from './data-folder/leftovers.ts'
+import type { ProcessRegistry } from './data-folder/leftovers.ts'
 import { type NodeProcess, startNode } from './processes/node-process.ts'
 import { type Run, type Supervised, supervise } from './processes/supervise.ts'
 import type { PrivateServer } from './servers/private-server.ts'
 
 /** What a machine is made of, in the order in which it is stopped: who takes calls first, who keeps data last. */
-const PARTS = ['gateway', 'worker', 'demo upstream', 'redis', 'postgres'] as const
-export type Part = (typeof PARTS)[number]
+const SERVICES = ['gateway', 'worker', 'demo upstream', 'redis', 'postgres'] as const
+export type Service = (typeof SERVICES)[number]
 
 const STOP_GRACE_MS = 10_000
-const HURRIED_GRACE_MS = 1_000
+const FORCED_GRACE_MS = 1_000
 
 /** The processes of one machine, kept running until they are stopped. */
-export interface Parts {
+export interface Services {
   /** Starts a part and keeps it running. @throws what its first start throws */
-  keep(part: Part, start: (givenUp: AbortSignal) => Promise<Run>): Promise<void>
+  start(service: Service, start: (givenUp: AbortSignal) => Promise<Run>): Promise<void>
   /** The same for a server, which is started again on the port it had: others know its URL, given back here. */
-  keepServer(part: Part, start: (port: { readonly port?: number }) => Promise<PrivateServer>): Promise<string>
+  startServer(
+    service: Service,
+    start: (port: { readonly port?: number }) => Promise<PrivateServer>,
+  ): Promise<string>
   /** Starts one run of a program of ours, for `keep`, with a log named like the part. */
   startNode(
-    part: Part,
+    service: Service,
     script: string,
     env: NodeJS.ProcessEnv,
     args?: readonly string[],
   ): Promise<NodeProcess>
-  logFile(part: Part): string
-  has(part: Part): boolean
+  logFile(service: Service): string
+  has(service: Service): boolean
   /** A part that does not run is stopped already. */
-  stop(part: Part, graceMs?: number): Promise<void>
+  stop(service: Service, graceMs?: number): Promise<void>
   stopAll(): Promise<void>
   /** Makes a stop under way quick and rough. Safe: every part is made to survive worse. */
-  hurry(): void
-  readonly hurried: boolean
+  forceStop(): void
+  readonly isForced: boolean
 }
 
 /** @param givenUp ends first starts under way */
-export function createParts(
+export function createServices(
   folder: DataFolder,
-  notes: ProcessNotes,
+  registry: ProcessRegistry,
   say: (line: string) => void,
   givenUp: AbortSignal,
-): Parts {
-  const running = new Map<Part, Supervised>()
-  let hurried = false
+): Services {
+  const running = new Map<Service, Supervised>()
+  let isForced = false
 
-  const parts: Parts = {
-    get hurried() {
-      return hurried
+  const services: Services = {
+    get isForced() {
+      return isForced
     },
-    has: (part) => running.has(part),
-    logFile(part) {
+    has: (service) => running.has(service),
+    logFile(service) {
       folder.folder('logs')
-      return folder.file('logs', `${part.replace(' ', '-')}.log`)
+      return folder.file('logs', `${service.replace(' ', '-')}.log`)
     },
-    async keep(part, start) {
-      const onStarted = (pid: number) => notes.note(part, pid)
-      running.set(part, await supervise({ name: part, start, onStarted, say }, givenUp))
+    async start(service, start) {
+      const onStarted = (pid: number) => registry.record(service, pid)
+      running.set(service, await supervise({ name: service, start, onStarted, say }, givenUp))
     },
-    async keepServer(part, start) {
+    async startServer(service, start) {
       const at: { url: string; port?: number } = { url: '' }
-      await parts.keep(part, async () => {
+      await services.start(service, async () => {
         const server = await start(at.port === undefined ? {} : { port: at.port })
         at.url = server.url
         at.port = server.port
@@ -67,19 +70,20 @@ export function createParts(
       })
       return at.url
     },
-    startNode: (part, script, env, args = []) =>
-      startNode({ script, args, env, logFile: parts.logFile(part) }),
-    async stop(part, graceMs = STOP_GRACE_MS) {
-      await running.get(part)?.stop(hurried ? Math.min(graceMs, HURRIED_GRACE_MS) : graceMs)
-      running.delete(part)
+    startNode: (service, script, env, args = []) =>
+      startNode({ script, args, env, logFile: services.logFile(service) }),
+    async stop(service, graceMs = STOP_GRACE_MS) {
+      await running.get(service)?.stop(isForced ? Math.min(graceMs, FORCED_GRACE_MS) : graceMs)
+      running.delete(service)
     },
     async stopAll() {
-      for (const part of PARTS) await parts.stop(part)
+      for (const service of SERVICES) await services.stop(service)
     },
-    hurry() {
-      hurried = true
-      for (const part of ['gateway', 'worker', 'demo upstream'] as const) void running.get(part)?.stop(0)
+    forceStop() {
+      isForced = true
+      for (const service of ['gateway', 'worker', 'demo upstream'] as const)
+        void running.get(service)?.stop(0)
     },
   }
-  return parts
+  return services
 }

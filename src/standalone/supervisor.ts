@@ -17,11 +17,11 @@ import type { Run } from './processes/supervise.ts'
 import { startPostgres } from './servers/postgres.ts'
 import { startRedis } from './servers/redis.ts'
 import { findRedisProgram } from './servers/redis-program.ts'
-import type { Parts } from './services.ts'
+import type { Services } from './services.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The whole of tallygate on one machine, running. */
-export interface Machine {
+export interface Supervisor {
   readonly baseUrl: string
   readonly adminUrl: string
   readonly adminToken: string
@@ -36,10 +36,10 @@ export interface Machine {
 }
 
 /** What a machine is built from. */
-export interface MachinePlan {
+export interface SupervisorOptions {
   readonly settings: Settings
   readonly folder: DataFolder
-  readonly parts: Parts
+  readonly services: Services
   readonly terminal: Terminal
   /** Ends the start. */
   readonly givenUp: AbortSignal
@@ -55,8 +55,8 @@ const KILL_AFTER_MS = 1_000
  *
  * @throws Error for the user; also when `givenUp` is aborted
  */
-export async function startMachine(plan: MachinePlan): Promise<Machine> {
-  const { settings, folder, parts, givenUp } = plan
+export async function startSupervisor(plan: SupervisorOptions): Promise<Supervisor> {
+  const { settings, folder, services, givenUp } = plan
   const secretsFile = folder.file('secrets.json')
   const secrets = loadSecrets(secretsFile)
   const keyPepper = settings.keyPepper ?? secrets.keyPepper
@@ -96,8 +96,8 @@ export async function startMachine(plan: MachinePlan): Promise<Machine> {
   givenUp.throwIfAborted()
   plan.terminal.say('starting gateway and worker')
   await allOrFirstFailure([
-    parts.keep('gateway', (stopped) => startGateway(parts, environment, listensAt, stopped)),
-    parts.keep('worker', () => parts.startNode('worker', 'workers/main.ts', environment)),
+    services.start('gateway', (stopped) => startGateway(services, environment, listensAt, stopped)),
+    services.start('worker', () => services.startNode('worker', 'workers/main.ts', environment)),
   ])
 
   let models = await getFromGateway(`${baseUrl}/v1/models`, demoKey)
@@ -116,21 +116,21 @@ export async function startMachine(plan: MachinePlan): Promise<Machine> {
     ...{ baseUrl, adminUrl, adminToken, demoKey, models },
     async stop() {
       rmSync(runningFile, { force: true })
-      await parts.stop('gateway', settings.config.shutdownGraceMs + CLOSING_MS + KILL_AFTER_MS)
+      await services.stop('gateway', settings.config.shutdownGraceMs + CLOSING_MS + KILL_AFTER_MS)
       await countBacklog(plan, pool, redisUrl)
       await pool.end().catch(() => {})
-      await parts.stopAll()
+      await services.stopAll()
     },
   }
 }
 
-async function chooseDatabase({ settings, folder, parts, terminal }: MachinePlan, secrets: Secrets) {
+async function chooseDatabase({ settings, folder, services, terminal }: SupervisorOptions, secrets: Secrets) {
   const { databaseUrl } = settings
   if (databaseUrl !== null) {
     terminal.say(`using the PostgreSQL of DATABASE_URL at ${shownAddress(databaseUrl)}`)
     return databaseUrl
   }
-  return await parts.keepServer('postgres', (port) =>
+  return await services.startServer('postgres', (port) =>
     startPostgres({
       folder: folder.folder('postgres'),
       password: secrets.postgresPassword,
@@ -141,7 +141,7 @@ async function chooseDatabase({ settings, folder, parts, terminal }: MachinePlan
   )
 }
 
-async function chooseRedis({ settings, folder, parts, terminal }: MachinePlan, secrets: Secrets) {
+async function chooseRedis({ settings, folder, services, terminal }: SupervisorOptions, secrets: Secrets) {
   const { redisUrl } = settings
   if (redisUrl !== null) {
     terminal.say(`using the Redis of REDIS_URL at ${shownAddress(redisUrl)}`)
@@ -149,7 +149,7 @@ async function chooseRedis({ settings, folder, parts, terminal }: MachinePlan, s
   }
   const program = await findRedisProgram(terminal)
   terminal.say(`starting a private ${program.name}`)
-  return await parts.keepServer('redis', (port) =>
+  return await services.startServer('redis', (port) =>
     startRedis({
       folder: folder.folder('redis'),
       password: secrets.redisPassword,
@@ -160,16 +160,16 @@ async function chooseRedis({ settings, folder, parts, terminal }: MachinePlan, s
   )
 }
 
-async function startDemoUpstream({ parts }: MachinePlan): Promise<string> {
+async function startDemoUpstream({ services }: SupervisorOptions): Promise<string> {
   const port = await findFreePort()
   const args = ['--host', '127.0.0.1', '--port', String(port)]
   const script = 'src/standalone/demo-upstream.ts'
-  await parts.keep('demo upstream', () => parts.startNode('demo upstream', script, process.env, args))
+  await services.start('demo upstream', () => services.startNode('demo upstream', script, process.env, args))
   return `http://127.0.0.1:${port}`
 }
 
 /** The demo stands in for makers, at whose prices its calls are: an address of this machine alone has none. */
-function demoConfig({ settings, folder }: MachinePlan, url: string): Record<string, string> {
+function demoConfig({ settings, folder }: SupervisorOptions, url: string): Record<string, string> {
   const file = folder.file('demo.yaml')
   const provider = settings.config.upstreams[0]?.provider ?? 'openai-compatible'
   const upstream = { name: 'default', url, provider, prices_of: 'makers' }
@@ -177,7 +177,7 @@ function demoConfig({ settings, folder }: MachinePlan, url: string): Record<stri
   return { TALLYGATE_CONFIG: file, UPSTREAM_URL: '' }
 }
 
-async function prepareDatabase({ settings }: MachinePlan, databaseUrl: string): Promise<void> {
+async function prepareDatabase({ settings }: SupervisorOptions, databaseUrl: string): Promise<void> {
   try {
     await migrate(databaseUrl, SILENT_LOG)
   } catch (cause) {
@@ -202,12 +202,12 @@ async function chooseListeners({ config }: Settings) {
 
 /** A gateway is of use once it is ready for calls. */
 async function startGateway(
-  parts: Parts,
+  services: Services,
   env: NodeJS.ProcessEnv,
   listensAt: string,
   givenUp: AbortSignal,
 ): Promise<Run> {
-  const gateway = await parts.startNode('gateway', 'src/gateway/server.ts', env)
+  const gateway = await services.startNode('gateway', 'src/gateway/server.ts', env)
   const answer = await until(
     async () => {
       if (givenUp.aborted) return 'given up'
@@ -219,13 +219,13 @@ async function startGateway(
   if (answer === 'ready') return gateway
   await gateway.stop(1_000)
   givenUp.throwIfAborted()
-  const log = parts.logFile('gateway')
+  const log = services.logFile('gateway')
   throw new Error(`the gateway did not get ready, its log is ${log}:\n${gateway.lastWords(15)}`)
 }
 
-async function countBacklog(plan: MachinePlan, pool: Postgres, redisUrl: string): Promise<void> {
-  const { parts, terminal } = plan
-  if (!parts.has('worker')) return
+async function countBacklog(plan: SupervisorOptions, pool: Postgres, redisUrl: string): Promise<void> {
+  const { services, terminal } = plan
+  if (!services.has('worker')) return
   const options = {
     name: 'tallygate npm start',
     whenAway: 'fail',
@@ -233,7 +233,7 @@ async function countBacklog(plan: MachinePlan, pool: Postgres, redisUrl: string)
     log: SILENT_LOG,
   } as const
   const redis = openRedis(redisUrl, options)
-  const left = await waitForBacklog(pool, redis, BACKLOG_TIMEOUT_MS, () => parts.hurried)
+  const left = await waitForBacklog(pool, redis, BACKLOG_TIMEOUT_MS, () => services.isForced)
   redis.disconnect()
   if (left !== 0) terminal.say('some calls will be counted after the next start')
 }

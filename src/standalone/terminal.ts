@@ -26,12 +26,12 @@ export function openTerminal(): Terminal {
 }
 
 /** Enter means yes. Where nobody sits at a terminal, or in CI, what was wanted by starting us is done. */
-async function ask(question: string): Promise<boolean> {
+async function ask(prompt: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY || process.env.CI) return true
   const asking = createInterface({ input: process.stdin, output: process.stdout })
   asking.once('SIGINT', () => process.kill(process.pid, 'SIGINT'))
   try {
-    return !/^\s*n/i.test(await asking.question(`${question} [Y/n] `))
+    return !/^\s*n/i.test(await asking.question(`${prompt} [Y/n] `))
   } finally {
     asking.close()
   }

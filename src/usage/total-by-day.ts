@@ -1,6 +1,6 @@
 import type { CallRecord } from '../call/call-record.ts'
 import type { CountedCall, SettledCall } from '../call/settlement.ts'
-import { toldNoFigures } from '../call/unpriced-reason.ts'
+import { reportedNoFigures } from '../call/unpriced-reason.ts'
 import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../call/usage.ts'
 import { LATENCY_BUCKETS, latencyBucketOf } from '../domain/latency.ts'
 import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
@@ -179,7 +179,7 @@ function addRecord(total: DailyTotal, record: CountedCall): void {
   }
   if (record.costPico === null) {
     total.unpriced += 1
-    if (toldNoFigures(record.unpricedReason)) total.withoutFigures += 1
+    if (reportedNoFigures(record.unpricedReason)) total.withoutFigures += 1
   } else total.costPico += BigInt(record.costPico)
 }
 

@@ -1,4 +1,4 @@
-import { toldNoFigures } from '../call/unpriced-reason.ts'
+import { reportedNoFigures } from '../call/unpriced-reason.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 
 /** Calls without a cost: of one model at one upstream, at one path, for one reason. */
@@ -24,7 +24,7 @@ export interface UnpricedUse {
 
 /** Whether a price that the model has now would be one for these calls: not where they told nothing to price. */
 export function couldBePriced(reason: string | null): boolean {
-  return !toldNoFigures(reason) && reason !== 'invalid_usage' && reason !== 'contradictory_usage'
+  return !reportedNoFigures(reason) && reason !== 'invalid_usage' && reason !== 'contradictory_usage'
 }
 
 /** What people call its model: a name that nobody knows is that of the requests. */

@@ -4,9 +4,9 @@ import { REFUSED_ENDPOINTS } from '../../src/gateway/admission/refused-endpoints
 import { BILLED_APART, type EndpointGroup, FREE_ENDPOINTS } from '../../src/providers/free-endpoints.ts'
 
 function table(groups: readonly EndpointGroup[]): string {
-  const rows = groups.map(({ patterns, providers, why, toldBy }) => {
-    const told = toldBy === undefined ? why : `${why}; told by ${toldBy}`
-    return `| ${patterns.map((pattern) => `\`${pattern}\``).join('<br>')} | ${providers?.join(', ') ?? 'all'} | ${told} |`
+  const rows = groups.map(({ patterns, providers, why, reportedBy }) => {
+    const described = reportedBy === undefined ? why : `${why}; told by ${reportedBy}`
+    return `| ${patterns.map((pattern) => `\`${pattern}\``).join('<br>')} | ${providers?.join(', ') ?? 'all'} | ${described} |`
   })
   return ['| Paths | Providers | Why |', '|---|---|---|', ...rows].join('\n')
 }

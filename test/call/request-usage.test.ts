@@ -24,22 +24,22 @@ function observe({ provider, path, method = 'POST', model, request, ...answered 
   const dialect = selectDialect(provider, method, canonical)
   if (dialect === null) throw new Error(`nothing is metered at ${provider} ${path}`)
   let fields: JsonObject | null = null
-  if (request !== undefined && dialect.requestPlan !== undefined) {
+  if (request !== undefined && dialect.requestProjection !== undefined) {
     const body = Buffer.from(typeof request === 'string' ? request : JSON.stringify(request))
     const take = (read: JsonObject | null | 'gone') => {
       fields = read === 'gone' ? null : read
     }
-    readRequestFields('client', body, dialect.requestPlan, () => true, take)
+    readRequestFields('client', body, dialect.requestProjection, () => true, take)
   }
   const { status = 200, headers = { 'content-type': 'application/json' }, answer = {} } = answered
-  const facts = { method, path: canonical, model: model ?? null, stream: null, fields }
-  const reader = dialect.createReader(facts, { status, headers })
+  const context = { method, path: canonical, model: model ?? null, stream: null, fields }
+  const reader = dialect.createReader(context, { status, headers })
   reader.push(Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer)))
   return reader.end()
 }
 
 /** The counts that are there, beside the model and the tier where they are told. */
-function told(exchange: Exchange): Record<string, unknown> {
+function readRequest(exchange: Exchange): Record<string, unknown> {
   const { units, model, serviceTier } = observe(exchange)
   const counts = Object.entries(units).filter(([, count]) => count !== null)
   return {
@@ -76,7 +76,9 @@ const RERANK = {
 
 describe('speech is counted by the characters of its request', () => {
   test('of whatever bytes a character takes', () => {
-    expect(told({ ...SPEECH, request: { model: 'tts-1', input: 'aé語😀' } })).toEqual({ characters: 4 })
+    expect(readRequest({ ...SPEECH, request: { model: 'tts-1', input: 'aé語😀' } })).toEqual({
+      characters: 4,
+    })
   })
 
   test('at ElevenLabs as its answer says, else as the request does', () => {
@@ -86,13 +88,13 @@ describe('speech is counted by the characters of its request', () => {
       answer: 'ID3',
     } as const
     const request = { text: 'Hello', model_id: 'eleven_flash_v2_5' }
-    expect(told({ ...call, request, headers: { ...AUDIO, 'character-cost': '3' } })).toEqual({
+    expect(readRequest({ ...call, request, headers: { ...AUDIO, 'character-cost': '3' } })).toEqual({
       characters: 3,
       model: 'eleven_flash_v2_5',
     })
     const blank = { ...AUDIO, 'character-cost': '' }
-    expect(told({ ...call, request, headers: blank })).toMatchObject({ characters: 5 })
-    expect(told({ ...call, request: { text: 'Hello' }, headers: AUDIO })).toEqual({
+    expect(readRequest({ ...call, request, headers: blank })).toMatchObject({ characters: 5 })
+    expect(readRequest({ ...call, request: { text: 'Hello' }, headers: AUDIO })).toEqual({
       characters: 5,
       model: 'eleven_multilingual_v2',
     })
@@ -102,8 +104,8 @@ describe('speech is counted by the characters of its request', () => {
     const answer =
       'data: {"type":"speech.audio.done","usage":{"input_tokens":5,"output_tokens":90,"total_tokens":95}}\n\n'
     const headers = { 'content-type': 'text/event-stream' }
-    const seen = observe({ ...SPEECH, headers, answer, request: { input: 'Hello' } })
-    expect(seen).toMatchObject({ usageSource: 'reported', usage: { inputTokens: 5, outputTokens: 90 } })
+    const observed = observe({ ...SPEECH, headers, answer, request: { input: 'Hello' } })
+    expect(observed).toMatchObject({ usageSource: 'reported', usage: { inputTokens: 5, outputTokens: 90 } })
   })
 
   test('not at all where the text is no text, too long to be kept, or stands there twice', () => {
@@ -113,16 +115,18 @@ describe('speech is counted by the characters of its request', () => {
       '{"input":"a","input":"aaaaaaaaa"}',
       {},
     ]) {
-      expect(told({ ...SPEECH, request })).toEqual({})
+      expect(readRequest({ ...SPEECH, request })).toEqual({})
     }
-    expect(told(SPEECH)).toEqual({})
+    expect(readRequest(SPEECH)).toEqual({})
   })
 
   test('not at all where the answer is none', () => {
     const request = { input: 'Hello' }
-    expect(told({ ...SPEECH, request, status: 400, answer: { error: { message: 'no' } } })).toEqual({})
+    expect(readRequest({ ...SPEECH, request, status: 400, answer: { error: { message: 'no' } } })).toEqual({})
     const json = { 'content-type': 'application/json' }
-    expect(told({ ...SPEECH, request, headers: json, answer: { error: { message: 'no' } } })).toEqual({})
+    expect(readRequest({ ...SPEECH, request, headers: json, answer: { error: { message: 'no' } } })).toEqual(
+      {},
+    )
   })
 })
 
@@ -131,21 +135,25 @@ describe('films are counted by their seconds', () => {
     const answer = { id: 'video_1', model: 'sora-2-pro', seconds: '12', size: '1792x1024', status: 'queued' }
     const call = { provider: 'openai', path: '/v1/videos', answer } as const
     const expected = { videoMs: 12_000, model: 'sora-2-pro', serviceTier: '1024p' }
-    expect(told({ ...call, request: { seconds: '4' } })).toEqual(expected)
-    expect(told(call)).toEqual(expected)
+    expect(readRequest({ ...call, request: { seconds: '4' } })).toEqual(expected)
+    expect(readRequest(call)).toEqual(expected)
     expect(observe(call)).toMatchObject({ responseId: 'video_1', pending: false })
-    expect(told({ ...call, path: '/v1/videos/video_0/remix' })).toEqual(expected)
+    expect(readRequest({ ...call, path: '/v1/videos/video_0/remix' })).toEqual(expected)
   })
 
   test('of an OpenAI job that was refused in its answer, none', () => {
     const answer = { id: 'video_1', error: { code: 'moderation_blocked', message: 'no' } }
-    expect(told({ provider: 'openai', path: '/v1/videos', answer, request: { seconds: '8' } })).toEqual({})
+    expect(
+      readRequest({ provider: 'openai', path: '/v1/videos', answer, request: { seconds: '8' } }),
+    ).toEqual({})
   })
 
   test('of a job of Azure’s first Sora times its variants', () => {
     const path = '/openai/v1/video/generations/jobs'
     const request = { model: 'sora', n_seconds: 5, n_variants: 2, width: 480, height: 480 }
-    expect(told({ provider: 'azure-openai', path, request, answer: { id: 't', model: 'sora' } })).toEqual({
+    expect(
+      readRequest({ provider: 'azure-openai', path, request, answer: { id: 't', model: 'sora' } }),
+    ).toEqual({
       videoMs: 10_000,
       model: 'sora',
       serviceTier: '480p',
@@ -166,7 +174,7 @@ describe('films are counted by their seconds', () => {
     [{ instances: [{ prompt: 'p', video: { uri: 'u' } }] }, {}],
     [{ instances: [{}], parameters: { durationSeconds: 'long' } }, {}],
   ])('at Google as the request has it: %j', (request, expected) => {
-    expect(told({ ...VEO, request })).toEqual(expected)
+    expect(readRequest({ ...VEO, request })).toEqual(expected)
   })
 
   test.each([
@@ -180,7 +188,7 @@ describe('films are counted by their seconds', () => {
     { sample_count: 4 },
     { number_of_videos: 4 },
   ])('at Google not at all where the request leaves them in doubt: %j', (parameters) => {
-    expect(told({ ...VEO, request: { instances: [{}], parameters } })).toEqual({})
+    expect(readRequest({ ...VEO, request: { instances: [{}], parameters } })).toEqual({})
   })
 
   test.each([
@@ -190,7 +198,7 @@ describe('films are counted by their seconds', () => {
     { generate_audio: false },
   ])('at Google at no size where the request leaves it in doubt: %j', (parameters) => {
     const expected = { videoMs: 8_000, serviceTier: 'unknown_size' }
-    expect(told({ ...VEO, request: { instances: [{}], parameters } })).toEqual(expected)
+    expect(readRequest({ ...VEO, request: { instances: [{}], parameters } })).toEqual(expected)
   })
 
   test.each<[object | string, object]>([
@@ -200,12 +208,12 @@ describe('films are counted by their seconds', () => {
     [{}, { seconds: '8', size: 'large' }],
   ])('at OpenAI at no size where neither side says a known one: %j', (request, answer) => {
     const call = { provider: 'openai', path: '/v1/videos' } as const
-    expect(told({ ...call, request, answer })).toEqual({ videoMs: 8_000, serviceTier: 'unknown_size' })
+    expect(readRequest({ ...call, request, answer })).toEqual({ videoMs: 8_000, serviceTier: 'unknown_size' })
   })
 
   test('at Bedrock by the shots only of a film that is made of them', () => {
     const film = (modelInput: object) =>
-      told({ ...ASYNC, request: { modelId: 'amazon.nova-reel-v1:1', modelInput } })
+      readRequest({ ...ASYNC, request: { modelId: 'amazon.nova-reel-v1:1', modelInput } })
     const model = 'amazon.nova-reel-v1:1'
     const shots = { multiShotManualParams: { shots: [{}] } }
     const longer = { videoGenerationConfig: { durationSeconds: 120 } }
@@ -220,9 +228,9 @@ describe('films are counted by their seconds', () => {
   test('at Google under the operation’s name, and not for models that nobody knows', () => {
     expect(observe({ ...VEO, request: { instances: [{}] } }).responseId).toBe('operations/1')
     const path = '/v1/projects/p/locations/l/publishers/google/models/other-1:predictLongRunning'
-    expect(told({ provider: 'vertex', path, request: { instances: [{}] }, answer: { name: 'o' } })).toEqual(
-      {},
-    )
+    expect(
+      readRequest({ provider: 'vertex', path, request: { instances: [{}] }, answer: { name: 'o' } }),
+    ).toEqual({})
   })
 
   test('at xAI when the job is found done, with the cost that it says', () => {
@@ -278,7 +286,7 @@ describe('films are counted by their seconds', () => {
     ],
     [{ modelId: 'twelvelabs.marengo-made', modelInput: {} }, { model: 'twelvelabs.marengo-made' }],
   ])('at Bedrock as the request has it: %j', (request, expected) => {
-    expect(told({ ...ASYNC, request })).toEqual(expected)
+    expect(readRequest({ ...ASYNC, request })).toEqual(expected)
   })
 })
 
@@ -293,20 +301,23 @@ describe('pictures are counted as they come', () => {
       { images: 2, serviceTier: 'hd_1792x1024' },
     ],
   ])('of DALL-E at the size and quality of the request: %j', (request, expected) => {
-    expect(told({ ...DALLE, request })).toEqual(expected)
+    expect(readRequest({ ...DALLE, request })).toEqual(expected)
   })
 
   test('of DALL-E without a known size at none, and of other models never at one', () => {
-    expect(told({ ...DALLE, path: '/v1/images/edits' })).toEqual({ images: 2, serviceTier: 'unknown_size' })
-    expect(told({ ...DALLE, request: '{"size":"256x256","size":"1792x1024"}' })).toEqual({
+    expect(readRequest({ ...DALLE, path: '/v1/images/edits' })).toEqual({
       images: 2,
       serviceTier: 'unknown_size',
     })
-    expect(told({ ...DALLE, model: 'gpt-image-1', request: { size: '1536x1024', quality: 'high' } })).toEqual(
-      {
-        images: 2,
-      },
-    )
+    expect(readRequest({ ...DALLE, request: '{"size":"256x256","size":"1792x1024"}' })).toEqual({
+      images: 2,
+      serviceTier: 'unknown_size',
+    })
+    expect(
+      readRequest({ ...DALLE, model: 'gpt-image-1', request: { size: '1536x1024', quality: 'high' } }),
+    ).toEqual({
+      images: 2,
+    })
   })
 
   test.each<[object | undefined, Record<string, unknown>]>([
@@ -319,7 +330,7 @@ describe('pictures are counted as they come', () => {
     ],
   ])('of Nova Canvas at the size and quality of the request: %j', (config, expected) => {
     const request = { taskType: 'TEXT_IMAGE', ...config }
-    expect(told({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual(expected)
+    expect(readRequest({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual(expected)
   })
 
   test.each([
@@ -331,7 +342,7 @@ describe('pictures are counted as they come', () => {
     { taskType: 'OUTPAINTING', imageGenerationConfig: { numberOfImages: 1 } },
     { taskType: 'BACKGROUND_REMOVAL' },
   ])('of Nova Canvas at no size where the request leaves it in doubt: %j', (request) => {
-    expect(told({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual({
+    expect(readRequest({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual({
       images: 1,
       serviceTier: 'unknown_size',
     })
@@ -343,18 +354,22 @@ describe('pictures are counted as they come', () => {
     { quality: 3 },
     { quality: 'HD' },
   ])('of DALL-E at no size where the request leaves it in doubt: %j', (request) => {
-    expect(told({ ...DALLE, request })).toEqual({ images: 2, serviceTier: 'unknown_size' })
+    expect(readRequest({ ...DALLE, request })).toEqual({ images: 2, serviceTier: 'unknown_size' })
   })
 
   test('of Stability less those that its filter kept back', () => {
     const path = '/model/us.stability.stable-image-inpaint-v1%3A0/invoke'
     const answer = { seeds: [1, 2], finish_reasons: [null, 'Filter reason: prompt'], images: ['AA', ''] }
-    expect(told({ provider: 'bedrock', path, request: { prompt: 'p' }, answer })).toEqual({ images: 1 })
+    expect(readRequest({ provider: 'bedrock', path, request: { prompt: 'p' }, answer })).toEqual({
+      images: 1,
+    })
   })
 
   test('of a profile of Bedrock whose name does not say that it draws', () => {
     const path = '/model/arn:aws:bedrock:us-east-1:1:application-inference-profile%2Fmade/invoke'
-    expect(told({ provider: 'bedrock', path, answer: { images: ['AA', 'BB'] } })).toEqual({ images: 2 })
+    expect(readRequest({ provider: 'bedrock', path, answer: { images: ['AA', 'BB'] } })).toEqual({
+      images: 2,
+    })
   })
 
   test('of a workflow of Fireworks by its steps', () => {
@@ -365,12 +380,12 @@ describe('pictures are counted as they come', () => {
       headers: { 'content-type': 'image/jpeg' },
       answer: 'JFIF',
     } as const
-    expect(told({ ...call, request: { prompt: 'p' } })).toEqual({ images: 1, serviceTier: '4_steps' })
-    expect(told({ ...call, request: { num_inference_steps: 8 } })).toEqual({
+    expect(readRequest({ ...call, request: { prompt: 'p' } })).toEqual({ images: 1, serviceTier: '4_steps' })
+    expect(readRequest({ ...call, request: { num_inference_steps: 8 } })).toEqual({
       images: 1,
       serviceTier: '8_steps',
     })
-    expect(told({ ...call, request: { num_inference_steps: -1 } })).toEqual({
+    expect(readRequest({ ...call, request: { num_inference_steps: -1 } })).toEqual({
       images: 1,
       serviceTier: 'unknown_steps',
     })
@@ -386,18 +401,20 @@ describe('rankings are counted by the hundred documents', () => {
     [20, 12_000, 2],
   ])('%i of %i characters are as many units as %i', (count, length, searchUnits) => {
     const documents = Array.from({ length: count }, () => 'd'.repeat(length))
-    expect(told({ ...RERANK, request: { query: 'q', documents } })).toEqual({ searchUnits })
+    expect(readRequest({ ...RERANK, request: { query: 'q', documents } })).toEqual({ searchUnits })
   })
 
   test('by what the answer bills, where it says that', () => {
     const answer = { results: [], meta: { billed_units: { search_units: 3 } } }
-    expect(told({ ...RERANK, answer, request: { query: 'q', documents: ['a'] } })).toEqual({ searchUnits: 3 })
+    expect(readRequest({ ...RERANK, answer, request: { query: 'q', documents: ['a'] } })).toEqual({
+      searchUnits: 3,
+    })
   })
 
   test('and not at all where nobody could count the documents', () => {
     const documents = Array.from({ length: 2_000 }, () => 'd')
     for (const request of [{ documents }, { query: 'q' }, { documents: 'one' }]) {
-      expect(told({ ...RERANK, request })).toEqual({})
+      expect(readRequest({ ...RERANK, request })).toEqual({})
     }
   })
 
@@ -408,14 +425,14 @@ describe('rankings are counted by the hundred documents', () => {
       sources: [{ type: 'INLINE' }],
       rerankingConfiguration: { bedrockRerankingConfiguration: { modelConfiguration: { modelArn } } },
     }
-    expect(told({ provider: 'bedrock', path: '/rerank', request, answer: { results: [] } })).toEqual({
+    expect(readRequest({ provider: 'bedrock', path: '/rerank', request, answer: { results: [] } })).toEqual({
       searchUnits: 1,
       model: 'amazon.rerank-v1:0',
     })
     const path = '/v1/projects/p/locations/global/rankingConfigs/default_ranking_config:rank'
     const records = Array.from({ length: 150 }, (_, id) => ({ id: `${id}`, content: 'c'.repeat(900) }))
     expect(
-      told({ provider: 'vertex', path, request: { query: 'q', records }, answer: { records: [] } }),
+      readRequest({ provider: 'vertex', path, request: { query: 'q', records }, answer: { records: [] } }),
     ).toEqual({
       searchUnits: 2,
       model: 'semantic-ranker-default@latest',
@@ -426,26 +443,29 @@ describe('rankings are counted by the hundred documents', () => {
 describe('services that run no model are counted under names of ours', () => {
   test('a container by its memory', () => {
     const call = { provider: 'openai', path: '/v1/containers', answer: { id: 'cntr_1' } } as const
-    expect(told({ ...call, request: { name: 'c' } })).toEqual({ codeRuns: 1, model: 'container' })
-    expect(told({ ...call, request: { memory_limit: '4g' } })).toEqual({ codeRuns: 4, model: 'container' })
+    expect(readRequest({ ...call, request: { name: 'c' } })).toEqual({ codeRuns: 1, model: 'container' })
+    expect(readRequest({ ...call, request: { memory_limit: '4g' } })).toEqual({
+      codeRuns: 4,
+      model: 'container',
+    })
     const answer = { id: 'cntr_1', memory_limit: '16g' }
-    expect(told({ ...call, answer, request: {} })).toEqual({ codeRuns: 16, model: 'container' })
-    expect(told({ ...call, request: { memory_limit: 'all' } })).toEqual({ model: 'container' })
+    expect(readRequest({ ...call, answer, request: {} })).toEqual({ codeRuns: 16, model: 'container' })
+    expect(readRequest({ ...call, request: { memory_limit: 'all' } })).toEqual({ model: 'container' })
   })
 
   test('a list of them is none', () => {
     expect(
-      told({ provider: 'openai', path: '/v1/containers', answer: { data: [{ id: 'cntr_1' }] } }),
+      readRequest({ provider: 'openai', path: '/v1/containers', answer: { data: [{ id: 'cntr_1' }] } }),
     ).toEqual({})
   })
 
   test('a search of a vector store, and of the web', () => {
     const found = { answer: { data: [] }, request: { query: 'q' } }
-    expect(told({ provider: 'openai', path: '/v1/vector_stores/vs_1/search', ...found })).toEqual({
+    expect(readRequest({ provider: 'openai', path: '/v1/vector_stores/vs_1/search', ...found })).toEqual({
       fileSearches: 1,
       model: 'vector-store-search',
     })
-    expect(told({ provider: 'perplexity', path: '/search', ...found })).toEqual({
+    expect(readRequest({ provider: 'perplexity', path: '/search', ...found })).toEqual({
       webSearches: 1,
       model: 'search',
     })
@@ -469,17 +489,27 @@ describe('services that run no model are counted under names of ours', () => {
     const call = { provider: 'mistral', path: '/v1/ocr' } as const
     const info = (extra = {}) => ({ model: 'mistral-ocr-2512', usage_info: { pages_processed: 3, ...extra } })
     const model = 'mistral-ocr-2512'
-    expect(told({ ...call, answer: info(), request: {} })).toEqual({ model, pages: 3 })
+    expect(readRequest({ ...call, answer: info(), request: {} })).toEqual({ model, pages: 3 })
     const asked = { document_annotation_format: { type: 'json_schema' }, bbox_annotation_format: null }
-    expect(told({ ...call, answer: info(), request: asked })).toEqual({ model, pages: 3, annotatedPages: 3 })
-    expect(told({ ...call, answer: info({ pages_processed_annotation: 2 }), request: asked })).toEqual({
+    expect(readRequest({ ...call, answer: info(), request: asked })).toEqual({
       model,
       pages: 3,
-      annotatedPages: 2,
+      annotatedPages: 3,
     })
+    expect(readRequest({ ...call, answer: info({ pages_processed_annotation: 2 }), request: asked })).toEqual(
+      {
+        model,
+        pages: 3,
+        annotatedPages: 2,
+      },
+    )
     const twice = '{"bbox_annotation_format":{"type":"json_schema"},"bbox_annotation_format":null}'
-    expect(told({ ...call, answer: info(), request: twice })).toEqual({ model, pages: 3, otherToolCalls: 1 })
+    expect(readRequest({ ...call, answer: info(), request: twice })).toEqual({
+      model,
+      pages: 3,
+      otherToolCalls: 1,
+    })
     const answer = info({ pages_processed_annotation: 2 })
-    expect(told({ ...call, answer, request: twice })).toEqual({ model, pages: 3, annotatedPages: 2 })
+    expect(readRequest({ ...call, answer, request: twice })).toEqual({ model, pages: 3, annotatedPages: 2 })
   })
 })

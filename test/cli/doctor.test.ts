@@ -74,7 +74,7 @@ afterAll(() => {
 })
 
 /** What doctor says of one thing, and how it ended. */
-async function examine(name: string, settings: Environment = env) {
+async function runChecks(name: string, settings: Environment = env) {
   const { code, out, err } = await run(settings, 'doctor', '--json')
   const { ok, checks } = report.parse(JSON.parse(out))
   expect(err).toBe('')
@@ -116,16 +116,16 @@ test('servers that are away are each told, with the others still looked at', asy
     DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/db',
     REDIS_URL: 'redis://127.0.0.1:1',
   }
-  expect(await examine('postgres', away)).toMatchObject({ state: 'wrong' })
-  expect(await examine('redis', away)).toMatchObject({ state: 'wrong' })
-  expect(await examine('journals', away)).toMatchObject({ state: 'ok' })
+  expect(await runChecks('postgres', away)).toMatchObject({ state: 'wrong' })
+  expect(await runChecks('redis', away)).toMatchObject({ state: 'wrong' })
+  expect(await runChecks('journals', away)).toMatchObject({ state: 'ok' })
   expect((await run(away, 'doctor')).out).not.toContain('hunter2')
 })
 
 test('a database that lacks migrations names them', async () => {
   const empty = await createEmptyDatabase()
   try {
-    expect(await examine('migrations', { ...env, DATABASE_URL: empty.url })).toMatchObject({
+    expect(await runChecks('migrations', { ...env, DATABASE_URL: empty.url })).toMatchObject({
       state: 'wrong',
       detail: expect.stringContaining('0001_ledger, 0002_clients_and_keys'),
       mend: 'npm run migrate',
@@ -139,7 +139,7 @@ test('records that nobody rolls up are wrong once they have waited too long', as
   const stream = `${keys.prefix}calls`
   await pool.query('insert into tallygate.streams (name) values ($1)', [stream])
   await redis.xadd(stream, '*', 'p', 'x')
-  expect(await examine('backlog')).toMatchObject({
+  expect(await runChecks('backlog')).toMatchObject({
     state: 'ok',
     detail: expect.stringMatching(/^1 records wait/),
   })
@@ -147,7 +147,7 @@ test('records that nobody rolls up are wrong once they have waited too long', as
   const [seconds] = await redis.time()
   await redis.xadd(stream, `${Number(seconds) * 1_000 - 60_000}-0`, 'p', 'x')
   await redis.xadd(stream, '*', 'p', 'x')
-  expect(await examine('backlog')).toMatchObject({
+  expect(await runChecks('backlog')).toMatchObject({
     state: 'wrong',
     detail: expect.stringMatching(/^2 records wait .* for 6\d s$/),
   })
@@ -160,8 +160,11 @@ test('gaps and records that could not be counted are wrong', async () => {
   await pool.query(
     `insert into tallygate.dead_letters (producer, sequence, stream, body, message) values ('p', 1, 's', '', '')`,
   )
-  expect(await examine('gaps')).toMatchObject({ state: 'wrong', detail: expect.stringMatching(/^5 records/) })
-  expect(await examine('dead letters')).toMatchObject({ state: 'wrong' })
+  expect(await runChecks('gaps')).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringMatching(/^5 records/),
+  })
+  expect(await runChecks('dead letters')).toMatchObject({ state: 'wrong' })
 })
 
 test('those of more than a week ago are a note: what is new must be seen; those that came after all are nothing', async () => {
@@ -173,15 +176,18 @@ test('those of more than a week ago are a note: what is new must be seen; those 
     `insert into tallygate.dead_letters (producer, sequence, stream, body, message, at)
      values ('p', 1, 's', '', '', now() - interval '8 days')`,
   )
-  expect(await examine('gaps')).toMatchObject({ state: 'note', detail: expect.stringMatching(/^5 records/) })
-  expect(await examine('dead letters')).toMatchObject({
+  expect(await runChecks('gaps')).toMatchObject({
+    state: 'note',
+    detail: expect.stringMatching(/^5 records/),
+  })
+  expect(await runChecks('dead letters')).toMatchObject({
     state: 'note',
     detail: expect.stringMatching(/^1 rec/),
   })
   await pool.query('update tallygate.ledger_gaps set filled_at = now()')
   await pool.query('update tallygate.dead_letters set resolved_at = now()')
-  expect(await examine('gaps')).toMatchObject({ state: 'ok' })
-  expect(await examine('dead letters')).toMatchObject({ state: 'ok' })
+  expect(await runChecks('gaps')).toMatchObject({ state: 'ok' })
+  expect(await runChecks('dead letters')).toMatchObject({ state: 'ok' })
 })
 
 test('journals of another database are wrong, those of this one or of none are not', async () => {
@@ -193,9 +199,9 @@ test('journals of another database are wrong, those of this one or of none are n
   ]
   for (const path of [ours, theirs, older]) mkdirSync(path, { recursive: true })
   writeFileSync(join(ours, 'database'), `${await readDatabaseId(pool)}\n`)
-  expect(await examine('journals', { ...env, JOURNAL_DIR: journals })).toMatchObject({ state: 'ok' })
+  expect(await runChecks('journals', { ...env, JOURNAL_DIR: journals })).toMatchObject({ state: 'ok' })
   writeFileSync(join(theirs, 'database'), '1700000000.000001\n')
-  expect(await examine('journals', { ...env, JOURNAL_DIR: journals })).toMatchObject({
+  expect(await runChecks('journals', { ...env, JOURNAL_DIR: journals })).toMatchObject({
     state: 'wrong',
     detail: expect.stringContaining('1 belong to another database'),
   })
@@ -205,7 +211,7 @@ test('calls without a cost are a note for each reason, which says what to do', a
   const ledger = await openLedgerDatabase()
   const settings = { ...env, DATABASE_URL: ledger.url }
   try {
-    expect(await examine('prices', settings)).toMatchObject({ state: 'ok' })
+    expect(await runChecks('prices', settings)).toMatchObject({ state: 'ok' })
     const silent = { usageSource: 'none', usage: NO_USAGE, costPico: null, priceId: null } as const
     const producer = newProducer()
     const records = [
@@ -219,15 +225,15 @@ test('calls without a cost are a note for each reason, which says what to do', a
       'test:calls',
       records.map((record, index) => aCandidate(producer, index + 1, record)),
     )
-    expect(await examine('prices', settings)).toMatchObject({ state: 'ok' })
-    expect(await examine('no reader', settings)).toEqual({
+    expect(await runChecks('prices', settings)).toMatchObject({ state: 'ok' })
+    expect(await runChecks('no reader', settings)).toEqual({
       name: 'no reader',
       state: 'note',
       detail: '2 calls of the last 30 days were answered, nothing metered: POST /v1/videos at openai (2)',
       mend: expect.stringContaining('paths'),
     })
     for (const name of ['no figures', 'billed later', 'invalid usage']) {
-      expect(await examine(name, settings), name).toMatchObject({
+      expect(await runChecks(name, settings), name).toMatchObject({
         state: 'note',
         detail: expect.stringMatching(/^1 calls .* at openai \(1\)$/),
         mend: expect.stringMatching(/./),
@@ -245,22 +251,22 @@ test('prices that were refused are named with the reason; a source that is away 
   const record = (outcome: RefreshOutcome, problem: string | null) =>
     recordPriceRefresh(ledger.pool, 'genai-prices', { outcome, problem, url, etag: null })
   try {
-    expect(await examine('price data', settings)).toMatchObject({ state: 'ok' })
+    expect(await runChecks('price data', settings)).toMatchObject({ state: 'ok' })
     await record('unchanged', null)
-    expect(await examine('price data', settings)).toMatchObject({
+    expect(await runChecks('price data', settings)).toMatchObject({
       state: 'ok',
       detail: expect.stringMatching(/genai-prices@0\.1\.8, of this release, fresh on /),
     })
     await record('refused', 'it lists 3 of the 1481 models that are known')
-    expect(await examine('price data', settings)).toMatchObject({
+    expect(await runChecks('price data', settings)).toMatchObject({
       state: 'note',
       detail: expect.stringContaining('was not taken: it lists 3 of the 1481 models'),
       mend: expect.stringContaining('prices update --force'),
     })
     await record('unreachable', 'ENOTFOUND')
-    expect(await examine('price data', settings)).toMatchObject({ state: 'ok' })
+    expect(await runChecks('price data', settings)).toMatchObject({ state: 'ok' })
     await ledger.pool.query(`update tallygate.price_refreshes set fresh_at = now() - interval '8 days'`)
-    expect(await examine('price data', settings)).toMatchObject({
+    expect(await runChecks('price data', settings)).toMatchObject({
       state: 'note',
       detail: expect.stringContaining('ENOTFOUND'),
     })
@@ -273,19 +279,19 @@ test('a call that cost too much and ids that came twice are named', async () => 
   const ledger = await openLedgerDatabase()
   const settings = { ...env, DATABASE_URL: ledger.url }
   try {
-    expect(await examine('costly calls', settings)).toMatchObject({ state: 'ok' })
-    expect(await examine('response ids', settings)).toMatchObject({ state: 'ok' })
+    expect(await runChecks('costly calls', settings)).toMatchObject({ state: 'ok' })
+    expect(await runChecks('response ids', settings)).toMatchObject({ state: 'ok' })
     const producer = newProducer()
     const costly = aRecord({ responseId: 'resp_1', costPico: `${824_600n * 10n ** 12n}`, suspect: true })
     await ledger.rollUp('test:calls', [
       aCandidate(producer, 1, costly),
       aCandidate(producer, 2, aRecord({ responseId: 'resp_1' })),
     ])
-    expect(await examine('costly calls', settings)).toMatchObject({
+    expect(await runChecks('costly calls', settings)).toMatchObject({
       state: 'note',
       detail: expect.stringMatching(new RegExp(`^1 calls .* 824600\\.00 USD, .* call ${costly.callId}$`)),
     })
-    expect(await examine('response ids', settings)).toMatchObject({
+    expect(await runChecks('response ids', settings)).toMatchObject({
       state: 'note',
       detail: expect.stringContaining('openai (1)'),
     })
@@ -297,14 +303,14 @@ test('a call that cost too much and ids that came twice are named', async () => 
 test('keys under a secret that is gone are wrong, an old secret without keys may go', async () => {
   await json(env, 'client', 'create', 'acme')
   await json({ ...env, KEY_PEPPER: 'older' }, 'key', 'create', '--client', 'acme')
-  expect(await examine('keys')).toMatchObject({
+  expect(await runChecks('keys')).toMatchObject({
     state: 'wrong',
     detail: expect.stringMatching(/^1 of 1 active/),
   })
   const both = { ...env, KEY_PEPPER: 'new,older' }
-  expect(await examine('keys', both)).toMatchObject({ state: 'ok' })
-  expect(await examine('keys', { ...env, KEY_PEPPER: 'older,oldest' })).toMatchObject({ state: 'note' })
-  expect(await examine('keys', { ...env, KEY_PEPPER: '' })).toMatchObject({ state: 'note' })
+  expect(await runChecks('keys', both)).toMatchObject({ state: 'ok' })
+  expect(await runChecks('keys', { ...env, KEY_PEPPER: 'older,oldest' })).toMatchObject({ state: 'note' })
+  expect(await runChecks('keys', { ...env, KEY_PEPPER: '' })).toMatchObject({ state: 'note' })
 })
 
 test('journals are counted and weighed, and one set aside is wrong', async () => {
@@ -312,12 +318,12 @@ test('journals are counted and weighed, and one set aside is wrong', async () =>
   const settings = { ...env, JOURNAL_DIR: join(folder, 'journals') }
   mkdirSync(producer, { recursive: true })
   writeFileSync(join(producer, 'journal.db'), Buffer.alloc(3 * 1_048_576))
-  expect(await examine('journals', settings)).toMatchObject({
+  expect(await runChecks('journals', settings)).toMatchObject({
     state: 'ok',
     detail: expect.stringMatching(/^1 in .*, 3\.0 MiB$/),
   })
   mkdirSync(`${producer}.corrupt`)
-  expect(await examine('journals', settings)).toMatchObject({ state: 'wrong' })
+  expect(await runChecks('journals', settings)).toMatchObject({ state: 'wrong' })
 })
 
 test('a running npm start is asked how it is', async () => {
@@ -339,21 +345,21 @@ test('a running npm start is asked how it is', async () => {
       journalDir: folder,
     }),
   )
-  expect(await examine('gateway')).toMatchObject({ state: 'ok' })
+  expect(await runChecks('gateway')).toMatchObject({ state: 'ok' })
   answer = { status: 200, body: { degraded: ['redis'] } }
-  expect(await examine('gateway')).toMatchObject({ state: 'wrong', detail: 'takes calls, without redis' })
+  expect(await runChecks('gateway')).toMatchObject({ state: 'wrong', detail: 'takes calls, without redis' })
   answer = { status: 503, body: { degraded: ['journal'] } }
-  expect(await examine('gateway')).toMatchObject({
+  expect(await runChecks('gateway')).toMatchObject({
     state: 'wrong',
     detail: 'takes no calls (503), without journal',
   })
   gateway.closeAllConnections()
   await new Promise((resolve) => gateway.close(resolve))
-  expect(await examine('gateway')).toMatchObject({ state: 'wrong' })
+  expect(await runChecks('gateway')).toMatchObject({ state: 'wrong' })
 })
 
 test('jobs submitted and never fetched are told, the oldest by name; those of today are no news', async () => {
-  expect(await examine('jobs')).toMatchObject({ state: 'ok' })
+  expect(await runChecks('jobs')).toMatchObject({ state: 'ok' })
   const add = async (id: string, hours: number, changes = '') => {
     await pool.query(
       `insert into tallygate.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, created_at, job)
@@ -364,14 +370,14 @@ test('jobs submitted and never fetched are told, the oldest by name; those of to
       await pool.query(`update tallygate.objects set ${changes} = now() where id = $1`, [id])
   }
   await add('batch_Young', 1)
-  expect(await examine('jobs')).toMatchObject({
+  expect(await runChecks('jobs')).toMatchObject({
     state: 'ok',
     detail: expect.stringContaining('1 jobs submitted'),
   })
   await add('batch_Old', 30)
   await add('batch_Done', 40, 'settled_at')
   await add('batch_Gone', 40, 'deleted_at')
-  const finding = await examine('jobs')
+  const finding = await runChecks('jobs')
   expect(finding).toMatchObject({ state: 'note', mend: expect.stringContaining('jobs list') })
   expect(finding?.detail).toMatch(
     /^2 jobs submitted and never fetched, the oldest batch batch_Old of client cli_a/,

@@ -6,7 +6,15 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Environment } from '../../src/config/config.ts'
 import { openRedis, untilReady } from '../../src/store/connection/redis.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
-import { aCandidate, append, aRecord, aStranger, aVoid, newProducer, quiet } from '../rollup/records.ts'
+import {
+  aCandidate,
+  aForeignEntry,
+  aGapMarker,
+  append,
+  aRecord,
+  newProducer,
+  quiet,
+} from '../rollup/records.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 import { json, run } from './command-line.ts'
 
@@ -38,7 +46,7 @@ beforeEach(async () => {
 
 test('the status says how far each producer is counted, what waits, and what its journal takes', async () => {
   await ledger.pool.query('insert into tallygate.streams (name) values ($1)', [stream])
-  await ledger.rollUp(stream, [aCandidate(producer, 1), aVoid(producer, 2, 5), aCandidate(producer, 6)])
+  await ledger.rollUp(stream, [aCandidate(producer, 1), aGapMarker(producer, 2, 5), aCandidate(producer, 6)])
   await mkdir(join(folder, producer))
   await writeFile(join(folder, producer, 'journal.db'), Buffer.alloc(2_097_152))
   const silent = newProducer()
@@ -115,7 +123,7 @@ test('a dead letter is shown, counted once however often it is tried, and then n
 
 test('what is no record stays a dead letter, and says so', async () => {
   const long = aRecord({ clientId: randomBytes(9_000).toString('base64') })
-  await ledger.rollUp(stream, [aStranger(producer, 1), aCandidate(producer, 2, long)])
+  await ledger.rollUp(stream, [aForeignEntry(producer, 1), aCandidate(producer, 2, long)])
   const { code, out } = await run(env, 'dead-letters', 'retry', '--all')
   expect(code).toBe(1)
   expect(out).toContain(`${producer}/1 cannot be counted: its body is not a record`)

@@ -47,11 +47,11 @@ function aCall(hue: number): CallRecord {
   })
   if (source === 'invalid') return { ...base, usage: NO_USAGE, costPico: null, priceId: null }
   if (source === 'none') {
-    const told = { ...base, usage: NO_USAGE, priceId: null }
+    const reporting = { ...base, usage: NO_USAGE, priceId: null }
     const unpricedReason = (['no_reader', 'no_figures', 'billed_later', undefined] as const)[hue % 4]
     return unpricedReason === undefined
-      ? { ...told, costPico: '0' }
-      : { ...told, costPico: null, unpricedReason }
+      ? { ...reporting, costPico: '0' }
+      : { ...reporting, costPico: null, unpricedReason }
   }
   const cost = catalog.priceCall({
     provider: 'openai',

@@ -79,8 +79,8 @@ test('a client with a bearer token in place of the key', async () => {
 })
 
 test("the gateway's errors are the SDK's own classes, in Anthropic's shape", async () => {
-  const stranger = new Anthropic({ baseURL: stack.url, apiKey: 'sk-wrong', maxRetries: 0 })
-  const refused = await stranger.messages.create(PARAMS).catch((error) => error)
+  const otherClient = new Anthropic({ baseURL: stack.url, apiKey: 'sk-wrong', maxRetries: 0 })
+  const refused = await otherClient.messages.create(PARAMS).catch((error) => error)
   expect(refused).toBeInstanceOf(AuthenticationError)
   expect(refused).toMatchObject({
     status: 401,

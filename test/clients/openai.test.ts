@@ -165,8 +165,10 @@ test('a key for some models may transcribe with them and not with others', async
 })
 
 test("the gateway's errors are the SDK's own classes", async () => {
-  const stranger = new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: 'sk-wrong', maxRetries: 0 })
-  const refused = await stranger.chat.completions.create({ model: MODEL, messages: MESSAGES }).catch((e) => e)
+  const otherClient = new OpenAI({ baseURL: `${stack.url}/v1`, apiKey: 'sk-wrong', maxRetries: 0 })
+  const refused = await otherClient.chat.completions
+    .create({ model: MODEL, messages: MESSAGES })
+    .catch((e) => e)
   expect(refused).toBeInstanceOf(AuthenticationError)
   expect(refused).toMatchObject({ status: 401, code: 'invalid_api_key', type: 'authentication_error' })
 

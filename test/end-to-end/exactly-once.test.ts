@@ -28,7 +28,7 @@ const MODELS = [
 ]
 
 /** One call as its client and its upstream saw it. */
-interface Note {
+interface CallTrace {
   readonly client: string
   readonly model: string
   readonly cost: bigint
@@ -148,14 +148,14 @@ function messageEvents(asked: { model: string }, input: number, output: number) 
   ]
 }
 
-async function call(port: number): Promise<Note> {
+async function call(port: number): Promise<CallTrace> {
   const number = nextCall++
   const { model, path, input: inputPrice, output: outputPrice } = MODELS[number % MODELS.length] ?? MINI
   const client = CLIENTS[number % CLIENTS.length] ?? ''
   const input = 1_000 + number
   const output = 1 + (number % 977)
   const cost = BigInt(input) * inputPrice + BigInt(output) * outputPrice
-  const note: Note = { client, model, cost, input, output, whole: false, callId: null }
+  const trace: CallTrace = { client, model, cost, input, output, whole: false, callId: null }
   const streamed = number % 3 === 1
   try {
     const response = await agent.request({
@@ -166,33 +166,33 @@ async function call(port: number): Promise<Note> {
       body: JSON.stringify({ model, stream: streamed, metadata: { tokens: [input, output] }, messages: [] }),
     })
     const id = response.headers['x-tallygate-call-id']
-    note.callId = typeof id === 'string' ? id : null
+    trace.callId = typeof id === 'string' ? id : null
     let text = ''
     for await (const chunk of response.body) {
       text += chunk
       // A client that stops at the last event is content even when the connection is cut behind it.
-      if (text.includes('[DONE]') || text.includes('message_stop')) note.whole = response.statusCode === 200
+      if (text.includes('[DONE]') || text.includes('message_stop')) trace.whole = response.statusCode === 200
     }
-    note.whole = response.statusCode === 200
+    trace.whole = response.statusCode === 200
   } catch {
     // The gateway was killed under it.
   }
-  return note
+  return trace
 }
 
 /** Makes `count` calls, `AT_ONCE` at a time, over the gateways in turn. */
-async function makeCalls(count: number, ports: () => readonly number[]): Promise<readonly Note[]> {
-  const notes: Note[] = []
+async function makeCalls(count: number, ports: () => readonly number[]): Promise<readonly CallTrace[]> {
+  const traces: CallTrace[] = []
   let left = count
   const loop = async () => {
     while (left > 0) {
       left -= 1
       const targets = ports()
-      notes.push(await call(targets[left % targets.length] ?? 0))
+      traces.push(await call(targets[left % targets.length] ?? 0))
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, loop))
-  return notes
+  return traces
 }
 
 interface Row {
@@ -242,7 +242,7 @@ function byClientAndModel(
   return Object.fromEntries([...sums].sort(([a], [b]) => a.localeCompare(b)))
 }
 
-const fromNote = ({ client, model, input, output, cost }: Note) => ({
+const fromTrace = ({ client, model, input, output, cost }: CallTrace) => ({
   client,
   model,
   input: BigInt(input),
@@ -281,12 +281,12 @@ async function dailyTotals() {
 
 test('2,000 calls, 50 at a time, are counted to the unit, model by model', async () => {
   const [first] = gateways
-  const notes = await makeCalls(CALLS, () => [first?.port ?? 0])
-  expect(notes.filter(({ whole }) => !whole)).toEqual([])
+  const traces = await makeCalls(CALLS, () => [first?.port ?? 0])
+  expect(traces.filter(({ whole }) => !whole)).toEqual([])
   const rows = await settledRows(CALLS)
   expect(rows.length).toBe(CALLS)
   expect(upstream.requests.length).toBe(CALLS)
-  const expected = byClientAndModel(notes.map(fromNote))
+  const expected = byClientAndModel(traces.map(fromTrace))
   expect(byClientAndModel(rows.map(fromRow))).toEqual(expected)
   expect(await dailyTotals()).toEqual(expected)
 }, 120_000)
@@ -323,11 +323,11 @@ test('the same while gateways and worker are killed, Redis is flushed and restar
     await a.process.kill()
     running = false
   })()
-  const notes: Note[] = [...(await makeCalls(CALLS, () => [a.port, b.port]))]
-  while (running) notes.push(...(await makeCalls(AT_ONCE, () => [a.port, b.port])))
+  const traces: CallTrace[] = [...(await makeCalls(CALLS, () => [a.port, b.port]))]
+  while (running) traces.push(...(await makeCalls(AT_ONCE, () => [a.port, b.port])))
   await faults
 
-  const whole = notes.filter((note) => note.whole)
+  const whole = traces.filter((trace) => trace.whole)
   const requests = upstream.requests.length - requestsBefore
   const ids = whole.map(({ callId }) => callId)
   const settled = await settledRows(rowsBefore.size + requests, ids)
@@ -336,14 +336,14 @@ test('the same while gateways and worker are killed, Redis is flushed and restar
 
   // Every call whose client has a whole answer is there, once, to the unit.
   expect(whole.length).toBeGreaterThan(CALLS / 2)
-  const counted = whole.map((note) => byId.get(note.callId ?? ''))
+  const counted = whole.map((trace) => byId.get(trace.callId ?? ''))
   expect(counted.filter((row) => row === undefined)).toEqual([])
   expect(byClientAndModel(counted.flatMap((row) => (row === undefined ? [] : [fromRow(row)])))).toEqual(
-    byClientAndModel(whole.map(fromNote)),
+    byClientAndModel(whole.map(fromTrace)),
   )
   // Whatever reached the upstream is there; a kill between the journal and the socket may leave one more, flagged.
   expect(rows.length).toBeGreaterThanOrEqual(requests)
-  expect(rows.length).toBeLessThanOrEqual(notes.length)
+  expect(rows.length).toBeLessThanOrEqual(traces.length)
   const wholeIds = new Set(whole.map(({ callId }) => callId))
   const cut = rows.filter((row) => !wholeIds.has(row.call_id))
   expect(cut.length).toBeGreaterThan(0)

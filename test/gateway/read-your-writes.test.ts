@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { OwnCalls } from '../../src/gateway/read-your-writes.ts'
+import { ReadYourWrites } from '../../src/gateway/read-your-writes.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
@@ -40,26 +40,26 @@ test('a client that asks for its usage right after a call sees the call', async 
 test('a hundred questions at once do not read the mark a hundred times', async () => {
   let reading = 0
   let most = 0
-  let mark = 0
-  const own = new OwnCalls({
+  let committedOffset = 0
+  const own = new ReadYourWrites({
     lastSequence: () => 3,
-    readMark: async () => {
+    readCommittedOffset: async () => {
       reading += 1
       most = Math.max(most, reading)
       await new Promise((resolve) => setImmediate(resolve))
       reading -= 1
-      mark += 1
-      return mark
+      committedOffset += 1
+      return committedOffset
     },
   })
   own.ended('c')
   await Promise.all(Array.from({ length: 100 }, () => own.counted('c')))
   expect(most).toBe(1)
-  expect(mark).toBeLessThan(10)
+  expect(committedOffset).toBeLessThan(10)
 })
 
 test('a store that does not answer holds a question up for a second at most', async () => {
-  const own = new OwnCalls({ lastSequence: () => 1, readMark: () => new Promise(() => {}) })
+  const own = new ReadYourWrites({ lastSequence: () => 1, readCommittedOffset: () => new Promise(() => {}) })
   own.ended('c')
   const askedAt = performance.now()
   await own.counted('c')

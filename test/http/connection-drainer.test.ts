@@ -3,7 +3,7 @@ import { Agent, createServer, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { openLeaveTaking } from '../../src/http/connection-drainer.ts'
+import { openConnectionDrainer } from '../../src/http/connection-drainer.ts'
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 const server = createServer((_request, response) => {
@@ -30,17 +30,17 @@ async function startSlow(ms: number) {
     setTimeout(() => response.end('and done'), ms)
   })
   slow.keepAliveTimeout = 60_000
-  const leaveTaking = openLeaveTaking(slow)
+  const drainer = openConnectionDrainer(slow)
   await once(slow.listen(0, '127.0.0.1'), 'listening')
   const { port } = slow.address() as AddressInfo
-  return { slow, leaveTaking, port }
+  return { slow, drainer, port }
 }
 
 test('a server that takes its leave serves on, closes each connection with its answer, and is done once nothing comes', async () => {
-  const leaveTaking = openLeaveTaking(server)
+  const drainer = openConnectionDrainer(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   expect((await get()).headers.connection).toBe('keep-alive')
-  const left = leaveTaking.begin()
+  const left = drainer.begin()
   const last = await get()
   expect(last.statusCode).toBe(200)
   expect(last.headers.connection).toBe('close')
@@ -49,29 +49,29 @@ test('a server that takes its leave serves on, closes each connection with its a
 })
 
 test('neither clients that never stop nor connections that never carried a request hold it up for longer than 5 s', async () => {
-  const leaveTaking = openLeaveTaking(server)
+  const drainer = openConnectionDrainer(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const silent = connect((server.address() as AddressInfo).port, '127.0.0.1')
   await once(server, 'connection')
   const beganMs = performance.now()
   let left = false
-  const leaving = leaveTaking.begin().then(() => {
+  const draining = drainer.begin().then(() => {
     left = true
   })
   const silentClosed = once(silent.resume(), 'close')
   while (!left) await get()
-  await Promise.all([leaving, silentClosed])
+  await Promise.all([draining, silentClosed])
   expect(performance.now() - beganMs).toBeGreaterThanOrEqual(5_000)
 })
 
 test('a connection whose answer was under way at the farewell serves on after it, and is closed once it has rested', async () => {
-  const { slow, leaveTaking, port } = await startSlow(3_000)
+  const { slow, drainer, port } = await startSlow(3_000)
   const ask = () => once(request({ port, host: '127.0.0.1', agent }).end(), 'response')
   const connections: Socket[] = []
   slow.on('connection', (socket) => connections.push(socket))
   const [answer] = await ask()
   expect(answer.headers.connection).toBe('keep-alive')
-  await leaveTaking.begin()
+  await drainer.begin()
   const closed = once(slow.close(), 'close')
   answer.resume()
   await once(answer, 'end')
@@ -84,10 +84,10 @@ test('a connection whose answer was under way at the farewell serves on after it
 })
 
 test('a connection that rests after its answer is closed after 4 s, however long its client would keep it', async () => {
-  const { slow, leaveTaking, port } = await startSlow(2_000)
+  const { slow, drainer, port } = await startSlow(2_000)
   const [answer] = await once(request({ port, host: '127.0.0.1', agent }).end(), 'response')
   expect(answer.headers.connection).toBe('keep-alive')
-  await leaveTaking.begin()
+  await drainer.begin()
   const closed = once(slow.close(), 'close')
   answer.resume()
   await once(answer, 'end')
@@ -103,7 +103,7 @@ test('a call that a client sent before it had the answer to the one before ends 
     if (calls === 1) response.end('the first')
     else setTimeout(() => response.end('the second'), 6_000)
   })
-  const leaveTaking = openLeaveTaking(slow)
+  const drainer = openConnectionDrainer(slow)
   await once(slow.listen(0, '127.0.0.1'), 'listening')
   const socket = connect((slow.address() as AddressInfo).port, '127.0.0.1')
   socket.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(2))
@@ -112,7 +112,7 @@ test('a call that a client sent before it had the answer to the one before ends 
     text += data
   })
   await expect.poll(() => text).toContain('the first')
-  await leaveTaking.begin()
+  await drainer.begin()
   slow.close()
   await once(socket, 'close')
   expect(text).toContain('the second')

@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { limitSilenceOfUpload } from '../../src/http/socket-timeouts.ts'
+import { setUploadIdleTimeout } from '../../src/http/socket-timeouts.ts'
 
 const SILENCE_MS = 100
 
 test('an upload may be silent while nobody wants more of it, and no longer', async () => {
-  const { setTimeout: limitSilence } = Socket.prototype
+  const { setTimeout: setIdleTimeout } = Socket.prototype
   vi.spyOn(Socket.prototype, 'setTimeout').mockImplementation(function (this: Socket, ms, onTimeout) {
-    return limitSilence.call(this, ms === 60_000 ? SILENCE_MS : ms, onTimeout)
+    return setIdleTimeout.call(this, ms === 60_000 ? SILENCE_MS : ms, onTimeout)
   })
   let isWanted = false
   const server = createServer().listen(0, '127.0.0.1')
@@ -21,7 +21,7 @@ test('an upload may be silent while nobody wants more of it, and no longer', asy
     const [request]: IncomingMessage[] = await once(server, 'request')
     if (request === undefined) throw new Error('no request')
     request.on('error', () => {})
-    limitSilenceOfUpload(request, () => isWanted)
+    setUploadIdleTimeout(request, () => isWanted)
     await delay(10 * SILENCE_MS)
     expect(request.socket.destroyed).toBe(false)
     isWanted = true

@@ -199,7 +199,7 @@ describe('while nothing is committed', () => {
       numbers.push(...(await makeCalls(ledger, from, from + 1_999)))
     await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(20_000), SOON)
     await vi.waitFor(
-      () => expect(ledger.stats()).toMatchObject({ last: 24_000, sent: 20_000, mark: 0 }),
+      () => expect(ledger.stats()).toMatchObject({ last: 24_000, sent: 20_000, committedOffset: 0 }),
       SOON,
     )
     await site.expectCounted(numbers)
@@ -213,7 +213,7 @@ describe('while nothing is committed', () => {
     const key = stream.replace(/calls$/, 'marks')
     await redis.hset(key, ledger.stats().producer, '1500')
     await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(21_500), SOON)
-    expect(ledger.stats()).toMatchObject({ mark: 0, uncommittedRecords: 22_000 })
+    expect(ledger.stats()).toMatchObject({ committedOffset: 0, uncommittedRecords: 22_000 })
   })
 })
 
@@ -226,7 +226,7 @@ describe('Postgres', () => {
     const before = totals.snapshot()
     numbers.push(...(await makeCalls(ledger, 301, 600)))
     await site.expectCounted(numbers)
-    await vi.waitFor(() => expect(ledger.stats().mark).toBe(600), SOON)
+    await vi.waitFor(() => expect(ledger.stats().committedOffset).toBe(600), SOON)
     totals.restore(before)
     numbers.push(...(await makeCalls(ledger, 601, 650)))
     await site.expectCounted(numbers)

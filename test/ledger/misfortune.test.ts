@@ -61,9 +61,9 @@ class Misfortunes {
   /** Things mend: by a new gateway alone, to which all that is open was cut, or by those that live, who close it. */
   async end(): Promise<void> {
     this.#site.totals.away = false
-    const mendThemselves = this.#random() < 0.5
+    const repairThemselves = this.#random() < 0.5
     for (const { ledger, open, abandoned } of this.#ledgers) {
-      if (mendThemselves) await Promise.all([...open, ...abandoned].map((number) => close(ledger, number)))
+      if (repairThemselves) await Promise.all([...open, ...abandoned].map((number) => close(ledger, number)))
       else await ledger.stop(0)
     }
     await this.#site.ledger()
@@ -77,7 +77,7 @@ class Misfortunes {
     for (const number of numbers) {
       this.called.push(number)
       void open(ledger, number)
-      if (this.#random() < 0.1) ledger.note(callId(number), '{"prompt_tokens":1}')
+      if (this.#random() < 0.1) ledger.saveSnapshot(callId(number), '{"prompt_tokens":1}')
       if (this.#random() < 0.9) gateway.open.push(number)
       else gateway.abandoned.push(number)
     }

@@ -1,4 +1,4 @@
-import { type DatabaseModel, jobToldBy, type Totals } from './database.ts'
+import { type DatabaseModel, jobReportedBy, type Totals } from './database.ts'
 import type { JournalModel, JournalWrite } from './journal.ts'
 import type { StreamModel } from './stream.ts'
 import { Violation } from './violation.ts'
@@ -83,7 +83,7 @@ export class Calls {
   }
 
   /** Postgres went back; `beyond`: by more than the keep time. What no journal has any more is then to be named. */
-  wentBack(
+  regressed(
     before: Totals,
     database: DatabaseModel,
     journals: readonly JournalModel[],
@@ -103,15 +103,15 @@ export class Calls {
   }
 
   /** After every commit: nothing twice, what was told of a job once, and no mark over what is neither counted nor a recorded gap. */
-  checkTotals({ counted, marks, gaps, jobs }: Totals): void {
+  checkTotals({ counted, committedOffsets, gaps, jobs }: Totals): void {
     for (const [call, { times, complete }] of counted) {
       if (times > 1) throw new Violation(`call ${call} is counted ${times} times`)
-      const job = complete ? jobToldBy(call) : null
+      const job = complete ? jobReportedBy(call) : null
       const used = job === null ? 1 : (jobs.get(job) ?? 0)
       if (used !== 1) throw new Violation(`what job ${job} used is counted ${used} times`)
     }
-    for (const [producer, mark] of marks)
-      for (let sequence = 1; sequence <= mark; sequence++) {
+    for (const [producer, committedOffset] of committedOffsets)
+      for (let sequence = 1; sequence <= committedOffset; sequence++) {
         if (gaps.some((gap) => gap.producer === producer && gap.from <= sequence && sequence <= gap.to))
           continue
         const call = this.#numbered.get(producer)?.get(sequence)

@@ -2,7 +2,7 @@ import type { Gap } from '../../src/rollup/contiguous.ts'
 
 /** What roll-ups have committed. */
 export interface Totals {
-  readonly marks: ReadonlyMap<string, number>
+  readonly committedOffsets: ReadonlyMap<string, number>
   /** By call: how often it was counted, and whether as a complete one. */
   readonly counted: ReadonlyMap<number, { readonly times: number; readonly complete: boolean }>
   readonly gaps: readonly (Gap & { readonly producer: string })[]
@@ -14,13 +14,13 @@ export interface Totals {
  * The job of which a call's answer tells what it used; `null`: of none. Three calls tell of each, as clients ask again,
  * and lists tell of what was fetched.
  */
-export function jobToldBy(call: number): number | null {
+export function jobReportedBy(call: number): number | null {
   return call % 3 === 2 ? Math.floor(call / 9) : null
 }
 
 export interface Effects {
   readonly counts: readonly { readonly call: number; readonly complete: boolean }[]
-  readonly marks: ReadonlyMap<string, number>
+  readonly committedOffsets: ReadonlyMap<string, number>
   readonly replacedGaps: readonly string[]
   readonly newGaps: readonly (Gap & { readonly producer: string })[]
   /** Jobs whose use may be counted; `null`: those that nobody has claimed; `all`: every one that is told. */
@@ -39,7 +39,7 @@ const RECORDED = new Date(0)
 
 /** Postgres: transactions and locks; it may go back to what it was. */
 export class DatabaseModel {
-  totals: Totals = { marks: new Map(), counted: new Map(), gaps: [], jobs: new Map() }
+  totals: Totals = { committedOffsets: new Map(), counted: new Map(), gaps: [], jobs: new Map() }
   /** What it was, and until when. */
   past: readonly { readonly totals: Totals; readonly untilMs: number }[] = []
   readonly #locks = new Map<string, Session>()
@@ -61,7 +61,7 @@ export class DatabaseModel {
   }
 
   commit(effects: Effects, nowMs: number): void {
-    const { marks, counted, gaps, jobs } = this.totals
+    const { committedOffsets, counted, gaps, jobs } = this.totals
     this.past = [...this.past, { totals: this.totals, untilMs: nowMs }]
     const sums = new Map(counted)
     for (const { call, complete } of effects.counts) {
@@ -70,7 +70,7 @@ export class DatabaseModel {
     }
     const used = new Map(jobs)
     for (const { call, complete } of effects.counts) {
-      const job = complete ? jobToldBy(call) : null
+      const job = complete ? jobReportedBy(call) : null
       if (job === null) continue
       const times = used.get(job)
       const counts =
@@ -86,7 +86,7 @@ export class DatabaseModel {
       recordedAt: gap.recordedAt ?? RECORDED,
     }))
     this.totals = {
-      marks: new Map([...marks, ...effects.marks]),
+      committedOffsets: new Map([...committedOffsets, ...effects.committedOffsets]),
       counted: sums,
       gaps: [...kept, ...added],
       jobs: used,
@@ -95,8 +95,8 @@ export class DatabaseModel {
 
   /** Claims jobs in a transaction of its own. @returns Those that nobody had claimed. */
   claim(calls: Effects['counts'], nowMs: number): ReadonlySet<number> {
-    const told = calls.flatMap(({ call, complete }) => (complete ? (jobToldBy(call) ?? []) : []))
-    const fresh = new Set(told.filter((job) => !this.totals.jobs.has(job)))
+    const reported = calls.flatMap(({ call, complete }) => (complete ? (jobReportedBy(call) ?? []) : []))
+    const fresh = new Set(reported.filter((job) => !this.totals.jobs.has(job)))
     this.past = [...this.past, { totals: this.totals, untilMs: nowMs }]
     const jobs = new Map([...this.totals.jobs, ...[...fresh].map((job) => [job, 0] as const)])
     this.totals = { ...this.totals, jobs }
@@ -115,7 +115,7 @@ export class DatabaseModel {
   }
 
   /** Goes back to `past[index]`; sessions do not survive it. */
-  goBack(index: number): void {
+  regress(index: number): void {
     const target = this.past[index]
     if (target === undefined) return
     for (const session of this.#sessions) this.end(session)
@@ -123,7 +123,7 @@ export class DatabaseModel {
     this.totals = target.totals
   }
 
-  markOf(producer: string): number {
-    return this.totals.marks.get(producer) ?? 0
+  committedOffsetOf(producer: string): number {
+    return this.totals.committedOffsets.get(producer) ?? 0
   }
 }

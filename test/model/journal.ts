@@ -24,7 +24,7 @@ export class JournalModel {
   /** `finished`: deleted with everything counted. `lost`: its disk is gone. */
   state: 'there' | 'finished' | 'lost' = 'there'
   /** What is left of it when it is finished: its last number; 0: nothing. */
-  tombstone = 0
+  retired = 0
   #durable: Tables = { open: new Set(), records: new Map(), prunedTo: 0 }
   #tables: Tables = { open: new Set(), records: new Map(), prunedTo: 0 }
   #tail: (readonly JournalWrite[])[] = []

@@ -1,7 +1,7 @@
-import { WEATHERS } from './faults/faults.ts'
+import { FAULT_PROFILES } from './faults/faults.ts'
 import { randomOf } from './faults/random.ts'
 import type { Rule } from './faults/rules.ts'
-import { calmRound } from './faults/settle.ts'
+import { settleRound } from './faults/settle.ts'
 import { randomSteps, runStep, type Step } from './steps.ts'
 import { Violation } from './violation.ts'
 import { World } from './world.ts'
@@ -9,7 +9,7 @@ import { World } from './world.ts'
 const MIN_STEPS = 20
 const MAX_STEPS = 300
 /** Far more than needed after the worst; the clock moves faster where nothing does. */
-const MEND_ROUNDS = 260
+const REPAIR_ROUNDS = 260
 
 export interface Outcome {
   readonly seed: number
@@ -21,7 +21,7 @@ export interface Outcome {
 /** A schedule by its seed. */
 export function stepsOf(seed: number): Step[] {
   const random = randomOf(seed)
-  return randomSteps(MIN_STEPS + random(MAX_STEPS), random, WEATHERS[seed % WEATHERS.length])
+  return randomSteps(MIN_STEPS + random(MAX_STEPS), random, FAULT_PROFILES[seed % FAULT_PROFILES.length])
 }
 
 /** Lets everything happen, then everything mend, and tells what was broken. */
@@ -55,8 +55,8 @@ function mend(world: World, seed: number): string | null {
   if (world.gateways.length === 0) world.startGateway()
   for (const gateway of world.gateways) for (const call of gateway.under) gateway.close(call)
   let problems: readonly string[] = []
-  for (let round = 0; round < MEND_ROUNDS; round++) {
-    calmRound(world, random)
+  for (let round = 0; round < REPAIR_ROUNDS; round++) {
+    settleRound(world, random)
     problems = world.calls.owed(world.database.totals)
     if (!world.isSettled) problems = [...problems, 'a mark stays behind its journal']
     if (problems.length === 0) return null

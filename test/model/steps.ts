@@ -1,11 +1,11 @@
-import type { Care } from './faults/adoption.ts'
+import type { OwnedJournal } from './faults/adoption.ts'
 import { oneOf, type Random } from './faults/random.ts'
-import { calmRound } from './faults/settle.ts'
+import { settleRound } from './faults/settle.ts'
 import { KEEP_MS, type World } from './world.ts'
 
 const MAX_GATEWAYS = 3
 const MAX_WORKER_STEPS = 10
-const CALM_ROUNDS = 12
+const SETTLE_ROUNDS = 12
 const PAUSES_MS = [20, 1_000, 1_000, 15_000, 60_000, 200_000, 600_000] as const
 
 /** What can happen, and how often against the others. Where it cannot happen just now, nothing does. */
@@ -14,21 +14,24 @@ const STEPS: Readonly<
 > = {
   'a call begins': { weight: 10, run: (world, random) => oneOf(world.gateways, random)?.open() },
   'a call ends': { weight: 10, run: endCall },
-  'a journal syncs': { weight: 16, run: (world, random) => anyCare(world, random)?.sync() },
-  'a shipper sends': { weight: 14, run: (world, random) => anyCare(world, random)?.ship(random) },
+  'a journal syncs': { weight: 16, run: (world, random) => anyOwnedJournal(world, random)?.sync() },
+  'a shipper sends': { weight: 14, run: (world, random) => anyOwnedJournal(world, random)?.ship(random) },
   'Redis does it and answers': { weight: 14, run: (world, random) => deliver(world, random, true) },
   'Redis does it, in part, and no answer comes': {
     weight: 2,
     run: (world, random) => deliver(world, random, false),
   },
-  'a shipper gives up waiting': { weight: 2, run: (world, random) => anyCare(world, random)?.giveUp() },
+  'a shipper gives up waiting': {
+    weight: 2,
+    run: (world, random) => anyOwnedJournal(world, random)?.giveUp(),
+  },
   'what was sent is lost on the way': { weight: 2, run: lose },
   'a gateway asks for marks or has them': {
     weight: 8,
-    run: (world, random) => oneOf(world.gateways, random)?.readMarks(),
+    run: (world, random) => oneOf(world.gateways, random)?.readCommittedOffsets(),
   },
-  'a shipper looks for loss': { weight: 8, run: (world, random) => alone(world, random)?.look() },
-  'a gateway forgets': { weight: 8, run: (world, random) => alone(world, random)?.forget() },
+  'a shipper looks for loss': { weight: 8, run: (world, random) => alone(world, random)?.checkLoss() },
+  'a gateway forgets': { weight: 8, run: (world, random) => alone(world, random)?.prune() },
   'a gateway adopts': {
     weight: 5,
     run: (world, random) => {
@@ -40,7 +43,7 @@ const STEPS: Readonly<
     weight: 6,
     run: (world, random) =>
       oneOf(
-        cares(world).filter(({ adopting }) => adopting !== null),
+        ownedJournals(world).filter(({ adopting }) => adopting !== null),
         random,
       )?.adopt(),
   },
@@ -50,7 +53,7 @@ const STEPS: Readonly<
   },
   'a gateway looks at tombstones': {
     weight: 3,
-    run: (world, random) => oneOf(world.gateways, random)?.lookBack(),
+    run: (world, random) => oneOf(world.gateways, random)?.checkRetiredProducers(),
   },
   'a worker goes some steps': {
     weight: 20,
@@ -64,8 +67,8 @@ const STEPS: Readonly<
   'nothing goes wrong for some minutes': {
     weight: 0.2,
     run: (world, random) => {
-      for (let round = random(CALM_ROUNDS); round >= 0; round--) {
-        calmRound(world, random)
+      for (let round = random(SETTLE_ROUNDS); round >= 0; round--) {
+        settleRound(world, random)
         world.pass(60_000)
       }
     },
@@ -121,12 +124,12 @@ const STEPS: Readonly<
     run: (world, random) => {
       const { past } = world.database
       const first = past.findIndex(({ untilMs }) => untilMs > world.nowMs - KEEP_MS)
-      if (first !== -1) world.goBack(first + random(past.length - first))
+      if (first !== -1) world.regress(first + random(past.length - first))
     },
   },
   'Postgres is restored from long ago': {
     weight: 0.3,
-    run: (world, random) => world.goBack(random(world.database.past.length)),
+    run: (world, random) => world.regress(random(world.database.past.length)),
   },
 }
 
@@ -160,19 +163,19 @@ export function randomSteps(length: number, random: Random, emphasis: Emphasis =
   })
 }
 
-function cares(world: World): Care[] {
-  return world.gateways.flatMap((gateway) => gateway.cares)
+function ownedJournals(world: World): OwnedJournal[] {
+  return world.gateways.flatMap((gateway) => gateway.ownedJournals)
 }
 
-function anyCare(world: World, random: Random): Care | undefined {
-  return oneOf(cares(world), random)
+function anyOwnedJournal(world: World, random: Random): OwnedJournal | undefined {
+  return oneOf(ownedJournals(world), random)
 }
 
 /** A care whose gateway waits for no marks. */
-function alone(world: World, random: Random): Care | undefined {
+function alone(world: World, random: Random): OwnedJournal | undefined {
   const gateway = oneOf(world.gateways, random)
   gateway?.finishReading()
-  return gateway === undefined ? undefined : oneOf(gateway.cares, random)
+  return gateway === undefined ? undefined : oneOf(gateway.ownedJournals, random)
 }
 
 function endCall(world: World, random: Random): void {

@@ -1,12 +1,12 @@
 import { type Decision, decide, type Gap, type SequenceRange } from '../../src/rollup/contiguous.ts'
-import { createHoleWatch } from '../../src/rollup/gap-check.ts'
+import { createGapCheck } from '../../src/rollup/gap-check.ts'
 import type { Effects, Session } from './database.ts'
 import type { Random } from './faults/random.ts'
 import type { StreamEntry } from './stream.ts'
 import type { World } from './world.ts'
 
 interface Waiting {
-  mark: number
+  committedOffset: number
   lowest: number
   readonly entries: SequenceRange[]
 }
@@ -26,16 +26,16 @@ export class WorkerModel {
   #session: Session | null = null
   #cursor = 0
   #batch: readonly StreamEntry[] = []
-  #marks = new Map<string, number>()
+  #committedOffsets = new Map<string, number>()
   #decisions: readonly ProducerDecision[] = []
   #jobs: Effects['jobs'] = null
   readonly #waiting = new Map<string, Waiting>()
-  #holes: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
-  #holeWatch: ReturnType<typeof createHoleWatch>
+  #overdueGaps: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
+  #gapCheck: ReturnType<typeof createGapCheck>
 
   constructor(world: World) {
     this.#world = world
-    this.#holeWatch = createHoleWatch({ now: () => world.nowMs })
+    this.#gapCheck = createGapCheck({ now: () => world.nowMs })
   }
 
   /** The next step. */
@@ -51,14 +51,14 @@ export class WorkerModel {
   /** Its process dies; another takes its place. */
   die(): void {
     this.#fail()
-    this.#holeWatch = createHoleWatch({ now: () => this.#world.nowMs })
+    this.#gapCheck = createGapCheck({ now: () => this.#world.nowMs })
   }
 
   #fail(): void {
     if (this.#session !== null) this.#world.database.end(this.#session)
     this.#session = null
     this.#restart()
-    this.#holes = new Map()
+    this.#overdueGaps = new Map()
     this.#next = (random) => this.#read(random)
   }
 
@@ -74,11 +74,11 @@ export class WorkerModel {
       this.#next = () => this.#begin()
       return
     }
-    if (this.#world.has('holesPassed')) {
-      const expired = this.#holeWatch.observe('', this.#waiting)
-      if (this.#holes.size === 0) this.#holes = expired
+    if (this.#world.has('gapsPassed')) {
+      const expired = this.#gapCheck.observe('', this.#waiting)
+      if (this.#overdueGaps.size === 0) this.#overdueGaps = expired
     }
-    if (!this.#isBehindHoles()) this.#holes = new Map()
+    if (!this.#isBehindGaps()) this.#overdueGaps = new Map()
     this.#restart()
   }
 
@@ -87,50 +87,61 @@ export class WorkerModel {
     const { database, nowMs } = this.#world
     this.#session = database.begin(nowMs)
     if (this.#world.has('oneWriter') && !database.lock(this.#session, 'shard')) this.#fail()
-    else this.#next = () => this.#readMarks()
+    else this.#next = () => this.#readCommittedOffsets()
   }
 
   /** Steps 2 and 3; waits while another has a row. */
-  #readMarks(): void {
+  #readCommittedOffsets(): void {
     const { database } = this.#world
     const session = this.#session
     if (session === null) return
     const producers = [...new Set(this.#batch.map(({ producer }) => producer))].sort()
     if (this.#world.has('oneWriter') && !producers.every((producer) => database.lock(session, producer)))
       return
-    this.#marks = new Map(producers.map((producer) => [producer, database.markOf(producer)]))
+    this.#committedOffsets = new Map(
+      producers.map((producer) => [producer, database.committedOffsetOf(producer)]),
+    )
     this.#next = () => this.#decide()
   }
 
   /** Steps 4 to 7. */
   #decide(): void {
     const { database } = this.#world
-    this.#decisions = [...this.#marks].map(([producer, before]) => {
+    this.#decisions = [...this.#committedOffsets].map(([producer, before]) => {
       const gaps = database.totals.gaps.filter((gap) => gap.producer === producer)
       const entries = this.#batch.filter((entry) => entry.producer === producer)
-      return { producer, before, decision: this.#decideOne(before, gaps, entries, this.#holes.get(producer)) }
+      return {
+        producer,
+        before,
+        decision: this.#decideOne(before, gaps, entries, this.#overdueGaps.get(producer)),
+      }
     })
     this.#jobs = this.#world.has('jobOnce') ? null : 'all'
     this.#next = this.#world.has('trimAfterCommit') ? () => this.#count() : () => this.#trimEarly()
   }
 
   #decideOne(
-    mark: number,
+    committedOffset: number,
     gaps: readonly Gap[],
     entries: readonly StreamEntry[],
-    holes: readonly SequenceRange[] = [],
+    overdueGaps: readonly SequenceRange[] = [],
   ): Decision<StreamEntry> {
     const world = this.#world
-    const decision = decide({ mark, gaps }, entries, holes)
+    const decision = decide({ committedOffset, gaps }, entries, overdueGaps)
     if (!world.has('contiguous')) {
-      const counted = entries.filter(({ to, voidReason }) => to > mark && voidReason === null)
-      return { ...decision, counted, waiting: [], mark: Math.max(mark, ...entries.map(({ to }) => to)) }
+      const counted = entries.filter(({ to, gapReason }) => to > committedOffset && gapReason === null)
+      return {
+        ...decision,
+        counted,
+        waiting: [],
+        committedOffset: Math.max(committedOffset, ...entries.map(({ to }) => to)),
+      }
     }
     if (!world.has('duplicatesDropped')) {
-      const again = entries.filter(({ to, voidReason }) => to <= mark && voidReason === null)
+      const again = entries.filter(({ to, gapReason }) => to <= committedOffset && gapReason === null)
       return { ...decision, counted: [...new Set([...decision.counted, ...again])] }
     }
-    if (!world.has('gapWithMark')) return { ...decision, newGaps: [] }
+    if (!world.has('gapWithCommit')) return { ...decision, newGaps: [] }
     if (!world.has('filledOnce'))
       return {
         ...decision,
@@ -165,9 +176,9 @@ export class WorkerModel {
     const effects: Effects = {
       counts: this.#counts(),
       jobs: this.#jobs,
-      marks: new Map(
-        this.#decisions.flatMap(({ producer, before, decision: { mark } }) =>
-          mark === before ? [] : [[producer, mark] as const],
+      committedOffsets: new Map(
+        this.#decisions.flatMap(({ producer, before, decision: { committedOffset } }) =>
+          committedOffset === before ? [] : [[producer, committedOffset] as const],
         ),
       ),
       replacedGaps: this.#decisions.flatMap(({ decision }) => decision.replacedGaps),
@@ -175,14 +186,20 @@ export class WorkerModel {
         decision.newGaps.filter(({ filled }) => !filled).map((gap) => ({ ...gap, producer })),
       ),
     }
-    if (this.#world.has('markWithTotals')) {
+    if (this.#world.has('commitWithTotals')) {
       this.#world.commit(effects)
       this.#next = () => this.#trim()
       this.#endSession()
     } else {
-      this.#world.commit({ ...effects, marks: new Map() })
+      this.#world.commit({ ...effects, committedOffsets: new Map() })
       this.#next = () => {
-        this.#world.commit({ counts: [], jobs: null, marks: effects.marks, replacedGaps: [], newGaps: [] })
+        this.#world.commit({
+          counts: [],
+          jobs: null,
+          committedOffsets: effects.committedOffsets,
+          replacedGaps: [],
+          newGaps: [],
+        })
         this.#endSession()
         this.#next = () => this.#trim()
       }
@@ -199,15 +216,16 @@ export class WorkerModel {
     this.#trimStream()
     for (const { producer, decision } of this.#decisions) {
       for (const { from, to } of decision.waiting) {
-        const known = this.#waiting.get(producer) ?? { mark: 0, lowest: from, entries: [] }
+        const known = this.#waiting.get(producer) ?? { committedOffset: 0, lowest: from, entries: [] }
         this.#waiting.set(producer, known)
         known.lowest = Math.min(known.lowest, from)
         known.entries.push({ from, to })
       }
       const known = this.#waiting.get(producer)
-      if (known !== undefined) known.mark = decision.mark
+      if (known !== undefined) known.committedOffset = decision.committedOffset
     }
-    if (this.#waiting.values().some(({ mark, lowest }) => lowest <= mark + 1)) this.#restart()
+    if (this.#waiting.values().some(({ committedOffset, lowest }) => lowest <= committedOffset + 1))
+      this.#restart()
     this.#next = (random) => this.#read(random)
   }
 
@@ -216,11 +234,12 @@ export class WorkerModel {
     this.#world.stream.remove(new Set(this.#batch.filter((entry) => !waiting.has(entry)).map(({ id }) => id)))
   }
 
-  #isBehindHoles(): boolean {
+  #isBehindGaps(): boolean {
     return this.#waiting
       .entries()
       .some(
-        ([producer, { mark }]) => this.#holes.get(producer)?.some(({ from }) => from === mark + 1) ?? false,
+        ([producer, { committedOffset }]) =>
+          this.#overdueGaps.get(producer)?.some(({ from }) => from === committedOffset + 1) ?? false,
       )
   }
 }

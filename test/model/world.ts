@@ -39,7 +39,7 @@ export class World {
   get isSettled(): boolean {
     return this.journals.every(
       ({ state, producer, last, open }) =>
-        state !== 'there' || (open.size === 0 && this.database.markOf(producer) >= last),
+        state !== 'there' || (open.size === 0 && this.database.committedOffsetOf(producer) >= last),
     )
   }
 
@@ -68,9 +68,9 @@ export class World {
   deliver(packet: Packet, done: number, answers: boolean): void {
     this.network = this.network.filter((other) => other !== packet)
     const ids = packet.entries.slice(0, done).map((entry) => this.stream.add(entry))
-    if (packet.care?.inFlight !== packet) return
-    if (answers) packet.care.answered({ ...packet, entries: packet.entries.slice(0, done) }, ids)
-    else packet.care.giveUp()
+    if (packet.owned?.inFlight !== packet) return
+    if (answers) packet.owned.answered({ ...packet, entries: packet.entries.slice(0, done) }, ids)
+    else packet.owned.giveUp()
   }
 
   /** Redis forgets. */
@@ -80,16 +80,16 @@ export class World {
   }
 
   /** Postgres goes back to one of its past states. */
-  goBack(index: number): void {
+  regress(index: number): void {
     const { database, nowMs } = this
     const target = database.past[index]
     if (target === undefined) return
     const before = database.totals
-    database.goBack(index)
-    for (const { cares } of this.gateways)
-      for (const care of cares)
-        if (wentBack(care.journal.producer, before, target.totals)) care.unseenMs = nowMs
-    this.calls.wentBack(before, database, this.journals, target.untilMs <= nowMs - KEEP_MS, nowMs)
+    database.regress(index)
+    for (const { ownedJournals } of this.gateways)
+      for (const owned of ownedJournals)
+        if (regressed(owned.journal.producer, before, target.totals)) owned.unseenMs = nowMs
+    this.calls.regressed(before, database, this.journals, target.untilMs <= nowMs - KEEP_MS, nowMs)
     this.calls.forgotten(this.#lostJournals(), database.totals, this.stream)
   }
 
@@ -112,8 +112,8 @@ export class World {
   }
 }
 
-function wentBack(producer: string, before: Totals, after: Totals): boolean {
-  if (before.marks.get(producer) !== after.marks.get(producer)) return true
+function regressed(producer: string, before: Totals, after: Totals): boolean {
+  if (before.committedOffsets.get(producer) !== after.committedOffsets.get(producer)) return true
   const gaps = (totals: Totals) => totals.gaps.filter((gap) => gap.producer === producer)
   return JSON.stringify(gaps(before)) !== JSON.stringify(gaps(after))
 }

@@ -6,7 +6,7 @@ function namesIn(kind: ObjectKind, text: string, chunkBytes = text.length): read
   const reader = new AnswerReader()
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += chunkBytes) reader.push(bytes.subarray(at, at + chunkBytes))
-  return reader.facts.names(kind).map((name) => `${name.kind} ${name.id}`)
+  return reader.objects.names(kind).map((name) => `${name.kind} ${name.id}`)
 }
 
 test.each([
@@ -46,14 +46,14 @@ test('a first event that repeats long instructions tells what it made', () => {
   ]) {
     reader.push(Buffer.from(part))
   }
-  expect(reader.facts).toMatchObject({ status: 'queued' })
-  expect(reader.facts.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])
+  expect(reader.objects).toMatchObject({ status: 'queued' })
+  expect(reader.objects.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])
 })
 
 test('an answer that is cut has told what it made until then', () => {
   const reader = new AnswerReader()
   reader.push(Buffer.from('{"id":"resp_1","status":"queued","instructions":"and '))
-  expect(reader.facts.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])
+  expect(reader.objects.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])
 })
 
 test.each([
@@ -65,5 +65,5 @@ test.each([
   reader.push(
     Buffer.from(JSON.stringify({ id: 'batch_1', status: 'completed', output_file_id: 'file-1', metadata })),
   )
-  expect(reader.facts.left).toEqual([{ kind: 'file', id: 'file-1' }])
+  expect(reader.objects.left).toEqual([{ kind: 'file', id: 'file-1' }])
 })

@@ -19,7 +19,7 @@ const LEDGER: LedgerStats = {
   last: 40,
   synced: 39,
   sent: 38,
-  mark: 33,
+  committedOffset: 33,
   pruned: 10,
   adopted: 2,
   corrupt: 1,

@@ -135,15 +135,15 @@ export function oracleModel(seller: string, providerId: string, model: ModelInfo
     pico(key, atMs, inputTokens, deal) {
       const index = indexAt(dated, atMs)
       const day = Object.hasOwn(ADDED_KEYS, key) ? Math.floor(atMs / 86_400_000) : ''
-      const question = `${index} ${day} ${key} ${deal.name} ${[...steps].filter((step) => inputTokens > step).length}`
-      let answer = known.get(question)
+      const query = `${index} ${day} ${key} ${deal.name} ${[...steps].filter((step) => inputTokens > step).length}`
+      let answer = known.get(query)
       if (answer === undefined) {
         const prices = dated[index]?.prices ?? {}
         answer = picoOf(prices, key, inputTokens, deal)
         const input = dollarsOf(prices, 'input_mtok', inputTokens)
         const added = addedPico(seller, model.id, key, atMs, deal, input ?? 0)
         if (added !== null && (answer === null || added.replaces)) answer = added.pico
-        known.set(question, answer)
+        known.set(query, answer)
       }
       return answer
     },

@@ -45,9 +45,9 @@ describe.each(ROOMS)('the room %s', (room) => {
     const inside = FOLDERS.filter((folder) => folder.startsWith(`${folderOf(room)}/`)).map((folder) =>
       folder.slice(folderOf(room).length + 1),
     )
-    const told = [...readmeOf(room).matchAll(/^- `([\w/-]+)\/`: /gm)].map(([, name = '']) => name)
-    expect(inside.filter((folder) => !told.includes(folder))).toEqual([])
-    expect(told.filter((folder) => !existsSync(join(folderOf(room), folder)))).toEqual([])
+    const reported = [...readmeOf(room).matchAll(/^- `([\w/-]+)\/`: /gm)].map(([, name = '']) => name)
+    expect(inside.filter((folder) => !reported.includes(folder))).toEqual([])
+    expect(reported.filter((folder) => !existsSync(join(folderOf(room), folder)))).toEqual([])
   })
 })
 

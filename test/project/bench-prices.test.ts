@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { judge } from '../../bench/prices/judge.ts'
 import type { Listing, Rate, SourceName } from '../../bench/prices/listing.ts'
 import { placeInLiteLlm } from '../../bench/prices/litellm-names.ts'
-import { type Question, questionsOf } from '../../bench/prices/questions.ts'
+import { type PriceCase, priceCasesOf } from '../../bench/prices/questions.ts'
 
 const rate = (name: Rate['class'], usd: number, fields: Partial<Rate> = {}): Rate => ({
   class: name,
@@ -16,9 +16,9 @@ function listing(source: SourceName, ...rates: readonly Rate[]): Listing {
   return { source, provider: 'openai', model: 'm', kind: 'chat', rates }
 }
 
-function questionOf(name: Rate['class'], listings: readonly Listing[], tier = '', above = 0): Question {
-  const found = questionsOf({ provider: 'openai', model: 'm', listings }).find(
-    (question) => question.class === name && question.tier === tier && question.above === above,
+function priceCaseOf(name: Rate['class'], listings: readonly Listing[], tier = '', above = 0): PriceCase {
+  const found = priceCasesOf({ provider: 'openai', model: 'm', listings }).find(
+    (priceCase) => priceCase.class === name && priceCase.tier === tier && priceCase.above === above,
   )
   if (found === undefined) throw new Error(`nothing asks for ${name}`)
   return found
@@ -27,18 +27,18 @@ function questionOf(name: Rate['class'], listings: readonly Listing[], tier = ''
 const priced = (usd: number | null) => ({ usd, reason: 'p', isCounted: true })
 
 test('two sources against one are right, and half a percent is the same', () => {
-  const question = questionOf('input', [
+  const priceCase = priceCaseOf('input', [
     listing('genai-prices', rate('input', 2)),
     listing('models.dev', rate('input', 1)),
     listing('litellm', rate('input', 1.004)),
   ])
-  expect(judge(question, priced(0.1))).toMatchObject({ kind: 'right', isDisputed: true })
-  expect(judge(question, priced(0.1006))).toMatchObject({
+  expect(judge(priceCase, priced(0.1))).toMatchObject({ kind: 'right', isDisputed: true })
+  expect(judge(priceCase, priced(0.1006))).toMatchObject({
     kind: 'wrong',
     agreeing: ['models.dev', 'litellm'],
   })
-  expect(judge(question, priced(0.2))).toMatchObject({ kind: 'wrong' })
-  expect(judge(question, priced(null))).toMatchObject({ kind: 'unpriced' })
+  expect(judge(priceCase, priced(0.2))).toMatchObject({ kind: 'wrong' })
+  expect(judge(priceCase, priced(null))).toMatchObject({ kind: 'unpriced' })
 })
 
 test('output comes with a thousand tokens of input, and a longer prompt is asked above its threshold', () => {
@@ -49,8 +49,8 @@ test('output comes with a thousand tokens of input, and a longer prompt is asked
     rate('input', 2, { above: 200_000 }),
     rate('output', 20, { above: 200_000 }),
   )
-  expect(questionOf('output', [one]).said.get('litellm')).toBeCloseTo(1.001, 9)
-  const long = questionOf('output', [one], '', 200_000)
+  expect(priceCaseOf('output', [one]).said.get('litellm')).toBeCloseTo(1.001, 9)
+  const long = priceCaseOf('output', [one], '', 200_000)
   expect(long.use.inputTokens).toBe(228_000)
   expect(long.said.get('litellm')).toBeCloseTo(228_000 * 2e-6 + 2, 9)
 })
@@ -63,19 +63,19 @@ test('a source that has no price for long prompts or a tier says nothing of them
     rate('input', 0.5, { tier: 'batch' }),
   )
   const doesNot = listing('models.dev', rate('input', 1))
-  expect([...questionOf('input', [knows, doesNot], '', 200_000).said.keys()]).toEqual(['litellm'])
-  expect([...questionOf('input', [knows, doesNot], 'batch').said.keys()]).toEqual(['litellm'])
+  expect([...priceCaseOf('input', [knows, doesNot], '', 200_000).said.keys()]).toEqual(['litellm'])
+  expect([...priceCaseOf('input', [knows, doesNot], 'batch').said.keys()]).toEqual(['litellm'])
 })
 
 test('a tier at the list price is told from one at another price', () => {
-  const question = questionOf(
+  const priceCase = priceCaseOf(
     'input',
     [listing('litellm', rate('input', 1), rate('input', 0.5, { tier: 'batch' }))],
     'batch',
   )
-  expect(judge(question, priced(0.1))).toMatchObject({ kind: 'wrong', isAtListPrice: true })
-  expect(judge(question, priced(0.07))).toMatchObject({ kind: 'wrong', isAtListPrice: false })
-  expect(judge(question, priced(0.05))).toMatchObject({ kind: 'right', isAtListPrice: false })
+  expect(judge(priceCase, priced(0.1))).toMatchObject({ kind: 'wrong', isAtListPrice: true })
+  expect(judge(priceCase, priced(0.07))).toMatchObject({ kind: 'wrong', isAtListPrice: false })
+  expect(judge(priceCase, priced(0.05))).toMatchObject({ kind: 'right', isAtListPrice: false })
 })
 
 test.each([

@@ -31,7 +31,7 @@ function short({ responseId, model, serviceTier, madeAtMs, usage, units }: Obser
   return { responseId, model, serviceTier, madeAtMs: madeAtMs ?? null, counts }
 }
 
-const jobsOf = (seen: Observation) => (seen.jobs ?? []).map(short)
+const jobsOf = (observed: Observation) => (observed.jobs ?? []).map(short)
 
 /** The same in whole and cut anywhere. */
 function jobsIn(provider: Provider, path: string, body: string, type = 'application/json') {
@@ -150,10 +150,10 @@ test('a run of an eval tells what each model used, by itself and in a list', () 
     ],
   }
   const path = '/v1/evals/eval_1/runs'
-  const told = { responseId: 'evalrun_1', serviceTier: null, madeAtMs: CREATED * 1_000 }
+  const reported = { responseId: 'evalrun_1', serviceTier: null, madeAtMs: CREATED * 1_000 }
   const expected = [
-    { ...told, model: 'gpt-5', counts: { inputTokens: 1_000, outputTokens: 500, cacheReadTokens: 100 } },
-    { ...told, model: 'o4-mini', counts: { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0 } },
+    { ...reported, model: 'gpt-5', counts: { inputTokens: 1_000, outputTokens: 500, cacheReadTokens: 100 } },
+    { ...reported, model: 'o4-mini', counts: { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0 } },
   ]
   expect(jobsIn('openai', `${path}/evalrun_1`, JSON.stringify(run))).toEqual(expected)
   expect(
@@ -191,12 +191,16 @@ describe('a batch of Gemini’s', () => {
       done: state === 'BATCH_STATE_SUCCEEDED',
       response: { inlinedResponses: { inlinedResponses: responses } },
     })
-  const told = { responseId: 'abc123', serviceTier: 'batch', madeAtMs: Date.parse('2026-11-20T10:00:00.5Z') }
+  const reported = {
+    responseId: 'abc123',
+    serviceTier: 'batch',
+    madeAtMs: Date.parse('2026-11-20T10:00:00.5Z'),
+  }
 
   test('is the sum of its responses, failed ones left out', () => {
     const body = batch([response(1_000, 500), { error: { code: 8 } }, response(10, 5)])
     expect(jobsIn('gemini', PATH, body)).toEqual([
-      { ...told, model: 'gemini-2.5-flash', counts: { inputTokens: 1_010, outputTokens: 505 } },
+      { ...reported, model: 'gemini-2.5-flash', counts: { inputTokens: 1_010, outputTokens: 505 } },
     ])
   })
 
@@ -205,10 +209,10 @@ describe('a batch of Gemini’s', () => {
     const responses = Array.from({ length: 3_000 }, (_, index) =>
       response(1, 2, index % 1_000 === 0 ? { ...long, modelVersion: 'gemini-3' } : {}),
     )
-    const seen = jobsOf(read('gemini', PATH, batch(responses), { size: 65_536 }))
-    expect(seen).toEqual([
-      { ...told, model: 'gemini-3', counts: { inputTokens: 3, outputTokens: 6 } },
-      { ...told, model: 'gemini-2.5-flash', counts: { inputTokens: 2_997, outputTokens: 5_994 } },
+    const observed = jobsOf(read('gemini', PATH, batch(responses), { size: 65_536 }))
+    expect(observed).toEqual([
+      { ...reported, model: 'gemini-3', counts: { inputTokens: 3, outputTokens: 6 } },
+      { ...reported, model: 'gemini-2.5-flash', counts: { inputTokens: 2_997, outputTokens: 5_994 } },
     ])
   })
 
@@ -228,7 +232,7 @@ describe('the file that a batch left', () => {
   })
   const lines = (...documents: readonly object[]) =>
     documents.map((line) => `${JSON.stringify(line)}\n`).join('')
-  const told = { serviceTier: 'batch', madeAtMs: null }
+  const reported = { serviceTier: 'batch', madeAtMs: null }
 
   test.each<[Provider, string, string]>([
     ['openai', '/v1/files/file-out1/content', 'application/octet-stream'],
@@ -249,9 +253,9 @@ describe('the file that a batch left', () => {
       },
     )
     expect(jobsIn(provider, path, body, type)).toEqual([
-      { ...told, responseId: 'file-out1', model: 'm-1', counts: { inputTokens: 105, outputTokens: 16 } },
-      { ...told, responseId: 'file-out1', model: 'm-2', counts: { inputTokens: 7, outputTokens: 1 } },
-      { ...told, responseId: 'file-out1', model: 'm-3', counts: { inputTokens: 8, outputTokens: 0 } },
+      { ...reported, responseId: 'file-out1', model: 'm-1', counts: { inputTokens: 105, outputTokens: 16 } },
+      { ...reported, responseId: 'file-out1', model: 'm-2', counts: { inputTokens: 7, outputTokens: 1 } },
+      { ...reported, responseId: 'file-out1', model: 'm-3', counts: { inputTokens: 8, outputTokens: 0 } },
     ])
     expect(read(provider, path, body, { type }).jobs?.every(({ isFile }) => isFile)).toBe(true)
   })
@@ -266,7 +270,7 @@ describe('the file that a batch left', () => {
     }
     expect(jobsIn('gemini', '/download/v1beta/files/batch-1:download', lines(line, line))).toEqual([
       {
-        ...told,
+        ...reported,
         responseId: 'batch-1',
         model: 'gemini-2.5-pro',
         counts: { inputTokens: 10, outputTokens: 12 },
@@ -290,11 +294,11 @@ test('the results of Anthropic’s batches are told by model, searches with thei
     line('claude-a', { input_tokens: 100, output_tokens: 10, server_tool_use: { web_search_requests: 2 } }) +
     line('claude-b', { input_tokens: 5, output_tokens: 6 }) +
     line('claude-a', { input_tokens: 1, output_tokens: 2 })
-  const told = { responseId: 'msgbatch_1', serviceTier: 'batch', madeAtMs: null }
+  const reported = { responseId: 'msgbatch_1', serviceTier: 'batch', madeAtMs: null }
   expect(jobsIn('anthropic', '/v1/messages/batches/msgbatch_1/results', body, 'application/x-jsonl')).toEqual(
     [
-      { ...told, model: 'claude-a', counts: { inputTokens: 101, outputTokens: 12, webSearches: 2 } },
-      { ...told, model: 'claude-b', counts: { inputTokens: 5, outputTokens: 6 } },
+      { ...reported, model: 'claude-a', counts: { inputTokens: 101, outputTokens: 12, webSearches: 2 } },
+      { ...reported, model: 'claude-b', counts: { inputTokens: 5, outputTokens: 6 } },
     ],
   )
 })
@@ -317,7 +321,7 @@ describe('what several requests used', () => {
     expect(page.jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([null])
     const used = { model_name: 'm', prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 }
     const run = { id: 'evalrun_1', status: 'completed', per_model_usage: [used] }
-    const told = read('openai', '/v1/evals/eval_1/runs/evalrun_1', JSON.stringify(run))
-    expect(told.jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([null])
+    const reported = read('openai', '/v1/evals/eval_1/runs/evalrun_1', JSON.stringify(run))
+    expect(reported.jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([null])
   })
 })

@@ -34,10 +34,10 @@ describe('a WebSocket session of the Responses API', () => {
     const session = createSession()
     send(session, created('a'), delta, ended('completed', 'a', 100, 10))
     send(session, created('b'), delta, ended('incomplete', 'b', 200, 20))
-    const seen = session.peek()
-    expect(seen.usage).toEqual({ ...NO_USAGE, inputTokens: 300, outputTokens: 30 })
-    expect(seen.usageSource).toBe('reported')
-    expect(seen.model).toBe('made')
+    const observed = session.peek()
+    expect(observed.usage).toEqual({ ...NO_USAGE, inputTokens: 300, outputTokens: 30 })
+    expect(observed.usageSource).toBe('reported')
+    expect(observed.model).toBe('made')
   })
 
   test('has told nothing before its first response has ended', () => {

@@ -26,12 +26,12 @@ const ABORT_SEEN_MS = 200
 const LONG_TOKENS = 150
 const CASE_HEADER = 'x-stream-case'
 
-type Leaving = 'before headers' | 'after headers' | 'amid' | 'after usage' | 'never'
+type Departure = 'before headers' | 'after headers' | 'amid' | 'after usage' | 'never'
 
 interface Plan {
   readonly format: StreamFormat
   readonly stream: MadeStream
-  readonly leaving: Leaving
+  readonly departure: Departure
   /** For `amid`: the number of events after which the client leaves. */
   readonly leavesAfterEvents: number
 }
@@ -44,7 +44,7 @@ interface Visit {
 }
 
 /** What the upstream saw of one call. */
-interface Seen {
+interface Sighting {
   readonly arrived: PromiseWithResolvers<void>
   readonly clientLeft: PromiseWithResolvers<void>
   /** Its connection is closed. */
@@ -56,7 +56,7 @@ let folder: string
 let server: Server
 let url: string
 let plans: readonly Plan[]
-let seen: Seen[]
+let seen: Sighting[]
 let stack: TestStack | null = null
 let mode: 'cancel' | 'drain' = 'cancel'
 
@@ -92,7 +92,7 @@ async function makePlan(seed: number): Promise<Plan> {
   const format = STREAM_FORMATS[seed % STREAM_FORMATS.length] ?? STREAM_FORMATS[0]
   const made = await makeStream(format, seed)
   const dice = random()
-  const leaving: Leaving =
+  const departure: Departure =
     dice < 0.08
       ? 'before headers'
       : dice < 0.14
@@ -105,7 +105,7 @@ async function makePlan(seed: number): Promise<Plan> {
   return {
     format,
     stream: made,
-    leaving,
+    departure,
     leavesAfterEvents: 1 + Math.floor(random() * (made.eventsUntilUsage - 2)),
   }
 }
@@ -114,29 +114,33 @@ async function makePlan(seed: number): Promise<Plan> {
  * Whether the answer is read to its end without its client: as asked for, for the usage after the answer's end, and
  * where Gemini has not told yet how much it thought.
  */
-function readsOn({ provider }: MadeStream, leaving: Leaving): boolean {
-  if (mode === 'drain' || leaving === 'after usage') return true
-  return provider === 'gemini' && (leaving === 'before headers' || leaving === 'after headers')
+function readsOn({ provider }: MadeStream, departure: Departure): boolean {
+  if (mode === 'drain' || departure === 'after usage') return true
+  return provider === 'gemini' && (departure === 'before headers' || departure === 'after headers')
 }
 
 /** Answers as planned: it waits where the client is to leave, but never for longer than one that stays allows. */
-async function stream({ stream: made, leaving }: Plan, sight: Seen, response: ServerResponse): Promise<void> {
+async function stream(
+  { stream: made, departure }: Plan,
+  sight: Sighting,
+  response: ServerResponse,
+): Promise<void> {
   response.on('close', () => {
     if (!response.writableFinished) sight.abortedAt = performance.now()
     sight.gone.resolve()
   })
   sight.arrived.resolve()
   // Where the gateway reads on, the answer goes on without its client; else there is none to give any more.
-  const clientGone = readsOn(made, leaving) ? sight.clientLeft.promise : sight.gone.promise
-  if (leaving === 'before headers') await clientGone
+  const clientGone = readsOn(made, departure) ? sight.clientLeft.promise : sight.gone.promise
+  if (departure === 'before headers') await clientGone
   if (response.destroyed) return
   response.writeHead(200, { 'content-type': made.contentType })
   response.flushHeaders()
-  if (leaving === 'after headers') await clientGone
+  if (departure === 'after headers') await clientGone
   for (const [index, event] of made.events.entries()) {
     if (response.destroyed) return
     response.write(event)
-    if (index + 1 === made.eventsUntilUsage && leaving === 'after usage') await clientGone
+    if (index + 1 === made.eventsUntilUsage && departure === 'after usage') await clientGone
     await delay(EVENT_INTERVAL_MS)
   }
   response.end()
@@ -176,11 +180,11 @@ async function visit(number: number, plan: Plan, key: string, baseUrl: string): 
       callId = `${response.headers['x-tallygate-call-id']}`
       response.setEncoding('utf8')
       response.on('error', () => {})
-      if (plan.leaving === 'after headers') leave()
+      if (plan.departure === 'after headers') leave()
       response.on('data', (text: string) => {
         received += text
-        if (plan.leaving === 'amid' && eventCount(received) >= plan.leavesAfterEvents) leave()
-        if (plan.leaving === 'after usage' && hasAllUntilUsage(plan.stream, received)) leave()
+        if (plan.departure === 'amid' && eventCount(received) >= plan.leavesAfterEvents) leave()
+        if (plan.departure === 'after usage' && hasAllUntilUsage(plan.stream, received)) leave()
       })
       response.on('end', () => {
         if (!left) resolve({ callId, received, leftAt: null })
@@ -191,7 +195,7 @@ async function visit(number: number, plan: Plan, key: string, baseUrl: string): 
     if (!left) reject(error)
   })
   request.end(JSON.stringify(plan.stream.request))
-  if (plan.leaving === 'before headers') {
+  if (plan.departure === 'before headers') {
     await sight.arrived.promise
     leave()
   }
@@ -211,7 +215,7 @@ interface Outcome {
   readonly number: number
   readonly plan: Plan
   readonly visit: Visit
-  readonly sight: Seen
+  readonly sight: Sighting
   readonly row: Readonly<Record<string, unknown>>
 }
 
@@ -272,7 +276,7 @@ test('drained calls of 1,000 clients that hang up are 1,000 records with exactly
   const wrong = outcomes
     .map(({ number, plan, visit: { leftAt }, row }) => ({
       number,
-      leaving: plan.leaving,
+      departure: plan.departure,
       source: row.usage_source,
       outcome: leftAt === null ? row.outcome : row.outcome === 'client_aborted' ? 'complete' : row.outcome,
       inputTokens: Number(row.input_tokens) - plan.stream.inputTokens,
@@ -296,22 +300,22 @@ test('cancelled calls of 1,000 clients that hang up are 1,000 records, flagged, 
   const wrong: object[] = []
   const abortMs: number[] = []
   for (const { number, plan, visit: visited, sight, row } of outcomes) {
-    const { stream: made, format, leaving } = plan
+    const { stream: made, format, departure } = plan
     const outputTokens = Number(row.output_tokens)
     const source = String(row.usage_source)
-    const problem = (what: string) => wrong.push({ number, what, leaving, source, outputTokens })
+    const problem = (what: string) => wrong.push({ number, what, departure, source, outputTokens })
     if (visited.leftAt === null) {
       if (source !== 'reported' || outputTokens !== made.outputTokens || row.outcome !== 'complete')
         problem('stayed to the end')
       continue
     }
     // At the usage the answer may have ended before the gateway saw its client leave.
-    if (row.outcome !== 'client_aborted' && leaving !== 'after usage') problem(`outcome ${row.outcome}`)
+    if (row.outcome !== 'client_aborted' && departure !== 'after usage') problem(`outcome ${row.outcome}`)
     if (sight.abortedAt !== null) abortMs.push(sight.abortedAt - visited.leftAt)
     // The answer may have ended while its client was leaving.
     else if (source !== 'reported') problem('never seen upstream')
     if (row.input_tokens === null || Number(row.input_tokens) === 0) problem('no input')
-    if (leaving === 'after usage') {
+    if (departure === 'after usage') {
       if (source !== 'reported' || outputTokens !== made.outputTokens) problem('not read to its usage')
       continue
     }
@@ -321,7 +325,7 @@ test('cancelled calls of 1,000 clients that hang up are 1,000 records, flagged, 
       if (outputTokens !== made.outputTokens) problem('reported and other')
       continue
     }
-    if (leaving === 'before headers' && !readsOn(made, leaving) && outputTokens !== 0)
+    if (departure === 'before headers' && !readsOn(made, departure) && outputTokens !== 0)
       problem('output before headers')
     const text = eventsIn(visited.received)
       .map((event) => format.textOf(event))

@@ -11,7 +11,7 @@ import { startStack, type TestClient, type TestStack } from '../support/servers/
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
 /** Running usage is in the journal this long after it passed, at the latest. */
-const NOTED_WITHIN_MS = 1_000
+const RECORDED_WITHIN_MS = 1_000
 
 /** A stream that stands still after some of its events, until the gateway dies. */
 interface StandingStream {
@@ -146,7 +146,7 @@ test('streams cut by kill -9 are adopted as interrupted, with all the usage that
     ...amid.map(([name, found]) => open(clientOf(name), name, found)),
     openSession(clientOf('session')),
   ])
-  await delay(NOTED_WITHIN_MS + 200)
+  await delay(RECORDED_WITHIN_MS + 200)
   // Final counts are in the journal before the client has what comes after them: nothing to wait for.
   await Promise.all(
     [...standing]

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Decision, decide, type Gap, type Numbered, PRODUCER_LOST } from '../../src/rollup/contiguous.ts'
 
-const record = (sequence: number): Numbered => ({ from: sequence, to: sequence, voidReason: null })
-const void_ = (from: number, to: number): Numbered => ({ from, to, voidReason: 'journal_pruned' })
+const record = (sequence: number): Numbered => ({ from: sequence, to: sequence, gapReason: null })
+const gapMarker = (from: number, to: number): Numbered => ({ from, to, gapReason: 'journal_pruned' })
 const gap = (from: number, to: number, id = '1'): Gap => ({
   id,
   from,
@@ -11,7 +11,7 @@ const gap = (from: number, to: number, id = '1'): Gap => ({
   reason: PRODUCER_LOST,
   recordedAt: new Date(0),
 })
-const at = (mark: number, gaps: readonly Gap[] = []) => ({ mark, gaps })
+const at = (committedOffset: number, gaps: readonly Gap[] = []) => ({ committedOffset, gaps })
 const counted = ({ counted: entries }: Decision<Numbered>) => entries.map(({ to }) => to)
 const unfilled = ({ newGaps }: Decision<Numbered>) =>
   newGaps.filter(({ filled }) => !filled).map(({ from, to }) => [from, to])
@@ -21,7 +21,7 @@ const filled = ({ newGaps }: Decision<Numbered>) =>
 test('records that follow the mark count in the order of their numbers, however they lie', () => {
   const decision = decide(at(4), [record(7), record(5), record(6)])
   expect(counted(decision)).toEqual([5, 6, 7])
-  expect(decision.mark).toBe(7)
+  expect(decision.committedOffset).toBe(7)
 })
 
 test('the same record twice counts once', () => {
@@ -36,38 +36,38 @@ test('a record at or under the mark is dropped', () => {
 
 test('records beyond a hole wait', () => {
   const decision = decide(at(1), [record(4), record(2), record(5)])
-  expect(decision.mark).toBe(2)
+  expect(decision.committedOffset).toBe(2)
   expect(decision.waiting).toEqual([record(4), record(5)])
 })
 
 test('a void moves the mark and leaves a gap of exactly what was not counted', () => {
-  const decision = decide(at(5), [void_(3, 9), record(10)])
+  const decision = decide(at(5), [gapMarker(3, 9), record(10)])
   expect(unfilled(decision)).toEqual([[6, 9]])
   expect(counted(decision)).toEqual([10])
-  expect(decision.mark).toBe(10)
+  expect(decision.committedOffset).toBe(10)
 })
 
 test('a void beyond a hole waits, one at or under the mark is dropped', () => {
-  const decision = decide(at(5), [void_(8, 9), void_(2, 5)])
-  expect(decision.waiting).toEqual([void_(8, 9)])
+  const decision = decide(at(5), [gapMarker(8, 9), gapMarker(2, 5)])
+  expect(decision.waiting).toEqual([gapMarker(8, 9)])
   expect(decision.newGaps).toEqual([])
-  expect(decision.mark).toBe(5)
+  expect(decision.committedOffset).toBe(5)
 })
 
 test('a record that is there counts although a void beside it says it is not', () => {
-  const decision = decide(at(2), [void_(3, 6), record(3), record(6), record(5)])
+  const decision = decide(at(2), [gapMarker(3, 6), record(3), record(6), record(5)])
   expect(counted(decision)).toEqual([3, 5, 6])
   expect(unfilled(decision)).toEqual([[4, 4]])
-  expect(decision.mark).toBe(6)
+  expect(decision.committedOffset).toBe(6)
 })
 
 test('a hole is passed over only when it is the one that was given up, and entries stand behind it', () => {
   const given = [{ from: 3, to: 4 }]
   expect(unfilled(decide(at(2), [record(5)], given))).toEqual([[3, 4]])
   expect(counted(decide(at(2), [record(5), record(6)], given))).toEqual([5, 6])
-  expect(decide(at(2), [record(5)], [{ from: 2, to: 4 }]).mark).toBe(2)
+  expect(decide(at(2), [record(5)], [{ from: 2, to: 4 }]).committedOffset).toBe(2)
   expect(decide(at(2), [record(4)], given).waiting).toEqual([record(4)])
-  expect(decide(at(2), [], given).mark).toBe(2)
+  expect(decide(at(2), [], given).committedOffset).toBe(2)
 })
 
 test('a hole that began to fill is not passed over', () => {
@@ -79,7 +79,7 @@ test('a hole that began to fill is not passed over', () => {
 test('a record that comes late counts once, and its gap shrinks, splits, or goes', () => {
   const middle = decide(at(20, [gap(5, 9)]), [record(7), record(7)])
   expect(counted(middle)).toEqual([7])
-  expect(middle.mark).toBe(20)
+  expect(middle.committedOffset).toBe(20)
   expect(middle.replacedGaps).toEqual(['1'])
   expect(unfilled(middle)).toEqual([
     [5, 6],
@@ -106,19 +106,19 @@ test('whatever comes in whatever batches, each record counts once and gaps hold 
       weight: 1,
       arbitrary: fc
         .tuple(fc.integer({ min: 1, max: 25 }), fc.integer({ min: 0, max: 5 }))
-        .map(([from, more]) => void_(from, from + more)),
+        .map(([from, more]) => gapMarker(from, from + more)),
     },
   )
   fc.assert(
     fc.property(fc.array(fc.array(entry, { maxLength: 12 }), { maxLength: 12 }), (batches) => {
-      let mark = 0
+      let committedOffset = 0
       let gaps: readonly Gap[] = []
       let nextId = 1
       const seen: number[] = []
       for (const batch of batches) {
-        const decision = decide(at(mark, gaps), batch)
-        expect(decision.mark).toBeGreaterThanOrEqual(mark)
-        mark = decision.mark
+        const decision = decide(at(committedOffset, gaps), batch)
+        expect(decision.committedOffset).toBeGreaterThanOrEqual(committedOffset)
+        committedOffset = decision.committedOffset
         seen.push(...counted(decision))
         gaps = [
           ...gaps.filter(({ id }) => id !== null && !decision.replacedGaps.includes(id)),
@@ -128,7 +128,7 @@ test('whatever comes in whatever batches, each record counts once and gaps hold 
           Array.from({ length: to - from + 1 }, (_, index) => from + index),
         )
         expect([...seen, ...missing].sort((a, b) => a - b)).toEqual(
-          Array.from({ length: mark }, (_, index) => index + 1),
+          Array.from({ length: committedOffset }, (_, index) => index + 1),
         )
       }
     }),

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { encodeEntry, serialiseRecord, serialiseVoid } from '../../src/ledger/entry.ts'
+import { encodeEntry, serialiseGapMarker, serialiseRecord } from '../../src/ledger/entry.ts'
 import { createDrain, type Drain } from '../../src/rollup/drain.ts'
-import { createHoleWatch } from '../../src/rollup/gap-check.ts'
+import { createGapCheck } from '../../src/rollup/gap-check.ts'
 import type { RollUp } from '../../src/rollup/roll-up.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 const never = new AbortController().signal
 const records = (count: number) => Array.from({ length: count }, () => aRecord())
-const marksKey = () => `${keys.prefix}marks`
+const offsetsKey = () => `${keys.prefix}marks`
 
 /** A slot that a busy machine does not fill; a drain that leaves entries waiting lasts to its end. */
 const LONG_SLOT_MS = 10_000
@@ -51,15 +51,15 @@ function newDrain(
   options: { rollUp?: RollUp; batch?: number; patienceMs?: number; slotMs?: number } = {},
 ): Drain {
   const { rollUp = ledger.rollUp, batch = 100, patienceMs = 600_000, slotMs = LONG_SLOT_MS } = options
-  const holeWatch = createHoleWatch({ patienceMs })
+  const gapCheck = createGapCheck({ patienceMs })
   return createDrain({
     rollUp,
-    holeWatch,
-    marksKey: marksKey(),
+    gapCheck,
+    offsetsKey: offsetsKey(),
     batch,
     blockMs: 20,
     slotMs,
-    gatherMs: 5,
+    lingerMs: 5,
   })
 }
 
@@ -68,7 +68,7 @@ test('a drain counts everything, publishes the marks and leaves an empty stream'
   expect(await newDrain()(stream, redis, never)).toMatchObject({ end: 'idle', counted: 950 })
   expect(await ledger.counts()).toMatchObject({ requests: 950, calls: 950 })
   expect(await redis.xlen(stream)).toBe(0)
-  expect(await redis.hget(marksKey(), producer)).toBe('950')
+  expect(await redis.hget(offsetsKey(), producer)).toBe('950')
 })
 
 test('nothing leaves the stream before it is committed', async () => {
@@ -100,7 +100,7 @@ test('entries behind a hole stay, others are counted past them, and they count w
   await append(redis, stream, producer, 1, records(3))
   expect(await newDrain()(stream, redis, never)).toMatchObject({ counted: 303, waiting: 0 })
   expect(await redis.xlen(stream)).toBe(0)
-  expect(await ledger.mark(producer)).toBe(303)
+  expect(await ledger.committedOffset(producer)).toBe(303)
 })
 
 test('a hole that is filled while a drain waits for more is counted by that same drain', async () => {
@@ -144,7 +144,7 @@ test('a stream with an entry of a later version is left alone', async () => {
 
 test('a void ends a hole at once', async () => {
   await append(redis, stream, producer, 8, records(2))
-  await redis.xadd(stream, '*', ...encodeEntry(producer, 7, serialiseVoid(1, 7, 'journal_pruned')))
+  await redis.xadd(stream, '*', ...encodeEntry(producer, 7, serialiseGapMarker(1, 7, 'journal_pruned')))
   const drained = await newDrain()(stream, redis, never)
   expect(drained).toMatchObject({ counted: 2, waiting: 0 })
   expect(drained.gaps).toMatchObject([{ from: 1, to: 7, reason: 'journal_pruned' }])
@@ -190,8 +190,8 @@ test('a drain that is told to stop ends at once, also while it waits', async () 
   const stop = new AbortController()
   const drain = createDrain({
     rollUp: ledger.rollUp,
-    holeWatch: createHoleWatch(),
-    marksKey: marksKey(),
+    gapCheck: createGapCheck(),
+    offsetsKey: offsetsKey(),
     blockMs: 60_000,
   })
   const drained = drain(stream, connection, stop.signal)

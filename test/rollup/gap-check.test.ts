@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
-import { createHoleWatch, holesBetween, type Waiting } from '../../src/rollup/gap-check.ts'
+import { createGapCheck, gapsBetween, type Waiting } from '../../src/rollup/gap-check.ts'
 
-const waiting = (mark: number, ...sequences: number[]): ReadonlyMap<string, Waiting> =>
-  new Map([['p', { mark, entries: sequences.map((sequence) => ({ from: sequence, to: sequence })) }]])
+const waiting = (committedOffset: number, ...sequences: number[]): ReadonlyMap<string, Waiting> =>
+  new Map([
+    ['p', { committedOffset, entries: sequences.map((sequence) => ({ from: sequence, to: sequence })) }],
+  ])
 
 test('a hole is given up when the mark has stood before it for the whole patience, not sooner', () => {
   let now = 0
-  const watch = createHoleWatch({ patienceMs: 1_000, now: () => now })
+  const watch = createGapCheck({ patienceMs: 1_000, now: () => now })
   expect(watch.observe('s', waiting(4, 7)).size).toBe(0)
   now = 999
   expect(watch.observe('s', waiting(4, 7)).size).toBe(0)
@@ -26,7 +28,7 @@ test('a hole is given up when the mark has stood before it for the whole patienc
 
 test('a mark that moves, or entries that are gone, begin the wait anew', () => {
   let now = 0
-  const watch = createHoleWatch({ patienceMs: 1_000, now: () => now })
+  const watch = createGapCheck({ patienceMs: 1_000, now: () => now })
   watch.observe('s', waiting(4, 7))
   now = 900
   watch.observe('s', waiting(5, 7))
@@ -43,8 +45,8 @@ test('holes are what lies between the mark and the last entry and no entry cover
     { from: 3, to: 5 },
     { from: 9, to: 9 },
   ]
-  expect(holesBetween(2, ranges)).toEqual([{ from: 6, to: 8 }])
-  expect(holesBetween(0, ranges)).toEqual([
+  expect(gapsBetween(2, ranges)).toEqual([{ from: 6, to: 8 }])
+  expect(gapsBetween(0, ranges)).toEqual([
     { from: 1, to: 2 },
     { from: 6, to: 8 },
   ])

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { createDrain, type Drain } from '../../src/rollup/drain.ts'
-import { createHoleWatch } from '../../src/rollup/gap-check.ts'
+import { createGapCheck } from '../../src/rollup/gap-check.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
@@ -39,12 +39,12 @@ beforeAll(async () => {
     redis: open(),
     drain: createDrain({
       rollUp: ledger.rollUp,
-      holeWatch: createHoleWatch(),
-      marksKey: `${keys.prefix}marks`,
+      gapCheck: createGapCheck(),
+      offsetsKey: `${keys.prefix}marks`,
       batch: 7,
       blockMs: 1,
       slotMs: 50,
-      gatherMs: 1,
+      lingerMs: 1,
     }),
   }))
   await Promise.all([redis, ...workers.map((worker) => worker.redis)].map((it) => untilReady(it, 5_000)))

@@ -18,7 +18,7 @@ export interface LedgerDatabase {
     deadLetters: number
     missing: number
   }>
-  mark(producer: string): Promise<number>
+  committedOffset(producer: string): Promise<number>
   drop(): Promise<void>
 }
 
@@ -54,7 +54,7 @@ export async function openLedgerDatabase(retentionDays = 35): Promise<LedgerData
         missing: Number(row.missing),
       }
     },
-    async mark(producer) {
+    async committedOffset(producer) {
       const { rows } = await pool.query('select mark from tallygate.producers where id = $1', [producer])
       return Number(rows[0]?.mark ?? 0)
     },

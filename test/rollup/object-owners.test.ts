@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import type { ObjectEvent } from '../../src/call/object-event.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
-import { forgetObjects } from '../../src/objects/objects-table.ts'
+import { pruneObjects } from '../../src/objects/objects-table.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from './records.ts'
 
@@ -234,7 +234,7 @@ test('responses are forgotten with the time after which none can be fetched, fil
   )
   const session = await ledger.pool.connect()
   try {
-    expect(await forgetObjects(session, 40)).toBe(2)
+    expect(await pruneObjects(session, 40)).toBe(2)
   } finally {
     session.release()
   }

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/call/usage.ts'
-import { encodeEntry, serialiseRecord, serialiseVoid } from '../../src/ledger/entry.ts'
+import { encodeEntry, serialiseGapMarker, serialiseRecord } from '../../src/ledger/entry.ts'
 import type { Candidate } from '../../src/rollup/roll-up.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
 
@@ -55,17 +55,17 @@ export function aCandidate(producer: string, sequence: number, record: CallRecor
     record,
     from: sequence,
     to: sequence,
-    voidReason: null,
+    gapReason: null,
   }
 }
 
-export function aVoid(producer: string, from: number, to: number, reason = 'journal_pruned'): Candidate {
-  const body = serialiseVoid(from, to, reason)
-  return { id: `1-${nextId++}`, producer, sequence: to, body, record: null, from, to, voidReason: reason }
+export function aGapMarker(producer: string, from: number, to: number, reason = 'journal_pruned'): Candidate {
+  const body = serialiseGapMarker(from, to, reason)
+  return { id: `1-${nextId++}`, producer, sequence: to, body, record: null, from, to, gapReason: reason }
 }
 
 /** An entry whose body is not a record, although its checksum would hold. */
-export function aStranger(producer: string, sequence: number, body = '{"hello":"world"}'): Candidate {
+export function aForeignEntry(producer: string, sequence: number, body = '{"hello":"world"}'): Candidate {
   return { ...aCandidate(producer, sequence), record: null, body }
 }
 

@@ -5,7 +5,7 @@ import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
-import { aCandidate, aRecord, aStranger, aVoid, newProducer, quiet } from './records.ts'
+import { aCandidate, aForeignEntry, aGapMarker, aRecord, newProducer, quiet } from './records.ts'
 
 const STREAM = 'test:calls'
 let ledger: LedgerDatabase
@@ -32,7 +32,7 @@ test('a batch is in the totals and in calls, and the mark stands behind it', asy
   expect(result.settled).toHaveLength(50)
   expect(await ledger.counts()).toMatchObject({ requests: 50, inputTokens: 5_000, calls: 50 })
   expect((await ledger.counts()).costPico).toBe(50n * 450_000_000n)
-  expect(await ledger.mark(producer)).toBe(50)
+  expect(await ledger.committedOffset(producer)).toBe(50)
 })
 
 test('an entry that comes twice counts once: in one batch, in the next, and after others', async () => {
@@ -66,22 +66,22 @@ test('entries behind a hole wait, and count when it is filled', async () => {
   const behind = await ledger.rollUp(STREAM, [...run(1, 3), ...run(6, 8)])
   expect(behind.waiting.map(({ sequence }) => sequence)).toEqual([6, 7, 8])
   expect(behind.settled).toHaveLength(3)
-  expect(await ledger.mark(producer)).toBe(3)
+  expect(await ledger.committedOffset(producer)).toBe(3)
   await ledger.rollUp(STREAM, [...behind.waiting, ...run(4, 5)])
   expect(await ledger.counts()).toMatchObject({ requests: 8, missing: 0 })
 })
 
 test('a void moves the mark, and what is missing is written down in the same transaction', async () => {
-  const result = await ledger.rollUp(STREAM, [...run(1, 3), aVoid(producer, 4, 9), ...run(10, 11)])
+  const result = await ledger.rollUp(STREAM, [...run(1, 3), aGapMarker(producer, 4, 9), ...run(10, 11)])
   expect(result.gaps).toMatchObject([{ producer, from: 4, to: 9, reason: 'journal_pruned' }])
   expect(await ledger.counts()).toMatchObject({ requests: 5, missing: 6 })
-  expect(await ledger.mark(producer)).toBe(11)
+  expect(await ledger.committedOffset(producer)).toBe(11)
 })
 
 test('a hole that was given up is passed over, and filled when its records come after all', async () => {
   await ledger.rollUp(STREAM, run(1, 3))
-  const holes = new Map([[producer, [{ from: 4, to: 9 }]]])
-  const passed = await ledger.rollUp(STREAM, run(10, 12), holes)
+  const overdueGaps = new Map([[producer, [{ from: 4, to: 9 }]]])
+  const passed = await ledger.rollUp(STREAM, run(10, 12), overdueGaps)
   expect(passed.gaps).toMatchObject([{ from: 4, to: 9, reason: 'producer_lost' }])
   expect(await ledger.counts()).toMatchObject({ requests: 6, missing: 6 })
 
@@ -93,7 +93,7 @@ test('a hole that was given up is passed over, and filled when its records come 
     `select sum(to_seq - from_seq + 1)::int as filled from tallygate.ledger_gaps where filled_at is not null`,
   )
   expect(rows[0]).toEqual({ filled: 6 })
-  expect(await ledger.mark(producer)).toBe(12)
+  expect(await ledger.committedOffset(producer)).toBe(12)
 })
 
 test('an entry that Postgres refuses becomes one dead letter, and its neighbours count', async () => {
@@ -102,7 +102,7 @@ test('an entry that Postgres refuses becomes one dead letter, and its neighbours
   expect(result).toMatchObject({ kind: 'done', counted: 39, deadLetters: 1 })
   expect(result.settled).toHaveLength(40)
   expect(await ledger.counts()).toMatchObject({ requests: 39, calls: 39, deadLetters: 1 })
-  expect(await ledger.mark(producer)).toBe(40)
+  expect(await ledger.committedOffset(producer)).toBe(40)
   const { rows } = await ledger.pool.query('select sequence, sqlstate, body from tallygate.dead_letters')
   expect(rows).toEqual([{ sequence: '18', sqlstate: '22P05', body: poison.body }])
 })
@@ -118,13 +118,13 @@ test('several poisoned entries of several producers each stand alone', async () 
     aCandidate(other, 3, bad),
   ]
   expect(await ledger.rollUp(STREAM, batch)).toMatchObject({ counted: 21, deadLetters: 3 })
-  expect(await ledger.mark(other)).toBe(3)
-  expect(await ledger.mark(producer)).toBe(21)
+  expect(await ledger.committedOffset(other)).toBe(3)
+  expect(await ledger.committedOffset(producer)).toBe(21)
 })
 
 test('a body that is no record, or a void that is none, becomes a dead letter and stops nobody', async () => {
   const body = 'not JSON \0 \ud800'
-  await ledger.rollUp(STREAM, [...run(1, 2), aStranger(producer, 3, body), ...run(4, 5)])
+  await ledger.rollUp(STREAM, [...run(1, 2), aForeignEntry(producer, 3, body), ...run(4, 5)])
   expect(await ledger.counts()).toMatchObject({ requests: 4, deadLetters: 1 })
   const { rows } = await ledger.pool.query('select sequence, sqlstate, body from tallygate.dead_letters')
   expect(rows).toEqual([{ sequence: '3', sqlstate: null, body: 'not JSON \ufffd \ufffd' }])

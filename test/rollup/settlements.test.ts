@@ -13,7 +13,7 @@ import { createCountingMemory } from '../../src/rollup/count-records.ts'
 import { createModelLimit } from '../../src/rollup/model-limit.ts'
 import { createRollUp, type RollUp } from '../../src/rollup/roll-up.ts'
 import { inTransaction, type Postgres } from '../../src/store/connection/postgres.ts'
-import { forgetResponses } from '../../src/usage/calls/responses.ts'
+import { pruneResponses } from '../../src/usage/calls/responses.ts'
 import { selectUnpricedUse } from '../../src/usage/unpriced-use.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from './records.ts'
@@ -108,7 +108,7 @@ function use(id: string, changes: Partial<JobUse> = {}): JobUse {
 }
 
 /** A call that tells of several jobs, or of one by several models: a list, a file. */
-function telling(jobs: readonly JobUse[], changes: Partial<CallRecord> = {}): CallRecord {
+function reporting(jobs: readonly JobUse[], changes: Partial<CallRecord> = {}): CallRecord {
   return fetching('', {
     path: '/v1/batches',
     responseId: null,
@@ -199,15 +199,21 @@ test('a job is unpriced until a call tells what it used: then that is its submit
 })
 
 test('a settlement names the call that it settles and the call that told it', async () => {
-  const [made, told] = [submitting('batch_1'), fetching('batch_1')]
-  await rollUp([made, told])
+  const [made, reporting] = [submitting('batch_1'), fetching('batch_1')]
+  await rollUp([made, reporting])
   const { rows } = await ledger.pool.query(
     'select call_id, settles, told_by, settled, fetched_by_client_id as by from tallygate.calls order by told_by nulls first, settled desc',
   )
   expect(rows).toEqual([
     { call_id: made.callId, settles: null, told_by: null, settled: true, by: null },
-    { call_id: told.callId, settles: null, told_by: null, settled: false, by: null },
-    { call_id: expect.any(String), settles: made.callId, told_by: told.callId, settled: false, by: 'cli_b' },
+    { call_id: reporting.callId, settles: null, told_by: null, settled: false, by: null },
+    {
+      call_id: expect.any(String),
+      settles: made.callId,
+      told_by: reporting.callId,
+      settled: false,
+      by: 'cli_b',
+    },
   ])
 })
 
@@ -276,7 +282,7 @@ test('fetches of the same jobs in several shards at once settle each once', asyn
       ledger.rollUp,
       'shard 2',
     ),
-    rollUp([telling(ids.map((id) => use(id)))], ledger.rollUp, 'shard 3'),
+    rollUp([reporting(ids.map((id) => use(id)))], ledger.rollUp, 'shard 3'),
   ])
   const rows = await totals()
   expect(rows.slice(0, 2)).toEqual([
@@ -297,7 +303,7 @@ test('a fetch that was counted before its submission stays its fetcher’s, and 
 })
 
 test('what nobody of ours submitted is its fetcher’s, on the day of the fetch', async () => {
-  await rollUp([fetching('batch_8'), telling([use('batch_9')])])
+  await rollUp([fetching('batch_8'), reporting([use('batch_9')])])
   expect(await totals()).toEqual([FETCHED, { ...FETCHED, settlements: 1, input: 200, cost: 2 * COST }])
   await expectSound()
 })
@@ -314,7 +320,7 @@ test('of a submission whose calls are no longer kept the totals are settled all 
 test('a job that failed used nothing; of one that ended and told nothing the cost is still missing', async () => {
   await rollUp([submitting('batch_1'), submitting('batch_2')])
   const ended = (id: string, failed?: true) =>
-    telling([], { jobs: undefined, objects: [{ id, kind: 'batch', is: 'ended', job: true, failed }] })
+    reporting([], { jobs: undefined, objects: [{ id, kind: 'batch', is: 'ended', job: true, failed }] })
   await rollUp([ended('batch_1', true), ended('batch_2')])
   expect((await totals())[0]).toEqual({ ...SUBMITTED, requests: 2, unpriced: 1, silent: 1 })
   await rollUp([fetching('batch_2')])
@@ -325,8 +331,8 @@ test('a job that failed used nothing; of one that ended and told nothing the cos
 test('a list settles each of its jobs, and one that was told before by itself not again', async () => {
   await rollUp([submitting('batch_1'), submitting('batch_2'), submitting('batch_3')])
   await rollUp([fetching('batch_2')])
-  const list = telling([use('batch_1'), use('batch_2'), use('batch_3')])
-  await rollUp([list, telling(list.jobs ?? [])])
+  const list = reporting([use('batch_1'), use('batch_2'), use('batch_3')])
+  await rollUp([list, reporting(list.jobs ?? [])])
   await rollUp([fetching('batch_1')])
   expect((await totals()).slice(0, 2)).toEqual([
     { ...SUBMITTED, requests: 3 },
@@ -344,7 +350,7 @@ test('a job of several models has a settlement for each', async () => {
     priceId: null,
     unpricedReason: 'no_price',
   })
-  await rollUp([telling([use('batch_1'), other])])
+  await rollUp([reporting([use('batch_1'), other])])
   expect((await totals()).slice(0, 3)).toEqual([
     SUBMITTED,
     USED,
@@ -354,9 +360,9 @@ test('a job of several models has a settlement for each', async () => {
 })
 
 test('a file that a job left tells for the job, once for both; any other file tells nothing', async () => {
-  const file = (id: string) => telling([use(id, { isFile: true })], { path: `/v1/files/${id}/content` })
+  const file = (id: string) => reporting([use(id, { isFile: true })], { path: `/v1/files/${id}/content` })
   const left = (job: string, id: string) =>
-    telling([], {
+    reporting([], {
       jobs: undefined,
       objects: [
         { id: job, kind: 'batch', is: 'ended', job: true },
@@ -414,10 +420,10 @@ test('a day’s totals are made anew from its calls with what was settled', asyn
 
 test('a job that is listed for as long as its provider keeps it counts once, whoever submitted it', async () => {
   await rollUp([submitting('batch_Ours'), submitting('batch_Deleted')])
-  const list = telling([use('batch_Ours'), use('batch_Theirs'), use('batch_Deleted')])
+  const list = reporting([use('batch_Ours'), use('batch_Theirs'), use('batch_Deleted')])
   await rollUp([list])
   const before = await totals()
-  const forget = () => inTransaction(ledger.pool, (session) => forgetResponses(session, 40))
+  const prune = () => inTransaction(ledger.pool, (session) => pruneResponses(session, 40))
   const later = (days: number) =>
     ledger.pool.query('update tallygate.responses_seen set seen_at = seen_at - make_interval(days => $1)', [
       days,
@@ -425,7 +431,7 @@ test('a job that is listed for as long as its provider keeps it counts once, who
   // Listed every month: what is still told is not forgotten.
   for (let month = 0; month < 3; month += 1) {
     await later(30)
-    await forget()
+    await prune()
     await rollUp([{ ...list, callId: randomUUID() }])
   }
   expect((await totals()).map(({ settlements, input }) => [settlements, input])).toEqual(
@@ -433,8 +439,8 @@ test('a job that is listed for as long as its provider keeps it counts once, who
   )
   // Not told for long: a job of ours is known while its object is.
   await later(100)
-  await forget()
-  await rollUp([telling([use('batch_Ours')]), fetching('batch_Deleted')])
+  await prune()
+  await rollUp([reporting([use('batch_Ours')]), fetching('batch_Deleted')])
   expect((await totals()).slice(0, 2)).toEqual([
     { ...SUBMITTED, requests: 2 },
     { ...USED, settlements: 2, input: 200, cost: 2 * COST },
@@ -516,7 +522,7 @@ test('a rebuilt day has no figures left of settlements that no call is kept of, 
 })
 
 test('what a record tells of jobs comes back from its entry as it was', () => {
-  const record = telling([
+  const record = reporting([
     use('batch_1', { serviceTier: 'batch', partlyUnpriced: true }),
     use('file-1', { isFile: true, costPico: null, priceId: null, unpricedReason: 'no_price' }),
   ])

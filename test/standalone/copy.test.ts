@@ -32,10 +32,10 @@ async function startOn(dataDir: string): Promise<NpmStart> {
 }
 
 async function partsOf(dataDir: string): Promise<readonly unknown[]> {
-  const noted: { name: string; pid: number }[] = JSON.parse(
+  const recorded: { name: string; pid: number }[] = JSON.parse(
     await readFile(join(dataDir, 'processes.json'), 'utf8'),
   )
-  return noted.map(({ name, pid }) => ({ name, pid, identity: processIdentity(pid) }))
+  return recorded.map(({ name, pid }) => ({ name, pid, identity: processIdentity(pid) }))
 }
 
 async function isCounted(usage: string | undefined, requests: number): Promise<boolean> {

@@ -24,9 +24,9 @@ async function startSleeper(cwd = '/'): Promise<ChildProcess & { readonly pid: n
 test('what a run before noted and left running is stopped, frozen or not', async () => {
   const file = join(folder, 'left.json')
   const [redis, worker] = [await startSleeper(), await startSleeper()]
-  const { notes } = await stopLeftovers(file)
-  notes.note('redis', redis.pid)
-  notes.note('worker', worker.pid)
+  const { registry } = await stopLeftovers(file)
+  registry.record('redis', redis.pid)
+  registry.record('worker', worker.pid)
   worker.kill('SIGSTOP')
   const { stopped } = await stopLeftovers(file)
   expect(stopped).toEqual(['worker', 'redis']) // who takes calls first, who keeps data last
@@ -35,20 +35,23 @@ test('what a run before noted and left running is stopped, frozen or not', async
 
 test('a process that only has the number of one of ours is left alone', async () => {
   const file = join(folder, 'recycled.json')
-  const stranger = await startSleeper()
-  const { notes } = await stopLeftovers(file)
-  notes.note('redis', stranger.pid)
-  const noted: object[] = JSON.parse(readFileSync(file, 'utf8'))
-  writeFileSync(file, JSON.stringify(noted.map((note) => ({ ...note, identity: 'an earlier boot 123' }))))
+  const otherProcess = await startSleeper()
+  const { registry } = await stopLeftovers(file)
+  registry.record('redis', otherProcess.pid)
+  const recorded: object[] = JSON.parse(readFileSync(file, 'utf8'))
+  writeFileSync(
+    file,
+    JSON.stringify(recorded.map((process_) => ({ ...process_, identity: 'an earlier boot 123' }))),
+  )
   expect((await stopLeftovers(file)).stopped).toEqual([])
-  expect(processIdentity(stranger.pid)).not.toBeNull()
+  expect(processIdentity(otherProcess.pid)).not.toBeNull()
 })
 
 test('notes in a copy of the folder stop nobody, those in the original still do', async () => {
   const original = makeFolder('original')
   const redis = await startSleeper()
-  const { notes } = await stopLeftovers(join(original, 'processes.json'))
-  notes.note('redis', redis.pid)
+  const { registry } = await stopLeftovers(join(original, 'processes.json'))
+  registry.record('redis', redis.pid)
   const copy = join(folder, 'copy')
   cpSync(original, copy, { recursive: true })
   expect((await stopLeftovers(join(copy, 'processes.json'))).stopped).toEqual([])
@@ -67,8 +70,8 @@ test('a server that was noted without its folder, as releases before did, is sto
   const original = makeFolder('noted-before')
   mkdirSync(join(original, 'redis'))
   const redis = await startSleeper(join(original, 'redis'))
-  const noted = [{ name: 'redis', pid: redis.pid, identity: processIdentity(redis.pid) }]
-  writeFileSync(join(original, 'processes.json'), JSON.stringify(noted))
+  const recorded = [{ name: 'redis', pid: redis.pid, identity: processIdentity(redis.pid) }]
+  writeFileSync(join(original, 'processes.json'), JSON.stringify(recorded))
   const copy = join(folder, 'copy-of-noted-before')
   cpSync(original, copy, { recursive: true })
   expect((await stopLeftovers(join(copy, 'processes.json'))).stopped).toEqual([])
@@ -94,9 +97,9 @@ test.each([
 
 test('a part started again is noted in the place of the one before', async () => {
   const file = join(folder, 'again.json')
-  const { notes } = await stopLeftovers(file)
-  notes.note('gateway', process.ppid)
-  notes.note('gateway', process.pid)
-  const noted: { pid: number }[] = JSON.parse(readFileSync(file, 'utf8'))
-  expect(noted.map(({ pid }) => pid)).toEqual([process.pid])
+  const { registry } = await stopLeftovers(file)
+  registry.record('gateway', process.ppid)
+  registry.record('gateway', process.pid)
+  const recorded: { pid: number }[] = JSON.parse(readFileSync(file, 'utf8'))
+  expect(recorded.map(({ pid }) => pid)).toEqual([process.pid])
 })

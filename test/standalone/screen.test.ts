@@ -5,7 +5,7 @@ import type { Paint } from '../../src/standalone/terminal.ts'
 
 const plain: Paint = (_style, text) => text
 const loud: Paint = (_style, text) => `<${text}>`
-const facts = {
+const context = {
   baseUrl: 'http://127.0.0.1:8080/llm',
   demoKey: 'tg_key',
   example: chooseExample('openai', ['gpt-4o', "it's a model"]),
@@ -24,7 +24,7 @@ const words = (command: string) =>
     .slice(0, -1)
 
 test('there are two commands, each from column 0, free of colour, between empty lines', () => {
-  const screen = renderScreen(facts, loud)
+  const screen = renderScreen(context, loud)
   const commands = commandsIn(screen)
   expect(commands).toHaveLength(2)
   for (const command of commands) {
@@ -35,7 +35,7 @@ test('there are two commands, each from column 0, free of colour, between empty 
 
 test('bash reads the commands as meant, also with a quote in a name', () => {
   const example = chooseExample('openai', ["it's a model"])
-  const [call, usage] = commandsIn(renderScreen({ ...facts, example }, plain)).map(words)
+  const [call, usage] = commandsIn(renderScreen({ ...context, example }, plain)).map(words)
   expect(call?.slice(0, 2)).toEqual(['-sS', 'http://127.0.0.1:8080/llm/v1/chat/completions'])
   expect(call).toContain('Authorization: Bearer tg_key')
   expect(JSON.parse(call?.at(-1) ?? '')).toMatchObject({ model: "it's a model" })
@@ -48,7 +48,7 @@ test('bash reads the commands as meant, also with a quote in a name', () => {
 })
 
 test('a certificate that curl cannot know is not a dead end', () => {
-  for (const command of commandsIn(renderScreen({ ...facts, insecure: true }, plain)))
+  for (const command of commandsIn(renderScreen({ ...context, insecure: true }, plain)))
     expect(command).toMatch(/^curl -sSk /)
 })
 

@@ -121,11 +121,11 @@ test('after kill -9 of every process in the middle of its work, the next start h
 test('a part that dies is started again, and said so', async () => {
   const started = npmStart(env)
   const [call, usage] = await started.screen()
-  const parts: { name: string; pid: number }[] = JSON.parse(
+  const services: { name: string; pid: number }[] = JSON.parse(
     await readFile(join(dataDir, 'processes.json'), 'utf8'),
   )
-  for (const { pid } of parts) sendSignal(pid, 'SIGKILL')
-  for (const { name } of parts) await started.said(new RegExp(`${name} ended \\(SIGKILL\\)`))
+  for (const { pid } of services) sendSignal(pid, 'SIGKILL')
+  for (const { name } of services) await started.said(new RegExp(`${name} ended \\(SIGKILL\\)`))
   const works = await until(
     () =>
       paste(call ?? '').then(

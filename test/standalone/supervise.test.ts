@@ -14,15 +14,15 @@ const never = new AbortController().signal
 function watched(start: (attempt: number) => ReturnType<typeof madeUpRun>) {
   const runs: ReturnType<typeof madeUpRun>[] = []
   const lines: string[] = []
-  const noted: number[] = []
+  const recorded: number[] = []
   let attempts = 0
   return {
     runs,
     lines,
-    noted,
+    recorded,
     options: {
       name: 'thing',
-      onStarted: (pid: number) => void noted.push(pid),
+      onStarted: (pid: number) => void recorded.push(pid),
       say: (line: string) => void lines.push(line),
       async start() {
         attempts += 1
@@ -35,24 +35,24 @@ function watched(start: (attempt: number) => ReturnType<typeof madeUpRun>) {
 }
 
 test('what dies is started again, noted by its new number and told', async () => {
-  const { runs, lines, noted, options } = watched((attempt) => madeUpRun(attempt))
+  const { runs, lines, recorded, options } = watched((attempt) => madeUpRun(attempt))
   const supervised = await supervise(options, never)
   runs[0]?.die()
-  await until(() => (noted.length === 2 ? true : null), { timeoutMs: 5_000 })
-  expect(noted).toEqual([1, 2])
+  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: 5_000 })
+  expect(recorded).toEqual([1, 2])
   expect(lines).toEqual(['thing ended (SIGKILL), starting it again'])
   await supervised.stop(1_000)
 })
 
 test('a start that fails later is tried again and again', async () => {
-  const { runs, lines, noted, options } = watched((attempt) => {
+  const { runs, lines, recorded, options } = watched((attempt) => {
     if (attempt === 2) throw new Error('no room')
     return madeUpRun(attempt)
   })
   const supervised = await supervise(options, never)
   runs[0]?.die()
-  await until(() => (noted.length === 2 ? true : null), { timeoutMs: 5_000 })
-  expect(noted).toEqual([1, 3])
+  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: 5_000 })
+  expect(recorded).toEqual([1, 3])
   expect(lines).toContain('thing does not start: no room')
   await supervised.stop(1_000)
 })
@@ -65,10 +65,10 @@ test('the first start’s failure is the caller’s', async () => {
 })
 
 test('what is stopped stays stopped, also while it waits to be started again', async () => {
-  const { runs, noted, lines, options } = watched((attempt) => madeUpRun(attempt))
+  const { runs, recorded, lines, options } = watched((attempt) => madeUpRun(attempt))
   const supervised = await supervise(options, never)
   runs[0]?.die()
   await until(() => (lines.length === 1 ? true : null), { timeoutMs: 5_000 })
   await supervised.stop(1_000)
-  expect(noted).toEqual([1])
+  expect(recorded).toEqual([1])
 })

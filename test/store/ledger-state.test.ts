@@ -2,15 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
 import {
+  readCommittedOffsets,
   readDatabaseId,
   readGaps,
-  readMarks,
   registerStream,
   selectLedgerStatus,
   selectStreams,
 } from '../../src/store/ledger/ledger-state.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
-import { aCandidate, aStranger, aVoid, newProducer } from '../rollup/records.ts'
+import { aCandidate, aForeignEntry, aGapMarker, newProducer } from '../rollup/records.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 let ledger: LedgerDatabase
@@ -24,12 +24,17 @@ test('marks, gaps, streams and what could not be counted are told as they were c
   await registerStream(ledger.pool, 'b')
   await registerStream(ledger.pool, 'a')
   await registerStream(ledger.pool, 'a')
-  await ledger.rollUp('a', [aCandidate(one, 1), aVoid(one, 2, 6), aCandidate(one, 7), aStranger(one, 8)])
+  await ledger.rollUp('a', [
+    aCandidate(one, 1),
+    aGapMarker(one, 2, 6),
+    aCandidate(one, 7),
+    aForeignEntry(one, 8),
+  ])
   await ledger.rollUp('a', [aCandidate(one, 4)])
   await ledger.rollUp('b', [aCandidate(two, 1)])
 
   expect(await selectStreams(ledger.pool)).toEqual(['a', 'b'])
-  expect(await readMarks(ledger.pool, [one, two, newProducer()])).toEqual(
+  expect(await readCommittedOffsets(ledger.pool, [one, two, newProducer()])).toEqual(
     new Map([
       [one, 8],
       [two, 1],
@@ -48,7 +53,7 @@ test('marks, gaps, streams and what could not be counted are told as they were c
     missingRecords: 4n,
     deadLetters: 1,
   })
-  expect(status.producers.map(({ producer, mark }) => [producer, mark])).toEqual([
+  expect(status.producers.map(({ producer, committedOffset }) => [producer, committedOffset])).toEqual([
     [two, 1],
     [one, 8],
   ])

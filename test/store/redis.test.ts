@@ -70,22 +70,22 @@ test('a subscription whose connection breaks before its answer is made again and
   let breakFirst = () => {}
   await once(wire, 'listening')
   const unhandled: unknown[] = []
-  const note = (reason: unknown) => void unhandled.push(reason)
-  process.on('unhandledRejection', note)
-  let told = 0
+  const onUnhandled = (reason: unknown) => void unhandled.push(reason)
+  process.on('unhandledRejection', onUnhandled)
+  let logged = 0
   const url = new URL(server.url)
   url.port = `${(wire.address() as AddressInfo).port}`
   const listening = listenForKeyChanges(url.href, 'test:', quiet, () => {
-    told += 1
+    logged += 1
   })
   try {
-    await expect.poll(() => told, { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => logged, { timeout: 5_000 }).toBe(1)
     breakFirst()
-    await expect.poll(() => told, { timeout: 5_000 }).toBe(2)
+    await expect.poll(() => logged, { timeout: 5_000 }).toBe(2)
     expect(asked).toBeGreaterThanOrEqual(4)
     expect(unhandled).toEqual([])
   } finally {
-    process.off('unhandledRejection', note)
+    process.off('unhandledRejection', onUnhandled)
     listening.close()
     wire.close()
   }

@@ -78,18 +78,18 @@ export async function paste(command: string): Promise<Record<string, unknown>> {
 /** The processes that have to do with a data folder, by their command line or environment, and those it notes. */
 export function processesOf(dataDir: string): number[] {
   const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
-  const noted = notedIn(dataDir)
+  const recorded = recordedIn(dataDir)
   return pids.filter((pid) => {
     if (pid === process.pid) return false
     const text = readProc(pid, 'cmdline') + readProc(pid, 'environ')
-    return isRunning(pid) && (text.includes(dataDir) || noted.includes(pid))
+    return isRunning(pid) && (text.includes(dataDir) || recorded.includes(pid))
   })
 }
 
-function notedIn(dataDir: string): number[] {
+function recordedIn(dataDir: string): number[] {
   try {
-    const noted: { pid: number }[] = JSON.parse(readFileSync(join(dataDir, 'processes.json'), 'utf8'))
-    return noted.map(({ pid }) => pid)
+    const recorded: { pid: number }[] = JSON.parse(readFileSync(join(dataDir, 'processes.json'), 'utf8'))
+    return recorded.map(({ pid }) => pid)
   } catch {
     return []
   }

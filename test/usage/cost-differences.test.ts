@@ -53,8 +53,8 @@ test('calls at a tier without a price have rows of their own, and are told by th
     { price_id: '', unpriced: 1 },
     { price_id: tier.id, unpriced: 1 },
   ])
-  const told = (await selectUnpricedUse(ledger.pool, DAY)).filter(({ model }) => model === 'gpt-6-sol')
-  expect(told).toMatchObject([
+  const found = (await selectUnpricedUse(ledger.pool, DAY)).filter(({ model }) => model === 'gpt-6-sol')
+  expect(found).toMatchObject([
     { reason: 'no_price', serviceTier: null, calls: 1n },
     { reason: 'unknown_tier', serviceTier: 'ultrafast', calls: 1n },
   ])

@@ -68,8 +68,8 @@ test('calls whose model nobody knows are told apart by what they asked for', asy
   const unknown = (requestedModel: string | null) =>
     without('no_price', { model: '(unknown)', reportedModel: null, requestedModel })
   await add(unknown('embed-v4'), unknown('embed-v4'), unknown('command-r'), without('no_price'))
-  const told = await selectUnpricedUse(ledger.pool, '2026-03-01')
-  expect(told.map(({ model, requestedModel, calls }) => [model, requestedModel, calls])).toEqual([
+  const found = await selectUnpricedUse(ledger.pool, '2026-03-01')
+  expect(found.map(({ model, requestedModel, calls }) => [model, requestedModel, calls])).toEqual([
     ['(unknown)', 'embed-v4', 2n],
     ['(unknown)', 'command-r', 1n],
     ['new', null, 1n],

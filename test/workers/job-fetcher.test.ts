@@ -102,8 +102,8 @@ test('what a worker fetches has the markup of the client that submitted it', asy
   upstream.endJobs()
   await writeFile(file, withMarkup)
   expect(await openFetcher().run()).toEqual({ fetched: 1, counted: 1 })
-  const told = (await stack.calls(client)).find(({ told_by: by }) => by !== null)
-  expect(told?.cost_pico).toBe(`${((100 * 150_000 + 50 * 600_000) * 3) / 2}`)
+  const reported = (await stack.calls(client)).find(({ told_by: by }) => by !== null)
+  expect(reported?.cost_pico).toBe(`${((100 * 150_000 + 50 * 600_000) * 3) / 2}`)
 })
 
 test('workers that fetch side by side count each job once', async () => {

@@ -84,7 +84,7 @@ test('response ids are forgotten when no provider knows them any more, not soone
     `insert into tallygate.responses_seen (upstream, response_id, seen_at) values
        ('openai', 'old', now() - interval '41 days'), ('openai', 'new', now() - interval '39 days')`,
   )
-  expect((await prune(pool, 1))?.responsesForgotten).toBe(1)
+  expect((await prune(pool, 1))?.responsesPruned).toBe(1)
   const { rows } = await pool.query('select response_id from tallygate.responses_seen')
   expect(rows).toEqual([{ response_id: 'new' }])
 })

@@ -2,9 +2,15 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { DAMAGED_FILE, JOURNAL_FILE } from '../../../src/ledger/recovery/producer-folder.ts'
-import { holesBetween } from '../../../src/rollup/gap-check.ts'
+import { gapsBetween } from '../../../src/rollup/gap-check.ts'
 import type { ExpectedGap } from '../allowances.ts'
-import { awaitNamed, type DeadProducer, entriesOf, markOf, withDeadJournals } from '../dead-gateway.ts'
+import {
+  awaitNamed,
+  committedOffsetOf,
+  type DeadProducer,
+  entriesOf,
+  withDeadJournals,
+} from '../dead-gateway.ts'
 import { type JournalContent, readJournal, tryReadJournal } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import { checkpointDead, type LeafPage, leafPagesOfCalls, PAGE_BYTES, writePage } from '../journal-pages.ts'
@@ -24,7 +30,7 @@ const NOTICED_WITHIN_MS = 90_000
 /** What a damage left of a journal. */
 interface Left {
   /** Nothing of it can be shipped: its folder is to be set aside at once. */
-  readonly aside: boolean
+  readonly quarantined: boolean
   /** Sequences that can still be read. */
   readonly sequences: ReadonlySet<number>
   /** Calls under way can still be told. */
@@ -34,7 +40,7 @@ interface Left {
 /** A dead producer and who else has what of it. */
 interface Victim extends DeadProducer {
   readonly whole: JournalContent
-  readonly mark: number
+  readonly committedOffset: number
   /** Sequences that wait on a stream. */
   readonly waiting: ReadonlySet<number>
 }
@@ -57,7 +63,7 @@ export const garbledJournalFaults: readonly Fault[] = [
     name: 'journal header or end corrupted',
     part: 'gateways',
     alone: true,
-    inject: (world, random) => garble(world, random, random.shuffle([header, lastPage, walBeforeMark])),
+    inject: (world, random) => garble(world, random, random.shuffle([header, lastPage, walBeforeCommit])),
   },
 ]
 
@@ -94,10 +100,10 @@ function reconnect({ proxies: { redis } }: World): void {
 interface Loss {
   readonly folder: string
   readonly producer: string
-  readonly aside: boolean
+  readonly quarantined: boolean
   /** The producer's mark in the end, at least. */
   readonly countedTo: number
-  readonly holes: readonly ExpectedGap[]
+  readonly gaps: readonly ExpectedGap[]
 }
 
 /** Damages the first that can be, and allows what that destroyed, to the record. */
@@ -107,56 +113,71 @@ async function damageOne(
   damage: (victim: Victim) => Left | null,
 ): Promise<Loss | null> {
   for (const one of dead) {
-    const victim = await look(world, one)
+    const victim = await inspectVictim(world, one)
     const left = victim === null ? null : damage(victim)
     if (victim === null || left === null) continue
-    const { producer, folder, whole, mark, waiting } = victim
+    const { producer, folder, whole, committedOffset, waiting } = victim
     const isSomewhere = (sequence: number) =>
-      sequence <= mark || waiting.has(sequence) || (!left.aside && left.sequences.has(sequence))
+      sequence <= committedOffset ||
+      waiting.has(sequence) ||
+      (!left.quarantined && left.sequences.has(sequence))
     const gone = whole.records.filter(({ sequence }) => !isSomewhere(sequence))
     for (const { callId } of gone) world.allowances.calls.add(callId)
     if (!left.openCalls) for (const callId of whole.open) world.allowances.calls.add(callId)
-    const survivors = [...waiting, ...(left.aside ? [] : left.sequences)].filter((at) => at > mark)
+    const survivors = [...waiting, ...(left.quarantined ? [] : left.sequences)].filter(
+      (at) => at > committedOffset,
+    )
     const ranges = survivors.sort((a, b) => a - b).map((at) => ({ from: at, to: at }))
-    const reason = left.aside ? 'producer_lost' : 'journal_corrupt'
-    const holes = holesBetween(mark, ranges).map((hole) => ({ producer, ...hole, reason }))
-    world.allowances.gaps.push(...holes)
-    return { producer, folder, aside: left.aside, countedTo: survivors.at(-1) ?? mark, holes }
+    const reason = left.quarantined ? 'producer_lost' : 'journal_corrupt'
+    const gaps = gapsBetween(committedOffset, ranges).map((gap) => ({ producer, ...gap, reason }))
+    world.allowances.gaps.push(...gaps)
+    return {
+      producer,
+      folder,
+      quarantined: left.quarantined,
+      countedTo: survivors.at(-1) ?? committedOffset,
+      gaps,
+    }
   }
   return null
 }
 
 /** `null`: too little of it is nowhere else. */
-async function look(world: World, dead: DeadProducer): Promise<Victim | null> {
+async function inspectVictim(world: World, dead: DeadProducer): Promise<Victim | null> {
   const wal = readWal(dead.folder)
   const whole = readJournal(dead.folder, wal, (path) => writeFileSync(path, wal))
   // The streams first: what leaves them in between is under the mark.
   const waiting = new Set((await entriesOf(world, dead.producer)).map(({ sequence }) => sequence))
-  const mark = await markOf(world, dead.producer)
-  const isUnshipped = ({ sequence }: { sequence: number }) => sequence > mark && !waiting.has(sequence)
+  const committedOffset = await committedOffsetOf(world, dead.producer)
+  const isUnshipped = ({ sequence }: { sequence: number }) =>
+    sequence > committedOffset && !waiting.has(sequence)
   return whole.records.filter(isUnshipped).length < BACKLOG_MIN_RECORDS
     ? null
-    : { ...dead, whole, mark, waiting }
+    : { ...dead, whole, committedOffset, waiting }
 }
 
 /** Waits until the damage was found, and all that was not destroyed is counted, and what was is named. */
-async function noticed(world: World, { producer, folder, aside, countedTo, holes }: Loss): Promise<void> {
-  const isKept = () => existsSync(`${folder}.corrupt`) || (!aside && existsSync(join(folder, DAMAGED_FILE)))
+async function noticed(
+  world: World,
+  { producer, folder, quarantined, countedTo, gaps }: Loss,
+): Promise<void> {
+  const isKept = () =>
+    existsSync(`${folder}.corrupt`) || (!quarantined && existsSync(join(folder, DAMAGED_FILE)))
   const until = performance.now() + NOTICED_WITHIN_MS
-  while (!isKept() || (await markOf(world, producer)) < countedTo) {
+  while (!isKept() || (await committedOffsetOf(world, producer)) < countedTo) {
     if (performance.now() > until)
       throw new Error(`a damaged journal was ${isKept() ? 'not counted' : 'not noticed'}: ${producer}`)
     await delay(250)
   }
-  await awaitNamed(world, holes)
+  await awaitNamed(world, gaps)
 }
 
 /** Some pages of `calls`, one after the other, one of them with records that nobody else has: a gap with a name. */
-function pagesInTheMiddle({ folder, whole, mark, waiting }: Victim, random: Random): Left | null {
+function pagesInTheMiddle({ folder, whole, committedOffset, waiting }: Victim, random: Random): Left | null {
   const path = join(folder, JOURNAL_FILE)
   checkpointDead(path)
   const pages = leafPagesOfCalls(path).slice(0, -1)
-  const isNowhereElse = (sequence: number) => sequence > mark && !waiting.has(sequence)
+  const isNowhereElse = (sequence: number) => sequence > committedOffset && !waiting.has(sequence)
   const candidates = pages.flatMap(({ sequences }, index) => (sequences.some(isNowhereElse) ? [index] : []))
   if (candidates.length === 0) return null
   const from = random.pick(candidates)
@@ -164,20 +185,20 @@ function pagesInTheMiddle({ folder, whole, mark, waiting }: Victim, random: Rand
 }
 
 /** The last page of `calls`: nobody can tell any more which numbers were used, nor what the open calls became. */
-function lastPage({ folder, whole, mark }: Victim, random: Random): Left | null {
+function lastPage({ folder, whole, committedOffset }: Victim, random: Random): Left | null {
   const path = join(folder, JOURNAL_FILE)
   checkpointDead(path)
   const pages = leafPagesOfCalls(path)
   if (pages.length < 2) return null
   const left = withoutPages(path, whole, pages.slice(-1), random)
-  return { ...left, openCalls: false, aside: Math.max(...left.sequences) < mark }
+  return { ...left, openCalls: false, quarantined: Math.max(...left.sequences) < committedOffset }
 }
 
 function withoutPages(path: string, whole: JournalContent, pages: readonly LeafPage[], random: Random): Left {
   for (const { number } of pages) writePage(path, number, noise(PAGE_BYTES, random))
   const gone = new Set(pages.flatMap((page) => page.sequences))
   const sequences = whole.records.map((record) => record.sequence).filter((at) => !gone.has(at))
-  return { aside: false, sequences: new Set(sequences), openCalls: true }
+  return { quarantined: false, sequences: new Set(sequences), openCalls: true }
 }
 
 /** The database's first page: without it none can be read. */
@@ -185,17 +206,18 @@ function header({ folder }: Victim, random: Random): Left {
   const path = join(folder, JOURNAL_FILE)
   checkpointDead(path)
   writePage(path, 1, noise(PAGE_BYTES, random))
-  return { aside: true, sequences: new Set(), openCalls: false }
+  return { quarantined: true, sequences: new Set(), openCalls: false }
 }
 
 /**
  * The WAL, at or before what has been counted: what SQLite recovers of it is behind the mark. (Beyond the mark, it could
  * bring back a call as open whose record has been shipped, which is the one case that may count twice.)
  */
-function walBeforeMark({ folder, mark }: Victim, random: Random): Left | null {
+function walBeforeCommit({ folder, committedOffset }: Victim, random: Random): Left | null {
   const wal = readWal(folder)
   const isBehind = (bytes: Buffer) =>
-    (tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))?.last ?? mark) < mark
+    (tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))?.last ?? committedOffset) <
+    committedOffset
   if (!isBehind(Buffer.alloc(0))) return null
   const counted = firstEndWith(commitEnds(wal), (end) => !isBehind(wal.subarray(0, end)))
   const atBeginning = random.chance(0.5)
@@ -204,7 +226,7 @@ function walBeforeMark({ folder, mark }: Victim, random: Random): Left | null {
   garbled.writeUInt8(garbled.readUInt8(at) ^ random.between(1, 255), at)
   if (!isBehind(garbled)) return null // a byte that SQLite does not use
   writeFileSync(join(folder, WAL_FILE), garbled)
-  return { aside: true, sequences: new Set(), openCalls: false }
+  return { quarantined: true, sequences: new Set(), openCalls: false }
 }
 
 /** That no page of a table begins with. */

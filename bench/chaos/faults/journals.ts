@@ -1,17 +1,17 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { holesBetween } from '../../../src/rollup/gap-check.ts'
+import { gapsBetween } from '../../../src/rollup/gap-check.ts'
 import { sendSignal } from '../../../src/standalone/processes/detached-process.ts'
 import type { ExpectedGap } from '../allowances.ts'
-import { awaitNamed, entriesOf, markOf, removeEntries, withDeadJournals } from '../dead-gateway.ts'
+import { awaitNamed, committedOffsetOf, entriesOf, removeEntries, withDeadJournals } from '../dead-gateway.ts'
 import { type JournalContent, readJournal, tryReadJournal } from '../dead-journal.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import { withFrozenWorkers } from '../frozen-workers.ts'
 import type { Gateway } from '../gateway.ts'
 import { SYNC_SIGNALS } from '../gateway-signals.ts'
 import type { Random } from '../random.ts'
-import { forgetSyncedEnds, knownEnd } from '../synced-ends.ts'
+import { dropSyncedEnds, knownEnd } from '../synced-ends.ts'
 import { commitEnds, firstEndWith, readWal, WAL_FILE } from '../wal-file.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
@@ -82,7 +82,7 @@ function losesWalTail(
             const last = read(left)?.last
             if (whole === null || last === undefined) continue
             allowLoss(world, whole, last)
-            noteAge(world, whole, last, killedAtMs)
+            recordAge(world, whole, last, killedAtMs)
             writeFileSync(join(folder, WAL_FILE), left)
             changed += 1
           }
@@ -103,7 +103,7 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
   const gateway = pickRunning(world.gateways, random)
   let changed = 0
   try {
-    forgetSyncedEnds(world.noteFolder)
+    dropSyncedEnds(world.recordFolder)
     for (const { pid } of gateway.takers()) sendSignal(pid, SYNC_SIGNALS.slow)
     await delay(random.between(SLOW_MIN_MS, SLOW_MAX_MS))
     await knownOfOne(world, gateway)
@@ -112,7 +112,7 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
         const wal = readWal(folder)
         const read = (bytes: Buffer) => tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
         const whole = read(wal)
-        const synced = knownEnd(world.noteFolder, producer, folder)
+        const synced = knownEnd(world.recordFolder, producer, folder)
         if (synced === null) continue
         const left = wal.subarray(0, synced)
         const last = read(left)?.last
@@ -137,7 +137,7 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
 async function knownOfOne(world: World, gateway: Gateway): Promise<void> {
   const until = performance.now() + KNOWN_WITHIN_MS
   const isKnown = (producer: string) =>
-    knownEnd(world.noteFolder, producer, join(world.journalDir, producer)) !== null
+    knownEnd(world.recordFolder, producer, join(world.journalDir, producer)) !== null
   while (!gateway.takers().some(({ producers }) => producers.some(isKnown))) {
     if (performance.now() > until) throw new NotNow('no journal was synced between checkpoints')
     await delay(20)
@@ -151,7 +151,7 @@ function allowLoss({ allowances }: World, whole: JournalContent, last: number): 
 }
 
 /** How old the oldest of the records beyond `last` was. */
-function noteAge({ allowances }: World, whole: JournalContent, last: number, lostAtMs: number): void {
+function recordAge({ allowances }: World, whole: JournalContent, last: number, lostAtMs: number): void {
   for (const { sequence, endedAtMs } of whole.records) {
     const ageMs = lostAtMs - endedAtMs
     // More is a gateway whose clock was made to jump.
@@ -182,14 +182,16 @@ async function deleteJournal(world: World, random: Random): Promise<void> {
           if (taken.length === 0) continue
           await withRedis(world, (redis) => removeEntries(redis, taken))
           const left = entries.filter((entry) => !taken.includes(entry)).map(({ sequence }) => sequence)
-          const mark = await markOf(world, producer)
+          const committedOffset = await committedOffsetOf(world, producer)
           // Also what Redis had lost before, and its producer had not sent again yet.
-          const gone = whole.records.filter(({ sequence }) => sequence > mark && !left.includes(sequence))
+          const gone = whole.records.filter(
+            ({ sequence }) => sequence > committedOffset && !left.includes(sequence),
+          )
           for (const callId of [...gone.map((record) => record.callId), ...whole.open])
             world.allowances.calls.add(callId)
           const ranges = left.map((sequence) => ({ from: sequence, to: sequence }))
-          for (const hole of holesBetween(mark, ranges))
-            expected.push({ producer, ...hole, reason: 'producer_lost' })
+          for (const gap of gapsBetween(committedOffset, ranges))
+            expected.push({ producer, ...gap, reason: 'producer_lost' })
           rmSync(folder, { recursive: true })
         }
       })
@@ -205,5 +207,5 @@ async function deleteJournal(world: World, random: Random): Promise<void> {
 /** The highest of the producer's sequences that anybody beside its journal has seen. */
 async function shippedOf(world: World, producer: string): Promise<number> {
   const entries = await entriesOf(world, producer)
-  return Math.max(await markOf(world, producer), entries.at(-1)?.sequence ?? 0)
+  return Math.max(await committedOffsetOf(world, producer), entries.at(-1)?.sequence ?? 0)
 }

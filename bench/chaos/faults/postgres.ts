@@ -10,7 +10,7 @@ const FROZEN_MS = 5_000
 /** Workers find a Postgres that was restarted within their backoff. */
 const COUNTED_WITHIN_MS = 30_000
 /** Gateways read marks every second. */
-const MARKS_READ_MS = 2_500
+const OFFSETS_READ_MS = 2_500
 const run = promisify(execFile)
 
 /** A Postgres that ends, hangs, or goes back in time. */
@@ -40,7 +40,7 @@ export const postgresFaults: readonly Fault[] = [
     part: 'postgres',
     alone: true, // what another fault takes from a journal now could not be sent again
     async inject({ postgres, pool }, random) {
-      const began = await sumOfMarks(pool)
+      const began = await sumOfOffsets(pool)
       const [data, before] = [join(postgres.folder, 'data'), join(postgres.folder, 'a-moment-ago')]
       await rm(before, { recursive: true, force: true }) // of a try that was put off
       await postgres.kill()
@@ -50,7 +50,7 @@ export const postgresFaults: readonly Fault[] = [
       await delay(random.between(1_000, 6_000))
       await counted(pool, began)
       // Who has read a mark is to see that it went back.
-      await delay(MARKS_READ_MS)
+      await delay(OFFSETS_READ_MS)
       await postgres.kill()
       await rm(data, { recursive: true, force: true })
       await rename(before, data)
@@ -63,14 +63,14 @@ export const postgresFaults: readonly Fault[] = [
 async function counted(pool: Postgres, before: bigint): Promise<void> {
   const until = performance.now() + COUNTED_WITHIN_MS
   // Its own connections too are to find the restarted server.
-  while ((await sumOfMarks(pool).catch(() => before)) === before) {
+  while ((await sumOfOffsets(pool).catch(() => before)) === before) {
     if (performance.now() > until) throw new NotNow('nothing was counted')
     await delay(100)
   }
 }
 
 /** @throws NotNow where Postgres does not answer */
-async function sumOfMarks(pool: Postgres): Promise<bigint> {
+async function sumOfOffsets(pool: Postgres): Promise<bigint> {
   const { rows } = await pool
     .query<{ sum: string }>('select coalesce(sum(mark), 0) as sum from tallygate.producers')
     .catch((error) => {

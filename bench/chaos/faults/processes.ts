@@ -79,8 +79,8 @@ export const processFaults: readonly Fault[] = [
       const gateway = pickRunning(gateways, random)
       const killedMs = performance.now()
       await gateway.kill()
-      const isOfIt = (note: { gateway: string; beganMs: number }) =>
-        note.gateway === gateway.name && note.beganMs <= killedMs
+      const isOfIt = (trace: { gateway: string; beganMs: number }) =>
+        trace.gateway === gateway.name && trace.beganMs <= killedMs
       while (!watch.haveAll(isOfIt) && performance.now() - killedMs < STAYS_DEAD_MS) await delay(100)
       await gateway.start()
     },
@@ -190,10 +190,10 @@ async function replaced({ gateways, journalDir }: World, cluster: Gateway, kille
     if (performance.now() > until) throw new Error(`${cluster.name} started no process for the one that died`)
     await delay(100)
   }
-  const isCaredFor = (producer: string) =>
+  const isOwned = (producer: string) =>
     !existsSync(join(journalDir, producer)) ||
     gateways.some((gateway) => gateway.takers().some(({ producers }) => producers.includes(producer)))
-  while (!killed.producers.every(isCaredFor)) {
+  while (!killed.producers.every(isOwned)) {
     if (performance.now() > until) throw new Error('nobody adopted the journal of the process that died')
     await delay(100)
   }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Finding, renderFindings } from '../../doctor/finding.ts'
-import { examine } from '../../doctor/run-checks.ts'
+import { runChecks } from '../../doctor/run-checks.ts'
 import type { Cli } from '../cli.ts'
 import { findOwnConfiguration } from '../gateway-prices.ts'
 import { printable } from '../table.ts'
@@ -11,8 +11,8 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
     .command('doctor')
     .description('see whether everything works, and what to do where it does not')
     .action(async () => {
-      const findings = await cli.withServers(({ pool, whereabouts }) =>
-        examine({ pool, ...whereabouts, ownPrices: (theirs) => findOwnConfiguration(cli.env, theirs) }),
+      const findings = await cli.withServers(({ pool, locations }) =>
+        runChecks({ pool, ...locations, ownPrices: (theirs) => findOwnConfiguration(cli.env, theirs) }),
       )
       const report = renderFindings(findings)
       cli.print(report, text(findings))

@@ -9,7 +9,7 @@ export function addMigrateCommand(program: Command, cli: Cli): void {
     .command('migrate')
     .description('bring the database to what this release needs')
     .action(async () => {
-      const applied = await cli.withServers(({ whereabouts }) => migrate(whereabouts.databaseUrl, SILENT_LOG))
+      const applied = await cli.withServers(({ locations }) => migrate(locations.databaseUrl, SILENT_LOG))
       const text = applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`
       cli.print({ applied }, text)
     })

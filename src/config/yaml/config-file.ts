@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { PROVIDERS } from '../../providers/dialect.ts'
-import { reasonOf } from '../config-error.ts'
+import { messageOf } from '../config-error.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
 import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
@@ -105,7 +105,7 @@ export function readConfigFile(env: Environment, problems: string[]): ConfigFile
   try {
     return parseConfigFile(readFileSync(fileName, 'utf8'), fileName, env, problems)
   } catch (error) {
-    problems.push(`TALLYGATE_CONFIG: cannot read ${fileName}: ${reasonOf(error)}`)
+    problems.push(`TALLYGATE_CONFIG: cannot read ${fileName}: ${messageOf(error)}`)
     return parseConfigFile('', fileName, env, problems)
   }
 }

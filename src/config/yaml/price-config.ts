@@ -7,7 +7,7 @@ import type { PricedUpstream, PriceSettings } from '../../pricing/price-configur
 import { type PriceMarkup, parseMarkups } from '../../pricing/price-markups.ts'
 import { type RepricingSettings, settingsOf } from '../../pricing/repricing/repricing.ts'
 import { PROVIDERS } from '../../providers/dialect.ts'
-import { ConfigError, reasonOf } from '../config-error.ts'
+import { ConfigError, messageOf } from '../config-error.ts'
 import {
   type CurrentCatalog,
   type KeptElsewhere,
@@ -139,7 +139,7 @@ function readText(fileName: string | null, problems: string[]): string {
   try {
     return readFileSync(fileName, 'utf8')
   } catch (error) {
-    problems.push(`TALLYGATE_CONFIG: cannot read ${fileName}: ${reasonOf(error)}`)
+    problems.push(`TALLYGATE_CONFIG: cannot read ${fileName}: ${messageOf(error)}`)
     return ''
   }
 }

@@ -68,7 +68,7 @@ async function fetchJson(source: ReportSource, url: string, path: string): Promi
       redirect: 'error', // the key is for this host alone
       signal: AbortSignal.timeout(TIMEOUT_MS),
     }).catch((error: unknown) => {
-      throw new ReportError(`${path}: ${source.baseUrl} cannot be reached: ${reasonOf(error)}`)
+      throw new ReportError(`${path}: ${source.baseUrl} cannot be reached: ${failureOf(error)}`)
     })
     if (answer.ok) {
       return await answer.json().catch(() => {
@@ -97,7 +97,7 @@ async function refusalText(answer: Response): Promise<string> {
 }
 
 /** Fetch hides the reason in the cause. */
-function reasonOf(error: unknown): string {
+function failureOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? error.cause.message || String(error.cause) : error.message
 }

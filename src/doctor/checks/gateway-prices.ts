@@ -1,10 +1,13 @@
 import { nameConfiguration, type PriceConfiguration } from '../../pricing/price-configuration.ts'
 import { type GatewayPrices, selectGatewayPrices } from '../../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { type Finding, note, ok } from '../finding.ts'
+import { type Finding, ok, warning } from '../finding.ts'
 
 /** Which gateways price otherwise than `own`, in words that name them all; `null`: none does. */
-export function tellDisagreement(own: PriceConfiguration, gateways: readonly GatewayPrices[]): string | null {
+export function describeDisagreement(
+  own: PriceConfiguration,
+  gateways: readonly GatewayPrices[],
+): string | null {
   if (gateways.every(({ configuration }) => configuration.hash === own.hash)) return null
   const named = gateways.map(
     ({ gateway, configuration }) => `${gateway} by ${nameConfiguration(configuration)}`,
@@ -24,7 +27,7 @@ export async function checkGatewayPrices(pool: Postgres, ownPrices: OwnPrices): 
   if (byHash.size === 1) {
     const own = ownPrices(first.configuration)
     if (own.hash !== first.configuration.hash) {
-      return note(
+      return warning(
         'price configuration',
         `every gateway prices by ${nameConfiguration(first.configuration)}; this command has ${nameConfiguration(own)}`,
         'leave TALLYGATE_CONFIG unset here to price as they do, or give them this one and send SIGHUP',
@@ -35,7 +38,7 @@ export async function checkGatewayPrices(pool: Postgres, ownPrices: OwnPrices): 
   const named = gateways.map(
     ({ gateway, configuration }) => `${gateway} by ${nameConfiguration(configuration)}`,
   )
-  return note(
+  return warning(
     'price configuration',
     `gateways do not price alike: ${named.join('; ')}`,
     'give them one TALLYGATE_CONFIG and one catalog, and send SIGHUP to those that read theirs before',

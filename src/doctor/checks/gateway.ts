@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { reasonOf } from '../explain-error.ts'
-import { type Finding, ok, wrong } from '../finding.ts'
+import { type Finding, failure, ok } from '../finding.ts'
 
 const TIMEOUT_MS = 2_000
 const readiness = z.object({ degraded: z.array(z.string()).default([]) })
@@ -12,12 +12,12 @@ export async function checkGateway(adminUrl: string): Promise<Finding> {
     const { degraded } = readiness.catch({ degraded: [] }).parse(await response.json())
     const lacks = degraded.length === 0 ? '' : `, without ${degraded.join(', ')}`
     if (response.ok && degraded.length === 0) return ok('gateway', 'takes calls')
-    return wrong(
+    return failure(
       'gateway',
       response.ok ? `takes calls${lacks}` : `takes no calls (${response.status})${lacks}`,
       'see its log',
     )
   } catch (error) {
-    return wrong('gateway', `does not answer on ${adminUrl}: ${reasonOf(error)}`, 'see its log')
+    return failure('gateway', `does not answer on ${adminUrl}: ${reasonOf(error)}`, 'see its log')
   }
 }

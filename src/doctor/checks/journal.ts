@@ -1,9 +1,13 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DATABASE_FILE, isForeign, readBoundDatabase } from '../../ledger/recovery/bound-database.ts'
+import {
+  DATABASE_FILE,
+  isDatabaseMismatch,
+  readJournalDatabaseId,
+} from '../../ledger/recovery/bound-database.ts'
 import { readJournalDirectory } from '../../ledger/recovery/producer-folder.ts'
 import { reasonOf } from '../explain-error.ts'
-import { type Finding, ok, wrong } from '../finding.ts'
+import { type Finding, failure, ok } from '../finding.ts'
 
 /**
  * What gateways of this machine keep on disk.
@@ -15,26 +19,30 @@ export async function checkJournal(journalDir: string, database: string | null):
     const { producers, corrupt } = readJournalDirectory(journalDir)
     const bytes = await sizeOf(journalDir)
     const detail = `${producers.length} in ${journalDir}, ${(bytes / 1_048_576).toFixed(1)} MiB`
-    const bound = await Promise.all(
-      producers.map((producer) => readBoundDatabase(join(journalDir, producer))),
+    const databaseId = await Promise.all(
+      producers.map((producer) => readJournalDatabaseId(join(journalDir, producer))),
     )
-    const foreign = bound.filter((one) => isForeign(one, database)).length
-    if (foreign > 0) {
-      return wrong(
+    const mismatched = databaseId.filter((one) => isDatabaseMismatch(one, database)).length
+    if (mismatched > 0) {
+      return failure(
         'journals',
-        `${detail}; ${foreign} belong to another database, and wait for a gateway that has it`,
+        `${detail}; ${mismatched} belong to another database, and wait for a gateway that has it`,
         `start one with its DATABASE_URL; if that database is gone for good, delete the file ${DATABASE_FILE} in their folders`,
       )
     }
     if (corrupt === 0) return ok('journals', detail)
-    return wrong(
+    return failure(
       'journals',
       `${detail}; ${corrupt} could not be read whole and were set aside`,
       'look into the .corrupt folders there; what could be read was counted',
     )
   } catch (error) {
     if (isMissing(error)) return ok('journals', `none on this machine (${journalDir} is not there)`)
-    return wrong('journals', `${journalDir}: ${reasonOf(error)}`, 'correct JOURNAL_DIR, or the rights on it')
+    return failure(
+      'journals',
+      `${journalDir}: ${reasonOf(error)}`,
+      'correct JOURNAL_DIR, or the rights on it',
+    )
   }
 }
 

@@ -1,26 +1,30 @@
 import { pepperId } from '../../domain/api-key.ts'
 import { countKeysByPepper } from '../../keys/key-peppers.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { type Finding, note, ok, wrong } from '../finding.ts'
+import { type Finding, failure, ok, warning } from '../finding.ts'
 
 /** Whether every active key is hashed with a secret that is still known. */
 export async function checkKeys(pool: Postgres, peppers: readonly string[]): Promise<Finding> {
   const counts = await countKeysByPepper(pool)
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   if (peppers.length === 0) {
-    return note('keys', `${total} active, not compared`, 'set KEY_PEPPER as the gateway has it to compare')
+    return warning('keys', `${total} active, not compared`, 'set KEY_PEPPER as the gateway has it to compare')
   }
   const known = peppers.map((pepper) => counts.get(pepperId(pepper)) ?? 0)
   const lost = total - known.reduce((sum, count) => sum + count, 0)
   if (lost > 0) {
-    return wrong(
+    return failure(
       'keys',
       `${lost} of ${total} active keys are hashed with a secret that is not in KEY_PEPPER`,
       'add the old secret (new,old), or rotate those keys',
     )
   }
   if (known.slice(1).some((count) => count === 0)) {
-    return note('keys', `${total} active, none under an old secret`, 'take the old secret out of KEY_PEPPER')
+    return warning(
+      'keys',
+      `${total} active, none under an old secret`,
+      'take the old secret out of KEY_PEPPER',
+    )
   }
   return ok('keys', `${total} active`)
 }

@@ -1,5 +1,5 @@
 import type { LedgerStatus } from '../../store/ledger/ledger-state.ts'
-import { type Finding, note, ok, wrong } from '../finding.ts'
+import { type Finding, failure, ok, warning } from '../finding.ts'
 
 /** A loss is wrong for so long, then a note. */
 const NEWS_DAYS = 7
@@ -9,7 +9,7 @@ export function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Fin
   const newest = gaps[0]
   if (newest === undefined) return ok('gaps', 'no record is missing')
   const of = `of producer ${newest.producer} (${newest.reason}), ${newest.recordedAt.toISOString()}`
-  return newsOrNote(
+  return okOrWarning(
     'gaps',
     newest.recordedAt,
     `${missingRecords} records are missing in ${gapCount} gaps, the last one ${of}`,
@@ -20,7 +20,7 @@ export function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Fin
 /** Whether records came that could not be counted. */
 export function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStatus): Finding {
   if (newestDeadLetterAt === null) return ok('dead letters', 'every record could be counted')
-  return newsOrNote(
+  return okOrWarning(
     'dead letters',
     newestDeadLetterAt,
     `${deadLetters} records could not be counted, the last one ${newestDeadLetterAt.toISOString()}`,
@@ -29,7 +29,7 @@ export function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStat
 }
 
 /** What nothing can be done about any more must not hide what is new. */
-function newsOrNote(name: string, at: Date, detail: string, mend: string): Finding {
+function okOrWarning(name: string, at: Date, detail: string, mend: string): Finding {
   const isNews = Date.now() - at.getTime() < NEWS_DAYS * 86_400_000
-  return (isNews ? wrong : note)(name, detail, mend)
+  return (isNews ? failure : warning)(name, detail, mend)
 }

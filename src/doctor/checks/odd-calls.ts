@@ -3,7 +3,7 @@ import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectCollisions } from '../../usage/calls/response-collisions.ts'
 import { selectSuspects } from '../../usage/calls/suspect-calls.ts'
-import { type Finding, note, ok } from '../finding.ts'
+import { type Finding, ok, warning } from '../finding.ts'
 
 const DAYS = 30
 
@@ -13,7 +13,7 @@ export async function checkSuspects(pool: Postgres): Promise<Finding> {
   if (costliest === null) return ok('costly calls', 'no single call cost more than CALL_ALERT_USD')
   const { callId, model, upstream, costPico } = costliest
   const usd = picoToUsdNumber(costPico).toFixed(2)
-  return note(
+  return warning(
     'costly calls',
     `${calls} calls of the last ${DAYS} days cost more than CALL_ALERT_USD each; the most: ${usd} USD, ${model} at ${upstream}, call ${callId}`,
     'hold them against the report of the provider: reconcile; give back what was not spent: adjustment',
@@ -25,7 +25,7 @@ export async function checkResponseIds(pool: Postgres): Promise<Finding> {
   const upstreams = await selectCollisions(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
   if (upstreams.length === 0) return ok('response ids', 'no response id was made twice')
   const named = upstreams.map(({ upstream, calls }) => `${upstream} (${calls})`).join(', ')
-  return note(
+  return warning(
     'response ids',
     `calls of the last ${DAYS} days made responses under ids that were there: ${named}; all are counted`,
     'responses in the background may be taken for one another there: let the server make ids that do not repeat',

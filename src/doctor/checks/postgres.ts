@@ -1,7 +1,7 @@
 import { selectPendingMigrations } from '../../store/connection/pending-migrations.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { reasonOf } from '../explain-error.ts'
-import { type Finding, ok, wrong } from '../finding.ts'
+import { type Finding, failure, ok } from '../finding.ts'
 
 /** The first release with everything our migrations use. */
 const OLDEST_MAJOR = 14
@@ -14,9 +14,9 @@ export async function checkPostgres(pool: Postgres): Promise<Finding> {
     const version = rows[0]?.server_version ?? ''
     const answer = `PostgreSQL ${version} answers in ${Math.ceil(performance.now() - startedAtMs)} ms`
     if (Number.parseInt(version, 10) >= OLDEST_MAJOR) return ok('postgres', answer)
-    return wrong('postgres', answer, `use PostgreSQL ${OLDEST_MAJOR} or newer`)
+    return failure('postgres', answer, `use PostgreSQL ${OLDEST_MAJOR} or newer`)
   } catch (error) {
-    return wrong('postgres', `not reachable: ${reasonOf(error)}`, 'start it, or correct DATABASE_URL')
+    return failure('postgres', `not reachable: ${reasonOf(error)}`, 'start it, or correct DATABASE_URL')
   }
 }
 
@@ -24,5 +24,5 @@ export async function checkPostgres(pool: Postgres): Promise<Finding> {
 export async function checkMigrations(pool: Postgres): Promise<Finding> {
   const pending = await selectPendingMigrations(pool)
   if (pending.length === 0) return ok('migrations', 'the database is up to date')
-  return wrong('migrations', `the database lacks ${pending.join(', ')}`, 'npm run migrate')
+  return failure('migrations', `the database lacks ${pending.join(', ')}`, 'npm run migrate')
 }

@@ -2,7 +2,7 @@ import { findCurrentSource } from '../../pricing/refresh/price-catalogs.ts'
 import { findPriceRefresh } from '../../pricing/refresh/price-refreshes.ts'
 import { BUNDLED_SOURCE } from '../../pricing/sources/catalog-bundle.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { type Finding, note, ok } from '../finding.ts'
+import { type Finding, ok, warning } from '../finding.ts'
 
 const NAME = 'price data'
 /** A source that was away for shorter is nobody's concern. */
@@ -16,7 +16,7 @@ export async function checkPriceRefresh(pool: Postgres, nowMs = Date.now()): Pro
   const { outcome, problem, url, attemptedAt, freshAt } = last
   const when = attemptedAt.toISOString().slice(0, 10)
   if (outcome === 'refused') {
-    return note(
+    return warning(
       NAME,
       `${source} stands; what was fetched on ${when} was not taken: ${problem}`,
       `see tallygate prices diff; if it is right, tallygate prices update --force; else see ${url}`,
@@ -24,7 +24,7 @@ export async function checkPriceRefresh(pool: Postgres, nowMs = Date.now()): Pro
   }
   const fresh = freshAt === null ? 'never' : `last on ${freshAt.toISOString().slice(0, 10)}`
   if (outcome === 'unreachable' && nowMs - (freshAt?.getTime() ?? 0) > STALE_MS) {
-    return note(
+    return warning(
       NAME,
       `${source}; newer ones were ${fresh === 'never' ? 'never fetched' : `fetched ${fresh}`}: ${problem}`,
       'let the workers reach PRICES_URL, or set it to a copy, or PRICES_REFRESH=off',

@@ -1,6 +1,6 @@
 import type { Redis } from '../../store/connection/redis.ts'
 import { readRedisState, readStreamBacklog } from '../../store/connection/redis-state.ts'
-import { type Finding, note, ok, wrong } from '../finding.ts'
+import { type Finding, failure, ok, warning } from '../finding.ts'
 
 /** The first release that both of our clients of Redis are made for. */
 const OLDEST = [6, 2] as const
@@ -13,13 +13,13 @@ export async function checkRedis(redis: Redis): Promise<Finding> {
   const startedAtMs = performance.now()
   const state = await readRedisState(redis)
   const answer = `${state.product} ${state.version} answers in ${Math.ceil(performance.now() - startedAtMs)} ms`
-  if (isOlder(state.redisVersion)) return wrong('redis', answer, `use Redis ${OLDEST.join('.')} or newer`)
+  if (isOlder(state.redisVersion)) return failure('redis', answer, `use Redis ${OLDEST.join('.')} or newer`)
   if (state.evictionPolicy !== 'noeviction') {
     const detail = `${answer}; when memory is full it forgets what it holds (${state.evictionPolicy})`
-    return wrong('redis', detail, 'set maxmemory-policy noeviction')
+    return failure('redis', detail, 'set maxmemory-policy noeviction')
   }
   if (!state.appendOnly) {
-    return note(
+    return warning(
       'redis',
       `${answer}; it keeps nothing over a restart`,
       'set appendonly yes for faster recovery',
@@ -36,7 +36,7 @@ export async function checkBacklog(redis: Redis, streams: readonly string[]): Pr
   const detail = `${entries} records wait to be rolled up, the oldest for ${Math.ceil(oldestMs / 1000)} s`
   if (oldestMs < OLDEST_ENTRY_MS)
     return ok('backlog', entries === 0 ? 'no record waits to be rolled up' : detail)
-  return wrong(
+  return failure(
     'backlog',
     detail,
     'start a worker (npm run worker), or see why it does not keep up in its log',

@@ -3,7 +3,7 @@ import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { nameUnpriced } from '../../usage/unpriced-document.ts'
 import { selectUnpricedUse, type UnpricedUse } from '../../usage/unpriced-use.ts'
-import { type Finding, note, ok } from '../finding.ts'
+import { type Finding, ok, warning } from '../finding.ts'
 
 const DAYS = 30
 const SHOWN = 5
@@ -101,7 +101,7 @@ function findingOf({ name, what, mend, by }: Line, uses: readonly UnpricedUse[])
   }
   const named = [...calls].slice(0, SHOWN).map(([of, count]) => (by === 'call' ? `${of} (${count})` : of))
   const others = calls.size > SHOWN ? ` and ${calls.size - SHOWN} more` : ''
-  return note(name, `${sum} calls of the last ${DAYS} days ${what}: ${named.join(', ')}${others}`, mend)
+  return warning(name, `${sum} calls of the last ${DAYS} days ${what}: ${named.join(', ')}${others}`, mend)
 }
 
 function modelOf(use: UnpricedUse, by: 'model' | 'tier'): string {

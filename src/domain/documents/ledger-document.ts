@@ -9,7 +9,7 @@ export interface ListedGap {
 }
 
 /** Where the ledger stands. */
-export interface LedgerFacts {
+export interface LedgerSnapshot {
   readonly ledger: {
     readonly streams: readonly string[]
     readonly producerCount: number
@@ -17,7 +17,7 @@ export interface LedgerFacts {
     readonly producers: readonly {
       readonly producer: string
       readonly stream: string
-      readonly mark: number
+      readonly committedOffset: number
       readonly movedAt: Date
     }[]
     readonly gapCount: number
@@ -32,7 +32,7 @@ export interface LedgerFacts {
 }
 
 /** Where the ledger stands, as JSON, the same on the command line and over HTTP. */
-export function renderLedger({ ledger, backlogs, journals, corruptJournals }: LedgerFacts) {
+export function renderLedger({ ledger, backlogs, journals, corruptJournals }: LedgerSnapshot) {
   const known = new Set(ledger.producers.map(({ producer }) => producer))
   return {
     streams: ledger.streams.map((name) => ({
@@ -41,10 +41,10 @@ export function renderLedger({ ledger, backlogs, journals, corruptJournals }: Le
       oldest_ms: backlogs?.get(name)?.oldestMs ?? null,
     })),
     producer_count: ledger.producerCount,
-    producers: ledger.producers.map(({ producer, stream, mark, movedAt }) => ({
+    producers: ledger.producers.map(({ producer, stream, committedOffset, movedAt }) => ({
       producer,
       stream,
-      mark,
+      mark: committedOffset,
       moved_at: movedAt.toISOString(),
       journal_bytes: journals.get(producer) ?? null,
     })),

@@ -10,7 +10,7 @@ declare module 'fastify' {
     /** Who is calling; set for everything behind `authenticate`. */
     caller: Caller | null
     /** The URL as the client sent it, less a key in its query. */
-    keylessUrl: string
+    urlWithoutKey: string
   }
 }
 
@@ -103,7 +103,7 @@ export function refusalOf(lookup: CallerLookup): ErrorName | null {
 /** Everything registered behind this needs an API key. Runs before a byte of the body is read. */
 export function authenticate(app: FastifyInstance, options: AuthenticateOptions): void {
   app.decorateRequest('caller', null)
-  app.decorateRequest('keylessUrl', '')
+  app.decorateRequest('urlWithoutKey', '')
 
   app.addHook('onRequest', (request, reply, done) => {
     const credential = findCredential(request.raw)
@@ -111,7 +111,7 @@ export function authenticate(app: FastifyInstance, options: AuthenticateOptions)
       sendError(reply, 'invalid_request', { message: 'More than one Authorization header was sent.' })
       return
     }
-    request.keylessUrl = credential.url
+    request.urlWithoutKey = credential.url
     if (credential.kind === 'none') {
       sendError(reply, 'invalid_api_key', {
         message: 'No API key was sent. Send yours as "Authorization: Bearer <key>".',
@@ -121,16 +121,21 @@ export function authenticate(app: FastifyInstance, options: AuthenticateOptions)
     const found = options.findCaller(credential.key)
     if (found instanceof Promise) {
       found.then(
-        (lookup) => admit(lookup, request, reply, done),
+        (lookup) => admitCaller(lookup, request, reply, done),
         () => sendError(reply, 'storage_unavailable'),
       )
     } else {
-      admit(found, request, reply, done)
+      admitCaller(found, request, reply, done)
     }
   })
 }
 
-function admit(lookup: CallerLookup, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+function admitCaller(
+  lookup: CallerLookup,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: () => void,
+): void {
   const refusal = refusalOf(lookup)
   if (refusal !== null || lookup.kind !== 'active') {
     sendError(reply, refusal ?? 'invalid_api_key')

@@ -6,7 +6,7 @@ const RATE_WINDOW_BYTES = 32 * 1024
 /** Whatever comes at less, in bytes per millisecond, gives way to all that comes faster: 16 KiB/s. */
 const TRICKLE = 16
 /** How often the rates are looked at. */
-const LOOK_MS = 5_000
+const CHECK_MS = 5_000
 /** An upload's speed is what came within the last few seconds: older bytes count for less, by half every 1.4 s. */
 const SPEED_MS = 2_000
 /** Of all room, one client may hold this much at most. */
@@ -39,7 +39,7 @@ export class BodyBudget {
   /** What is still arriving. */
   readonly #uploads = new Set<BodyRoom>()
   #heldBytes = 0
-  #look: NodeJS.Timeout | null = null
+  #lookTimer: NodeJS.Timeout | null = null
 
   /** @param maxBodyBytes of one body, which finds room whenever nothing else is held. */
   constructor(limitBytes: number, maxBodyBytes: number, options: BodyBudgetOptions = {}) {
@@ -57,9 +57,9 @@ export class BodyBudget {
   open(clientId: string, end: (problem: UploadProblem) => void): BodyRoom {
     const room = new BodyRoom(this, clientId, end, this.#now())
     this.#uploads.add(room)
-    this.#look ??= setInterval(
+    this.#lookTimer ??= setInterval(
       () => setImmediate(() => this.endSlow()),
-      Math.min(LOOK_MS, this.#rateWindowMs / 4),
+      Math.min(CHECK_MS, this.#rateWindowMs / 4),
     ).unref()
     return room
   }
@@ -70,9 +70,9 @@ export class BodyBudget {
     for (const room of this.#uploads) {
       if (room.isTooSlow(now, this.#rateWindowMs, RATE_WINDOW_BYTES)) room.end('slow')
     }
-    if (this.#uploads.size > 0 || this.#look === null) return
-    clearInterval(this.#look)
-    this.#look = null
+    if (this.#uploads.size > 0 || this.#lookTimer === null) return
+    clearInterval(this.#lookTimer)
+    this.#lookTimer = null
   }
 
   /** For {@link BodyRoom}. */

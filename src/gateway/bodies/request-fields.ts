@@ -1,6 +1,6 @@
 import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { type JsonObject, objectIn } from '../../providers/reading/json-value.ts'
-import { type JsonPlan, JsonScanner } from '../../providers/wires/json.ts'
+import { JsonScanner, type Projection } from '../../providers/wires/json.ts'
 
 /** Scanned between two looks at the clock: at the worst some 0.3 ms. */
 const WINDOW_BYTES = 64 * 1024
@@ -17,11 +17,11 @@ const WINDOW_BYTES = 64 * 1024
 export function readRequestFields(
   clientId: string,
   body: Buffer,
-  plan: JsonPlan,
+  projection: Projection,
   isWanted: () => boolean,
   done: (fields: JsonObject | null | 'gone') => void,
 ): void {
-  const scanner = new JsonScanner(plan, true)
+  const scanner = new JsonScanner(projection, true)
   if (body.length <= WHOLE_BYTES) {
     scanner.push(body)
     done(fieldsIn(scanner))
@@ -47,5 +47,5 @@ export function readRequestFields(
 
 function fieldsIn(scanner: JsonScanner): JsonObject | null {
   scanner.end()
-  return scanner.isAmbiguous ? null : objectIn(scanner.kept.value)
+  return scanner.isAmbiguous ? null : objectIn(scanner.extracted.value)
 }

@@ -1,4 +1,4 @@
-import type { Dialect, RequestFacts, UsageReader } from '../../providers/dialect.ts'
+import type { Dialect, RequestContext, UsageReader } from '../../providers/dialect.ts'
 import type { DeliveredSample } from './estimate.ts'
 import { mayGenerateUnseen } from './unseen-output.ts'
 
@@ -14,7 +14,7 @@ export interface AnswerSoFar {
   readonly provider: string
   /** `null`: the path is known to be free. */
   readonly dialect: Dialect | null
-  readonly request: RequestFacts
+  readonly request: RequestContext
   readonly requestBody: Buffer | null
   /** `null`: there is no answer yet. */
   readonly status: number | null
@@ -34,18 +34,18 @@ export function reportsNoTokens(dialect: Dialect): boolean {
 export function isCountedUpstreamOnly(answer: AnswerSoFar): boolean {
   const { provider, dialect, request, requestBody, status, contentType, reader, sample } = answer
   if (dialect === null) return false
-  if (dialect.countsTokens === false) return tellsMore(answer)
+  if (dialect.countsTokens === false) return reportsMore(answer)
   if (GENERATES_NOTHING.test(dialect.name)) return false
   // No answer yet: nobody knows. A refusal, or one that cannot be read: there is nothing to wait for.
   if (status !== null && (status < 200 || status >= 300 || reader === null)) return false
   if (reportsNoTokens(dialect)) return contentType.startsWith('text/event-stream')
-  const seen = reader?.peek()
+  const observed = reader?.peek()
   // Gemini's running counts have the thoughts in them.
-  const runs = dialect.name === 'gemini.generate-content' && (seen?.usage.outputTokens ?? null) !== null
-  if (runs || seen?.usageSource === 'reported') return false
+  const runs = dialect.name === 'gemini.generate-content' && (observed?.usage.outputTokens ?? null) !== null
+  if (runs || observed?.usageSource === 'reported') return false
   return mayGenerateUnseen({
     provider,
-    models: [request.model, seen?.model ?? null],
+    models: [request.model, observed?.model ?? null],
     requestBody,
     answerHead: sample?.kept().head ?? NO_BYTES,
   })
@@ -55,7 +55,7 @@ export function isCountedUpstreamOnly(answer: AnswerSoFar): boolean {
  * Whether there is more to learn of what is billed by other than tokens: it is once the request is taken, whoever waits
  * for the answer. Sound and pictures themselves tell nothing, and what the request told is known.
  */
-function tellsMore({ status, contentType, reader }: AnswerSoFar): boolean {
+function reportsMore({ status, contentType, reader }: AnswerSoFar): boolean {
   if (status === null) return true
   return status >= 200 && status < 300 && reader !== null && !/^(?:audio|image|video)\//.test(contentType)
 }

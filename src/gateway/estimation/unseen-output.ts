@@ -1,5 +1,5 @@
 import type { Provider } from '../../providers/dialect.ts'
-import { findMembers, isTelling } from '../../providers/wires/prefilter.ts'
+import { findMembers, mayContainUsage } from '../../providers/wires/prefilter.ts'
 
 /** Makers that serve their own models, most of which reason unseen: a name that says nothing is taken for such a one. */
 const OWN_MODELS: ReadonlySet<string> = new Set<Provider>([
@@ -35,7 +35,7 @@ const THINKING = findMembers([
 const HIDES = findMembers(['exclude', 'reasoning_format', 'include_reasoning', 'hide_reasoning'])
 
 /** What is known of a call when its client leaves. */
-export interface UnseenQuestion {
+export interface UnseenQuery {
   readonly provider: string
   /** As the request and the answer name it; both count. */
   readonly models: readonly (string | null)[]
@@ -48,13 +48,16 @@ export interface UnseenQuestion {
  * Whether the model may have generated tokens that its answer does not show, so that what was delivered cannot be
  * counted. When in doubt, yes: the answer is then read to its end, which costs at most what its client ordered.
  */
-export function mayGenerateUnseen({ provider, models, requestBody, answerHead }: UnseenQuestion): boolean {
-  if (requestBody !== null && isTelling(HIDES, requestBody)) return true
+export function mayGenerateUnseen({ provider, models, requestBody, answerHead }: UnseenQuery): boolean {
+  if (requestBody !== null && mayContainUsage(HIDES, requestBody)) return true
   const names = models.flatMap((model) => (model === null ? [] : [model.toLowerCase().replace(/^ft:/, '')]))
   if (names.some((name) => NOT_TEXT.test(name))) return true
   if (names.some((name) => CLAUDE.test(name))) {
     if (names.some((name) => OLD_CLAUDE.test(name))) return false
-    return isTelling(THINKING, answerHead) || (requestBody !== null && isTelling(THINKING, requestBody))
+    return (
+      mayContainUsage(THINKING, answerHead) ||
+      (requestBody !== null && mayContainUsage(THINKING, requestBody))
+    )
   }
   if (names.some((name) => UNSEEN.test(name) && !SEEN.test(name))) return true
   return OWN_MODELS.has(provider) && !names.some((name) => SEEN.test(name))

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
-import { limitSilenceOfSender } from '../../http/socket-timeouts.ts'
+import { setReadIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { RequestScan } from '../bodies/request-body.ts'
 import { MultipartFields } from './multipart-fields.ts'
 import { pipeUpload } from './upload.ts'
@@ -75,7 +75,7 @@ export function readFormStart(
   const fields = new MultipartFields(boundary)
   const held: Buffer[] = []
   let bytes = 0
-  const endLimit = limitSilenceOfSender(request)
+  const endLimit = setReadIdleTimeout(request)
   const stop = (result: 'rest follows' | 'whole' | 'gone') => {
     endLimit()
     request.off('data', onData)

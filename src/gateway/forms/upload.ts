@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, type Readable, type Transform } from 'node:stream'
-import { limitSilenceOfUpload } from '../../http/socket-timeouts.ts'
+import { setUploadIdleTimeout } from '../../http/socket-timeouts.ts'
 
 /** Whether the request has a body; an announced length of 0 is none. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
@@ -16,7 +16,7 @@ export function streamedBody(request: IncomingMessage): Readable | null {
 
 /** Pipes what is left of the request through `body`: apart from the request's own stream, so that an upstream's end does not take the client's connection with it. */
 export function pipeUpload(request: IncomingMessage, body: Transform): Transform {
-  limitSilenceOfUpload(request, () => !body.writableNeedDrain)
+  setUploadIdleTimeout(request, () => !body.writableNeedDrain)
   request.on('close', () => {
     if (!request.complete) body.destroy(new Error('client left'))
   })

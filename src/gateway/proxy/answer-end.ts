@@ -1,4 +1,4 @@
-import { findMembers, isTelling } from '../../providers/wires/prefilter.ts'
+import { findMembers, mayContainUsage } from '../../providers/wires/prefilter.ts'
 import type { KeptBytes } from '../estimation/estimate.ts'
 
 /**
@@ -56,8 +56,8 @@ export function answerHasEnded({ head, tail, between }: KeptBytes, contentType: 
   const last = tail.length === 0 ? head : between > 0 ? tail : Buffer.concat([head, tail])
   // An event so long that its beginning was not kept repeats the whole answer, or is a picture.
   if (between > 0 && !tail.includes(NEWLINE)) return true
-  if (isTelling(ENDS, last) || last.includes(DONE)) return true
-  return contentType.includes('eventstream') && isTelling(ENDS, unwrapped(last))
+  if (mayContainUsage(ENDS, last) || last.includes(DONE)) return true
+  return contentType.includes('eventstream') && mayContainUsage(ENDS, unwrapped(last))
 }
 
 function isOneDocument(head: Buffer, contentType: string): boolean {

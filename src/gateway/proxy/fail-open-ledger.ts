@@ -9,7 +9,7 @@ import type { CallLedger } from './proxied-call.ts'
  * A running call whose end the disk refuses has its whole answer too: the ledger goes on trying to write that record, and
  * should the process die first, the call is counted as interrupted.
  */
-export function passUnmetered(ledger: CallLedger, onUnmetered: (record: CallRecord) => void): CallLedger {
+export function failOpenLedger(ledger: CallLedger, onUnmetered: (record: CallRecord) => void): CallLedger {
   const unmetered = new Set<string>()
   return {
     canTakeCalls: true,
@@ -21,12 +21,12 @@ export function passUnmetered(ledger: CallLedger, onUnmetered: (record: CallReco
       if (ledger.canTakeCalls) ledger.open(call, (error) => (error === null ? onWritten(null) : goOn()))
       else queueMicrotask(goOn)
     },
-    note(callId, seen) {
-      if (!unmetered.has(callId)) ledger.note(callId, seen)
+    saveSnapshot(callId, snapshot) {
+      if (!unmetered.has(callId)) ledger.saveSnapshot(callId, snapshot)
     },
-    noteNow(callId, seen, onWritten) {
+    saveSnapshotNow(callId, snapshot, onWritten) {
       if (unmetered.has(callId)) queueMicrotask(onWritten)
-      else ledger.noteNow(callId, seen, onWritten)
+      else ledger.saveSnapshotNow(callId, snapshot, onWritten)
     },
     close(record, onWritten) {
       const isUnmetered = unmetered.delete(record.callId)

@@ -28,7 +28,7 @@ import type { UpstreamTable } from '../routing/upstream-table.ts'
 import { askUpstream } from './ask-upstream.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 import { spliceIncludeUsage } from './include-usage.ts'
-import { ProxiedCall, type ProxiedCallParts } from './proxied-call.ts'
+import { ProxiedCall, type ProxiedCallOptions } from './proxied-call.ts'
 
 /** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
@@ -44,7 +44,7 @@ const REFUSAL_OF_BODY = {
 
 const MODEL_BEHIND_FILE = { param: 'model', message: 'Send model before file: the call depends on it.' }
 
-export interface ForwardOptions extends ProxiedCallParts {
+export interface ForwardOptions extends ProxiedCallOptions {
   readonly basePath: string
   readonly upstreams: UpstreamTable
   readonly pathPolicy: PathPolicy
@@ -68,7 +68,7 @@ export function forward(app: FastifyInstance, options: ForwardOptions): void {
     httpMethods: [...options.methods],
     handler: (request: FastifyRequest, reply: FastifyReply) => {
       // `OPTIONS *` and other targets that are about this server have nothing to append to an upstream's address.
-      const target = readCallTarget(request.keylessUrl, options.basePath)
+      const target = readCallTarget(request.urlWithoutKey, options.basePath)
       if (typeof target === 'string') {
         sendError(reply, target)
         return
@@ -213,7 +213,7 @@ class IncomingCall {
     const isWanted = () => !response.destroyed
     scanInSlices(this.#caller.clientId, body.plain, isWanted, (scan) => {
       // Whoever left before a byte went upstream made no call.
-      if (scan === null) this.#letGo()
+      if (scan === null) this.#releaseBody()
       else this.#sendScanned(response, first, body, scan)
     })
   }
@@ -222,7 +222,7 @@ class IncomingCall {
     const route = first.needsModel ? first.withModel(scan.model) : first
     const refusal = this.#refusalOfRead(first, route, scan, body.plain)
     if (refusal !== null) {
-      this.#letGo()
+      this.#releaseBody()
       this.#refuse(response, refusal)
       return
     }
@@ -234,7 +234,7 @@ class IncomingCall {
       this.#send(response, route, editedBody(Buffer.concat(parts)), scan)
     } else {
       joinInSlices(this.#caller.clientId, parts, (edited) => {
-        if (response.destroyed) this.#letGo()
+        if (response.destroyed) this.#releaseBody()
         else this.#send(response, route, editedBody(edited), scan)
       })
     }
@@ -242,14 +242,14 @@ class IncomingCall {
 
   /** Sends the call once what its dialect wants to know of the body is read: of most calls nothing. */
   #sendWithFields(response: ServerResponse, route: Route, body: CallBody, scan: RequestScan): void {
-    const plan = route.dialect?.requestPlan
-    if (plan === undefined || body.plain === null || !scan.readable) {
+    const projection = route.dialect?.requestProjection
+    if (projection === undefined || body.plain === null || !scan.readable) {
       this.#send(response, route, body, scan)
       return
     }
     const isWanted = () => !response.destroyed
-    readRequestFields(this.#caller.clientId, body.plain, plan, isWanted, (fields) => {
-      if (fields === 'gone') this.#letGo()
+    readRequestFields(this.#caller.clientId, body.plain, projection, isWanted, (fields) => {
+      if (fields === 'gone') this.#releaseBody()
       else this.#send(response, route, { ...body, fields }, scan)
     })
   }
@@ -271,7 +271,7 @@ class IncomingCall {
         this.#sendJudged(response, route, body, scan)
         return
       }
-      this.#letGo()
+      this.#releaseBody()
       if (found === 'hidden') writeErrorBody(response, 404, notFoundBody(upstream.provider, canonicalPath))
       else this.#refuse(response, found === 'unavailable' ? 'storage_unavailable' : 'invalid_request')
     }
@@ -318,7 +318,7 @@ class IncomingCall {
       response,
       (failed, code) =>
         writeError(failed, dialect?.errorShape ?? errorShapeOf(route.target.canonicalPath), code, open),
-      () => this.#letGo(),
+      () => this.#releaseBody(),
     )
     let clientLeft = false
     response.on('close', () => {
@@ -327,14 +327,14 @@ class IncomingCall {
     })
     ledger.open(open, (error) => {
       if (error !== null) {
-        this.#letGo()
+        this.#releaseBody()
         this.#refuse(response, 'metering_unavailable')
         return
       }
       if (clientLeft) {
         // It left before a byte went upstream: nothing happened that could be counted.
         ledger.discard(open.callId)
-        this.#letGo()
+        this.#releaseBody()
         return
       }
       observer.callStarted(open)
@@ -343,7 +343,7 @@ class IncomingCall {
   }
 
   /** A body that was read is not held any more. */
-  #letGo(): void {
+  #releaseBody(): void {
     this.#room?.release()
   }
 

@@ -67,7 +67,7 @@ export class UsageEventFilter {
   #held: Buffer[] = []
   #heldBytes = 0
   /** The unfinished event grew too long to be held and passes. */
-  #letGo = false
+  #releasesHeld = false
   #lineIsEmpty = true
   /** The last chunk ended in CR: whose an LF would be that begins the next one. */
   #lfBelongs: 'nowhere' | 'to event' | 'to passed event' | 'to taken event' = 'nowhere'
@@ -90,7 +90,7 @@ export class UsageEventFilter {
       this.#lineIsEmpty = true
       if (endsInBareCr) this.#lfBelongs = 'to event'
       if (endsEvent) {
-        if (!this.#letGo && isUsageAlone(this.#whole(chunk.subarray(eventStart, next)))) {
+        if (!this.#releasesHeld && isUsageAlone(this.#whole(chunk.subarray(eventStart, next)))) {
           if (eventStart > passStart) passing.push(chunk.subarray(passStart, eventStart))
           passStart = next
           if (endsInBareCr) this.#lfBelongs = 'to taken event'
@@ -98,7 +98,7 @@ export class UsageEventFilter {
           passing.push(...this.#held)
           if (endsInBareCr) this.#lfBelongs = 'to passed event'
         }
-        this.#forget()
+        this.#reset()
         eventStart = next
       }
       at = next
@@ -107,7 +107,7 @@ export class UsageEventFilter {
     }
     if (at < chunk.length) this.#lineIsEmpty = false
 
-    const passEnd = this.#letGo ? chunk.length : eventStart
+    const passEnd = this.#releasesHeld ? chunk.length : eventStart
     if (passEnd > passStart) passing.push(part(chunk, passStart, passEnd))
     if (passEnd < chunk.length) this.#hold(part(chunk, passEnd, chunk.length), passing)
     return passing
@@ -117,7 +117,7 @@ export class UsageEventFilter {
   end(): Buffer[] {
     const rest = this.#held
     const taken = rest.length > 0 && isUsageAlone(Buffer.concat(rest))
-    this.#forget()
+    this.#reset()
     return taken ? [] : rest
   }
 
@@ -130,14 +130,14 @@ export class UsageEventFilter {
     this.#heldBytes += bytes.length
     if (this.#heldBytes <= MAX_HELD_BYTES) return
     passing.push(...this.#held)
-    this.#forget()
-    this.#letGo = true
+    this.#reset()
+    this.#releasesHeld = true
   }
 
-  #forget(): void {
+  #reset(): void {
     this.#held = []
     this.#heldBytes = 0
-    this.#letGo = false
+    this.#releasesHeld = false
   }
 }
 

@@ -7,21 +7,21 @@ import type { Observation } from '../../call/observation.ts'
 import { type BodyDecoder, createDecoder } from '../../http/codings/decode.ts'
 import { mayBeCoded } from '../../http/codings/sniff-coding.ts'
 import type { ErrorName } from '../../http/errors.ts'
-import { limitSilenceOfTaker } from '../../http/socket-timeouts.ts'
-import type { Dialect, RequestFacts, UsageReader } from '../../providers/dialect.ts'
+import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
+import type { Dialect, RequestContext, UsageReader } from '../../providers/dialect.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from '../estimation/estimate.ts'
 import { isCountedUpstreamOnly, reportsNoTokens } from '../estimation/hidden-output.ts'
 import { unseenTokens } from '../estimation/unseen-output.ts'
 import {
-  type CallFacts,
+  type CallContext,
   type Estimates,
+  finalizeCall,
+  finalizeWithEstimate,
   needsEstimate,
   type Pricing,
-  settle,
-  settleWithEstimate,
 } from '../recording/finalize-call.ts'
-import { encodeSeen } from '../recording/usage-snapshot.ts'
-import { endpointFactsOf } from '../routing/endpoint-facts.ts'
+import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
+import { endpointContextOf } from '../routing/endpoint-facts.ts'
 import { answerHasEnded } from './answer-end.ts'
 import { announcedLength, errorCodeOf, pairsOf, rawHeadersOf, writableReason } from './answer-parts.ts'
 import { forwardableResponseHeaders } from './headers.ts'
@@ -36,7 +36,7 @@ const MAX_HOLDS = 3
  * Some streams have running counts in every event, and the journal writes notes about once a second: they wait this
  * long for later ones, and the last before a pause is noted too.
  */
-const RUNNING_NOTE_MS = 250
+const RUNNING_SNAPSHOT_MS = 250
 /** A compressed answer is decoded a moment behind its bytes: what a client had seen when it left is known by then. */
 const DECODING_MS = 200
 
@@ -44,13 +44,13 @@ const DECODING_MS = 200
 export interface CallLedger {
   readonly canTakeCalls: boolean
   open(call: OpenCall, onWritten: (error: Error | null) => void): void
-  note(callId: string, seen: string): void
-  noteNow(callId: string, seen: string, onWritten: () => void): void
+  saveSnapshot(callId: string, snapshot: string): void
+  saveSnapshotNow(callId: string, snapshot: string, onWritten: () => void): void
   close(record: CallRecord, onWritten: (error: Error | null) => void): void
   discard(callId: string): void
 }
 
-export interface ProxiedCallParts {
+export interface ProxiedCallOptions {
   readonly ledger: CallLedger
   readonly pricing: Pricing
   readonly observer: CallObserver
@@ -58,10 +58,10 @@ export interface ProxiedCallParts {
   readonly unattended: Unattended
 }
 
-export interface ProxiedCallFacts {
+export interface ProxiedCallContext {
   readonly call: OpenCall
   readonly clientName: string
-  readonly request: RequestFacts
+  readonly request: RequestContext
   /** Monotonic milliseconds at the request's arrival. */
   readonly arrivedAt: number
   readonly dialect: Dialect | null
@@ -84,8 +84,8 @@ export type AnswerError = (response: ServerResponse, code: ErrorName, dialect: D
  * a client that has a whole answer implies a record that survives a kill.
  */
 export class ProxiedCall implements Dispatcher.DispatchHandler {
-  readonly #parts: ProxiedCallParts
-  #facts: ProxiedCallFacts
+  readonly #options: ProxiedCallOptions
+  #context: ProxiedCallContext
   readonly #response: ServerResponse
   readonly #answerError: AnswerError
   readonly #onEnd: () => void
@@ -93,7 +93,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null
   #clientGone = false
   /** Ends the reading on without a client, while it lasts. */
-  #leaveUnattended: (() => void) | null = null
+  #continueUnattended: (() => void) | null = null
   /** We ended an answer that may hold tokens which nobody saw. */
   #cutUnseen = false
   #ended = false
@@ -114,7 +114,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   #filter: UsageEventFilter | null = null
   #revision = 0
   #holds = 0
-  #noteTimer: NodeJS.Timeout | null = null
+  #snapshotTimer: NodeJS.Timeout | null = null
 
   /** `hold`: the whole answer waits for its end. `stream`: pieces are written as they come. */
   #mode: 'hold' | 'stream' = 'stream'
@@ -126,14 +126,14 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   #holding = false
 
   constructor(
-    parts: ProxiedCallParts,
-    facts: ProxiedCallFacts,
+    options: ProxiedCallOptions,
+    context: ProxiedCallContext,
     response: ServerResponse,
     answerError: AnswerError,
     onEnd: () => void,
   ) {
-    this.#parts = parts
-    this.#facts = facts
+    this.#options = options
+    this.#context = context
     this.#response = response
     this.#answerError = answerError
     this.#onEnd = onEnd
@@ -141,16 +141,16 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   /** What the request's body, still on its way, names as the call's model, or no longer leaves without doubt. */
   nameModel(model: string | null): void {
-    const { call, request } = this.#facts
-    this.#facts = {
-      ...this.#facts,
+    const { call, request } = this.#context
+    this.#context = {
+      ...this.#context,
       call: { ...call, requestedModel: model },
       request: { ...request, model },
     }
   }
 
   get callId(): string {
-    return this.#facts.call.callId
+    return this.#context.call.callId
   }
 
   /** The client's connection closed before its answer was whole. */
@@ -161,8 +161,8 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (this.#ended) return
     // Before a byte went upstream there is nothing to read on: see `onRequestStart`.
     if (this.#controller === null) return
-    const { usageMs, answerMs } = this.#parts.unattended.limits
-    if (this.#parts.onClientAbort === 'drain' || this.#isCountedUpstreamOnly()) this.#readOn(answerMs)
+    const { usageMs, answerMs } = this.#options.unattended.limits
+    if (this.#options.onClientAbort === 'drain' || this.#isCountedUpstreamOnly()) this.#readOn(answerMs)
     else if (this.#hasEnded()) this.#readOn(usageMs)
     else if (this.#decoder === null) this.#cancel()
     else this.#readOn(DECODING_MS, () => (this.#hasEnded() ? this.#readOn(usageMs) : this.#cancel()))
@@ -170,9 +170,9 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   /** Goes on without the client, for what the upstream still has to tell; then `giveUp`. */
   #readOn(ms: number, giveUp = () => this.#cancel()): void {
-    const { clientId } = this.#facts.call
-    this.#leaveUnattended = this.#parts.unattended.admit(clientId, ms, giveUp)
-    if (this.#leaveUnattended === null) this.#cancel()
+    const { clientId } = this.#context.call
+    this.#continueUnattended = this.#options.unattended.admit(clientId, ms, giveUp)
+    if (this.#continueUnattended === null) this.#cancel()
     else this.#controller?.resume()
   }
 
@@ -188,7 +188,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   #isCountedUpstreamOnly(): boolean {
-    const { dialect, request, requestBody, call } = this.#facts
+    const { dialect, request, requestBody, call } = this.#context
     return isCountedUpstreamOnly({
       provider: call.provider,
       dialect,
@@ -202,7 +202,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   /** Whether the answer has ended well without the usage, of a model whose answers do not show all of it. */
-  #endedUntold(): boolean {
+  #endedUnreported(): boolean {
     return this.#passedBytes > 0 && this.#reader?.peek().failed !== true && this.#isCountedUpstreamOnly()
   }
 
@@ -229,14 +229,14 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     this.#openReader(status, headers, typeof encoding === 'string' ? encoding : null)
     this.#announcedBytes = announcedLength(headers['content-length'])
     const isEventStream = this.#contentType.startsWith('text/event-stream')
-    if (this.#facts.stripUsageEvent && status === 200 && isEventStream && encoding === undefined) {
+    if (this.#context.stripUsageEvent && status === 200 && isEventStream && encoding === undefined) {
       this.#filter = new UsageEventFilter()
       this.#announcedBytes = null
     }
     this.#headers = forwardableResponseHeaders(rawHeadersOf(controller), this.#filter !== null)
-    this.#headers.push('x-tallygate-call-id', this.#facts.call.callId)
+    this.#headers.push('x-tallygate-call-id', this.#context.call.callId)
     if (this.#clientGone) return
-    const bodyless = this.#facts.request.method === 'HEAD' || status === 204 || status === 304
+    const bodyless = this.#context.request.method === 'HEAD' || status === 204 || status === 304
     if (bodyless || (this.#announcedBytes !== null && this.#announcedBytes <= HELD_ANSWER_BYTES)) {
       this.#mode = 'hold'
       return
@@ -282,7 +282,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (this.#clientGone && this.#controller === null) {
       // It never left this machine: not a call.
       this.#ended = true
-      this.#parts.ledger.discard(this.#facts.call.callId)
+      this.#options.ledger.discard(this.#context.call.callId)
       this.#onEnd()
       return
     }
@@ -298,13 +298,13 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>,
     encoding: string | null,
   ): void {
-    const { dialect, request } = this.#facts
+    const { dialect, request } = this.#context
     if (dialect === null) return
     try {
       const reader = dialect.createReader(request, { status, headers })
       this.#reader = reader
       this.#revision = reader.revision
-      this.#sample = openDeliveredSample(dialect, this.#facts.call.clientId)
+      this.#sample = openDeliveredSample(dialect, this.#context.call.clientId)
       if (encoding !== null && encoding !== 'identity') {
         this.#decoder = this.#openDecoder(reader, encoding)
       }
@@ -317,7 +317,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     return createDecoder(encoding, (decoded) => {
       reader.push(decoded)
       this.#sample?.push(decoded)
-      if (reader.revision !== this.#revision && !this.#ended) this.#noteUsage(reader)
+      if (reader.revision !== this.#revision && !this.#ended) this.#snapshotUsage(reader)
     })
   }
 
@@ -334,7 +334,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       }
       this.#reader.push(chunk)
       this.#sample?.push(chunk)
-      if (this.#reader.revision !== this.#revision) this.#noteUsage(this.#reader)
+      if (this.#reader.revision !== this.#revision) this.#snapshotUsage(this.#reader)
     } catch (error) {
       this.#readingFailed(error)
     }
@@ -344,18 +344,23 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
    * Usage passed. Final counts are in the journal before the client sees them: a client may take `[DONE]` for the
    * end and be content although the connection was cut after it. Running counts are noted behind the bytes.
    */
-  #noteUsage(reader: UsageReader): void {
+  #snapshotUsage(reader: UsageReader): void {
     this.#revision = reader.revision
     if (this.#mode === 'hold') return
-    const seen = reader.peek()
-    if (seen.usageSource === 'none') return
-    if (seen.usageSource !== 'reported' || this.#holds >= MAX_HOLDS || this.#holding || this.#clientGone) {
-      this.#noteTimer ??= setTimeout(() => this.#noteRunning(), RUNNING_NOTE_MS)
+    const observed = reader.peek()
+    if (observed.usageSource === 'none') return
+    if (
+      observed.usageSource !== 'reported' ||
+      this.#holds >= MAX_HOLDS ||
+      this.#holding ||
+      this.#clientGone
+    ) {
+      this.#snapshotTimer ??= setTimeout(() => this.#snapshotWhileRunning(), RUNNING_SNAPSHOT_MS)
       return
     }
     this.#holds += 1
     this.#holding = true
-    this.#parts.ledger.noteNow(this.#facts.call.callId, this.#encode(seen), () => {
+    this.#options.ledger.saveSnapshotNow(this.#context.call.callId, this.#encode(observed), () => {
       this.#holding = false
       // Once the body has ended, what is held waits for the record instead.
       if (this.#ended || this.#clientGone) return
@@ -365,16 +370,16 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     })
   }
 
-  #noteRunning(): void {
-    this.#noteTimer = null
+  #snapshotWhileRunning(): void {
+    this.#snapshotTimer = null
     if (this.#reader === null) return
-    this.#parts.ledger.note(this.#facts.call.callId, this.#encode(this.#reader.peek()))
+    this.#options.ledger.saveSnapshot(this.#context.call.callId, this.#encode(this.#reader.peek()))
   }
 
   #encode(observation: Observation): string {
-    const { clientName, dialect } = this.#facts
-    const { responseUse } = endpointFactsOf(dialect)
-    return encodeSeen({ observation, status: this.#status ?? 200, clientName, responseUse })
+    const { clientName, dialect } = this.#context
+    const { responseUse } = endpointContextOf(dialect)
+    return encodeUsageSnapshot({ observation, status: this.#status ?? 200, clientName, responseUse })
   }
 
   #readingFailed(error: unknown): void {
@@ -382,7 +387,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     this.#reader = null
     this.#decoder?.destroy()
     this.#decoder = null
-    this.#parts.observer.readingFailed(this.#facts.call.provider, error)
+    this.#options.observer.readingFailed(this.#context.call.provider, error)
   }
 
   #pass(controller: Dispatcher.DispatchController | null, piece: Buffer): void {
@@ -398,7 +403,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (!this.#headWritten) this.#writeHead()
     if (!this.#response.write(piece) && controller !== null) {
       controller.pause()
-      limitSilenceOfTaker(this.#response, 'drain')
+      setWriteIdleTimeout(this.#response, 'drain')
       this.#response.once('drain', () => controller.resume())
     }
   }
@@ -411,18 +416,18 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   #end(outcome: Outcome, error: Error | null): void {
     this.#ended = true
-    this.#leaveUnattended?.()
-    if (this.#noteTimer !== null) clearTimeout(this.#noteTimer)
+    this.#continueUnattended?.()
+    if (this.#snapshotTimer !== null) clearTimeout(this.#snapshotTimer)
     const endedAt = performance.now()
     if (this.#decoder === null) {
-      this.#settle(outcome, error, endedAt)
+      this.#finalize(outcome, error, endedAt)
       return
     }
     this.#decoder.end((result) => {
       // What stands behind the last usage (a proxy's junk) takes nothing back.
       if (result === 'unreadable' && !this.#hasReported())
         this.#readingFailed(new Error('content-encoding could not be decoded'))
-      this.#settle(outcome, error, endedAt)
+      this.#finalize(outcome, error, endedAt)
     })
   }
 
@@ -434,13 +439,13 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     }
   }
 
-  #settle(outcome: Outcome, error: Error | null, endedAt: number): void {
-    const { pricing, observer } = this.#parts
-    const { call, clientName, arrivedAt } = this.#facts
-    const facts: CallFacts = {
+  #finalize(outcome: Outcome, error: Error | null, endedAt: number): void {
+    const { pricing, observer } = this.#options
+    const { call, clientName, arrivedAt } = this.#context
+    const context: CallContext = {
       call,
       clientName,
-      endpoint: endpointFactsOf(this.#facts.dialect),
+      endpoint: endpointContextOf(this.#context.dialect),
       status: this.#status,
       outcome,
       observation: this.#observe(error === null),
@@ -448,16 +453,16 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
       estimates: this.#estimates(endedAt - arrivedAt, error === null),
     }
-    if (facts.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
-    if (!needsEstimate(facts)) {
-      this.#record(buildCallRecord(call, settle(facts, pricing)), error)
+    if (context.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
+    if (!needsEstimate(context)) {
+      this.#record(buildCallRecord(call, finalizeCall(context, pricing)), error)
       return
     }
-    settleWithEstimate(facts, pricing).then(
+    finalizeWithEstimate(context, pricing).then(
       (end) => this.#record(buildCallRecord(call, end), error),
       (reason: unknown) => {
         observer.readingFailed(call.provider, reason)
-        this.#record(buildCallRecord(call, settle(facts, pricing)), error)
+        this.#record(buildCallRecord(call, finalizeCall(context, pricing)), error)
       },
     )
   }
@@ -474,14 +479,14 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   /** @param isWhole the upstream ended the answer by itself, so what it does not tell by then it never will */
   #estimates(tookMs: number, isWhole: boolean): Estimates | null {
-    const { call, dialect, requestBody, requestBytes, request } = this.#facts
+    const { call, dialect, requestBody, requestBytes, request } = this.#context
     if (dialect === null || dialect.isFree === true || reportsNoTokens(dialect)) return null
     const sample = this.#sample
     return {
       input: () => estimateInput(call.clientId, dialect.name, requestBody, requestBytes, request.model),
       output: async () => {
         if (this.#unreadable) return null
-        const isUnseen = this.#cutUnseen || (isWhole && this.#endedUntold())
+        const isUnseen = this.#cutUnseen || (isWhole && this.#endedUnreported())
         const delivered = sample === null ? 0 : await sample.estimateOutput(request.model)
         return isUnseen ? Math.max(unseenTokens(tookMs), delivered) : delivered
       },
@@ -489,8 +494,8 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
   }
 
   #record(record: CallRecord, upstreamError: Error | null): void {
-    this.#parts.ledger.close(record, (error) => {
-      this.#parts.observer.callEnded(record)
+    this.#options.ledger.close(record, (error) => {
+      this.#options.observer.callEnded(record)
       this.#release(upstreamError, error)
     })
   }
@@ -501,7 +506,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     try {
       this.#finishResponse(upstreamError, ledgerError)
     } catch (error) {
-      this.#parts.observer.callFailed(this.#facts.call, error)
+      this.#options.observer.callFailed(this.#context.call, error)
       this.#response.destroy()
     } finally {
       this.#onEnd()
@@ -518,7 +523,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     }
     if (upstreamError !== null) {
       if (this.#headWritten) this.#cut(response)
-      else this.#answerError(response, errorCodeOf(upstreamError), this.#facts.dialect)
+      else this.#answerError(response, errorCodeOf(upstreamError), this.#context.dialect)
       return
     }
     if (!this.#headWritten) this.#writeHead()
@@ -528,7 +533,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     }
     if (last === undefined || last.length === 0) response.end()
     else response.end(last)
-    if (response.writableLength > 0) limitSilenceOfTaker(response, 'finish')
+    if (response.writableLength > 0) setWriteIdleTimeout(response, 'finish')
   }
 
   /** The upstream broke off: the client gets what came, and sees that it is not the whole. */

@@ -63,7 +63,7 @@ export class Unattended {
   }
 
   /** The process stops: all that go on, and those still to come, have {@link UnattendedLimits.stoppingMs} left. */
-  hurry(): void {
+  beginStop(): void {
     this.#isStopping = true
     for (const entry of this.#entries) {
       clearTimeout(entry.timer)

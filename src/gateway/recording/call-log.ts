@@ -9,13 +9,13 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
     callEnded(record) {
       if (record.suspect === true) {
         // What one answer said of itself, or a price that is wrong: either way somebody has to look.
-        log.error({ event: 'suspect_call', ...factsOf(record) }, 'a call cost more than CALL_ALERT_USD')
+        log.error({ event: 'suspect_call', ...fieldsOf(record) }, 'a call cost more than CALL_ALERT_USD')
       }
       observer.callEnded(record)
     },
     callUnmetered(record) {
       // The only trace there is of it: whoever has to bill it does so from this line.
-      log.warn(factsOf(record), 'a call passed unmetered, as the journal takes no records')
+      log.warn(fieldsOf(record), 'a call passed unmetered, as the journal takes no records')
       observer.callUnmetered(record)
     },
     totalMismatch: (provider) => observer.totalMismatch(provider),
@@ -32,12 +32,12 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
   return {
     ...watched,
     callEnded(record) {
-      log.debug(factsOf(record), 'call')
+      log.debug(fieldsOf(record), 'call')
       watched.callEnded(record)
     },
   }
 }
 
-function factsOf({ usageRaw: _raw, price: _price, ...facts }: CallRecord): object {
-  return facts
+function fieldsOf({ usageRaw: _raw, price: _price, ...fields }: CallRecord): object {
+  return fields
 }

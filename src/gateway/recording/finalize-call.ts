@@ -1,4 +1,4 @@
-import type { CallEnd } from '../../call/build-call-record.ts'
+import type { CallResult } from '../../call/build-call-record.ts'
 import { firstJobs, type OpenCall, type Outcome } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
 import type { UnpricedReason } from '../../call/unpriced-reason.ts'
@@ -12,7 +12,7 @@ import {
   type UsageSource,
 } from '../../call/usage.ts'
 import type { BesideReported } from '../../pricing/catalog/catalog-call.ts'
-import type { EndpointFacts } from '../routing/endpoint-facts.ts'
+import type { EndpointContext } from '../routing/endpoint-facts.ts'
 import { asSubmitted } from './submitted.ts'
 
 /** What a call costs, or why that cannot be said. */
@@ -61,10 +61,10 @@ export interface Estimates {
   readonly output: (() => Promise<number | null>) | null
 }
 
-export interface CallFacts {
+export interface CallContext {
   readonly call: OpenCall
   readonly clientName: string | null
-  readonly endpoint: EndpointFacts
+  readonly endpoint: EndpointContext
   readonly status: number | null
   readonly outcome: Outcome
   readonly observation: Observation | null
@@ -105,15 +105,15 @@ const BILLED_LATER: PricedCall = { kind: 'unpriced', reason: 'billed_later' }
 const SWITCHING_PROTOCOLS = 101
 
 /** Whether the counts have to be completed by estimates: only where an answer was (partly) given without its usage. */
-export function needsEstimate(facts: CallFacts): boolean {
-  if (facts.estimates === null) return false
-  const source = facts.observation?.usageSource ?? 'none'
+export function needsEstimate(context: CallContext): boolean {
+  if (context.estimates === null) return false
+  const source = context.observation?.usageSource ?? 'none'
   if (source === 'reported' || source === 'invalid') return false
-  if (facts.observation !== null && isBilledWithoutTokens(facts.observation.units)) return false
+  if (context.observation !== null && isBilledWithoutTokens(context.observation.units)) return false
   // The provider sends these counts with a later request; an estimate now would count them twice.
-  if (facts.observation?.pending === true) return false
-  if (facts.status === null) return facts.outcome === 'client_aborted'
-  return facts.status >= 200 && facts.status < 300
+  if (context.observation?.pending === true) return false
+  if (context.status === null) return context.outcome === 'client_aborted'
+  return context.status >= 200 && context.status < 300
 }
 
 /** What a provider bills in the place of tokens. The others are of tools that it ran amid an answer, beside its tokens. */
@@ -136,95 +136,96 @@ function isBilledWithoutTokens(units: BilledUnits): boolean {
  * How the call ended, with counts and cost. Figures the upstream reported stand as they are; what it did not
  * report is estimated and said to be so.
  */
-export async function settleWithEstimate(facts: CallFacts, pricing: Pricing): Promise<CallEnd> {
-  const seen = facts.observation ?? NOTHING_OBSERVED
+export async function finalizeWithEstimate(context: CallContext, pricing: Pricing): Promise<CallResult> {
+  const observed = context.observation ?? NOTHING_OBSERVED
   const [input, output] = await Promise.all([
-    seen.usage.inputTokens ?? facts.estimates?.input?.() ?? null,
-    facts.estimates?.output?.() ?? 0,
+    observed.usage.inputTokens ?? context.estimates?.input?.() ?? null,
+    context.estimates?.output?.() ?? 0,
   ])
-  if (output === null) return settleUnreadable(facts, input, pricing)
+  if (output === null) return finalizeUnreadable(context, input, pricing)
   // An error in the place of an answer used nothing; one that came amid it ended what had been delivered.
-  if (seen.failed && output === 0) return settle(facts, pricing)
+  if (observed.failed && output === 0) return finalizeCall(context, pricing)
   // Speech, images, moderations: nothing that could be counted, so nothing is claimed.
-  if (input === null && output === 0 && seen.usageSource === 'none') return settle(facts, pricing)
+  if (input === null && output === 0 && observed.usageSource === 'none') return finalizeCall(context, pricing)
   // Running counts (vLLM's continuous usage) may be ahead of an estimate; the first words of Anthropic's are behind it.
-  const reportedOutput = seen.usage.outputTokens ?? 0
-  const estimated = output > reportedOutput || seen.usage.inputTokens === null
+  const reportedOutput = observed.usage.outputTokens ?? 0
+  const estimated = output > reportedOutput || observed.usage.inputTokens === null
   const usage: TokenUsage = {
-    ...seen.usage,
+    ...observed.usage,
     inputTokens: input,
     outputTokens: Math.max(output, reportedOutput),
   }
-  return finish(facts, seen, usage, estimated ? 'estimated' : 'partial', pricing)
+  return finish(context, observed, usage, estimated ? 'estimated' : 'partial', pricing)
 }
 
 /** The prompt of an answer that nobody could read; what that used nobody knows, not even that it was little. */
-function settleUnreadable(facts: CallFacts, inputTokens: number | null, pricing: Pricing): CallEnd {
-  if (inputTokens === null) return settle(facts, pricing)
+function finalizeUnreadable(context: CallContext, inputTokens: number | null, pricing: Pricing): CallResult {
+  if (inputTokens === null) return finalizeCall(context, pricing)
   const usage: TokenUsage = { ...NO_USAGE, inputTokens }
-  return finish(facts, facts.observation ?? NOTHING_OBSERVED, usage, 'estimated', pricing)
+  return finish(context, context.observation ?? NOTHING_OBSERVED, usage, 'estimated', pricing)
 }
 
-/** As {@link settleWithEstimate}, where the caller has completed the counts: `usage` has estimates in it. */
-export function settleEstimated(facts: CallFacts, usage: TokenUsage, pricing: Pricing): CallEnd {
-  return finish(facts, facts.observation ?? NOTHING_OBSERVED, usage, 'estimated', pricing)
+/** As {@link finalizeWithEstimate}, where the caller has completed the counts: `usage` has estimates in it. */
+export function finalizeEstimated(context: CallContext, usage: TokenUsage, pricing: Pricing): CallResult {
+  return finish(context, context.observation ?? NOTHING_OBSERVED, usage, 'estimated', pricing)
 }
 
-/** As {@link settleWithEstimate}, where {@link needsEstimate} said no. */
-export function settle(facts: CallFacts, pricing: Pricing): CallEnd {
-  const seen = withoutPassingFigures(facts.observation ?? NOTHING_OBSERVED)
-  return finish(facts, seen, seen.usage, seen.usageSource, pricing)
+/** As {@link finalizeWithEstimate}, where {@link needsEstimate} said no. */
+export function finalizeCall(context: CallContext, pricing: Pricing): CallResult {
+  const observed = withoutPassingFigures(context.observation ?? NOTHING_OBSERVED)
+  return finish(context, observed, observed.usage, observed.usageSource, pricing)
 }
 
 /**
  * Figures of work that runs on (OpenAI's batches are made with a usage of zeros) are not what it will have used, and
  * would claim its id, so that what a later fetch tells would not count.
  */
-function withoutPassingFigures(seen: Observation): Observation {
-  return seen.pending ? { ...seen, usageSource: 'none', usage: NO_USAGE, units: NO_UNITS } : seen
+function withoutPassingFigures(observed: Observation): Observation {
+  return observed.pending ? { ...observed, usageSource: 'none', usage: NO_USAGE, units: NO_UNITS } : observed
 }
 
 function finish(
-  facts: CallFacts,
-  seen: Observation,
+  context: CallContext,
+  observed: Observation,
   usage: TokenUsage,
   usageSource: UsageSource,
   pricing: Pricing,
-): CallEnd {
-  const priced = priceOf(facts, seen, usage, usageSource, pricing)
-  const requested = facts.call.requestedModel
+): CallResult {
+  const priced = priceOf(context, observed, usage, usageSource, pricing)
+  const requested = context.call.requestedModel
   const costPico = priced.kind === 'priced' ? priced.costPico : null
   const alertAbovePico = pricing.alertAbovePico ?? null
   return {
-    status: facts.status,
-    outcome: facts.outcome,
+    status: context.status,
+    outcome: context.outcome,
     usageSource,
     usage,
-    units: seen.units,
-    usageRaw: seen.raw,
-    reportedModel: seen.model,
+    units: observed.units,
+    usageRaw: observed.raw,
+    reportedModel: observed.model,
     requestedModelKnown:
       requested !== null &&
-      (wasServed(facts.status, seen, usageSource, priced) || pricing.knowsModel(facts.call, requested)),
-    latencyUs: facts.latencyUs,
-    ttftUs: facts.ttftUs,
+      (wasServed(context.status, observed, usageSource, priced) ||
+        pricing.knowsModel(context.call, requested)),
+    latencyUs: context.latencyUs,
+    ttftUs: context.ttftUs,
     costPico,
     priceId: priced.priceId ?? null,
     price: priced.definition ?? null,
-    responseId: seen.responseId,
-    answerId: seen.answerId,
-    serviceTier: seen.serviceTier,
-    reportedCostPico: seen.reportedCostPico,
+    responseId: observed.responseId,
+    answerId: observed.answerId,
+    serviceTier: observed.serviceTier,
+    reportedCostPico: observed.reportedCostPico,
     ownCostPico: priced.reported?.ownCostPico ?? null,
     costDiffers: priced.reported?.differs === true,
     partlyUnpriced: priced.kind === 'priced' && priced.isPartly === true,
-    responseUse: facts.endpoint.responseUse,
+    responseUse: context.endpoint.responseUse,
     unpricedReason: priced.kind === 'unpriced' ? priced.reason : null,
     suspect: costPico !== null && alertAbovePico !== null && costPico > alertAbovePico,
-    failedInBody: seen.failed,
+    failedInBody: observed.failed,
     // What is left out has no price looked up: the definition would go with nothing.
-    jobs: (seen.jobs === undefined ? undefined : firstJobs(seen.jobs))?.map((job) => ({
-      ...finish(facts, job, job.usage, job.usageSource, pricing),
+    jobs: (observed.jobs === undefined ? undefined : firstJobs(observed.jobs))?.map((job) => ({
+      ...finish(context, job, job.usage, job.usageSource, pricing),
       isFile: job.isFile,
     })),
   }
@@ -247,32 +248,32 @@ function wasServed(
 }
 
 function priceOf(
-  facts: CallFacts,
-  seen: Observation,
+  context: CallContext,
+  observed: Observation,
   usage: TokenUsage,
   usageSource: UsageSource,
   pricing: Pricing,
 ): PricedCall {
   if (usageSource === 'invalid') return INVALID_USAGE
-  if (usageSource === 'none' && !hasUnits(seen.units)) {
-    return priceByReportedCost(facts, seen, usage, pricing) ?? priceOfSilence(facts, seen)
+  if (usageSource === 'none' && !hasUnits(observed.units)) {
+    return priceByReportedCost(context, observed, usage, pricing) ?? priceOfSilence(context, observed)
   }
   // An answer's tokens without those of its prompt, or the other way: a cost of these alone would look like the whole.
   if (usageSource === 'estimated' && (usage.inputTokens === null || usage.outputTokens === null))
     return NO_FIGURES
-  const call = facts.endpoint.responseUse === 'fetched' ? asSubmitted(facts.call, seen) : facts.call
-  return pricing.priceCall({ call, observation: seen, usage, clientName: facts.clientName })
+  const call = context.endpoint.responseUse === 'fetched' ? asSubmitted(context.call, observed) : context.call
+  return pricing.priceCall({ call, observation: observed, usage, clientName: context.clientName })
 }
 
 /** A call that told what it cost and nothing else (a film of xAI's); `null`: it did not, or is not believed. */
 function priceByReportedCost(
-  { call, clientName }: CallFacts,
-  seen: Observation,
+  { call, clientName }: CallContext,
+  observed: Observation,
   usage: TokenUsage,
   pricing: Pricing,
 ): PricedCall | null {
-  if (seen.reportedCostPico === null || seen.pending) return null
-  const priced = pricing.priceCall({ call, observation: seen, usage, clientName })
+  if (observed.reportedCostPico === null || observed.pending) return null
+  const priced = pricing.priceCall({ call, observation: observed, usage, clientName })
   return priced.kind === 'priced' && priced.priceId !== null ? priced : null
 }
 
@@ -280,20 +281,20 @@ function priceByReportedCost(
  * What a call costs that told no figures: nothing where it is known that it used nothing, else nobody knows.
  * A fetch uses nothing itself: what it asks for was made by a call that is counted, or unpriced, on its own.
  */
-function priceOfSilence(facts: CallFacts, seen: Observation): PricedCall {
-  const { status, endpoint } = facts
-  if (isCutUnanswered(facts)) return NO_FIGURES
+function priceOfSilence(context: CallContext, observed: Observation): PricedCall {
+  const { status, endpoint } = context
+  if (isCutUnanswered(context)) return NO_FIGURES
   // A session on a path that is free to GET may have served anything.
   if (status === SWITCHING_PROTOCOLS) return endpoint.metering === 'metered' ? NO_FIGURES : NO_READER
-  if (status === null || status < 200 || status >= 300 || seen.failed) return NOTHING_TO_PRICE
+  if (status === null || status < 200 || status >= 300 || observed.failed) return NOTHING_TO_PRICE
   if (endpoint.metering === 'free' || endpoint.responseUse === 'fetched') return NOTHING_TO_PRICE
-  if (seen.pending) return BILLED_LATER
+  if (observed.pending) return BILLED_LATER
   if (endpoint.metering === 'passes_by') return PASSES_BY
   return endpoint.metering === 'unknown' ? NO_READER : NO_FIGURES
 }
 
 /** Its client left when the upstream had the request and no answer had come, and no tokens are to be estimated. */
-function isCutUnanswered({ status, outcome, endpoint, estimates }: CallFacts): boolean {
+function isCutUnanswered({ status, outcome, endpoint, estimates }: CallContext): boolean {
   const isMetered = endpoint.metering === 'metered' && endpoint.responseUse === 'created'
   return status === null && outcome === 'client_aborted' && isMetered && estimates === null
 }

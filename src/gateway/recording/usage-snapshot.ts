@@ -4,7 +4,7 @@ import { BILLED_UNITS, TOKEN_CLASSES } from '../../call/usage.ts'
 import { NOTHING_OBSERVED } from './finalize-call.ts'
 
 /** What remains of a call that a crash cuts. */
-export interface Seen {
+export interface UsageSnapshot {
   readonly observation: Observation
   readonly status: number
   /** For prices that depend on the client. */
@@ -13,14 +13,14 @@ export interface Seen {
 }
 
 /** What was seen of a call so far, as text for the journal's open row. */
-export function encodeSeen({ observation, status, clientName, responseUse }: Seen): string {
+export function encodeUsageSnapshot({ observation, status, clientName, responseUse }: UsageSnapshot): string {
   const { reportedCostPico, ...rest } = observation
   const cost = reportedCostPico === null ? null : String(reportedCostPico)
   return JSON.stringify({ ...rest, reportedCostPico: cost, status, clientName, responseUse })
 }
 
-/** What {@link encodeSeen} wrote, or `null` when the text is not that (another version wrote it). */
-export function decodeSeen(text: string): Seen | null {
+/** What {@link encodeUsageSnapshot} wrote, or `null` when the text is not that (another version wrote it). */
+export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
   let json: unknown
   try {
     json = JSON.parse(text)

@@ -8,7 +8,7 @@ export type UsageGroup = 'day' | 'model' | 'key'
 const GROUPS: readonly UsageGroup[] = ['day', 'model', 'key']
 const PARAMETERS: readonly string[] = ['days', 'group_by']
 
-export interface UsageQuestion {
+export interface UsageRequest {
   readonly clientId: string
   readonly clientName: string
   readonly fromDay: UtcDay
@@ -20,7 +20,7 @@ export interface UsageQuestion {
 export interface UsageOptions {
   readonly basePath: string
   /** The whole answer; rejects when the store is away. */
-  readonly summarise: (question: UsageQuestion) => Promise<object>
+  readonly summarise: (query: UsageRequest) => Promise<object>
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
   readonly storageFailed: (error: unknown) => void
@@ -64,10 +64,10 @@ export function parseUsageQuery(search: string): ParsedQuery {
 /** `GET /v1/usage`: what the caller's client used, whichever of its keys asks. */
 export function usage(app: FastifyInstance, options: UsageOptions): void {
   app.get(`${options.basePath}/v1/usage`, async (request, reply) => {
-    const { caller, keylessUrl } = request
+    const { caller, urlWithoutKey } = request
     if (caller === null) throw new Error('the usage of nobody was asked for')
-    const question = keylessUrl.indexOf('?')
-    const parsed = parseUsageQuery(question === -1 ? '' : keylessUrl.slice(question + 1))
+    const queryStart = urlWithoutKey.indexOf('?')
+    const parsed = parseUsageQuery(queryStart === -1 ? '' : urlWithoutKey.slice(queryStart + 1))
     if (parsed.kind === 'problem') {
       sendError(reply, 'invalid_request', { param: parsed.param, message: parsed.message })
       return reply

@@ -27,8 +27,8 @@ export function readCallTarget(url: string, basePath: string): CallTarget | 'inv
 
 /** `null`: no upstream may get it. */
 export function targetOf(pathAndQuery: string): CallTarget | null {
-  const question = pathAndQuery.indexOf('?')
-  const path = question === -1 ? pathAndQuery : pathAndQuery.slice(0, question)
+  const queryStart = pathAndQuery.indexOf('?')
+  const path = queryStart === -1 ? pathAndQuery : pathAndQuery.slice(0, queryStart)
   const canonical = canonicalPath(path)
   return canonical === null ? null : { pathAndQuery, path, canonicalPath: canonical }
 }

@@ -15,13 +15,13 @@ export function isOwnOperation(canonical: string): boolean {
  */
 export function ownOperationUrl(method: string | undefined, url: string, basePath: string): string {
   if ((method !== 'GET' && method !== 'HEAD') || !url.startsWith(basePath)) return url
-  const question = url.indexOf('?', basePath.length)
-  const path = question === -1 ? url.slice(basePath.length) : url.slice(basePath.length, question)
+  const queryStart = url.indexOf('?', basePath.length)
+  const path = queryStart === -1 ? url.slice(basePath.length) : url.slice(basePath.length, queryStart)
   const canonical = canonicalPath(path)
   const operation = canonical === null ? undefined : OWN.exec(canonical)?.[1]
   if (canonical === null || operation === undefined) return url
   const known = `/v1/${operation.toLowerCase()}`
   const id = canonical.slice(known.length)
   if (canonical === path && path.startsWith(known)) return url
-  return `${basePath}${known}${encodeURI(id)}${question === -1 ? '' : url.slice(question)}`
+  return `${basePath}${known}${encodeURI(id)}${queryStart === -1 ? '' : url.slice(queryStart)}`
 }

@@ -71,9 +71,9 @@ function routeTo(upstream: Upstream, shape: CallShape, target: CallTarget): Rout
  * differ in which they take, and in whether a `;` parts parameters.
  */
 export function modelInQuery(pathAndQuery: string): string | null {
-  const question = pathAndQuery.indexOf('?')
-  if (question === -1) return null
-  const parameters = new URLSearchParams(pathAndQuery.slice(question))
+  const queryStart = pathAndQuery.indexOf('?')
+  if (queryStart === -1) return null
+  const parameters = new URLSearchParams(pathAndQuery.slice(queryStart))
   const [model, ...others] = [...parameters.getAll('model'), ...parameters.getAll('deployment')]
   return model === undefined || others.length > 0 || model.includes(';') ? null : model
 }

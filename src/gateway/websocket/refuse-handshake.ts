@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { errorShapeOf } from '../../http/answer-error.ts'
 import { ERRORS, type ErrorName, errorBody } from '../../http/errors.ts'
-import { letGoSoon } from '../../http/socket-timeouts.ts'
+import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 
 /** The head of an answer, as bytes for the wire in latin1. */
 export function headText(status: number, message: string, headers: readonly string[]): string {
@@ -15,7 +15,7 @@ export function headText(status: number, message: string, headers: readonly stri
 export function refuse(socket: Duplex, request: IncomingMessage, name: ErrorName): void {
   if (socket.destroyed) return
   const body = JSON.stringify(errorBody(errorShapeOf(request.url ?? ''), name))
-  socket.once('finish', () => letGoSoon(socket))
+  socket.once('finish', () => destroyAfterGrace(socket))
   socket.end(
     headText(ERRORS[name].status, ERRORS[name].type, [
       'content-type',

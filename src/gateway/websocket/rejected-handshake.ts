@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { OpenCall } from '../../call/call-record.ts'
 import { errorShapeOf, writeError } from '../../http/answer-error.ts'
-import { letGoSoon } from '../../http/socket-timeouts.ts'
+import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { readingOf } from '../../providers/reading.ts'
-import { ProxiedCall, type ProxiedCallParts } from '../proxy/proxied-call.ts'
+import { ProxiedCall, type ProxiedCallOptions } from '../proxy/proxied-call.ts'
 import type { Route } from '../routing/route.ts'
 
 const PLAIN_GET = { method: 'GET', hasBody: false, webSocket: false }
@@ -28,7 +28,7 @@ export interface RejectedHandshake {
  * GET, which may answer with a response and its usage: it is read, priced and recorded as that GET.
  */
 export function relayRejection(
-  parts: ProxiedCallParts,
+  options: ProxiedCallOptions,
   rejected: RejectedHandshake,
   onEnd: () => void,
 ): void {
@@ -38,7 +38,7 @@ export function relayRejection(
   const { dialect } = readingOf(route.upstream.provider, PLAIN_GET, path)
   const response = new ServerResponse(request)
   const proxied = new ProxiedCall(
-    parts,
+    options,
     {
       call,
       clientName: rejected.clientName,
@@ -57,7 +57,7 @@ export function relayRejection(
   response.shouldKeepAlive = false
   if (client instanceof Socket) response.assignSocket(client)
   client.on('drain', () => response.emit('drain'))
-  response.on('finish', () => client.end(() => letGoSoon(client)))
+  response.on('finish', () => client.end(() => destroyAfterGrace(client)))
   // As the server does it for a client that ends its side before it has its answer.
   client.on('end', () => {
     if (!response.writableFinished) client.destroy()
@@ -65,11 +65,11 @@ export function relayRejection(
   client.on('close', () => {
     if (!response.writableFinished) proxied.clientLeft()
   })
-  passOn(answer, proxied)
+  relayAnswer(answer, proxied)
 }
 
 /** Tells of the answer as undici would. */
-function passOn(answer: IncomingMessage, call: ProxiedCall): void {
+function relayAnswer(answer: IncomingMessage, call: ProxiedCall): void {
   const controller: Dispatcher.DispatchController = {
     aborted: false,
     paused: false,

@@ -81,8 +81,8 @@ export class SessionMeter {
 
   /** What the upstream has told. Where not all of its messages could be read, nobody knows what that is worth. */
   get observation(): Observation {
-    const seen = this.#failed ? NOTHING_OBSERVED : this.#options.reader.peek()
-    return this.#failed || this.#frames.blind ? { ...seen, usageSource: 'invalid' } : seen
+    const observed = this.#failed ? NOTHING_OBSERVED : this.#options.reader.peek()
+    return this.#failed || this.#frames.blind ? { ...observed, usageSource: 'invalid' } : observed
   }
 
   /** Whether tokens may be generated that the messages do not show. Of sound the length tells them. */

@@ -1,24 +1,24 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { buildCallRecord, type CallEnd, cleanModel, cleanPath } from '../../call/build-call-record.ts'
+import { buildCallRecord, type CallResult, cleanModel, cleanPath } from '../../call/build-call-record.ts'
 import { newCallId } from '../../call/call-id.ts'
 import type { OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Caller } from '../../call/caller.ts'
-import { letGoSoon } from '../../http/socket-timeouts.ts'
+import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { createCloseWatch } from '../../providers/wires/websocket-frames.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers.ts'
-import type { ProxiedCallParts } from '../proxy/proxied-call.ts'
-import { type CallFacts, settle, settleEstimated } from '../recording/finalize-call.ts'
-import { encodeSeen } from '../recording/usage-snapshot.ts'
-import { endpointFactsOf } from '../routing/endpoint-facts.ts'
+import type { ProxiedCallOptions } from '../proxy/proxied-call.ts'
+import { type CallContext, finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
+import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
+import { endpointContextOf } from '../routing/endpoint-facts.ts'
 import { modelInQuery, type Route } from '../routing/route.ts'
 import { closeFrame, maskedCloseFrame } from './close-frames.ts'
 import { headText, refuse } from './refuse-handshake.ts'
 import { relayRejection } from './rejected-handshake.ts'
 import { SessionMeter } from './session-meter.ts'
 
-export interface SessionOptions extends ProxiedCallParts {
+export interface SessionOptions extends ProxiedCallOptions {
   /** Milliseconds to wait for the upstream's answer to the handshake. */
   readonly handshakeTimeoutMs: number
   /** Wall clock, milliseconds since 1970. */
@@ -65,7 +65,7 @@ export class Session {
   #clientGone = false
   #upstreamEnded = false
   /** The client has gone, and the upstream is read on: how to say that this is over. */
-  #leaveUnattended: (() => void) | null = null
+  #continueUnattended: (() => void) | null = null
   #settled = false
 
   constructor(
@@ -108,10 +108,10 @@ export class Session {
     ledger.open(this.#call, (error) => {
       if (error !== null) {
         refuse(this.#client, this.#request, 'metering_unavailable')
-        this.#forget()
+        this.#release()
       } else if (this.#client.destroyed) {
         ledger.discard(this.#call.callId)
-        this.#forget()
+        this.#release()
       } else {
         observer.callStarted(this.#call)
         this.#startHandshake()
@@ -126,11 +126,11 @@ export class Session {
     if (upstream === null || client.destroyed) {
       // Its handshake, if it was sent, ends with the connection, and the record is made there.
       client.destroy()
-    } else if (!this.#settled && this.#leaveUnattended === null) {
+    } else if (!this.#settled && this.#continueUnattended === null) {
       // Nothing of the upstream's may come behind the close frame.
       this.#separate(upstream)
       client.end(closeFrame(code))
-      letGoSoon(client)
+      destroyAfterGrace(client)
       if (!this.#readOn(upstream)) this.#finish(upstream)
     }
     return this.#ended.promise
@@ -157,7 +157,7 @@ export class Session {
   /** @param isClosed false: it has only ended its side of the connection */
   #clientLeft(isClosed: boolean): void {
     const upstream = this.#upstream
-    if (this.#settled || this.#leaveUnattended !== null) return
+    if (this.#settled || this.#continueUnattended !== null) return
     this.#clientGone = true
     if (upstream === null) {
       this.#client.destroy()
@@ -186,11 +186,11 @@ export class Session {
     if (meter === null || !meter.underWay) return false
     const { unattended } = this.#options
     const { answerMs, usageMs } = unattended.limits
-    const leave = unattended.admit(this.#call.clientId, meter.mayHide ? answerMs : usageMs, () =>
+    const release = unattended.admit(this.#call.clientId, meter.mayHide ? answerMs : usageMs, () =>
       this.#finish(upstream),
     )
-    this.#leaveUnattended = leave
-    return leave !== null
+    this.#continueUnattended = release
+    return release !== null
   }
 
   /** What comes from either side is read, and passed on no more. */
@@ -286,7 +286,7 @@ export class Session {
     const read = (chunk: Buffer) => {
       if (this.#settled) return
       meter?.push(chunk)
-      if (this.#leaveUnattended !== null && meter?.underWay === false) this.#finish(upstream)
+      if (this.#continueUnattended !== null && meter?.underWay === false) this.#finish(upstream)
     }
     upstream.on('data', read)
     upstream.on('end', () => {
@@ -313,7 +313,7 @@ export class Session {
     this.#cutSoon(upstream)
     const isCut = !this.#upstreamEnded || this.#meter?.underWay === true
     const isClients = this.#clientClosed || this.#clientGone
-    if (this.#leaveUnattended !== null) this.#end('client_aborted')
+    if (this.#continueUnattended !== null) this.#end('client_aborted')
     else this.#end(!isCut ? 'complete' : isClients ? 'client_aborted' : 'upstream_error')
   }
 
@@ -341,7 +341,7 @@ export class Session {
       },
       extensions: answer.headers['sec-websocket-extensions'] ?? '',
       onNews: (observation) => {
-        const seen = {
+        const snapshot = {
           // What the journal knows of the call is from before its client named the model.
           observation:
             requestedModel === null
@@ -351,7 +351,7 @@ export class Session {
           clientName: caller.clientName,
           responseUse: 'created',
         } as const
-        ledger.note(callId, encodeSeen(seen))
+        ledger.saveSnapshot(callId, encodeUsageSnapshot(snapshot))
       },
       onFailed: (error) => observer.readingFailed(provider, error),
     })
@@ -374,7 +374,7 @@ export class Session {
         client: this.#client,
         answer,
       },
-      () => this.#forget(),
+      () => this.#release(),
     )
   }
 
@@ -385,12 +385,12 @@ export class Session {
   #end(outcome: Outcome, afterwards: () => void = () => {}): void {
     if (this.#settled) return
     this.#settled = true
-    this.#leaveUnattended?.()
+    this.#continueUnattended?.()
     const meter = this.#meter
-    const facts: CallFacts = {
+    const context: CallContext = {
       call: this.#call,
       clientName: this.#admitted.caller.clientName,
-      endpoint: endpointFactsOf(this.#admitted.route.dialect),
+      endpoint: endpointContextOf(this.#admitted.route.dialect),
       status: this.#status,
       outcome,
       observation: meter?.observation ?? null,
@@ -400,24 +400,26 @@ export class Session {
       estimates: null,
     }
     const { pricing } = this.#options
-    if (meter === null || !meter.underWay || facts.observation?.usageSource === 'invalid') {
-      this.#record(settle(facts, pricing), afterwards)
+    if (meter === null || !meter.underWay || context.observation?.usageSource === 'invalid') {
+      this.#record(finalizeCall(context, pricing), afterwards)
       return
     }
-    void meter.estimate().then((usage) => this.#record(settleEstimated(facts, usage, pricing), afterwards))
+    void meter
+      .estimate()
+      .then((usage) => this.#record(finalizeEstimated(context, usage, pricing), afterwards))
   }
 
-  #record(end: CallEnd, afterwards: () => void): void {
+  #record(end: CallResult, afterwards: () => void): void {
     const { ledger, observer } = this.#options
     const record = buildCallRecord(this.#call, end)
     ledger.close(record, () => {
       observer.callEnded(record)
       afterwards()
-      this.#forget()
+      this.#release()
     })
   }
 
-  #forget(): void {
+  #release(): void {
     this.#onEnd()
     this.#ended.resolve()
   }

@@ -48,7 +48,7 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy())
-    void admit(request, options).then(
+    void admitHandshake(request, options).then(
       (admitted) => {
         if (typeof admitted === 'string') {
           refuse(socket, request, admitted)
@@ -81,7 +81,10 @@ const REFUSED_OBJECT = {
   unreadable: 'invalid_request',
 } as const
 
-async function admit(request: IncomingMessage, options: WebSocketOptions): Promise<Admitted | ErrorName> {
+async function admitHandshake(
+  request: IncomingMessage,
+  options: WebSocketOptions,
+): Promise<Admitted | ErrorName> {
   const credential = findCredential(request)
   if (credential.kind === 'ambiguous') return 'invalid_request'
   if (credential.kind === 'none') return 'invalid_api_key'

@@ -132,7 +132,7 @@ class InflatingDecoder implements BodyDecoder {
 
   destroy(): void {
     this.#state = 'destroyed'
-    this.#letGo()
+    this.#release()
   }
 
   get #isOver(): boolean {
@@ -197,11 +197,11 @@ class InflatingDecoder implements BodyDecoder {
     if (this.#isOver) return
     const done = this.#done
     this.#state = result
-    this.#letGo()
+    this.#release()
     done(result)
   }
 
-  #letGo(): void {
+  #release(): void {
     waitingBytesInAll -= this.#waitingBytes
     this.#waitingBytes = 0
     this.#done = () => {}

@@ -8,10 +8,10 @@ const RESERVE_BYTES = 4 * 1024 * 1024
 const FILLING = randomBytes(256 * 1024)
 
 /** Disk space held by a file, given up when the disk is full so that running calls can still be recorded. */
-export class Reserve {
+export class DiskReserve {
   readonly #path: string
   #held = false
-  #making: Promise<boolean> | null = null
+  #allocating: Promise<boolean> | null = null
 
   constructor(path: string) {
     this.#path = path
@@ -22,7 +22,7 @@ export class Reserve {
   }
 
   /** Deletes the file; false: there was nothing to give up. */
-  give(): boolean {
+  release(): boolean {
     if (!this.#held) return false
     this.#held = false
     try {
@@ -34,12 +34,12 @@ export class Reserve {
   }
 
   /** Writes the file where it is missing; false: the disk has no room for it yet. */
-  make(): Promise<boolean> {
+  allocate(): Promise<boolean> {
     if (this.#held) return Promise.resolve(true)
-    this.#making ??= this.#write().finally(() => {
-      this.#making = null
+    this.#allocating ??= this.#write().finally(() => {
+      this.#allocating = null
     })
-    return this.#making
+    return this.#allocating
   }
 
   async #write(): Promise<boolean> {

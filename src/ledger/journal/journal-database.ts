@@ -26,7 +26,7 @@ export interface JournalRow {
 export interface OpenRow {
   readonly slot: number
   readonly call: string
-  readonly seen: string | null
+  readonly snapshot: string | null
 }
 
 /** Sets up the tables of an empty journal. WAL from here on, as the file remembers. */
@@ -47,7 +47,7 @@ export class JournalDatabase {
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #insertOpen: StatementSync
-  readonly #setSeen: StatementSync
+  readonly #setSnapshot: StatementSync
   readonly #deleteOpen: StatementSync
   readonly #insertCall: StatementSync
   readonly #selectCalls: StatementSync
@@ -66,7 +66,7 @@ export class JournalDatabase {
       this.#begin = database.prepare('begin immediate')
       this.#commit = database.prepare('commit')
       this.#insertOpen = database.prepare('insert into open(slot, call) values (?, ?)')
-      this.#setSeen = database.prepare('update open set seen = ? where slot = ?')
+      this.#setSnapshot = database.prepare('update open set seen = ? where slot = ?')
       this.#deleteOpen = database.prepare('delete from open where slot = ?')
       this.#insertCall = database.prepare('insert into calls(sequence, bytes_total, body) values (?, ?, ?)')
       this.#selectCalls = database.prepare(
@@ -119,8 +119,8 @@ export class JournalDatabase {
     this.#insertOpen.run(slot, call)
   }
 
-  setSeen(slot: number, seen: string): void {
-    this.#setSeen.run(seen, slot)
+  setSnapshot(slot: number, snapshot: string): void {
+    this.#setSnapshot.run(snapshot, slot)
   }
 
   deleteOpen(slot: number): void {
@@ -167,7 +167,7 @@ export class JournalDatabase {
     return select.all(afterSlot, maxRows).map((row) => ({
       slot: number(row.slot),
       call: text(row.call),
-      seen: row.seen === null ? null : text(row.seen),
+      snapshot: row.seen === null ? null : text(row.seen),
     }))
   }
 

@@ -5,8 +5,8 @@ import type { OpenSlot } from './open-slots.ts'
 export type OnWritten = (error: Error | null) => void
 
 /** Something that happened to a call, to be written with all else that happened in the same turn. */
-export interface Operation {
-  readonly kind: 'open' | 'note' | 'close' | 'discard'
+export interface JournalOperation {
+  readonly kind: 'open' | 'snapshot' | 'close' | 'discard'
   /** `null`: a record, or usage seen, without an open row. */
   readonly call: Pick<OpenSlot, 'slot'> | null
   /** The open call, the usage seen, or the record's body. */
@@ -24,7 +24,7 @@ export interface JournalEnd {
 export function writeTurn(
   database: JournalDatabase,
   end: JournalEnd,
-  operations: readonly Operation[],
+  operations: readonly JournalOperation[],
 ): readonly JournalRow[] {
   const closed: JournalRow[] = []
   let { sequence, bytesTotal } = end
@@ -33,8 +33,8 @@ export function writeTurn(
       case 'open':
         if (call !== null) database.insertOpen(call.slot, text)
         break
-      case 'note':
-        if (call !== null) database.setSeen(call.slot, text)
+      case 'snapshot':
+        if (call !== null) database.setSnapshot(call.slot, text)
         break
       case 'discard':
         if (call !== null) database.deleteOpen(call.slot)

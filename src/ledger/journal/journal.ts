@@ -1,10 +1,10 @@
 import type { OpenCall } from '../../call/call-record.ts'
 import { serialiseOpenCall } from '../../call/record-codec.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { Reserve } from './disk-reserve.ts'
+import type { DiskReserve } from './disk-reserve.ts'
 import { FEW_FRAMES, JournalCheckpoint } from './journal-checkpoint.ts'
 import type { JournalDatabase, JournalRow } from './journal-database.ts'
-import { type OnWritten, type Operation, writeTurn } from './journal-turn.ts'
+import { type JournalOperation, type OnWritten, writeTurn } from './journal-turn.ts'
 import type { JournalWork } from './journal-work.ts'
 import { OpenSlots } from './open-slots.ts'
 import { RecentRows } from './recent-rows.ts'
@@ -17,14 +17,14 @@ export interface JournalOptions {
   readonly database: JournalDatabase
   readonly work: Pick<JournalWork, 'checkpoint'>
   /** `null` for an adopted journal: it has no calls under way. */
-  readonly reserve: Reserve | null
+  readonly reserve: DiskReserve | null
   readonly log: Logger
   /** More records survive power loss now. */
   readonly onSynced: () => void
 }
 
 /** How often usage seen in running calls is written, all of it in one transaction. */
-const NOTE_INTERVAL_MS = 1_000
+const SNAPSHOT_INTERVAL_MS = 1_000
 /** How often a journal whose disk refused tries again. */
 const RETRY_MIN_MS = 1_000
 const RETRY_MAX_MS = 10_000
@@ -39,16 +39,16 @@ const BUSY_RETRY_MS = 5
  */
 export class Journal {
   readonly #database: JournalDatabase
-  readonly #reserve: Reserve | null
+  readonly #reserve: DiskReserve | null
   readonly #log: Logger
   readonly #onSynced: () => void
   readonly #walSync: WalSync
   readonly #checkpoint: JournalCheckpoint
   readonly #recent = new RecentRows()
   readonly #calls = new OpenSlots()
-  #queue: Operation[] = []
-  #notesDue = false
-  #noteTimer: NodeJS.Timeout | null = null
+  #queue: JournalOperation[] = []
+  #snapshotsDue = false
+  #snapshotTimer: NodeJS.Timeout | null = null
   #turnScheduled = false
   #retryTimer: NodeJS.Timeout | null = null
   #retryMs = RETRY_MIN_MS
@@ -138,29 +138,29 @@ export class Journal {
       call: slot,
       text: serialiseOpenCall(call),
       onWritten: (error) => {
-        if (error !== null) this.#calls.forget(slot)
+        if (error !== null) this.#calls.free(slot)
         onWritten(error)
       },
     })
   }
 
   /** Notes the last usage seen in a call under way; written within about a second. */
-  note(callId: string, seen: string): void {
+  saveSnapshot(callId: string, snapshot: string): void {
     const call = this.#calls.find(callId)
     if (call === null) return
-    this.#calls.note(call, seen)
-    this.#noteTimer ??= setTimeout(() => {
-      this.#noteTimer = null
-      this.#notesDue = true
+    this.#calls.saveSnapshot(call, snapshot)
+    this.#snapshotTimer ??= setTimeout(() => {
+      this.#snapshotTimer = null
+      this.#snapshotsDue = true
       this.#schedule()
-    }, NOTE_INTERVAL_MS)
+    }, SNAPSHOT_INTERVAL_MS)
   }
 
   /** As `note`, but in this turn's transaction: for what the client must not see before it is written. */
-  noteNow(callId: string, seen: string, onWritten: OnWritten): void {
+  saveSnapshotNow(callId: string, snapshot: string, onWritten: OnWritten): void {
     const call = this.#calls.find(callId)
-    if (call !== null) this.#calls.unnote(call)
-    this.#enqueue({ kind: 'note', call, text: seen, onWritten })
+    if (call !== null) this.#calls.discardSnapshot(call)
+    this.#enqueue({ kind: 'snapshot', call, text: snapshot, onWritten })
   }
 
   /** The call ended: its record gets the next number and its open row goes, in one transaction. */
@@ -220,7 +220,7 @@ export class Journal {
   /** Commits and syncs what was handed in before; resolves when that was done or refused. */
   async flush(): Promise<void> {
     await this.#checkpoint.settled()
-    this.#notesDue = true
+    this.#snapshotsDue = true
     this.#turn()
     await this.#walSync.sync()
   }
@@ -234,7 +234,7 @@ export class Journal {
   async stop(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    if (this.#noteTimer !== null) clearTimeout(this.#noteTimer)
+    if (this.#snapshotTimer !== null) clearTimeout(this.#snapshotTimer)
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer)
     await this.#checkpoint.settled()
     await this.#walSync.close()
@@ -244,7 +244,7 @@ export class Journal {
     for (const operation of refused) operation.onWritten?.(new Error('the journal is closed'))
   }
 
-  #enqueue(operation: Operation): void {
+  #enqueue(operation: JournalOperation): void {
     this.#queue.push(operation)
     this.#schedule()
   }
@@ -262,15 +262,16 @@ export class Journal {
   #turn(): void {
     if (this.#checkpoint.pausesCommits || this.#closed) return
     const operations = this.#queue
-    const notes = this.#notesDue ? this.#calls.noted : []
-    if (operations.length === 0 && notes.length === 0 && this.#failure === null) return
+    const snapshots = this.#snapshotsDue ? this.#calls.pendingSnapshots : []
+    if (operations.length === 0 && snapshots.length === 0 && this.#failure === null) return
     this.#queue = []
     let committed: readonly JournalRow[]
     try {
       committed = this.#write(() => {
         const end = { sequence: this.#last, bytesTotal: this.#bytesTotal }
         const rows = writeTurn(this.#database, end, operations)
-        for (const { slot, seen } of notes) if (seen !== null) this.#database.setSeen(slot, seen)
+        for (const { slot, snapshot } of snapshots)
+          if (snapshot !== null) this.#database.setSnapshot(slot, snapshot)
         // With nothing to write, only asked after a failure: whether the disk takes writes again.
         if (operations.length === 0) this.#database.setMeta('pruned_to', this.#prunedTo)
         return rows
@@ -280,8 +281,8 @@ export class Journal {
       return
     }
     this.#busySinceMs = null
-    this.#notesDue = false
-    for (const call of notes) this.#calls.unnote(call)
+    this.#snapshotsDue = false
+    for (const call of snapshots) this.#calls.discardSnapshot(call)
     const newest = committed.at(-1)
     if (newest !== undefined) {
       this.#last = newest.sequence
@@ -311,7 +312,7 @@ export class Journal {
    * the reserve given up and the WAL emptied; if that does not help, its callers are told, and it waits to be
    * tried again while the process lives.
    */
-  #refused(operations: readonly Operation[], error: Error): void {
+  #refused(operations: readonly JournalOperation[], error: Error): void {
     if (this.#isBriefLock(error)) {
       this.#queue = [...operations, ...this.#queue]
       this.#database.share() // Somebody has it open: it cannot be ours alone just now.
@@ -326,7 +327,7 @@ export class Journal {
     for (const { onWritten } of opens) onWritten?.(error)
     if (!this.#madeRoom) {
       this.#madeRoom = true
-      this.#reserve?.give()
+      this.#reserve?.release()
       void this.#checkpoint.makeRoom()
       return
     }
@@ -362,7 +363,8 @@ export class Journal {
   async #recover(): Promise<void> {
     if (this.#failure !== null) this.#turn()
     if (this.#checkpoint.distrustsSync) await this.#checkpoint.run()
-    if (this.#failure === null && (await this.#reserve?.make()) === false) await this.#checkpoint.makeRoom()
+    if (this.#failure === null && (await this.#reserve?.allocate()) === false)
+      await this.#checkpoint.makeRoom()
     if (this.refuses) return this.#retryLater()
     this.#retryMs = RETRY_MIN_MS
     this.#log.info({}, 'the journal takes writes again')

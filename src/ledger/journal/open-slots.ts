@@ -3,7 +3,7 @@ export interface OpenSlot {
   readonly callId: string
   readonly slot: number
   /** Usage noted and not written yet. */
-  seen: string | null
+  snapshot: string | null
 }
 
 /** Which call has which row of `open`, and of which the usage seen is still to be written. */
@@ -11,7 +11,7 @@ export class OpenSlots {
   readonly #calls = new Map<string, OpenSlot>()
   /** Last freed, first used: its page is likely to be written in the same turn anyway. */
   readonly #free: number[] = []
-  readonly #noted = new Set<OpenSlot>()
+  readonly #pendingSnapshots = new Set<OpenSlot>()
   #highest = 0
 
   get size(): number {
@@ -19,7 +19,7 @@ export class OpenSlots {
   }
 
   take(callId: string): OpenSlot {
-    const call: OpenSlot = { callId, slot: this.#free.pop() ?? ++this.#highest, seen: null }
+    const call: OpenSlot = { callId, slot: this.#free.pop() ?? ++this.#highest, snapshot: null }
     this.#calls.set(callId, call)
     return call
   }
@@ -32,31 +32,31 @@ export class OpenSlots {
   /** The call needs its row no more. The row is another's only after the deletion that must follow now. */
   release(callId: string): OpenSlot | null {
     const call = this.find(callId)
-    if (call !== null) this.forget(call)
+    if (call !== null) this.free(call)
     return call
   }
 
   /** The row was never written. */
-  forget(call: OpenSlot): void {
+  free(call: OpenSlot): void {
     if (this.#calls.get(call.callId) === call) {
       this.#calls.delete(call.callId)
       this.#free.push(call.slot)
     }
-    this.#noted.delete(call)
+    this.#pendingSnapshots.delete(call)
   }
 
-  note(call: OpenSlot, seen: string): void {
-    call.seen = seen
-    this.#noted.add(call)
+  saveSnapshot(call: OpenSlot, snapshot: string): void {
+    call.snapshot = snapshot
+    this.#pendingSnapshots.add(call)
   }
 
   /** Those whose usage seen is to be written. */
-  get noted(): readonly OpenSlot[] {
-    return [...this.#noted]
+  get pendingSnapshots(): readonly OpenSlot[] {
+    return [...this.#pendingSnapshots]
   }
 
   /** What was noted of the call is written, or overtaken. */
-  unnote(call: OpenSlot): void {
-    this.#noted.delete(call)
+  discardSnapshot(call: OpenSlot): void {
+    this.#pendingSnapshots.delete(call)
   }
 }

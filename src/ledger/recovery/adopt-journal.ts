@@ -15,14 +15,14 @@ export interface AdoptJournalOptions {
   /** Its lock is ours. */
   readonly folder: ProducerFolder
   /** The producer's mark in Postgres, read while its lock was ours. */
-  readonly mark: number
+  readonly committedOffset: number
   /** Its numbers that are known to have been given: at least the mark. */
   readonly numbered: number
   /** Unfilled holes that workers recorded for it. */
   readonly readGaps: () => Promise<readonly SequenceRange[]>
   readonly work: JournalWork
   /** The record of a call that a crash has cut. */
-  readonly buildInterrupted: (open: OpenCall, seen: string | null) => CallRecord
+  readonly buildInterrupted: (open: OpenCall, snapshot: string | null) => CallRecord
   readonly onSynced: () => void
   readonly log: Logger
 }
@@ -70,7 +70,7 @@ export async function adoptJournal(options: AdoptJournalOptions): Promise<Adopte
 }
 
 async function openJournal(options: AdoptJournalOptions, damaged: boolean): Promise<AdoptedJournal> {
-  const { folder, work, log, mark, numbered, readGaps, onSynced } = options
+  const { folder, work, log, committedOffset, numbered, readGaps, onSynced } = options
   const path = join(folder.path, JOURNAL_FILE)
   const database = new JournalDatabase(path)
   let journal: Journal
@@ -84,7 +84,12 @@ async function openJournal(options: AdoptJournalOptions, damaged: boolean): Prom
     const { last, prunedTo } = journal
     const stream = String(database.getMeta('stream'))
     // Behind a mark that went back there is still a void to ship, though no record.
-    if (last === prunedTo && mark >= last && numbered <= last && database.selectOpen(0, 1).length === 0) {
+    if (
+      last === prunedTo &&
+      committedOffset >= last &&
+      numbered <= last &&
+      database.selectOpen(0, 1).length === 0
+    ) {
       await journal.stop()
       return { kind: damaged ? 'unusable' : 'nothing', stream }
     }
@@ -93,7 +98,8 @@ async function openJournal(options: AdoptJournalOptions, damaged: boolean): Prom
         { producer: folder.producer, numbered, last },
         'a journal lacks records that were counted; calls that were open in it may or may not be counted',
       )
-      const isOfUse = mark < last || (await readGaps()).some(({ from, to }) => journal.hasAnyOf(from, to))
+      const isOfUse =
+        committedOffset < last || (await readGaps()).some(({ from, to }) => journal.hasAnyOf(from, to))
       if (isOfUse) return { kind: 'adopted', journal, stream, damaged: true }
       await journal.stop()
       return { kind: 'unusable', stream }
@@ -139,7 +145,7 @@ function bodyOf(row: OpenRow, buildInterrupted: AdoptJournalOptions['buildInterr
   const open = parseOpenCall(row.call)
   if (open === null) return null
   try {
-    return serialiseRecord(buildInterrupted(open, row.seen))
+    return serialiseRecord(buildInterrupted(open, row.snapshot))
   } catch {
     return null
   }

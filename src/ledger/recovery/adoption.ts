@@ -10,11 +10,11 @@ import { isDamage } from '../journal/sqlite-result.ts'
 import type { Producer } from '../shipping/producer.ts'
 import type { SequenceRange } from '../shipping/shipper.ts'
 import { adoptJournal } from './adopt-journal.ts'
-import { bindDatabase, isForeign, readBoundDatabase } from './bound-database.ts'
+import { isDatabaseMismatch, readJournalDatabaseId, writeJournalDatabaseId } from './bound-database.ts'
 import { finishProducer } from './finish-producer.ts'
-import { ALIVE_FILE, type AliveLock, takeAliveLock } from './liveness-lock.ts'
+import { acquireLivenessLock, LIVENESS_FILE, type LivenessLock } from './liveness-lock.ts'
 import { type ProducerFolder, readJournalDirectory } from './producer-folder.ts'
-import { readTombstone } from './retired-producers.ts'
+import { readRetiredProducer } from './retired-producers.ts'
 
 /** Each costs some descriptors and memory; the rest of many is taken as these are done. */
 const MAX_ADOPTED = 64
@@ -30,14 +30,19 @@ export interface AdoptionOptions {
   /** Where this process's own records go; those of a producer that nothing tells of went there, too. */
   readonly ownStream: string
   readonly work: JournalWork
-  readonly buildInterrupted: (open: OpenCall, seen: string | null) => CallRecord
+  readonly buildInterrupted: (open: OpenCall, snapshot: string | null) => CallRecord
   /** Marks in Postgres now; rejects when it is away. */
-  readonly readMarks: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
+  readonly readCommittedOffsets: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
   readonly readGaps: (producer: string) => Promise<readonly SequenceRange[]>
   /** The identity of the database that answers; `null`: it has none. Rejects when it is away. */
   readonly readDatabase: () => Promise<string | null>
   /** Takes a journal into care: ships and forgets. */
-  readonly take: (folder: ProducerFolder, journal: Journal, stream: string, mark: number) => Producer
+  readonly take: (
+    folder: ProducerFolder,
+    journal: Journal,
+    stream: string,
+    committedOffset: number,
+  ) => Producer
   readonly log: Logger
 }
 
@@ -53,9 +58,9 @@ export class Adoption {
   readonly #adopted = new Map<string, Adopted>()
   readonly #retries = new Map<string, { readonly atMs: number; readonly delayMs: number }>()
   /** Producers of another database, of which the log was told. */
-  readonly #foreign = new Set<string>()
+  readonly #mismatched = new Set<string>()
   #corrupt = 0
-  #halted = false
+  #scanningStopped = false
 
   constructor(options: AdoptionOptions) {
     this.#options = options
@@ -77,7 +82,7 @@ export class Adoption {
 
   /** Looks for journals whose producer is gone and adopts them. */
   async scan(): Promise<void> {
-    const { journalDir, readMarks, readDatabase, log } = this.#options
+    const { journalDir, readCommittedOffsets, readDatabase, log } = this.#options
     const directory = readJournalDirectory(journalDir)
     this.#corrupt = directory.corrupt
     for (const leftover of directory.leftovers) await rm(leftover, { recursive: true, force: true })
@@ -91,20 +96,21 @@ export class Adoption {
       if (folder !== null) folders.push(folder)
     }
     if (folders.length === 0) return
-    let marks: ReadonlyMap<string, number>
+    let committedOffsets: ReadonlyMap<string, number>
     let database: string | null
     try {
       // Before any is touched: a journal that has fallen behind its mark must not number new records.
       const asked = folders.map(({ producer }) => producer)
-      const answers = Promise.all([readMarks(asked), readDatabase()])
-      ;[marks, database] = await withinDeadline(answers, READ_LIMIT_MS)
+      const answers = Promise.all([readCommittedOffsets(asked), readDatabase()])
+      ;[committedOffsets, database] = await withinDeadline(answers, READ_LIMIT_MS)
     } catch (error) {
       for (const { lock } of folders) lock.release()
-      if (!this.#halted)
+      if (!this.#scanningStopped)
         log.warn({ err: error, journals: folders.length }, 'journals wait for Postgres to be adopted')
       return
     }
-    for (const folder of folders) await this.#adopt(folder, marks.get(folder.producer) ?? 0, database)
+    for (const folder of folders)
+      await this.#adopt(folder, committedOffsets.get(folder.producer) ?? 0, database)
   }
 
   /** Deletes the folders of those of which nothing is needed any more. */
@@ -117,7 +123,7 @@ export class Adoption {
         this.#adopted.delete(producer.id)
         await this.#finish(
           producer.folder,
-          Math.max(producer.journal.last, producer.mark),
+          Math.max(producer.journal.last, producer.committedOffset),
           producer.stream,
           damaged,
         )
@@ -128,12 +134,12 @@ export class Adoption {
   }
 
   /** Adopts no more. */
-  halt(): void {
-    this.#halted = true
+  stopScanning(): void {
+    this.#scanningStopped = true
   }
 
   /** Lets go of all, after `halt` and the last `scan`; they wait for the next adopter. */
-  async letGo(): Promise<void> {
+  async releaseAll(): Promise<void> {
     for (const { producer } of this.#adopted.values()) {
       await producer.stop()
       producer.folder.lock.release()
@@ -147,7 +153,7 @@ export class Adoption {
     if (performance.now() < (this.#retries.get(producer)?.atMs ?? 0)) return null
     const path = join(journalDir, producer)
     try {
-      const lock = takeAnyLock(path)
+      const lock = acquireAnyLock(path)
       return lock === null ? null : { producer, path, lock }
     } catch (error) {
       if (existsSync(path)) this.#postpone(producer, error) // Else another adopter has finished it meanwhile.
@@ -155,29 +161,34 @@ export class Adoption {
     }
   }
 
-  async #adopt(folder: ProducerFolder, mark: number, database: string | null): Promise<void> {
+  async #adopt(folder: ProducerFolder, committedOffset: number, database: string | null): Promise<void> {
     const { journalDir, ownStream, take, log, work, buildInterrupted, readGaps } = this.#options
     const { producer } = folder
-    if (this.#halted) return folder.lock.release()
+    if (this.#scanningStopped) return folder.lock.release()
     try {
-      const bound = await readBoundDatabase(folder.path)
-      if (isForeign(bound, database)) return this.#leave(folder, bound, database)
-      if (database !== null) await bindDatabase(folder.path, database)
+      const databaseId = await readJournalDatabaseId(folder.path)
+      if (isDatabaseMismatch(databaseId, database)) return this.#skipForeign(folder, databaseId, database)
+      if (database !== null) await writeJournalDatabaseId(folder.path, database)
       const adopted = await adoptJournal({
         folder,
-        mark,
-        numbered: Math.max(mark, (await readTombstone(journalDir, producer))?.last ?? 0),
+        committedOffset,
+        numbered: Math.max(committedOffset, (await readRetiredProducer(journalDir, producer))?.last ?? 0),
         readGaps: () => withinDeadline(readGaps(producer), READ_LIMIT_MS),
         work,
         buildInterrupted,
-        onSynced: () => this.#adopted.get(producer)?.producer.kick(),
+        onSynced: () => this.#adopted.get(producer)?.producer.wake(),
         log,
       })
       if (adopted.kind !== 'adopted')
-        return await this.#finish(folder, mark, adopted.stream ?? ownStream, adopted.kind === 'unusable')
+        return await this.#finish(
+          folder,
+          committedOffset,
+          adopted.stream ?? ownStream,
+          adopted.kind === 'unusable',
+        )
       const { journal, stream, damaged } = adopted
-      const records = Math.max(journal.last - mark, 0)
-      this.#adopted.set(producer, { producer: take(folder, journal, stream, mark), damaged })
+      const records = Math.max(journal.last - committedOffset, 0)
+      this.#adopted.set(producer, { producer: take(folder, journal, stream, committedOffset), damaged })
       this.#retries.delete(producer)
       log.info({ producer, records, damaged }, 'adopted the journal of a producer that is gone')
     } catch (error) {
@@ -187,13 +198,13 @@ export class Adoption {
   }
 
   /** Its records may be in the totals of its own database, or belong there: it waits for a gateway that has that. */
-  #leave({ producer, lock }: ProducerFolder, bound: string | null, database: string | null): void {
+  #skipForeign({ producer, lock }: ProducerFolder, databaseId: string | null, database: string | null): void {
     lock.release()
     this.#retries.set(producer, { atMs: performance.now() + RETRY_MAX_MS, delayMs: RETRY_MAX_MS })
-    if (this.#foreign.has(producer)) return
-    this.#foreign.add(producer)
+    if (this.#mismatched.has(producer)) return
+    this.#mismatched.add(producer)
     this.#options.log.error(
-      { producer, bound, database },
+      { producer, bound: databaseId, database },
       'a journal belongs to another database and is left alone',
     )
   }
@@ -233,12 +244,12 @@ export class Adoption {
  * The folder's lock, with a new lock file where the old one is missing or no SQLite file. Should its owner live
  * all the same, the journal itself is found to be in use before anything is done with it.
  */
-function takeAnyLock(folder: string): AliveLock | null {
+function acquireAnyLock(folder: string): LivenessLock | null {
   try {
-    return takeAliveLock(folder)
+    return acquireLivenessLock(folder)
   } catch (error) {
     if (!isDamage(error)) throw error
-    rmSync(join(folder, ALIVE_FILE), { force: true })
-    return takeAliveLock(folder)
+    rmSync(join(folder, LIVENESS_FILE), { force: true })
+    return acquireLivenessLock(folder)
   }
 }

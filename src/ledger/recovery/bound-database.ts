@@ -6,7 +6,7 @@ import { writeDurably } from '../durable-file.ts'
 export const DATABASE_FILE = 'database'
 
 /** `null`: the folder is not bound to any. */
-export async function readBoundDatabase(folder: string): Promise<string | null> {
+export async function readJournalDatabaseId(folder: string): Promise<string | null> {
   try {
     return (await readFile(join(folder, DATABASE_FILE), 'utf8')).trim() || null
   } catch (error) {
@@ -16,12 +16,12 @@ export async function readBoundDatabase(folder: string): Promise<string | null> 
 }
 
 /** Survives power loss when it resolves. Only for who holds the folder's lock. */
-export async function bindDatabase(folder: string, database: string): Promise<void> {
-  if ((await readBoundDatabase(folder)) !== database)
+export async function writeJournalDatabaseId(folder: string, database: string): Promise<void> {
+  if ((await readJournalDatabaseId(folder)) !== database)
     await writeDurably(join(folder, DATABASE_FILE), `${database}\n`)
 }
 
 /** Whether what is bound to `bound` must not be looked for in, or counted by, the database `current`. */
-export function isForeign(bound: string | null, current: string | null): boolean {
-  return bound !== null && current !== null && bound !== current
+export function isDatabaseMismatch(databaseId: string | null, current: string | null): boolean {
+  return databaseId !== null && current !== null && databaseId !== current
 }

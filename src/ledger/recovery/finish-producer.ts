@@ -1,6 +1,6 @@
-import { readBoundDatabase } from './bound-database.ts'
-import { deleteProducerFolder, type ProducerFolder, setAsideProducerFolder } from './producer-folder.ts'
-import { writeTombstone } from './retired-producers.ts'
+import { readJournalDatabaseId } from './bound-database.ts'
+import { deleteProducerFolder, type ProducerFolder, quarantineProducerFolder } from './producer-folder.ts'
+import { writeRetiredProducer } from './retired-producers.ts'
 
 /** What is known of a producer whose folder is to go. */
 export interface FinishedProducer {
@@ -21,10 +21,10 @@ export async function finishProducer(
 ): Promise<string | null> {
   const { producer, path } = folder
   if (last > 0) {
-    const database = await readBoundDatabase(path)
-    await writeTombstone(journalDir, { producer, last, stream, database, finishedAtMs: Date.now() })
+    const database = await readJournalDatabaseId(path)
+    await writeRetiredProducer(journalDir, { producer, last, stream, database, finishedAtMs: Date.now() })
   }
-  if (keep) return setAsideProducerFolder(journalDir, producer)
+  if (keep) return quarantineProducerFolder(journalDir, producer)
   await deleteProducerFolder(journalDir, producer)
   return null
 }

@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SQLITE_BUSY, sqliteResult } from '../journal/sqlite-result.ts'
 
-export const ALIVE_FILE = 'alive.db'
+export const LIVENESS_FILE = 'alive.db'
 
 /** The sign that a folder's producer, or its adopter, lives. The kernel takes it back when the process ends. */
-export interface AliveLock {
+export interface LivenessLock {
   release(): void
 }
 
@@ -14,8 +14,8 @@ export interface AliveLock {
  * no SQLite file. The file must not be opened by other means than SQLite while the lock is held: closing any
  * descriptor of it in this process would drop the lock (POSIX).
  */
-export function takeAliveLock(folder: string): AliveLock | null {
-  const database = new DatabaseSync(join(folder, ALIVE_FILE), { timeout: 0 })
+export function acquireLivenessLock(folder: string): LivenessLock | null {
+  const database = new DatabaseSync(join(folder, LIVENESS_FILE), { timeout: 0 })
   try {
     // Nothing is ever committed, so the rollback journal need be no file.
     database.exec('pragma journal_mode = memory; begin exclusive')

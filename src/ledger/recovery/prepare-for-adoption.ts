@@ -23,12 +23,12 @@ export function prepareForAdoption(folder: string): Prepared {
   finishSalvage(folder)
   const path = join(folder, JOURNAL_FILE)
   if (!existsSync(path)) return existsSync(`${path}-wal`) ? 'unreadable' : 'absent'
-  const sound = examine(path)
+  const sound = runChecks(path)
   if (sound === 'damaged') return salvage(folder) ? 'damaged' : 'unreadable'
   return sound === 'ready' && existsSync(join(folder, DAMAGED_FILE)) ? 'damaged' : sound
 }
 
-function examine(path: string): Prepared {
+function runChecks(path: string): Prepared {
   const database = new DatabaseSync(path, { timeout: 0 })
   try {
     // Exclusive: refused while any other process has the journal open, whatever became of its alive.db.

@@ -12,7 +12,7 @@ import {
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { isProducer } from '../entry.ts'
-import { ALIVE_FILE, type AliveLock, takeAliveLock } from './liveness-lock.ts'
+import { acquireLivenessLock, LIVENESS_FILE, type LivenessLock } from './liveness-lock.ts'
 
 /** Names inside a producer's folder. */
 export const JOURNAL_FILE = 'journal.db'
@@ -23,7 +23,7 @@ export const RESERVE_FILE = 'reserve'
 /** A folder that is not complete yet, or no longer, has a prefix, so that nobody takes it for a producer's. */
 const NEW_PREFIX = '.new-'
 const GONE_PREFIX = '.gone-'
-const CORRUPT_SUFFIX = '.corrupt'
+const QUARANTINE_SUFFIX = '.corrupt'
 /** A folder is made in milliseconds. */
 const UNFINISHED_LIMIT_MS = 3_600_000
 
@@ -32,7 +32,7 @@ export interface ProducerFolder {
   /** 32 lower-case hex digits. */
   readonly producer: string
   readonly path: string
-  readonly lock: AliveLock
+  readonly lock: LivenessLock
 }
 
 /**
@@ -45,8 +45,8 @@ export function createProducerFolder(journalDir: string): ProducerFolder {
   const unfinished = join(journalDir, `${NEW_PREFIX}${producer}`)
   const path = join(journalDir, producer)
   mkdirSync(unfinished, { mode: 0o700 })
-  for (const file of [ALIVE_FILE, JOURNAL_FILE]) closeSync(openSync(join(unfinished, file), 'wx', 0o600))
-  const lock = takeAliveLock(unfinished)
+  for (const file of [LIVENESS_FILE, JOURNAL_FILE]) closeSync(openSync(join(unfinished, file), 'wx', 0o600))
+  const lock = acquireLivenessLock(unfinished)
   if (lock === null) throw new Error(`the lock of the new folder ${unfinished} is taken`)
   renameSync(unfinished, path)
   syncDirectory(path)
@@ -68,7 +68,7 @@ export function readJournalDirectory(journalDir: string): JournalDirectory {
   const names = readdirSync(journalDir)
   return {
     producers: names.filter(isProducer),
-    corrupt: names.filter((name) => name.includes(CORRUPT_SUFFIX)).length,
+    corrupt: names.filter((name) => name.includes(QUARANTINE_SUFFIX)).length,
     leftovers: names.map((name) => join(journalDir, name)).filter(isLeftover),
   }
 }
@@ -81,12 +81,12 @@ export async function deleteProducerFolder(journalDir: string, producer: string)
 }
 
 /** Renames the folder so that no adopter takes it again; returns its new path. */
-export function setAsideProducerFolder(journalDir: string, producer: string): string {
+export function quarantineProducerFolder(journalDir: string, producer: string): string {
   for (let number = 1; ; number++) {
-    const aside = join(journalDir, `${producer}${CORRUPT_SUFFIX}${number === 1 ? '' : `-${number}`}`)
-    if (existsSync(aside)) continue
-    renameSync(join(journalDir, producer), aside)
-    return aside
+    const quarantined = join(journalDir, `${producer}${QUARANTINE_SUFFIX}${number === 1 ? '' : `-${number}`}`)
+    if (existsSync(quarantined)) continue
+    renameSync(join(journalDir, producer), quarantined)
+    return quarantined
   }
 }
 

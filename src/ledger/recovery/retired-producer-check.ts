@@ -1,20 +1,20 @@
-import { serialiseVoid } from '../../call/record-codec.ts'
+import { serialiseGapMarker } from '../../call/record-codec.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { StreamLink } from '../shipping/redis-link.ts'
 import type { SentEntry } from '../shipping/sent-ids.ts'
-import { isForeign } from './bound-database.ts'
+import { isDatabaseMismatch } from './bound-database.ts'
 import { readJournalDirectory } from './producer-folder.ts'
-import { type Tombstone, Tombstones } from './retired-producers.ts'
+import { type RetiredProducer, RetiredProducers } from './retired-producers.ts'
 
 const READ_LIMIT_MS = 5_000
 /** Producers whose marks are asked for at once. */
 const BATCH = 1_000
 
-export interface TombstoneWatchOptions {
+export interface RetiredProducerCheckOptions {
   readonly journalDir: string
   readonly link: Pick<StreamLink, 'connected' | 'append' | 'areThere'>
-  readonly readMarks: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
+  readonly readCommittedOffsets: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
   readonly registerStream: (stream: string) => Promise<void>
   readonly log: Logger
 }
@@ -24,15 +24,15 @@ export interface TombstoneWatchOptions {
  * they are said to be void, as a journal would that no longer has them. Any number of gateways may do it at once:
  * the mark moves with the first void, and the others are dropped.
  */
-export class TombstoneWatch {
-  readonly #options: TombstoneWatchOptions
-  readonly #tombstones: Tombstones
+export class RetiredProducerCheck {
+  readonly #options: RetiredProducerCheckOptions
+  readonly #retiredProducers: RetiredProducers
   /** Voids that were sent and not counted yet, and the mark they were sent for. */
-  readonly #sent = new Map<string, { readonly mark: number; readonly entry: SentEntry }>()
+  readonly #sent = new Map<string, { readonly committedOffset: number; readonly entry: SentEntry }>()
 
-  constructor(options: TombstoneWatchOptions) {
+  constructor(options: RetiredProducerCheckOptions) {
     this.#options = options
-    this.#tombstones = new Tombstones(options.journalDir)
+    this.#retiredProducers = new RetiredProducers(options.journalDir)
   }
 
   /**
@@ -40,27 +40,30 @@ export class TombstoneWatch {
    *
    * @param database the identity of the one that is asked; `null`: not known.
    */
-  async look(database: string | null): Promise<void> {
-    const { journalDir, readMarks, link } = this.#options
+  async check(database: string | null): Promise<void> {
+    const { journalDir, readCommittedOffsets, link } = this.#options
     const present = new Set(readJournalDirectory(journalDir).producers)
-    const all = await this.#tombstones.list(present, Date.now())
-    const ours = all.filter((tombstone) => !isForeign(tombstone.database, database))
+    const all = await this.#retiredProducers.list(present, Date.now())
+    const ours = all.filter((retired) => !isDatabaseMismatch(retired.database, database))
     for (let at = 0; at < ours.length; at += BATCH) {
       const batch = ours.slice(at, at + BATCH)
-      const marks = await withinDeadline(readMarks(batch.map(({ producer }) => producer)), READ_LIMIT_MS)
-      for (const tombstone of batch) {
-        const mark = marks.get(tombstone.producer) ?? 0
-        if (mark >= tombstone.last) this.#sent.delete(tombstone.producer)
-        else if (link.connected && !(await this.#isUnderWay(tombstone, mark)))
-          await this.#name(tombstone, mark)
+      const committedOffsets = await withinDeadline(
+        readCommittedOffsets(batch.map(({ producer }) => producer)),
+        READ_LIMIT_MS,
+      )
+      for (const retired of batch) {
+        const committedOffset = committedOffsets.get(retired.producer) ?? 0
+        if (committedOffset >= retired.last) this.#sent.delete(retired.producer)
+        else if (link.connected && !(await this.#isUnderWay(retired, committedOffset)))
+          await this.#name(retired, committedOffset)
       }
     }
   }
 
   /** Whether what we said for this mark still waits to be counted. Redis not saying so: we need not say it again. */
-  async #isUnderWay({ producer, stream }: Tombstone, mark: number): Promise<boolean> {
+  async #isUnderWay({ producer, stream }: RetiredProducer, committedOffset: number): Promise<boolean> {
     const sent = this.#sent.get(producer)
-    if (sent?.mark !== mark) return false
+    if (sent?.committedOffset !== committedOffset) return false
     try {
       return (await this.#options.link.areThere(stream, producer, [sent.entry]))[0] ?? true
     } catch {
@@ -68,18 +71,18 @@ export class TombstoneWatch {
     }
   }
 
-  async #name({ producer, stream, last }: Tombstone, mark: number): Promise<void> {
+  async #name({ producer, stream, last }: RetiredProducer, committedOffset: number): Promise<void> {
     const { link, registerStream, log } = this.#options
-    const from = mark + 1
+    const from = committedOffset + 1
     log.error(
       { producer, from, to: last },
       'Postgres went back behind a journal that is gone; its records are lost',
     )
     await withinDeadline(registerStream(stream), READ_LIMIT_MS)
     try {
-      const body = serialiseVoid(from, last, 'journal_pruned')
+      const body = serialiseGapMarker(from, last, 'journal_pruned')
       const [id] = await link.append(stream, producer, [{ sequence: last, body }])
-      if (id !== undefined) this.#sent.set(producer, { mark, entry: { sequence: last, id } })
+      if (id !== undefined) this.#sent.set(producer, { committedOffset, entry: { sequence: last, id } })
     } catch {
       // The link says so and comes back; the next look says it again, once or twice makes no difference.
     }

@@ -5,14 +5,14 @@ import { syncFolder, writeDurably } from '../durable-file.ts'
 import { isProducer } from '../entry.ts'
 
 /** In the journal directory: a file for each producer whose folder is gone, named after it. */
-const TOMBSTONES_FOLDER = 'tombstones'
+const RETIRED_PRODUCERS_FOLDER = 'tombstones'
 /** Older backups are not often restored. By the wall clock: nothing but the naming of a loss depends on it. */
 const KEEP_MS = 35 * 86_400_000
 /** Gateways that end every second leave no more. Some hundred bytes each. */
-const MAX_TOMBSTONES = 20_000
+const MAX_RETIRED_PRODUCERS = 20_000
 
 /** What is left of a producer whose folder is gone: up to where its records were counted. */
-export interface Tombstone {
+export interface RetiredProducer {
   readonly producer: string
   /** Postgres had every record up to here. */
   readonly last: number
@@ -27,10 +27,10 @@ export interface Tombstone {
  * Survives power loss when it resolves. One that is there already is not made to claim less. Only for who holds the
  * lock of the producer's folder.
  */
-export async function writeTombstone(journalDir: string, tombstone: Tombstone): Promise<void> {
-  const { producer, last, stream, database, finishedAtMs } = tombstone
-  const before = await readTombstone(journalDir, producer)
-  const folder = join(journalDir, TOMBSTONES_FOLDER)
+export async function writeRetiredProducer(journalDir: string, retired: RetiredProducer): Promise<void> {
+  const { producer, last, stream, database, finishedAtMs } = retired
+  const before = await readRetiredProducer(journalDir, producer)
+  const folder = join(journalDir, RETIRED_PRODUCERS_FOLDER)
   if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) await syncFolder(journalDir)
   const highest = Math.max(last, before?.last ?? 0)
   await writeDurably(
@@ -40,9 +40,15 @@ export async function writeTombstone(journalDir: string, tombstone: Tombstone): 
 }
 
 /** `null`: there is none, or it cannot be read. */
-export async function readTombstone(journalDir: string, producer: string): Promise<Tombstone | null> {
+export async function readRetiredProducer(
+  journalDir: string,
+  producer: string,
+): Promise<RetiredProducer | null> {
   try {
-    return parseTombstone(producer, await readFile(join(journalDir, TOMBSTONES_FOLDER, producer), 'utf8'))
+    return parseRetiredProducer(
+      producer,
+      await readFile(join(journalDir, RETIRED_PRODUCERS_FOLDER, producer), 'utf8'),
+    )
   } catch (error) {
     if (isMissing(error)) return null
     throw error
@@ -50,9 +56,9 @@ export async function readTombstone(journalDir: string, producer: string): Promi
 }
 
 /** The tombstones of a journal directory; each is read once. */
-export class Tombstones {
+export class RetiredProducers {
   readonly #journalDir: string
-  #known = new Map<string, Tombstone | null>()
+  #known = new Map<string, RetiredProducer | null>()
 
   constructor(journalDir: string) {
     this.#journalDir = journalDir
@@ -64,29 +70,32 @@ export class Tombstones {
    * @param except producers whose folder is there again: it can tell more.
    * @param nowMs Unix milliseconds.
    */
-  async list(except: ReadonlySet<string>, nowMs: number): Promise<readonly Tombstone[]> {
-    const known = new Map<string, Tombstone | null>()
+  async list(except: ReadonlySet<string>, nowMs: number): Promise<readonly RetiredProducer[]> {
+    const known = new Map<string, RetiredProducer | null>()
     for (const producer of await this.#names()) {
       if (except.has(producer)) continue
       const before = this.#known.get(producer)
-      known.set(producer, before === undefined ? await readTombstone(this.#journalDir, producer) : before)
+      known.set(
+        producer,
+        before === undefined ? await readRetiredProducer(this.#journalDir, producer) : before,
+      )
     }
     this.#known = known
-    const readable = [...known.values()].filter((tombstone) => tombstone !== null)
+    const readable = [...known.values()].filter((retired) => retired !== null)
     readable.sort((left, right) => right.finishedAtMs - left.finishedAtMs)
     const kept = readable
-      .slice(0, MAX_TOMBSTONES)
+      .slice(0, MAX_RETIRED_PRODUCERS)
       .filter(({ finishedAtMs }) => nowMs - finishedAtMs < KEEP_MS)
     for (const { producer } of readable.slice(kept.length)) {
       known.delete(producer)
-      await rm(join(this.#journalDir, TOMBSTONES_FOLDER, producer), { force: true })
+      await rm(join(this.#journalDir, RETIRED_PRODUCERS_FOLDER, producer), { force: true })
     }
     return kept
   }
 
   async #names(): Promise<string[]> {
     try {
-      return (await readdir(join(this.#journalDir, TOMBSTONES_FOLDER))).filter(isProducer)
+      return (await readdir(join(this.#journalDir, RETIRED_PRODUCERS_FOLDER))).filter(isProducer)
     } catch (error) {
       if (isMissing(error)) return []
       throw error
@@ -95,7 +104,7 @@ export class Tombstones {
 }
 
 /** `null`: not as it was written. */
-function parseTombstone(producer: string, text: string): Tombstone | null {
+function parseRetiredProducer(producer: string, text: string): RetiredProducer | null {
   let fields: unknown
   try {
     fields = JSON.parse(text)

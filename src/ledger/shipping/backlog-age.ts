@@ -18,19 +18,19 @@ export class BacklogAge {
   }
 
   /** @param last the highest sequence at `nowMs`; called about once a second. */
-  sample(nowMs: number, last: number, mark: number): void {
-    this.#samples = this.#samples.filter((sample) => sample.last > mark)
+  sample(nowMs: number, last: number, committedOffset: number): void {
+    this.#samples = this.#samples.filter((sample) => sample.last > committedOffset)
     const newest = this.#samples.at(-1)
     if (newest === undefined) this.#strideMs = 0
     if (newest !== undefined && this.#sampledAtMs - newest.atMs < this.#strideMs) newest.last = last
-    else if (last > (newest?.last ?? mark)) this.#samples.push({ atMs: this.#sampledAtMs, last })
+    else if (last > (newest?.last ?? committedOffset)) this.#samples.push({ atMs: this.#sampledAtMs, last })
     if (this.#samples.length > MAX_SAMPLES) this.#thin(nowMs)
     this.#sampledAtMs = nowMs
   }
 
   /** Milliseconds, at most a sample's distance too many; 0: everything is committed. */
-  ageMs(nowMs: number, mark: number): number {
-    const oldest = this.#samples.find((sample) => sample.last > mark)
+  ageMs(nowMs: number, committedOffset: number): number {
+    const oldest = this.#samples.find((sample) => sample.last > committedOffset)
     return oldest === undefined ? 0 : nowMs - oldest.atMs
   }
 

@@ -13,18 +13,18 @@ export interface Sighting {
  *
  * @param mark read from Postgres just now.
  */
-export function sequencesToCheck(mark: number, sent: number): number[] {
-  if (sent <= mark) return []
-  return sent === mark + 1 ? [sent] : [mark + 1, sent]
+export function sequencesToCheck(committedOffset: number, sent: number): number[] {
+  if (sent <= committedOffset) return []
+  return sent === committedOffset + 1 ? [sent] : [committedOffset + 1, sent]
 }
 
 /**
  * Where to send again from, or `null` when nothing is proven. An entry leaves the stream only after its commit:
  * one that was gone, and is above a mark that was read from Postgres after it was found gone, is lost.
  */
-export function provenLoss(sightings: readonly Sighting[], markReadAfter: number): number | null {
-  const lost = sightings.some(({ sequence, present }) => !present && sequence > markReadAfter)
-  return lost ? markReadAfter : null
+export function provenLoss(sightings: readonly Sighting[], committedReadAfter: number): number | null {
+  const lost = sightings.some(({ sequence, present }) => !present && sequence > committedReadAfter)
+  return lost ? committedReadAfter : null
 }
 
 /**
@@ -33,6 +33,6 @@ export function provenLoss(sightings: readonly Sighting[], markReadAfter: number
  *
  * @param fruitless how many times in a row everything was sent again and the mark did not move.
  */
-export function nextCheckInMs(fruitless: number): number {
-  return Math.min(CHECK_INTERVAL_MS * 2 ** Math.min(fruitless, 10), CHECK_INTERVAL_MAX_MS)
+export function nextCheckInMs(attempts: number): number {
+  return Math.min(CHECK_INTERVAL_MS * 2 ** Math.min(attempts, 10), CHECK_INTERVAL_MAX_MS)
 }

@@ -2,36 +2,36 @@ import { nextCheckInMs, provenLoss, sequencesToCheck } from './loss-detection.ts
 import type { StreamLink } from './redis-link.ts'
 import type { SentIds } from './sent-ids.ts'
 
-export interface LossWatchOptions {
+export interface LossDetectorOptions {
   readonly producer: string
   readonly stream: string
   readonly link: StreamLink
   readonly ids: SentIds
   /** Reads the producer's mark from Postgres, after the call. */
-  readonly readMark: () => Promise<number>
+  readonly readCommittedOffset: () => Promise<number>
   /** The highest sequence that Redis acknowledged. */
   readonly sent: () => number
   /** Proven: everything after `from` is to be sent again. */
   readonly onLoss: (from: number) => void
   /** A look has ended, whatever it found. */
-  readonly onLooked: () => void
+  readonly onChecked: () => void
   readonly now: () => number
 }
 
 /** Looks, when there is reason to, whether what was sent and not committed is still on the stream. */
-export class LossWatch {
-  readonly #options: LossWatchOptions
-  #looking = false
+export class LossDetector {
+  readonly #options: LossDetectorOptions
+  #checking = false
   #atMs = Number.POSITIVE_INFINITY
-  #fruitless = 0
+  #attempts = 0
 
-  constructor(options: LossWatchOptions) {
+  constructor(options: LossDetectorOptions) {
     this.#options = options
   }
 
   /** Milliseconds until a look is due; infinite: none is, or one is under way. */
   get dueInMs(): number {
-    return this.#looking ? Number.POSITIVE_INFINITY : this.#atMs - this.#options.now()
+    return this.#checking ? Number.POSITIVE_INFINITY : this.#atMs - this.#options.now()
   }
 
   /** Something was sent. */
@@ -41,36 +41,36 @@ export class LossWatch {
 
   /** The mark moved: what is on the stream is being counted. */
   progressed(): void {
-    this.#fruitless = 0
+    this.#attempts = 0
     if (this.#atMs !== Number.POSITIVE_INFINITY) this.#atMs = this.#options.now() + nextCheckInMs(0)
   }
 
   /** Everything sent is committed. */
-  rest(): void {
+  reset(): void {
     this.#atMs = Number.POSITIVE_INFINITY
   }
 
   /** Redis was away, and may have forgotten. */
-  suspect(): void {
+  checkSoon(): void {
     this.#atMs = this.#options.now()
   }
 
   /** Begins a look when one is due. */
-  consider(): void {
+  check(): void {
     if (this.dueInMs > 0) return
-    this.#looking = true
-    void this.#look()
+    this.#checking = true
+    void this.#check()
       .catch(() => {}) // Redis or Postgres is away: that proves nothing.
       .finally(() => {
-        this.#looking = false
-        this.#atMs = this.#options.now() + nextCheckInMs(this.#fruitless)
-        this.#options.onLooked()
+        this.#checking = false
+        this.#atMs = this.#options.now() + nextCheckInMs(this.#attempts)
+        this.#options.onChecked()
       })
   }
 
-  async #look(): Promise<void> {
-    const { link, producer, stream, ids, readMark, sent, onLoss } = this.#options
-    const sequences = sequencesToCheck(await readMark(), sent())
+  async #check(): Promise<void> {
+    const { link, producer, stream, ids, readCommittedOffset, sent, onLoss } = this.#options
+    const sequences = sequencesToCheck(await readCommittedOffset(), sent())
     const known = sequences.flatMap((sequence) => {
       const entry = ids.find(sequence)
       return entry === null ? [] : [{ sequence, entry }]
@@ -83,9 +83,9 @@ export class LossWatch {
     )
     const sightings = known.map(({ sequence }, index) => ({ sequence, present: present[index] ?? true }))
     if (sightings.every((sighting) => sighting.present)) return
-    const from = provenLoss(sightings, await readMark())
+    const from = provenLoss(sightings, await readCommittedOffset())
     if (from === null) return
-    this.#fruitless++
+    this.#attempts++
     onLoss(from)
   }
 }

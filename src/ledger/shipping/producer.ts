@@ -4,7 +4,7 @@ import type { Journal } from '../journal/journal.ts'
 import type { ProducerFolder } from '../recovery/producer-folder.ts'
 import { BacklogAge } from './backlog-age.ts'
 import type { StreamLink } from './redis-link.ts'
-import { countedTo, forgettable, type MarkReading, READINGS, withReading } from './retention.ts'
+import { countedTo, type OffsetReading, prunableUpTo, READINGS, withReading } from './retention.ts'
 import { type SequenceRange, Shipper } from './shipper.ts'
 
 /** Deleted in one transaction: a fraction of a millisecond on the event loop. */
@@ -16,10 +16,10 @@ export interface ProducerOptions {
   readonly stream: string
   readonly journal: Journal
   /** In Postgres when this begins; 0 for a new producer. */
-  readonly mark: number
+  readonly committedOffset: number
   readonly keepMs: number
   readonly link: StreamLink
-  readonly readMark: () => Promise<number>
+  readonly readCommittedOffset: () => Promise<number>
   /** Unfilled holes that workers recorded for this producer. */
   readonly readGaps: () => Promise<readonly SequenceRange[]>
   readonly log: Logger
@@ -35,11 +35,11 @@ export class Producer {
   readonly #shipper: Shipper
   readonly #backlog: BacklogAge
   /** Up to where everything was counted, as far as this journal can help. */
-  #readings: readonly MarkReading[] = []
-  #markReadMs = Number.NEGATIVE_INFINITY
+  #readings: readonly OffsetReading[] = []
+  #committedReadMs = Number.NEGATIVE_INFINITY
 
   constructor(options: ProducerOptions) {
-    const { folder, stream, journal, link, readMark, mark, log, now } = options
+    const { folder, stream, journal, link, readCommittedOffset, committedOffset, log, now } = options
     this.folder = folder
     this.stream = stream
     this.journal = journal
@@ -50,8 +50,8 @@ export class Producer {
       stream,
       journal,
       link,
-      readMark,
-      mark,
+      readCommittedOffset,
+      committedOffset,
       log,
       now,
     })
@@ -61,8 +61,8 @@ export class Producer {
     return this.folder.producer
   }
 
-  get mark(): number {
-    return this.#shipper.mark
+  get committedOffset(): number {
+    return this.#shipper.committedOffset
   }
 
   get sent(): number {
@@ -70,16 +70,16 @@ export class Producer {
   }
 
   get uncommittedRecords(): number {
-    return Math.max(this.journal.last - this.mark, 0)
+    return Math.max(this.journal.last - this.committedOffset, 0)
   }
 
   get uncommittedBytes(): number {
-    return Math.max(this.journal.bytesTotal - this.#shipper.markBytes, 0)
+    return Math.max(this.journal.bytesTotal - this.#shipper.committedBytes, 0)
   }
 
   /** Of the oldest record that is not committed; 0: none. */
   backlogAgeMs(): number {
-    return this.#backlog.ageMs(this.#options.now(), this.mark)
+    return this.#backlog.ageMs(this.#options.now(), this.committedOffset)
   }
 
   /**
@@ -88,7 +88,7 @@ export class Producer {
    */
   get isEmpty(): boolean {
     const { prunedTo, last } = this.journal
-    return prunedTo === last && this.mark >= last
+    return prunedTo === last && this.committedOffset >= last
   }
 
   startShipping(): void {
@@ -96,50 +96,50 @@ export class Producer {
   }
 
   /** Records were synced, or Redis is there. */
-  kick(): void {
-    this.#shipper.kick()
+  wake(): void {
+    this.#shipper.wake()
   }
 
   /** Redis was away. */
-  suspectLoss(): void {
-    this.#shipper.suspectLoss()
+  checkForLossSoon(): void {
+    this.#shipper.checkForLossSoon()
   }
 
   /** The mark as read from Postgres now. */
-  onMark(mark: number): void {
+  onCommitted(committedOffset: number): void {
     const nowMs = this.#options.now()
-    if (mark < this.mark)
-      this.#readings = withReading(this.#readings, { atMs: nowMs, mark }, this.#options.keepMs)
-    this.#markReadMs = nowMs
-    this.#shipper.onMark(mark)
-    this.#backlog.sample(nowMs, this.journal.last, mark)
+    if (committedOffset < this.committedOffset)
+      this.#readings = withReading(this.#readings, { atMs: nowMs, committedOffset }, this.#options.keepMs)
+    this.#committedReadMs = nowMs
+    this.#shipper.onCommitted(committedOffset)
+    this.#backlog.sample(nowMs, this.journal.last, committedOffset)
   }
 
   /** Whether a mark read now would be of use: something is not committed; or, less often, not forgotten. */
-  get wantsMark(): boolean {
+  get wantsCommittedOffset(): boolean {
     if (this.uncommittedRecords > 0) return true
     const { now, keepMs } = this.#options
-    return !this.isEmpty && now() - this.#markReadMs >= keepMs / READINGS
+    return !this.isEmpty && now() - this.#committedReadMs >= keepMs / READINGS
   }
 
   /**
    * Sends again what a worker gave up for lost and this journal still has, then deletes what was committed for
    * long enough, in small steps between which the event loop runs. Rejects when Postgres is away.
    */
-  async forget(): Promise<void> {
-    const { readMark, readGaps, keepMs, now } = this.#options
+  async prune(): Promise<void> {
+    const { readCommittedOffset, readGaps, keepMs, now } = this.#options
     const askedMs = now()
     // The mark first: a gap that it passed over is then among the gaps, or was filled.
-    const mark = await readMark()
+    const committedOffset = await readCommittedOffset()
     const gaps = await withinDeadline(readGaps(), GAPS_LIMIT_MS)
     const held = gaps.filter(({ from, to }) => this.journal.hasAnyOf(from, to))
     this.#shipper.sendAgain(held)
-    const counted = countedTo(mark, held)
+    const counted = countedTo(committedOffset, held)
     // Postgres may have gone back since it was asked: as a beginning the reading is as late as its answer, as an
     // end as early as its question.
-    this.#readings = withReading(this.#readings, { atMs: now(), mark: counted }, keepMs)
-    const upTo = forgettable(this.#readings, { atMs: askedMs, mark: counted }, keepMs)
-    while (this.journal.prune(Math.min(upTo, this.mark), PRUNE_ROWS)) {
+    this.#readings = withReading(this.#readings, { atMs: now(), committedOffset: counted }, keepMs)
+    const upTo = prunableUpTo(this.#readings, { atMs: askedMs, committedOffset: counted }, keepMs)
+    while (this.journal.prune(Math.min(upTo, this.committedOffset), PRUNE_ROWS)) {
       await new Promise((resolve) => setImmediate(resolve))
     }
   }

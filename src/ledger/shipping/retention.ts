@@ -1,7 +1,7 @@
 /** A mark as read from Postgres, at a time of the monotonic clock. */
-export interface MarkReading {
+export interface OffsetReading {
   readonly atMs: number
-  readonly mark: number
+  readonly committedOffset: number
 }
 
 /** So many readings tell the age of a mark to a sixteenth of the keeping time. */
@@ -12,11 +12,11 @@ export const READINGS = 16
  * nobody knows how far: it may be on its way forward again. Everything is then to be kept for the whole time anew.
  */
 export function withReading(
-  history: readonly MarkReading[],
-  reading: MarkReading,
+  history: readonly OffsetReading[],
+  reading: OffsetReading,
   keepMs: number,
-): readonly MarkReading[] {
-  if (history.some(({ mark }) => mark > reading.mark)) return [reading]
+): readonly OffsetReading[] {
+  if (history.some(({ committedOffset }) => committedOffset > reading.committedOffset)) return [reading]
   const oldEnough = history.findLastIndex(({ atMs }) => atMs <= reading.atMs - keepMs)
   const needed = history.slice(Math.max(oldEnough, 0))
   const newest = needed.at(-1)
@@ -30,9 +30,13 @@ export function withReading(
  *
  * @param latest the reading made last, whether or not it is in `history`.
  */
-export function forgettable(history: readonly MarkReading[], latest: MarkReading, keepMs: number): number {
+export function prunableUpTo(
+  history: readonly OffsetReading[],
+  latest: OffsetReading,
+  keepMs: number,
+): number {
   const old = history.findLast(({ atMs }) => atMs <= latest.atMs - keepMs)
-  return old === undefined ? 0 : Math.min(old.mark, latest.mark)
+  return old === undefined ? 0 : Math.min(old.committedOffset, latest.committedOffset)
 }
 
 /**
@@ -41,6 +45,6 @@ export function forgettable(history: readonly MarkReading[], latest: MarkReading
  *
  * @param held holes that the journal has records of, read after the mark.
  */
-export function countedTo(mark: number, held: readonly { readonly from: number }[]): number {
-  return Math.min(mark, ...held.map(({ from }) => from - 1))
+export function countedTo(committedOffset: number, held: readonly { readonly from: number }[]): number {
+  return Math.min(committedOffset, ...held.map(({ from }) => from - 1))
 }

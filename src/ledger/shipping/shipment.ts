@@ -7,15 +7,15 @@ export interface ShippingState {
   /** Redis has acknowledged every record up to here since the last one was known lost. Never below `mark`. */
   readonly sent: number
   /** Postgres's mark, as last read. */
-  readonly mark: number
+  readonly committedOffset: number
   /** The mark as workers hinted it in Redis: used for the window's size and nothing else. */
-  readonly hintedMark: number
+  readonly hintedOffset: number
 }
 
 /** What goes on the stream next. `window`: too much is uncommitted, a mark must move first. */
 export type Shipment =
   | { readonly kind: 'records'; readonly after: number; readonly maxRows: number }
-  | { readonly kind: 'void'; readonly from: number; readonly to: number }
+  | { readonly kind: 'gap'; readonly from: number; readonly to: number }
   | { readonly kind: 'window' }
   | { readonly kind: 'nothing' }
 
@@ -29,11 +29,11 @@ export const SHIP_WINDOW_BYTES = 16 * 1024 * 1024
  * @param uncommittedBytes of the bodies after the mark (or its hint) up to `sent`.
  */
 export function nextShipment(state: ShippingState, uncommittedBytes: number, batchRows: number): Shipment {
-  const { prunedTo, synced, sent, mark, hintedMark } = state
+  const { prunedTo, synced, sent, committedOffset, hintedOffset } = state
   // Postgres has forgotten what the journal no longer has: said on the stream, or the producer would stall.
-  if (sent < prunedTo) return { kind: 'void', from: sent + 1, to: prunedTo }
+  if (sent < prunedTo) return { kind: 'gap', from: sent + 1, to: prunedTo }
   if (sent >= synced) return { kind: 'nothing' }
-  const committed = Math.min(Math.max(mark, hintedMark), sent)
+  const committed = Math.min(Math.max(committedOffset, hintedOffset), sent)
   const room = SHIP_WINDOW_ENTRIES - (sent - committed)
   if (room <= 0 || (uncommittedBytes >= SHIP_WINDOW_BYTES && sent > committed)) return { kind: 'window' }
   return { kind: 'records', after: sent, maxRows: Math.min(room, batchRows, synced - sent) }
@@ -43,14 +43,14 @@ export function nextShipment(state: ShippingState, uncommittedBytes: number, bat
  * `sent` after a mark was read: records at or under the mark need no sending; and where the mark is lower than it
  * was before (Postgres fell back to a moment ago), everything after it is to be sent again.
  */
-export function sentAfterMark(sent: number, markBefore: number, mark: number): number {
-  return mark < markBefore ? mark : Math.max(sent, mark)
+export function sentAfterCommit(sent: number, committedBefore: number, committedOffset: number): number {
+  return committedOffset < committedBefore ? committedOffset : Math.max(sent, committedOffset)
 }
 
 /**
  * Records wanted after `sequence` against those that the journal has: the hole before its next one, to be shipped
  * as a void, or `null` when the next one is there.
  */
-export function holeBefore(nextInJournal: number, sequence: number): { from: number; to: number } | null {
+export function gapBefore(nextInJournal: number, sequence: number): { from: number; to: number } | null {
   return nextInJournal > sequence + 1 ? { from: sequence + 1, to: nextInJournal - 1 } : null
 }

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { serialiseVoid } from '../../call/record-codec.ts'
+import { serialiseGapMarker } from '../../call/record-codec.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Journal } from '../journal/journal.ts'
-import { LossWatch } from './loss-detector.ts'
+import { LossDetector } from './loss-detector.ts'
 import type { StreamLink } from './redis-link.ts'
 import { SentIds } from './sent-ids.ts'
-import { holeBefore, nextShipment, type Shipment, sentAfterMark } from './shipment.ts'
+import { gapBefore, nextShipment, type Shipment, sentAfterCommit } from './shipment.ts'
 
 const BATCH_ROWS = 500
 const BATCH_ROWS_MIN = 8
@@ -21,10 +21,10 @@ export interface ShipperOptions {
   readonly stream: string
   readonly journal: Pick<Journal, 'synced' | 'last' | 'prunedTo' | 'bytesTotalAt' | 'read' | 'dropRecent'>
   readonly link: StreamLink
-  /** Reads this producer's mark from Postgres, after the call; `onMark` has been told when it resolves. */
-  readonly readMark: () => Promise<number>
+  /** Reads this producer's mark from Postgres, after the call; `onCommitted` has been told when it resolves. */
+  readonly readCommittedOffset: () => Promise<number>
   /** The mark at the start; 0 for a new producer. */
-  readonly mark: number
+  readonly committedOffset: number
   readonly log: Logger
   readonly now: () => number
 }
@@ -42,12 +42,12 @@ export interface SequenceRange {
 export class Shipper {
   readonly #options: ShipperOptions
   readonly #ids = new SentIds()
-  #mark: number
-  #hintedMark = 0
+  #committedOffset: number
+  #hintedOffset = 0
   #sent: number
   /** Bytes of all bodies up to `#sent`, up to the mark, and up to the mark or its hint. */
   #sentBytes: number
-  #markBytes: number
+  #committedBytes: number
   #windowFloorBytes: number
   /** Set while something else than the loop has found that it must go back. */
   #rewindTo: number | null = null
@@ -56,31 +56,31 @@ export class Shipper {
   #wake = Promise.withResolvers<void>()
   #stopped = false
   #running: Promise<void> | null = null
-  readonly #lossWatch: LossWatch
+  readonly #lossDetector: LossDetector
 
   constructor(options: ShipperOptions) {
     this.#options = options
-    const { producer, stream, link, readMark, now } = options
-    this.#lossWatch = new LossWatch({
+    const { producer, stream, link, readCommittedOffset, now } = options
+    this.#lossDetector = new LossDetector({
       producer,
       stream,
       link,
       ids: this.#ids,
-      readMark,
+      readCommittedOffset,
       sent: () => this.#sent,
       onLoss: (from) => this.#lost(from),
-      onLooked: () => this.kick(),
+      onChecked: () => this.wake(),
       now,
     })
-    this.#mark = options.mark
-    this.#sent = options.mark
-    this.#markBytes = options.journal.bytesTotalAt(options.mark)
-    this.#windowFloorBytes = this.#markBytes
-    this.#sentBytes = this.#markBytes
+    this.#committedOffset = options.committedOffset
+    this.#sent = options.committedOffset
+    this.#committedBytes = options.journal.bytesTotalAt(options.committedOffset)
+    this.#windowFloorBytes = this.#committedBytes
+    this.#sentBytes = this.#committedBytes
   }
 
-  get mark(): number {
-    return this.#mark
+  get committedOffset(): number {
+    return this.#committedOffset
   }
 
   get sent(): number {
@@ -88,8 +88,8 @@ export class Shipper {
   }
 
   /** Bytes of all bodies up to the mark. */
-  get markBytes(): number {
-    return this.#markBytes
+  get committedBytes(): number {
+    return this.#committedBytes
   }
 
   start(): void {
@@ -97,39 +97,42 @@ export class Shipper {
   }
 
   /** There may be something to do: records were synced, Redis is back. */
-  kick(): void {
+  wake(): void {
     this.#wake.resolve()
   }
 
   /** Redis was away, and may have forgotten: looks for what was sent at once. */
-  suspectLoss(): void {
-    if (this.#sent > this.#mark) this.#lossWatch.suspect()
-    this.kick()
+  checkForLossSoon(): void {
+    if (this.#sent > this.#committedOffset) this.#lossDetector.checkSoon()
+    this.wake()
   }
 
   /** A mark read from Postgres. */
-  onMark(mark: number): void {
-    const before = this.#mark
-    this.#mark = mark
-    if (mark < before) {
-      this.#options.log.warn({ ...this.#names(), before, mark }, 'Postgres went back; sending again')
-      this.#rewindTo = Math.min(this.#rewindTo ?? mark, mark)
+  onCommitted(committedOffset: number): void {
+    const before = this.#committedOffset
+    this.#committedOffset = committedOffset
+    if (committedOffset < before) {
+      this.#options.log.warn(
+        { ...this.#names(), before, mark: committedOffset },
+        'Postgres went back; sending again',
+      )
+      this.#rewindTo = Math.min(this.#rewindTo ?? committedOffset, committedOffset)
     }
-    if (mark > before) {
-      this.#lossWatch.progressed()
-      this.#ids.dropThrough(mark)
+    if (committedOffset > before) {
+      this.#lossDetector.progressed()
+      this.#ids.dropThrough(committedOffset)
     }
-    if (mark !== before) {
-      if (this.#rewindTo === null) this.#moveSent(sentAfterMark(this.#sent, before, mark))
+    if (committedOffset !== before) {
+      if (this.#rewindTo === null) this.#moveSent(sentAfterCommit(this.#sent, before, committedOffset))
       this.#measureWindow()
-      this.kick()
+      this.wake()
     }
   }
 
   /** Sends records again that a worker took for lost: those of `ranges` that the journal still has. */
   sendAgain(ranges: readonly SequenceRange[]): void {
     this.#again = [...ranges]
-    if (ranges.length > 0) this.kick()
+    if (ranges.length > 0) this.wake()
   }
 
   /** Resolves when everything synced is on the stream, or after `limitMs`. */
@@ -142,7 +145,7 @@ export class Shipper {
   /** Ends the loop after the batch in flight. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.kick()
+    this.wake()
     await this.#running
   }
 
@@ -151,7 +154,7 @@ export class Shipper {
       this.#wake = Promise.withResolvers()
       try {
         this.#rewind()
-        this.#considerLoss()
+        this.#checkForLoss()
         if (!this.#options.link.connected) await this.#wait(null)
         else if (this.#again.length > 0) await this.#shipAgain()
         else await this.#ship(this.#next())
@@ -168,8 +171,8 @@ export class Shipper {
       prunedTo: journal.prunedTo,
       synced: journal.synced,
       sent: this.#sent,
-      mark: this.#mark,
-      hintedMark: this.#hintedMark,
+      committedOffset: this.#committedOffset,
+      hintedOffset: this.#hintedOffset,
     }
     return nextShipment(state, this.#sentBytes - this.#windowFloorBytes, this.#batchRows)
   }
@@ -180,8 +183,8 @@ export class Shipper {
         return await this.#wait(null)
       case 'window':
         return await this.#awaitWindow()
-      case 'void':
-        return await this.#shipVoid(shipment, 'journal_pruned')
+      case 'gap':
+        return await this.#shipGapMarker(shipment, 'journal_pruned')
       case 'records':
         return await this.#shipRecords(shipment.after, shipment.maxRows)
     }
@@ -189,8 +192,8 @@ export class Shipper {
 
   async #shipRecords(after: number, maxRows: number): Promise<void> {
     const rows = this.#options.journal.read(after, maxRows, BATCH_BYTES)
-    const hole = holeBefore(rows[0]?.sequence ?? this.#options.journal.synced + 1, after)
-    if (hole !== null) return await this.#shipVoid(hole, 'journal_corrupt')
+    const gap = gapBefore(rows[0]?.sequence ?? this.#options.journal.synced + 1, after)
+    if (gap !== null) return await this.#shipGapMarker(gap, 'journal_corrupt')
     const broken = rows.findIndex(({ sequence }, index) => sequence !== after + 1 + index)
     const batch = broken === -1 ? rows : rows.slice(0, broken)
     const ids = await this.#append(batch)
@@ -203,10 +206,10 @@ export class Shipper {
     this.#options.journal.dropRecent(this.#sent)
   }
 
-  async #shipVoid({ from, to }: SequenceRange, reason: string): Promise<void> {
+  async #shipGapMarker({ from, to }: SequenceRange, reason: string): Promise<void> {
     const { log } = this.#options
     log.error({ ...this.#names(), from, to, reason }, 'records are nowhere any more and count as lost')
-    const [id] = await this.#append([{ sequence: to, body: serialiseVoid(from, to, reason) }])
+    const [id] = await this.#append([{ sequence: to, body: serialiseGapMarker(from, to, reason) }])
     if (id === undefined) return
     this.#ids.add(to, id)
     this.#advance(to, this.#options.journal.bytesTotalAt(to))
@@ -220,7 +223,7 @@ export class Shipper {
     const { journal } = this.#options
     const rows = journal
       .read(range.from - 1, this.#batchRows, BATCH_BYTES)
-      .filter(({ sequence }) => sequence <= range.to && sequence <= this.#mark)
+      .filter(({ sequence }) => sequence <= range.to && sequence <= this.#committedOffset)
     const newest = rows.at(-1)
     if (newest === undefined) return
     const ids = await this.#append(rows)
@@ -233,7 +236,7 @@ export class Shipper {
     if (sequence <= this.#sent) return
     this.#sent = sequence
     this.#sentBytes = bytesTotal
-    this.#lossWatch.sent()
+    this.#lossDetector.sent()
   }
 
   /** The ids of the rows that are on the stream, from the first on; none when nothing is clear. */
@@ -256,8 +259,8 @@ export class Shipper {
     if (!link.connected) return
     try {
       const hint = await link.readHint(producer)
-      if (hint > this.#hintedMark && hint <= this.#sent) {
-        this.#hintedMark = hint
+      if (hint > this.#hintedOffset && hint <= this.#sent) {
+        this.#hintedOffset = hint
         this.#measureWindow()
       }
     } catch {
@@ -267,8 +270,8 @@ export class Shipper {
 
   #measureWindow(): void {
     const { journal } = this.#options
-    this.#markBytes = journal.bytesTotalAt(this.#mark)
-    const floor = Math.min(Math.max(this.#mark, this.#hintedMark), this.#sent)
+    this.#committedBytes = journal.bytesTotalAt(this.#committedOffset)
+    const floor = Math.min(Math.max(this.#committedOffset, this.#hintedOffset), this.#sent)
     this.#windowFloorBytes = journal.bytesTotalAt(floor)
   }
 
@@ -279,16 +282,16 @@ export class Shipper {
 
   #rewind(): void {
     if (this.#rewindTo === null) return
-    this.#moveSent(Math.max(this.#rewindTo, this.#mark))
+    this.#moveSent(Math.max(this.#rewindTo, this.#committedOffset))
     this.#rewindTo = null
-    this.#hintedMark = 0
+    this.#hintedOffset = 0
     this.#ids.clear()
     this.#measureWindow()
   }
 
-  #considerLoss(): void {
-    if (this.#sent <= this.#mark) this.#lossWatch.rest()
-    else if (this.#options.link.connected) this.#lossWatch.consider()
+  #checkForLoss(): void {
+    if (this.#sent <= this.#committedOffset) this.#lossDetector.reset()
+    else if (this.#options.link.connected) this.#lossDetector.check()
   }
 
   #lost(from: number): void {
@@ -301,10 +304,10 @@ export class Shipper {
 
   /** Until `kick`, the time to look for loss, or `limitMs`. */
   async #wait(limitMs: number | null): Promise<void> {
-    const untilLookMs = this.#options.link.connected ? this.#lossWatch.dueInMs : Number.POSITIVE_INFINITY
-    const waitMs = Math.min(limitMs ?? Number.POSITIVE_INFINITY, untilLookMs)
+    const untilCheckMs = this.#options.link.connected ? this.#lossDetector.dueInMs : Number.POSITIVE_INFINITY
+    const waitMs = Math.min(limitMs ?? Number.POSITIVE_INFINITY, untilCheckMs)
     if (waitMs === Number.POSITIVE_INFINITY) return await this.#wake.promise
-    const timer = setTimeout(() => this.kick(), Math.max(waitMs, 1))
+    const timer = setTimeout(() => this.wake(), Math.max(waitMs, 1))
     await this.#wake.promise
     clearTimeout(timer)
   }

@@ -13,7 +13,7 @@ const PERIODS = [
 const CHART_DAYS = 30
 const REFRESH_MS = 10_000
 /** The examination opens connections of its own, so it is made less often. */
-const EXAMINE_MS = 60_000
+const CHECKS_EVERY_MS = 60_000
 
 /** What is looked at. */
 const chosen = { days: 30, measure: MEASURES[0], group: GROUPS[0] }
@@ -43,28 +43,28 @@ async function load() {
 async function refresh() {
   clearTimeout(timer)
   asked += 1
-  const question = asked
+  const query = asked
   try {
     const answer = await load()
-    if (question !== asked) return
+    if (query !== asked) return
     figures = answer
     showProblem(null)
     byId('updated').textContent = `as of ${new Date().toLocaleTimeString()}`
     draw()
-    await examine()
+    await runChecks()
   } catch (error) {
-    if (question !== asked) return
+    if (query !== asked) return
     if (error instanceof NotSignedIn) {
       signOut('That is not the admin token of this gateway.')
       return
     }
     showProblem(error instanceof TypeError ? 'The gateway does not answer.' : error.message)
   }
-  if (question === asked && !document.hidden) timer = setTimeout(refresh, REFRESH_MS)
+  if (query === asked && !document.hidden) timer = setTimeout(refresh, REFRESH_MS)
 }
 
-async function examine() {
-  if (performance.now() - examinedAt < EXAMINE_MS) return
+async function runChecks() {
+  if (performance.now() - examinedAt < CHECKS_EVERY_MS) return
   examinedAt = performance.now()
   examination = await ask('doctor')
   drawChecks(byId('checks'), examination)

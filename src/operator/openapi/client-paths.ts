@@ -1,9 +1,9 @@
 import { callErrors, errors, json } from './responses.ts'
 import { ref, text } from './schema-parts.ts'
-import type { Operation, Parameter, PathItem } from './types.ts'
+import type { ApiOperation, Parameter, PathItem } from './types.ts'
 
 /** Any one of the places where clients' libraries put a key. */
-const CLIENT_KEY: Operation['security'] = [
+const CLIENT_KEY: ApiOperation['security'] = [
   { bearerKey: [] },
   { xApiKey: [] },
   { apiKey: [] },

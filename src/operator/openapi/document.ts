@@ -3,7 +3,7 @@ import { HEALTH_PATHS, OPERATOR_PATHS } from './operator-paths.ts'
 import { SCHEMAS } from './schemas.ts'
 import type { OpenApiDocument, PathItem, Server } from './types.ts'
 
-export interface OpenApiFacts {
+export interface OpenApiContext {
   /** Where clients reach the gateway, with its base path. */
   readonly baseUrl: string
   readonly version: string
@@ -14,7 +14,7 @@ const DESCRIPTION = `A reverse proxy in front of a model backend that meters wha
 Clients call it as they would call the backend, with a key of the gateway. Operators have a listener of their own.`
 
 /** OpenAPI 3.1 of everything that the gateway itself answers. */
-export function buildOpenApi({ baseUrl, version }: OpenApiFacts): OpenApiDocument {
+export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocument {
   const clients: Server = { url: baseUrl, description: "The clients' listener." }
   const operators: Server = { url: '/', description: "The operator's listener, which this document is from." }
   return {

@@ -3,9 +3,9 @@ import { USAGE_GROUPS } from '../../usage/usage-breakdown.ts'
 import { DAYS } from './client-paths.ts'
 import { errors, json } from './responses.ts'
 import { list, ref, text } from './schema-parts.ts'
-import type { Content, Operation, Parameter, PathItem, Response } from './types.ts'
+import type { ApiOperation, Content, Parameter, PathItem, Response } from './types.ts'
 
-const TOKEN: Operation['security'] = [{ operatorToken: [] }]
+const TOKEN: ApiOperation['security'] = [{ operatorToken: [] }]
 const COMMON = ['invalid_api_key', 'storage_unavailable'] as const
 
 const CLIENT: Parameter = {
@@ -24,15 +24,15 @@ function body(name: string, required: boolean): { required: boolean; content: Co
   return { required, content: { 'application/json': { schema: ref(name) } } }
 }
 
-type Described = Pick<Operation, 'operationId' | 'summary'> &
-  Partial<Operation> & { readonly responses: Readonly<Record<string, Response>> }
+type Described = Pick<ApiOperation, 'operationId' | 'summary'> &
+  Partial<ApiOperation> & { readonly responses: Readonly<Record<string, Response>> }
 
 /** An operation that needs the operator's token. */
-function guarded(operation: Described): Operation {
+function guarded(operation: Described): ApiOperation {
   return { tags: ['operators'], security: TOKEN, ...operation }
 }
 
-function open(operation: Described): Operation {
+function open(operation: Described): ApiOperation {
   return { tags: ['health'], security: [], ...operation }
 }
 

@@ -24,13 +24,13 @@ export interface Server {
 
 export type Method = 'get' | 'post'
 
-export interface PathItem extends Partial<Readonly<Record<Method, Operation>>> {
+export interface PathItem extends Partial<Readonly<Record<Method, ApiOperation>>> {
   /** Where it is not the document's own. */
   readonly servers?: readonly Server[]
   readonly parameters?: readonly Parameter[]
 }
 
-export interface Operation {
+export interface ApiOperation {
   readonly operationId: string
   readonly tags: readonly string[]
   readonly summary: string

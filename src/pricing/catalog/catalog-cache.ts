@@ -24,28 +24,28 @@ export class CatalogCache<Answer extends TimedAnswer> {
   }
 
   /** The answer for `atMs`, made by `resolve` where it is not known. */
-  find(question: string, atMs: number, resolve: () => Answer): Answer {
-    const young = this.#young.get(question)
-    const known = young ?? this.#old.get(question)
+  find(query: string, atMs: number, resolve: () => Answer): Answer {
+    const young = this.#young.get(query)
+    const known = young ?? this.#old.get(query)
     if (known !== undefined) {
       const { latest, earlier } = known
       const holds = isWithin(latest, atMs)
       if (holds || (earlier !== null && isWithin(earlier, atMs))) {
-        if (young === undefined) this.#keep(question, known)
+        if (young === undefined) this.#keep(query, known)
         return holds || earlier === null ? latest : earlier
       }
     }
     const answer = resolve()
-    this.#keep(question, { latest: answer, earlier: known?.latest ?? null })
+    this.#keep(query, { latest: answer, earlier: known?.latest ?? null })
     return answer
   }
 
-  #keep(question: string, known: Known<Answer>): void {
-    if (this.#young.size >= this.#capacity && !this.#young.has(question)) {
+  #keep(query: string, known: Known<Answer>): void {
+    if (this.#young.size >= this.#capacity && !this.#young.has(query)) {
       this.#old = this.#young
       this.#young = new Map()
     }
-    this.#young.set(question, known)
+    this.#young.set(query, known)
   }
 }
 

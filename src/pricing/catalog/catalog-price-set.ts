@@ -1,5 +1,5 @@
 import { type BilledUnits, type TokenUsage, UNIT_DIMENSIONS } from '../../call/usage.ts'
-import type { BillingHabits } from '../billing-habits.ts'
+import type { BillingRules } from '../billing-habits.ts'
 import { buildLinearPrice, type LinearDefinition, type LinearPrice } from '../price.ts'
 import { unpricedParts } from '../price-gaps.ts'
 import type { RateClass, Rates } from '../price-rates.ts'
@@ -11,10 +11,10 @@ import type { RateClass, Rates } from '../price-rates.ts'
 export interface PriceSet {
   /** By rising size of prompt; a model without tiers has one. */
   readonly tiers: readonly TierPrices[]
-  readonly habits: BillingHabits
+  readonly billingRules: BillingRules
 }
 
-export const USUAL_HABITS: BillingHabits = {
+export const USUAL_BILLING_RULES: BillingRules = {
   minimumAudioMs: 0,
   reasoningIsBeside: false,
   mediaIsApart: false,
@@ -40,9 +40,9 @@ export function buildPriceSet(
   definition: Omit<LinearDefinition, 'context' | 'variant' | 'rates'>,
   tierStarts: readonly number[],
   ratesAbove: (above: number) => Rates,
-  habits: BillingHabits,
+  billingRules: BillingRules,
 ): PriceSet {
-  const { minimumAudioMs } = habits
+  const { minimumAudioMs } = billingRules
   const lowerEnds = [...new Set([0, ...tierStarts])]
   const tiers = lowerEnds.map((above, index): TierPrices => {
     const context = lowerEnds.length === 1 ? null : { above, upTo: lowerEnds[index + 1] ?? null }
@@ -69,7 +69,7 @@ export function buildPriceSet(
             }),
     }
   })
-  return { tiers, habits }
+  return { tiers, billingRules }
 }
 
 /**
@@ -89,7 +89,7 @@ export function choosePrice(
   const { rates, variant } = price.definition
   // The least that is billed has the audio in it.
   const known = variant === 'minimum-audio' ? { ...rates, audioMs: 0n } : rates
-  const unpriced = unpricedParts(known, set.habits, usage, units)
+  const unpriced = unpricedParts(known, set.billingRules, usage, units)
   return unpriced === null ? price : withGaps(price, unpriced)
 }
 
@@ -106,7 +106,7 @@ export function withGaps(price: LinearPrice, unpriced: readonly RateClass[]): Li
 }
 
 function chooseVariant(
-  { tiers, habits }: PriceSet,
+  { tiers, billingRules }: PriceSet,
   usage: TokenUsage,
   units: BilledUnits,
   isUsed: boolean,
@@ -118,10 +118,10 @@ function chooseVariant(
   if (tier === undefined || (largestPrompt !== undefined && tier !== tiers[0])) return null
   if (!isUsed) return tier.unused
   const audioMs = units.audioMs ?? 0
-  if (audioMs > 0 && audioMs < habits.minimumAudioMs) return tier.shortAudio
+  if (audioMs > 0 && audioMs < billingRules.minimumAudioMs) return tier.shortAudio
   const reasoning = usage.reasoningTokens ?? 0
   if ((usage.cacheReadTokens ?? 0) + (usage.cacheWriteTokens ?? 0) > inputTokens) return tier.cacheNotBelieved
-  const isBeside = habits.reasoningIsBeside ? reasoning > 0 : reasoning > (usage.outputTokens ?? 0)
+  const isBeside = billingRules.reasoningIsBeside ? reasoning > 0 : reasoning > (usage.outputTokens ?? 0)
   if (isBeside) return tier.reasoningBeside
   return tier.usual
 }

@@ -236,9 +236,9 @@ export const OTHER_PROVIDER_IDS: readonly string[] = [
   'alibaba',
 ]
 
-function afterLast(text: string, mark: string): string {
-  const at = text.lastIndexOf(mark)
-  return at < 0 ? text : text.slice(at + mark.length)
+function afterLast(text: string, separator: string): string {
+  const at = text.lastIndexOf(separator)
+  return at < 0 ? text : text.slice(at + separator.length)
 }
 
 function decoded(text: string): string {

@@ -1,6 +1,6 @@
 import { isSameModel } from '../../domain/model-name.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
-import type { BillingHabits } from '../billing-habits.ts'
+import type { BillingRules } from '../billing-habits.ts'
 import { type AddedRate, addedRatesFor } from '../corrections/added-rates.ts'
 import { findMediaPrice, MEDIA_PRICES_SOURCE, mediaRates } from '../corrections/media-prices.ts'
 import { findOverride, overrideRates } from '../overrides/price-override-match.ts'
@@ -9,14 +9,14 @@ import type { Factor } from '../price-markups.ts'
 import type { RateClass } from '../price-rates.ts'
 import { type MergedPrices, mergePrices } from '../sources/catalog-merge.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
-import { buildPriceSet, type PriceSet, USUAL_HABITS } from './catalog-price-set.ts'
+import { buildPriceSet, type PriceSet, USUAL_BILLING_RULES } from './catalog-price-set.ts'
 import { answersInOthersWords, type CatalogPlace, catalogPlaces, sellerOf } from './catalog-providers.ts'
 import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
 import { LIST_PRICE, serviceTierFactor, type TierFactor } from './catalog-service-tiers.ts'
 
 /** What a price is looked for: all that does not depend on how much was used. */
-export interface PriceQuestion {
+export interface ResolveQuery {
   /** One of our provider names. */
   readonly provider: string
   /** The upstream's configured name. */
@@ -59,15 +59,15 @@ export interface PriceSources {
 }
 
 /** The operator's prices for either name, else the catalog's for the model that answered. */
-export function resolvePrices(sources: PriceSources, question: PriceQuestion): PriceAnswer {
-  const midnightMs = Math.floor(question.atMs / MS_PER_DAY) * MS_PER_DAY
+export function resolvePrices(sources: PriceSources, query: ResolveQuery): PriceAnswer {
+  const midnightMs = Math.floor(query.atMs / MS_PER_DAY) * MS_PER_DAY
   const day = { fromMs: midnightMs, untilMs: midnightMs + MS_PER_DAY }
-  for (const model of [question.model, question.requestedModel]) {
-    const found = model === null ? null : fromOverrides(sources.overrides, question, model)
+  for (const model of [query.model, query.requestedModel]) {
+    const found = model === null ? null : fromOverrides(sources.overrides, query, model)
     if (found !== null) return { found, missing: null, ...day }
   }
-  for (const model of namesInCatalog(question)) {
-    const answer = fromCatalog(sources, question, model)
+  for (const model of namesInCatalog(query)) {
+    const answer = fromCatalog(sources, query, model)
     if (answer !== null) return answer
   }
   return { found: null, missing: null, ...day }
@@ -77,7 +77,7 @@ export function resolvePrices(sources: PriceSources, question: PriceQuestion): P
  * The names to look for in the catalog. The requested one is none where another model answered: a router that fell
  * back to another is paid for what it served.
  */
-function namesInCatalog({ provider, model, requestedModel }: PriceQuestion): string[] {
+function namesInCatalog({ provider, model, requestedModel }: ResolveQuery): string[] {
   if (model === null || model === '') return requestedModel === null ? [] : [requestedModel]
   const isSame =
     requestedModel !== null && (answersInOthersWords(provider) || isSameModel(model, requestedModel))
@@ -86,7 +86,7 @@ function namesInCatalog({ provider, model, requestedModel }: PriceQuestion): str
 
 function fromOverrides(
   overrides: readonly PriceOverride[],
-  { provider, upstream, serviceTier, factor, atMs }: PriceQuestion,
+  { provider, upstream, serviceTier, factor, atMs }: ResolveQuery,
   model: string,
 ): FoundPrices | null {
   const day = utcDayOf(atMs)
@@ -106,20 +106,20 @@ function fromOverrides(
     },
     [],
     () => overrideRates(override, factor.value),
-    USUAL_HABITS,
+    USUAL_BILLING_RULES,
   )
   return { prices, model, line: override.line, unmetered: [] }
 }
 
 function fromCatalog(
   { entries, pricesOf }: PriceSources,
-  question: PriceQuestion,
+  query: ResolveQuery,
   model: string,
 ): PriceAnswer | null {
-  const { provider: ourProvider, upstream, serviceTier, factor, atMs } = question
+  const { provider: ourProvider, upstream, serviceTier, factor, atMs } = query
   const day = utcDayOf(atMs)
   for (const place of catalogPlaces(ourProvider, model, pricesOf.get(upstream) ?? null)) {
-    const media = fromMediaPrices(question, place, pricesOf.get(upstream) ?? null, model)
+    const media = fromMediaPrices(query, place, pricesOf.get(upstream) ?? null, model)
     if (media !== null) return media
     const seller = sellerOf(ourProvider, pricesOf.get(upstream) ?? null, place.providerId)
     const merged = mergePrices(entries, place, atMs, ({ id }) => ourClasses(addedRatesFor(seller, id, day)))
@@ -145,7 +145,7 @@ function fromCatalog(
       },
       tierStarts(tier),
       (above) => ratesAbove(tier, above, factor.value, tier.factor, added),
-      habitsOf(seller, provider.id, listed.id),
+      billingRulesOf(seller, provider.id, listed.id),
     )
     const found = { prices, model, line: null, unmetered: unmeteredKeys(merged) }
     return { found, missing: null, fromMs, untilMs }
@@ -176,7 +176,7 @@ function priceOfTier(
 
 /** What our own list has for models that are billed by other than tokens: a day's answer. */
 function fromMediaPrices(
-  { provider: ourProvider, serviceTier, factor, atMs }: PriceQuestion,
+  { provider: ourProvider, serviceTier, factor, atMs }: ResolveQuery,
   { providerId, name }: CatalogPlace,
   pricesOf: string | null,
   model: string,
@@ -201,7 +201,7 @@ function fromMediaPrices(
     },
     [],
     () => mediaRates(price, factor.value),
-    USUAL_HABITS,
+    USUAL_BILLING_RULES,
   )
   return { found: { prices, model, line: null, unmetered: [] }, missing: null, ...day }
 }
@@ -215,16 +215,16 @@ const MEDIA_APART: ReadonlySet<string> = new Set(['openai', 'azure', 'cohere'])
  * tokens on top of `completion_tokens` (https://docs.perplexity.ai/getting-started/pricing). Vercel's gateway bills
  * reasoning of OpenAI's models on top of the output that has it already (11 of 11 recorded answers that name their cost).
  */
-function habitsOf(seller: string, providerId: string, modelId: string): BillingHabits {
+function billingRulesOf(seller: string, providerId: string, modelId: string): BillingRules {
   const isOfOpenAi = providerId === 'openai' || (providerId === 'vercel' && modelId.startsWith('openai/'))
   if (seller === 'vercel-gateway' && isOfOpenAi) {
-    return { ...USUAL_HABITS, mediaIsApart: true, reasoningIsBeside: true }
+    return { ...USUAL_BILLING_RULES, mediaIsApart: true, reasoningIsBeside: true }
   }
   if (providerId === 'groq' && modelId.startsWith('whisper-large-v3')) {
-    return { ...USUAL_HABITS, minimumAudioMs: 10_000 }
+    return { ...USUAL_BILLING_RULES, minimumAudioMs: 10_000 }
   }
-  if (providerId === 'perplexity') return { ...USUAL_HABITS, reasoningIsBeside: true }
-  if (MEDIA_APART.has(providerId)) return { ...USUAL_HABITS, mediaIsApart: true }
-  if (providerId === 'mistral') return { ...USUAL_HABITS, secondsAreBeside: true }
-  return USUAL_HABITS
+  if (providerId === 'perplexity') return { ...USUAL_BILLING_RULES, reasoningIsBeside: true }
+  if (MEDIA_APART.has(providerId)) return { ...USUAL_BILLING_RULES, mediaIsApart: true }
+  if (providerId === 'mistral') return { ...USUAL_BILLING_RULES, secondsAreBeside: true }
+  return USUAL_BILLING_RULES
 }

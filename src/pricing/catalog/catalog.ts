@@ -59,7 +59,7 @@ export interface Catalog {
 const ANY_MAKER = '*'
 
 /** Ten times the models that a busy gateway sees; names are input, so there must be an end. */
-const CACHED_QUESTIONS = 5_000
+const CACHED_QUERIES = 5_000
 
 export function buildCatalog(options: CatalogOptions = {}): Catalog {
   const entries = options.entries ?? bundledCatalog()
@@ -73,7 +73,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   const tiers = boundTiers(new Set(sources.overrides.flatMap(({ serviceTier }) => serviceTier ?? [])))
   // As many as providers in use and factors in the configuration.
   const reportedPrices = new Map<string, FixedPrice>()
-  const cache = new CatalogCache<PriceAnswer>(CACHED_QUESTIONS)
+  const cache = new CatalogCache<PriceAnswer>(CACHED_QUERIES)
 
   function find(call: CallScope, model: string | null, requestedModel: string | null): FoundPrices | null {
     return answer(call, model, requestedModel).found
@@ -81,8 +81,8 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
 
   function answer(call: CallScope, model: string | null, requestedModel: string | null): PriceAnswer {
     const { provider, upstream, factor, serviceTier, atMs } = call
-    const question = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${model}\n${requestedModel}`
-    return cache.find(question, atMs, () => {
+    const query = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${model}\n${requestedModel}`
+    return cache.find(query, atMs, () => {
       return resolvePrices(sources, { provider, upstream, model, requestedModel, serviceTier, factor, atMs })
     })
   }

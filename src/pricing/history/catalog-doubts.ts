@@ -20,7 +20,7 @@ const MOST_CHANGED = 0.25
 /** Judging takes the square of it. */
 const MOST_MODELS_FACTOR = 3
 
-export interface RefreshQuestion {
+export interface RefreshQuery {
   /** In force, with all that is kept in it. */
   readonly before: CatalogDocument
   /** As it was fetched. */
@@ -56,8 +56,8 @@ export function repeatedModelOf(document: CatalogDocument): string | null {
 }
 
 /** Why newer data is not to be taken without a person: it may be wrong, cut, older, or made to do harm. */
-export function refreshDoubts(question: RefreshQuestion): readonly string[] {
-  const { before, after, dataDayBefore, dataDay } = question
+export function refreshDoubts(query: RefreshQuery): readonly string[] {
+  const { before, after, dataDayBefore, dataDay } = query
   const known = modelsOf(before).filter(({ gone_since: goneSince }) => goneSince === undefined)
   const listed = modelsOf(after)
   const doubts: string[] = []
@@ -70,7 +70,7 @@ export function refreshDoubts(question: RefreshQuestion): readonly string[] {
       `it is older: its newest price is of ${dataDay ?? 'no day'}, that in force of ${dataDayBefore}`,
     )
   }
-  return [...doubts, ...absurdPrices(after), ...priceDoubts(question)]
+  return [...doubts, ...absurdPrices(after), ...priceDoubts(query)]
 }
 
 function modelsOf(document: CatalogDocument): readonly ModelDocument[] {
@@ -123,7 +123,7 @@ function absurdPrices(after: CatalogDocument): readonly string[] {
 }
 
 /** What becomes of the price of every name that is known by itself. */
-function priceDoubts({ before, after, from }: RefreshQuestion): readonly string[] {
+function priceDoubts({ before, after, from }: RefreshQuery): readonly string[] {
   const find = { before: findPricesIn(before), after: findPricesIn(after) }
   const jumps: string[] = []
   const counts = { known: 0, changed: 0, back: 0 }

@@ -55,7 +55,7 @@ export async function fetchPrices(
     body.on('error', () => {})
     // Only where it was asked for: else nobody knows what it is that has not changed.
     if (statusCode === 304 && etag !== null) return { kind: 'unmodified' }
-    if (statusCode !== 200) return refusalOf(statusCode, headers.location)
+    if (statusCode !== 200) return rejectedFetch(statusCode, headers.location)
     const text = await readText(body, headers['content-encoding'], limits.maxBytes)
     return typeof text === 'string'
       ? { kind: 'fetched', text, etag: typeof headers.etag === 'string' ? headers.etag : null }
@@ -64,14 +64,14 @@ export async function fetchPrices(
     const seconds = limits.totalMs / 1000
     return {
       kind: 'unreachable',
-      problem: signal.aborted ? `it did not come whole within ${seconds} s` : reasonOf(error),
+      problem: signal.aborted ? `it did not come whole within ${seconds} s` : failureOf(error),
     }
   } finally {
     await agent.destroy()
   }
 }
 
-function refusalOf(status: number, location: string | string[] | undefined): FetchedPrices {
+function rejectedFetch(status: number, location: string | string[] | undefined): FetchedPrices {
   if (status >= 500 || PASSING_STATUSES.includes(status)) {
     return { kind: 'unreachable', problem: `it was answered with ${status}` }
   }
@@ -111,7 +111,7 @@ function unzip(body: Readable): Readable {
 }
 
 /** With the reason of the connection, where there is one: `fetch failed` says nothing. */
-function reasonOf(error: unknown): string {
+function failureOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { message, cause } = error
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -102,12 +102,12 @@ export function followPrices(
 ): PriceFollowing {
   const { log, everyMs = FOLLOW_MS } = options
   let prices = first
-  let looking = Promise.resolve()
-  let isLooking = false
+  let checking = Promise.resolve()
+  let isChecking = false
   /** Told once, not at every look. */
   let troubled: string | null = null
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     try {
       const newer = await readNewer(options, prices)
       troubled = null
@@ -125,16 +125,16 @@ export function followPrices(
     }
   }
   const timer = setInterval(() => {
-    if (isLooking) return
-    isLooking = true
-    looking = look().finally(() => {
-      isLooking = false
+    if (isChecking) return
+    isChecking = true
+    checking = check().finally(() => {
+      isChecking = false
     })
   }, everyMs).unref()
   return {
     async stop() {
       clearInterval(timer)
-      await looking
+      await checking
     },
   }
 }

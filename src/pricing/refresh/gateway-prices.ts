@@ -27,7 +27,7 @@ export interface RecordedPrices {
 /** A gateway that has not said for so long what it prices by has stopped. Three times as long as between its words. */
 const RUNNING_SECONDS = 180
 /** How often a gateway says it. */
-export const TELL_PRICES_MS = 60_000
+export const RECORD_PRICES_MS = 60_000
 
 /** For how long a gateway that is gone is remembered, and a catalog that neither a gateway nor a rule prices by. */
 const KEPT_DAYS = 30

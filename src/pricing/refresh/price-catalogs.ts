@@ -7,7 +7,7 @@ import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 import { sha256Of } from '../sources/price-catalog-source.ts'
 
 /** What is known of a stored catalog beside its text. */
-export interface PriceCatalogFacts {
+export interface StoredPriceCatalog {
   /** As `priceCatalogSource` names it. */
   readonly source: string
   readonly kind: PriceCatalogKind
@@ -23,7 +23,7 @@ export interface PriceCatalogFacts {
   readonly inForceFrom: UtcDay
 }
 
-export interface PriceCatalog extends PriceCatalogFacts {
+export interface PriceCatalog extends StoredPriceCatalog {
   readonly text: string
 }
 
@@ -120,7 +120,7 @@ export async function findPriceCatalog(
     [source],
   )
   const [row] = rows
-  return row === undefined ? null : { ...factsOf(row), text: await textOf(row) }
+  return row === undefined ? null : { ...fieldsOf(row), text: await textOf(row) }
 }
 
 /** Says that the catalog in force is what there is as of `at`, though nothing of it changed. */
@@ -156,7 +156,7 @@ interface CatalogRow {
   readonly data: Buffer
 }
 
-function factsOf(row: CatalogRow): PriceCatalogFacts {
+function fieldsOf(row: CatalogRow): StoredPriceCatalog {
   return {
     source: row.source,
     kind: row.kind,

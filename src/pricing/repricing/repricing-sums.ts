@@ -68,7 +68,7 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   if (typeof variant === 'string') return unknown(variant)
   const sums = { ...row.sums, requests }
   const { usage, units } = asOneCall(sums)
-  const gaps = unpricedParts(variant.definition.rates, prices.habits, usage, units)
+  const gaps = unpricedParts(variant.definition.rates, prices.billingRules, usage, units)
   const price = gaps === null ? variant : withGaps(variant, gaps)
   if (price.id === row.priceId) return AS_METERED
 
@@ -132,7 +132,7 @@ function isSameHours({ usual: { definition } }: TierPrices, old: LinearDefinitio
 
 /** The one price that all of the row's calls have, or why it cannot be told. */
 function priceOfAll(
-  { tiers, habits }: PriceSet,
+  { tiers, billingRules }: PriceSet,
   row: PastRow,
   old: LinearDefinition | null,
 ): LinearPrice | string {
@@ -150,7 +150,7 @@ function priceOfAll(
     return 'it has a fee for requests that use something, and how many did is not kept'
   }
   if (reasoningBeside !== usual && row.sums.reasoningTokens > 0n) {
-    if (old?.variant === 'reasoning-beside' || habits.reasoningIsBeside) return reasoningBeside
+    if (old?.variant === 'reasoning-beside' || billingRules.reasoningIsBeside) return reasoningBeside
     const wasInOutput = old !== null && old.rates.reasoning !== undefined && old.variant === null
     if (!wasInOutput) return 'its price of reasoning depends on the call, and single calls are not kept'
   }

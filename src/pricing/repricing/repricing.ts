@@ -1,4 +1,4 @@
-import { toldNoFigures } from '../../call/unpriced-reason.ts'
+import { reportedNoFigures } from '../../call/unpriced-reason.ts'
 import type { BilledUnits, TokenUsage, UsageSource } from '../../call/usage.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { buildCatalog, type Catalog } from '../catalog/catalog.ts'
@@ -120,7 +120,7 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
   const wasUnpriced = oldCost === null
   if (!wasUnpriced && priceId === null) return AS_METERED // it used nothing
   if (wasUnpriced && call.usageSource === 'invalid') return AS_METERED // what it used is not known
-  if (wasUnpriced && toldNoFigures(call.unpricedReason)) return AS_METERED // nor here
+  if (wasUnpriced && reportedNoFigures(call.unpricedReason)) return AS_METERED // nor here
   if (!wasUnpriced) {
     if (oldPrice === null) return { kind: 'unknown', reason: 'the definition of its price is not known' }
     if (oldPrice.definition.basis === 'reported') return AS_METERED // the upstream's own word

@@ -19,13 +19,13 @@ export interface CatalogContradiction {
   readonly model: string
   readonly rate: RateClass
   /** In the words of catalog data: dollars for a million of tokens, more over some sizes of prompt. */
-  readonly taken: SourceWord
-  readonly others: readonly SourceWord[]
+  readonly taken: SourcePrice
+  readonly others: readonly SourcePrice[]
   /** Why that one is taken. */
   readonly why: string
 }
 
-export interface SourceWord {
+export interface SourcePrice {
   readonly source: string
   readonly price: string
 }
@@ -39,7 +39,7 @@ export function contradictionsOf(
   const withheld = findWithoutPrice(place.providerId, place.name)
   if (withheld !== null) {
     const why = `no price: ${withheld.why} (${withheld.source}, ${withheld.seen})`
-    return untakenWords(entries, place, atMs, why)
+    return unusedSourcePrices(entries, place, atMs, why)
   }
   const merged = mergePrices(entries, place, atMs, () => new Set())
   if (merged === null || merged.byKey.size === 0) return []
@@ -47,7 +47,7 @@ export function contradictionsOf(
     ({ layer, rank, fit }) =>
       rank === 0 && fit === 'exact' && !merged.source.split('+').includes(layer.source),
   )
-  const found = new Map<RateClass, { taken: CatalogRate; others: SourceWord[] }>()
+  const found = new Map<RateClass, { taken: CatalogRate; others: SourcePrice[] }>()
   for (const { layer, model } of others) {
     const prices = pricesAt(model, atMs)?.prices.byKey ?? new Map()
     for (const { rate, one, other, isSame } of sharedClasses(merged.byKey, prices)) {
@@ -58,33 +58,36 @@ export function contradictionsOf(
     }
   }
   const [first = ''] = merged.source.split('+')
-  return [...found].map(([rate, { taken, others: words }]) => ({
+  return [...found].map(([rate, { taken, others: sourcePrices }]) => ({
     provider: merged.provider.id,
     model: place.name,
     rate,
     taken: { source: first, price: priceText(taken) },
-    others: words,
+    others: sourcePrices,
     why: whyTaken(merged.provider.id, merged.model.id, place.name, first),
   }))
 }
 
 /** What the sources say of a name that has no price, by class. */
-function untakenWords(
+function unusedSourcePrices(
   entries: CatalogEntries,
   place: CatalogPlace,
   atMs: number,
   why: string,
 ): readonly CatalogContradiction[] {
-  const words = new Map<RateClass, SourceWord[]>()
+  const sourcePrices = new Map<RateClass, SourcePrice[]>()
   for (const { layer, model, fit } of findListedAnyway(entries, place)) {
     const prices = pricesAt(model, atMs)?.prices.byKey ?? new Map()
     if (fit !== 'exact') continue
     for (const { rate, one } of sharedClasses(prices, prices)) {
-      words.set(rate, [...(words.get(rate) ?? []), { source: layer.source, price: priceText(one) }])
+      sourcePrices.set(rate, [
+        ...(sourcePrices.get(rate) ?? []),
+        { source: layer.source, price: priceText(one) },
+      ])
     }
   }
   const taken = { source: 'none', price: 'unpriced' }
-  return [...words].map(([rate, others]) => ({
+  return [...sourcePrices].map(([rate, others]) => ({
     provider: place.providerId,
     model: place.name,
     rate,

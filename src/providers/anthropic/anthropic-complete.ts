@@ -1,11 +1,11 @@
 import type { Observation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import type { Gatherer } from '../reading/body-reader.ts'
+import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { observe } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { objectIn, textIn } from '../reading/json-value.ts'
-import { type Kept, planJson } from '../wires/json.ts'
+import { compileProjection, type Extracted } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { anthropicText } from './anthropic-text.ts'
 
@@ -18,15 +18,15 @@ const MAX_EVENTS_FOR_MODEL = 4
 export const anthropicComplete: Dialect = jsonDialect({
   name: 'anthropic.complete',
   format: {
-    plan: planJson({ type: 'value', model: 'value', error: 'value' }),
-    findTelling: findMembers(['error']),
-    createGatherer: () => new CompleteGatherer(),
+    projection: compileProjection({ type: 'value', model: 'value', error: 'value' }),
+    prefilter: findMembers(['error']),
+    createAccumulator: () => new CompleteAccumulator(),
   },
   errorShape: 'anthropic',
   textOf: anthropicText,
 })
 
-class CompleteGatherer implements Gatherer {
+class CompleteAccumulator implements UsageAccumulator {
   #events = 0
   #model: string | null = null
   #failed = false
@@ -35,7 +35,7 @@ class CompleteGatherer implements Gatherer {
     return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
   }
 
-  take({ value }: Kept, isError: boolean): boolean {
+  add({ value }: Extracted, isError: boolean): boolean {
     this.#events += 1
     const document = objectIn(value)
     this.#failed ||= isError || (document !== null && carriesError(document))
@@ -43,7 +43,7 @@ class CompleteGatherer implements Gatherer {
     return true
   }
 
-  observe(): Observation {
+  snapshot(): Observation {
     return observe({ model: this.#model, failed: this.#failed })
   }
 }

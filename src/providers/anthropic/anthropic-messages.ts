@@ -1,11 +1,11 @@
 import type { Observation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import type { BodyFormat, Gatherer } from '../reading/body-reader.ts'
+import type { BodyFormat, UsageAccumulator } from '../reading/body-reader.ts'
 import { boundRawUsage, observe, saysTokens } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { type Kept, planJson } from '../wires/json.ts'
+import { compileProjection, type Extracted } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { anthropicText } from './anthropic-text.ts'
 import { anthropicUsage, mergeAnthropicUsage } from './anthropic-usage.ts'
@@ -23,7 +23,7 @@ const MAX_EVENTS_FOR_MODEL = 4
  * Source: platform.claude.com/docs, "Messages" and "Streaming messages".
  */
 export const ANTHROPIC_FORMAT: BodyFormat = {
-  plan: planJson({
+  projection: compileProjection({
     type: 'value',
     model: 'value',
     usage: 'usage',
@@ -32,8 +32,8 @@ export const ANTHROPIC_FORMAT: BodyFormat = {
     message: { model: 'value', usage: 'usage' },
     delta: { stop_reason: 'value' },
   }),
-  findTelling: findMembers(['usage', 'error']),
-  createGatherer: () => new AnthropicGatherer(),
+  prefilter: findMembers(['usage', 'error']),
+  createAccumulator: () => new AnthropicAccumulator(),
 }
 
 export const anthropicMessages: Dialect = jsonDialect({
@@ -43,7 +43,7 @@ export const anthropicMessages: Dialect = jsonDialect({
   textOf: anthropicText,
 })
 
-class AnthropicGatherer implements Gatherer {
+class AnthropicAccumulator implements UsageAccumulator {
   #events = 0
   #model: string | null = null
   #usage: JsonObject | null = null
@@ -58,7 +58,7 @@ class AnthropicGatherer implements Gatherer {
     return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
   }
 
-  take({ value, raw }: Kept, isError: boolean): boolean {
+  add({ value, raw }: Extracted, isError: boolean): boolean {
     this.#events += 1
     const document = objectIn(value)
     const hadFailed = this.#failed
@@ -82,13 +82,13 @@ class AnthropicGatherer implements Gatherer {
     return usage !== null || learnedModel || this.#failed !== hadFailed
   }
 
-  observe(ended: boolean): Observation {
-    const seen = { model: this.#model, failed: this.#failed }
-    if (this.#usage === null) return observe(seen)
+  snapshot(ended: boolean): Observation {
+    const observed = { model: this.#model, failed: this.#failed }
+    if (this.#usage === null) return observe(observed)
     const { usage, invalid, units, parts, serviceTier } = anthropicUsage(this.#usage, this.#model)
     const isFinal = this.#isFinal || (ended && this.#hasEndUsage && !this.#failed)
     return observe({
-      ...seen,
+      ...observed,
       usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isFinal ? 'reported' : 'partial',
       usage,
       units,

@@ -63,8 +63,8 @@ const SERVER_TOOLS: ReadonlyMap<string, BilledUnit | null> = new Map([
  * Source: platform.claude.com/docs, "Web search tool", "Web fetch tool", "Code execution tool".
  */
 function serverTools(usage: JsonObject): Partial<BilledUnits> | null {
-  const told = member(usage, 'server_tool_use')
-  return told === null ? null : unitsByTool(told, SERVER_TOOLS)
+  const reported = member(usage, 'server_tool_use')
+  return reported === null ? null : unitsByTool(reported, SERVER_TOOLS)
 }
 
 /** A stream's usage so far with a later event's laid over it: each field that is not null replaces. */

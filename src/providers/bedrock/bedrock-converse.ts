@@ -1,8 +1,8 @@
 import type { Dialect } from '../dialect.ts'
 import { type BodyFormat, createBodyReader } from '../reading/body-reader.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer, type Told } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { bedrockModel, bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
 import { converseUsage } from './bedrock-usage.ts'
@@ -31,9 +31,9 @@ export const bedrockConverse: Dialect = {
   textOf: converseText,
 }
 
-const FIND_TELLING = findMembers(['usage'])
+const PREFILTER = findMembers(['usage'])
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   usage: 'usage',
   trace: { promptRouter: { invokedModelId: 'value' } },
   serviceTier: { type: 'value' },
@@ -41,13 +41,13 @@ const PLAN = planJson({
 
 function formatOf(model: string | null): BodyFormat {
   return {
-    plan: PLAN,
-    findTelling: FIND_TELLING,
-    createGatherer: () => createToldGatherer(read, { model }),
+    projection: PROJECTION,
+    prefilter: PREFILTER,
+    createAccumulator: () => createUpdateAccumulator(read, { model }),
   }
 }
 
-function read(document: JsonObject): Told {
+function read(document: JsonObject): UsageUpdate {
   const written = member(document, 'usage')
   const routedTo = textIn(member(member(document, 'trace'), 'promptRouter')?.invokedModelId)
   return {

@@ -3,15 +3,15 @@ import { NO_UNITS } from '../../call/usage.ts'
 import { ANTHROPIC_FORMAT } from '../anthropic/anthropic-messages.ts'
 import { anthropicText } from '../anthropic/anthropic-text.ts'
 import type { Dialect, ResponseHead } from '../dialect.ts'
-import { OPENAI_QUIRKS } from '../openai/openai-overrides.ts'
+import { OPENAI_OVERRIDES } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
-import { type BodyFormat, createBodyReader, type Gatherer } from '../reading/body-reader.ts'
+import { type BodyFormat, createBodyReader, type UsageAccumulator } from '../reading/body-reader.ts'
 import { boundRawUsage, observe, totalDisagrees } from '../reading/counts.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 import type { EventMessage } from '../wires/eventstream.ts'
-import { type Kept, planJson } from '../wires/json.ts'
+import { compileProjection, type Extracted } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { converseText } from './bedrock-converse.ts'
 import { bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
@@ -41,9 +41,9 @@ export const bedrockInvoke: Dialect = {
     // Nothing in a stream can correct the model that the path names, but the model's own word.
     const model = isStream ? bedrockModelInPath(request.path) : null
     const format: BodyFormat = {
-      plan: PLAN,
-      findTelling: FIND_TELLING,
-      createGatherer: () => new InvokeGatherer(head, isStream, model),
+      projection: PROJECTION,
+      prefilter: PREFILTER,
+      createAccumulator: () => new InvokeAccumulator(head, isStream, model),
     }
     return isStream ? createEventStreamBody(head, format, documentInChunk) : createBodyReader(head, format)
   },
@@ -52,7 +52,7 @@ export const bedrockInvoke: Dialect = {
 
 const METRICS = 'amazon-bedrock-invocationMetrics'
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   type: 'value',
   model: 'value',
   usage: 'usage',
@@ -72,7 +72,7 @@ const PLAN = planJson({
   [METRICS]: 'value',
 })
 
-const FIND_TELLING = findMembers([
+const PREFILTER = findMembers([
   'usage',
   'error',
   'prompt_token_count',
@@ -98,11 +98,11 @@ interface Written {
   readonly raw: string | null
 }
 
-class InvokeGatherer implements Gatherer {
+class InvokeAccumulator implements UsageAccumulator {
   readonly #head: ResponseHead
   readonly #isStream: boolean
   readonly #pathModel: string | null
-  readonly #anthropic = ANTHROPIC_FORMAT.createGatherer()
+  readonly #anthropic = ANTHROPIC_FORMAT.createAccumulator()
   #own: Written | null = null
   /** Counts at the root, each as last said. */
   #root: JsonObject = {}
@@ -120,22 +120,22 @@ class InvokeGatherer implements Gatherer {
     return this.#anthropic.wantsEvery
   }
 
-  take(kept: Kept, isError: boolean): boolean {
-    const learned = this.#anthropic.take(kept, isError)
-    const document = objectIn(kept.value)
+  add(extracted: Extracted, isError: boolean): boolean {
+    const learned = this.#anthropic.add(extracted, isError)
+    const document = objectIn(extracted.value)
     this.#failed ||= isError
     if (document === null) return learned
     this.#model = textIn(document.model) ?? this.#model
     this.#metrics = member(document, METRICS) ?? this.#metrics
     const counted = usageIn(document)
-    if (counted !== null) this.#own = { counted, raw: kept.raw }
+    if (counted !== null) this.#own = { counted, raw: extracted.raw }
     const root = Object.entries(document).filter(([, value]) => value !== null)
     this.#root = { ...this.#root, ...Object.fromEntries(root) }
     return true
   }
 
-  observe(ended: boolean): Observation {
-    const anthropic = this.#anthropic.observe(ended)
+  snapshot(ended: boolean): Observation {
+    const anthropic = this.#anthropic.snapshot(ended)
     const failed = this.#failed || anthropic.failed
     const model = anthropic.model ?? this.#model ?? this.#pathModel
     const serviceTier = anthropic.serviceTier ?? textIn(this.#head.headers['x-amzn-bedrock-service-tier'])
@@ -143,16 +143,16 @@ class InvokeGatherer implements Gatherer {
     // Of a profile of one's own, whose name does not say that it draws.
     const { images } = this.#root
     const units = Array.isArray(images) ? { ...NO_UNITS, images: images.length } : NO_UNITS
-    const seen = { failed, model, serviceTier, units }
+    const observed = { failed, model, serviceTier, units }
     // Counts at the root of an answer come one by one; until all are there the headers know better.
     const isWhole = ended || this.#isStream
     const written = this.#own ?? (isWhole ? this.#atRoot() : null) ?? this.#measured() ?? this.#atRoot()
-    if (written === null) return observe(seen)
+    if (written === null) return observe(observed)
     const { usage, invalid, totalMismatch } = written.counted
     const saidLast = this.#isStream ? this.#metrics !== null : this.#own !== null
     const isFinal = saidLast || (ended && !failed)
     return observe({
-      ...seen,
+      ...observed,
       usageSource: invalid ? 'invalid' : isFinal ? 'reported' : 'partial',
       usage,
       totalMismatch,
@@ -187,7 +187,7 @@ class InvokeGatherer implements Gatherer {
 function usageIn(document: JsonObject): BedrockUsage | null {
   const written = member(document, 'usage') ?? member(member(document, 'metadata'), 'usage')
   if (written === null) return null
-  const chat = chatUsage(written, OPENAI_QUIRKS.bedrock, null)
+  const chat = chatUsage(written, OPENAI_OVERRIDES.bedrock, null)
   const counted = ifCounted({ ...chat, totalMismatch: totalDisagrees(chat.total, chat.usage) })
   return counted ?? converseUsage(written)
 }

@@ -3,11 +3,11 @@ import { searchUnitsOf, secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../re
 import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { bedrockModel, bedrockModelInPath } from './bedrock-path.ts'
 
-const FIND_TELLING = findMembers(['error'])
+const PREFILTER = findMembers(['error'])
 /** "A query with up to 100 documents ... of 512 tokens, the query's in it": https://aws.amazon.com/bedrock/pricing */
 const TOKENS_A_DOCUMENT = 512
 
@@ -19,13 +19,13 @@ const TOKENS_A_DOCUMENT = 512
 export const bedrockImages: Dialect = requestDialect({
   name: 'bedrock.images',
   format: {
-    plan: planJson({
+    projection: compileProjection({
       images: ['length'],
       artifacts: [{ finishReason: 'value' }],
       finish_reasons: ['value'],
       error: 'value',
     }),
-    findTelling: FIND_TELLING,
+    prefilter: PREFILTER,
   },
   modelInPath: bedrockModelInPath,
   wants: { taskType: 'value', imageGenerationConfig: { width: 'value', height: 'value', quality: 'value' } },
@@ -39,9 +39,9 @@ export const bedrockImages: Dialect = requestDialect({
   readAnswer: (document) => {
     const kept = arrayIn(document.finish_reasons).filter((reason) => reason !== null).length
     const drawn = arrayIn(document.images ?? document.artifacts).length
-    const isTold = document.images !== undefined || document.artifacts !== undefined
+    const isReported = document.images !== undefined || document.artifacts !== undefined
     return {
-      units: isTold ? { images: Math.max(0, drawn - kept) } : null,
+      units: isReported ? { images: Math.max(0, drawn - kept) } : null,
       failed: carriesError(document),
     }
   },
@@ -83,8 +83,8 @@ function isSaid(value: unknown): boolean {
 export const bedrockRankInvoke: Dialect = requestDialect({
   name: 'bedrock.rerank-invoke',
   format: {
-    plan: planJson({ meta: { billed_units: { search_units: 'value' } }, error: 'value' }),
-    findTelling: FIND_TELLING,
+    projection: compileProjection({ meta: { billed_units: { search_units: 'value' } }, error: 'value' }),
+    prefilter: PREFILTER,
   },
   modelInPath: bedrockModelInPath,
   wants: { documents: ['length'], query: 'length' },
@@ -101,7 +101,7 @@ export const bedrockRankInvoke: Dialect = requestDialect({
 export const bedrockRerank: Dialect = requestDialect({
   name: 'bedrock.rerank',
   hidesModel: true,
-  format: { plan: planJson({ error: 'value' }), findTelling: FIND_TELLING },
+  format: { projection: compileProjection({ error: 'value' }), prefilter: PREFILTER },
   wants: {
     queries: ['length'],
     sources: ['length'],
@@ -135,7 +135,7 @@ const REEL_MS = 6_000
 export const bedrockAsyncInvoke: Dialect = requestDialect({
   name: 'bedrock.async-invoke',
   hidesModel: true,
-  format: { plan: planJson({ invocationArn: 'value', error: 'value' }), findTelling: FIND_TELLING },
+  format: { projection: compileProjection({ invocationArn: 'value', error: 'value' }), prefilter: PREFILTER },
   wants: {
     modelId: 'value',
     modelInput: {

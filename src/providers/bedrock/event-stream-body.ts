@@ -1,10 +1,10 @@
 import type { Observation } from '../../call/observation.ts'
 import type { ResponseHead, UsageReader } from '../dialect.ts'
-import { answerIdIn, answerIdInHead, planWithAnswerId } from '../reading/answer-id.ts'
+import { answerIdIn, answerIdInHead, projectionWithAnswerId } from '../reading/answer-id.ts'
 import type { BodyFormat } from '../reading/body-reader.ts'
 import { createEventStreamReader, type EventMessage } from '../wires/eventstream.ts'
 import { scanJson } from '../wires/json.ts'
-import { isTelling } from '../wires/prefilter.ts'
+import { mayContainUsage } from '../wires/prefilter.ts'
 
 /**
  * Reads an AWS event stream whose messages carry JSON. An exception in it, under a success status, is a failure,
@@ -16,15 +16,15 @@ export function createEventStreamBody(
   format: BodyFormat,
   documentIn: (message: EventMessage) => Buffer | null,
 ): UsageReader {
-  const gatherer = format.createGatherer()
+  const accumulator = format.createAccumulator()
   let revision = 0
   let peeked: Observation | null = null
-  const plan = planWithAnswerId(format.plan)
+  const projection = projectionWithAnswerId(format.projection)
   const idInHead = answerIdInHead(head)
   let answerId: string | null = null
 
-  const observe = (ended: boolean): Observation => {
-    const observation = gatherer.observe(ended)
+  const snapshot = (ended: boolean): Observation => {
+    const observation = accumulator.snapshot(ended)
     const id = idInHead ?? answerId
     return id === null ? observation : { ...observation, answerId: id }
   }
@@ -33,19 +33,19 @@ export function createEventStreamBody(
     const isError = message.messageType !== 'event'
     const document = isError ? message.payload : documentIn(message)
     if (document === null) return
-    if (!isError && !gatherer.wantsEvery && !isTelling(format.findTelling, document)) return
-    const kept = scanJson(document, plan)
-    answerId ??= answerIdIn(kept.value)
-    if (!gatherer.take(kept, isError)) return
+    if (!isError && !accumulator.wantsEvery && !mayContainUsage(format.prefilter, document)) return
+    const extracted = scanJson(document, projection)
+    answerId ??= answerIdIn(extracted.value)
+    if (!accumulator.add(extracted, isError)) return
     revision += 1
     peeked = null
   })
 
   return {
     push: (chunk) => stream.push(chunk),
-    end: () => observe(!stream.corrupt),
+    end: () => snapshot(!stream.corrupt),
     peek() {
-      peeked ??= observe(false)
+      peeked ??= snapshot(false)
       return peeked
     },
     get revision() {

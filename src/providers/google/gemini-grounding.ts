@@ -1,6 +1,6 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import { arrayIn, type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import type { Wanted } from '../wires/json.ts'
+import type { ProjectionSpec } from '../wires/json.ts'
 
 /** What of `groundingMetadata` is kept: what was asked for, and what kinds of sources were found. */
 export const GROUNDING = {
@@ -8,7 +8,7 @@ export const GROUNDING = {
   imageSearchQueries: ['value'],
   googleMapsWidgetContextToken: 'value',
   groundingChunks: [{ web: {}, maps: {} }],
-} as const satisfies Wanted
+} as const satisfies ProjectionSpec
 
 /** More queries than these no answer has; the rest are not told apart. */
 const MAX_QUERIES = 1000

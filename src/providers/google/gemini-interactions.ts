@@ -2,8 +2,8 @@ import type { Dialect } from '../dialect.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer, type Told } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { interactionUnits, interactionUsage } from './gemini-usage.ts'
 
@@ -23,16 +23,21 @@ const INTERACTION = {
 export const geminiInteractions: Dialect = jsonDialect({
   name: 'gemini.interactions',
   format: {
-    plan: planJson({ ...INTERACTION, interaction: INTERACTION, event_type: 'value', error: 'value' }),
-    findTelling: findMembers(['usage', 'interaction', 'error']),
-    createGatherer: () => createToldGatherer(readInteraction),
+    projection: compileProjection({
+      ...INTERACTION,
+      interaction: INTERACTION,
+      event_type: 'value',
+      error: 'value',
+    }),
+    prefilter: findMembers(['usage', 'interaction', 'error']),
+    createAccumulator: () => createUpdateAccumulator(readInteraction),
   },
   textOf,
 })
 
 const RUNNING: ReadonlySet<unknown> = new Set(['in_progress', 'queued'])
 
-function readInteraction(document: JsonObject): Told {
+function readInteraction(document: JsonObject): UsageUpdate {
   const interaction = member(document, 'interaction') ?? document
   const written = member(interaction, 'usage')
   const usage = written === null ? null : interactionUsage(written)

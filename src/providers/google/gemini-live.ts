@@ -6,9 +6,9 @@ import { createBodyReader } from '../reading/body-reader.ts'
 import { observe } from '../reading/counts.ts'
 import { arrayIn, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUsageSum } from '../reading/usage-sum.ts'
-import { createToldGatherer } from '../reading/usage-update.ts'
-import { planJson, scanJson } from '../wires/json.ts'
-import { findMembers, isTelling } from '../wires/prefilter.ts'
+import { createUpdateAccumulator } from '../reading/usage-update.ts'
+import { compileProjection, scanJson } from '../wires/json.ts'
+import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
 import { textOfPart } from './gemini.ts'
 import { createGrounding, GROUNDING } from './gemini-grounding.ts'
 import { geminiUsage } from './gemini-usage.ts'
@@ -27,9 +27,9 @@ export const geminiLive: Dialect = {
   modelInPath: () => null,
   createReader: (_request, head) =>
     createBodyReader(head, {
-      plan: PLAN,
-      findTelling: findUsage,
-      createGatherer: () => createToldGatherer(() => null),
+      projection: PROJECTION,
+      prefilter: findUsage,
+      createAccumulator: () => createUpdateAccumulator(() => null),
     }),
   createMessageReader,
   modelInMessage(message) {
@@ -46,8 +46,11 @@ export const geminiLive: Dialect = {
   },
 }
 
-const PLAN = planJson({ usageMetadata: 'usage', serverContent: { groundingMetadata: GROUNDING } })
-const SETUP = planJson({ setup: { model: 'value' } })
+const PROJECTION = compileProjection({
+  usageMetadata: 'usage',
+  serverContent: { groundingMetadata: GROUNDING },
+})
+const SETUP = compileProjection({ setup: { model: 'value' } })
 const findUsage = findMembers(['usageMetadata'])
 /** What the model generates, before its turn's usage comes. */
 const findGenerated = findMembers(['modelTurn', 'toolCall', 'outputTranscription'])
@@ -71,13 +74,13 @@ function createMessageReader(): MessageReader {
   return {
     message(bytes) {
       const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      underWay ||= isTelling(findGenerated, message)
-      const isGrounded = isTelling(findGrounding, message)
-      if (!isGrounded && !isTelling(findUsage, message)) {
-        if (isTelling(findSound, message)) soundBytes += message.length
+      underWay ||= mayContainUsage(findGenerated, message)
+      const isGrounded = mayContainUsage(findGrounding, message)
+      if (!isGrounded && !mayContainUsage(findUsage, message)) {
+        if (mayContainUsage(findSound, message)) soundBytes += message.length
         return
       }
-      const { value, raw } = scanJson(message, PLAN)
+      const { value, raw } = scanJson(message, PROJECTION)
       const searched = member(member(value, 'serverContent'), 'groundingMetadata')
       if (searched !== null) {
         grounding.add(searched)

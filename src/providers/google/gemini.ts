@@ -1,10 +1,10 @@
 import type { Dialect } from '../dialect.ts'
-import type { Gatherer } from '../reading/body-reader.ts'
+import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer, type Told, withoutOutput } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { createUpdateAccumulator, type UsageUpdate, withoutOutput } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { addCandidates, createGrounding, GROUNDING } from './gemini-grounding.ts'
 import { geminiUsage } from './gemini-usage.ts'
@@ -23,31 +23,31 @@ const findUsageOrGrounding = findMembers(['usageMetadata', 'error', 'groundingMe
 export const geminiGenerateContent: Dialect = jsonDialect({
   name: 'gemini.generate-content',
   format: {
-    plan: planJson({
+    projection: compileProjection({
       usageMetadata: 'usage',
       modelVersion: 'value',
       candidates: [{ finishReason: 'value', groundingMetadata: GROUNDING }],
       error: 'value',
     }),
-    findTelling: findUsageOrGrounding,
-    createGatherer: createContentGatherer,
+    prefilter: findUsageOrGrounding,
+    createAccumulator: createContentAccumulator,
   },
   modelInPath: googleModelInPath,
   textOf: (json) => (Array.isArray(json) ? json.map(textOfContent).join('') : textOfContent(json)),
 })
 
-function createContentGatherer(): Gatherer {
+function createContentAccumulator(): UsageAccumulator {
   const grounding = createGrounding()
   let model: string | null = null
-  return createToldGatherer((document) => {
+  return createUpdateAccumulator((document) => {
     addCandidates(grounding, document)
-    const told = readContent(document)
-    model = told.model ?? model
-    return { ...told, units: grounding.units(model) }
+    const update = readContent(document)
+    model = update.model ?? model
+    return { ...update, units: grounding.units(model) }
   })
 }
 
-function readContent(document: JsonObject): Told {
+function readContent(document: JsonObject): UsageUpdate {
   return {
     ...readUsage(document),
     isFinal: arrayIn(document.candidates).every(
@@ -63,19 +63,19 @@ function readContent(document: JsonObject): Told {
 export const geminiEmbedContent: Dialect = jsonDialect({
   name: 'gemini.embed-content',
   format: {
-    plan: planJson({ usageMetadata: 'usage', modelVersion: 'value', error: 'value' }),
-    findTelling: findUsage,
-    createGatherer: () => createToldGatherer(readEmbedding),
+    projection: compileProjection({ usageMetadata: 'usage', modelVersion: 'value', error: 'value' }),
+    prefilter: findUsage,
+    createAccumulator: () => createUpdateAccumulator(readEmbedding),
   },
   modelInPath: googleModelInPath,
 })
 
-function readEmbedding(document: JsonObject): Told {
-  const told = readUsage(document)
-  return { ...told, usage: told.usage ? withoutOutput(told.usage) : null, isFinal: true }
+function readEmbedding(document: JsonObject): UsageUpdate {
+  const update = readUsage(document)
+  return { ...update, usage: update.usage ? withoutOutput(update.usage) : null, isFinal: true }
 }
 
-function readUsage(document: JsonObject): Told {
+function readUsage(document: JsonObject): UsageUpdate {
   const metadata = member(document, 'usageMetadata')
   const usage = metadata === null ? null : geminiUsage(metadata)
   return {

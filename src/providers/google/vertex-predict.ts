@@ -4,8 +4,13 @@ import { addCounts, countUsage, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectsIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer, ifCounted, type Told, withoutOutput } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import {
+  createUpdateAccumulator,
+  ifCounted,
+  type UsageUpdate,
+  withoutOutput,
+} from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { googleModelInPath } from './google-path.ts'
 
@@ -18,7 +23,7 @@ import { googleModelInPath } from './google-path.ts'
 export const vertexPredict: Dialect = jsonDialect({
   name: 'vertex.predict',
   format: {
-    plan: planJson({
+    projection: compileProjection({
       predictions: [{ embeddings: { statistics: { token_count: 'value' } }, mimeType: 'value' }],
       metadata: {
         billableCharacterCount: 'value',
@@ -29,8 +34,8 @@ export const vertexPredict: Dialect = jsonDialect({
       },
       error: 'value',
     }),
-    findTelling: findMembers(['predictions', 'metadata', 'error']),
-    createGatherer: () => createToldGatherer(read),
+    prefilter: findMembers(['predictions', 'metadata', 'error']),
+    createAccumulator: () => createUpdateAccumulator(read),
   },
   modelInPath: googleModelInPath,
 })
@@ -38,7 +43,7 @@ export const vertexPredict: Dialect = jsonDialect({
 /** The same of models that draw, whose silence (all was filtered) is no gap to fill with tokens. */
 export const vertexImages: Dialect = { ...vertexPredict, name: 'vertex.images', countsTokens: false }
 
-function read(document: JsonObject): Told {
+function read(document: JsonObject): UsageUpdate {
   const predictions = objectsIn(document.predictions)
   const statistics = predictions.map((prediction) => member(member(prediction, 'embeddings'), 'statistics'))
   const isEmbedding = statistics.some((one) => one !== null)

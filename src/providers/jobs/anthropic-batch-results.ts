@@ -1,14 +1,16 @@
 import { anthropicUsage } from '../anthropic/anthropic-usage.ts'
 import type { Dialect } from '../dialect.ts'
-import { createBodyReader, type Gatherer } from '../reading/body-reader.ts'
+import { createBodyReader, type UsageAccumulator } from '../reading/body-reader.ts'
 import { member, textIn } from '../reading/json-value.ts'
-import { type Kept, planJson } from '../wires/json.ts'
+import { compileProjection, type Extracted } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 
 const BATCH = /\/batches\/([^/]+)\/results$/
 
-const PLAN = planJson({ result: { type: 'value', message: { model: 'value', usage: 'usage' } } })
+const PROJECTION = compileProjection({
+  result: { type: 'value', message: { model: 'value', usage: 'usage' } },
+})
 
 /**
  * The results of a message batch: one line per request, each with its message and that message's usage, billed at
@@ -24,15 +26,15 @@ export const anthropicBatchResults: Dialect = {
   modelInPath: () => null,
   createReader: ({ path }, head) =>
     createBodyReader(head, {
-      plan: PLAN,
-      findTelling: findMembers(['usage']),
+      projection: PROJECTION,
+      prefilter: findMembers(['usage']),
       isLines: true,
-      createGatherer: () => new BatchGatherer(BATCH.exec(path)?.[1] ?? null),
+      createAccumulator: () => new BatchAccumulator(BATCH.exec(path)?.[1] ?? null),
     }),
   textOf: () => '',
 }
 
-class BatchGatherer implements Gatherer {
+class BatchAccumulator implements UsageAccumulator {
   readonly wantsEvery = false
   readonly #batchId: string | null
   readonly #sums = createJobSums()
@@ -41,7 +43,7 @@ class BatchGatherer implements Gatherer {
     this.#batchId = batchId
   }
 
-  take({ value, raw }: Kept): boolean {
+  add({ value, raw }: Extracted): boolean {
     const message = member(member(value, 'result'), 'message')
     const usage = member(message, 'usage')
     if (usage === null) return false
@@ -56,7 +58,7 @@ class BatchGatherer implements Gatherer {
     return true
   }
 
-  observe(ended: boolean) {
+  snapshot(ended: boolean) {
     const jobs = this.#sums.jobs({ responseId: this.#batchId, serviceTier: 'batch' })
     const [first] = jobs
     if (!ended || first === undefined) return observeJobs()

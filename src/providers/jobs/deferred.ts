@@ -16,8 +16,8 @@ export const deferredWork: Dialect = {
     const reader = genericUsage.createReader(request, head)
     return {
       push: (chunk) => reader.push(chunk),
-      end: () => pendingUnlessTold(reader.end()),
-      peek: () => pendingUnlessTold(reader.peek()),
+      end: () => pendingUnlessReported(reader.end()),
+      peek: () => pendingUnlessReported(reader.peek()),
       get revision() {
         return reader.revision
       },
@@ -26,6 +26,6 @@ export const deferredWork: Dialect = {
   textOf: () => '',
 }
 
-function pendingUnlessTold(seen: Observation): Observation {
-  return seen.usageSource === 'none' && !seen.pending ? { ...seen, pending: true } : seen
+function pendingUnlessReported(observed: Observation): Observation {
+  return observed.usageSource === 'none' && !observed.pending ? { ...observed, pending: true } : observed
 }

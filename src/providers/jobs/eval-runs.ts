@@ -1,13 +1,13 @@
 import type { JobObservation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import { OPENAI_QUIRKS } from '../openai/openai-overrides.ts'
+import { OPENAI_OVERRIDES } from '../openai/openai-overrides.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
-import type { Gatherer } from '../reading/body-reader.ts'
+import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
-import { createListGatherer } from './job-list.ts'
+import { createListAccumulator } from './job-list.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 import { madeAtMs } from './submitted-at.ts'
 
@@ -25,7 +25,7 @@ const RUN = {
     },
   ],
 } as const
-const FIND_TELLING = findMembers(['per_model_usage'])
+const PREFILTER = findMembers(['per_model_usage'])
 const ENDED = /^(?:completed|failed|cancell?ed)$/
 
 /**
@@ -34,28 +34,32 @@ const ENDED = /^(?:completed|failed|cancell?ed)$/
  */
 export const evalRun: Dialect = jsonDialect({
   name: 'openai.eval-run',
-  format: { plan: planJson(RUN), findTelling: FIND_TELLING, createGatherer: createRunGatherer },
+  format: {
+    projection: compileProjection(RUN),
+    prefilter: PREFILTER,
+    createAccumulator: createRunAccumulator,
+  },
 })
 
 /** A page of them. */
 export const evalRuns: Dialect = jsonDialect({
   name: 'openai.eval-run-list',
   format: {
-    plan: planJson({ data: [RUN] }),
-    findTelling: FIND_TELLING,
-    createGatherer: () => createListGatherer(usedBy),
+    projection: compileProjection({ data: [RUN] }),
+    prefilter: PREFILTER,
+    createAccumulator: () => createListAccumulator(usedBy),
   },
 })
 
-function createRunGatherer(): Gatherer {
+function createRunAccumulator(): UsageAccumulator {
   let run: JsonObject = {}
   return {
     wantsEvery: false,
-    take({ value }) {
+    add({ value }) {
       run = objectIn(value) ?? {}
       return true
     },
-    observe: (ended) => observeJobs(ended ? usedBy(run) : []),
+    snapshot: (ended) => observeJobs(ended ? usedBy(run) : []),
   }
 }
 
@@ -66,7 +70,7 @@ function usedBy(run: JsonObject): readonly JobObservation[] {
     const written = { ...usage, prompt_tokens_details: { cached_tokens: cached_tokens ?? 0 } }
     sums.add(
       textIn(model_name),
-      chatUsage(written, OPENAI_QUIRKS.openai, null),
+      chatUsage(written, OPENAI_OVERRIDES.openai, null),
       null,
       JSON.stringify(written),
     )

@@ -3,7 +3,7 @@ import { unitsIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, textIn } from '../reading/json-value.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
 const MODEL = /\/workflows\/(accounts\/[^/]+\/models\/[^/]+)(?:\/|$)/i
@@ -22,8 +22,13 @@ const STEPS: readonly (readonly [RegExp, number | null])[] = [
 export const fireworksWorkflows: Dialect = requestDialect({
   name: 'fireworks.workflows',
   format: {
-    plan: planJson({ base64: ['length'], request_id: 'value', model: 'value', error: 'value' }),
-    findTelling: findMembers(['error']),
+    projection: compileProjection({
+      base64: ['length'],
+      request_id: 'value',
+      model: 'value',
+      error: 'value',
+    }),
+    prefilter: findMembers(['error']),
   },
   modelInPath: workflowModel,
   wants: { num_inference_steps: 'value' },

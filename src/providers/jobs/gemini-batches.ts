@@ -2,16 +2,16 @@ import type { Dialect, UsageReader } from '../dialect.ts'
 import { geminiUsage } from '../google/gemini-usage.ts'
 import { member, objectIn, textIn } from '../reading/json-value.ts'
 import { asBuffer } from '../wires/elements.ts'
-import { JsonScanner, type Kept, planJson, scanJson } from '../wires/json.ts'
+import { compileProjection, type Extracted, JsonScanner, scanJson } from '../wires/json.ts'
 import { createArraySplitter } from '../wires/json-array.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 import { madeAtMs } from './submitted-at.ts'
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   done: 'value',
   metadata: { model: 'value', state: 'value', createTime: 'value' },
 })
-const RESPONSE = planJson({ response: { modelVersion: 'value', usageMetadata: 'usage' } })
+const RESPONSE = compileProjection({ response: { modelVersion: 'value', usageMetadata: 'usage' } })
 /** Where the responses begin. What somebody wrote into a string before has its quotes escaped. */
 const RESPONSES = /"inlinedResponses"\s*:\s*(?=\[)/
 /** Of one chunk's end, kept before the next: longer than what begins the responses. */
@@ -34,14 +34,14 @@ export const geminiBatch: Dialect = {
 }
 
 function createBatchReader(id: string, isRead: boolean): UsageReader {
-  const whole = new JsonScanner(PLAN)
+  const whole = new JsonScanner(PROJECTION)
   const sums = createJobSums()
   let scanner: JsonScanner | null = null
   let before = ''
   let inResponses = false
   let count = 0
 
-  const take = ({ value, raw }: Kept): void => {
+  const add = ({ value, raw }: Extracted): void => {
     const response = member(value, 'response')
     const metadata = member(response, 'usageMetadata')
     const usage = metadata === null ? null : geminiUsage(metadata)
@@ -50,20 +50,20 @@ function createBatchReader(id: string, isRead: boolean): UsageReader {
     sums.add(textIn(response?.modelVersion), usage, null, raw)
   }
   const responses = createArraySplitter({
-    whole: (bytes) => take(scanJson(bytes, RESPONSE)),
+    whole: (bytes) => add(scanJson(bytes, RESPONSE)),
     piece(bytes, last) {
       scanner ??= new JsonScanner(RESPONSE)
       scanner.push(bytes)
       if (!last) return
       scanner.end()
-      take(scanner.kept)
+      add(scanner.extracted)
       scanner = null
     },
   })
-  const seen = (ended: boolean) => {
-    const metadata = member(whole.kept.value, 'metadata')
+  const observed = (ended: boolean) => {
+    const metadata = member(whole.extracted.value, 'metadata')
     const hasEnded =
-      objectIn(whole.kept.value)?.done === true || /_SUCCEEDED$/.test(textIn(metadata?.state) ?? '')
+      objectIn(whole.extracted.value)?.done === true || /_SUCCEEDED$/.test(textIn(metadata?.state) ?? '')
     if (!ended || !hasEnded || count === 0) return observeJobs()
     const model = textIn(metadata?.model)?.replace(/^models\//, '') ?? null
     const jobs = sums
@@ -90,8 +90,8 @@ function createBatchReader(id: string, isRead: boolean): UsageReader {
       inResponses = true
       responses.push(Buffer.from(text.slice(start.index + start[0].length), 'latin1'))
     },
-    end: () => seen(true),
-    peek: () => seen(false),
+    end: () => observed(true),
+    peek: () => observed(false),
     revision: 0,
   }
 }

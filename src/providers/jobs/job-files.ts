@@ -1,14 +1,14 @@
 import type { Dialect, ResponseHead } from '../dialect.ts'
-import type { Gatherer } from '../reading/body-reader.ts'
+import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { createUsageShapes } from '../reading/generic-usage-shapes.ts'
 import { member, textIn } from '../reading/json-value.ts'
-import { type Kept, planJson } from '../wires/json.ts'
+import { compileProjection, type Extracted } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 
 const BODY = { model: 'value', modelVersion: 'value', usage: 'usage', usageMetadata: 'usage' } as const
-const PLAN = planJson({ response: { ...BODY, body: BODY } })
+const PROJECTION = compileProjection({ response: { ...BODY, body: BODY } })
 const FILE = /\/files\/([^/:]+)(?:\/content|:download)$/
 
 /**
@@ -26,10 +26,11 @@ export const jobFile: Dialect = {
   modelInPath: () => null,
   createReader: ({ path }, head) =>
     createBodyReader(asLines(head), {
-      plan: PLAN,
-      findTelling: findMembers(['usage', 'usageMetadata']),
+      projection: PROJECTION,
+      prefilter: findMembers(['usage', 'usageMetadata']),
       isLines: true,
-      createGatherer: () => createFileGatherer(head.status === 200 ? (FILE.exec(path)?.[1] ?? null) : null),
+      createAccumulator: () =>
+        createFileAccumulator(head.status === 200 ? (FILE.exec(path)?.[1] ?? null) : null),
     }),
   textOf: () => '',
 }
@@ -42,11 +43,11 @@ function asLines(head: ResponseHead): ResponseHead {
     : head
 }
 
-function createFileGatherer(fileId: string | null): Gatherer {
+function createFileAccumulator(fileId: string | null): UsageAccumulator {
   const sums = createJobSums()
   return {
     wantsEvery: false,
-    take({ value, raw }: Kept) {
+    add({ value, raw }: Extracted) {
       const response = member(value, 'response')
       const body = member(response, 'body') ?? response
       const found = body === null ? null : createUsageShapes().read(body, body)
@@ -54,7 +55,7 @@ function createFileGatherer(fileId: string | null): Gatherer {
       sums.add(textIn(body.model) ?? textIn(body.modelVersion), found.usage, found.units ?? null, raw)
       return true
     },
-    observe(ended) {
+    snapshot(ended) {
       const jobs = sums.jobs({ responseId: fileId, serviceTier: 'batch', isFile: true })
       return observeJobs(ended && fileId !== null ? jobs : [])
     },

@@ -1,10 +1,10 @@
 import type { BilledUnits } from '../../call/usage.ts'
-import type { Gatherer } from '../reading/body-reader.ts'
+import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type JsonObject, objectIn, textIn } from '../reading/json-value.ts'
 import type { ReadCost } from '../reading/reported-cost.ts'
-import { createToldGatherer, ifCounted } from '../reading/usage-update.ts'
+import { createUpdateAccumulator, ifCounted } from '../reading/usage-update.ts'
 import type { OpenAiUsage } from './openai-usage.ts'
 
 /** How the documents of an endpoint are read whose last `usage` at the root is the whole truth. */
@@ -16,8 +16,12 @@ export interface LastUsageRules {
 }
 
 /** Gathers the last usage that is an object, the model and the units; for endpoints that report usage once. */
-export function createLastUsageGatherer({ readUsage, readUnits, readCost }: LastUsageRules): Gatherer {
-  return createToldGatherer((document, raw) => {
+export function createLastUsageAccumulator({
+  readUsage,
+  readUnits,
+  readCost,
+}: LastUsageRules): UsageAccumulator {
+  return createUpdateAccumulator((document, raw) => {
     const usage = objectIn(document.usage)
     const counted = usage === null ? null : readUsage(usage)
     const units = Object.entries(readUnits?.(document) ?? {}).filter(([, count]) => count !== null)

@@ -2,14 +2,14 @@ import type { Dialect } from '../dialect.ts'
 import { millisecondsIn } from '../reading/billed-units.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
-import { createLastUsageGatherer, type LastUsageRules } from './last-usage.ts'
-import { chatUsage, type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+import { createLastUsageAccumulator, type LastUsageRules } from './last-usage.ts'
+import { chatUsage, type OpenAiOverrides, responsesUsage } from './openai-usage.ts'
 
-const PLAN = planJson({ model: 'value', usage: 'usage', error: 'value', duration: 'value' })
-const FIND_TELLING = findMembers(['usage', 'error'])
+const PROJECTION = compileProjection({ model: 'value', usage: 'usage', error: 'value', duration: 'value' })
+const PREFILTER = findMembers(['usage', 'error'])
 
 /**
  * Transcriptions and translations. `usage.type` is `tokens`, or `duration` for models billed by the second
@@ -17,14 +17,14 @@ const FIND_TELLING = findMembers(['usage', 'error'])
  * `transcript.text.done` event. Mistral writes usage as in its chat.
  * Source: OpenAI's API reference, "Create transcription"; docs.mistral.ai "Audio transcriptions".
  */
-export function openAiTranscriptions(quirks: OpenAiQuirks): Dialect {
+export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
   return audioDialect('openai.audio-transcriptions', true, {
     readUsage: (usage) => {
       const isChatStyle = usage.prompt_tokens !== undefined
-      return isChatStyle ? chatUsage(usage, quirks, null) : responsesUsage(usage)
+      return isChatStyle ? chatUsage(usage, overrides, null) : responsesUsage(usage)
     },
     readUnits: (document) => ({ audioMs: audioMsOf(document) }),
-    readCost: quirks.readCost,
+    readCost: overrides.readCost,
   })
 }
 
@@ -32,7 +32,11 @@ function audioDialect(name: string, takesForm: boolean, rules: LastUsageRules): 
   return jsonDialect({
     name,
     takesForm,
-    format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => createLastUsageGatherer(rules) },
+    format: {
+      projection: PROJECTION,
+      prefilter: PREFILTER,
+      createAccumulator: () => createLastUsageAccumulator(rules),
+    },
     modelInPath: deploymentIn,
     textOf: transcript,
   })

@@ -3,16 +3,16 @@ import type { Dialect } from '../dialect.ts'
 import { madeAtMs } from '../jobs/submitted-at.ts'
 import { COMPOUND, CompoundUse, EXECUTED } from '../others/groq-compound.ts'
 import { unitsOf } from '../reading/billed-units.ts'
-import type { Gatherer } from '../reading/body-reader.ts'
+import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { boundRawUsage, observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { planJson, type Wanted } from '../wires/json.ts'
+import { compileProjection, type ProjectionSpec } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
 import { chatText } from './openai-text.ts'
-import { chatUsage, type OpenAiQuirks, weightOf } from './openai-usage.ts'
+import { chatUsage, type OpenAiOverrides, weightOf } from './openai-usage.ts'
 
 const COMPLETION = {
   type: 'value',
@@ -23,18 +23,18 @@ const COMPLETION = {
   choices: [{ finish_reason: 'value', usage: 'usage', error: 'value' }],
   x_groq: { usage: 'usage', error: 'value' },
   error: 'value',
-} as const satisfies Wanted
+} as const satisfies ProjectionSpec
 
-const PLAN = planJson(COMPLETION)
-const FIND_TELLING = findMembers(['usage', 'error'])
+const PROJECTION = compileProjection(COMPLETION)
+const PREFILTER = findMembers(['usage', 'error'])
 const COMPOUND_FORMAT = {
-  plan: planJson({
+  projection: compileProjection({
     ...COMPLETION,
     ...COMPOUND,
     choices: [{ ...COMPLETION.choices[0], ...EXECUTED }],
     x_groq: { ...COMPLETION.x_groq, ...COMPOUND },
   }),
-  findTelling: findMembers(['usage', 'error', 'executed_tools']),
+  prefilter: findMembers(['usage', 'error', 'executed_tools']),
 }
 
 /** Azure's first chunk names no model; a stream that names none in its first events never does. */
@@ -46,25 +46,25 @@ const MAX_EVENTS_FOR_MODEL = 4
  * One body: `usage` at the root. A stream: the last `usage` that has counts, wherever it stands; nothing there
  * is a delta. It is final once a choice has finished or there is no choice beside it; before, it is the running
  * usage that some servers put on every chunk. Groq writes it a second time in `x_groq`.
- * Source: OpenAI's API reference, "Chat" and "Streaming"; differences of providers: {@link OpenAiQuirks}.
+ * Source: OpenAI's API reference, "Chat" and "Streaming"; differences of providers: {@link OpenAiOverrides}.
  */
-export function openAiChat(quirks: OpenAiQuirks): Dialect {
-  return chatDialect('openai.chat-completions', quirks)
+export function openAiChat(overrides: OpenAiOverrides): Dialect {
+  return chatDialect('openai.chat-completions', overrides)
 }
 
 /** Legacy completions: usage as in chat, without details. Source: OpenAI's API reference, "Completions". */
-export function openAiCompletions(quirks: OpenAiQuirks): Dialect {
-  return chatDialect('openai.completions', quirks)
+export function openAiCompletions(overrides: OpenAiOverrides): Dialect {
+  return chatDialect('openai.completions', overrides)
 }
 
-function chatDialect(name: string, quirks: OpenAiQuirks): Dialect {
+function chatDialect(name: string, overrides: OpenAiOverrides): Dialect {
   return jsonDialect({
     name,
     format: {
-      ...(quirks.isCompound === true ? COMPOUND_FORMAT : { plan: PLAN, findTelling: FIND_TELLING }),
-      createGatherer: () => new ChatGatherer(quirks),
+      ...(overrides.isCompound === true ? COMPOUND_FORMAT : { projection: PROJECTION, prefilter: PREFILTER }),
+      createAccumulator: () => new ChatAccumulator(overrides),
     },
-    takesIncludeUsage: quirks.takesIncludeUsage,
+    takesIncludeUsage: overrides.takesIncludeUsage,
     modelInPath: deploymentIn,
     textOf: chatText,
   })
@@ -74,40 +74,40 @@ function chatDialect(name: string, quirks: OpenAiQuirks): Dialect {
  * Perplexity's asynchronous chat: the completion stands in `response` of a request that is fetched by its id until
  * it has ended, and may be fetched again. Source: docs.perplexity.ai, "Async chat completions".
  */
-export function perplexityAsyncChat(quirks: OpenAiQuirks): Dialect {
+export function perplexityAsyncChat(overrides: OpenAiOverrides): Dialect {
   return jsonDialect({
     name: 'perplexity.async-chat',
     format: {
-      plan: planJson({
+      projection: compileProjection({
         id: 'value',
         model: 'value',
         status: 'value',
         created_at: 'value',
         response: COMPLETION,
       }),
-      findTelling: FIND_TELLING,
-      createGatherer: () => createAsyncGatherer(new ChatGatherer(quirks)),
+      prefilter: PREFILTER,
+      createAccumulator: () => createAsyncAccumulator(new ChatAccumulator(overrides)),
     },
     textOf: (json) => chatText(member(objectIn(json), 'response')),
   })
 }
 
-function createAsyncGatherer(completion: Gatherer): Gatherer {
+function createAsyncAccumulator(completion: UsageAccumulator): UsageAccumulator {
   let request: JsonObject = {}
   return {
     wantsEvery: false,
-    take(kept, isError) {
-      request = objectIn(kept.value) ?? {}
-      completion.take({ value: request.response, raw: kept.raw }, isError)
+    add(extracted, isError) {
+      request = objectIn(extracted.value) ?? {}
+      completion.add({ value: request.response, raw: extracted.raw }, isError)
       return true
     },
-    observe(ended) {
-      const seen = completion.observe(ended)
+    snapshot(ended) {
+      const observed = completion.snapshot(ended)
       const status = textIn(request.status)
       return {
-        ...seen,
-        model: seen.model ?? textIn(request.model),
-        failed: seen.failed || status === 'FAILED',
+        ...observed,
+        model: observed.model ?? textIn(request.model),
+        failed: observed.failed || status === 'FAILED',
         responseId: textIn(request.id),
         ...(request.created_at === undefined ? {} : { madeAtMs: madeAtMs(request.created_at) }),
         pending: status === 'CREATED' || status === 'IN_PROGRESS',
@@ -116,8 +116,8 @@ function createAsyncGatherer(completion: Gatherer): Gatherer {
   }
 }
 
-class ChatGatherer implements Gatherer {
-  readonly #quirks: OpenAiQuirks
+class ChatAccumulator implements UsageAccumulator {
+  readonly #overrides: OpenAiOverrides
   #events = 0
   #model: string | null = null
   #serviceTier: string | null = null
@@ -128,16 +128,16 @@ class ChatGatherer implements Gatherer {
   #failed = false
   readonly #compound: CompoundUse | null
 
-  constructor(quirks: OpenAiQuirks) {
-    this.#quirks = quirks
-    this.#compound = quirks.isCompound === true ? new CompoundUse(quirks) : null
+  constructor(overrides: OpenAiOverrides) {
+    this.#overrides = overrides
+    this.#compound = overrides.isCompound === true ? new CompoundUse(overrides) : null
   }
 
   get wantsEvery(): boolean {
     return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
   }
 
-  take({ value, raw }: { value: unknown; raw: string | null }, isError: boolean): boolean {
+  add({ value, raw }: { value: unknown; raw: string | null }, isError: boolean): boolean {
     this.#events += 1
     const document = objectIn(value)
     const model = textIn(document?.model)
@@ -165,28 +165,31 @@ class ChatGatherer implements Gatherer {
 
   #usageIn(document: JsonObject, choices: readonly (JsonObject | null)[]): JsonObject | null {
     const usage = objectIn(document.usage) ?? member(document.x_groq, 'usage')
-    if (usage !== null || this.#quirks.usageInChoices !== true) return usage
+    if (usage !== null || this.#overrides.usageInChoices !== true) return usage
     return choices.map((choice) => member(choice, 'usage')).find((inside) => inside !== null) ?? null
   }
 
-  observe(ended: boolean): Observation {
-    const seen = { model: this.#model, serviceTier: this.#serviceTier, failed: this.#failed }
-    if (this.#usage === null) return observe(seen)
-    const { usage, invalid, total } = chatUsage(this.#usage, this.#quirks, this.#model)
+  snapshot(ended: boolean): Observation {
+    const observed = { model: this.#model, serviceTier: this.#serviceTier, failed: this.#failed }
+    if (this.#usage === null) return observe(observed)
+    const { usage, invalid, total } = chatUsage(this.#usage, this.#overrides, this.#model)
     // One that leaves the output out is not the whole: of what was delivered the rest is estimated.
     const isWhole = usage.outputTokens !== null || invalid
     const isFinal = isWhole && (this.#usageIsFinal || (ended && !this.#failed))
     return observe({
-      ...seen,
+      ...observed,
       usageSource: invalid ? 'invalid' : !saysTokens(usage) ? 'none' : isFinal ? 'reported' : 'partial',
       usage,
-      units: unitsOf(this.#compound?.units() ?? this.#quirks.readUnits?.(this.#usage)),
+      units: unitsOf(this.#compound?.units() ?? this.#overrides.readUnits?.(this.#usage)),
       parts: this.#compound?.parts(usage) ?? null,
       raw: this.#raw === null ? null : boundRawUsage(this.#raw),
       totalMismatch: totalDisagrees(total, usage),
-      reportedCostPico: this.#quirks.readCost?.(this.#usage) ?? null,
+      reportedCostPico: this.#overrides.readCost?.(this.#usage) ?? null,
       serviceTier:
-        this.#serviceTier ?? textIn(this.#usage.service_tier) ?? this.#quirks.readTier?.(this.#usage) ?? null,
+        this.#serviceTier ??
+        textIn(this.#usage.service_tier) ??
+        this.#overrides.readTier?.(this.#usage) ??
+        null,
     })
   }
 }

@@ -5,13 +5,13 @@ import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
-import { type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+import { type OpenAiOverrides, responsesUsage } from './openai-usage.ts'
 
-const PLAN = planJson({ model: 'value', usage: 'usage', error: 'value', data: [{}] })
-const FIND_TELLING = findMembers(['usage', 'error'])
+const PROJECTION = compileProjection({ model: 'value', usage: 'usage', error: 'value', data: [{}] })
+const PREFILTER = findMembers(['usage', 'error'])
 
 /**
  * Image generation and edits. GPT image models write `usage` after megabytes of base64, in a stream in the
@@ -21,11 +21,11 @@ const FIND_TELLING = findMembers(['usage', 'error'])
  *
  * @param takesForm edits and variations come with pictures; generations never do.
  */
-export function openAiImages(quirks: OpenAiQuirks, takesForm: boolean): Dialect {
+export function openAiImages(overrides: OpenAiOverrides, takesForm: boolean): Dialect {
   return requestDialect({
     name: 'openai.images',
     takesForm,
-    format: { plan: PLAN, findTelling: FIND_TELLING },
+    format: { projection: PROJECTION, prefilter: PREFILTER },
     modelInPath: deploymentIn,
     wants: { size: 'value', quality: 'value' },
     readCall: ({ request, fields, isRead }) => ({
@@ -48,7 +48,7 @@ export function openAiImages(quirks: OpenAiQuirks, takesForm: boolean): Dialect 
         model: textIn(document.model),
         failed: carriesError(document),
         serviceTier: textIn(usage?.service_tier),
-        reportedCostPico: usage === null ? null : (quirks.readCost?.(usage) ?? null),
+        reportedCostPico: usage === null ? null : (overrides.readCost?.(usage) ?? null),
       }
     },
   })

@@ -10,18 +10,18 @@ import {
   serverSideTools,
   toolsOrSources,
 } from '../server-tools.ts'
-import { addReasoning, type OpenAiQuirks } from './openai-usage.ts'
+import { addReasoning, type OpenAiOverrides } from './openai-usage.ts'
 
 /** Streams carry no usage unless asked. */
-const ASKED: OpenAiQuirks = { takesIncludeUsage: true }
+const ASKED: OpenAiOverrides = { takesIncludeUsage: true }
 /** Streams carry usage always, or the provider does not know the option. */
-const UNASKED: OpenAiQuirks = { takesIncludeUsage: false }
+const UNASKED: OpenAiOverrides = { takesIncludeUsage: false }
 
 /**
  * How each provider's OpenAI-style usage differs from OpenAI's own, with where that is known from. "Recorded"
  * means seen in real responses, checked against the provider's own totals or costs.
  */
-export const OPENAI_QUIRKS: { readonly [P in Provider]: OpenAiQuirks } = {
+export const OPENAI_OVERRIDES: { readonly [P in Provider]: OpenAiOverrides } = {
   openai: { takesIncludeUsage: true, readSearchTier: searchTool },
   'azure-openai': ASKED,
   'azure-ai': ASKED,

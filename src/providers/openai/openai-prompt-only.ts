@@ -2,26 +2,26 @@ import type { Dialect } from '../dialect.ts'
 import { unitsIn } from '../reading/billed-units.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { member } from '../reading/json-value.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
-import { createLastUsageGatherer } from './last-usage.ts'
-import { type OpenAiQuirks, promptOnlyUsage } from './openai-usage.ts'
+import { createLastUsageAccumulator } from './last-usage.ts'
+import { type OpenAiOverrides, promptOnlyUsage } from './openai-usage.ts'
 
-const FIND_TELLING = findMembers(['usage', 'error'])
+const PREFILTER = findMembers(['usage', 'error'])
 
 /**
  * Embeddings: `usage` stands after the vectors, in bodies of megabytes; the output is 0.
  * Source: OpenAI's API reference, "Create embeddings".
  */
-export function openAiEmbeddings(quirks: OpenAiQuirks): Dialect {
-  const rules = { readUsage: promptOnlyUsage, readCost: quirks.readCost }
+export function openAiEmbeddings(overrides: OpenAiOverrides): Dialect {
+  const rules = { readUsage: promptOnlyUsage, readCost: overrides.readCost }
   return jsonDialect({
     name: 'openai.embeddings',
     format: {
-      plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
-      findTelling: FIND_TELLING,
-      createGatherer: () => createLastUsageGatherer(rules),
+      projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),
+      prefilter: PREFILTER,
+      createAccumulator: () => createLastUsageAccumulator(rules),
     },
     modelInPath: deploymentIn,
   })
@@ -32,10 +32,10 @@ export function openAiEmbeddings(quirks: OpenAiQuirks): Dialect {
  * Together, OpenRouter and self-hosted servers pass on. The output is 0.
  * Sources: docs.together.ai "Rerank", docs.vllm.ai "Re-rank API", docs.cohere.com "Rerank".
  */
-export function openAiRerank(quirks: OpenAiQuirks): Dialect {
+export function openAiRerank(overrides: OpenAiOverrides): Dialect {
   const rules = {
     readUsage: promptOnlyUsage,
-    readCost: quirks.readCost,
+    readCost: overrides.readCost,
     readUnits: (document: { readonly [key: string]: unknown }) => ({
       searchUnits:
         unitsIn(member(document.meta, 'billed_units')?.search_units) ??
@@ -45,14 +45,14 @@ export function openAiRerank(quirks: OpenAiQuirks): Dialect {
   return jsonDialect({
     name: 'openai.rerank',
     format: {
-      plan: planJson({
+      projection: compileProjection({
         model: 'value',
         usage: 'usage',
         error: 'value',
         meta: { billed_units: { search_units: 'value' } },
       }),
-      findTelling: FIND_TELLING,
-      createGatherer: () => createLastUsageGatherer(rules),
+      prefilter: PREFILTER,
+      createAccumulator: () => createLastUsageAccumulator(rules),
     },
   })
 }
@@ -62,8 +62,8 @@ export const openAiModerations: Dialect = jsonDialect({
   name: 'openai.moderations',
   isFree: true,
   format: {
-    plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
-    findTelling: FIND_TELLING,
-    createGatherer: () => createLastUsageGatherer({ readUsage: promptOnlyUsage }),
+    projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),
+    prefilter: PREFILTER,
+    createAccumulator: () => createLastUsageAccumulator({ readUsage: promptOnlyUsage }),
   },
 })

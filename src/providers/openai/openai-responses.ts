@@ -3,17 +3,17 @@ import { type BilledUnits, NO_UNITS, type TokenUsage } from '../../call/usage.ts
 import type { Dialect, MessageReader } from '../dialect.ts'
 import { madeAtMs } from '../jobs/submitted-at.ts'
 import { addUnits, unitsOf } from '../reading/billed-units.ts'
-import type { Gatherer } from '../reading/body-reader.ts'
+import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { addUsage, boundRawUsage, observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createPartsSum, createUsageSum } from '../reading/usage-sum.ts'
 import { asBuffer } from '../wires/elements.ts'
-import { type Kept, planJson, scanJson } from '../wires/json.ts'
-import { findMembers, isTelling } from '../wires/prefilter.ts'
+import { compileProjection, type Extracted, scanJson } from '../wires/json.ts'
+import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
 import { responsesText } from './openai-text.ts'
-import { type OpenAiQuirks, responsesUsage, weightOf } from './openai-usage.ts'
+import { type OpenAiOverrides, responsesUsage, weightOf } from './openai-usage.ts'
 import { imagePart, RESPONSE_TOOLS, responseTools } from './responses-tools.ts'
 
 const RESPONSE = {
@@ -30,10 +30,10 @@ const RESPONSE = {
 } as const
 
 /** A whole body is the response itself, a stream's events have it under `response`. */
-const PLAN = planJson({ ...RESPONSE, type: 'value', response: RESPONSE })
+const PROJECTION = compileProjection({ ...RESPONSE, type: 'value', response: RESPONSE })
 /** `response.create` of a session's client. */
-const CREATE = planJson({ model: 'value', response: { model: 'value' } })
-const FIND_TELLING = findMembers(['usage', 'error'])
+const CREATE = compileProjection({ model: 'value', response: { model: 'value' } })
+const PREFILTER = findMembers(['usage', 'error'])
 /** The first event of a stream is `response.created` and names the model. */
 const MAX_EVENTS_FOR_MODEL = 4
 
@@ -44,14 +44,18 @@ const MAX_EVENTS_FOR_MODEL = 4
  * (`queued`, `in_progress`) has none yet and is `pending`: a later fetch tells it, and may tell it again, which is
  * what `responseId` is for. Source: OpenAI's API reference, "Responses", "Streaming events", "Background mode".
  */
-export function openAiResponses(quirks: OpenAiQuirks): Dialect {
+export function openAiResponses(overrides: OpenAiOverrides): Dialect {
   return {
     ...jsonDialect({
       name: 'openai.responses',
-      format: { plan: PLAN, findTelling: FIND_TELLING, createGatherer: () => new ResponsesGatherer(quirks) },
+      format: {
+        projection: PROJECTION,
+        prefilter: PREFILTER,
+        createAccumulator: () => new ResponsesAccumulator(overrides),
+      },
       textOf: responsesText,
     }),
-    createMessageReader: () => createSessionReader(quirks),
+    createMessageReader: () => createSessionReader(overrides),
     modelInMessage(message) {
       const event = objectIn(scanJson(message, CREATE).value)
       return textIn(event?.model) ?? textIn(member(event, 'response')?.model)
@@ -63,9 +67,9 @@ export function openAiResponses(quirks: OpenAiQuirks): Dialect {
  * The WebSocket mode: the same events as in a stream, for one response after the other; their usage is added.
  * Source: OpenAI's guide "WebSocket mode".
  */
-function createSessionReader(quirks: OpenAiQuirks): MessageReader {
+function createSessionReader(overrides: OpenAiOverrides): MessageReader {
   const sum = createUsageSum()
-  let current = new ResponsesGatherer(quirks)
+  let current = new ResponsesAccumulator(overrides)
   const parts = createPartsSum()
   let units: BilledUnits = NO_UNITS
   let model: string | null = null
@@ -75,20 +79,24 @@ function createSessionReader(quirks: OpenAiQuirks): MessageReader {
   let contextTokens = 0
   return {
     message(bytes) {
-      if (!current.wantsEvery && !isTelling(FIND_TELLING, asBuffer(bytes))) return
-      const kept = scanJson(bytes, PLAN)
-      if (!current.take(kept, false)) return
+      if (!current.wantsEvery && !mayContainUsage(PREFILTER, asBuffer(bytes))) return
+      const extracted = scanJson(bytes, PROJECTION)
+      if (!current.add(extracted, false)) return
       revision += 1
-      const seen = current.observe()
-      model = seen.model ?? model
-      serviceTier = seen.serviceTier ?? serviceTier
-      failed ||= seen.failed
-      if (seen.usageSource === 'none') return
-      sum.add({ usage: seen.usage, invalid: seen.usageSource === 'invalid' }, seen.totalMismatch, seen.raw)
-      contextTokens = (seen.usage.inputTokens ?? 0) + (seen.usage.outputTokens ?? 0)
-      parts.add(seen)
-      units = addUnits(units, seen.units)
-      current = new ResponsesGatherer(quirks)
+      const observed = current.snapshot()
+      model = observed.model ?? model
+      serviceTier = observed.serviceTier ?? serviceTier
+      failed ||= observed.failed
+      if (observed.usageSource === 'none') return
+      sum.add(
+        { usage: observed.usage, invalid: observed.usageSource === 'invalid' },
+        observed.totalMismatch,
+        observed.raw,
+      )
+      contextTokens = (observed.usage.inputTokens ?? 0) + (observed.usage.outputTokens ?? 0)
+      parts.add(observed)
+      units = addUnits(units, observed.units)
+      current = new ResponsesAccumulator(overrides)
     },
     peek: () =>
       observe({
@@ -113,23 +121,23 @@ function createSessionReader(quirks: OpenAiQuirks): MessageReader {
 }
 
 /** Gathers what a response tells, whole or in events. */
-class ResponsesGatherer implements Gatherer {
-  readonly #quirks: OpenAiQuirks
+class ResponsesAccumulator implements UsageAccumulator {
+  readonly #overrides: OpenAiOverrides
   #events = 0
   #response: JsonObject = {}
   #raw: string | null = null
   #failed = false
   #isWhole = false
 
-  constructor(quirks: OpenAiQuirks) {
-    this.#quirks = quirks
+  constructor(overrides: OpenAiOverrides) {
+    this.#overrides = overrides
   }
 
   get wantsEvery(): boolean {
     return textIn(this.#response.model) === null && this.#events < MAX_EVENTS_FOR_MODEL
   }
 
-  take({ value, raw }: Kept, isError: boolean): boolean {
+  add({ value, raw }: Extracted, isError: boolean): boolean {
     this.#events += 1
     const document = objectIn(value)
     const hadFailed = this.#failed
@@ -158,10 +166,10 @@ class ResponsesGatherer implements Gatherer {
     return this.#response.status === 'queued' || this.#response.status === 'in_progress'
   }
 
-  observe(): Observation {
+  snapshot(): Observation {
     const response = this.#response
     const { isRunning } = this
-    const seen = {
+    const observed = {
       model: textIn(response.model),
       failed: this.#failed,
       responseId: textIn(response.id),
@@ -171,27 +179,28 @@ class ResponsesGatherer implements Gatherer {
       ...(response.created_at === undefined ? {} : { madeAtMs: madeAtMs(response.created_at) }),
     }
     const reported = objectIn(response.usage)
-    if (reported === null) return observe(seen)
+    if (reported === null) return observe(observed)
     const own = responsesUsage(reported)
     const drawn = imagePart(response)
     const invalid = own.invalid || drawn?.invalid === true
-    const units = unitsOf(this.#quirks.readToolUnits?.(reported) ?? responseTools(response, drawn))
+    const units = unitsOf(this.#overrides.readToolUnits?.(reported) ?? responseTools(response, drawn))
     return observe({
-      ...seen,
+      ...observed,
       usageSource: invalid ? 'invalid' : !saysTokens(own.usage) ? 'none' : isRunning ? 'partial' : 'reported',
       usage: drawn === null ? own.usage : addUsage([own.usage, drawn.usage]),
       units,
-      serviceTier: (units.webSearches ?? 0) > 0 ? this.#tierOfSearch(seen.serviceTier) : seen.serviceTier,
-      parts: drawn === null || seen.model === null ? null : partsOf(seen.model, own.usage, drawn),
+      serviceTier:
+        (units.webSearches ?? 0) > 0 ? this.#tierOfSearch(observed.serviceTier) : observed.serviceTier,
+      parts: drawn === null || observed.model === null ? null : partsOf(observed.model, own.usage, drawn),
       raw: this.#raw === null ? null : boundRawUsage(this.#raw),
       totalMismatch: totalDisagrees(own.total, own.usage),
-      reportedCostPico: this.#quirks.readCost?.(reported) ?? null,
+      reportedCostPico: this.#overrides.readCost?.(reported) ?? null,
     })
   }
 
   /** With what the fee of its searches hangs on. */
   #tierOfSearch(serviceTier: string | null): string | null {
-    const search = this.#quirks.readSearchTier?.(this.#response) ?? null
+    const search = this.#overrides.readSearchTier?.(this.#response) ?? null
     return search === null || serviceTier === null ? (search ?? serviceTier) : `${serviceTier}+${search}`
   }
 }

@@ -13,7 +13,7 @@ import { type JsonObject, member } from '../reading/json-value.ts'
 import type { ReadCost } from '../reading/reported-cost.ts'
 
 /** Where a provider's OpenAI-style usage means something else than OpenAI's own. Set per provider, never guessed. */
-export interface OpenAiQuirks {
+export interface OpenAiOverrides {
   /** Whether chat streams carry usage only if asked, and the provider knows `stream_options.include_usage`. */
   readonly takesIncludeUsage: boolean
   /** Corrects counts as read by OpenAI's rules. `model` is the one the response named. */
@@ -45,7 +45,7 @@ export interface OpenAiUsage extends CountedUsage {
  * (`reasoning_tokens` at the root) and Writer's (`prompt_token_details`). Servers that speak several formats answer at times
  * with the counts of another: the names of the Responses API are read where chat's own are missing.
  */
-export function chatUsage(usage: JsonObject, quirks: OpenAiQuirks, model: string | null): OpenAiUsage {
+export function chatUsage(usage: JsonObject, overrides: OpenAiOverrides, model: string | null): OpenAiUsage {
   const input =
     member(usage, 'prompt_tokens_details') ??
     member(usage, 'prompt_token_details') ??
@@ -75,7 +75,7 @@ export function chatUsage(usage: JsonObject, quirks: OpenAiQuirks, model: string
     imageOutputTokens: parseCount(output.image_tokens),
     videoInputTokens: ifPositive(parseCount(input.video_tokens)),
   }
-  return withTotal(withRest(quirks.correct?.(counts, usage, model) ?? counts, usage), usage)
+  return withTotal(withRest(overrides.correct?.(counts, usage, model) ?? counts, usage), usage)
 }
 
 /**

@@ -5,8 +5,8 @@ import { createBodyReader } from '../reading/body-reader.ts'
 import { observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUsageSum } from '../reading/usage-sum.ts'
-import { createToldGatherer } from '../reading/usage-update.ts'
-import { planJson, scanJson } from '../wires/json.ts'
+import { createUpdateAccumulator } from '../reading/usage-update.ts'
+import { compileProjection, scanJson } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { responsesUsage } from './openai-usage.ts'
 
@@ -24,9 +24,9 @@ export const realtime: Dialect = {
   modelInPath: () => null,
   createReader: (_request, head) =>
     createBodyReader(head, {
-      plan: PLAN,
-      findTelling: findMembers(['usage']),
-      createGatherer: () => createToldGatherer(() => null),
+      projection: PROJECTION,
+      prefilter: findMembers(['usage']),
+      createAccumulator: () => createUpdateAccumulator(() => null),
     }),
   createMessageReader,
   modelInMessage(message) {
@@ -42,10 +42,10 @@ export const realtime: Dialect = {
 }
 
 /** `session.update`; the handshake's query names the model of most sessions. */
-const SESSION_UPDATE = planJson({ session: { model: 'value' } })
+const SESSION_UPDATE = compileProjection({ session: { model: 'value' } })
 const TRANSCRIPTION = { model: 'value' } as const
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   type: 'value',
   usage: 'usage',
   response: { id: 'value', model: 'value', usage: 'usage' },
@@ -120,19 +120,19 @@ function createMessageReader(): MessageReader {
     if (usage === null) return
     revision += 1
     if (!onlyTranscribes) {
-      if (raw !== null) sum.note(raw)
+      if (raw !== null) sum.addRaw(raw)
       return
     }
     const counted = responsesUsage(usage)
     if (saysTokens(counted.usage) || counted.invalid) sum.add(counted, false, raw)
-    else if (raw !== null) sum.note(raw)
+    else if (raw !== null) sum.addRaw(raw)
     const seconds = millisecondsIn(usage.seconds)
     if (seconds !== null) audioMs = (audioMs ?? 0) + seconds
   }
 
   return {
     message(bytes) {
-      const { value, raw } = scanJson(bytes, PLAN)
+      const { value, raw } = scanJson(bytes, PROJECTION)
       const event = objectIn(value)
       const type = textIn(event?.type)
       if (event === null || type === null) return

@@ -3,7 +3,7 @@ import type { BilledUnits } from '../../call/usage.ts'
 import { gigabytesIn, unitsIn } from '../reading/billed-units.ts'
 import { type CountedUsage, saysTokens } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import type { Wanted } from '../wires/json.ts'
+import type { ProjectionSpec } from '../wires/json.ts'
 import { responsesUsage } from './openai-usage.ts'
 
 /** What of a response is kept to see which of the provider's tools it used. */
@@ -26,7 +26,7 @@ export const RESPONSE_TOOLS = {
     },
   ],
   tool_usage: { web_search: { num_requests: 'value' }, image_gen: 'value' },
-} as const satisfies Wanted
+} as const satisfies ProjectionSpec
 
 /** Tool calls that cost nothing but their tokens, or that the client itself carries out. */
 const FREE_CALLS: ReadonlySet<string> = new Set([
@@ -80,9 +80,9 @@ export function imagePart(response: JsonObject): (UsagePart & CountedUsage) | nu
 }
 
 function drawnTokens(response: JsonObject): CountedUsage | null {
-  const told = member(member(response, 'tool_usage'), 'image_gen')
-  if (told === null) return null
-  const counted = responsesUsage(told)
+  const reported = member(member(response, 'tool_usage'), 'image_gen')
+  if (reported === null) return null
+  const counted = responsesUsage(reported)
   const { inputTokens, outputTokens } = counted.usage
   const isSome = (inputTokens ?? 0) > 0 || (outputTokens ?? 0) > 0
   return counted.invalid || (saysTokens(counted.usage) && isSome) ? counted : null

@@ -5,14 +5,14 @@ import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
-import { chatUsage, type OpenAiQuirks, responsesUsage } from './openai-usage.ts'
+import { chatUsage, type OpenAiOverrides, responsesUsage } from './openai-usage.ts'
 
 const FORMAT = {
-  plan: planJson({ model: 'value', usage: 'usage', error: 'value' }),
-  findTelling: findMembers(['usage', 'error']),
+  projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),
+  prefilter: findMembers(['usage', 'error']),
 }
 
 /**
@@ -20,7 +20,7 @@ const FORMAT = {
  * what `speech.audio.done` has as usage where the answer is streamed as events. Mistral's answers are JSON.
  * Sources: OpenAI's API reference, "Create speech"; docs.mistral.ai, "Text to speech".
  */
-export function openAiSpeech(quirks: OpenAiQuirks): Dialect {
+export function openAiSpeech(overrides: OpenAiOverrides): Dialect {
   return requestDialect({
     name: 'openai.audio-speech',
     format: FORMAT,
@@ -34,7 +34,7 @@ export function openAiSpeech(quirks: OpenAiQuirks): Dialect {
           ? null
           : usage.prompt_tokens === undefined
             ? responsesUsage(usage)
-            : chatUsage(usage, quirks, null)
+            : chatUsage(usage, overrides, null)
       return {
         usage:
           counted && ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
@@ -42,7 +42,7 @@ export function openAiSpeech(quirks: OpenAiQuirks): Dialect {
         isFinal: true,
         model: textIn(document.model),
         failed: carriesError(document),
-        reportedCostPico: usage === null ? null : (quirks.readCost?.(usage) ?? null),
+        reportedCostPico: usage === null ? null : (overrides.readCost?.(usage) ?? null),
       }
     },
   })

@@ -6,11 +6,11 @@ import { carriesError } from '../reading/error-in-body.ts'
 import { type CallHead, requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { costInTicks } from '../reading/reported-cost.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
 
-const FIND_TELLING = findMembers(['error'])
+const PREFILTER = findMembers(['error'])
 
 /**
  * OpenAI's videos, new and remixed: the job that answers says its seconds and its size, by which it is billed. Those are
@@ -21,8 +21,14 @@ export const openAiVideos: Dialect = requestDialect({
   name: 'openai.videos',
   takesForm: true,
   format: {
-    plan: planJson({ id: 'value', model: 'value', seconds: 'value', size: 'value', error: 'value' }),
-    findTelling: FIND_TELLING,
+    projection: compileProjection({
+      id: 'value',
+      model: 'value',
+      seconds: 'value',
+      size: 'value',
+      error: 'value',
+    }),
+    prefilter: PREFILTER,
   },
   modelInPath: deploymentIn,
   wants: { seconds: 'value', size: 'value' },
@@ -62,7 +68,7 @@ export const azureVideoJobs: Dialect = requestDialect({
   name: 'azure.video-jobs',
   takesForm: true,
   format: {
-    plan: planJson({
+    projection: compileProjection({
       id: 'value',
       model: 'value',
       n_seconds: 'value',
@@ -71,7 +77,7 @@ export const azureVideoJobs: Dialect = requestDialect({
       height: 'value',
       error: 'value',
     }),
-    findTelling: FIND_TELLING,
+    prefilter: PREFILTER,
   },
   modelInPath: deploymentIn,
   wants: { n_seconds: 'value', n_variants: 'value', width: 'value', height: 'value' },
@@ -99,7 +105,7 @@ function azureFilm({ n_seconds, n_variants, width, height }: JsonObject) {
  */
 export const xaiVideos: Dialect = requestDialect({
   name: 'xai.videos',
-  format: { plan: planJson({ request_id: 'value', error: 'value' }), findTelling: FIND_TELLING },
+  format: { projection: compileProjection({ request_id: 'value', error: 'value' }), prefilter: PREFILTER },
   wants: {},
   readCall: () => ({ pending: true }),
   readAnswer: (job) => ({
@@ -113,14 +119,14 @@ export const xaiVideos: Dialect = requestDialect({
 export const xaiVideo: Dialect = requestDialect({
   name: 'xai.video',
   format: {
-    plan: planJson({
+    projection: compileProjection({
       status: 'value',
       model: 'value',
       usage: 'usage',
       video: { duration: 'value' },
       error: 'value',
     }),
-    findTelling: FIND_TELLING,
+    prefilter: PREFILTER,
   },
   wants: {},
   readCall: ({ request }) => ({ responseId: request.path.slice(request.path.lastIndexOf('/') + 1) }),
@@ -148,7 +154,7 @@ const VEO_MS = 8_000
  */
 export const veo: Dialect = requestDialect({
   name: 'google.videos',
-  format: { plan: planJson({ name: 'value', error: 'value' }), findTelling: FIND_TELLING },
+  format: { projection: compileProjection({ name: 'value', error: 'value' }), prefilter: PREFILTER },
   modelInPath: googleModelInPath,
   wants: {
     instances: [{ video: 'length' }],

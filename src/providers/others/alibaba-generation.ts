@@ -4,8 +4,8 @@ import { responsesUsage } from '../openai/openai-usage.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { createUpdateAccumulator } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
 /**
@@ -16,14 +16,14 @@ import { findMembers } from '../wires/prefilter.ts'
 export const alibabaGeneration: Dialect = jsonDialect({
   name: 'alibaba.generation',
   format: {
-    plan: planJson({
+    projection: compileProjection({
       usage: 'usage',
       error: 'value',
       output: { finish_reason: 'value', choices: [{ finish_reason: 'value' }] },
     }),
-    findTelling: findMembers(['usage', 'error']),
-    createGatherer: () =>
-      createToldGatherer((document) => {
+    prefilter: findMembers(['usage', 'error']),
+    createAccumulator: () =>
+      createUpdateAccumulator((document) => {
         const usage = member(document, 'usage')
         if (usage === null) return null
         const counted = responsesUsage(usage)

@@ -1,12 +1,12 @@
 import type { Dialect } from '../dialect.ts'
 import { chatText } from '../openai/openai-text.ts'
-import { chatUsage, type OpenAiQuirks } from '../openai/openai-usage.ts'
+import { chatUsage, type OpenAiOverrides } from '../openai/openai-usage.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { createUpdateAccumulator } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
 const MODEL = /\/ai\/run\/(.+)$/i
@@ -16,9 +16,9 @@ const MODEL = /\/ai\/run\/(.+)$/i
  * events have `response` and, the last ones, `usage` at their root.
  * Source: developers.cloudflare.com/workers-ai, "REST API" and the models' output schemas.
  */
-export function cloudflareRun(quirks: OpenAiQuirks): Dialect {
+export function cloudflareRun(overrides: OpenAiOverrides): Dialect {
   const readUsage = (usage: JsonObject) => {
-    const counted = chatUsage(usage, quirks, null)
+    const counted = chatUsage(usage, overrides, null)
     return { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }
   }
   return jsonDialect({
@@ -26,10 +26,10 @@ export function cloudflareRun(quirks: OpenAiQuirks): Dialect {
     // Some models that edit pictures.
     takesForm: true,
     format: {
-      plan: planJson({ usage: 'usage', error: 'value', result: { usage: 'usage' } }),
-      findTelling: findMembers(['usage', 'error']),
-      createGatherer: () =>
-        createToldGatherer((document) => {
+      projection: compileProjection({ usage: 'usage', error: 'value', result: { usage: 'usage' } }),
+      prefilter: findMembers(['usage', 'error']),
+      createAccumulator: () =>
+        createUpdateAccumulator((document) => {
           const usage = member(document.result, 'usage') ?? member(document, 'usage')
           return { usage: usage === null ? null : readUsage(usage), failed: carriesError(document) }
         }),

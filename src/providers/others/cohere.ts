@@ -2,14 +2,19 @@ import type { Dialect } from '../dialect.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer, ifCounted, type Told, withoutOutput } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import {
+  createUpdateAccumulator,
+  ifCounted,
+  type UsageUpdate,
+  withoutOutput,
+} from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { cohereUsage } from './cohere-usage.ts'
 
-const FIND_TELLING = findMembers(['usage', 'meta', 'error'])
+const PREFILTER = findMembers(['usage', 'meta', 'error'])
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   usage: 'usage',
   meta: 'usage',
   model: 'value',
@@ -31,14 +36,14 @@ export const cohereRerank: Dialect = dialect('cohere.rerank', withoutGenerated)
 /** embed, billed by tokens or images. https://docs.cohere.com/reference/embed */
 export const cohereEmbed: Dialect = dialect('cohere.embed', withoutGenerated)
 
-function dialect(name: string, reading: (document: JsonObject, raw: string | null) => Told): Dialect {
+function dialect(name: string, reading: (document: JsonObject, raw: string | null) => UsageUpdate): Dialect {
   return jsonDialect({
     name,
     format: {
-      plan: PLAN,
-      findTelling: FIND_TELLING,
+      projection: PROJECTION,
+      prefilter: PREFILTER,
       namesItselfFirst: true,
-      createGatherer: () => createToldGatherer(reading),
+      createAccumulator: () => createUpdateAccumulator(reading),
     },
     textOf,
   })
@@ -47,7 +52,7 @@ function dialect(name: string, reading: (document: JsonObject, raw: string | nul
 /** An answer's end that is none: https://docs.cohere.com/reference/chat-stream */
 const FAILED = /^ERROR/
 
-function read(document: JsonObject, raw: string | null): Told {
+function read(document: JsonObject, raw: string | null): UsageUpdate {
   const delta = member(document, 'delta')
   const response = member(document, 'response')
   const written =
@@ -67,9 +72,9 @@ function read(document: JsonObject, raw: string | null): Told {
   }
 }
 
-function withoutGenerated(document: JsonObject, raw: string | null): Told {
-  const told = read(document, raw)
-  return { ...told, usage: told.usage ? withoutOutput(told.usage) : null }
+function withoutGenerated(document: JsonObject, raw: string | null): UsageUpdate {
+  const update = read(document, raw)
+  return { ...update, usage: update.usage ? withoutOutput(update.usage) : null }
 }
 
 function textOf(json: unknown): string {
@@ -82,6 +87,6 @@ function textOf(json: unknown): string {
   const calls = [...arrayIn(message?.tool_calls), message?.tool_calls].map(
     (call) => textIn(member(call, 'function')?.arguments) ?? '',
   )
-  const plan = textIn(message?.tool_plan) ?? ''
-  return [textIn(document?.text) ?? '', plan, ...contents, ...calls].join('')
+  const projection = textIn(message?.tool_plan) ?? ''
+  return [textIn(document?.text) ?? '', projection, ...contents, ...calls].join('')
 }

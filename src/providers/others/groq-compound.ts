@@ -1,20 +1,20 @@
 import type { UsagePart } from '../../call/observation.ts'
 import type { BilledUnit, BilledUnits, TokenUsage } from '../../call/usage.ts'
-import { chatUsage, type OpenAiQuirks } from '../openai/openai-usage.ts'
+import { chatUsage, type OpenAiOverrides } from '../openai/openai-usage.ts'
 import { sumUnits } from '../reading/billed-units.ts'
 import { addUsage } from '../reading/counts.ts'
 import { arrayIn, type JsonObject, member, objectsIn, textIn } from '../reading/json-value.ts'
-import type { Wanted } from '../wires/json.ts'
+import type { ProjectionSpec } from '../wires/json.ts'
 
 /** Usage by model, at the root of an answer or in `x_groq` of a stream's last chunk. */
 export const COMPOUND = {
   usage_breakdown: { models: [{ model: 'value', usage: 'value' }] },
-} as const satisfies Wanted
+} as const satisfies ProjectionSpec
 
-const TOOLS = { executed_tools: [{ type: 'value', index: 'value' }] } as const satisfies Wanted
+const TOOLS = { executed_tools: [{ type: 'value', index: 'value' }] } as const satisfies ProjectionSpec
 
 /** Tools that ran on the server, in a choice. */
-export const EXECUTED = { message: TOOLS, delta: TOOLS } as const satisfies Wanted
+export const EXECUTED = { message: TOOLS, delta: TOOLS } as const satisfies ProjectionSpec
 
 /** Kinds of tools by what bills them; `null`: nothing but tokens. Code is billed by the hour, which no answer tells. */
 const UNIT_OF: ReadonlyMap<string, BilledUnit | null> = new Map<string, BilledUnit | null>([
@@ -40,18 +40,18 @@ const MAX_TOOLS = 1000
  * https://console.groq.com/docs/compound, https://console.groq.com/docs/tool-use/built-in-tools
  */
 export class CompoundUse {
-  readonly #quirks: OpenAiQuirks
+  readonly #overrides: OpenAiOverrides
   readonly #tools = new Map<string, string>()
   #models: readonly JsonObject[] = []
 
-  constructor(quirks: OpenAiQuirks) {
-    this.#quirks = quirks
+  constructor(overrides: OpenAiOverrides) {
+    this.#overrides = overrides
   }
 
   /** Gives whether it told of a tool. */
   add(document: JsonObject): boolean {
-    const told = member(document, 'usage_breakdown') ?? member(document.x_groq, 'usage_breakdown')
-    if (told !== null) this.#models = objectsIn(told.models)
+    const reported = member(document, 'usage_breakdown') ?? member(document.x_groq, 'usage_breakdown')
+    if (reported !== null) this.#models = objectsIn(reported.models)
     const before = this.#tools.size
     arrayIn(document.choices).forEach((choice, place) => {
       const executed = member(choice, 'message') ?? member(choice, 'delta')
@@ -81,9 +81,9 @@ export class CompoundUse {
     const byModel = new Map<string, UsagePart>()
     for (const { model, usage } of this.#models) {
       const name = textIn(model)
-      const told = member({ usage }, 'usage')
-      if (name === null || told === null) return null
-      const counted = chatUsage(told, this.#quirks, name)
+      const reported = member({ usage }, 'usage')
+      if (name === null || reported === null) return null
+      const counted = chatUsage(reported, this.#overrides, name)
       if (counted.invalid) return null
       const earlier = byModel.get(name)
       const all = earlier === undefined ? counted.usage : addUsage([earlier.usage, counted.usage])

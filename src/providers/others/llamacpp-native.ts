@@ -1,11 +1,11 @@
 import type { Dialect } from '../dialect.ts'
-import { createBodyReader, type Gatherer } from '../reading/body-reader.ts'
+import { createBodyReader, type UsageAccumulator } from '../reading/body-reader.ts'
 import { type CountedUsage, countUsage, observe, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUsageSum } from '../reading/usage-sum.ts'
 import { ifCounted } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
 /**
@@ -23,17 +23,17 @@ export const llamaCppCompletion: Dialect = {
   modelInPath: () => null,
   createReader: (request, head) =>
     createBodyReader(head, {
-      plan: PLAN,
-      findTelling: FIND_TELLING,
-      createGatherer: () => createGatherer(request.stream === true),
+      projection: PROJECTION,
+      prefilter: PREFILTER,
+      createAccumulator: () => createAccumulator(request.stream === true),
     }),
   textOf: (json) =>
     (Array.isArray(json) ? json : [json]).map((part) => textIn(objectIn(part)?.content) ?? '').join(''),
 }
 
-const FIND_TELLING = findMembers(['tokens_evaluated', 'error'])
+const PREFILTER = findMembers(['tokens_evaluated', 'error'])
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   model: 'value',
   index: 'value',
   stop: 'value',
@@ -54,7 +54,7 @@ interface Answer {
 const MAX_ANSWERS = 1024
 
 /** @param isStream each document is whole when it is taken; of a single body the rest may be to come */
-function createGatherer(isStream: boolean): Gatherer {
+function createAccumulator(isStream: boolean): UsageAccumulator {
   const answers = new Map<unknown, Answer>()
   let model: string | null = null
   let failed = false
@@ -80,7 +80,7 @@ function createGatherer(isStream: boolean): Gatherer {
 
   return {
     wantsEvery: false,
-    take({ value }, isError) {
+    add({ value }, isError) {
       const document = objectIn(value)
       const hadFailed = failed
       failed ||= isError || (document !== null && carriesError(document))
@@ -88,7 +88,7 @@ function createGatherer(isStream: boolean): Gatherer {
       model = textIn(document.model) ?? model
       return keep(document) || failed !== hadFailed
     },
-    observe(ended) {
+    snapshot(ended) {
       const sum = createUsageSum()
       for (const { counted, raw } of answers.values()) sum.add(counted, false, raw)
       const isFinal = isStream && [...answers.values()].every((answer) => answer.isFinal)

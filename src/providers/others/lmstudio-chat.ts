@@ -3,8 +3,8 @@ import { countUsage, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { createUpdateAccumulator } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
 const RESULT = { model_instance_id: 'value', stats: 'usage' } as const
@@ -16,10 +16,10 @@ const RESULT = { model_instance_id: 'value', stats: 'usage' } as const
 export const lmStudioChat: Dialect = jsonDialect({
   name: 'lmstudio.chat',
   format: {
-    plan: planJson({ ...RESULT, error: 'value', result: RESULT }),
-    findTelling: findMembers(['stats', 'error', 'model_instance_id']),
-    createGatherer: () =>
-      createToldGatherer((document) => {
+    projection: compileProjection({ ...RESULT, error: 'value', result: RESULT }),
+    prefilter: findMembers(['stats', 'error', 'model_instance_id']),
+    createAccumulator: () =>
+      createUpdateAccumulator((document) => {
         const result = member(document, 'result') ?? document
         const stats = member(result, 'stats')
         return {

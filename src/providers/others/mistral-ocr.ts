@@ -6,7 +6,7 @@ import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
 /**
@@ -17,13 +17,13 @@ import { findMembers } from '../wires/prefilter.ts'
 export const mistralOcr: Dialect = requestDialect({
   name: 'mistral.ocr',
   format: {
-    plan: planJson({
+    projection: compileProjection({
       model: 'value',
       usage: 'usage',
       usage_info: { pages_processed: 'value', pages_processed_annotation: 'value' },
       error: 'value',
     }),
-    findTelling: findMembers(['usage', 'error']),
+    prefilter: findMembers(['usage', 'error']),
   },
   wants: { document_annotation_format: 'length', bbox_annotation_format: 'length' },
   readCall: () => ({}),

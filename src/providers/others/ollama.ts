@@ -3,11 +3,16 @@ import { type BodyFormat, createBodyReader } from '../reading/body-reader.ts'
 import { countUsage, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer, ifCounted, type Told, withoutOutput } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import {
+  createUpdateAccumulator,
+  ifCounted,
+  type UsageUpdate,
+  withoutOutput,
+} from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   model: 'value',
   done: 'value',
   prompt_eval_count: 'value',
@@ -26,15 +31,15 @@ export const ollamaChat: Dialect = dialect('ollama.chat', readAnswer)
 
 /** `/api/embed`, and `/api/embeddings` before it, which reports nothing. */
 export const ollamaEmbed: Dialect = dialect('ollama.embed', (document) => {
-  const told = readAnswer(document)
-  return { ...told, usage: told.usage ? withoutOutput(told.usage) : null, isFinal: true }
+  const update = readAnswer(document)
+  return { ...update, usage: update.usage ? withoutOutput(update.usage) : null, isFinal: true }
 })
 
-function dialect(name: string, read: (document: JsonObject) => Told): Dialect {
+function dialect(name: string, read: (document: JsonObject) => UsageUpdate): Dialect {
   const document: BodyFormat = {
-    plan: PLAN,
-    findTelling: findMembers(['eval_count', 'prompt_eval_count', 'error']),
-    createGatherer: () => createToldGatherer(read),
+    projection: PROJECTION,
+    prefilter: findMembers(['eval_count', 'prompt_eval_count', 'error']),
+    createAccumulator: () => createUpdateAccumulator(read),
   }
   const lines: BodyFormat = { ...document, isLines: true }
   return {
@@ -48,7 +53,7 @@ function dialect(name: string, read: (document: JsonObject) => Told): Dialect {
   }
 }
 
-function readAnswer(document: JsonObject): Told {
+function readAnswer(document: JsonObject): UsageUpdate {
   const { prompt_eval_count, prompt_eval_cached_count, eval_count } = document
   const usage = ifCounted(
     countUsage({

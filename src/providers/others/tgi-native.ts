@@ -3,8 +3,8 @@ import { createBodyReader } from '../reading/body-reader.ts'
 import { countUsage, firstCount, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createToldGatherer, ifCounted, type Told } from '../reading/usage-update.ts'
-import { planJson } from '../wires/json.ts'
+import { createUpdateAccumulator, ifCounted, type UsageUpdate } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
 /**
@@ -20,9 +20,10 @@ export const tgiGenerate: Dialect = {
   modelInPath: () => null,
   createReader: (_request, head) =>
     createBodyReader(head, {
-      plan: PLAN,
-      findTelling: FIND_TELLING,
-      createGatherer: () => createToldGatherer((document) => readDetails(document, head), readHeaders(head)),
+      projection: PROJECTION,
+      prefilter: PREFILTER,
+      createAccumulator: () =>
+        createUpdateAccumulator((document) => readDetails(document, head), readHeaders(head)),
     }),
   textOf(json) {
     const answers = Array.isArray(json) ? json : [json]
@@ -30,14 +31,14 @@ export const tgiGenerate: Dialect = {
   },
 }
 
-const FIND_TELLING = findMembers(['details', 'error'])
+const PREFILTER = findMembers(['details', 'error'])
 
-const PLAN = planJson({
+const PROJECTION = compileProjection({
   details: { generated_tokens: 'value', input_length: 'value', finish_reason: 'value' },
   error: 'value',
 })
 
-function readHeaders(head: ResponseHead): Told {
+function readHeaders(head: ResponseHead): UsageUpdate {
   const said = {
     'x-prompt-tokens': head.headers['x-prompt-tokens'],
     'x-generated-tokens': head.headers['x-generated-tokens'],
@@ -52,7 +53,7 @@ function readHeaders(head: ResponseHead): Told {
 }
 
 /** Counts of the body, for what the headers do not say: with `best_of` only they count every sequence. */
-function readDetails(document: JsonObject, head: ResponseHead): Told {
+function readDetails(document: JsonObject, head: ResponseHead): UsageUpdate {
   const { headers } = head
   const details = member(document, 'details')
   const { generated_tokens, input_length } = details ?? {}

@@ -1,11 +1,11 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import type { Dialect } from '../dialect.ts'
-import { createLastUsageGatherer } from '../openai/last-usage.ts'
+import { createLastUsageAccumulator } from '../openai/last-usage.ts'
 import { type OpenAiUsage, promptOnlyUsage } from '../openai/openai-usage.ts'
 import { type Count, countUsage, parseCount, subtractCounts } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member } from '../reading/json-value.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 
 /**
@@ -17,9 +17,9 @@ import { findMembers } from '../wires/prefilter.ts'
 export const voyage: Dialect = jsonDialect({
   name: 'voyage.embeddings',
   format: {
-    plan: planJson({ usage: 'usage', model: 'value', error: 'value' }),
-    findTelling: findMembers(['usage', 'error']),
-    createGatherer: () => createLastUsageGatherer({ readUsage: withPictures, readUnits: films }),
+    projection: compileProjection({ usage: 'usage', model: 'value', error: 'value' }),
+    prefilter: findMembers(['usage', 'error']),
+    createAccumulator: () => createLastUsageAccumulator({ readUsage: withPictures, readUnits: films }),
   },
 })
 

@@ -1,5 +1,5 @@
 import type { ResponseHead } from '../dialect.ts'
-import { type JsonPlan, planJson } from '../wires/json.ts'
+import { compileProjection, type Projection } from '../wires/json.ts'
 import { member, objectIn, textIn } from './json-value.ts'
 
 /**
@@ -15,28 +15,28 @@ const REQUEST_ID_HEADER = 'x-amzn-requestid'
 /** More than any id has; what is kept of a call is bounded further. */
 const MAX_ID_CHARACTERS = 512
 
-const KEEP = planJson('value')
-const ID_MEMBERS = ID_NAMES.map((key) => ({ key, bytes: Buffer.from(key), plan: KEEP }))
-const plans = new WeakMap<JsonPlan, JsonPlan>()
+const KEEP = compileProjection('value')
+const ID_MEMBERS = ID_NAMES.map((key) => ({ key, bytes: Buffer.from(key), projection: KEEP }))
+const plans = new WeakMap<Projection, Projection>()
 
 /** The plan, and beside what it keeps the answer's id: from the documents that are read anyway, no others. */
-export function planWithAnswerId(plan: JsonPlan): JsonPlan {
-  const known = plans.get(plan)
+export function projectionWithAnswerId(projection: Projection): Projection {
+  const known = plans.get(projection)
   if (known !== undefined) return known
-  const made = withIds(plan, true)
-  plans.set(plan, made)
+  const made = withIds(projection, true)
+  plans.set(projection, made)
   return made
 }
 
-function withIds(plan: JsonPlan, isOuter: boolean): JsonPlan {
-  if (plan.kind !== 'members') return plan
-  const inner = plan.members.map((wanted) =>
+function withIds(projection: Projection, isOuter: boolean): Projection {
+  if (projection.kind !== 'members') return projection
+  const inner = projection.members.map((wanted) =>
     isOuter && INNER_NAMES.some((name) => name === wanted.key)
-      ? { ...wanted, plan: withIds(wanted.plan, false) }
+      ? { ...wanted, projection: withIds(wanted.projection, false) }
       : wanted,
   )
   const members = [...inner, ...ID_MEMBERS.filter(({ key }) => !inner.some((wanted) => wanted.key === key))]
-  return { ...plan, members, longestKey: Math.max(...members.map(({ bytes }) => bytes.length)) }
+  return { ...projection, members, longestKey: Math.max(...members.map(({ bytes }) => bytes.length)) }
 }
 
 /** The id of the answer that a document of it names; `null`: none. */

@@ -2,7 +2,7 @@ import { BILLED_UNITS, type BilledUnit, type BilledUnits, MAX_COUNT, NO_UNITS } 
 import type { JsonObject } from './json-value.ts'
 
 /** Units as an answer tells them; `null` and what is left out it does not speak of. */
-export type ToldUnits = Partial<BilledUnits> | null | undefined
+export type ReportedUnits = Partial<BilledUnits> | null | undefined
 
 /** Seconds as JSON has them, fractions allowed, in whole milliseconds; `null` for anything that is no duration. */
 export function millisecondsIn(seconds: unknown): number | null {
@@ -80,12 +80,12 @@ export function searchUnitsOf(
  * tool of another name is one that nobody here knows.
  */
 export function unitsByTool(
-  told: JsonObject,
+  reported: JsonObject,
   unitOf: ReadonlyMap<string, BilledUnit | null>,
   countIn: (value: unknown) => number | null = unitsIn,
 ): Partial<BilledUnits> {
   const units: Partial<Record<BilledUnit, number | null>> = {}
-  for (const [name, value] of Object.entries(told)) {
+  for (const [name, value] of Object.entries(reported)) {
     const unit = unitOf.get(name)
     const count = countIn(value)
     if (unit === null || count === null) continue
@@ -96,8 +96,8 @@ export function unitsByTool(
 }
 
 /** All units, each as told; where nothing was, `NO_UNITS` itself, which costs no look when the call is priced. */
-export function unitsOf(told: ToldUnits): BilledUnits {
-  return saysUnits(told) ? { ...NO_UNITS, ...told } : NO_UNITS
+export function unitsOf(reported: ReportedUnits): BilledUnits {
+  return saysUnits(reported) ? { ...NO_UNITS, ...reported } : NO_UNITS
 }
 
 /** Units of two answers of one session, or of two parts of one answer. */
@@ -116,8 +116,8 @@ export function sumUnits(...counts: readonly (number | null)[]): number | null {
   return sum
 }
 
-function saysUnits(told: ToldUnits): boolean {
-  if (told === null || told === undefined) return false
-  for (const count of Object.values(told)) if (count !== null) return true
+function saysUnits(reported: ReportedUnits): boolean {
+  if (reported === null || reported === undefined) return false
+  for (const count of Object.values(reported)) if (count !== null) return true
   return false
 }

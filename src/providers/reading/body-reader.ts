@@ -1,36 +1,36 @@
 import type { Observation } from '../../call/observation.ts'
 import type { ResponseHead, UsageReader } from '../dialect.ts'
 import { asBuffer, type ElementSink } from '../wires/elements.ts'
-import { type JsonPlan, JsonScanner, type Kept, scanJson } from '../wires/json.ts'
+import { type Extracted, JsonScanner, type Projection, scanJson } from '../wires/json.ts'
 import { createArraySplitter } from '../wires/json-array.ts'
 import { createLineSplitter } from '../wires/ndjson.ts'
-import type { FindTelling } from '../wires/prefilter.ts'
+import type { Prefilter } from '../wires/prefilter.ts'
 import { SseSplitter } from '../wires/sse.ts'
-import { answerIdIn, answerIdInHead, planWithAnswerId } from './answer-id.ts'
+import { answerIdIn, answerIdInHead, projectionWithAnswerId } from './answer-id.ts'
 
 /** Puts together what the JSON documents of one response tell: a stream's events, or the one whole body. */
-export interface Gatherer {
+export interface UsageAccumulator {
   /** Whether events without a telling member are wanted too, for now: until the model's name is known. */
   readonly wantsEvery: boolean
   /**
    * Takes what was kept of the next document; `isError` when its event is named `error`. Gives whether
    * something new was learned.
    */
-  take(kept: Kept, isError: boolean): boolean
+  add(extracted: Extracted, isError: boolean): boolean
   /** What was learned; `ended`: the body ended as it should, so nothing can correct it any more. */
-  observe(ended: boolean): Observation
+  snapshot(ended: boolean): Observation
 }
 
 /** How an endpoint writes its JSON documents, whichever wire carries them. */
 export interface BodyFormat {
-  readonly plan: JsonPlan
+  readonly projection: Projection
   /** Finds the events of a stream that are worth a scan. */
-  readonly findTelling: FindTelling
+  readonly prefilter: Prefilter
   /** A body that begins with an object is one JSON document a line (Ollama). Known media types need no word. */
   readonly isLines?: boolean
   /** Of a stream's events, only the first one names the answer. */
   readonly namesItselfFirst?: true
-  createGatherer(): Gatherer
+  createAccumulator(): UsageAccumulator
 }
 
 type Wire = 'json' | 'lines' | 'array' | 'sse' | 'other'
@@ -53,28 +53,28 @@ const LINES_TYPE = /ndjson|jsonl|json-?lines|stream\+json/
  */
 export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageReader {
   const contentType = contentTypeOf(head)
-  const plan = planWithAnswerId(format.plan)
+  const projection = projectionWithAnswerId(format.projection)
   const idInHead = answerIdInHead(head)
   let answerId: string | null = null
   let awaitsFirst = format.namesItselfFirst === true
-  let gatherer = format.createGatherer()
+  let accumulator = format.createAccumulator()
   let reader: DocumentReader | null = null
   let whole: JsonScanner | null = null
   let wholeRevision = 0
   let revision = 0
   let peeked: Observation | null = null
 
-  const learnId = (kept: Kept): void => {
+  const learnId = (extracted: Extracted): void => {
     awaitsFirst = false
     if (answerId !== null) return
-    answerId = answerIdIn(kept.value)
+    answerId = answerIdIn(extracted.value)
     if (answerId !== null) peeked = null
   }
 
-  const take = (kept: Kept, isError: boolean): void => {
-    if (kept.value === undefined && !isError) return
-    learnId(kept)
-    if (gatherer.take(kept, isError)) {
+  const add = (extracted: Extracted, isError: boolean): void => {
+    if (extracted.value === undefined && !isError) return
+    learnId(extracted)
+    if (accumulator.add(extracted, isError)) {
       revision += 1
       peeked = null
     }
@@ -83,18 +83,18 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
   const begin = (wire: Wire): DocumentReader => {
     switch (wire) {
       case 'json': {
-        const scanner = new JsonScanner(plan)
+        const scanner = new JsonScanner(projection)
         whole = scanner
         return scanner
       }
       case 'lines':
-        return createLineSplitter(elementSink(plan, take))
+        return createLineSplitter(elementSink(projection, add))
       case 'array': {
-        const splitter = createArraySplitter(elementSink(plan, take))
+        const splitter = createArraySplitter(elementSink(projection, add))
         return { push: (bytes) => splitter.push(bytes), end: () => {} }
       }
       case 'sse':
-        return sseReader({ ...format, plan }, () => awaitsFirst || gatherer.wantsEvery, take)
+        return sseReader({ ...format, projection }, () => awaitsFirst || accumulator.wantsEvery, add)
       case 'other':
         return { push: () => {}, end: () => {} }
       default:
@@ -103,19 +103,19 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
   }
 
   /** A whole document is gathered anew from what has been kept of it so far. */
-  const gatherWhole = (): void => {
+  const addWholeBody = (): void => {
     if (whole === null || whole.revision === wholeRevision) return
     wholeRevision = whole.revision
-    gatherer = format.createGatherer()
-    gatherer.take(whole.kept, false)
+    accumulator = format.createAccumulator()
+    accumulator.add(whole.extracted, false)
     // Of several ids that it may have, the one of the answer need not come first.
-    answerId = answerIdIn(whole.kept.value)
+    answerId = answerIdIn(whole.extracted.value)
     peeked = null
   }
 
   /** A body that carries an error is news only under a success status. */
-  const observe = (ended: boolean): Observation => {
-    const observation = gatherer.observe(ended)
+  const snapshot = (ended: boolean): Observation => {
+    const observation = accumulator.snapshot(ended)
     const id = idInHead ?? answerId
     const isNews = !observation.failed || head.status < 400
     if (id === null) return isNews ? observation : { ...observation, failed: false }
@@ -136,12 +136,12 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
     },
     end() {
       reader?.end()
-      gatherWhole()
-      return observe(true)
+      addWholeBody()
+      return snapshot(true)
     },
     peek() {
-      gatherWhole()
-      peeked ??= observe(false)
+      addWholeBody()
+      peeked ??= snapshot(false)
       return peeked
     },
     get revision() {
@@ -176,43 +176,46 @@ function contentTypeOf(head: ResponseHead): string {
   return first?.toLowerCase() ?? ''
 }
 
-function elementSink(plan: JsonPlan, take: (kept: Kept, isError: boolean) => void): ElementSink {
+function elementSink(
+  projection: Projection,
+  add: (extracted: Extracted, isError: boolean) => void,
+): ElementSink {
   let scanner: JsonScanner | null = null
   return {
-    whole: (bytes) => take(scanJson(bytes, plan), false),
+    whole: (bytes) => add(scanJson(bytes, projection), false),
     piece(bytes, last) {
-      scanner ??= new JsonScanner(plan)
+      scanner ??= new JsonScanner(projection)
       scanner.push(bytes)
       if (!last) return
       scanner.end()
-      take(scanner.kept, false)
+      add(scanner.extracted, false)
       scanner = null
     },
   }
 }
 
 function sseReader(
-  { plan, findTelling }: BodyFormat,
+  { projection, prefilter }: BodyFormat,
   wantsEvery: () => boolean,
-  take: (kept: Kept, isError: boolean) => void,
+  add: (extracted: Extracted, isError: boolean) => void,
 ): DocumentReader {
   return new SseSplitter(
     {
       get wantsEvery() {
         return wantsEvery()
       },
-      event: (data, isError) => take(scanJson(data, plan), isError),
+      event: (data, isError) => add(scanJson(data, projection), isError),
       openLong() {
-        const scanner = new JsonScanner(plan)
+        const scanner = new JsonScanner(projection)
         return {
           push: (piece) => scanner.push(piece),
           end(isError) {
             scanner.end()
-            take(scanner.kept, isError)
+            add(scanner.extracted, isError)
           },
         }
       },
     },
-    findTelling,
+    prefilter,
   )
 }

@@ -1,14 +1,14 @@
 import { anthropicUsage, mergeAnthropicUsage } from '../anthropic/anthropic-usage.ts'
 import { converseUsage } from '../bedrock/bedrock-usage.ts'
 import { geminiUsage, interactionUsage } from '../google/gemini-usage.ts'
-import { OPENAI_QUIRKS } from '../openai/openai-overrides.ts'
+import { OPENAI_OVERRIDES } from '../openai/openai-overrides.ts'
 import { chatUsage, type OpenAiUsage, promptOnlyUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { cohereUsage } from '../others/cohere-usage.ts'
 import { type CountedUsage, countUsage, parseCount, totalDisagrees } from './counts.ts'
 import { type JsonObject, member, textIn } from './json-value.ts'
-import { ifCounted, type Told } from './usage-update.ts'
+import { ifCounted, type UsageUpdate } from './usage-update.ts'
 
-export type FoundUsage = Pick<Told, 'usage' | 'units' | 'serviceTier'>
+export type FoundUsage = Pick<UsageUpdate, 'usage' | 'units' | 'serviceTier'>
 
 /** The shapes in which usage is written, told apart by the members that only one of them has. */
 export interface UsageShapes {
@@ -64,7 +64,7 @@ function isAnthropic(document: JsonObject, usage: JsonObject): boolean {
 function readUsage(usage: JsonObject, document: JsonObject): FoundUsage | null {
   if (isSaid(usage.prompt_tokens) || isSaid(usage.completion_tokens)) {
     const isPromptOnly = !isSaid(usage.completion_tokens) && document.choices === undefined
-    return openAi(isPromptOnly ? promptOnlyUsage(usage) : chatUsage(usage, OPENAI_QUIRKS.openai, null))
+    return openAi(isPromptOnly ? promptOnlyUsage(usage) : chatUsage(usage, OPENAI_OVERRIDES.openai, null))
   }
   if (isSaid(usage.total_input_tokens) || isSaid(usage.total_output_tokens)) {
     return found(interactionUsage(usage))

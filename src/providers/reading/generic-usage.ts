@@ -1,13 +1,13 @@
 import { createEventStreamBody, isEventStream } from '../bedrock/event-stream-body.ts'
 import type { Dialect } from '../dialect.ts'
-import { planJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
-import type { BodyFormat, Gatherer } from './body-reader.ts'
+import type { BodyFormat, UsageAccumulator } from './body-reader.ts'
 import { createBodyReader } from './body-reader.ts'
 import { carriesError } from './error-in-body.ts'
 import { createUsageShapes } from './generic-usage-shapes.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
-import { createToldGatherer, type Told } from './usage-update.ts'
+import { createUpdateAccumulator, type UsageUpdate } from './usage-update.ts'
 
 const RESPONSE = {
   id: 'value',
@@ -26,7 +26,7 @@ const RESPONSE = {
 
 /** Every place where a format that we know has usage, and what goes with it. What a model wrote stands in none. */
 const FORMAT: BodyFormat = {
-  plan: planJson({
+  projection: compileProjection({
     ...RESPONSE,
     modelVersion: 'value',
     usageMetadata: 'usage',
@@ -43,7 +43,7 @@ const FORMAT: BodyFormat = {
     response: RESPONSE,
     interaction: RESPONSE,
   }),
-  findTelling: findMembers([
+  prefilter: findMembers([
     'usage',
     'usageMetadata',
     'eval_count',
@@ -52,7 +52,7 @@ const FORMAT: BodyFormat = {
     'interaction',
     'error',
   ]),
-  createGatherer,
+  createAccumulator,
 }
 
 /**
@@ -76,9 +76,9 @@ export const genericUsage: Dialect = {
   textOf: () => '',
 }
 
-function createGatherer(): Gatherer {
+function createAccumulator(): UsageAccumulator {
   const shapes = createUsageShapes()
-  return createToldGatherer((document, raw) => {
+  return createUpdateAccumulator((document, raw) => {
     const response = member(document, 'response') ?? member(document, 'interaction') ?? document
     const found = shapes.read(document, response)
     return {
@@ -119,7 +119,7 @@ const RUNNING: ReadonlySet<unknown> = new Set(['queued', 'in_progress'])
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'expired', 'cancelled', 'failed', 'ended'])
 
 /** Work that goes on behind the answer, and whose usage a later fetch tells: a batch, a response in the background. */
-function workIn(response: JsonObject): Pick<Told, 'responseId' | 'pending'> {
+function workIn(response: JsonObject): Pick<UsageUpdate, 'responseId' | 'pending'> {
   const status = textIn(response.processing_status) ?? textIn(response.status)
   const isBatch = response.object === 'batch' || response.type === 'message_batch'
   const pending = isBatch

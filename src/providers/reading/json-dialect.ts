@@ -1,8 +1,8 @@
-import type { Dialect, RequestFacts, ResponseHead } from '../dialect.ts'
-import { planJson, type Wanted } from '../wires/json.ts'
+import type { Dialect, RequestContext, ResponseHead } from '../dialect.ts'
+import { compileProjection, type ProjectionSpec } from '../wires/json.ts'
 import { type BodyFormat, createBodyReader } from './body-reader.ts'
 import type { JsonObject } from './json-value.ts'
-import { createToldGatherer, type Told } from './usage-update.ts'
+import { createUpdateAccumulator, type UsageUpdate } from './usage-update.ts'
 
 /** What an endpoint whose responses are JSON documents must say; the rest has defaults. */
 export interface JsonDialect {
@@ -18,34 +18,34 @@ export interface JsonDialect {
 }
 
 /** A dialect whose reader is a {@link createBodyReader}. */
-export function jsonDialect(parts: JsonDialect): Dialect {
+export function jsonDialect(options: JsonDialect): Dialect {
   return {
-    name: parts.name,
+    name: options.name,
     readsRequest: true,
-    takesForm: parts.takesForm ?? false,
-    takesIncludeUsage: parts.takesIncludeUsage ?? false,
-    errorShape: parts.errorShape ?? 'openai',
-    ...(parts.isFree === true ? { isFree: true } : {}),
-    ...(parts.hidesModel === true ? { hidesModel: true } : {}),
-    modelInPath: parts.modelInPath ?? (() => null),
-    createReader: (_request, head) => createBodyReader(head, parts.format),
-    textOf: parts.textOf ?? (() => ''),
+    takesForm: options.takesForm ?? false,
+    takesIncludeUsage: options.takesIncludeUsage ?? false,
+    errorShape: options.errorShape ?? 'openai',
+    ...(options.isFree === true ? { isFree: true } : {}),
+    ...(options.hidesModel === true ? { hidesModel: true } : {}),
+    modelInPath: options.modelInPath ?? (() => null),
+    createReader: (_request, head) => createBodyReader(head, options.format),
+    textOf: options.textOf ?? (() => ''),
   }
 }
 
 /** What an endpoint must say of whose calls not all that is billed stands in the answer. */
 export interface RequestDialect extends Omit<JsonDialect, 'format'> {
-  readonly format: Omit<BodyFormat, 'createGatherer'>
-  /** What is read of the request's body, as {@link planJson} takes it. */
-  readonly wants: Wanted
+  readonly format: Omit<BodyFormat, 'createAccumulator'>
+  /** What is read of the request's body, as {@link compileProjection} takes it. */
+  readonly wants: ProjectionSpec
   /** What the request and the head of a successful answer tell. */
-  readonly readCall: (call: CallHead) => Told
+  readonly readCall: (call: CallHead) => UsageUpdate
   /** What a document of the answer tells; it stands above what the call's head told. */
-  readonly readAnswer?: (document: JsonObject, raw: string | null, call: CallHead) => Told
+  readonly readAnswer?: (document: JsonObject, raw: string | null, call: CallHead) => UsageUpdate
 }
 
 export interface CallHead {
-  readonly request: RequestFacts
+  readonly request: RequestContext
   readonly head: ResponseHead
   /** Of the request; without a member where nothing is known of it. */
   readonly fields: JsonObject
@@ -54,24 +54,24 @@ export interface CallHead {
 }
 
 /** A dialect that reads the request too: what it tells counts where the answer is a success, and no error is in it. */
-export function requestDialect(parts: RequestDialect): Dialect {
-  const { format, wants, readCall, readAnswer } = parts
+export function requestDialect(options: RequestDialect): Dialect {
+  const { format, wants, readCall, readAnswer } = options
   const dialect = jsonDialect({
-    ...parts,
-    format: { ...format, createGatherer: () => createToldGatherer(() => null) },
+    ...options,
+    format: { ...format, createAccumulator: () => createUpdateAccumulator(() => null) },
   })
   return {
     ...dialect,
     countsTokens: false,
-    requestPlan: planJson(wants),
+    requestProjection: compileProjection(wants),
     createReader(request, head) {
       const fields = request.fields ?? null
       const call: CallHead = { request, head, fields: fields ?? {}, isRead: fields !== null }
       const isSuccess = head.status >= 200 && head.status < 300
-      const told = isSuccess ? readCall(call) : {}
-      const createGatherer = () =>
-        createToldGatherer((document, raw) => readAnswer?.(document, raw, call) ?? null, told)
-      return createBodyReader(head, { ...format, createGatherer })
+      const asked = isSuccess ? readCall(call) : {}
+      const createAccumulator = () =>
+        createUpdateAccumulator((document, raw) => readAnswer?.(document, raw, call) ?? null, asked)
+      return createBodyReader(head, { ...format, createAccumulator })
     },
   }
 }

@@ -7,7 +7,7 @@ export interface UsageSum {
   /** One more response's usage. `raw` is its text. */
   add(counted: CountedUsage, totalMismatch: boolean, raw: string | null): void
   /** Keeps a usage's text that is not part of the sum. */
-  note(raw: string): void
+  addRaw(raw: string): void
   /** What the sum says. `isFinal`: no response is under way. */
   observed(isFinal: boolean): Pick<Observation, 'usageSource' | 'usage' | 'raw' | 'totalMismatch'>
 }
@@ -23,7 +23,7 @@ export function createUsageSum(): UsageSum {
   let invalid = false
   let mismatch = false
 
-  function note(raw: string): void {
+  function addRaw(raw: string): void {
     rawBytes += Buffer.byteLength(raw) + 1
     if (rawBytes <= MAX_RAW_BYTES) raws.push(raw)
   }
@@ -35,9 +35,9 @@ export function createUsageSum(): UsageSum {
       mismatch ||= totalMismatch
       for (const name of TOKEN_CLASSES)
         counts.set(name, addCounts(counts.get(name) ?? null, counted.usage[name]))
-      if (raw !== null) note(raw)
+      if (raw !== null) addRaw(raw)
     },
-    note,
+    addRaw,
     observed(isFinal) {
       const total = countUsage(Object.fromEntries(counts))
       const usage: TokenUsage = total.usage

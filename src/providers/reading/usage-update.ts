@@ -1,12 +1,12 @@
 import type { Observation } from '../../call/observation.ts'
 import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../call/usage.ts'
 import { unitsOf } from './billed-units.ts'
-import type { Gatherer } from './body-reader.ts'
+import type { UsageAccumulator } from './body-reader.ts'
 import { boundRawUsage, type CountedUsage, observe, saysTokens } from './counts.ts'
 import { type JsonObject, objectIn } from './json-value.ts'
 
 /** What one document of a response told. What is left out, or `null`, it did not speak of. */
-export interface Told {
+export interface UsageUpdate {
   readonly usage?: (CountedUsage & { readonly totalMismatch?: boolean }) | null
   /** The usage as written, where that is not the one object the plan marks as usage. */
   readonly raw?: string | null
@@ -30,16 +30,16 @@ export interface Told {
  * @param read what one document tells; it gets objects only, and the text of the usage in them
  * @param first what is known before any document, such as from the response's headers
  */
-export function createToldGatherer(
-  read: (document: JsonObject, raw: string | null) => Told | null,
-  first: Told = {},
-): Gatherer {
-  let usage: Told['usage'] = first.usage ?? null
+export function createUpdateAccumulator(
+  read: (document: JsonObject, raw: string | null) => UsageUpdate | null,
+  first: UsageUpdate = {},
+): UsageAccumulator {
+  let usage: UsageUpdate['usage'] = first.usage ?? null
   let raw = first.raw ?? null
   let isFinal = first.isFinal ?? false
   let units: BilledUnits = unitsOf(first.units)
   // What was known before any document is of an answer that is a success.
-  let areUnitsTold = !first.units
+  let areUnitsReported = !first.units
   let model = first.model ?? null
   let serviceTier = first.serviceTier ?? null
   let failed = first.failed ?? false
@@ -51,39 +51,39 @@ export function createToldGatherer(
 
   return {
     wantsEvery: false,
-    take(kept, isError) {
-      const document = objectIn(kept.value)
-      const told = document === null ? null : read(document, kept.raw)
+    add(extracted, isError) {
+      const document = objectIn(extracted.value)
+      const update = document === null ? null : read(document, extracted.raw)
       const before = { failed, model, pending }
-      failed ||= isError || told?.failed === true
-      model = told?.model ?? model
-      serviceTier = told?.serviceTier ?? serviceTier
-      responseId = told?.responseId ?? responseId
-      pending = told?.pending ?? pending
-      reportedCostPico = told?.reportedCostPico ?? reportedCostPico
-      madeAtMs = told?.madeAtMs ?? madeAtMs
-      isSum ||= told?.isSum === true
-      if (told?.units) {
-        units = { ...units, ...told.units }
-        areUnitsTold = true
+      failed ||= isError || update?.failed === true
+      model = update?.model ?? model
+      serviceTier = update?.serviceTier ?? serviceTier
+      responseId = update?.responseId ?? responseId
+      pending = update?.pending ?? pending
+      reportedCostPico = update?.reportedCostPico ?? reportedCostPico
+      madeAtMs = update?.madeAtMs ?? madeAtMs
+      isSum ||= update?.isSum === true
+      if (update?.units) {
+        units = { ...units, ...update.units }
+        areUnitsReported = true
       }
-      if (told?.usage) isFinal = told.isFinal ?? false
-      if (told !== null && !saysLess(told.usage, usage)) {
-        raw = told.raw ?? (told.usage ? kept.raw : raw)
-        usage = told.usage ?? usage
+      if (update?.usage) isFinal = update.isFinal ?? false
+      if (update !== null && !saysLess(update.usage, usage)) {
+        raw = update.raw ?? (update.usage ? extracted.raw : raw)
+        usage = update.usage ?? usage
       }
-      const saysMore = told?.usage || told?.units
+      const saysMore = update?.usage || update?.units
       return (
         Boolean(saysMore) || failed !== before.failed || model !== before.model || pending !== before.pending
       )
     },
-    observe: (ended) =>
+    snapshot: (ended) =>
       observe({
         usageSource: sourceOf(usage, isFinal || (ended && !failed)),
         usage: usage?.usage ?? NO_USAGE,
         totalMismatch: usage?.totalMismatch ?? false,
         raw: raw === null ? null : boundRawUsage(raw),
-        units: failed && !areUnitsTold ? NO_UNITS : units,
+        units: failed && !areUnitsReported ? NO_UNITS : units,
         model,
         serviceTier,
         failed,
@@ -97,7 +97,7 @@ export function createToldGatherer(
 }
 
 /** Nothing where an earlier usage had counts, or zeros where it had more: that takes nothing back. */
-function saysLess(later: Told['usage'], earlier: Told['usage']): boolean {
+function saysLess(later: UsageUpdate['usage'], earlier: UsageUpdate['usage']): boolean {
   if (!earlier) return false
   return !later || (!later.invalid && isZero(later.usage) && !isZero(earlier.usage))
 }
@@ -106,7 +106,7 @@ function isZero({ inputTokens, outputTokens }: TokenUsage): boolean {
   return (inputTokens ?? 0) === 0 && (outputTokens ?? 0) === 0
 }
 
-function sourceOf(usage: Told['usage'], isFinal: boolean): Observation['usageSource'] {
+function sourceOf(usage: UsageUpdate['usage'], isFinal: boolean): Observation['usageSource'] {
   if (!usage) return 'none'
   if (usage.invalid) return 'invalid'
   return isFinal ? 'reported' : 'partial'

@@ -2,7 +2,7 @@
 const JOINED_AT_ONCE = 64
 
 /** Bytes that came in pieces, kept until they are whole: without copying again and again, without a heap of crumbs. */
-export class Pieces {
+export class ChunkBuffer {
   #joined: Buffer[] = []
   #latest: Buffer[] = []
   #size = 0
@@ -13,10 +13,10 @@ export class Pieces {
   }
 
   /** Keeps `piece` itself, not a copy. */
-  add(piece: Buffer): void {
-    if (piece.length === 0) return
-    this.#size += piece.length
-    this.#latest.push(piece)
+  add(chunk: Buffer): void {
+    if (chunk.length === 0) return
+    this.#size += chunk.length
+    this.#latest.push(chunk)
     if (this.#latest.length < JOINED_AT_ONCE) return
     this.#joined.push(Buffer.concat(this.#latest))
     this.#latest = []

@@ -1,4 +1,4 @@
-import { Pieces } from './chunk-buffer.ts'
+import { ChunkBuffer } from './chunk-buffer.ts'
 
 /** Takes the elements of a stream of JSON texts: lines of NDJSON, members of an array. */
 export interface ElementSink {
@@ -29,7 +29,7 @@ export function createElementBuffer(
   sink: ElementSink,
   maxBytes: number = MAX_COLLECTED_BYTES,
 ): ElementBuffer {
-  const held = new Pieces()
+  const held = new ChunkBuffer()
   let size = 0
   let inPieces = false
 

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { Pieces } from './chunk-buffer.ts'
+import { ChunkBuffer } from './chunk-buffer.ts'
 import { asBuffer } from './elements.ts'
 
 /** One message of an AWS event stream. */
@@ -38,7 +38,7 @@ export function createEventStreamReader(
   onMessage: (message: EventMessage) => void,
   maxCollectedBytes: number = MAX_COLLECTED_BYTES,
 ): EventStreamReader {
-  const held = new Pieces()
+  const held = new ChunkBuffer()
   /** As many bytes must be there before there is anything new to read. */
   let neededBytes = PRELUDE_BYTES
   let toSkip = 0

@@ -3,13 +3,13 @@
  * text, `'text'` a longer value, `'length'` only how many bytes it takes as it is written. An object goes into the
  * named members, a one-element array into every element. `{}` keeps an object as an empty one: that it was there.
  */
-export type Wanted =
+export type ProjectionSpec =
   | 'value'
   | 'usage'
   | 'text'
   | 'length'
-  | { readonly [key: string]: Wanted }
-  | readonly [Wanted]
+  | { readonly [key: string]: ProjectionSpec }
+  | readonly [ProjectionSpec]
 
 /** Longest text kept of one value, in bytes: model names, error objects. */
 const MAX_VALUE_BYTES = 4096
@@ -17,45 +17,45 @@ const MAX_VALUE_BYTES = 4096
 const MAX_USAGE_BYTES = 65_536
 
 /** A {@link Wanted} made ready for scanning. Make it once, not per document. */
-export type JsonPlan =
+export type Projection =
   | { readonly kind: 'keep'; readonly isUsage: boolean; readonly maxBytes: number }
   | { readonly kind: 'length' }
-  | { readonly kind: 'members'; readonly members: readonly WantedMember[]; readonly longestKey: number }
-  | { readonly kind: 'elements'; readonly element: JsonPlan }
+  | { readonly kind: 'members'; readonly members: readonly ProjectedMember[]; readonly longestKey: number }
+  | { readonly kind: 'elements'; readonly element: Projection }
 
-export interface WantedMember {
+export interface ProjectedMember {
   readonly key: string
   /** The key as most write it: in UTF-8, nothing escaped. */
   readonly bytes: Buffer
-  readonly plan: JsonPlan
+  readonly projection: Projection
 }
 
-export function planJson(wanted: Wanted): JsonPlan {
-  if (wanted === 'length') return { kind: 'length' }
-  if (wanted === 'value') return { kind: 'keep', isUsage: false, maxBytes: MAX_VALUE_BYTES }
-  if (wanted === 'usage' || wanted === 'text') {
-    return { kind: 'keep', isUsage: wanted === 'usage', maxBytes: MAX_USAGE_BYTES }
+export function compileProjection(spec: ProjectionSpec): Projection {
+  if (spec === 'length') return { kind: 'length' }
+  if (spec === 'value') return { kind: 'keep', isUsage: false, maxBytes: MAX_VALUE_BYTES }
+  if (spec === 'usage' || spec === 'text') {
+    return { kind: 'keep', isUsage: spec === 'usage', maxBytes: MAX_USAGE_BYTES }
   }
-  if (isElements(wanted)) return { kind: 'elements', element: planJson(wanted[0]) }
-  const members = Object.entries(wanted).map(([key, inner]) => ({
+  if (isElements(spec)) return { kind: 'elements', element: compileProjection(spec[0]) }
+  const members = Object.entries(spec).map(([key, inner]) => ({
     key,
     bytes: Buffer.from(key),
-    plan: planJson(inner),
+    projection: compileProjection(inner),
   }))
   return { kind: 'members', members, longestKey: Math.max(0, ...members.map(({ bytes }) => bytes.length)) }
 }
 
-function isElements(wanted: Wanted): wanted is readonly [Wanted] {
-  return Array.isArray(wanted)
+function isElements(spec: ProjectionSpec): spec is readonly [ProjectionSpec] {
+  return Array.isArray(spec)
 }
 
 /** The wanted member whose key stands unescaped in `bytes` from `from` to `to`; `null`: none does. */
 export function memberNamed(
-  members: readonly WantedMember[],
+  members: readonly ProjectedMember[],
   bytes: Buffer,
   from: number,
   to: number,
-): WantedMember | null {
+): ProjectedMember | null {
   for (const member of members) if (isKey(member.bytes, bytes, from, to)) return member
   return null
 }

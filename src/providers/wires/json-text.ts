@@ -48,29 +48,29 @@ export class StringEnd {
 export class TextCapture {
   #limit = 0
   #bytes = 0
-  #pieces: Buffer[] = []
+  #chunks: Buffer[] = []
 
   begin(limit: number): void {
     this.#limit = limit
     this.#bytes = 0
-    this.#pieces = []
+    this.#chunks = []
   }
 
   /** More of the text; the bytes are borrowed, so they are copied. */
   add(bytes: Buffer, from: number, to: number): void {
     this.#bytes += to - from
     if (this.#bytes > this.#limit) {
-      this.#pieces = []
+      this.#chunks = []
     } else if (to > from) {
-      this.#pieces.push(Buffer.from(bytes.subarray(from, to)))
-      if (this.#pieces.length === MAX_PIECES) this.#pieces = [Buffer.concat(this.#pieces)]
+      this.#chunks.push(Buffer.from(bytes.subarray(from, to)))
+      if (this.#chunks.length === MAX_PIECES) this.#chunks = [Buffer.concat(this.#chunks)]
     }
   }
 
   /** The whole text with its last bytes; `null` when it is over the limit. */
   finish(bytes: Buffer, from: number, to: number): string | null {
     if (this.#bytes + (to - from) > this.#limit) return null
-    if (this.#pieces.length === 0) return bytes.toString('utf8', from, to)
-    return Buffer.concat([...this.#pieces, bytes.subarray(from, to)]).toString()
+    if (this.#chunks.length === 0) return bytes.toString('utf8', from, to)
+    return Buffer.concat([...this.#chunks, bytes.subarray(from, to)]).toString()
   }
 }

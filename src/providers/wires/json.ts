@@ -1,11 +1,11 @@
 import { asBuffer } from './elements.ts'
-import { type JsonPlan, memberNamed, type WantedMember } from './json-projection.ts'
+import { memberNamed, type ProjectedMember, type Projection } from './json-projection.ts'
 import { StringEnd, TextCapture } from './json-text.ts'
 
-export { type JsonPlan, planJson, type Wanted } from './json-projection.ts'
+export { compileProjection, type Projection, type ProjectionSpec } from './json-projection.ts'
 
 /** What a scan has kept: the document with everything unwanted left out. */
-export interface Kept {
+export interface Extracted {
   /** `undefined` when nothing was found. A value too long to keep is `true` in its place. */
   readonly value: unknown
   /** Text of the last `'usage'` value that was not `null`, as the upstream wrote it. */
@@ -42,16 +42,16 @@ const DONE = 9
 interface Frame {
   readonly members: Record<string, unknown> | null
   readonly elements: unknown[] | null
-  readonly plan: JsonPlan
+  readonly projection: Projection
   key: string
 }
 
 /** Scans one whole document. */
-export function scanJson(bytes: Uint8Array, plan: JsonPlan): Kept {
-  const scanner = new JsonScanner(plan)
+export function scanJson(bytes: Uint8Array, projection: Projection): Extracted {
+  const scanner = new JsonScanner(projection)
   scanner.push(bytes)
   scanner.end()
-  return scanner.kept
+  return scanner.extracted
 }
 
 /**
@@ -67,7 +67,7 @@ export class JsonScanner {
   #root: unknown
   #state = VALUE
   /** Plan of the value that comes next; `null`: not wanted. */
-  #plan: JsonPlan | null
+  #projection: Projection | null
   /** Depth inside a container that is passed over as a whole. */
   #depth = 0
   #capturing = false
@@ -83,8 +83,8 @@ export class JsonScanner {
   #lengthFrom = -1
 
   /** @param isStrict notices keys that stand there twice, which servers read differently. */
-  constructor(plan: JsonPlan, isStrict = false) {
-    this.#plan = plan
+  constructor(projection: Projection, isStrict = false) {
+    this.#projection = projection
     this.#isStrict = isStrict
   }
 
@@ -93,7 +93,7 @@ export class JsonScanner {
     return this.#isAmbiguous
   }
 
-  get kept(): Kept {
+  get extracted(): Extracted {
     return { value: this.#root, raw: this.#raw }
   }
 
@@ -178,25 +178,25 @@ export class JsonScanner {
 
   /** Looks at a byte where a value may begin; gives where to go on. */
   #beginValue(byte: number, at: number): number {
-    const plan = this.#plan
+    const projection = this.#projection
     if (isSpace(byte) || byte === COMMA || this.#isByteOrderMark(byte)) return at + 1
     if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
       this.#close()
       return at + 1
     }
-    if (byte === OPEN_BRACE && plan?.kind === 'members') {
-      this.#open({ members: {}, elements: null, plan, key: '' })
+    if (byte === OPEN_BRACE && projection?.kind === 'members') {
+      this.#open({ members: {}, elements: null, projection, key: '' })
       return at + 1
     }
-    if (byte === OPEN_BRACKET && plan?.kind === 'elements') {
-      this.#open({ members: null, elements: [], plan, key: '' })
+    if (byte === OPEN_BRACKET && projection?.kind === 'elements') {
+      this.#open({ members: null, elements: [], projection, key: '' })
       return at + 1
     }
-    if (plan?.kind === 'keep') {
+    if (projection?.kind === 'keep') {
       this.#capturing = true
       const left = MAX_DOCUMENT_BYTES - this.#documentBytes
-      this.#capture.begin(Math.min(left, plan.maxBytes))
-    } else if (plan?.kind === 'length') {
+      this.#capture.begin(Math.min(left, projection.maxBytes))
+    } else if (projection?.kind === 'length') {
       this.#lengthFrom = this.#passedBytes + at
     }
     this.#depth = 1
@@ -216,7 +216,7 @@ export class JsonScanner {
   #open(frame: Frame): void {
     this.#keep(frame.members ?? frame.elements)
     this.#frames.push(frame)
-    if (frame.plan.kind === 'members' && frame.plan.members.length === 0) this.revision += 1
+    if (frame.projection.kind === 'members' && frame.projection.members.length === 0) this.revision += 1
     this.#next()
   }
 
@@ -227,9 +227,9 @@ export class JsonScanner {
 
   /** Before the next member or element of the innermost frame. */
   #next(): void {
-    const plan = this.#frames.at(-1)?.plan
-    if (plan?.kind === 'elements') {
-      this.#plan = plan.element
+    const projection = this.#frames.at(-1)?.projection
+    if (projection?.kind === 'elements') {
+      this.#projection = projection.element
       this.#state = VALUE
     } else {
       this.#state = KEY
@@ -260,9 +260,9 @@ export class JsonScanner {
   }
 
   #beginKey(): void {
-    const plan = this.#frames.at(-1)?.plan
+    const projection = this.#frames.at(-1)?.projection
     this.#capturing = true
-    this.#capture.begin(plan?.kind === 'members' ? plan.longestKey * ESCAPE_BYTES : 0)
+    this.#capture.begin(projection?.kind === 'members' ? projection.longestKey * ESCAPE_BYTES : 0)
     this.#state = KEY_STRING
   }
 
@@ -271,12 +271,19 @@ export class JsonScanner {
     this.#capturing = false
     this.#state = AFTER_KEY
     const wanted =
-      frame?.plan.kind === 'members' ? this.#wantedKey(frame.plan.members, bytes, from, to) : null
-    this.#plan = wanted?.plan ?? null
+      frame?.projection.kind === 'members'
+        ? this.#projectedKey(frame.projection.members, bytes, from, to)
+        : null
+    this.#projection = wanted?.projection ?? null
     if (frame !== undefined && wanted !== null) frame.key = wanted.key
   }
 
-  #wantedKey(members: readonly WantedMember[], bytes: Buffer, from: number, to: number): WantedMember | null {
+  #projectedKey(
+    members: readonly ProjectedMember[],
+    bytes: Buffer,
+    from: number,
+    to: number,
+  ): ProjectedMember | null {
     // Nearly every key stands whole and unescaped in one chunk and is compared without being decoded.
     const isWhole = from > 0
     const plain = isWhole ? memberNamed(members, bytes, from, to) : null
@@ -294,7 +301,7 @@ export class JsonScanner {
       const value = text === null ? true : parsed(text)
       this.#documentBytes += text?.length ?? 0
       if (value !== undefined) this.#keep(value)
-      const isUsage = this.#plan?.kind === 'keep' && this.#plan.isUsage
+      const isUsage = this.#projection?.kind === 'keep' && this.#projection.isUsage
       if (isUsage && text !== null && value !== undefined && value !== null) this.#raw = text
     } else if (this.#lengthFrom >= 0) {
       this.#keep(this.#passedBytes + to - this.#lengthFrom)
@@ -310,7 +317,7 @@ export class JsonScanner {
       if (this.#isStrict && Object.hasOwn(frame.members, frame.key)) this.#isAmbiguous = true
       frame.members[frame.key] = value
     } else if (frame.elements !== null && frame.elements.length < MAX_ELEMENTS) frame.elements.push(value)
-    const kind = this.#plan?.kind
+    const kind = this.#projection?.kind
     if (value !== null && (kind === 'keep' || kind === 'length')) this.revision += 1
   }
 }

@@ -1,8 +1,8 @@
 /** Finds the next telling word in `bytes` at or after `from`; -1: none. */
-type FindWord = (bytes: Buffer, from: number) => number
+type FindLiteral = (bytes: Buffer, from: number) => number
 
 /** The words by which an event shows that it may tell something; one without any is not looked at. */
-export type FindTelling = readonly FindWord[]
+export type Prefilter = readonly FindLiteral[]
 
 const QUOTE = 0x22
 const COLON = 0x3a
@@ -20,24 +20,24 @@ const EVENT_FIELD = 'event:'
  * a member of that name elsewhere in the document is, and costs a look that finds nothing. Who looks for `error`
  * finds events of that name as well, whose data need not say so again.
  */
-export function findMembers(names: readonly string[]): FindTelling {
+export function findMembers(names: readonly string[]): Prefilter {
   return names.map((name) => (name === 'error' ? findError : findMember(name)))
 }
 
 /** Whether any telling word stands in `bytes`. */
-export function isTelling(find: FindTelling, bytes: Buffer): boolean {
-  return find.some((findWord) => findWord(bytes, 0) !== -1)
+export function mayContainUsage(prefilter: Prefilter, bytes: Buffer): boolean {
+  return prefilter.some((findLiteral) => findLiteral(bytes, 0) !== -1)
 }
 
 /** Finds the telling places of one chunk in passing: each word is searched for once, however many events pass. */
-export class TellingSearch {
-  readonly #find: FindTelling
+export class PrefilterSearch {
+  readonly #prefilter: Prefilter
   readonly #next: number[]
   #bytes: Buffer = Buffer.alloc(0)
 
-  constructor(find: FindTelling) {
-    this.#find = find
-    this.#next = find.map(() => -1)
+  constructor(prefilter: Prefilter) {
+    this.#prefilter = prefilter
+    this.#next = prefilter.map(() => -1)
   }
 
   /** A chunk begins: earlier places count no more. */
@@ -49,11 +49,11 @@ export class TellingSearch {
   /** Whether a telling word begins from `start` to `end`; `start` never goes back within a chunk. */
   isWithin(start: number, end: number): boolean {
     let found = false
-    for (let word = 0; word < this.#find.length; word += 1) {
-      let at = this.#next[word] ?? -1
+    for (let literal = 0; literal < this.#prefilter.length; literal += 1) {
+      let at = this.#next[literal] ?? -1
       if (at !== -1 && at < start) {
-        at = this.#find[word]?.(this.#bytes, start) ?? -1
-        this.#next[word] = at
+        at = this.#prefilter[literal]?.(this.#bytes, start) ?? -1
+        this.#next[literal] = at
       }
       found ||= at !== -1 && at < end
     }
@@ -68,12 +68,12 @@ const NOT_SEARCHED = -2
  * The native search runs along the first byte of what it seeks, so it is given none that JSON is full of: without
  * the leading quote it takes a third of the time.
  */
-function findMember(name: string): FindWord {
-  const word = Buffer.from(`${name}"`)
+function findMember(name: string): FindLiteral {
+  const literal = Buffer.from(`${name}"`)
   return (bytes, from) => {
-    let at = bytes.indexOf(word, from)
-    while (at !== -1 && (bytes[at - 1] !== QUOTE || isNull(bytes, at + word.length))) {
-      at = bytes.indexOf(word, at + word.length)
+    let at = bytes.indexOf(literal, from)
+    while (at !== -1 && (bytes[at - 1] !== QUOTE || isNull(bytes, at + literal.length))) {
+      at = bytes.indexOf(literal, at + literal.length)
     }
     return at
   }

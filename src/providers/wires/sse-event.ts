@@ -1,6 +1,6 @@
 /** Takes the data of one long event. */
 export interface LongEventSink {
-  push(piece: Buffer): void
+  push(chunk: Buffer): void
   end(isError: boolean): void
 }
 

@@ -1,5 +1,5 @@
 import { asBuffer } from './elements.ts'
-import { type FindTelling, isTelling, TellingSearch } from './prefilter.ts'
+import { mayContainUsage, type Prefilter, PrefilterSearch } from './prefilter.ts'
 import { LongEvent, type LongEventSink, readEvent } from './sse-event.ts'
 
 /** Where the events of a stream go. */
@@ -33,8 +33,8 @@ const MAX_PIECES = 64
  */
 export class SseSplitter {
   readonly #sink: SseSink
-  readonly #findTelling: FindTelling
-  readonly #search: TellingSearch
+  readonly #prefilter: Prefilter
+  readonly #search: PrefilterSearch
   /** The unfinished event's bytes from earlier chunks. */
   #held: Buffer[] = []
   #heldBytes = 0
@@ -44,17 +44,17 @@ export class SseSplitter {
   #afterCr = false
   #long: LongEvent | null = null
 
-  constructor(sink: SseSink, findTelling: FindTelling) {
+  constructor(sink: SseSink, prefilter: Prefilter) {
     this.#sink = sink
-    this.#findTelling = findTelling
-    this.#search = new TellingSearch(findTelling)
+    this.#prefilter = prefilter
+    this.#search = new PrefilterSearch(prefilter)
   }
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return
     const bytes = asBuffer(chunk)
     this.#search.begin(bytes)
-    if (this.#holdsNothingTelling(bytes)) {
+    if (this.#containsNoUsage(bytes)) {
       this.#atLineStart = true
       this.#afterCr = bytes[bytes.length - 1] === CR
       return
@@ -75,7 +75,7 @@ export class SseSplitter {
   }
 
   /** Whether `bytes` are whole events of which none is worth being found: so most chunks are done with. */
-  #holdsNothingTelling(bytes: Buffer): boolean {
+  #containsNoUsage(bytes: Buffer): boolean {
     if (this.#heldBytes > 0 || this.#long !== null || this.#sink.wantsEvery) return false
     return endsInBlankLine(bytes) && !this.#search.isWithin(0, bytes.length)
   }
@@ -139,7 +139,7 @@ export class SseSplitter {
       const event = Buffer.concat(this.#held)
       this.#held = []
       this.#heldBytes = 0
-      if (this.#sink.wantsEvery || isTelling(this.#findTelling, event)) this.#give(event)
+      if (this.#sink.wantsEvery || mayContainUsage(this.#prefilter, event)) this.#give(event)
     } else if (this.#sink.wantsEvery || this.#search.isWithin(start, end)) {
       this.#give(bytes.subarray(start, end))
     }
@@ -158,7 +158,7 @@ export class SseSplitter {
       return
     }
     this.#long = new LongEvent(this.#sink.openLong())
-    for (const piece of this.#held) this.#long.push(piece)
+    for (const chunk of this.#held) this.#long.push(chunk)
     this.#long.push(rest)
     this.#held = []
     this.#heldBytes = 0

@@ -1,7 +1,7 @@
 import { inflateRawSync, constants as zlib } from 'node:zlib'
-import { Pieces } from './chunk-buffer.ts'
+import { ChunkBuffer } from './chunk-buffer.ts'
 import { asBuffer } from './elements.ts'
-import { findMembers, isTelling } from './prefilter.ts'
+import { findMembers, mayContainUsage } from './prefilter.ts'
 
 /** What both ends agreed on in the handshake, as far as it concerns bytes from the server. */
 export interface FrameReaderOptions {
@@ -69,7 +69,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   let pending = Buffer.alloc(0)
   let frame: FrameHead | null = null
   let frameRead = 0
-  const parts = new Pieces()
+  const chunks = new ChunkBuffer()
   let messageBytes = 0
   let inMessage = false
   let compressed = false
@@ -96,40 +96,40 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     compressed = head.reserved1
     tooLarge = false
     messageBytes = 0
-    parts.clear()
+    chunks.clear()
   }
 
   function addPayload(head: FrameHead, bytes: Buffer, isLast: boolean): void {
     messageBytes += bytes.length
     if (tooLarge || messageBytes > maxMessageBytes) {
-      if (!tooLarge) passedTail = parts.take()
+      if (!tooLarge) passedTail = chunks.take()
       tooLarge = true
       passOver(bytes)
       return
     }
     // The only part of a message needs no copy: it is handed over before this chunk is let go.
-    const keeps = !(isLast && parts.size === 0 && head.mask === null)
+    const keeps = !(isLast && chunks.size === 0 && head.mask === null)
     const part = keeps ? Buffer.from(bytes) : bytes
     if (head.mask !== null) {
       for (let i = 0; i < part.length; i += 1) {
         part[i] = part.readUInt8(i) ^ head.mask.readUInt8((frameRead + i) & 3)
       }
     }
-    parts.add(part)
+    chunks.add(part)
   }
 
   /** Figures in a message that is not read are looked for, so that it is known that they are missing. */
   function passOver(bytes: Buffer): void {
     if (lostFigures) return
     const text = passedTail.length === 0 ? bytes : Buffer.concat([passedTail, bytes])
-    lostFigures = compressed || isTelling(FIGURES, text)
+    lostFigures = compressed || mayContainUsage(FIGURES, text)
     passedTail = Buffer.from(text.subarray(-WORD_BYTES))
   }
 
   function finishMessage(): void {
     inMessage = false
     passedTail = Buffer.alloc(0)
-    const whole = parts.take()
+    const whole = chunks.take()
     const bytes = tooLarge ? null : compressed ? inflate(whole) : whole
     if (bytes === null) {
       skipped += 1

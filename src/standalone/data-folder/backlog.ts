@@ -13,7 +13,7 @@ export async function waitForBacklog(
   pool: Postgres,
   redis: Redis,
   timeoutMs: number,
-  isHurried: () => boolean,
+  isForced: () => boolean,
 ): Promise<number | null> {
   let left: number | null = null
   const count = async () => {
@@ -24,7 +24,7 @@ export async function waitForBacklog(
   await until(
     async () => {
       left = await count().catch(() => null)
-      return left === 0 || isHurried() ? true : null
+      return left === 0 || isForced() ? true : null
     },
     { timeoutMs, everyMs: 50 },
   )

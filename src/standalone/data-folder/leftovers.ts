@@ -6,7 +6,7 @@ import { processIdentity } from '../processes/process-identity.ts'
 import { folderIdentity, workingFolderIdentity } from './folder-identity.ts'
 import { writeFileAtomically } from './write-file.ts'
 
-interface Noted {
+interface RecordedProcess {
   readonly name: string
   readonly pid: number
   readonly identity: string
@@ -18,8 +18,8 @@ interface Noted {
 const SERVER_FOLDERS = ['redis', 'postgres/data']
 
 /** The processes that this run started, on disk, so that a run after a kill -9 of this one finds them. */
-export interface ProcessNotes {
-  note(name: string, pid: number): void
+export interface ProcessRegistry {
+  record(name: string, pid: number): void
 }
 
 /** How a process left behind is asked to end; what runs calls first, what keeps data last. */
@@ -38,12 +38,12 @@ const STOPPING: ReadonlyMap<string, StopStep> = new Map([
  * @param file the notes, in the data folder itself
  * @returns the notes, and the names of what was stopped
  */
-export async function stopLeftovers(file: string): Promise<{ notes: ProcessNotes; stopped: string[] }> {
+export async function stopLeftovers(file: string): Promise<{ registry: ProcessRegistry; stopped: string[] }> {
   const stopped: string[] = []
   const folder = identify(dirname(file))
-  const before = readNotes(file).filter((noted) => isOf(folder, noted))
+  const before = readProcessRegistry(file).filter((recorded) => isOf(folder, recorded))
   for (const [name, { signal, graceMs }] of STOPPING) {
-    for (const left of before.filter((noted) => noted.name === name)) {
+    for (const left of before.filter((recorded) => recorded.name === name)) {
       const isGone = () => (processIdentity(left.pid) === left.identity ? null : true)
       if (isGone()) continue
       stopped.push(name)
@@ -54,10 +54,10 @@ export async function stopLeftovers(file: string): Promise<{ notes: ProcessNotes
       await until(isGone, { timeoutMs: 5_000 })
     }
   }
-  return { notes: beginNotes(file, folder), stopped }
+  return { registry: createProcessRegistry(file, folder), stopped }
 }
 
-type Folder = NonNullable<Noted['folder']>
+type Folder = NonNullable<RecordedProcess['folder']>
 
 function identify(path: string): Folder {
   const identity = folderIdentity(path)
@@ -66,34 +66,34 @@ function identify(path: string): Folder {
 }
 
 /** Of what was noted without its folder only servers outlive the run, and these work in it. */
-function isOf(folder: Folder, noted: Noted): boolean {
-  if (noted.folder !== undefined) return noted.folder.identity === folder.identity
-  const at = workingFolderIdentity(noted.pid)
+function isOf(folder: Folder, recorded: RecordedProcess): boolean {
+  if (recorded.folder !== undefined) return recorded.folder.identity === folder.identity
+  const at = workingFolderIdentity(recorded.pid)
   return at !== null && SERVER_FOLDERS.some((name) => folderIdentity(join(folder.path, name)) === at)
 }
 
-function beginNotes(file: string, folder: Folder): ProcessNotes {
-  const noted = new Map<string, Noted>()
+function createProcessRegistry(file: string, folder: Folder): ProcessRegistry {
+  const recorded = new Map<string, RecordedProcess>()
   return {
-    note(name, pid) {
+    record(name, pid) {
       const identity = processIdentity(pid)
       if (identity === null) return
-      noted.set(name, { name, pid, identity, folder })
-      writeFileAtomically(file, `${JSON.stringify([...noted.values()], null, 2)}\n`)
+      recorded.set(name, { name, pid, identity, folder })
+      writeFileAtomically(file, `${JSON.stringify([...recorded.values()], null, 2)}\n`)
     },
   }
 }
 
-function readNotes(file: string): Noted[] {
+function readProcessRegistry(file: string): RecordedProcess[] {
   try {
     const read: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    return Array.isArray(read) ? read.filter(isNoted) : []
+    return Array.isArray(read) ? read.filter(isRecorded) : []
   } catch {
     return [] // the first start
   }
 }
 
-function isNoted(value: unknown): value is Noted {
+function isRecorded(value: unknown): value is RecordedProcess {
   const { name, pid, identity, folder } = Object(value)
   if (folder !== undefined && typeof Object(folder).identity !== 'string') return false
   return typeof name === 'string' && Number.isSafeInteger(pid) && pid > 1 && typeof identity === 'string'

@@ -160,13 +160,13 @@ async function findPrograms(): Promise<{ readonly initdb: string; readonly postg
     )
   }
   for (const program of [programs.initdb, programs.postgres]) {
-    if (spawnSync(program, ['--version']).status !== 0) mendPrograms(dirname(dirname(program)), program)
+    if (spawnSync(program, ['--version']).status !== 0) repairPrograms(dirname(dirname(program)), program)
   }
   return programs
 }
 
 /** npm keeps neither symbolic links nor, always, the executable bit; the package's install script restores them, unless npm blocked it. */
-function mendPrograms(native: string, program: string): void {
+function repairPrograms(native: string, program: string): void {
   chmodSync(program, 0o755)
   const links: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
   if (!Array.isArray(links)) return

@@ -18,7 +18,7 @@ export interface Dialogue {
   /** One progress line. */
   say(line: string): void
   /** Asks a yes-or-no question; answers true by itself where nobody can be asked and it was wanted (CI). */
-  ask(question: string): Promise<boolean>
+  ask(prompt: string): Promise<boolean>
 }
 
 /** BullMQ 6 asks for 6.2 at least; Valkey began at 7.2. */

@@ -15,20 +15,20 @@ export interface RedisState {
 }
 
 export async function readRedisState(redis: Redis): Promise<RedisState> {
-  const facts = new Map(
+  const fields = new Map(
     (await redis.info()).split('\r\n').flatMap((line): [string, string][] => {
       const colon = line.indexOf(':')
       return colon > 0 ? [[line.slice(0, colon), line.slice(colon + 1)]] : []
     }),
   )
-  const redisVersion = facts.get('redis_version') ?? ''
-  const valkeyVersion = facts.get('valkey_version')
+  const redisVersion = fields.get('redis_version') ?? ''
+  const valkeyVersion = fields.get('valkey_version')
   return {
     product: valkeyVersion === undefined ? 'Redis' : 'Valkey',
     version: valkeyVersion ?? redisVersion,
     redisVersion,
-    appendOnly: facts.get('aof_enabled') === '1',
-    evictionPolicy: facts.get('maxmemory_policy') ?? '',
+    appendOnly: fields.get('aof_enabled') === '1',
+    evictionPolicy: fields.get('maxmemory_policy') ?? '',
   }
 }
 

@@ -48,17 +48,17 @@ export async function readEntries(
 /**
  * Publishes marks as a hint, and takes entries out of the stream: in this order, after the commit.
  *
- * @param marksKey Hash of producer to mark. Only a hint: it may be lost, and never decides what is forgotten.
+ * @param offsetsKey Hash of producer to mark. Only a hint: it may be lost, and never decides what is forgotten.
  */
 export async function trimEntries(
   redis: Redis,
   stream: string,
   ids: readonly string[],
-  marksKey: string,
-  marks: ReadonlyMap<string, number>,
+  offsetsKey: string,
+  committedOffsets: ReadonlyMap<string, number>,
 ): Promise<void> {
   const pipeline = redis.pipeline()
-  if (marks.size > 0) pipeline.hset(marksKey, Object.fromEntries(marks))
+  if (committedOffsets.size > 0) pipeline.hset(offsetsKey, Object.fromEntries(committedOffsets))
   for (let start = 0; start < ids.length; start += DELETE_AT_A_TIME) {
     pipeline.xdel(stream, ...ids.slice(start, start + DELETE_AT_A_TIME))
   }

@@ -12,7 +12,7 @@ export interface SequenceRange {
  *
  * @throws When Postgres is away.
  */
-export async function readMarks(
+export async function readCommittedOffsets(
   pool: Postgres,
   producers: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
@@ -20,7 +20,7 @@ export async function readMarks(
     `select id, mark from ${SCHEMA}.producers where id = any($1)`,
     [producers],
   )
-  return new Map(rows.map(({ id, mark }) => [id, Number(mark)]))
+  return new Map(rows.map(({ id, mark: committedOffset }) => [id, Number(committedOffset)]))
 }
 
 /** Sequences of this producer that were passed over and have not come since, in order. */
@@ -65,10 +65,10 @@ export interface LedgerGap extends SequenceRange {
   readonly recordedAt: Date
 }
 
-export interface ProducerState {
+export interface ProducerProgress {
   readonly producer: string
   readonly stream: string
-  readonly mark: number
+  readonly committedOffset: number
   readonly movedAt: Date
 }
 
@@ -77,7 +77,7 @@ export interface LedgerStatus {
   /** All runs of gateways that were ever counted. */
   readonly producerCount: number
   /** Those whose marks moved last, newest first; at most 50. */
-  readonly producers: readonly ProducerState[]
+  readonly producers: readonly ProducerProgress[]
   /** Holes that were not filled since, newest first; at most 100. */
   readonly gaps: readonly LedgerGap[]
   readonly gapCount: number
@@ -121,7 +121,7 @@ export async function selectLedgerStatus(pool: Postgres): Promise<LedgerStatus> 
     producers: producers.rows.map((row) => ({
       producer: row.id,
       stream: row.stream,
-      mark: Number(row.mark),
+      committedOffset: Number(row.mark),
       movedAt: row.moved_at,
     })),
     gaps: gaps.rows.map((row) => ({

@@ -19,7 +19,7 @@ export async function lockShard(session: PostgresSession, stream: string): Promi
   return rows[0]?.locked === true
 }
 
-/** Gives each producer a row, which `lockMarks` can lock: `for update` on a row that is not there locks nothing. */
+/** Gives each producer a row, which `lockOffsets` can lock: `for update` on a row that is not there locks nothing. */
 export async function addProducers(
   session: PostgresSession,
   stream: string,
@@ -32,7 +32,7 @@ export async function addProducers(
 }
 
 /** Locks the producers' rows, in the order of their ids, and reads their marks. */
-export async function lockMarks(
+export async function lockOffsets(
   session: PostgresSession,
   sortedProducers: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
@@ -40,10 +40,10 @@ export async function lockMarks(
     `select id, mark from ${SCHEMA}.producers where id = any($1) order by id for update`,
     [sortedProducers],
   )
-  return new Map(rows.map(({ id, mark }) => [id, Number(mark)]))
+  return new Map(rows.map(({ id, mark: committedOffset }) => [id, Number(committedOffset)]))
 }
 
-export interface MarkMove {
+export interface OffsetMove {
   readonly producer: string
   readonly from: number
   readonly to: number
@@ -54,7 +54,7 @@ export interface MarkMove {
  *
  * @throws When one is not: the transaction must not commit.
  */
-export async function moveMarks(session: PostgresSession, moves: readonly MarkMove[]): Promise<void> {
+export async function moveOffsets(session: PostgresSession, moves: readonly OffsetMove[]): Promise<void> {
   const { rowCount } = await session.query(
     `update ${SCHEMA}.producers p set mark = m.new, moved_at = now()
      from unnest($1::text[], $2::bigint[], $3::bigint[]) as m (id, old, new)

@@ -116,7 +116,7 @@ function rowOf(record: CountedCall): object {
     row.fetched_by_key_id = record.fetchedBy.keyId
   }
   if (record.settlement !== undefined) {
-    row.told_by = record.settlement.toldBy
+    row.told_by = record.settlement.reportedBy
     row.settles = record.settlement.settles
   }
   if (record.usage !== NO_USAGE) {

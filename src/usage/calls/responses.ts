@@ -10,8 +10,8 @@ const DELETE_AT_A_TIME = 10_000
  *
  * @returns How many.
  */
-export async function forgetResponses(session: PostgresSession, days: number): Promise<number> {
-  let forgotten = 0
+export async function pruneResponses(session: PostgresSession, days: number): Promise<number> {
+  let pruned = 0
   for (;;) {
     const { rowCount } = await session.query(
       `delete from ${SCHEMA}.responses_seen where ctid = any(array(
@@ -21,7 +21,7 @@ export async function forgetResponses(session: PostgresSession, days: number): P
          limit $2))`,
       [days, DELETE_AT_A_TIME],
     )
-    forgotten += rowCount ?? 0
-    if ((rowCount ?? 0) < DELETE_AT_A_TIME) return forgotten
+    pruned += rowCount ?? 0
+    if ((rowCount ?? 0) < DELETE_AT_A_TIME) return pruned
   }
 }

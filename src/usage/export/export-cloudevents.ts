@@ -26,7 +26,7 @@ export interface ExportedCall {
   /** The upstream's id of the answer; `null`: it named none. */
   readonly responseId: string | null
   /** Not `null`: it is no request, but what this call told of the work of another. */
-  readonly toldBy: string | null
+  readonly reportedBy: string | null
   /** The call that submitted that work, as far as it was one of ours. */
   readonly settles: string | null
 }
@@ -63,7 +63,7 @@ export function cloudEvent(call: ExportedCall): string {
       ...(call.costPico === null ? {} : { cost_usd: picoToUsdText(call.costPico) }),
       ...(call.priceId === null ? {} : { price_id: call.priceId }),
       ...(call.responseId === null ? {} : { response_id: call.responseId }),
-      ...(call.toldBy === null ? {} : { told_by: call.toldBy }),
+      ...(call.reportedBy === null ? {} : { told_by: call.reportedBy }),
       ...(call.settles === null ? {} : { settles: call.settles }),
     },
   })

@@ -119,7 +119,7 @@ function dayFrom(row: SqlRow): ExportedDay {
 function callFrom(row: SqlRow): ExportedCall {
   const count = (column: string) => BigInt(row[column] ?? '0')
   const { status = null, cost_pico: cost = null, price_id: priceId = null } = row
-  const { told_by: toldBy = null, settles = null } = row
+  const { told_by: reportedBy = null, settles = null } = row
   return {
     callId: row.call_id ?? '',
     arrivedAt: row.arrived_at ?? '',
@@ -140,7 +140,7 @@ function callFrom(row: SqlRow): ExportedCall {
     costPico: cost === null ? null : BigInt(cost),
     priceId,
     responseId: row.response_id ?? null,
-    toldBy,
+    reportedBy,
     settles,
   }
 }

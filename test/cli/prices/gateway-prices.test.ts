@@ -49,7 +49,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const told = async () => (await selectGatewayPrices(stack.pool)).map(({ configuration }) => configuration)
+const recorded = async () => (await selectGatewayPrices(stack.pool)).map(({ configuration }) => configuration)
 const repricing = ['prices', 'reprice', '--model', 'gpt-4o-mini', '--since', TODAY, '--reason', 'fix']
 const elsewhere = () => ({ DATABASE_URL: stack.env.DATABASE_URL, TALLYGATE_DATA_DIR: join(folder, 'none') })
 const corrections = async () =>
@@ -73,7 +73,7 @@ test('a repricing in a shell without the configuration is refused; as a gateway 
   await ask()
   await ask()
   const { cost_usd: cost } = await stack.usageOf(client, 2)
-  await expect.poll(told, { timeout: 10_000 }).toHaveLength(1)
+  await expect.poll(recorded, { timeout: 10_000 }).toHaveLength(1)
   const [gateway] = await selectGatewayPrices(stack.pool)
   const name = gateway?.gateway ?? ''
 
@@ -114,8 +114,8 @@ test('a repricing by other prices than the gateways have is refused, both are na
   expect(await corrections()).toBe(before)
   expect(await adjusted()).toBe('0')
   // So is a question by it.
-  for (const question of [['show', 'gpt-4o-mini'], ['check']]) {
-    const asked = await run(other, 'prices', ...question)
+  for (const command of [['show', 'gpt-4o-mini'], ['check']]) {
+    const asked = await run(other, 'prices', ...command)
     expect(asked.code).toBe(1)
     expect(asked.err).toContain(`this command by ${nameConfiguration(configurationOf(NOTHING))}`)
   }
@@ -173,11 +173,11 @@ test('where no gateway ever ran, prices are those of the command', async () => {
 })
 
 test('a gateway tells what it prices by again when its configuration changes', async () => {
-  const [before] = await told()
+  const [before] = await recorded()
   await writeConfig('1.7')
   stack.gateway.reload(loadGatewayConfig(stack.env))
-  await expect.poll(async () => (await told())[0]?.hash, { timeout: 10_000 }).not.toBe(before?.hash)
-  expect((await told())[0]?.settings.markups).toEqual([{ line: 1, client: 'c1', factor: '1.7' }])
+  await expect.poll(async () => (await recorded())[0]?.hash, { timeout: 10_000 }).not.toBe(before?.hash)
+  expect((await recorded())[0]?.settings.markups).toEqual([{ line: 1, client: 'c1', factor: '1.7' }])
 })
 
 const anotherGateway = async (catalog = 'genai-prices@0.0.1', catalogText = bundledText) => {

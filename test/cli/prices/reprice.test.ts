@@ -171,7 +171,7 @@ test('what jobs used is priced again, with single calls and without, and what is
       unpricedReason: 'billed_later',
       objects: [{ id, kind: 'batch', is: 'created', job: true }],
     })
-  const telling = (responseId: string) =>
+  const reporting = (responseId: string) =>
     unpriced({
       method: 'GET',
       requestedModel: null,
@@ -186,13 +186,13 @@ test('what jobs used is priced again, with single calls and without, and what is
          tallygate.responses_seen, tallygate.objects cascade`,
     )
     await count(submitting('batch_1'), submitting('batch_2'), submitting('batch_3'))
-    await count(telling('batch_1'), telling('batch_2'))
+    await count(reporting('batch_1'), reporting('batch_2'))
     expect(await sums()).toMatchObject({ unpriced: 3, adjusted: 0n })
     if (!keepsCalls) await ledger.pool.query('truncate tallygate.calls')
     await writePrices(["{ model: our-model, input: '1', output: '3' }"])
     await json(env, 'prices', 'reprice', '--model', 'our-model', '--since', TODAY)
     expect(await sums()).toMatchObject({ unpriced: 3, pricedLater: 2, adjusted: 2n * each })
-    await count(telling('batch_3'))
+    await count(reporting('batch_3'))
     expect(await sums()).toMatchObject({ unpriced: 3, pricedLater: 3, adjusted: 3n * each })
     if (!keepsCalls) continue
     expect(await json(env, 'ledger', 'verify', '--since', TODAY)).toMatchObject({ differences: [] })

@@ -9,7 +9,7 @@ import { startStack, type TestClient, type TestStack } from '../../support/serve
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { type HeardGateway, startHeardGateway } from '../support/heard-process.ts'
 
-const STORM_CALLS = 8_000
+const BURST_CALLS = 8_000
 const AT_ONCE = 300
 const KNOWN_CALLS = 40
 
@@ -18,7 +18,7 @@ let stack: TestStack
 let client: TestClient
 let folder: string
 let gateway: HeardGateway
-const strangers = new Agent({ connections: AT_ONCE })
+const unknownClients = new Agent({ connections: AT_ONCE })
 const ours = new Agent({ connections: 1 })
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await Promise.all([strangers.close(), ours.close()])
+  await Promise.all([unknownClients.close(), ours.close()])
   await gateway?.end('SIGTERM')
   await stack?.stop()
   await upstream?.close()
@@ -71,42 +71,42 @@ function medianOf(sorted: readonly number[]): number {
   return sorted[sorted.length >> 1] ?? 0
 }
 
-interface Storm {
+interface Burst {
   readonly seconds: number
   readonly statuses: ReadonlySet<number>
 }
 
 /** Calls with keys of the right form that are nobody's, each another, as fast as they are answered. */
-async function storm(calls: number, origin = gateway.url): Promise<Storm> {
+async function burst(calls: number, origin = gateway.url): Promise<Burst> {
   const keys = Array.from({ length: calls }, createKey)
   const statuses = new Set<number>()
   const startedAt = performance.now()
   const send = async () => {
     for (let key = keys.pop(); key !== undefined; key = keys.pop())
-      statuses.add((await call(strangers, key, origin))[0])
+      statuses.add((await call(unknownClients, key, origin))[0])
   }
   await Promise.all(Array.from({ length: AT_ONCE }, send))
   return { seconds: (performance.now() - startedAt) / 1_000, statuses }
 }
 
 test('a storm of unknown keys is answered with 401, asks Postgres little, and harms nobody', async () => {
-  await storm(AT_ONCE * 5)
+  await burst(AT_ONCE * 5)
   const alone = await knownCalls()
   const before = await transactions()
-  const [{ seconds, statuses }, beside] = await Promise.all([storm(STORM_CALLS), knownCalls()])
+  const [{ seconds, statuses }, beside] = await Promise.all([burst(BURST_CALLS), knownCalls()])
   const after = await transactions()
   // How slow the machine is meanwhile, for other reasons than the storm, is seen on both sides of it.
-  const calm = Math.max(medianOf(alone), medianOf(await knownCalls()))
+  const quiet = Math.max(medianOf(alone), medianOf(await knownCalls()))
   expect([...statuses]).toEqual([401])
   // Twenty looks a second, however many ask, and what gateways and workers ask by themselves.
   expect(after - before).toBeLessThan(40 * seconds + 40)
-  expect(medianOf(beside)).toBeLessThan(Math.max(50, 10 * calm))
+  expect(medianOf(beside)).toBeLessThan(Math.max(50, 10 * quiet))
 })
 
 test('a storm leaves nothing behind in memory', async () => {
-  await storm(5_000, stack.url)
+  await burst(5_000, stack.url)
   const before = heldMemory().heapUsed
-  await storm(20_000, stack.url)
+  await burst(20_000, stack.url)
   // Kept, each call would be some hundred bytes of key and places in maps.
   expect(heldMemory().heapUsed - before).toBeLessThan(3_000_000)
 })

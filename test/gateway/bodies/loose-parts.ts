@@ -1,21 +1,21 @@
 import type { CallRecord } from '../../../src/call/call-record.ts'
-import type { CallLedger, ProxiedCallParts } from '../../../src/gateway/proxy/proxied-call.ts'
+import type { CallLedger, ProxiedCallOptions } from '../../../src/gateway/proxy/proxied-call.ts'
 import { Unattended, type UnattendedLimits } from '../../../src/gateway/proxy/unattended.ts'
 import { NO_METRICS } from '../../support/no-metrics.ts'
 
 /** What calls need of the process around them, where there is none: records are kept by the id of their key. */
-export interface LooseParts extends ProxiedCallParts {
+export interface LooseOptions extends ProxiedCallOptions {
   readonly records: ReadonlyMap<string, CallRecord>
 }
 
-export function createLooseParts(limits: Partial<UnattendedLimits> = {}): LooseParts {
+export function createLooseOptions(limits: Partial<UnattendedLimits> = {}): LooseOptions {
   const records = new Map<string, CallRecord>()
   const soon = (done: (error: null) => void) => queueMicrotask(() => done(null))
   const ledger: CallLedger = {
     canTakeCalls: true,
     open: (_call, onWritten) => soon(onWritten),
-    note: () => {},
-    noteNow: (_callId, _seen, onWritten) => queueMicrotask(onWritten),
+    saveSnapshot: () => {},
+    saveSnapshotNow: (_callId, _snapshot, onWritten) => queueMicrotask(onWritten),
     close(record, onWritten) {
       records.set(record.keyId, record)
       soon(onWritten)

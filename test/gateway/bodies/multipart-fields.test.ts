@@ -21,14 +21,14 @@ function read(form: string, pieceBytes = form.length): MultipartFields {
   return fields
 }
 
-function facts({ readable, model, stream, sawFile, isOver, duplicateModel }: MultipartFields) {
+function fields({ readable, model, stream, sawFile, isOver, duplicateModel }: MultipartFields) {
   return { readable, model, stream, sawFile, isOver, duplicateModel }
 }
 
 test('a form’s fields are read, in whatever pieces it comes', () => {
   const form = `${field('prompt', 'model')}${MODEL}${field('stream', 'true')}${FILE}--x-y--\r\n`
   for (let bytes = 1; bytes <= form.length; bytes++) {
-    expect([bytes, facts(read(form, bytes))]).toEqual([
+    expect([bytes, fields(read(form, bytes))]).toEqual([
       bytes,
       {
         readable: true,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { readRequestFields } from '../../../src/gateway/bodies/request-fields.ts'
 import type { JsonObject } from '../../../src/providers/reading/json-value.ts'
-import { planJson } from '../../../src/providers/wires/json.ts'
+import { compileProjection } from '../../../src/providers/wires/json.ts'
 
-const PLAN = planJson({ seconds: 'value', documents: ['length'] })
+const PLAN = compileProjection({ seconds: 'value', documents: ['length'] })
 
 function fieldsOf(body: string, isWanted = () => true): Promise<JsonObject | null | 'gone'> {
   return new Promise((done) => readRequestFields('client', Buffer.from(body), PLAN, isWanted, done))

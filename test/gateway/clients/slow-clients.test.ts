@@ -12,9 +12,9 @@ import { dial, parseResponse, requestText } from '../raw-http.ts'
 
 /** What the limits of a minute and more are here. */
 const HEAD_MS = 600
-const SENDING_SILENCE_MS = 600
+const READ_IDLE_MS = 600
 const RATE_WINDOW_MS = 1_500
-const TAKING_SILENCE_MS = 1_000
+const WRITE_IDLE_MS = 1_000
 
 vi.mock('node:http', async (importOriginal) => {
   const http = await importOriginal<typeof Http>()
@@ -44,10 +44,10 @@ let client: TestClient
 let number = 0
 
 beforeAll(async () => {
-  const { setTimeout: limitSilence } = Socket.prototype
+  const { setTimeout: setIdleTimeout } = Socket.prototype
   vi.spyOn(Socket.prototype, 'setTimeout').mockImplementation(function (this: Socket, ms, onTimeout) {
-    const here = ms === 60_000 ? SENDING_SILENCE_MS : ms === 300_000 ? TAKING_SILENCE_MS : ms
-    return limitSilence.call(this, here, onTimeout)
+    const here = ms === 60_000 ? READ_IDLE_MS : ms === 300_000 ? WRITE_IDLE_MS : ms
+    return setIdleTimeout.call(this, here, onTimeout)
   })
   upstream = await startUpstream()
   stack = await startStack(upstream.url)
@@ -167,10 +167,10 @@ test('a body that comes slowly, but comes, is taken, and the time its answer tak
     await delay(100)
   }
   const response = await answering
-  await delay(SENDING_SILENCE_MS + 200)
+  await delay(READ_IDLE_MS + 200)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.write(event({ choices: [], usage: CHAT_USAGE }))
-  await delay(SENDING_SILENCE_MS + 200)
+  await delay(READ_IDLE_MS + 200)
   response.end('data: [DONE]\n\n')
   expect(await received).toContain('[DONE]')
   expect((await stack.usageOf(client, 1)).output_tokens).toBe(7)
@@ -212,7 +212,7 @@ test('a client that reads slowly, but reads, gets all of its stream', async () =
     // Altogether longer than the silence that would end it. Less would not show through the buffers in between.
     if (bytesToPause < 2_000_000) continue
     bytesToPause = 0
-    await delay(TAKING_SILENCE_MS / 2)
+    await delay(WRITE_IDLE_MS / 2)
   }
   expect(bytes).toBeGreaterThan(pieces * DELTA.length)
   expect(last).toMatch(/\[DONE\]\n\n\r\n0\r\n\r\n$/)
@@ -234,7 +234,7 @@ test('a client that fetches none of many answers is let go', async () => {
   const closed = new Promise((resolve) => socket.on('close', resolve))
   socket.write(request.repeat(200))
   // Its end is only seen by who reads or writes; who writes is not silent.
-  const probe = setInterval(() => socket.write('\r\n'), 3 * TAKING_SILENCE_MS)
+  const probe = setInterval(() => socket.write('\r\n'), 3 * WRITE_IDLE_MS)
   await closed
   clearInterval(probe)
   await expectOthersServed()

@@ -10,7 +10,7 @@ import type { Dialect, Provider } from '../../../src/providers/dialect.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import { readWhole, seededRandom } from '../../providers/recordings/judge.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
-import { createLooseParts, type LooseParts, until } from '../bodies/loose-parts.ts'
+import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-parts.ts'
 
 const CUTS = 1000
 const REQUEST = Buffer.from('{"messages":[{"role":"user","content":"hi"}]}')
@@ -99,15 +99,15 @@ interface Visit {
   readonly cut: number
   /** The upstream sends the rest although nobody takes it. */
   readonly goesOn: boolean
-  readonly parts: LooseParts
+  readonly options: LooseOptions
   readonly clientLeft: PromiseWithResolvers<void>
 }
 
 const visits = new Map<string, Visit>()
 /** Where the upstream goes on there is time for it; where it does not, none is lost. */
-const patient: LooseParts = createLooseParts()
-const impatient: LooseParts = createLooseParts({ usageMs: 20, answerMs: 20 })
-const full: LooseParts = createLooseParts({ maxPerClient: 0 })
+const patient: LooseOptions = createLooseOptions()
+const impatient: LooseOptions = createLooseOptions({ usageMs: 20, answerMs: 20 })
+const full: LooseOptions = createLooseOptions({ maxPerClient: 0 })
 let upstream: Server
 let gateway: Server
 let pool: Pool
@@ -145,9 +145,9 @@ async function send(number: string, response: ServerResponse): Promise<void> {
 function proxy(number: string, response: ServerResponse): void {
   const visit = visits.get(number)
   if (visit === undefined) throw new RangeError(`no visit ${number}`)
-  const { answer, clientLeft, parts } = visit
+  const { answer, clientLeft, options } = visit
   const call = new ProxiedCall(
-    parts,
+    options,
     {
       call: {
         callId: '0190c1d2-0000-7000-8000-000000000000',
@@ -210,11 +210,11 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     const cut = from + Math.floor(random() * (answer.body.length - from))
     const goesOn = random() < 0.7
     const number = `${index}`
-    const parts = goesOn ? patient : impatient
-    visits.set(number, { answer, cut, goesOn, parts, clientLeft: Promise.withResolvers() })
+    const options = goesOn ? patient : impatient
+    visits.set(number, { answer, cut, goesOn, options, clientLeft: Promise.withResolvers() })
     await visitAndLeave(number, cut)
-    await until(() => parts.records.has(number))
-    const record = parts.records.get(number)
+    await until(() => options.records.has(number))
+    const record = options.records.get(number)
     const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
     const delivered = await estimateTextTokens(text, answer.model, answer.dialect.name)
     const counted = record?.usage.outputTokens ?? 0
@@ -230,9 +230,9 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     const isBehindTheEnd = cut >= answer.endsAt
     if (isBehindTheEnd) behindTheEnd += 1
     if (goesOn && isBehindTheEnd && source !== 'reported') problem('the usage behind the end is not exact')
-    const tellsThoughts = answer.provider === 'gemini' && cut > answer.body.indexOf('}\r\n\r\n')
-    if (answer.hides && !tellsThoughts && counted === 0) problem('hidden and free')
-    if (goesOn && answer.hides && !tellsThoughts && source !== 'reported') problem('hidden and not read on')
+    const reportsThoughts = answer.provider === 'gemini' && cut > answer.body.indexOf('}\r\n\r\n')
+    if (answer.hides && !reportsThoughts && counted === 0) problem('hidden and free')
+    if (goesOn && answer.hides && !reportsThoughts && source !== 'reported') problem('hidden and not read on')
   }
   const turns = Array.from({ length: CUTS }, (_, index) => index)
   await Promise.all(
@@ -254,7 +254,7 @@ test.each([
   const answer = makeAnswer(model, hides)
   const clientLeft = Promise.withResolvers<void>()
   const cut = answer.endsAt - 60
-  visits.set(model, { answer, cut, goesOn: false, parts: full, clientLeft })
+  visits.set(model, { answer, cut, goesOn: false, options: full, clientLeft })
   const startedAt = performance.now()
   await visitAndLeave(model, cut)
   await until(() => full.records.has(model))

@@ -15,7 +15,7 @@ import { selectDialect } from '../../../src/providers/dialects.ts'
 import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
 import { seededRandom } from '../../providers/recordings/judge.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
-import { createLooseParts, type LooseParts, until } from '../bodies/loose-parts.ts'
+import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-parts.ts'
 
 const CUTS = 1000
 const WAYS = [
@@ -115,10 +115,10 @@ interface Visit {
 
 let visit: Visit
 /** Where the upstream goes on there is time for it; where it does not, none is lost. */
-const patient = createLooseParts()
-const impatient = createLooseParts({ usageMs: 20 })
+const patient = createLooseOptions()
+const impatient = createLooseOptions({ usageMs: 20 })
 let upstream: Server
-const gateways = new Map<LooseParts, Server>()
+const gateways = new Map<LooseOptions, Server>()
 const revokers: ((keyId: string) => void)[] = []
 
 beforeAll(async () => {
@@ -148,10 +148,10 @@ beforeAll(async () => {
     byPrefix: () => null,
     byModel: () => upstreamOf(visit.session.provider),
   }
-  for (const parts of [patient, impatient]) {
+  for (const options of [patient, impatient]) {
     const gateway = createServer({ shouldUpgradeCallback: () => true })
     acceptWebSockets(gateway, {
-      ...parts,
+      ...options,
       basePath: '',
       upstreams,
       pathPolicy: { permits: () => true },
@@ -168,7 +168,7 @@ beforeAll(async () => {
       now: () => 0,
     })
     await once(gateway.listen(0, '127.0.0.1'), 'listening')
-    gateways.set(parts, gateway)
+    gateways.set(options, gateway)
   }
 })
 
@@ -203,8 +203,8 @@ let allowed = Promise.withResolvers<void>()
 
 async function visitAndLeave(key: string): Promise<void> {
   const { session, cut, way, cutOff, goesOn } = visit
-  const parts = goesOn ? patient : impatient
-  const { port } = gateways.get(parts)?.address() as AddressInfo
+  const options = goesOn ? patient : impatient
+  const { port } = gateways.get(options)?.address() as AddressInfo
   const socket: Socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write(
@@ -227,9 +227,9 @@ async function visitAndLeave(key: string): Promise<void> {
   else if (way === 'client closes') socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
   else if (way === 'upstream breaks off') upstreamSide.destroy()
   else for (const revoke of revokers) revoke(key)
-  await until(() => parts.records.has(key) || parts.unattended.count > 0)
+  await until(() => options.records.has(key) || options.unattended.count > 0)
   allowed.resolve()
-  await until(() => parts.records.has(key))
+  await until(() => options.records.has(key))
   socket.destroy()
   upstreamSide.destroy()
 }

@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
 import {
-  type CallFacts,
+  type CallContext,
+  finalizeCall,
+  finalizeWithEstimate,
   NOTHING_OBSERVED,
   NOTHING_TO_PRICE,
   needsEstimate,
   type Pricing,
-  settle,
-  settleWithEstimate,
 } from '../../../src/gateway/recording/finalize-call.ts'
-import { type EndpointFacts, endpointFactsOf } from '../../../src/gateway/routing/endpoint-facts.ts'
+import { type EndpointContext, endpointContextOf } from '../../../src/gateway/routing/endpoint-facts.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import { openAiChat } from '../../../src/providers/openai/openai-chat.ts'
-import { OPENAI_QUIRKS } from '../../../src/providers/openai/openai-overrides.ts'
+import { OPENAI_OVERRIDES } from '../../../src/providers/openai/openai-overrides.ts'
 
-const facts: CallFacts = {
+const context: CallContext = {
   call: {
     callId: '01900000-0000-7000-8000-000000000000',
     arrivedAtMs: 0,
@@ -28,7 +28,7 @@ const facts: CallFacts = {
     webSocket: false,
   },
   clientName: 'c',
-  endpoint: endpointFactsOf(openAiChat(OPENAI_QUIRKS.openai)),
+  endpoint: endpointContextOf(openAiChat(OPENAI_OVERRIDES.openai)),
   status: 200,
   outcome: 'complete',
   observation: NOTHING_OBSERVED,
@@ -42,21 +42,24 @@ const pricing = {
 }
 
 test('an answer without usage is estimated, one that is billed by other units is not', () => {
-  expect(needsEstimate(facts)).toBe(true)
+  expect(needsEstimate(context)).toBe(true)
   expect(
-    needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, units: { ...NO_UNITS, searchUnits: 1 } } }),
+    needsEstimate({
+      ...context,
+      observation: { ...NOTHING_OBSERVED, units: { ...NO_UNITS, searchUnits: 1 } },
+    }),
   ).toBe(false)
   // Tools run amid an answer, whose tokens are billed too.
   for (const tool of ['webSearches', 'fileSearches', 'codeRuns', 'otherToolCalls'] as const) {
     const observation = { ...NOTHING_OBSERVED, units: { ...NO_UNITS, [tool]: 1 } }
-    expect(needsEstimate({ ...facts, observation })).toBe(true)
+    expect(needsEstimate({ ...context, observation })).toBe(true)
   }
 })
 
 test('errors, pending responses and endpoints without tokens are not estimated', () => {
-  expect(needsEstimate({ ...facts, status: 500 })).toBe(false)
-  expect(needsEstimate({ ...facts, observation: { ...NOTHING_OBSERVED, pending: true } })).toBe(false)
-  expect(needsEstimate({ ...facts, estimates: null })).toBe(false)
+  expect(needsEstimate({ ...context, status: 500 })).toBe(false)
+  expect(needsEstimate({ ...context, observation: { ...NOTHING_OBSERVED, pending: true } })).toBe(false)
+  expect(needsEstimate({ ...context, estimates: null })).toBe(false)
 })
 
 test.each([
@@ -66,7 +69,10 @@ test.each([
   const usage = { ...NO_USAGE, inputTokens: 0, outputTokens: 0 }
   for (const usageSource of ['reported', 'partial'] as const) {
     const observation = { ...NOTHING_OBSERVED, pending: true, usageSource, usage, responseId: 'batch_1' }
-    const end = settle({ ...facts, endpoint: { metering: 'metered', responseUse }, observation }, pricing)
+    const end = finalizeCall(
+      { ...context, endpoint: { metering: 'metered', responseUse }, observation },
+      pricing,
+    )
     expect(end).toMatchObject({ usageSource: 'none', usage: NO_USAGE, unpricedReason, costPico })
   }
 })
@@ -74,7 +80,7 @@ test.each([
 test('an answer that tells its cost and no figures has that cost where it is believed, else none', () => {
   const observation = { ...NOTHING_OBSERVED, reportedCostPico: 300_000_000_000n }
   const fetched = {
-    ...facts,
+    ...context,
     endpoint: { metering: 'metered', responseUse: 'created' },
     observation,
   } as const
@@ -84,12 +90,12 @@ test('an answer that tells its cost and no figures has that cost where it is bel
     priceId: 'xai/reported',
     definition: null,
   } as const
-  expect(settle(fetched, { ...pricing, priceCall: () => asReported })).toMatchObject({
+  expect(finalizeCall(fetched, { ...pricing, priceCall: () => asReported })).toMatchObject({
     costPico: 300_000_000_000n,
     priceId: 'xai/reported',
     usageSource: 'none',
   })
-  expect(settle(fetched, { ...pricing, priceCall: () => NOTHING_TO_PRICE })).toMatchObject({
+  expect(finalizeCall(fetched, { ...pricing, priceCall: () => NOTHING_TO_PRICE })).toMatchObject({
     costPico: null,
     unpricedReason: 'no_figures',
   })
@@ -97,26 +103,26 @@ test('an answer that tells its cost and no figures has that cost where it is bel
 
 test('a call cut before its answer, of which no tokens can be estimated, is unpriced unless it was a fetch', () => {
   const cut = {
-    ...facts,
+    ...context,
     status: null,
     outcome: 'client_aborted',
     estimates: null,
     observation: null,
   } as const
-  expect(settle(cut, pricing)).toMatchObject({ costPico: null, unpricedReason: 'no_figures' })
+  expect(finalizeCall(cut, pricing)).toMatchObject({ costPico: null, unpricedReason: 'no_figures' })
   const fetch = { ...cut, endpoint: { metering: 'metered', responseUse: 'fetched' } } as const
-  expect(settle(fetch, pricing)).toMatchObject({ costPico: 0n, unpricedReason: null })
-  expect(settle({ ...cut, outcome: 'upstream_error' }, pricing)).toMatchObject({ costPico: 0n })
+  expect(finalizeCall(fetch, pricing)).toMatchObject({ costPico: 0n, unpricedReason: null })
+  expect(finalizeCall({ ...cut, outcome: 'upstream_error' }, pricing)).toMatchObject({ costPico: 0n })
 })
 
 test('an estimate says that it is one, and nothing to count is no estimate', async () => {
-  expect(await settleWithEstimate(facts, pricing)).toMatchObject({
+  expect(await finalizeWithEstimate(context, pricing)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: 5, outputTokens: 3 },
     costPico: null,
   })
-  const silent = { ...facts, estimates: { input: async () => null, output: async () => 0 } }
-  expect(await settleWithEstimate(silent, pricing)).toMatchObject({
+  const silent = { ...context, estimates: { input: async () => null, output: async () => 0 } }
+  expect(await finalizeWithEstimate(silent, pricing)).toMatchObject({
     usageSource: 'none',
     costPico: null,
     unpricedReason: 'no_figures',
@@ -125,11 +131,11 @@ test('an estimate says that it is one, and nothing to count is no estimate', asy
 
 test('the prompt of an answer that nobody could read has no cost', async () => {
   const unread = {
-    ...facts,
+    ...context,
     observation: null,
     estimates: { input: async () => 5, output: async () => null },
   }
-  expect(await settleWithEstimate(unread, pricing)).toMatchObject({
+  expect(await finalizeWithEstimate(unread, pricing)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: 5, outputTokens: null },
     costPico: null,
@@ -138,14 +144,14 @@ test('the prompt of an answer that nobody could read has no cost', async () => {
 })
 
 test('an error amid an answer leaves what had been delivered; one in its place used nothing', async () => {
-  const failed = { ...facts, observation: { ...NOTHING_OBSERVED, failed: true } }
+  const failed = { ...context, observation: { ...NOTHING_OBSERVED, failed: true } }
   expect(needsEstimate(failed)).toBe(true)
-  expect(await settleWithEstimate(failed, pricing)).toMatchObject({
+  expect(await finalizeWithEstimate(failed, pricing)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: 5, outputTokens: 3 },
   })
   const refused = { ...failed, estimates: { input: async () => 5, output: async () => 0 } }
-  expect(await settleWithEstimate(refused, pricing)).toMatchObject({ usageSource: 'none', costPico: 0n })
+  expect(await finalizeWithEstimate(refused, pricing)).toMatchObject({ usageSource: 'none', costPico: 0n })
 })
 
 test('an output without its prompt is counted, and its cost is not taken for the whole', async () => {
@@ -153,8 +159,8 @@ test('an output without its prompt is counted, and its cost is not taken for the
     ...pricing,
     priceCall: () => ({ kind: 'priced', costPico: 7n, priceId: 'p', definition: null }) as const,
   }
-  const half = { ...facts, estimates: { input: async () => null, output: async () => 3 } }
-  expect(await settleWithEstimate(half, priced)).toMatchObject({
+  const half = { ...context, estimates: { input: async () => null, output: async () => 3 } }
+  expect(await finalizeWithEstimate(half, priced)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: null, outputTokens: 3 },
     costPico: null,
@@ -163,14 +169,14 @@ test('an output without its prompt is counted, and its cost is not taken for the
 })
 
 describe('a call that told no figures', () => {
-  const METERED = facts.endpoint
-  const FETCHED: EndpointFacts = { metering: 'metered', responseUse: 'fetched' }
-  const UNKNOWN: EndpointFacts = { metering: 'unknown', responseUse: 'created' }
-  const FREE: EndpointFacts = { metering: 'free', responseUse: 'created' }
+  const METERED = context.endpoint
+  const FETCHED: EndpointContext = { metering: 'metered', responseUse: 'fetched' }
+  const UNKNOWN: EndpointContext = { metering: 'unknown', responseUse: 'created' }
+  const FREE: EndpointContext = { metering: 'free', responseUse: 'created' }
   const pending = { ...NOTHING_OBSERVED, pending: true }
   const failed = { ...NOTHING_OBSERVED, failed: true }
 
-  const PASSING_BY = endpointFactsOf(selectDialect('openai', 'POST', '/v1/realtime/client_secrets'))
+  const PASSING_BY = endpointContextOf(selectDialect('openai', 'POST', '/v1/realtime/client_secrets'))
 
   test.each([
     ['at a metered endpoint', METERED, 200, NOTHING_OBSERVED, 'no_figures'],
@@ -181,7 +187,7 @@ describe('a call that told no figures', () => {
     ['in a session', METERED, 101, NOTHING_OBSERVED, 'no_figures'],
     ['in a session on a path that is free to GET', FREE, 101, null, 'no_reader'],
   ] as const)('%s is unpriced, with the reason', (_, endpoint, status, observation, reason) => {
-    expect(settle({ ...facts, endpoint, status, observation }, pricing)).toMatchObject({
+    expect(finalizeCall({ ...context, endpoint, status, observation }, pricing)).toMatchObject({
       usageSource: 'none',
       costPico: null,
       unpricedReason: reason,
@@ -196,7 +202,7 @@ describe('a call that told no figures', () => {
     ['as there was no answer', METERED, null, null],
     ['as it asked for what another call made', FETCHED, 200, pending],
   ] as const)('%s costs nothing', (_, endpoint, status, observation) => {
-    expect(settle({ ...facts, endpoint, status, observation }, pricing)).toMatchObject({
+    expect(finalizeCall({ ...context, endpoint, status, observation }, pricing)).toMatchObject({
       costPico: 0n,
       unpricedReason: null,
     })
@@ -216,15 +222,15 @@ test.each([
   ['perplexity', 'POST', '/async/chat/completions', 'metered', 'created'],
   ['perplexity', 'GET', '/async/chat/completions/a', 'metered', 'fetched'],
 ] as const)('at %s, %s %s is %s and %s', (provider, method, path, metering, responseUse) => {
-  expect(endpointFactsOf(selectDialect(provider, method, path))).toEqual(
+  expect(endpointContextOf(selectDialect(provider, method, path))).toEqual(
     metering === 'free' ? { metering, responseUse: 'created' } : { metering, responseUse },
   )
 })
 
 test('a call above the limit is booked as it is and flagged, one at the limit is not', () => {
   const costing = (costPico: bigint) =>
-    settle(
-      { ...facts, observation: { ...NOTHING_OBSERVED, usageSource: 'reported' } },
+    finalizeCall(
+      { ...context, observation: { ...NOTHING_OBSERVED, usageSource: 'reported' } },
       {
         ...pricing,
         alertAbovePico: 1_000n,
@@ -237,9 +243,9 @@ test('a call above the limit is booked as it is and flagged, one at the limit is
 
 test('a client gone before headers is charged its prompt and no output', async () => {
   const estimates = { input: async () => 5, output: async () => 0 }
-  const gone: CallFacts = { ...facts, status: null, outcome: 'client_aborted', estimates }
+  const gone: CallContext = { ...context, status: null, outcome: 'client_aborted', estimates }
   expect(needsEstimate(gone)).toBe(true)
-  expect(await settleWithEstimate(gone, pricing)).toMatchObject({
+  expect(await finalizeWithEstimate(gone, pricing)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: 5, outputTokens: 0 },
   })
@@ -250,7 +256,7 @@ test('impossible counts are unpriced, never free', () => {
     ...pricing,
     priceCall: () => ({ kind: 'priced', costPico: 0n, priceId: 'p', definition: null }) as const,
   }
-  const end = settle({ ...facts, observation: { ...NOTHING_OBSERVED, usageSource: 'invalid' } }, free)
+  const end = finalizeCall({ ...context, observation: { ...NOTHING_OBSERVED, usageSource: 'invalid' } }, free)
   expect(end).toMatchObject({ usageSource: 'invalid', costPico: null, priceId: null })
 })
 
@@ -260,16 +266,19 @@ describe('what a fetch tells', () => {
   const observation = { ...NOTHING_OBSERVED, usageSource: 'reported', responseId: 'batch_1' } as const
 
   /** The times at which calls were priced. */
-  function pricedAt(responseUse: EndpointFacts['responseUse'], madeAtMs: number | null): number[] {
+  function pricedAt(responseUse: EndpointContext['responseUse'], madeAtMs: number | null): number[] {
     const times: number[] = []
     const priceCall: Pricing['priceCall'] = ({ call }) => {
       times.push(call.arrivedAtMs)
       return pricing.priceCall()
     }
-    const call = { ...facts.call, arrivedAtMs: fetchedAtMs }
-    const seen = { ...observation, madeAtMs }
+    const call = { ...context.call, arrivedAtMs: fetchedAtMs }
+    const observed = { ...observation, madeAtMs }
     const endpoint = { metering: 'metered', responseUse } as const
-    settle({ ...facts, call, endpoint, observation: { ...seen, jobs: [seen] } }, { ...pricing, priceCall })
+    finalizeCall(
+      { ...context, call, endpoint, observation: { ...observed, jobs: [observed] } },
+      { ...pricing, priceCall },
+    )
     return times
   }
 
@@ -301,12 +310,12 @@ test('of more jobs than a record takes whole ones are left to the next fetch, an
     },
   }
   const usage = { ...NO_USAGE, inputTokens: 1, outputTokens: 1 }
-  const told = (responseId: string | null) =>
+  const reported = (responseId: string | null) =>
     ({ ...NOTHING_OBSERVED, usageSource: 'reported', usage, responseId }) as const
-  const three = (id: string) => [told(id), told(id), told(id)]
-  const jobs = [told(null), ...Array.from({ length: 100 }, (_, index) => three(`run_${index}`)).flat()]
+  const three = (id: string) => [reported(id), reported(id), reported(id)]
+  const jobs = [reported(null), ...Array.from({ length: 100 }, (_, index) => three(`run_${index}`)).flat()]
   const observation = { ...NOTHING_OBSERVED, pending: true, jobs }
-  const end = settle({ ...facts, observation }, counting)
+  const end = finalizeCall({ ...context, observation }, counting)
   // 85 of three models each are 255; the 86th would be cut.
   expect(end.jobs?.length).toBe(255)
   expect(end.jobs?.at(-1)?.responseId).toBe('run_84')

@@ -20,14 +20,14 @@ const OPEN: OpenCall = {
 }
 
 test('a call whose client leaves while the connection upstream is being made is no call', async () => {
-  const told: string[] = []
+  const calls: string[] = []
   const ledger: CallLedger = {
     canTakeCalls: true,
-    open: () => told.push('open'),
-    note: () => told.push('note'),
-    noteNow: () => told.push('noteNow'),
-    close: () => told.push('close'),
-    discard: (callId) => told.push(`discard ${callId}`),
+    open: () => calls.push('open'),
+    saveSnapshot: () => calls.push('saveSnapshot'),
+    saveSnapshotNow: () => calls.push('saveSnapshotNow'),
+    close: () => calls.push('close'),
+    discard: (callId) => calls.push(`discard ${callId}`),
   }
   const call = new ProxiedCall(
     {
@@ -51,8 +51,8 @@ test('a call whose client leaves while the connection upstream is being made is 
       requestBytes: 0,
     },
     new ServerResponse(new IncomingMessage(new Socket())),
-    () => told.push('answered'),
-    () => told.push('ended'),
+    () => calls.push('answered'),
+    () => calls.push('ended'),
   )
 
   call.clientLeft()
@@ -69,5 +69,5 @@ test('a call whose client leaves while the connection upstream is being made is 
   }
   call.onRequestStart(controller)
 
-  expect(told).toEqual([`discard ${OPEN.callId}`, 'ended'])
+  expect(calls).toEqual([`discard ${OPEN.callId}`, 'ended'])
 })

@@ -14,21 +14,21 @@ test('a client has a share of the places, all clients together have them all, an
   expect(unattended.count).toBe(2)
   const fourth = admit('c')
   expect(fourth).not.toBeNull()
-  for (const leave of [second, third, fourth]) leave?.()
+  for (const release of [second, third, fourth]) release?.()
   expect(unattended.count).toBe(0)
 })
 
 test('a call that goes on too long is stopped once, and has given its place back by then', async () => {
   const unattended = new Unattended()
   let stops = 0
-  const leave = await new Promise<(() => void) | null>((resolve) => {
+  const release = await new Promise<(() => void) | null>((resolve) => {
     const admitted = unattended.admit('a', 1, () => {
       stops += 1
       expect(unattended.count).toBe(0)
       resolve(admitted)
     })
   })
-  leave?.()
+  release?.()
   expect(stops).toBe(1)
 })
 
@@ -36,7 +36,7 @@ test('a process that stops waits for none longer than it may, neither for those 
   const unattended = new Unattended({ stoppingMs: 1 })
   const stopped: string[] = []
   unattended.admit('a', 60_000, () => stopped.push('there'))
-  unattended.hurry()
+  unattended.beginStop()
   unattended.admit('a', 60_000, () => stopped.push('to come'))
   await unattended.idle()
   expect(stopped).toEqual(['there', 'to come'])

@@ -112,7 +112,11 @@ async function ask(gateway: HeardGateway | undefined, certificate: Certificate, 
 }
 
 /** The status with which a handshake ends. */
-async function shakeHands(gateway: HeardGateway | undefined, certificate: Certificate, client: TestClient) {
+async function startHandshake(
+  gateway: HeardGateway | undefined,
+  certificate: Certificate,
+  client: TestClient,
+) {
   const webSocket = new WebSocket(`${gateway?.url.replace('http', 'ws')}/${certificate}/v1/realtime`, {
     headers: { authorization: `Bearer ${client.key}` },
   })
@@ -128,7 +132,7 @@ const REFUSED = [502, 'upstream_unreachable']
 test('an upstream whose certificate NODE_EXTRA_CA_CERTS vouches for is called, with our credential', async () => {
   const client = await stack.addClient('trusting')
   expect(await ask(gateways[0], 'good', client)).toEqual([200, null])
-  expect(await shakeHands(gateways[0], 'good', client)).toBe(101)
+  expect(await startHandshake(gateways[0], 'good', client)).toBe(101)
   const { requests = [] } = upstreams.get('good') ?? {}
   expect(requests.map(({ headers }) => headers.authorization)).toEqual([
     'Bearer sk-upstream',
@@ -142,7 +146,7 @@ test.each(
 )('a certificate that is %s: 502, calls and sessions are recorded, not a byte is sent', async (certificate) => {
   const client = await stack.addClient(`facing ${certificate}`)
   expect(await ask(gateways[0], certificate, client)).toEqual(REFUSED)
-  expect(await shakeHands(gateways[0], certificate, client)).toBe(502)
+  expect(await startHandshake(gateways[0], certificate, client)).toBe(502)
   await stack.usageOf(client, 2)
   const unanswered = { outcome: 'upstream_error', status: null, upstream: certificate, cost_pico: '0' }
   expect(await stack.calls(client)).toMatchObject([
@@ -156,7 +160,7 @@ test('an authority that nobody named is not trusted', async () => {
   const client = await stack.addClient('careful')
   const before = upstreams.get('good')?.bytes
   expect(await ask(gateways[1], 'good', client)).toEqual(REFUSED)
-  expect(await shakeHands(gateways[1], 'good', client)).toBe(502)
+  expect(await startHandshake(gateways[1], 'good', client)).toBe(502)
   expect(upstreams.get('good')?.bytes).toBe(before)
   await stack.usageOf(client, 2)
 })
@@ -165,7 +169,7 @@ test('NODE_TLS_REJECT_UNAUTHORIZED=0 does not turn it off', async () => {
   const client = await stack.addClient('careless')
   for (const certificate of UNFIT) {
     expect(await ask(gateways[2], certificate, client)).toEqual(REFUSED)
-    expect(await shakeHands(gateways[2], certificate, client)).toBe(502)
+    expect(await startHandshake(gateways[2], certificate, client)).toBe(502)
     expect(upstreams.get(certificate)).toMatchObject({ requests: [], bytes: 0 })
   }
   await stack.usageOf(client, 6)

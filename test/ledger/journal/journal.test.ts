@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import { serialiseRecord } from '../../../src/ledger/entry.ts'
-import type { Reserve } from '../../../src/ledger/journal/disk-reserve.ts'
+import type { DiskReserve } from '../../../src/ledger/journal/disk-reserve.ts'
 import { callId, callRecord } from '../support/calls.ts'
 import { testFolder } from '../support/folders.ts'
 import { diskFull, testJournal } from '../support/journals.ts'
@@ -24,21 +24,21 @@ function contents(path: string): { open: string[]; seen: (string | null)[]; call
   }
 }
 
-function fakeReserve(): Reserve & { held: boolean; makes: number } {
+function fakeDiskReserve(): DiskReserve & { held: boolean; makes: number } {
   const reserve = {
     held: true,
     makes: 0,
-    give: () => {
+    release: () => {
       reserve.held = false
       return true
     },
-    make: async () => {
+    allocate: async () => {
       reserve.makes++
       reserve.held = true
       return true
     },
   }
-  return reserve as Reserve & { held: boolean; makes: number }
+  return reserve as DiskReserve & { held: boolean; makes: number }
 }
 
 describe('a call', () => {
@@ -102,10 +102,10 @@ test('usage seen is written once a second for all calls, the last of each', asyn
   await Promise.all([open(1), open(2), open(3)])
   const before = database.commits
   for (let count = 1; count <= 500; count++) {
-    journal.note(callId(1), `{"n":${count}}`)
-    journal.note(callId(2), `{"m":${count}}`)
+    journal.saveSnapshot(callId(1), `{"n":${count}}`)
+    journal.saveSnapshot(callId(2), `{"m":${count}}`)
   }
-  journal.note(callId(3), '{}')
+  journal.saveSnapshot(callId(3), '{}')
   await close(3)
   await vi.waitFor(() => expect(contents(path).seen).toEqual(['{"n":500}', '{"m":500}']), { timeout: 5_000 })
   expect(database.commits - before).toBe(2)
@@ -114,8 +114,8 @@ test('usage seen is written once a second for all calls, the last of each', asyn
 test('usage noted now is in the file when its callback runs, and is not overtaken by what was noted before', async () => {
   const { journal, path, open } = testJournal()
   await open(1)
-  journal.note(callId(1), '{"early":1}')
-  await new Promise((resolve) => journal.noteNow(callId(1), '{"final":1}', resolve))
+  journal.saveSnapshot(callId(1), '{"early":1}')
+  await new Promise((resolve) => journal.saveSnapshotNow(callId(1), '{"final":1}', resolve))
   expect(contents(path).seen).toEqual(['{"final":1}'])
   await journal.flush()
   expect(contents(path).seen).toEqual(['{"final":1}'])
@@ -193,11 +193,11 @@ describe('deleting', () => {
 
 describe('a disk that refuses', () => {
   test('refuses new calls, and takes the end of running ones with the reserve', async () => {
-    const reserve = fakeReserve()
+    const reserve = fakeDiskReserve()
     const { journal, database, path, open, close, log } = testJournal({ reserve })
     await open(1)
     database.failure = diskFull()
-    reserve.give = () => {
+    reserve.release = () => {
       reserve.held = false
       database.failure = null
       return true
@@ -212,7 +212,7 @@ describe('a disk that refuses', () => {
   })
 
   test('takes new calls again when it has room, with the reserve made again', async () => {
-    const reserve = fakeReserve()
+    const reserve = fakeDiskReserve()
     const { journal, database, open, close } = testJournal({ reserve })
     database.failure = diskFull()
     expect(await open(1)).not.toBeNull()
@@ -225,7 +225,7 @@ describe('a disk that refuses', () => {
   })
 
   test('never loses an ended call in silence: its caller is told, and it is recorded once when that works', async () => {
-    const { journal, database, path, open, close } = testJournal({ reserve: fakeReserve() })
+    const { journal, database, path, open, close } = testJournal({ reserve: fakeDiskReserve() })
     await Promise.all([open(1), open(2), open(3)])
     await close(1)
     database.failure = diskFull()
@@ -244,7 +244,7 @@ describe('a disk that refuses', () => {
   })
 
   test('does not mix up calls whose place was used again', async () => {
-    const { journal, database, path, open, close } = testJournal({ reserve: fakeReserve() })
+    const { journal, database, path, open, close } = testJournal({ reserve: fakeDiskReserve() })
     await Promise.all([open(1), open(2)])
     database.failure = diskFull()
     expect(await Promise.all([close(1), open(3), open(4)])).not.toContain(null)

@@ -46,7 +46,7 @@ describe('a journal whose producer is gone', () => {
     const numbers = await makeCalls(first, 1, 50)
     await open(first, 51)
     await open(first, 52)
-    first.note(callId(52), '{"prompt_tokens":9}')
+    first.saveSnapshot(callId(52), '{"prompt_tokens":9}')
     await first.stop(0)
     const second = await site.ledger()
     await adopted(second)
@@ -93,7 +93,7 @@ describe('a journal whose producer is gone', () => {
     const third = await site.ledger()
     await adopted(third)
     await site.expectCounted([...numbers, 11])
-    expect(site.totals.mark(first.stats().producer)).toBe(11)
+    expect(site.totals.committedOffset(first.stats().producer)).toBe(11)
   })
 
   test('waits for Postgres, without which nobody knows what it has', async () => {
@@ -192,7 +192,7 @@ describe('a journal whose producer is gone', () => {
         expect(site.log.lines).toContainEqual(
           expect.objectContaining({
             message: 'a journal could not be adopted or let go',
-            facts: expect.objectContaining({
+            fields: expect.objectContaining({
               err: expect.objectContaining({
                 message: 'its lock is free, but some process has the journal open',
               }),
@@ -212,8 +212,8 @@ describe('a journal of another database', () => {
   test('is left alone, and said so once; it is adopted for its own, or when it is bound to none any more', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
-    const bound = join(folderOf(site, first), 'database')
-    await vi.waitFor(() => expect(readFileSync(bound, 'utf8')).toBe('a\n'), SOON)
+    const databaseId = join(folderOf(site, first), 'database')
+    await vi.waitFor(() => expect(readFileSync(databaseId, 'utf8')).toBe('a\n'), SOON)
     const numbers = await makeCalls(first, 1, 10)
     await open(first, 11)
     await first.stop(0)
@@ -222,34 +222,34 @@ describe('a journal of another database', () => {
       site.log.lines.filter(
         ({ message }) => message === 'a journal belongs to another database and is left alone',
       )
-    const stranger = await site.ledger()
+    const foreignJournal = await site.ledger()
     await vi.waitFor(() => expect(said()).toHaveLength(1), SOON)
-    await site.expectCounted(await makeCalls(stranger, 101, 105))
-    expect(stranger.stats()).toMatchObject({ adopted: 0, corrupt: 0 })
+    await site.expectCounted(await makeCalls(foreignJournal, 101, 105))
+    expect(foreignJournal.stats()).toMatchObject({ adopted: 0, corrupt: 0 })
     expect(said()).toHaveLength(1)
-    await stranger.stop(0)
+    await foreignJournal.stop(0)
 
-    rmSync(bound)
+    rmSync(databaseId)
     const last = await site.ledger()
     // With that of the stranger, whose records are kept.
     await vi.waitFor(() => expect(last.stats().adopted).toBe(2), SOON)
     await site.expectCounted([...numbers, 11, 101, 102, 103, 104, 105])
-    expect(readFileSync(bound, 'utf8')).toBe('b\n')
+    expect(readFileSync(databaseId, 'utf8')).toBe('b\n')
   })
 
   test('in the place of the one before, while its gateway lives: what it still has goes there, and it is bound to that', async () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const ledger = await site.ledger({ keepSeconds: 2 })
-    const bound = join(folderOf(site, ledger), 'database')
+    const databaseId = join(folderOf(site, ledger), 'database')
     const numbers = await makeCalls(ledger, 1, 10)
     await site.expectCounted(numbers)
-    await vi.waitFor(() => expect(ledger.stats().mark).toBe(10), SOON)
-    expect(readFileSync(bound, 'utf8')).toBe('a\n')
+    await vi.waitFor(() => expect(ledger.stats().committedOffset).toBe(10), SOON)
+    expect(readFileSync(databaseId, 'utf8')).toBe('a\n')
     site.totals.restore(empty)
     site.totals.database = 'b'
     await site.expectCounted(numbers)
-    await vi.waitFor(() => expect(readFileSync(bound, 'utf8')).toBe('b\n'), SOON)
+    await vi.waitFor(() => expect(readFileSync(databaseId, 'utf8')).toBe('b\n'), SOON)
     expect(site.totals.gaps).toEqual([])
   })
 })
@@ -279,7 +279,7 @@ describe('a damaged journal', () => {
     await adopted(second)
     await vi.waitFor(async () => {
       await site.totals.rollUp(site.redis, site.stream)
-      expect([...site.totals.marks.values()]).toEqual([300])
+      expect([...site.totals.committedOffsets.values()]).toEqual([300])
     }, SOON)
     const [gap] = site.totals.gaps
     expect(gap).toMatchObject({ reason: 'journal_corrupt' })
@@ -315,7 +315,7 @@ describe('a damaged journal', () => {
     const site = testSite()
     const folder = await deadFolder(site, 10)
     const producer = folder.slice(-32)
-    site.totals.setMark(producer, 12)
+    site.totals.setCommittedOffset(producer, 12)
     const second = await site.ledger()
     await vi.waitFor(() => expect(second.stats().corrupt).toBe(1), SOON)
     expect(await site.redis.xlen(site.stream)).toBe(0)
@@ -346,9 +346,9 @@ describe('a damaged journal', () => {
     await open(first, 6)
     await first.stop(0)
     await site.ledger({
-      buildInterrupted: (call, seen) => {
+      buildInterrupted: (call, snapshot) => {
         if (call.callId === callId(6)) throw new Error('no')
-        return interruptedRecord(call, seen)
+        return interruptedRecord(call, snapshot)
       },
     })
     await site.expectCounted([1, 2, 3, 4, 5])

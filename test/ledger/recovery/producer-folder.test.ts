@@ -3,23 +3,23 @@ import { once } from 'node:events'
 import { mkdirSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { takeAliveLock } from '../../../src/ledger/recovery/liveness-lock.ts'
+import { acquireLivenessLock } from '../../../src/ledger/recovery/liveness-lock.ts'
 import {
   createProducerFolder,
   deleteProducerFolder,
+  quarantineProducerFolder,
   readJournalDirectory,
-  setAsideProducerFolder,
 } from '../../../src/ledger/recovery/producer-folder.ts'
 import { namesIn, testFolder } from '../support/folders.ts'
 
-const ALIVE_LOCK = new URL('../../../src/ledger/recovery/liveness-lock.ts', import.meta.url).href
+const LIVENESS_LOCK = new URL('../../../src/ledger/recovery/liveness-lock.ts', import.meta.url).href
 
 describe('the lock of a folder', () => {
   test('is refused while it is held, also in the same process, and free after', () => {
     const { path, lock } = createProducerFolder(testFolder())
-    expect(takeAliveLock(path)).toBeNull()
+    expect(acquireLivenessLock(path)).toBeNull()
     lock.release()
-    const again = takeAliveLock(path)
+    const again = acquireLivenessLock(path)
     expect(again).not.toBeNull()
     again?.release()
   })
@@ -27,19 +27,19 @@ describe('the lock of a folder', () => {
   test('is refused to another process, and free as soon as its holder is killed', async () => {
     const { path, lock } = createProducerFolder(testFolder())
     lock.release()
-    const program = `import { takeAliveLock } from '${ALIVE_LOCK}'
-      console.log(takeAliveLock('${path}') === null ? 'refused' : 'held')
+    const program = `import { acquireLivenessLock } from '${LIVENESS_LOCK}'
+      console.log(acquireLivenessLock('${path}') === null ? 'refused' : 'held')
       setInterval(() => {}, 1_000)`
     const holder = spawn(process.execPath, ['--input-type=module', '-e', program], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const [said] = await once(holder.stdout, 'data')
     expect(String(said).trim()).toBe('held')
-    expect(takeAliveLock(path)).toBeNull()
+    expect(acquireLivenessLock(path)).toBeNull()
     holder.kill('SIGKILL')
     await once(holder, 'exit')
     const taken = await vi.waitFor(() => {
-      const lock = takeAliveLock(path)
+      const lock = acquireLivenessLock(path)
       expect(lock).not.toBeNull()
       return lock
     })
@@ -50,8 +50,8 @@ describe('the lock of a folder', () => {
     const { path, lock } = createProducerFolder(testFolder())
     namesIn(path)
     statSync(join(path, 'alive.db'))
-    expect(takeAliveLock(path)).toBeNull()
-    expect(takeAliveLock(path)).toBeNull()
+    expect(acquireLivenessLock(path)).toBeNull()
+    expect(acquireLivenessLock(path)).toBeNull()
     lock.release()
   })
 })
@@ -86,9 +86,9 @@ describe('a producer’s folder', () => {
     const directory = testFolder()
     const { producer, lock } = createProducerFolder(directory)
     lock.release()
-    setAsideProducerFolder(directory, producer)
+    quarantineProducerFolder(directory, producer)
     mkdirSync(join(directory, producer))
-    setAsideProducerFolder(directory, producer)
+    quarantineProducerFolder(directory, producer)
     expect(namesIn(directory)).toEqual([`${producer}.corrupt`, `${producer}.corrupt-2`])
     expect(readJournalDirectory(directory)).toEqual({ producers: [], corrupt: 2, leftovers: [] })
   })

@@ -5,11 +5,11 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { selectRequestProof } from '../../../src/corrections/ledger-proof.ts'
 import { type Ledger, openLedger } from '../../../src/ledger/ledger.ts'
 import { createDrain } from '../../../src/rollup/drain.ts'
-import { createHoleWatch } from '../../../src/rollup/gap-check.ts'
+import { createGapCheck } from '../../../src/rollup/gap-check.ts'
 import {
+  readCommittedOffsets,
   readDatabaseId,
   readGaps,
-  readMarks,
   registerStream,
   selectLedgerStatus,
 } from '../../../src/store/ledger/ledger-state.ts'
@@ -32,7 +32,7 @@ test('with real servers: a backup of before a gateway that came and went names i
   const redis = new Redis(redisUrl)
   const { pool, rollUp } = database
   const stream = `${prefix}calls`
-  const drain = createDrain({ rollUp, holeWatch: createHoleWatch(), marksKey: `${prefix}marks`, blockMs: 20 })
+  const drain = createDrain({ rollUp, gapCheck: createGapCheck(), offsetsKey: `${prefix}marks`, blockMs: 20 })
   const drainOnce = () => drain(stream, redis, new AbortController().signal)
   const ledgers: Ledger[] = []
   onTestFinished(async () => {
@@ -49,7 +49,7 @@ test('with real servers: a backup of before a gateway that came and went names i
       redisUrl,
       redisPrefix: prefix,
       stream,
-      readMarks: (producers) => readMarks(pool, producers),
+      readCommittedOffsets: (producers) => readCommittedOffsets(pool, producers),
       readGaps: (producer) => readGaps(pool, producer),
       readDatabase: () => readDatabaseId(pool),
       registerStream: (name) => registerStream(pool, name),

@@ -5,10 +5,10 @@ import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { finishProducer } from '../../../src/ledger/recovery/finish-producer.ts'
 import { createProducerFolder } from '../../../src/ledger/recovery/producer-folder.ts'
 import {
-  readTombstone,
-  type Tombstone,
-  Tombstones,
-  writeTombstone,
+  type RetiredProducer,
+  RetiredProducers,
+  readRetiredProducer,
+  writeRetiredProducer,
 } from '../../../src/ledger/recovery/retired-producers.ts'
 import { callId } from '../support/calls.ts'
 import { namesIn, testFolder } from '../support/folders.ts'
@@ -17,7 +17,7 @@ import { close, makeCalls, open, type Site, testSite } from '../support/ledgers.
 const SOON = { timeout: 15_000, interval: 10 }
 const DAY_MS = 86_400_000
 
-function tombstone(producer: string, changes: Partial<Tombstone> = {}): Tombstone {
+function retired(producer: string, changes: Partial<RetiredProducer> = {}): RetiredProducer {
   return { producer, last: 7, stream: 'test:calls', database: 'a', finishedAtMs: Date.now(), ...changes }
 }
 
@@ -36,7 +36,7 @@ async function finished(site: Site, from: number, to: number): Promise<string> {
 async function counted(site: Site, ledger: Ledger): Promise<void> {
   await vi.waitFor(async () => {
     await site.totals.rollUp(site.redis, site.stream)
-    expect(site.totals.mark(ledger.stats().producer)).toBe(ledger.stats().last)
+    expect(site.totals.committedOffset(ledger.stats().producer)).toBe(ledger.stats().last)
   }, SOON)
 }
 
@@ -96,7 +96,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     const empty = site.totals.snapshot()
     const producer = await finished(site, 1, 3)
     site.totals.restore(empty)
-    const reads = vi.spyOn(site.totals, 'readMarks')
+    const reads = vi.spyOn(site.totals, 'readCommittedOffsets')
     await site.ledger({ keepSeconds: 0.2 })
     await vi.waitFor(async () => expect(await site.redis.xlen(site.stream)).toBe(1), SOON)
     const before = reads.mock.calls.length
@@ -156,7 +156,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     await expectGaps(site, [{ producer, from: 7, to: 10, reason: 'journal_pruned' }])
     expect(new Set(site.totals.counted.keys())).toEqual(new Set([1, 2, 3, 4, 5, 6].map(callId)))
     await vi.waitFor(() => expect(existsSync(`${folder}.corrupt`)).toBe(true), SOON)
-    expect(await readTombstone(site.journalDir, producer)).toMatchObject({ last: 10 })
+    expect(await readRetiredProducer(site.journalDir, producer)).toMatchObject({ last: 10 })
   })
 
   test('and an old copy of its folder: what that has is counted, the rest is named, no number is given twice', async () => {
@@ -191,7 +191,7 @@ test('another database: nothing is named there that it never had', async () => {
   site.totals.restore(empty)
   await site.ledger({ keepSeconds: 0.2 })
   await expectGaps(site, [{ producer: theirs, from: 1, to: 3, reason: 'journal_pruned' }])
-  expect(await readTombstone(site.journalDir, ours)).toMatchObject({ database: 'a', last: 5 })
+  expect(await readRetiredProducer(site.journalDir, ours)).toMatchObject({ database: 'a', last: 5 })
 })
 
 describe('a tombstone', () => {
@@ -205,7 +205,10 @@ describe('a tombstone', () => {
     rmSync(join(directory, 'tombstones'))
     await finishProducer(directory, end, false)
     expect(namesIn(directory)).toEqual(['tombstones'])
-    expect(await readTombstone(directory, folder.producer)).toMatchObject({ last: 3, stream: 'test:calls' })
+    expect(await readRetiredProducer(directory, folder.producer)).toMatchObject({
+      last: 3,
+      stream: 'test:calls',
+    })
     folder.lock.release()
   })
 
@@ -223,9 +226,9 @@ describe('a tombstone', () => {
   test('never comes to claim less', async () => {
     const directory = testFolder()
     const producer = 'a'.repeat(32)
-    await writeTombstone(directory, tombstone(producer, { last: 7 }))
-    await writeTombstone(directory, tombstone(producer, { last: 4 }))
-    expect(await readTombstone(directory, producer)).toMatchObject({ last: 7 })
+    await writeRetiredProducer(directory, retired(producer, { last: 7 }))
+    await writeRetiredProducer(directory, retired(producer, { last: 4 }))
+    expect(await readRetiredProducer(directory, producer)).toMatchObject({ last: 7 })
   })
 
   test('is kept for 35 days, and one that was garbled disturbs no other', async () => {
@@ -237,17 +240,17 @@ describe('a tombstone', () => {
       string,
       string,
     ]
-    await writeTombstone(directory, tombstone(young, { finishedAtMs: nowMs - 34 * DAY_MS }))
-    await writeTombstone(directory, tombstone(old, { finishedAtMs: nowMs - 36 * DAY_MS }))
-    await writeTombstone(directory, tombstone(garbled))
-    await writeTombstone(directory, tombstone(back))
+    await writeRetiredProducer(directory, retired(young, { finishedAtMs: nowMs - 34 * DAY_MS }))
+    await writeRetiredProducer(directory, retired(old, { finishedAtMs: nowMs - 36 * DAY_MS }))
+    await writeRetiredProducer(directory, retired(garbled))
+    await writeRetiredProducer(directory, retired(back))
     const path = join(directory, 'tombstones', garbled)
     writeFileSync(path, readFileSync(path, 'utf8').slice(0, 9))
-    const tombstones = new Tombstones(directory)
-    const listed = await tombstones.list(new Set([back]), nowMs)
+    const retiredProducers = new RetiredProducers(directory)
+    const listed = await retiredProducers.list(new Set([back]), nowMs)
     expect(listed.map(({ producer }) => producer)).toEqual([young])
     expect(namesIn(join(directory, 'tombstones'))).toEqual([young, garbled, back])
-    expect((await tombstones.list(new Set(), nowMs)).map(({ producer }) => producer).sort()).toEqual([
+    expect((await retiredProducers.list(new Set(), nowMs)).map(({ producer }) => producer).sort()).toEqual([
       young,
       back,
     ])

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { JournalWork } from '../../../src/ledger/journal/journal-work.ts'
 import { adoptJournal } from '../../../src/ledger/recovery/adopt-journal.ts'
-import { takeAliveLock } from '../../../src/ledger/recovery/liveness-lock.ts'
+import { acquireLivenessLock } from '../../../src/ledger/recovery/liveness-lock.ts'
 import { interruptedRecord } from '../support/calls.ts'
 import { testFolder } from '../support/folders.ts'
 import { testJournal } from '../support/journals.ts'
@@ -14,7 +14,7 @@ const WAL_HEADER_BYTES = 32
 const FRAME_BYTES = 24 + 4_096
 
 /** What an adopter makes of a journal of `CALLS` records, never checkpointed, with this WAL and this mark. */
-async function adoptedWith(mark: number, changeWal: (wal: Buffer) => Buffer) {
+async function adoptedWith(committedOffset: number, changeWal: (wal: Buffer) => Buffer) {
   const folder = testFolder()
   const crashed = testFolder()
   const { close } = testJournal({ folder })
@@ -22,7 +22,7 @@ async function adoptedWith(mark: number, changeWal: (wal: Buffer) => Buffer) {
   copyFileSync(join(folder, 'journal.db'), join(crashed, 'journal.db'))
   writeFileSync(join(crashed, 'journal.db-wal'), changeWal(readFileSync(join(folder, 'journal.db-wal'))))
   const work = new JournalWork()
-  const lock = takeAliveLock(crashed)
+  const lock = acquireLivenessLock(crashed)
   if (lock === null) throw new Error('the lock is taken')
   onTestFinished(async () => {
     lock.release()
@@ -30,8 +30,8 @@ async function adoptedWith(mark: number, changeWal: (wal: Buffer) => Buffer) {
   })
   return await adoptJournal({
     folder: { producer: 'a'.repeat(32), path: crashed, lock },
-    mark,
-    numbered: mark,
+    committedOffset,
+    numbered: committedOffset,
     readGaps: async () => [],
     work,
     buildInterrupted: interruptedRecord,

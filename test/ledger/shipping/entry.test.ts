@@ -8,8 +8,8 @@ import {
   encodeEntry,
   parseEntry,
   parseRecord,
+  serialiseGapMarker,
   serialiseRecord,
-  serialiseVoid,
 } from '../../../src/ledger/entry.ts'
 
 const PRODUCER = '0123456789abcdef0123456789abcdef'
@@ -160,7 +160,7 @@ describe('a record', () => {
 
 describe('a void', () => {
   test('comes back as it was', () => {
-    expect(parseRecord(serialiseVoid(3, 9, 'journal_pruned'))).toEqual({
+    expect(parseRecord(serialiseGapMarker(3, 9, 'journal_pruned'))).toEqual({
       void: { from: 3, to: 9, reason: 'journal_pruned' },
     })
   })

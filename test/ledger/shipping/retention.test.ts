@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   countedTo,
-  forgettable,
-  type MarkReading,
+  type OffsetReading,
+  prunableUpTo,
   READINGS,
   withReading,
 } from '../../../src/ledger/shipping/retention.ts'
@@ -11,56 +11,62 @@ import {
 const KEEP_MS = 300_000
 
 /** The rule itself, over every reading there ever was. */
-function forgettableByRule(readings: readonly MarkReading[]): number {
+function prunableByRule(readings: readonly OffsetReading[]): number {
   const latest = readings.at(-1)
   if (latest === undefined) return 0
   const old = readings.findLastIndex(({ atMs }) => atMs <= latest.atMs - KEEP_MS)
-  return old === -1 ? 0 : Math.min(...readings.slice(old).map(({ mark }) => mark))
+  return old === -1 ? 0 : Math.min(...readings.slice(old).map(({ committedOffset }) => committedOffset))
 }
 
-function follow(readings: readonly MarkReading[]): { history: readonly MarkReading[]; upTo: number } {
-  let history: readonly MarkReading[] = []
+function follow(readings: readonly OffsetReading[]): { history: readonly OffsetReading[]; upTo: number } {
+  let history: readonly OffsetReading[] = []
   for (const reading of readings) history = withReading(history, reading, KEEP_MS)
   const latest = readings.at(-1)
-  return { history, upTo: latest === undefined ? 0 : forgettable(history, latest, KEEP_MS) }
+  return { history, upTo: latest === undefined ? 0 : prunableUpTo(history, latest, KEEP_MS) }
 }
 
 describe('a record is forgotten', () => {
   test('when it was committed for the whole keeping time, and not before', () => {
-    const first = { atMs: 1_000, mark: 50 }
-    expect(follow([first, { atMs: 1_000 + KEEP_MS - 1, mark: 90 }]).upTo).toBe(0)
-    expect(follow([first, { atMs: 1_000 + KEEP_MS, mark: 90 }]).upTo).toBe(50)
+    const first = { atMs: 1_000, committedOffset: 50 }
+    expect(follow([first, { atMs: 1_000 + KEEP_MS - 1, committedOffset: 90 }]).upTo).toBe(0)
+    expect(follow([first, { atMs: 1_000 + KEEP_MS, committedOffset: 90 }]).upTo).toBe(50)
   })
 
   test('not when Postgres went back behind it meanwhile, though it came forward again', () => {
     const readings = [
-      { atMs: 0, mark: 100 },
-      { atMs: 150_000, mark: 40 },
-      { atMs: 170_000, mark: 100 },
-      { atMs: 300_000, mark: 100 },
+      { atMs: 0, committedOffset: 100 },
+      { atMs: 150_000, committedOffset: 40 },
+      { atMs: 170_000, committedOffset: 100 },
+      { atMs: 300_000, committedOffset: 100 },
     ]
     expect(follow(readings).upTo).toBe(0)
-    expect(follow([...readings, { atMs: 450_000, mark: 100 }]).upTo).toBe(40)
-    expect(follow([...readings, { atMs: 470_000, mark: 100 }]).upTo).toBe(100)
+    expect(follow([...readings, { atMs: 450_000, committedOffset: 100 }]).upTo).toBe(40)
+    expect(follow([...readings, { atMs: 470_000, committedOffset: 100 }]).upTo).toBe(100)
   })
 
   test('never before the rule allows it, however marks jump', () => {
-    const step = fc.record({ afterMs: fc.integer({ min: 1, max: 40_000 }), mark: fc.nat({ max: 30 }) })
+    const step = fc.record({
+      afterMs: fc.integer({ min: 1, max: 40_000 }),
+      committedOffset: fc.nat({ max: 30 }),
+    })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         let atMs = 0
-        const readings = steps.map(({ afterMs, mark }) => {
+        const readings = steps.map(({ afterMs, committedOffset }) => {
           atMs += afterMs
-          return { atMs, mark }
+          return { atMs, committedOffset }
         })
-        expect(follow(readings).upTo).toBeLessThanOrEqual(forgettableByRule(readings))
+        expect(follow(readings).upTo).toBeLessThanOrEqual(prunableByRule(readings))
       }),
     )
   })
 })
 
 test('what must be remembered of the marks stays small, however often they are read', () => {
-  const readings = Array.from({ length: 10_000 }, (_, second) => ({ atMs: second * 1_000, mark: second }))
+  const readings = Array.from({ length: 10_000 }, (_, second) => ({
+    atMs: second * 1_000,
+    committedOffset: second,
+  }))
   const { history, upTo } = follow(readings)
   expect(history.length).toBeLessThanOrEqual(READINGS + 2)
   expect(upTo).toBeGreaterThanOrEqual(9_999 - 300 - 300 / READINGS - 1)
@@ -72,8 +78,8 @@ test('a record in a hole that this journal can fill is not counted, nor is what 
 })
 
 test('what filled a hole is kept for the whole time from when it was filled', () => {
-  const passed = { atMs: 0, mark: countedTo(40, [{ from: 11 }]) }
-  const filled = { atMs: KEEP_MS, mark: countedTo(40, []) }
+  const passed = { atMs: 0, committedOffset: countedTo(40, [{ from: 11 }]) }
+  const filled = { atMs: KEEP_MS, committedOffset: countedTo(40, []) }
   expect(follow([passed, filled]).upTo).toBe(10)
-  expect(follow([passed, filled, { atMs: 2 * KEEP_MS, mark: 40 }]).upTo).toBe(40)
+  expect(follow([passed, filled, { atMs: 2 * KEEP_MS, committedOffset: 40 }]).upTo).toBe(40)
 })

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import {
-  holeBefore,
+  gapBefore,
   nextShipment,
   SHIP_WINDOW_BYTES,
   SHIP_WINDOW_ENTRIES,
-  sentAfterMark,
+  sentAfterCommit,
 } from '../../../src/ledger/shipping/shipment.ts'
 
-const state = { prunedTo: 0, synced: 100, sent: 40, mark: 30, hintedMark: 0 }
+const state = { prunedTo: 0, synced: 100, sent: 40, committedOffset: 30, hintedOffset: 0 }
 
 describe('the next shipment', () => {
   test('is what follows the last record that Redis has', () => {
@@ -26,23 +26,28 @@ describe('the next shipment', () => {
   test('waits for a mark when too many records are uncommitted', () => {
     const far = { ...state, sent: 30 + SHIP_WINDOW_ENTRIES, synced: 1_000_000 }
     expect(nextShipment(far, 0, 500)).toEqual({ kind: 'window' })
-    expect(nextShipment({ ...far, mark: 35 }, 0, 500)).toMatchObject({ kind: 'records', maxRows: 5 })
-    expect(nextShipment({ ...far, hintedMark: 36 }, 0, 500)).toMatchObject({ kind: 'records', maxRows: 6 })
+    expect(nextShipment({ ...far, committedOffset: 35 }, 0, 500)).toMatchObject({
+      kind: 'records',
+      maxRows: 5,
+    })
+    expect(nextShipment({ ...far, hintedOffset: 36 }, 0, 500)).toMatchObject({ kind: 'records', maxRows: 6 })
   })
 
   test('does not believe a hint beyond what was sent', () => {
-    const wild = { ...state, sent: 30 + SHIP_WINDOW_ENTRIES, synced: 1_000_000, hintedMark: 10 ** 9 }
+    const wild = { ...state, sent: 30 + SHIP_WINDOW_ENTRIES, synced: 1_000_000, hintedOffset: 10 ** 9 }
     expect(nextShipment(wild, 0, 500)).toMatchObject({ kind: 'records', maxRows: 500 })
   })
 
   test('waits for a mark when too many bytes are uncommitted, but lets one record through', () => {
     expect(nextShipment(state, SHIP_WINDOW_BYTES, 500)).toEqual({ kind: 'window' })
-    expect(nextShipment({ ...state, mark: 40 }, SHIP_WINDOW_BYTES, 500)).toMatchObject({ kind: 'records' })
+    expect(nextShipment({ ...state, committedOffset: 40 }, SHIP_WINDOW_BYTES, 500)).toMatchObject({
+      kind: 'records',
+    })
   })
 
   test('is a void where Postgres has forgotten what the journal no longer has', () => {
-    expect(nextShipment({ ...state, prunedTo: 20, sent: 10, mark: 10 }, 0, 500)).toEqual({
-      kind: 'void',
+    expect(nextShipment({ ...state, prunedTo: 20, sent: 10, committedOffset: 10 }, 0, 500)).toEqual({
+      kind: 'gap',
       from: 11,
       to: 20,
     })
@@ -51,16 +56,16 @@ describe('the next shipment', () => {
 
 describe('what counts as sent', () => {
   test('is at least the mark', () => {
-    expect(sentAfterMark(40, 30, 35)).toBe(40)
-    expect(sentAfterMark(40, 30, 50)).toBe(50)
+    expect(sentAfterCommit(40, 30, 35)).toBe(40)
+    expect(sentAfterCommit(40, 30, 50)).toBe(50)
   })
 
   test('goes back with a mark that goes back', () => {
-    expect(sentAfterMark(40, 30, 29)).toBe(29)
+    expect(sentAfterCommit(40, 30, 29)).toBe(29)
   })
 })
 
 test('a hole is from the record wanted to the one before the next there is', () => {
-  expect(holeBefore(8, 7)).toBeNull()
-  expect(holeBefore(12, 7)).toEqual({ from: 8, to: 11 })
+  expect(gapBefore(8, 7)).toBeNull()
+  expect(gapBefore(12, 7)).toEqual({ from: 8, to: 11 })
 })

@@ -43,14 +43,14 @@ export function callRecord(number: number): CallRecord {
 }
 
 /** As the gateway builds it: what was noted last is in `usageRaw`. */
-export function interruptedRecord(open: OpenCall, seen: string | null): CallRecord {
+export function interruptedRecord(open: OpenCall, snapshot: string | null): CallRecord {
   return {
     ...callRecord(0),
     ...open,
     outcome: 'interrupted',
-    usageSource: seen === null ? 'none' : 'partial',
+    usageSource: snapshot === null ? 'none' : 'partial',
     usage: NO_USAGE,
-    usageRaw: seen,
+    usageRaw: snapshot,
     status: null,
     latencyUs: null,
     ttftUs: null,

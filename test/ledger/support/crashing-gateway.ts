@@ -14,7 +14,7 @@ const ledger = await openLedger({
   redisPrefix,
   stream: `${redisPrefix}calls`,
   // Postgres is for those who live: this one ships and never learns what became of it.
-  readMarks: () => Promise.reject(new Error('away')),
+  readCommittedOffsets: () => Promise.reject(new Error('away')),
   readGaps: () => Promise.reject(new Error('away')),
   readDatabase: () => Promise.reject(new Error('away')),
   registerStream: async () => {},

@@ -13,7 +13,7 @@ const ledger = await openLedger({
   redisUrl: 'redis://127.0.0.1:1',
   redisPrefix: '',
   stream: process.argv[3] ?? '',
-  readMarks: away,
+  readCommittedOffsets: away,
   readGaps: away,
   readDatabase: away,
   registerStream: away,

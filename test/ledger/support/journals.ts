@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { serialiseRecord } from '../../../src/ledger/entry.ts'
-import type { Reserve } from '../../../src/ledger/journal/disk-reserve.ts'
+import type { DiskReserve } from '../../../src/ledger/journal/disk-reserve.ts'
 import { Journal } from '../../../src/ledger/journal/journal.ts'
 import { JournalDatabase } from '../../../src/ledger/journal/journal-database.ts'
 import { JournalWork } from '../../../src/ledger/journal/journal-work.ts'
@@ -47,7 +47,7 @@ export interface TestJournal {
 /** A journal in a folder of its own. */
 export function testJournal({
   folder = testFolder(),
-  reserve = null as Reserve | null,
+  reserve = null as DiskReserve | null,
   create = true,
 } = {}): TestJournal {
   const path = join(folder, 'journal.db')

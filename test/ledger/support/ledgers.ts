@@ -64,7 +64,7 @@ export function testSite({ redisUrl = inject('redisUrl') } = {}): Site {
         redisUrl,
         redisPrefix: prefix,
         stream,
-        readMarks: totals.readMarks,
+        readCommittedOffsets: totals.readCommittedOffsets,
         readGaps: totals.readGaps,
         readDatabase: totals.readDatabase,
         registerStream: totals.registerStream,

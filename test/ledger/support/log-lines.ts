@@ -3,14 +3,14 @@ import type { Logger } from '../../../src/lib/logger.ts'
 export interface LogLine {
   readonly level: 'info' | 'warn' | 'error'
   readonly message: string
-  readonly facts: object
+  readonly fields: object
 }
 
 /** A log that keeps its lines for the test to look at. */
 export function logLines(): Logger & { readonly lines: LogLine[] } {
   const lines: LogLine[] = []
-  const at = (level: LogLine['level']) => (facts: object, message: string) => {
-    lines.push({ level, message, facts })
+  const at = (level: LogLine['level']) => (fields: object, message: string) => {
+    lines.push({ level, message, fields })
   }
   return { lines, info: at('info'), warn: at('warn'), error: at('error') }
 }

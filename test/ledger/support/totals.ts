@@ -7,7 +7,7 @@ interface Range {
 }
 
 interface State {
-  readonly marks: Map<string, number>
+  readonly committedOffsets: Map<string, number>
   /** How many times each call was counted. */
   readonly counted: Map<string, number>
   readonly gaps: { readonly producer: string; readonly from: number; to: number; readonly reason: string }[]
@@ -15,7 +15,7 @@ interface State {
 
 /** Stands for Postgres and its workers: marks and totals that move together, by the rules of docs/ledger.md. */
 export class Totals {
-  #state: State = { marks: new Map(), counted: new Map(), gaps: [] }
+  #state: State = { committedOffsets: new Map(), counted: new Map(), gaps: [] }
   /** Every question is refused while true. */
   away = false
   readonly streams: string[] = []
@@ -33,21 +33,23 @@ export class Totals {
     return [...this.#state.counted].filter(([, times]) => times !== 1)
   }
 
-  get marks(): ReadonlyMap<string, number> {
-    return this.#state.marks
+  get committedOffsets(): ReadonlyMap<string, number> {
+    return this.#state.committedOffsets
   }
 
-  mark(producer: string): number {
-    return this.#state.marks.get(producer) ?? 0
+  committedOffset(producer: string): number {
+    return this.#state.committedOffsets.get(producer) ?? 0
   }
 
-  setMark(producer: string, mark: number): void {
-    this.#state.marks.set(producer, mark)
+  setCommittedOffset(producer: string, committedOffset: number): void {
+    this.#state.committedOffsets.set(producer, committedOffset)
   }
 
-  readonly readMarks = async (producers: readonly string[]): Promise<ReadonlyMap<string, number>> => {
+  readonly readCommittedOffsets = async (
+    producers: readonly string[],
+  ): Promise<ReadonlyMap<string, number>> => {
     this.#answer()
-    return new Map([...this.#state.marks].filter(([producer]) => producers.includes(producer)))
+    return new Map([...this.#state.committedOffsets].filter(([producer]) => producers.includes(producer)))
   }
 
   readonly readGaps = async (producer: string): Promise<Range[]> => {
@@ -79,8 +81,8 @@ export class Totals {
 
   /** A worker takes records after the mark for lost and goes on behind them. */
   giveUp(producer: string, to: number): void {
-    this.#state.gaps.push({ producer, from: this.mark(producer) + 1, to, reason: 'producer_lost' })
-    this.setMark(producer, to)
+    this.#state.gaps.push({ producer, from: this.committedOffset(producer) + 1, to, reason: 'producer_lost' })
+    this.setCommittedOffset(producer, to)
   }
 
   /** One run of the roll-up over all of a stream. */
@@ -100,19 +102,19 @@ export class Totals {
   #take(producer: string, sequence: number, body: string): boolean {
     const record = parseRecord(body)
     if (record === null) throw new Error(`not a record: ${body}`)
-    const mark = this.mark(producer)
-    if (sequence <= mark) {
+    const committedOffset = this.committedOffset(producer)
+    if (sequence <= committedOffset) {
       if (!('void' in record)) this.#fillGap(producer, sequence, record.callId)
       return true
     }
     if ('void' in record) {
-      if (record.void.from > mark + 1) return false
-      this.#state.gaps.push({ producer, from: mark + 1, to: sequence, reason: record.void.reason })
+      if (record.void.from > committedOffset + 1) return false
+      this.#state.gaps.push({ producer, from: committedOffset + 1, to: sequence, reason: record.void.reason })
     } else {
-      if (sequence !== mark + 1) return false
+      if (sequence !== committedOffset + 1) return false
       this.#count(record.callId)
     }
-    this.setMark(producer, sequence)
+    this.setCommittedOffset(producer, sequence)
     return true
   }
 

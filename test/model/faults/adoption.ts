@@ -1,12 +1,12 @@
 import { provenLoss, type Sighting, sequencesToCheck } from '../../../src/ledger/shipping/loss-detection.ts'
 import {
   countedTo,
-  forgettable,
-  type MarkReading,
+  type OffsetReading,
+  prunableUpTo,
   withReading,
 } from '../../../src/ledger/shipping/retention.ts'
 import { type SentEntry, SentIds } from '../../../src/ledger/shipping/sent-ids.ts'
-import { holeBefore, nextShipment, sentAfterMark } from '../../../src/ledger/shipping/shipment.ts'
+import { gapBefore, nextShipment, sentAfterCommit } from '../../../src/ledger/shipping/shipment.ts'
 import type { SequenceRange } from '../../../src/rollup/contiguous.ts'
 import type { JournalModel } from '../journal.ts'
 import type { Sent } from '../stream.ts'
@@ -17,29 +17,29 @@ import type { Random } from './random.ts'
 /** Commands on their way to Redis, which may come late, in part or not at all. */
 export interface Packet {
   /** `null`: sent for a journal that is gone; nobody waits for an answer. */
-  readonly care: Care | null
+  readonly owned: OwnedJournal | null
   readonly entries: readonly Sent[]
   /** Sent for a recorded hole. */
   readonly again: boolean
 }
 
-interface Look {
-  readonly mark: number
+interface LossCheck {
+  readonly committedOffset: number
   readonly wanted: readonly { readonly sequence: number; readonly entry: SentEntry }[]
   readonly sightings: readonly Sighting[] | null
 }
 
 const MAX_BATCH = 4
 
-/** A journal in a gateway's care, as `Producer`, `Shipper` and `LossWatch` have it; adopted while `adopting`. */
-export class Care {
+/** A journal in a gateway's care, as `Producer`, `Shipper` and `LossDetector` have it; adopted while `adopting`. */
+export class OwnedJournal {
   readonly journal: JournalModel
   readonly isOwn: boolean
   /** Calls that were under way in an adopted journal and have no record yet; `null`: done. */
   adopting: number[] | null
   /** What a rule that is taken out has put off. */
   readonly deferred: (() => void)[] = []
-  mark: number
+  committedOffset: number
   sent: number
   inFlight: Packet | null = null
   /** Postgres went back behind what this knew, and it has not seen it yet. */
@@ -50,21 +50,21 @@ export class Care {
   #syncing: { readonly committed: number; readonly last: number } | null = null
   #rewindTo: number | null = null
   #again: readonly SequenceRange[] = []
-  #look: Look | null = null
-  #readings: readonly MarkReading[] = []
+  #checkLoss: LossCheck | null = null
+  #readings: readonly OffsetReading[] = []
 
-  constructor(world: World, journal: JournalModel, isOwn: boolean, mark: number) {
+  constructor(world: World, journal: JournalModel, isOwn: boolean, committedOffset: number) {
     this.#world = world
     this.journal = journal
     this.isOwn = isOwn
     this.adopting = isOwn ? null : [...journal.open]
-    this.mark = mark
-    this.sent = mark
+    this.committedOffset = committedOffset
+    this.sent = committedOffset
   }
 
   get isEmpty(): boolean {
     const { open, prunedTo, last } = this.journal
-    return this.adopting === null && open.size === 0 && prunedTo === last && this.mark >= last
+    return this.adopting === null && open.size === 0 && prunedTo === last && this.committedOffset >= last
   }
 
   /** A call begins; its number. */
@@ -123,7 +123,7 @@ export class Care {
   ship(random: Random): void {
     if (this.inFlight !== null || this.adopting !== null) return
     if (this.#rewindTo !== null) {
-      this.sent = Math.max(this.#rewindTo, this.mark)
+      this.sent = Math.max(this.#rewindTo, this.committedOffset)
       this.#rewindTo = null
       this.#ids.clear()
     }
@@ -133,13 +133,19 @@ export class Care {
 
   #shipNext(random: Random): void {
     const synced = this.#world.has('shipSynced') ? this.#synced : this.journal.last
-    const state = { prunedTo: this.journal.prunedTo, synced, sent: this.sent, mark: this.mark, hintedMark: 0 }
+    const state = {
+      prunedTo: this.journal.prunedTo,
+      synced,
+      sent: this.sent,
+      committedOffset: this.committedOffset,
+      hintedOffset: 0,
+    }
     const shipment = nextShipment(state, 0, 1 + random(MAX_BATCH))
-    if (shipment.kind === 'void') this.#shipVoid(shipment, 'journal_pruned')
+    if (shipment.kind === 'gap') this.#shipGapMarker(shipment, 'journal_pruned')
     if (shipment.kind !== 'records') return
     const numbers = this.journal.read(shipment.after, shipment.maxRows)
-    const hole = holeBefore(numbers[0] ?? synced + 1, shipment.after)
-    if (hole !== null) this.#shipVoid(hole, 'journal_corrupt')
+    const gap = gapBefore(numbers[0] ?? synced + 1, shipment.after)
+    if (gap !== null) this.#shipGapMarker(gap, 'journal_corrupt')
     else this.#send(numbers.map((number) => this.#entry(number)))
   }
 
@@ -162,65 +168,70 @@ export class Care {
   }
 
   /** A mark that was read. */
-  learn(mark: number): void {
-    const before = this.mark
-    this.mark = mark
-    if (mark < before) {
+  learn(committedOffset: number): void {
+    const before = this.committedOffset
+    this.committedOffset = committedOffset
+    if (committedOffset < before) {
       this.unseenMs = null
-      if (this.#world.has('markGoesBack')) this.#rewindTo = Math.min(this.#rewindTo ?? mark, mark)
-      this.#addReading(mark)
+      if (this.#world.has('committedRegresses'))
+        this.#rewindTo = Math.min(this.#rewindTo ?? committedOffset, committedOffset)
+      this.#addReading(committedOffset)
     }
-    if (mark > before) this.#ids.dropThrough(mark)
-    if (mark === before || this.#rewindTo !== null) return
-    this.sent = this.#world.has('markGoesBack')
-      ? sentAfterMark(this.sent, before, mark)
-      : Math.max(this.sent, mark)
+    if (committedOffset > before) this.#ids.dropThrough(committedOffset)
+    if (committedOffset === before || this.#rewindTo !== null) return
+    this.sent = this.#world.has('committedRegresses')
+      ? sentAfterCommit(this.sent, before, committedOffset)
+      : Math.max(this.sent, committedOffset)
   }
 
   /** The next step of a look for what Redis may have lost. Marks are read and learned at once. */
-  look(): void {
+  checkLoss(): void {
     if (!this.#world.has('lossProof')) return
     const { database, stream } = this.#world
     const { producer } = this.journal
-    const look = this.#look
-    this.#look = null
-    if (look === null) {
-      this.learn(database.markOf(producer))
-      const wanted = sequencesToCheck(this.mark, this.sent).flatMap((sequence) => {
+    const lossCheck = this.#checkLoss
+    this.#checkLoss = null
+    if (lossCheck === null) {
+      this.learn(database.committedOffsetOf(producer))
+      const wanted = sequencesToCheck(this.committedOffset, this.sent).flatMap((sequence) => {
         const entry = this.#ids.find(sequence)
         return entry === null ? [] : [{ sequence, entry }]
       })
-      if (wanted.length > 0) this.#look = { mark: this.mark, wanted, sightings: null }
-    } else if (look.sightings === null) {
-      const sightings = look.wanted.map(({ sequence, entry }) => {
+      if (wanted.length > 0)
+        this.#checkLoss = { committedOffset: this.committedOffset, wanted, sightings: null }
+    } else if (lossCheck.sightings === null) {
+      const sightings = lossCheck.wanted.map(({ sequence, entry }) => {
         const found = stream.get(Number(entry.id))
         return { sequence, present: found?.producer === producer && found.to === entry.sequence }
       })
-      if (sightings.some(({ present }) => !present)) this.#look = { ...look, sightings }
+      if (sightings.some(({ present }) => !present)) this.#checkLoss = { ...lossCheck, sightings }
     } else {
-      if (this.#world.has('lossReread')) this.learn(database.markOf(producer))
-      const from = provenLoss(look.sightings, this.#world.has('lossReread') ? this.mark : look.mark)
+      if (this.#world.has('lossReread')) this.learn(database.committedOffsetOf(producer))
+      const from = provenLoss(
+        lossCheck.sightings,
+        this.#world.has('lossReread') ? this.committedOffset : lossCheck.committedOffset,
+      )
       if (from === null) return
-      if (provenLoss(look.sightings, database.markOf(producer)) === null)
+      if (provenLoss(lossCheck.sightings, database.committedOffsetOf(producer)) === null)
         throw new Violation(`entries of ${producer} are taken for lost, which are counted`)
       this.#rewindTo = Math.min(this.#rewindTo ?? from, from)
     }
   }
 
   /** Reads mark and gaps, has the gaps' records sent again, and deletes what may be forgotten. */
-  forget(): void {
+  prune(): void {
     const world = this.#world
     const { database, nowMs } = world
     const { producer, prunedTo } = this.journal
     if (this.adopting !== null) return
-    this.learn(database.markOf(producer))
+    this.learn(database.committedOffsetOf(producer))
     const held = database.totals.gaps.filter(
       (gap) => gap.producer === producer && (this.journal.read(gap.from - 1, 1)[0] ?? gap.to + 1) <= gap.to,
     )
     if (world.has('gapsSentAgain')) this.#again = held
-    const counted = countedTo(this.mark, held)
-    if (counted < (this.#readings.at(-1)?.mark ?? 0)) this.unseenMs = null
-    const upTo = this.#forgettable(world.has('gapsKept') ? counted : this.mark, counted)
+    const counted = countedTo(this.committedOffset, held)
+    if (counted < (this.#readings.at(-1)?.committedOffset ?? 0)) this.unseenMs = null
+    const upTo = this.#prunableUpTo(world.has('gapsKept') ? counted : this.committedOffset, counted)
     if (upTo <= prunedTo) return
     const unlocked = database.past.filter(({ untilMs }) => untilMs > nowMs - KEEP_MS)
     const states = [database.totals, ...unlocked.map(({ totals }) => totals)]
@@ -228,21 +239,22 @@ export class Care {
     this.journal.commit({ kind: 'prune', to: upTo })
   }
 
-  #forgettable(reading: number, counted: number): number {
+  #prunableUpTo(reading: number, counted: number): number {
     const world = this.#world
     if (!world.has('keptUntilCommitted')) return Math.min(this.sent, this.journal.last)
     if (!world.has('keptForKeepTime')) return counted
     this.#addReading(reading)
     const isLower = world.has('keptWhileLower')
-    const latest = { atMs: world.nowMs, mark: isLower ? reading : Number.POSITIVE_INFINITY }
-    const upTo = forgettable(this.#readings, latest, KEEP_MS)
+    const latest = { atMs: world.nowMs, committedOffset: isLower ? reading : Number.POSITIVE_INFINITY }
+    const upTo = prunableUpTo(this.#readings, latest, KEEP_MS)
     return isLower ? Math.min(upTo, counted) : upTo
   }
 
-  #addReading(mark: number): void {
-    const reading = { atMs: this.#world.nowMs, mark }
+  #addReading(committedOffset: number): void {
+    const reading = { atMs: this.#world.nowMs, committedOffset }
     if (this.#world.has('keptWhileLower')) this.#readings = withReading(this.#readings, reading, KEEP_MS)
-    else if (mark > (this.#readings.at(-1)?.mark ?? 0)) this.#readings = [...this.#readings, reading]
+    else if (committedOffset > (this.#readings.at(-1)?.committedOffset ?? 0))
+      this.#readings = [...this.#readings, reading]
   }
 
   #shipAgain(): void {
@@ -250,7 +262,7 @@ export class Care {
     this.#again = rest
     if (range === undefined) return
     const numbers = this.journal.read(range.from - 1, MAX_BATCH)
-    const wanted = numbers.filter((number) => number <= range.to && number <= this.mark)
+    const wanted = numbers.filter((number) => number <= range.to && number <= this.committedOffset)
     const newest = wanted.at(-1)
     if (newest === undefined) return
     if (newest < range.to) this.#again = [{ from: newest + 1, to: range.to }, ...rest]
@@ -260,10 +272,10 @@ export class Care {
     )
   }
 
-  #shipVoid({ from, to }: SequenceRange, voidReason: string): void {
+  #shipGapMarker({ from, to }: SequenceRange, gapReason: string): void {
     const { producer } = this.journal
-    if (!this.#world.has('voidForPruned')) this.sent = Math.max(this.sent, to)
-    else this.#send([{ producer, from, to, voidReason, call: null, complete: false }])
+    if (!this.#world.has('gapMarkerForPruned')) this.sent = Math.max(this.sent, to)
+    else this.#send([{ producer, from, to, gapReason, call: null, complete: false }])
   }
 
   #entry(sequence: number): Sent {
@@ -273,14 +285,14 @@ export class Care {
       producer,
       from: sequence,
       to: sequence,
-      voidReason: null,
+      gapReason: null,
       call: record?.call ?? null,
       complete: record?.complete === true,
     }
   }
 
   #send(entries: readonly Sent[], again = false): void {
-    this.inFlight = { care: this, entries, again }
+    this.inFlight = { owned: this, entries, again }
     this.#world.network.push(this.inFlight)
   }
 }

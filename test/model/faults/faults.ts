@@ -1,7 +1,7 @@
 import type { Emphasis } from '../steps.ts'
 
 /** Kinds of schedules: how much likelier a step is than by its own weight. Rules differ in what tries them. */
-export const WEATHERS: readonly Emphasis[] = [
+export const FAULT_PROFILES: readonly Emphasis[] = [
   {},
   // Entries are lost, and gateways are slow to see it: workers pass holes of journals that are there.
   {

@@ -2,22 +2,22 @@ import type { World } from '../world.ts'
 import type { Random } from './random.ts'
 
 /** Everybody does what there is to do, and nothing goes wrong. */
-export function calmRound(world: World, random: Random): void {
+export function settleRound(world: World, random: Random): void {
   for (const gateway of world.gateways) {
     gateway.finishReading()
     for (const journal of world.journals) gateway.adopt(journal)
-    for (const care of gateway.cares) {
-      while (care.deferred.length > 0) care.sync()
-      while (care.adopting !== null) care.adopt()
-      for (let step = 0; step < 4; step++) care.sync()
-      care.ship(random)
+    for (const owned of gateway.ownedJournals) {
+      while (owned.deferred.length > 0) owned.sync()
+      while (owned.adopting !== null) owned.adopt()
+      for (let step = 0; step < 4; step++) owned.sync()
+      owned.ship(random)
       deliverAll(world)
-      if (care.inFlight !== null) care.giveUp()
-      for (let step = 0; step < 3; step++) care.look()
-      care.forget()
+      if (owned.inFlight !== null) owned.giveUp()
+      for (let step = 0; step < 3; step++) owned.checkLoss()
+      owned.prune()
     }
     gateway.release()
-    for (let step = 0; step < 2; step++) gateway.lookBack()
+    for (let step = 0; step < 2; step++) gateway.checkRetiredProducers()
     deliverAll(world)
   }
   // In turns, as drains take them: in step with each other, each would only take the lock from the other.

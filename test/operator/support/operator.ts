@@ -1,6 +1,6 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
-import { type AdminParts, buildAdmin } from '../../../src/operator/admin.ts'
+import { type AdminOptions, buildAdmin } from '../../../src/operator/admin.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { buildPriceConfiguration } from '../../../src/pricing/price-configuration.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
@@ -24,7 +24,7 @@ export interface Operator {
   close(): Promise<void>
 }
 
-export async function startOperator(changes: Partial<AdminParts> = {}): Promise<Operator> {
+export async function startOperator(changes: Partial<AdminOptions> = {}): Promise<Operator> {
   const database = await createTestDatabase()
   const lines: string[] = []
   const logger = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })
@@ -98,7 +98,7 @@ const STATS = {
   last: 40,
   synced: 39,
   sent: 38,
-  mark: 36,
+  committedOffset: 36,
   pruned: 10,
   adopted: 1,
   corrupt: 0,

@@ -4,15 +4,15 @@ import { CatalogCache } from '../../../src/pricing/catalog/catalog-cache.ts'
 const DAY_MS = 86_400_000
 
 function countingCache(capacity: number) {
-  const cache = new CatalogCache<{ question: string; fromMs: number; untilMs: number }>(capacity)
+  const cache = new CatalogCache<{ query: string; fromMs: number; untilMs: number }>(capacity)
   let resolved = 0
   return {
     resolved: () => resolved,
-    find: (question: string, atMs: number) =>
-      cache.find(question, atMs, () => {
+    find: (query: string, atMs: number) =>
+      cache.find(query, atMs, () => {
         resolved++
         const fromMs = Math.floor(atMs / DAY_MS) * DAY_MS
-        return { question, fromMs, untilMs: fromMs + DAY_MS }
+        return { query, fromMs, untilMs: fromMs + DAY_MS }
       }),
   }
 }

@@ -36,14 +36,14 @@ function callOf(call: Partial<Omit<CallToPrice, 'usage'>> & { usage?: Partial<To
 }
 
 /** `<cost in pico-USD> <price id without its hash>`, or why there is none. */
-function told(answer: PriceOfCall): string {
+function described(answer: PriceOfCall): string {
   return answer.kind === 'priced'
     ? `${answer.costPico} ${answer.priceId.replace(/\.[0-9a-f]{12}$/, '')}`
     : answer.reason
 }
 
 function priced(call: Parameters<typeof callOf>[0]): string {
-  return told(catalog.priceCall(callOf(call)))
+  return described(catalog.priceCall(callOf(call)))
 }
 
 /** The catalog's model that a name at a provider is, by one input token. */
@@ -83,7 +83,7 @@ test('a Claude call pays each lifetime of cache writes at its own price', () => 
 test('what many requests used has a price only where each prompt is known to have been short', () => {
   const usage = { inputTokens: 500_000, outputTokens: 10 }
   const sum = (largestPrompt?: number | null, model = 'gemini-2.5-pro') =>
-    told(catalog.priceCall(callOf({ provider: 'gemini', model, usage, largestPrompt })))
+    described(catalog.priceCall(callOf({ provider: 'gemini', model, usage, largestPrompt })))
   expect(sum(200_000)).toBe('625100000000 google/gemini-2.5-pro#std<200000')
   expect(sum(200_001)).toBe('use_without_price')
   expect(sum(null)).toBe('use_without_price')
@@ -125,7 +125,7 @@ test('prices change at midnight UTC of their day', () => {
 
 test('prices by the hour hold from their first millisecond to before their last', () => {
   const at = (time: string) =>
-    told(
+    described(
       firstSource.priceCall(
         callOf({
           provider: 'deepseek',
@@ -239,7 +239,7 @@ test('a tier whose price nobody knows is unpriced, never at the list price', () 
 test('cached tokens have a factor of their own where the list says so', () => {
   const usage = { inputTokens: 1_000_000, cacheReadTokens: 1_000_000 }
   const at = (provider: string, model: string, serviceTier: string) =>
-    told(catalog.priceCall(callOf({ provider, model, serviceTier, usage })))
+    described(catalog.priceCall(callOf({ provider, model, serviceTier, usage })))
   expect(at('gemini', 'gemini-2.5-flash', 'batch')).toBe('30000000000 google/gemini-2.5-flash#batch')
   expect(at('openai', 'gpt-5.4', 'flex')).toMatch(/^260000000000 openai\/gpt-5\.4#flex>271999$/)
 })
@@ -362,7 +362,8 @@ test('a host that nobody knows has the prices that the operator says it has, and
     ['of-any', 'makers'],
   ])
   const catalog = buildCatalog({ pricesOf })
-  const at = (name: string, model: string) => told(catalog.priceCall(callOf({ ...upstream(name), model })))
+  const at = (name: string, model: string) =>
+    described(catalog.priceCall(callOf({ ...upstream(name), model })))
   expect(at('plain', 'deepseek-ai/DeepSeek-R1')).toBe('no_price')
   expect(at('plain', 'gpt-4o')).toBe('no_price')
   expect(at('of-deepseek', 'deepseek-ai/deepseek-v4-pro')).toContain(' deepseek/deepseek-v4-pro@')
@@ -522,7 +523,7 @@ test("an upstream's own figure is taken where it is trusted and gives one", () =
     markups: [{ client: 'acme', upstream: null, factor: { digits: 15n, scale: 1 }, line: 1 }],
   })
   const call = callOf({ provider: 'openrouter', model: 'openai/gpt-4o', usage: { inputTokens: 1 } })
-  const costOf = (change: Partial<CallToPrice>) => told(trusting.priceCall({ ...call, ...change }))
+  const costOf = (change: Partial<CallToPrice>) => described(trusting.priceCall({ ...call, ...change }))
   expect(costOf({ reportedCostPico: 7n })).toBe('7 openrouter/reported')
   expect(costOf({ reportedCostPico: 0n })).toBe('0 openrouter/reported')
   expect(costOf({ reportedCostPico: 7n, clientName: 'acme' })).toBe('11 openrouter/reported')

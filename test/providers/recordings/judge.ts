@@ -1,12 +1,12 @@
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import type { Observation } from '../../../src/call/observation.ts'
-import type { Dialect, RequestFacts, ResponseHead, UsageReader } from '../../../src/providers/dialect.ts'
+import type { Dialect, RequestContext, ResponseHead, UsageReader } from '../../../src/providers/dialect.ts'
 
 /** One response, recorded or made by hand, and how to read it. */
 export interface Exchange {
   readonly id: string
   readonly dialect: Dialect
-  readonly request: RequestFacts
+  readonly request: RequestContext
   readonly head: ResponseHead
   /** The body with its content-encoding undone. */
   readonly body: Buffer

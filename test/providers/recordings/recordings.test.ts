@@ -54,7 +54,7 @@ function readMessages({ dialect, request, body }: Exchange): Observation {
 }
 
 /** Counts that a recording's expectation leaves out although the provider's own usage object has them. */
-const TOLD_BEYOND_EXPECTATION: { readonly [id: string]: Partial<Observation['usage']> } = {
+const REPORTED_BEYOND_EXPECTATION: { readonly [id: string]: Partial<Observation['usage']> } = {
   'openai-audio-transcriptions-stream-02-crlf-usage-on-content-chunk': { audioInputTokens: 37 },
   'azure-openai-realtime-stream-01-cached-audio-in': { cacheReadImageTokens: 0 },
   'openai-realtime-stream-02-cached': { cacheReadImageTokens: 0 },
@@ -80,8 +80,8 @@ function checkExtra({ provider, meta }: Recording, { reportedCostPico, units }: 
 
 function check(recording: Recording, observation: Observation): void {
   const { expected } = recording.meta
-  const told = TOLD_BEYOND_EXPECTATION[recording.id] ?? {}
-  expect(observation.usage).toEqual({ ...expectedCounts(expected), ...told })
+  const reported = REPORTED_BEYOND_EXPECTATION[recording.id] ?? {}
+  expect(observation.usage).toEqual({ ...expectedCounts(expected), ...reported })
   checkExtra(recording, observation)
   expect(observation.usageSource === 'none').toBe(!expected.usage_present)
   if (expected.model !== null) expect(observation.model ?? modelInPath(recording)).toBe(expected.model)

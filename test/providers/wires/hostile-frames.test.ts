@@ -71,8 +71,8 @@ test('splitters of lines and arrays never throw, and hand over every byte of a l
   for (let round = 0; round < 3000; round += 1) {
     const bytes = hostileBytes(text)
     const lines: string[] = []
-    const noted = { whole: (line: Buffer) => void lines.push(line.toString('latin1')), piece: () => {} }
-    const splitter = createLineSplitter(noted)
+    const sink = { whole: (line: Buffer) => void lines.push(line.toString('latin1')), piece: () => {} }
+    const splitter = createLineSplitter(sink)
     const array = createArraySplitter({ whole: () => {}, piece: () => {} }, 8)
     pushed(bytes, (piece) => {
       splitter.push(piece)

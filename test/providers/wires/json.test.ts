@@ -1,19 +1,24 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { JsonScanner, planJson, scanJson, type Wanted } from '../../../src/providers/wires/json.ts'
+import {
+  compileProjection,
+  JsonScanner,
+  type ProjectionSpec,
+  scanJson,
+} from '../../../src/providers/wires/json.ts'
 
-const WANTED = {
+const SPEC = {
   model: 'value',
   usage: 'usage',
   nested: { usage: 'usage', items: [{ type: 'value' }] },
   list: ['value'],
   seen: [{}],
-} as const satisfies Wanted
+} as const satisfies ProjectionSpec
 
-const PLAN = planJson(WANTED)
+const PROJECTION = compileProjection(SPEC)
 
 /** What should be kept, by parsing the whole text: the slow way that the scanner must agree with. */
-function prune(value: unknown, wanted: Wanted): unknown {
+function prune(value: unknown, wanted: ProjectionSpec): unknown {
   if (wanted === 'value' || wanted === 'usage') return value
   if (Array.isArray(wanted)) {
     if (!Array.isArray(value)) return undefined
@@ -31,17 +36,17 @@ function prune(value: unknown, wanted: Wanted): unknown {
 }
 
 function scanInPieces(text: Buffer, pieceBytes: number): unknown {
-  const scanner = new JsonScanner(PLAN)
+  const scanner = new JsonScanner(PROJECTION)
   for (let at = 0; at < text.length; at += pieceBytes) {
     const piece = Buffer.from(text.subarray(at, at + pieceBytes))
     scanner.push(piece)
     piece.fill(0x22)
   }
   scanner.end()
-  return scanner.kept.value
+  return scanner.extracted.value
 }
 
-const wantedKey = fc.constantFrom('model', 'usage', 'nested', 'items', 'type', 'list', 'seen')
+const projectedKey = fc.constantFrom('model', 'usage', 'nested', 'items', 'type', 'list', 'seen')
 
 const documents = fc.letrec((tie) => ({
   value: fc.oneof(
@@ -53,7 +58,7 @@ const documents = fc.letrec((tie) => ({
     fc.array(tie('value'), { maxLength: 4 }),
     tie('object'),
   ),
-  object: fc.dictionary(fc.oneof(wantedKey, fc.string({ maxLength: 8 })), tie('value'), { maxKeys: 6 }),
+  object: fc.dictionary(fc.oneof(projectedKey, fc.string({ maxLength: 8 })), tie('value'), { maxKeys: 6 }),
 })).object
 
 describe('a JSON document read as it passes', () => {
@@ -65,8 +70,8 @@ describe('a JSON document read as it passes', () => {
         fc.integer({ min: 1, max: 40 }),
         (document, indent, pieceBytes) => {
           const text = Buffer.from(JSON.stringify(document, null, indent))
-          const kept = prune(JSON.parse(text.toString()), WANTED)
-          expect(scanJson(text, PLAN).value).toEqual(kept)
+          const kept = prune(JSON.parse(text.toString()), SPEC)
+          expect(scanJson(text, PROJECTION).value).toEqual(kept)
           expect(scanInPieces(text, pieceBytes)).toEqual(kept)
         },
       ),
@@ -76,58 +81,63 @@ describe('a JSON document read as it passes', () => {
 
   test('gives the text of the last usage that is not null, byte for byte', () => {
     const text = '{"usage": {"a" : 28.0 , "b":"\u00e9"},"nested":{"usage":null}}'
-    expect(scanJson(Buffer.from(text), PLAN).raw).toBe('{"a" : 28.0 , "b":"\u00e9"}')
+    expect(scanJson(Buffer.from(text), PROJECTION).raw).toBe('{"a" : 28.0 , "b":"\u00e9"}')
   })
 
   test('knows a key written with escapes', () => {
-    expect(scanJson(Buffer.from('{"us\\u0061ge":{"n":1}}'), PLAN).value).toEqual({ usage: { n: 1 } })
+    expect(scanJson(Buffer.from('{"us\\u0061ge":{"n":1}}'), PROJECTION).value).toEqual({ usage: { n: 1 } })
   })
 
   test('takes the later of two members of the same name, as JSON.parse does', () => {
-    expect(scanJson(Buffer.from('{"model":"a","model":"b"}'), PLAN).value).toEqual({ model: 'b' })
+    expect(scanJson(Buffer.from('{"model":"a","model":"b"}'), PROJECTION).value).toEqual({ model: 'b' })
   })
 
   test('looks past a byte order mark and kilobytes of white space', () => {
     const text = `\ufeff${' \n'.repeat(1500)}{"model":"m"}`
-    expect(scanJson(Buffer.from(text), PLAN).value).toEqual({ model: 'm' })
+    expect(scanJson(Buffer.from(text), PROJECTION).value).toEqual({ model: 'm' })
   })
 
   test('ignores what follows the document', () => {
-    expect(scanJson(Buffer.from('{"model":"m"} {"model":"n"}]'), PLAN).value).toEqual({ model: 'm' })
+    expect(scanJson(Buffer.from('{"model":"m"} {"model":"n"}]'), PROJECTION).value).toEqual({ model: 'm' })
   })
 
   test('keeps what was complete before the text broke off', () => {
     const text = '{"usage":{"n":1},"model":"cut of'
-    expect(scanJson(Buffer.from(text), PLAN).value).toEqual({ usage: { n: 1 } })
+    expect(scanJson(Buffer.from(text), PROJECTION).value).toEqual({ usage: { n: 1 } })
   })
 
   test('marks a value that is too long to keep and goes on', () => {
     const text = `{"model":"${'m'.repeat(10_000)}","usage":{"n":1}}`
-    expect(scanJson(Buffer.from(text), PLAN).value).toEqual({ model: true, usage: { n: 1 } })
+    expect(scanJson(Buffer.from(text), PROJECTION).value).toEqual({ model: true, usage: { n: 1 } })
   })
 
   test('keeps a usage object of many kilobytes', () => {
     const usage = {
       iterations: Array.from({ length: 200 }, (_, n) => ({ type: 'message', input_tokens: n })),
     }
-    expect(scanJson(Buffer.from(JSON.stringify({ usage })), PLAN).value).toEqual({ usage })
+    expect(scanJson(Buffer.from(JSON.stringify({ usage })), PROJECTION).value).toEqual({ usage })
   })
 
   test('is not exhausted by depth', () => {
     const deep = Buffer.from(`{"x":${'['.repeat(200_000)}${']'.repeat(200_000)},"model":"m"}`)
-    expect(scanJson(deep, PLAN).value).toEqual({ model: 'm' })
+    expect(scanJson(deep, PROJECTION).value).toEqual({ model: 'm' })
   })
 
   test('keeps no more than a bound of what a hostile document wants it to keep', () => {
     const element = `{"type":"${'t'.repeat(4000)}"}`
     const text = Buffer.from(`{"nested":{"items":[${Array(5000).fill(element).join(',')}]}}`)
-    const kept = JSON.stringify(scanJson(text, PLAN).value)
+    const kept = JSON.stringify(scanJson(text, PROJECTION).value)
     expect(kept.length).toBeLessThan(200_000)
   })
 })
 
 describe('what is kept of a request', () => {
-  const REQUEST = planJson({ input: 'text', n: 'value', documents: ['length'], config: { n: 'value' } })
+  const REQUEST = compileProjection({
+    input: 'text',
+    n: 'value',
+    documents: ['length'],
+    config: { n: 'value' },
+  })
 
   function scanRequest(text: string, pieceBytes: number): JsonScanner {
     const scanner = new JsonScanner(REQUEST, true)
@@ -140,14 +150,14 @@ describe('what is kept of a request', () => {
   test('a wanted length is that of the value as it is written, whatever it is and whatever the pieces', () => {
     const body = '{"documents":["a\\"b" ,{"text":"}]"},[1, 2],12.5,true], "n":1}'
     for (const pieceBytes of [1, 2, 3, 7, 100]) {
-      expect(scanRequest(body, pieceBytes).kept.value).toEqual({ documents: [6, 13, 6, 4, 4], n: 1 })
+      expect(scanRequest(body, pieceBytes).extracted.value).toEqual({ documents: [6, 13, 6, 4, 4], n: 1 })
     }
   })
 
   test('a text is kept up to 64 KiB, a longer one is told as true', () => {
     const input = 'é'.repeat(32_000)
-    expect(scanRequest(JSON.stringify({ input }), 1000).kept.value).toEqual({ input })
-    expect(scanRequest(JSON.stringify({ input: `${input}${input}` }), 1000).kept.value).toEqual({
+    expect(scanRequest(JSON.stringify({ input }), 1000).extracted.value).toEqual({ input })
+    expect(scanRequest(JSON.stringify({ input: `${input}${input}` }), 1000).extracted.value).toEqual({
       input: true,
     })
   })

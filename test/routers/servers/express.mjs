@@ -22,12 +22,12 @@ const served = []
 const fill = (name, model, id) =>
   texts[name].replace('"ID"', JSON.stringify(id)).replace('"MODEL"', JSON.stringify(model))
 
-function note(request, endpoint, model) {
+function record(request, endpoint, model) {
   served.push({ probe: request.headers['x-probe'] ?? '', endpoint, model })
 }
 
 function answer(request, response, name, model, id = randomUUID()) {
-  note(request, name, model)
+  record(request, name, model)
   response.type('application/json').send(fill(name, model, id))
 }
 
@@ -61,18 +61,18 @@ app.post('/v1/batches', (_request, response) => queue(response, 'validating', ''
 app.post('/v1beta/models/:model\\:generateContent', (request, response) =>
   answer(request, response, 'generateContent', request.params.model),
 )
-const noted = (endpoint) => (request, response) => {
-  note(request, endpoint, '')
+const recorded = (endpoint) => (request, response) => {
+  record(request, endpoint, '')
   response.json({})
 }
-app.post('/v1/realtime/client_secrets', noted('client_secrets'))
-app.delete('/v1/models/:id', noted('delete'))
-app.get('/v1/usage', noted('usage'))
+app.post('/v1/realtime/client_secrets', recorded('client_secrets'))
+app.delete('/v1/models/:id', recorded('delete'))
+app.get('/v1/usage', recorded('usage'))
 app.get('/v1/batches/:id', (request, response) =>
   answer(request, response, 'batch', 'llama3.1', request.params.id),
 )
 app.get('/v1/models', (request, response) => {
-  note(request, 'models', '')
+  record(request, 'models', '')
   response.json({ object: 'list', data: [] })
 })
 app.get('/v1/responses/:id', (request, response) =>
@@ -89,7 +89,7 @@ app.get('/v1/realtime', (request, _response, next) => {
   request.takeSocket((socket) => {
     socket.send(fill('session', model, randomUUID()))
     socket.on('message', () => {
-      note(request, 'realtime', model)
+      record(request, 'realtime', model)
       socket.send(fill('done', model, randomUUID()))
     })
   })

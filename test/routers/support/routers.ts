@@ -103,10 +103,10 @@ function routerAt(name: string, port: number): Router {
     url,
     async witness() {
       const answer = await fetch(`${url}/witness`)
-      const told = (await answer.json()) as { readonly seen: string[]; readonly served: Served[] }
+      const state = (await answer.json()) as { readonly seen: string[]; readonly served: Served[] }
       return {
-        seen: new Set(told.seen),
-        served: new Map(told.served.map((served) => [served.probe, served])),
+        seen: new Set(state.seen),
+        served: new Map(state.served.map((served) => [served.probe, served])),
       }
     },
   }

@@ -37,8 +37,8 @@ test('a private server keeps its data over kill -9 and its port over restarts', 
 test('it is not root that PostgreSQL runs as, and a password is asked', async () => {
   const server = await startPrivatePostgres()
   expect((await stat(`/proc/${server.pid}`)).uid).not.toBe(0)
-  const stranger = new URL(server.url)
-  stranger.password = 'guessed'
-  await expect(ask(stranger.href, 'select 1')).rejects.toThrow(/password/)
+  const otherAccount = new URL(server.url)
+  otherAccount.password = 'guessed'
+  await expect(ask(otherAccount.href, 'select 1')).rejects.toThrow(/password/)
   await server.stop()
 })

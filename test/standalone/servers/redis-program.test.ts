@@ -26,8 +26,8 @@ function dialogue(answer: boolean): Dialogue & { readonly asked: string[]; reado
     asked,
     said,
     say: (line) => void said.push(line),
-    async ask(question) {
-      asked.push(question)
+    async ask(prompt) {
+      asked.push(prompt)
       return answer
     },
   }

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { testRedisPrefix } from '../../support/servers/redis.ts'
 import { startPrivateRedis } from '../../support/servers/servers.ts'
 
-async function ask<T>(url: string, question: (redis: Redis) => Promise<T>): Promise<T> {
+async function ask<T>(url: string, ask_: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = new Redis(url, { retryStrategy: () => null, commandTimeout: 1_000, lazyConnect: true })
   redis.on('error', () => {})
   try {
     await redis.connect()
-    return await question(redis)
+    return await ask_(redis)
   } finally {
     redis.disconnect()
   }

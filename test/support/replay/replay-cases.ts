@@ -55,7 +55,7 @@ const rawShape = z.object({
 const FRAMING = new Set(['transfer-encoding', 'content-length', 'connection', 'keep-alive'])
 
 /** Counts that a recording's expectation leaves out although the provider's own usage object has them. */
-const TOLD_BEYOND_EXPECTATION: Readonly<Record<string, Partial<TokenUsage>>> = {
+const REPORTED_BEYOND_EXPECTATION: Readonly<Record<string, Partial<TokenUsage>>> = {
   'openai-audio-transcriptions-stream-02-crlf-usage-on-content-chunk': { audioInputTokens: 37 },
   'azure-openai-realtime-stream-01-cached-audio-in': { cacheReadImageTokens: 0 },
   'openai-realtime-stream-02-cached': { cacheReadImageTokens: 0 },
@@ -101,7 +101,7 @@ function recordedCase(recording: Recording): ReplayCase {
         cacheWrite12hTokens: null,
         cacheReadImageTokens: null,
         videoInputTokens: null,
-        ...TOLD_BEYOND_EXPECTATION[id],
+        ...REPORTED_BEYOND_EXPECTATION[id],
       },
       sources: expected.usage_present ? ['reported', 'invalid'] : ['none', 'estimated'],
     },

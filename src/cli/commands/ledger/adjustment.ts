@@ -5,7 +5,7 @@ import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import { findClient } from '../../../keys/clients.ts'
-import { parseCount, parseDay, parseModelName, parseReason, parseUsd } from '../../arguments.ts'
+import { parseCountArgument, parseDay, parseModelName, parseReason, parseUsd } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import { operatorName } from '../../operator.ts'
 import { renderTable } from '../../table.ts'
@@ -63,7 +63,7 @@ export function addAdjustmentCommands(program: Command, cli: Cli): void {
   adjustment
     .command('list')
     .description('show who corrected what, when and why, the newest first')
-    .option('--limit <n>', 'at most so many', parseCount, 100)
+    .option('--limit <n>', 'at most so many', parseCountArgument, 100)
     .action(async ({ limit }: { readonly limit: number }) => {
       const adjustments = await cli.withServers(({ pool }) => selectAdjustments(pool, limit))
       cli.print(adjustments.map(document), table(adjustments))

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type LedgerState, lookAtLedger } from '../../../doctor/inspect-ledger.ts'
+import { inspectLedger, type LedgerState } from '../../../doctor/inspect-ledger.ts'
 import { renderGap, renderLedger } from '../../../domain/documents/ledger-document.ts'
 import { type LedgerStatus, selectLedgerStatus } from '../../../store/ledger/ledger-state.ts'
 import type { Cli } from '../../cli.ts'
@@ -11,7 +11,7 @@ export function addLedgerStatusCommand(ledger: Command, cli: Cli): void {
     .command('status')
     .description('how far the records of each gateway are counted, and what is on its way')
     .action(async () => {
-      const state = await cli.withServers(({ pool, whereabouts }) => lookAtLedger({ pool, ...whereabouts }))
+      const state = await cli.withServers(({ pool, locations }) => inspectLedger({ pool, ...locations }))
       cli.print(renderLedger(state), text(state))
     })
 }
@@ -49,10 +49,10 @@ function text(state: LedgerState): string {
       { heading: 'JOURNAL HERE', ...right },
     ],
     [
-      ...ledger.producers.map(({ producer, stream, mark, movedAt }) => [
+      ...ledger.producers.map(({ producer, stream, committedOffset, movedAt }) => [
         producer,
         stream,
-        `${mark}`,
+        `${committedOffset}`,
         movedAt.toISOString(),
         journalText(journals.get(producer)),
       ]),

@@ -14,10 +14,10 @@ import { parseDays } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import {
   addPriceOptions,
+  describePriceSource,
   findPrices,
   findPricesInForce,
   type PriceOptions,
-  tellPricedBy,
 } from '../../gateway-prices.ts'
 import { renderTable } from '../../table.ts'
 import {
@@ -75,7 +75,7 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
             '',
             `Of ${differing.length} models the provider says another cost than our prices: prices check --differences.`,
           ]
-    const whose = rows.length === 0 ? [] : ['', tellPricedBy(by)]
+    const whose = rows.length === 0 ? [] : ['', describePriceSource(by)]
     cli.print(rows.map(renderUnpriced), [text(rows, days), ...more, ...whose].join('\n'))
   })
 }

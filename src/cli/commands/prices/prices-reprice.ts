@@ -10,11 +10,11 @@ import { parseDay, parseModel, parseProvider, parseReason } from '../../argument
 import type { Cli } from '../../cli.ts'
 import {
   addPriceOptions,
+  describePriceSource,
   findPricesInForce,
   type PriceOptions,
   type PricesInForce,
   renderPricedBy,
-  tellPricedBy,
 } from '../../gateway-prices.ts'
 import { operatorName } from '../../operator.ts'
 import { renderTable } from '../../table.ts'
@@ -63,7 +63,7 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
     }
     cli.print(
       { ...document(repriced, options), priced_by: renderPricedBy(by) },
-      [text(repriced, dryRun), tellPricedBy(by)].join('\n'),
+      [text(repriced, dryRun), describePriceSource(by)].join('\n'),
     )
   })
 }

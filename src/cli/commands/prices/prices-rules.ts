@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { endRule, type RuleInForce, selectRulesInForce } from '../../../corrections/repricing-rules.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
-import { parseCount } from '../../arguments.ts'
+import { parseCountArgument } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
 
@@ -19,7 +19,7 @@ export function addPricesRulesCommands(prices: Command, cli: Cli): void {
   prices
     .command('end-rule')
     .description('let calls that come in from now on stay as metered; what was corrected stays so')
-    .argument('<id>', 'its id, as rules shows it', parseCount)
+    .argument('<id>', 'its id, as rules shows it', parseCountArgument)
     .action(async (id: number) => {
       const ended = await cli.withServers(({ pool }) => endRule(pool, `${id}`))
       if (!ended) throw new Failure(`there is no rule ${id} in force`)

@@ -14,11 +14,11 @@ import { parseDay, parseProvider } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import {
   addPriceOptions,
+  describePriceSource,
   findPrices,
   type PriceOptions,
   type PricesInForce,
   renderPricedBy,
-  tellPricedBy,
 } from '../../gateway-prices.ts'
 import { printable } from '../../table.ts'
 
@@ -39,7 +39,7 @@ export function addPricesShowCommand(prices: Command, cli: Cli): void {
     if (shown.length === 0) {
       const where = pricedPlaces(config.upstreams, provider).map((place) => place.provider)
       throw new Failure(
-        `${model} has no price (provider ${where.join(', ')}): its calls are unpriced${whyWithheld(where, model)}. Add it to prices in TALLYGATE_CONFIG. ${tellPricedBy(by)}`,
+        `${model} has no price (provider ${where.join(', ')}): its calls are unpriced${whyWithheld(where, model)}. Add it to prices in TALLYGATE_CONFIG. ${describePriceSource(by)}`,
       )
     }
     const prices = shown.map((price) => renderShownPrice(price, hasLines))
@@ -82,7 +82,7 @@ function text(model: string, day: string, shown: readonly ShownPrice[], by: Pric
     if (entry.unmetered.length > 0) lines.push(`  not metered: ${entry.unmetered.join(', ')}`)
     lines.push(`  id ${entry.price.id}`)
   }
-  lines.push('', tellPricedBy(by))
+  lines.push('', describePriceSource(by))
   return lines.map(printable).join('\n')
 }
 
