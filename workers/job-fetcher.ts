@@ -82,7 +82,10 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
       try {
         if (await fetch(job, upstream)) counted += 1
       } catch (err) {
-        log.warn({ err, upstream: job.upstream, job: job.id }, 'a job could not be fetched')
+        log.warn(
+          { event: 'job.fetch_failed', err, upstream: job.upstream, job: job.id },
+          'a job could not be fetched',
+        )
       }
     }
     return { fetched: jobs.length, counted }

@@ -44,9 +44,9 @@ setInterval(() => {
 }, SUMMARY_EVERY_MS).unref()
 
 closeWithGrace({ delay: config.shutdownGraceMs, logger: console }, async ({ signal, err }) => {
-  if (err) log.error({ err }, 'the worker ends because of an error')
-  else log.info({ signal }, 'the worker ends')
+  if (err) log.error({ event: 'worker.crashed', err }, 'the worker ends because of an error')
+  else log.info({ event: 'worker.stopping', signal }, 'the worker ends')
   await workers.close()
 })
 
-log.info({ redisPrefix: config.redisPrefix }, 'the worker has started')
+log.info({ event: 'worker.started', redisPrefix: config.redisPrefix }, 'the worker counts calls')

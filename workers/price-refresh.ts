@@ -29,22 +29,22 @@ export function createPriceRefresh({ pool, config, log }: PriceRefreshOptions): 
       if (config === null) return
       const { url } = config
       const refreshed = await refreshPrices({ pool, url }).catch((err: unknown): never => {
-        if (!isRepeat) log.warn({ event: 'prices_not_taken', err, url }, NOT_PUT)
+        if (!isRepeat) log.warn({ event: 'prices.not_taken', err, url }, NOT_PUT)
         throw new TryAgain('Postgres is away or takes nothing')
       })
       const problem = problemOf(refreshed)
       if (refreshed.kind === 'taken') {
         const { kind: _, ...fields } = refreshed
-        log.info({ event: 'prices_taken', ...fields }, 'newer prices are in force from that day on')
+        log.info({ event: 'prices.taken', ...fields }, 'newer prices are in force from that day on')
       } else if (refreshed.kind === 'refused') {
         log.error(
-          { event: 'prices_refused', problem, url },
+          { event: 'prices.refused', problem, url },
           'newer prices were not taken, and the old ones stand: see prices diff',
         )
       } else if (refreshed.kind === 'unreachable') {
         if (!isRepeat) {
           log.warn(
-            { event: 'prices_unreachable', problem, url },
+            { event: 'prices.unreachable', problem, url },
             'newer prices could not be fetched: tried again later',
           )
         }

@@ -85,10 +85,14 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
   const gate = atMostEvery(LOG_EVERY_MS)
   worker.on('failed', (job, error) => {
     if (error instanceof TryAgain) return
-    if (gate.passes()) log.warn({ err: error, job: job?.name, subject: job?.data.subject }, 'a job failed')
+    if (gate.passes())
+      log.warn(
+        { event: 'queue.job_failed', err: error, job: job?.name, subject: job?.data.subject },
+        'a job failed',
+      )
   })
   const onError = (error: Error) => {
-    if (gate.passes()) log.warn({ err: error }, 'the job queue had an error')
+    if (gate.passes()) log.warn({ event: 'queue.error', err: error }, 'the job queue had an error')
   }
   queue.on('error', onError)
   worker.on('error', onError)

@@ -65,13 +65,24 @@ export function createShards(options: ShardsOptions): Shards {
   function report(stream: string, drained: Drained): void {
     const { corrupt, deadLetters, gaps } = drained
     for (const { producer, from, to, reason } of gaps) {
-      log.error({ stream, producer, from, to, reason }, 'records are missing: passed over and kept as a gap')
+      log.error(
+        { event: 'rollup.gap', stream, producer, from, to, reason },
+        'records are missing: passed over and kept as a gap',
+      )
     }
-    if (deadLetters > 0) log.error({ stream, deadLetters }, 'records could not be counted: see dead_letters')
-    if (corrupt > 0) log.warn({ stream, corrupt }, 'damaged entries deleted: their producers send them again')
+    if (deadLetters > 0)
+      log.error(
+        { event: 'rollup.dead_letters', stream, deadLetters },
+        'records could not be counted: see dead_letters',
+      )
+    if (corrupt > 0)
+      log.warn(
+        { event: 'rollup.damaged_entries', stream, corrupt },
+        'damaged entries deleted: their producers send them again',
+      )
     if (drained.end === 'newer' && newerGate.passes()) {
       log.error(
-        { stream },
+        { event: 'rollup.newer_entries', stream },
         'the stream has entries of a later release: it waits until this worker is upgraded',
       )
     }

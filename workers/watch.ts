@@ -84,7 +84,8 @@ export function startWatch(options: WatchOptions): Watch {
   }
 
   function complain(error: unknown): void {
-    if (gate.passes()) log.warn({ err: error }, 'calls are not being counted: trying again')
+    if (gate.passes())
+      log.warn({ event: 'rollup.failed', err: error }, 'calls are not being counted: trying again')
   }
 
   async function repeat(work: () => Promise<void>): Promise<void> {

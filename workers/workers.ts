@@ -92,15 +92,15 @@ export function startWorkers(options: WorkersOptions): Workers {
       callDays.forget()
       // Only a hint: begun anew, so that the producers of the past do not stay in it for ever.
       await redis.del(offsetsKey)
-      if (pruned !== null) log.info(pruned, 'pruned')
+      if (pruned !== null) log.info({ event: 'queue.pruned', ...pruned }, 'pruned')
     },
     verify: () => verify(pool, log),
     'refresh-prices': (_, isRepeat) => refreshing.run(isRepeat),
     // Not waited for: upstreams may be slow, and the roll-up's place is not theirs to hold.
     'fetch-jobs': async () => {
       jobFetcher?.run().then(
-        (done) => done.fetched > 0 && log.info(done, 'jobs fetched'),
-        (err: unknown) => log.warn({ err }, 'jobs were not fetched'),
+        (done) => done.fetched > 0 && log.info({ event: 'jobs.fetched', ...done }, 'jobs fetched'),
+        (err: unknown) => log.warn({ event: 'jobs.fetch_failed', err }, 'jobs were not fetched'),
       )
     },
   }

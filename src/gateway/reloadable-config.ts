@@ -95,11 +95,16 @@ export class ReloadableConfig {
       for (const { pool, name } of before.upstreams) {
         pool
           .close()
-          .catch((err: unknown) => this.#log.warn({ err, upstream: name }, 'old connections not closed'))
+          .catch((err: unknown) =>
+            this.#log.warn(
+              { event: 'upstream.connections_not_closed', err, upstream: name },
+              'old connections not closed',
+            ),
+          )
       }
     }, OLD_CONNECTIONS_MS).unref()
     this.#log.info(
-      { catalog: this.#now.catalog.source, upstreams: this.#now.upstreams.length },
+      { event: 'config.reloaded', catalog: this.#now.catalog.source, upstreams: this.#now.upstreams.length },
       'configuration read again',
     )
   }

@@ -36,10 +36,13 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
     if (stopping) return
     if (!oneStarted) {
       // What keeps the first from starting would keep every next one from it.
-      log.fatal({ code, signal }, 'a gateway process could not start')
+      log.fatal({ event: 'gateway.process_start_failed', code, signal }, 'a gateway process could not start')
       process.exit(1)
     }
-    log.error({ pid: worker.process.pid, code, signal }, 'a gateway process died, starting another')
+    log.error(
+      { event: 'gateway.process_died', pid: worker.process.pid, code, signal },
+      'a gateway process died, starting another',
+    )
     setTimeout(() => {
       if (!stopping) cluster.fork()
     }, RESTART_MS)

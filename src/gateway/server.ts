@@ -32,7 +32,10 @@ async function start(): Promise<Pick<RunningGateway, 'drain' | 'stop'>> {
   const gateway = await runGateway(config, log)
   reload = () => reloadInto(gateway)
   if (reloadWanted) reload()
-  log.info({ clients: gateway.address, operator: gateway.adminAddress }, 'the gateway takes calls')
+  log.info(
+    { event: 'gateway.started', clients: gateway.address, operator: gateway.adminAddress },
+    'the gateway takes calls',
+  )
   reportStarted()
   return gateway
 }
@@ -42,13 +45,14 @@ function reloadInto(gateway: RunningGateway): void {
     gateway.reload(loadGatewayConfig(process.env))
   } catch (err) {
     // Half a configuration is worse than yesterday's.
-    if (err instanceof ConfigError) log.error({ problems: err.problems }, 'configuration not read again')
-    else log.error({ err }, 'configuration not read again')
+    if (err instanceof ConfigError)
+      log.error({ event: 'config.reload_failed', problems: err.problems }, 'configuration not read again')
+    else log.error({ event: 'config.reload_failed', err }, 'configuration not read again')
   }
 }
 
 const running = await start().catch((error: unknown) => {
-  log.fatal({ err: error }, 'the gateway could not start')
+  log.fatal({ event: 'gateway.start_failed', err: error }, 'the gateway could not start')
   process.exit(1)
 })
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
@@ -60,9 +64,9 @@ const shutdown = closeWithGrace(
     skip: ['SIGHUP', ...(cluster.isWorker ? STOP_SIGNALS : [])],
   },
   async ({ signal, err }) => {
-    if (err) log.error({ err }, 'the gateway ends because of an error')
+    if (err) log.error({ event: 'gateway.crashed', err }, 'the gateway ends because of an error')
     else {
-      log.info({ signal }, 'the gateway ends')
+      log.info({ event: 'gateway.stopping', signal }, 'the gateway ends')
       await running.drain()
     }
     await running.stop()

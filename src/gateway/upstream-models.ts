@@ -53,7 +53,11 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
         if (names.length > 0) lists.set(upstream.name, names)
       }
       log.warn(
-        { upstream: upstream.name, reason: error instanceof Error ? error.message : String(error) },
+        {
+          event: 'upstream.models_not_fetched',
+          upstream: upstream.name,
+          reason: error instanceof Error ? error.message : String(error),
+        },
         'model list not fetched',
       )
     }

@@ -160,7 +160,8 @@ class PolledKeyDirectory implements KeyDirectory {
       this.#recordFailure(error)
       return false
     }
-    if (this.#reachable === false) this.#options.log.info({}, 'API keys are read from Postgres again')
+    if (this.#reachable === false)
+      this.#options.log.info({ event: 'keys.read_again' }, 'API keys are read from Postgres again')
     this.#reachable = true
     this.#graceOver = false
     this.#answeredAtMs = performance.now()
@@ -206,11 +207,13 @@ class PolledKeyDirectory implements KeyDirectory {
 
   #recordFailure(error: unknown): void {
     const { graceSeconds, log } = this.#options
-    if (this.#reachable !== false) log.warn({ err: error }, 'API keys cannot be read from Postgres')
+    if (this.#reachable !== false)
+      log.warn({ event: 'keys.unreadable', err: error }, 'API keys cannot be read from Postgres')
     this.#reachable = false
     if (this.#answeredAtMs === null || this.#graceOver) return
     this.#graceOver = performance.now() - this.#answeredAtMs >= graceSeconds * 1000
-    if (this.#graceOver) log.error({ graceSeconds }, 'Postgres is away for too long: no API key is taken')
+    if (this.#graceOver)
+      log.error({ event: 'keys.expired', graceSeconds }, 'Postgres is away for too long: no API key is taken')
   }
 
   #deactivate(keyIds: readonly string[]): void {
@@ -219,7 +222,10 @@ class PolledKeyDirectory implements KeyDirectory {
         try {
           listener(keyId)
         } catch (error) {
-          this.#options.log.error({ err: error, keyId }, 'a listener for deactivated keys failed')
+          this.#options.log.error(
+            { event: 'keys.listener_failed', err: error, keyId },
+            'a listener for deactivated keys failed',
+          )
         }
       }
     }
@@ -232,7 +238,10 @@ class PolledKeyDirectory implements KeyDirectory {
     try {
       await recordKeysUsed(this.#options.pool, keyIds)
     } catch (error) {
-      this.#options.log.warn({ err: error }, 'the last use of API keys could not be noted')
+      this.#options.log.warn(
+        { event: 'keys.last_use_not_saved', err: error },
+        'the last use of API keys could not be noted',
+      )
     }
   }
 }

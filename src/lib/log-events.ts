@@ -102,6 +102,7 @@ export const LOG_EVENTS = {
   'verify.requests_differ': 'committed offsets and totals differ in the number of requests',
   'verify.row_differs': 'one total differs from what it is made of',
 
+  'worker.crashed': 'the worker ends because of an error',
   'worker.start_failed': 'the worker could not start',
   'worker.started': 'the worker counts calls',
   'worker.stopping': 'the worker ends',

@@ -28,7 +28,7 @@ export function adminClients(app: FastifyInstance, options: AdminClientsOptions)
         message: `There is already a client named ${body.name}.`,
       })
     }
-    request.log.info({ client: created.id }, 'client created')
+    request.log.info({ event: 'admin.client_created', client: created.id }, 'client created')
     return reply.code(201).send(renderClient(created))
   })
 
@@ -40,7 +40,7 @@ export function adminClients(app: FastifyInstance, options: AdminClientsOptions)
       const { id } = request.params
       const changed = await options.setClientDisabled(id, disabled)
       if (changed === null) throw new GatewayError('not_found', { message: `There is no client ${id}.` })
-      request.log.info({ client: id }, `client ${verb}d`)
+      request.log.info({ event: 'admin.client_changed', client: id }, `client ${verb}d`)
       return renderClient(changed)
     })
   }

@@ -68,7 +68,7 @@ export function adminKeys(app: FastifyInstance, options: AdminKeysOptions): void
       expiresInSeconds: body.expires_in ?? null,
     })
     if (created === null) throw noClient(body.client)
-    request.log.info({ key: created.id }, 'key created')
+    request.log.info({ event: 'admin.key_created', key: created.id }, 'key created')
     return reply.code(201).send(renderNewKey(created))
   })
 
@@ -76,7 +76,7 @@ export function adminKeys(app: FastifyInstance, options: AdminKeysOptions): void
     const { id } = request.params
     const revoked = await options.revokeKey(id)
     if (revoked === null) throw noKey(id)
-    request.log.info({ key: id }, 'key revoked')
+    request.log.info({ event: 'admin.key_revoked', key: id }, 'key revoked')
     return renderKey(revoked)
   })
 
@@ -91,7 +91,7 @@ export function adminKeys(app: FastifyInstance, options: AdminKeysOptions): void
         message: `Key ${id} is revoked or expired: make a new one.`,
       })
     }
-    request.log.info({ key: id, newKey: rotation.key.id }, 'key rotated')
+    request.log.info({ event: 'admin.key_rotated', key: id, newKey: rotation.key.id }, 'key rotated')
     return reply.code(201).send(renderNewKey(rotation.key))
   })
 }

@@ -228,14 +228,15 @@ function readJsonOnly(app: FastifyInstance): void {
 
 function answerError(error: Partial<FastifyError>, reply: FastifyReply): void {
   if (error instanceof GatewayError) {
-    if (error.statusCode >= 500) reply.log.error({ err: error.cause }, error.message)
+    if (error.statusCode >= 500)
+      reply.log.error({ event: 'admin.request_failed', err: error.cause }, error.message)
     const { param } = error.detail
     sendError(reply, error.error, { message: error.message, ...(param === undefined ? {} : { param }) })
     return
   }
   const status = error.statusCode ?? 500
   if (status >= 500) {
-    reply.log.error({ err: error }, 'a request of the operator failed')
+    reply.log.error({ event: 'admin.request_failed', err: error }, 'a request of the operator failed')
     sendError(reply, 'internal_error')
   } else if (status === 413) sendError(reply, 'body_too_large')
   else if (status === 415) {

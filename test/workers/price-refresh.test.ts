@@ -70,7 +70,7 @@ test('of several workers one fetches newer prices when they start, and says so o
   const before = server.requests.length
   for (let count = 0; count < 3; count += 1) startWorker()
   await expect.poll(inForce, { timeout: 20_000 }).toMatch(/^genai-prices@/)
-  await expect.poll(events, { timeout: 5_000 }).toEqual(['prices_taken'])
+  await expect.poll(events, { timeout: 5_000 }).toEqual(['prices.taken'])
   // All have started, and none fetches them again.
   await expect
     .poll(() => lines.filter(({ msg }) => msg === 'the worker has started').length, { timeout: 20_000 })
@@ -93,7 +93,7 @@ test('a refresh whose worker is killed is done by another', async () => {
 test('what is refused is said in one line, as an error', async () => {
   server.answerText(changedBundle('gpt-4o', { input_mtok: -3 }))
   startWorker()
-  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices_refused'])
+  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices.refused'])
   expect(lines.filter(({ level }) => Number(level) >= 50 || level === 'error')).toMatchObject([
     { problem: expect.stringContaining('input_mtok is not a price') },
   ])
@@ -104,7 +104,7 @@ test('without a network there is one line, which is no error', async () => {
   const gone = await startPriceServer()
   await gone.stop()
   startWorker({ PRICES_URL: gone.url })
-  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices_unreachable'])
+  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices.unreachable'])
   expect(lines.filter(({ level }) => level === 'error' || Number(level) >= 50)).toEqual([])
   expect(lines.filter(({ msg }) => msg === 'a job failed')).toEqual([])
 })
@@ -114,8 +114,8 @@ test('where Postgres takes nothing, one line says that the old prices stand', as
   await pool.query(`alter database ${name} set default_transaction_read_only = on`)
   server.answerText(newer)
   startWorker()
-  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices_not_taken'])
-  expect(lines.find(({ event }) => event === 'prices_not_taken')).toMatchObject({
+  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices.not_taken'])
+  expect(lines.find(({ event }) => event === 'prices.not_taken')).toMatchObject({
     err: { message: expect.stringContaining('read-only transaction') },
     msg: 'newer prices cannot be put into Postgres: the old ones stand, and it is tried again later',
   })

@@ -9,7 +9,7 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
     callEnded(record) {
       if (record.suspect === true) {
         // What one answer said of itself, or a price that is wrong: either way somebody has to look.
-        log.error({ event: 'suspect_call', ...fieldsOf(record) }, 'a call cost more than CALL_ALERT_USD')
+        log.error({ event: 'call.suspect_cost', ...fieldsOf(record) }, 'a call cost more than CALL_ALERT_USD')
       }
       observer.callEnded(record)
     },

@@ -32,7 +32,7 @@ export async function loadStoredPrices(options: FollowOptions): Promise<StoredPr
   try {
     return await readNewer(options, NO_STORED_PRICES)
   } catch (err) {
-    log.warn({ event: 'prices_not_taken', err }, `no prices from Postgres now: ${KEPT_ARE_USED}`)
+    log.warn({ event: 'prices.not_taken', err }, `no prices from Postgres now: ${KEPT_ARE_USED}`)
     return await loadKept(options)
   }
 }
@@ -47,7 +47,7 @@ async function loadKept({ dataDir, log }: FollowOptions): Promise<StoredPrices> 
       prices = { ...prices, [kind]: readStored(kept) }
     } catch (err) {
       log.error(
-        { event: 'prices_not_taken', err, kind },
+        { event: 'prices.not_taken', err, kind },
         'the prices that were kept cannot be read: those of this release are used',
       )
     }
@@ -60,7 +60,7 @@ async function putPackage(pool: Postgres, log: Logger): Promise<KeptCatalog | nu
   const put = await putNewerPackage(pool, Date.now())
   if (put !== null) {
     const { source, inForceFrom } = put
-    log.info({ event: 'prices_taken', source, from: inForceFrom }, 'the prices of this release are in force')
+    log.info({ event: 'prices.taken', source, from: inForceFrom }, 'the prices of this release are in force')
   }
   // Another gateway may have been first.
   return put ?? (await findCurrentPriceCatalog(pool, 'genai-prices'))
@@ -81,7 +81,7 @@ async function readNewer({ pool, dataDir, log }: FollowOptions, before: StoredPr
     if (dataDir === null) continue
     await writeKept(dataDir, kind, stored).catch((err: unknown) =>
       log.warn(
-        { err, dataDir },
+        { event: 'prices.not_kept', err, dataDir },
         'the prices could not be kept here: a start without Postgres has older ones',
       ),
     )
@@ -115,11 +115,11 @@ export function followPrices(
       take(newer)
       prices = newer
       const sources = PRICE_KINDS.flatMap((kind) => newer[kind]?.source ?? [])
-      log.info({ event: 'prices_in_use', sources }, 'newer prices are in use')
+      log.info({ event: 'prices.in_use', sources }, 'newer prices are in use')
     } catch (err) {
       const reason = err instanceof Error ? err.message : String(err)
       if (troubled !== reason) {
-        log.warn({ event: 'prices_not_taken', err }, 'newer prices cannot be taken: those in use stand')
+        log.warn({ event: 'prices.not_taken', err }, 'newer prices cannot be taken: those in use stand')
       }
       troubled = reason
     }

@@ -18,5 +18,5 @@ test.each([
   observer.callEnded(costly)
   expect(ended).toEqual([usual.callId, costly.callId])
   const errors = lines.filter((line) => line.level >= 50)
-  expect(errors).toMatchObject([{ event: 'suspect_call', callId: costly.callId }])
+  expect(errors).toMatchObject([{ event: 'call.suspect_cost', callId: costly.callId }])
 })

@@ -74,7 +74,7 @@ test('prices are those of Postgres, and kept on disk for a start without it', as
   const kept = await loadStoredPrices({ pool: away, dataDir, log })
   expect(sourceOf(kept)).toBe(source)
   expect(kept['genai-prices']?.text).toBe(prices['genai-prices']?.text)
-  expect(lines.map(({ level, event }) => [level, event])).toEqual([['warn', 'prices_not_taken']])
+  expect(lines.map(({ level, event }) => [level, event])).toEqual([['warn', 'prices.not_taken']])
 })
 
 test('what was kept and is no more what was written is passed over, with one line that says so', async () => {
@@ -86,7 +86,7 @@ test('what was kept and is no more what was written is passed over, with one lin
     await writeFile(file, broken)
     lines = []
     expect(sourceOf(await loadStoredPrices({ pool: away, dataDir, log }))).toBeNull()
-    expect(lines.filter(({ level }) => level === 'error')).toMatchObject([{ event: 'prices_not_taken' }])
+    expect(lines.filter(({ level }) => level === 'error')).toMatchObject([{ event: 'prices.not_taken' }])
   }
 })
 
@@ -94,7 +94,7 @@ test('what was kept before this release was published is not used', async () => 
   await put(3, Date.parse('2026-09-22T12:00:00Z'))
   await loadStoredPrices({ pool, dataDir, log })
   // Of Postgres, it is what this release has made of it.
-  expect(lines).toMatchObject([{ level: 'info', event: 'prices_taken' }])
+  expect(lines).toMatchObject([{ level: 'info', event: 'prices.taken' }])
   expect(sourceOf(await loadStoredPrices({ pool, dataDir, log }))).not.toBeNull()
   const file = keptFileOf(dataDir, 'genai-prices')
   const { createHash } = await import('node:crypto')
@@ -114,7 +114,7 @@ test('newer prices are taken while running, each once', async () => {
   await expect.poll(() => taken.map(sourceOf)).toEqual([one])
   const two = await put(4, NOW + DAY_MS)
   await expect.poll(() => taken.map(sourceOf)).toEqual([one, two])
-  expect(lines.map(({ event }) => event)).toEqual(['prices_in_use', 'prices_in_use'])
+  expect(lines.map(({ event }) => event)).toEqual(['prices.in_use', 'prices.in_use'])
   expect(sourceOf(await loadStoredPrices({ pool: away, dataDir, log }))).toBe(two)
 })
 
@@ -152,12 +152,12 @@ test('prices that cannot be read leave those in use, and are told once', async (
        from tallygate.price_catalogs)
      update tallygate.current_price_catalogs set source = 'genai-prices@broken'`,
   )
-  await expect.poll(() => lines.map(({ event }) => event), { interval: 5 }).toEqual(['prices_not_taken'])
+  await expect.poll(() => lines.map(({ event }) => event), { interval: 5 }).toEqual(['prices.not_taken'])
   // It goes on looking, says it no more, and takes what can be read again.
   await pool.query('update tallygate.current_price_catalogs set source = $1', [one])
   const two = await put(4, NOW + DAY_MS)
   await expect.poll(() => taken.map(sourceOf)).toEqual([two])
-  expect(lines.map(({ event }) => event)).toEqual(['prices_not_taken', 'prices_in_use'])
+  expect(lines.map(({ event }) => event)).toEqual(['prices.not_taken', 'prices.in_use'])
 })
 
 test('a folder that cannot be written is no hindrance', async () => {
