@@ -40,7 +40,7 @@ let countedBefore = 0
 setInterval(() => {
   if (workers.sums.counted === countedBefore) return
   countedBefore = workers.sums.counted
-  log.info(workers.sums, 'calls counted since the start')
+  log.info({ event: 'worker.summary', ...workers.sums }, 'calls counted since the start')
 }, SUMMARY_EVERY_MS).unref()
 
 closeWithGrace({ delay: config.shutdownGraceMs, logger: console }, async ({ signal, err }) => {

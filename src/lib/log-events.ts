@@ -106,6 +106,7 @@ export const LOG_EVENTS = {
   'worker.start_failed': 'the worker could not start',
   'worker.started': 'the worker counts calls',
   'worker.stopping': 'the worker ends',
+  'worker.summary': 'how many calls this worker has counted, once a minute while there are any',
 } as const
 
 export type LogEvent = keyof typeof LOG_EVENTS

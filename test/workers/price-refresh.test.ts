@@ -61,7 +61,8 @@ function startWorker(environment: Readonly<Record<string, string>> = {}): ChildP
   return child
 }
 
-const events = () => lines.flatMap(({ event }) => (typeof event === 'string' ? [event] : []))
+const events = () =>
+  lines.flatMap(({ event }) => (typeof event === 'string' && event.startsWith('prices.') ? [event] : []))
 const inForce = () => findCurrentSource(pool, 'genai-prices')
 const newer = changedBundle('gpt-4o', { input_mtok: 3, output_mtok: 10 })
 
@@ -73,7 +74,7 @@ test('of several workers one fetches newer prices when they start, and says so o
   await expect.poll(events, { timeout: 5_000 }).toEqual(['prices.taken'])
   // All have started, and none fetches them again.
   await expect
-    .poll(() => lines.filter(({ msg }) => msg === 'the worker has started').length, { timeout: 20_000 })
+    .poll(() => lines.filter(({ event }) => event === 'worker.started').length, { timeout: 20_000 })
     .toBe(3)
   expect(server.requests.length - before).toBe(1)
 })

@@ -480,7 +480,7 @@ beforeAll(async () => {
     ...OFFLINE,
   }
   const [worker, killed] = await Promise.all([
-    startHeard('workers/main.ts', { ...env, LOG_LEVEL: 'trace' }, /the worker has started/),
+    startHeard('workers/main.ts', { ...env, LOG_LEVEL: 'trace' }, /worker\.started/),
     startHeardGateway({ ...env, LOG_LEVEL: 'debug' }),
   ])
   gateway = killed
