@@ -17,7 +17,7 @@ WORKDIR /app
 # Named volumes take over the owner of the folder that they are mounted on.
 RUN mkdir -p /var/lib/tallygate/journal /run/tallygate-secrets \
   && chown -R node:node /var/lib/tallygate /run/tallygate-secrets
-COPY package.json ./
+COPY package.json LICENSE ./
 COPY src ./src
 COPY workers ./workers
 COPY deploy ./deploy
