@@ -99,6 +99,12 @@ export interface MessageReader {
   readonly contextTokens: number
 }
 
+/** The tokenizers that estimates tell apart. */
+export type TokenizerFamily = 'openai' | 'claude' | 'gemini'
+
+/** What an estimate of tokens has to know of a dialect. */
+export type PromptFormat = Pick<Dialect, 'tokenizerFamily' | 'isChat'>
+
 /** How one endpoint of a provider writes usage. Stateless; one instance serves all calls. */
 export interface Dialect {
   /** `<provider family>.<endpoint>`, e.g. `openai.chat-completions`. */
@@ -116,8 +122,22 @@ export interface Dialect {
   readonly takesIncludeUsage: boolean
   /** Error shape the gateway's own refusals take on this path. */
   readonly errorShape: 'openai' | 'anthropic'
-  /** `false`: it is not billed by what a tokenizer could count, so that a missing count is no gap to fill. */
+  /** `false`: it is not billed by tokens that a tokenizer could count, so none are estimated where it reports none. */
   readonly countsTokens?: false
+  /** Billed by other than tokens: pictures, seconds, calls. `countsTokens` is then `false` as well. */
+  readonly billsUnits?: true
+  /** Embeds, ranks or classifies: all that it uses is its input. */
+  readonly generatesNothing?: true
+  /** Its prompts go through a chat template, even where the request has no list of messages. */
+  readonly isChat?: boolean
+  /** Whose tokenizer an estimate assumes where no model is named; absent: OpenAI's. */
+  readonly tokenizerFamily?: TokenizerFamily
+  /** Reasoning may stay hidden in its WebSocket sessions, so what passed of one is not all that was generated. */
+  readonly hidesReasoningInSessions?: true
+  /** Counts in the middle of a stream have the hidden thoughts in them. */
+  readonly runningUsageHasThoughts?: true
+  /** Servers of this format know `stream_options`, so `include_usage: always` may set it here. */
+  readonly knowsStreamOptions?: boolean
   /** The model that runs stands elsewhere than under `model` of the body or in the path: in another field, or nowhere. */
   readonly hidesModel?: true
   /** What it makes lets its bearer talk to the provider past the gateway, where nothing can be counted. */

@@ -17,6 +17,7 @@ export const passesBy: Dialect = {
   takesIncludeUsage: false,
   errorShape: 'openai',
   countsTokens: false,
+  billsUnits: true,
   passesBy: true,
   hidesModel: true,
   modelInPath: () => null,

@@ -61,7 +61,7 @@ const VERTEX_PARTNERS: readonly Endpoint[] = [
 function partner(publisher: string, dialect: Dialect): Endpoint {
   // Counting tokens is a model of its own there.
   const path = `/publishers/${publisher}/models/(?!count-tokens)[^/]+:(?:rawPredict|streamRawPredict)$`
-  const inPath = { modelInPath: googleModelInPath, takesIncludeUsage: false }
+  const inPath = { modelInPath: googleModelInPath, takesIncludeUsage: false, knowsStreamOptions: false }
   return endpoint('POST', new RegExp(path), { ...dialect, ...inPath })
 }
 

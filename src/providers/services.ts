@@ -92,6 +92,7 @@ export const vertexRanking: Dialect = requestDialect({
 export const geminiCaches: Dialect = {
   ...jsonDialect({
     name: 'gemini.cached-contents',
+    tokenizerFamily: 'gemini',
     format: {
       projection: compileProjection({ model: 'value', usageMetadata: 'usage', error: 'value' }),
       prefilter: findMembers(['usageMetadata', 'error']),
@@ -112,4 +113,5 @@ export const geminiCaches: Dialect = {
     },
   }),
   countsTokens: false,
+  billsUnits: true,
 }

@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import type { TokenizerFamily } from '../../providers/dialect.ts'
 import { estimatePromptTokens, estimateTextTokens } from './estimate-tokens.ts'
 
 /** What the thread is asked to count. */
@@ -7,7 +8,8 @@ export interface EstimateJob {
   /** A text that was generated, or a request's body whose prompt is meant. */
   readonly counted: string | Uint8Array
   readonly model: string | null
-  readonly dialectName: string
+  readonly tokenizerFamily: TokenizerFamily
+  readonly isChat: boolean
 }
 
 /** `tokens: null`: they cannot be told. */
@@ -25,8 +27,9 @@ parentPort?.on('message', (job: EstimateJob) => {
     })
 })
 
-function estimate({ counted, model, dialectName }: EstimateJob): Promise<number | null> {
-  if (typeof counted === 'string') return estimateTextTokens(counted, model, dialectName)
+function estimate(job: EstimateJob): Promise<number | null> {
+  const { counted, model } = job
+  if (typeof counted === 'string') return estimateTextTokens(counted, model, job)
   const body = Buffer.from(counted.buffer, counted.byteOffset, counted.length)
-  return estimatePromptTokens(body, model, dialectName)
+  return estimatePromptTokens(body, model, job)
 }

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
+import type { PromptFormat } from '../../providers/dialect.ts'
 import type { EstimateAnswer, EstimateJob } from './estimate-thread-main.ts'
 
 /** A thread without work ends after this and gives back some 90 MB; starting one takes 0.2 s. */
@@ -36,7 +37,7 @@ interface Job {
   readonly clientId: string
   readonly counted: string | Buffer
   readonly model: string | null
-  readonly dialectName: string
+  readonly format: PromptFormat
   readonly since: number
   readonly settle: (tokens: number) => void
 }
@@ -66,10 +67,10 @@ export class EstimateThread {
     clientId: string,
     counted: string | Buffer,
     model: string | null,
-    dialectName: string,
+    format: PromptFormat,
   ): Promise<number> {
     return new Promise((settle) => {
-      const job = { clientId, counted, model, dialectName, since: performance.now(), settle }
+      const job = { clientId, counted, model, format, since: performance.now(), settle }
       const waiting = this.#queue.waitingOf(clientId)
       const bytes = waiting.bytes + counted.length
       const isTooMuch = waiting.length > 0 && bytes > this.#limits.clientBytes
@@ -105,21 +106,22 @@ export class EstimateThread {
   #send(job: Job): void {
     const id = ++this.#lastId
     this.#inThread.set(id, job)
-    const { clientId, counted, model, dialectName } = job
+    const { clientId, counted, model, format } = job
+    const { tokenizerFamily = 'openai', isChat = false } = format
     if (typeof counted === 'string') {
-      this.#post({ id, counted, model, dialectName }, [])
+      this.#post({ id, counted, model, tokenizerFamily, isChat }, [])
       return
     }
     // A copy of just these bytes: a view would take all of the pool behind it along.
     if (counted.length <= WHOLE_BYTES) {
       const bytes = new Uint8Array(counted)
-      this.#post({ id, counted: bytes, model, dialectName }, [bytes.buffer])
+      this.#post({ id, counted: bytes, model, tokenizerFamily, isChat }, [bytes.buffer])
       return
     }
     joinInSlices(clientId, [counted], (copy) => {
       // The thread may have died in the meantime, and the job with it.
-      if (this.#inThread.has(id))
-        this.#post({ id, counted: copy, model, dialectName }, [copy.buffer as ArrayBuffer])
+      if (!this.#inThread.has(id)) return
+      this.#post({ id, counted: copy, model, tokenizerFamily, isChat }, [copy.buffer as ArrayBuffer])
     })
   }
 

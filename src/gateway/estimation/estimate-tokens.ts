@@ -1,3 +1,4 @@
+import type { PromptFormat } from '../../providers/dialect.ts'
 import { countJsonValues } from '../../providers/wires/json-bytes.ts'
 import { countOpenAiTokens } from './count-tokens.ts'
 import { familyOf } from './model-family.ts'
@@ -11,17 +12,14 @@ const MAX_PARSED_BYTES = 32 * 1024 * 1024
  */
 const MAX_PARSED_VALUES = 500_000
 
-/** Dialects whose prompts go through a chat template even where the request names no messages. */
-const CHAT_DIALECT = /chat|messages|responses|generate|converse|interactions|invoke/
-
 /** Estimates the tokens of generated `text`. */
 export async function estimateTextTokens(
   text: string,
   model: string | null,
-  dialectName: string,
+  format: PromptFormat,
 ): Promise<number> {
   const counted = await countOpenAiTokens(text, model)
-  return Math.round(counted * familyOf(model, dialectName).tokensPerOpenAiToken)
+  return Math.round(counted * familyOf(model, format).tokensPerOpenAiToken)
 }
 
 /**
@@ -31,7 +29,7 @@ export async function estimateTextTokens(
 export async function estimatePromptTokens(
   body: Buffer,
   model: string | null,
-  dialectName: string,
+  format: PromptFormat,
 ): Promise<number | null> {
   if (body.length > MAX_PARSED_BYTES) return null
   if (countJsonValues(body, MAX_PARSED_VALUES) > MAX_PARSED_VALUES) return null
@@ -43,8 +41,8 @@ export async function estimatePromptTokens(
   }
   const prompt = readPrompt(request)
   if (isEmpty(prompt)) return null
-  const family = familyOf(model, dialectName)
-  const messages = Math.max(prompt.messages, CHAT_DIALECT.test(dialectName) ? 1 : 0)
+  const family = familyOf(model, format)
+  const messages = Math.max(prompt.messages, format.isChat === true ? 1 : 0)
   return Math.round(
     (await countOpenAiTokens(prompt.text, model)) * family.tokensPerOpenAiToken +
       (await countOpenAiTokens(prompt.definitions, model)) * family.tokensPerDefinitionToken +

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../providers/dialect.ts'
+import type { Dialect, PromptFormat } from '../../providers/dialect.ts'
 import { EstimateThread, tokensByLength } from './estimate-thread.ts'
 import { type GeneratedText, generatedTextIn, textInCutJson } from './generated-text.ts'
 
@@ -20,12 +20,12 @@ const thread = new EstimateThread(new URL('./estimate-thread-main.ts', import.me
  */
 export async function estimateInput(
   clientId: string,
-  dialectName: string,
+  format: PromptFormat,
   requestBody: Buffer | null,
   requestBytes: number,
   model: string | null,
 ): Promise<number | null> {
-  if (requestBody !== null) return thread.estimate(clientId, requestBody, model, dialectName)
+  if (requestBody !== null) return thread.estimate(clientId, requestBody, model, format)
   return requestBytes === 0 ? null : tokensByLength(requestBytes)
 }
 
@@ -116,7 +116,7 @@ class WindowedSample implements DeliveredSample {
   }
 
   async #count(text: string, model: string | null): Promise<number> {
-    return text === '' ? 0 : thread.estimate(this.#clientId, text, model, this.#dialect.name)
+    return text === '' ? 0 : thread.estimate(this.#clientId, text, model, this.#dialect)
   }
 
   #pushToHead(chunk: Uint8Array, bytes: number): void {

@@ -2,11 +2,6 @@ import type { Dialect, RequestContext, UsageReader } from '../../providers/diale
 import type { DeliveredSample } from './estimate.ts'
 import { mayGenerateUnseen } from './unseen-output.ts'
 
-/** Endpoints that are not billed by what a tokenizer could count: a missing count there is no gap to fill. */
-const REPORTS_NO_TOKENS =
-  /^generic$|\.(?:moderations|audio-[a-z]+|images|ocr|rerank|batch|batch-results|async-chat)$/
-/** What these use is their input. */
-const GENERATES_NOTHING = /embed|rerank|classify|prompt-only|predict|voyage/
 const NO_BYTES = Buffer.alloc(0)
 
 /** A call and its answer so far, as far as it matters whether something of it is hidden. */
@@ -27,21 +22,21 @@ export interface AnswerSoFar {
 
 /** Whether the answers of `dialect` tell no tokens, so that none are to be estimated. */
 export function reportsNoTokens(dialect: Dialect): boolean {
-  return dialect.countsTokens === false || REPORTS_NO_TOKENS.test(dialect.name)
+  return dialect.countsTokens === false
 }
 
 /** Whether tokens may have been generated that what was delivered does not show, and that only the upstream can tell. */
 export function isCountedUpstreamOnly(answer: AnswerSoFar): boolean {
   const { provider, dialect, request, requestBody, status, contentType, reader, sample } = answer
   if (dialect === null) return false
-  if (dialect.countsTokens === false) return reportsMore(answer)
-  if (GENERATES_NOTHING.test(dialect.name)) return false
+  if (dialect.billsUnits === true) return reportsMore(answer)
+  if (dialect.generatesNothing === true) return false
   // No answer yet: nobody knows. A refusal, or one that cannot be read: there is nothing to wait for.
   if (status !== null && (status < 200 || status >= 300 || reader === null)) return false
   if (reportsNoTokens(dialect)) return contentType.startsWith('text/event-stream')
   const observed = reader?.peek()
   // Gemini's running counts have the thoughts in them.
-  const runs = dialect.name === 'gemini.generate-content' && (observed?.usage.outputTokens ?? null) !== null
+  const runs = dialect.runningUsageHasThoughts === true && (observed?.usage.outputTokens ?? null) !== null
   if (runs || observed?.usageSource === 'reported') return false
   return mayGenerateUnseen({
     provider,

@@ -1,3 +1,5 @@
+import type { PromptFormat, TokenizerFamily } from '../../providers/dialect.ts'
+
 /**
  * What a family of models makes of a prompt, for estimates. Text and templates were compared with the counts that
  * upstreams reported for recorded calls; sizes of media are the makers' published ones for common sizes.
@@ -92,12 +94,17 @@ const FAMILIES: readonly (readonly [word: RegExp, family: ModelFamily])[] = [
   ],
 ]
 
-/** The family of `model`; of an unnamed one by the dialect it is spoken to in. */
-export function familyOf(model: string | null, dialectName: string): ModelFamily {
+const FAMILY_OF_DIALECT: Readonly<Record<TokenizerFamily, ModelFamily>> = {
+  openai: OPENAI,
+  claude: CLAUDE,
+  gemini: GEMINI,
+}
+
+/** The family of `model`; of an unnamed one, the family of its dialect. */
+export function familyOf(model: string | null, format: PromptFormat): ModelFamily {
   if (model !== null) {
     const name = model.toLowerCase()
     return FAMILIES.find(([word]) => word.test(name))?.[1] ?? OTHER
   }
-  if (dialectName.startsWith('anthropic')) return CLAUDE
-  return dialectName.startsWith('gemini') ? GEMINI : OPENAI
+  return FAMILY_OF_DIALECT[format.tokenizerFamily ?? 'openai']
 }

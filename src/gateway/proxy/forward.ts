@@ -408,7 +408,7 @@ class IncomingCall {
 function asksForUsage({ upstream, dialect }: Route): boolean {
   if (dialect === null) return false
   if (upstream.includeUsage === 'auto') return dialect.takesIncludeUsage
-  return upstream.includeUsage === 'always' && /chat-completions|completions/.test(dialect.name)
+  return upstream.includeUsage === 'always' && dialect.knowsStreamOptions === true
 }
 
 /** A body that was read, on its way upstream. */

@@ -483,7 +483,7 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (dialect === null || dialect.isFree === true || reportsNoTokens(dialect)) return null
     const sample = this.#sample
     return {
-      input: () => estimateInput(call.clientId, dialect.name, requestBody, requestBytes, request.model),
+      input: () => estimateInput(call.clientId, dialect, requestBody, requestBytes, request.model),
       output: async () => {
         if (this.#unreadable) return null
         const isUnseen = this.#cutUnseen || (isWhole && this.#endedUnreported())

@@ -88,7 +88,7 @@ export class SessionMeter {
   /** Whether tokens may be generated that the messages do not show. Of sound the length tells them. */
   get mayHide(): boolean {
     const { dialect, provider, reader } = this.#options
-    if (dialect.name !== 'openai.responses') return false
+    if (dialect.hidesReasoningInSessions !== true) return false
     const models = [this.#requestedModel, reader.peek().model]
     return mayGenerateUnseen({ provider, models, requestBody: null, answerHead: NO_BYTES })
   }

@@ -23,6 +23,7 @@ export const anthropicComplete: Dialect = jsonDialect({
     createAccumulator: () => new CompleteAccumulator(),
   },
   errorShape: 'anthropic',
+  tokenizerFamily: 'claude',
   textOf: anthropicText,
 })
 

@@ -40,6 +40,8 @@ export const anthropicMessages: Dialect = jsonDialect({
   name: 'anthropic.messages',
   format: ANTHROPIC_FORMAT,
   errorShape: 'anthropic',
+  isChat: true,
+  tokenizerFamily: 'claude',
   textOf: anthropicText,
 })
 

@@ -18,6 +18,7 @@ export const bedrockConverse: Dialect = {
   readsRequest: true,
   takesIncludeUsage: false,
   errorShape: 'openai',
+  isChat: true,
   modelInPath: bedrockModelInPath,
   createReader(request, head) {
     if (!isEventStream(head, isStreamPath(request.path))) return createBodyReader(head, formatOf(null))

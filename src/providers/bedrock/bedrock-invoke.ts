@@ -35,6 +35,7 @@ export const bedrockInvoke: Dialect = {
   readsRequest: true,
   takesIncludeUsage: false,
   errorShape: 'openai',
+  isChat: true,
   modelInPath: bedrockModelInPath,
   createReader(request, head) {
     const isStream = isEventStream(head, isStreamPath(request.path))

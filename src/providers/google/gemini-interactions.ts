@@ -22,6 +22,8 @@ const INTERACTION = {
  */
 export const geminiInteractions: Dialect = jsonDialect({
   name: 'gemini.interactions',
+  isChat: true,
+  tokenizerFamily: 'gemini',
   format: {
     projection: compileProjection({
       ...INTERACTION,

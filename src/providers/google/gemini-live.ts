@@ -24,6 +24,7 @@ export const geminiLive: Dialect = {
   readsRequest: false,
   takesIncludeUsage: false,
   errorShape: 'openai',
+  tokenizerFamily: 'gemini',
   modelInPath: () => null,
   createReader: (_request, head) =>
     createBodyReader(head, {

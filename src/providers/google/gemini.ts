@@ -22,6 +22,9 @@ const findUsageOrGrounding = findMembers(['usageMetadata', 'error', 'groundingMe
  */
 export const geminiGenerateContent: Dialect = jsonDialect({
   name: 'gemini.generate-content',
+  isChat: true,
+  tokenizerFamily: 'gemini',
+  runningUsageHasThoughts: true,
   format: {
     projection: compileProjection({
       usageMetadata: 'usage',
@@ -62,6 +65,8 @@ function readContent(document: JsonObject): UsageUpdate {
  */
 export const geminiEmbedContent: Dialect = jsonDialect({
   name: 'gemini.embed-content',
+  generatesNothing: true,
+  tokenizerFamily: 'gemini',
   format: {
     projection: compileProjection({ usageMetadata: 'usage', modelVersion: 'value', error: 'value' }),
     prefilter: findUsage,

@@ -22,6 +22,7 @@ import { googleModelInPath } from './google-path.ts'
  */
 export const vertexPredict: Dialect = jsonDialect({
   name: 'vertex.predict',
+  generatesNothing: true,
   format: {
     projection: compileProjection({
       predictions: [{ embeddings: { statistics: { token_count: 'value' } }, mimeType: 'value' }],
@@ -41,7 +42,12 @@ export const vertexPredict: Dialect = jsonDialect({
 })
 
 /** The same of models that draw, whose silence (all was filtered) is no gap to fill with tokens. */
-export const vertexImages: Dialect = { ...vertexPredict, name: 'vertex.images', countsTokens: false }
+export const vertexImages: Dialect = {
+  ...vertexPredict,
+  name: 'vertex.images',
+  countsTokens: false,
+  billsUnits: true,
+}
 
 function read(document: JsonObject): UsageUpdate {
   const predictions = objectsIn(document.predictions)

@@ -23,6 +23,8 @@ export const anthropicBatchResults: Dialect = {
   readsRequest: false,
   takesIncludeUsage: false,
   errorShape: 'anthropic',
+  countsTokens: false,
+  tokenizerFamily: 'claude',
   modelInPath: () => null,
   createReader: ({ path }, head) =>
     createBodyReader(head, {

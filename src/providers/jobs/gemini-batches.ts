@@ -27,6 +27,8 @@ export const geminiBatch: Dialect = {
   readsRequest: false,
   takesIncludeUsage: false,
   errorShape: 'openai',
+  countsTokens: false,
+  tokenizerFamily: 'gemini',
   modelInPath: () => null,
   createReader: ({ path }, head) =>
     createBatchReader(path.slice(path.lastIndexOf('/') + 1), head.status === 200),

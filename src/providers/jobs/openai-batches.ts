@@ -1,3 +1,4 @@
+import type { Dialect } from '../dialect.ts'
 import { responsesUsage } from '../openai/openai-usage.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { member, textIn } from '../reading/json-value.ts'
@@ -34,5 +35,5 @@ const BATCH: JobFormat = {
   },
 }
 
-export const openAiBatch = jobDialect(BATCH)
+export const openAiBatch: Dialect = { ...jobDialect(BATCH), countsTokens: false }
 export const openAiBatches = jobListDialect(BATCH)

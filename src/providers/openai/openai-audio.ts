@@ -18,20 +18,18 @@ const PREFILTER = findMembers(['usage', 'error'])
  * Source: OpenAI's API reference, "Create transcription"; docs.mistral.ai "Audio transcriptions".
  */
 export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
-  return audioDialect('openai.audio-transcriptions', true, {
+  const rules: LastUsageRules = {
     readUsage: (usage) => {
       const isChatStyle = usage.prompt_tokens !== undefined
       return isChatStyle ? chatUsage(usage, overrides, null) : responsesUsage(usage)
     },
     readUnits: (document) => ({ audioMs: audioMsOf(document) }),
     readCost: overrides.readCost,
-  })
-}
-
-function audioDialect(name: string, takesForm: boolean, rules: LastUsageRules): Dialect {
+  }
   return jsonDialect({
-    name,
-    takesForm,
+    name: 'openai.audio-transcriptions',
+    takesForm: true,
+    countsTokens: false,
     format: {
       projection: PROJECTION,
       prefilter: PREFILTER,

@@ -49,7 +49,7 @@ const MAX_EVENTS_FOR_MODEL = 4
  * Source: OpenAI's API reference, "Chat" and "Streaming"; differences of providers: {@link OpenAiOverrides}.
  */
 export function openAiChat(overrides: OpenAiOverrides): Dialect {
-  return chatDialect('openai.chat-completions', overrides)
+  return { ...chatDialect('openai.chat-completions', overrides), isChat: true }
 }
 
 /** Legacy completions: usage as in chat, without details. Source: OpenAI's API reference, "Completions". */
@@ -65,6 +65,7 @@ function chatDialect(name: string, overrides: OpenAiOverrides): Dialect {
       createAccumulator: () => new ChatAccumulator(overrides),
     },
     takesIncludeUsage: overrides.takesIncludeUsage,
+    knowsStreamOptions: true,
     modelInPath: deploymentIn,
     textOf: chatText,
   })
@@ -77,6 +78,7 @@ function chatDialect(name: string, overrides: OpenAiOverrides): Dialect {
 export function perplexityAsyncChat(overrides: OpenAiOverrides): Dialect {
   return jsonDialect({
     name: 'perplexity.async-chat',
+    countsTokens: false,
     format: {
       projection: compileProjection({
         id: 'value',

@@ -18,6 +18,7 @@ export function openAiEmbeddings(overrides: OpenAiOverrides): Dialect {
   const rules = { readUsage: promptOnlyUsage, readCost: overrides.readCost }
   return jsonDialect({
     name: 'openai.embeddings',
+    generatesNothing: true,
     format: {
       projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),
       prefilter: PREFILTER,
@@ -44,6 +45,8 @@ export function openAiRerank(overrides: OpenAiOverrides): Dialect {
   }
   return jsonDialect({
     name: 'openai.rerank',
+    countsTokens: false,
+    generatesNothing: true,
     format: {
       projection: compileProjection({
         model: 'value',
@@ -60,6 +63,7 @@ export function openAiRerank(overrides: OpenAiOverrides): Dialect {
 /** Moderations are free and report no usage; the model is worth knowing. */
 export const openAiModerations: Dialect = jsonDialect({
   name: 'openai.moderations',
+  countsTokens: false,
   isFree: true,
   format: {
     projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),

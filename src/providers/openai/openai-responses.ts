@@ -48,6 +48,8 @@ export function openAiResponses(overrides: OpenAiOverrides): Dialect {
   return {
     ...jsonDialect({
       name: 'openai.responses',
+      isChat: true,
+      hidesReasoningInSessions: true,
       format: {
         projection: PROJECTION,
         prefilter: PREFILTER,

@@ -28,13 +28,20 @@ const PROJECTION = compileProjection({
  * Cohere's chat: v2 (`usage` at the root; streamed as server-sent events, in `message-end`) and v1 (`meta`;
  * streamed as lines, in `stream-end`), and v1's generate. https://docs.cohere.com/reference/chat
  */
-export const cohereChat: Dialect = dialect('cohere.chat', read)
+export const cohereChat: Dialect = { ...dialect('cohere.chat', read), isChat: true }
 
 /** rerank, billed by search units, and classify. https://docs.cohere.com/reference/rerank */
-export const cohereRerank: Dialect = dialect('cohere.rerank', withoutGenerated)
+export const cohereRerank: Dialect = {
+  ...dialect('cohere.rerank', withoutGenerated),
+  countsTokens: false,
+  generatesNothing: true,
+}
 
 /** embed, billed by tokens or images. https://docs.cohere.com/reference/embed */
-export const cohereEmbed: Dialect = dialect('cohere.embed', withoutGenerated)
+export const cohereEmbed: Dialect = {
+  ...dialect('cohere.embed', withoutGenerated),
+  generatesNothing: true,
+}
 
 function dialect(name: string, reading: (document: JsonObject, raw: string | null) => UsageUpdate): Dialect {
   return jsonDialect({

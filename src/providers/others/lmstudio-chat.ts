@@ -15,6 +15,7 @@ const RESULT = { model_instance_id: 'value', stats: 'usage' } as const
  */
 export const lmStudioChat: Dialect = jsonDialect({
   name: 'lmstudio.chat',
+  isChat: true,
   format: {
     projection: compileProjection({ ...RESULT, error: 'value', result: RESULT }),
     prefilter: findMembers(['stats', 'error', 'model_instance_id']),

@@ -27,13 +27,16 @@ const PROJECTION = compileProjection({
  * `prompt_eval_count` out when the prompt was cached.
  * https://github.com/ollama/ollama/blob/main/docs/api.md
  */
-export const ollamaChat: Dialect = dialect('ollama.chat', readAnswer)
+export const ollamaChat: Dialect = { ...dialect('ollama.chat', readAnswer), isChat: true }
 
 /** `/api/embed`, and `/api/embeddings` before it, which reports nothing. */
-export const ollamaEmbed: Dialect = dialect('ollama.embed', (document) => {
-  const update = readAnswer(document)
-  return { ...update, usage: update.usage ? withoutOutput(update.usage) : null, isFinal: true }
-})
+export const ollamaEmbed: Dialect = {
+  ...dialect('ollama.embed', (document) => {
+    const update = readAnswer(document)
+    return { ...update, usage: update.usage ? withoutOutput(update.usage) : null, isFinal: true }
+  }),
+  generatesNothing: true,
+}
 
 function dialect(name: string, read: (document: JsonObject) => UsageUpdate): Dialect {
   const document: BodyFormat = {

@@ -17,6 +17,7 @@ export const tgiGenerate: Dialect = {
   readsRequest: true,
   takesIncludeUsage: false,
   errorShape: 'openai',
+  isChat: true,
   modelInPath: () => null,
   createReader: (_request, head) =>
     createBodyReader(head, {

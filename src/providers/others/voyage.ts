@@ -16,6 +16,7 @@ import { findMembers } from '../wires/prefilter.ts'
  */
 export const voyage: Dialect = jsonDialect({
   name: 'voyage.embeddings',
+  generatesNothing: true,
   format: {
     projection: compileProjection({ usage: 'usage', model: 'value', error: 'value' }),
     prefilter: findMembers(['usage', 'error']),

@@ -68,6 +68,7 @@ export const genericUsage: Dialect = {
   takesIncludeUsage: false,
   errorShape: 'openai',
   isGeneric: true,
+  countsTokens: false,
   modelInPath: () => null,
   createReader: (_request, head) =>
     isEventStream(head, false)

@@ -5,31 +5,22 @@ import type { JsonObject } from './json-value.ts'
 import { createUpdateAccumulator, type UsageUpdate } from './usage-update.ts'
 
 /** What an endpoint whose responses are JSON documents must say; the rest has defaults. */
-export interface JsonDialect {
+export interface JsonDialect extends Partial<Omit<Dialect, 'name' | 'createReader'>> {
   readonly name: string
   readonly format: BodyFormat
-  readonly takesForm?: boolean
-  readonly takesIncludeUsage?: boolean
-  readonly errorShape?: Dialect['errorShape']
-  readonly isFree?: true
-  readonly hidesModel?: true
-  readonly modelInPath?: Dialect['modelInPath']
-  readonly textOf?: Dialect['textOf']
 }
 
 /** A dialect whose reader is a {@link createBodyReader}. */
-export function jsonDialect(options: JsonDialect): Dialect {
+export function jsonDialect({ format, ...fields }: JsonDialect): Dialect {
   return {
-    name: options.name,
     readsRequest: true,
-    takesForm: options.takesForm ?? false,
-    takesIncludeUsage: options.takesIncludeUsage ?? false,
-    errorShape: options.errorShape ?? 'openai',
-    ...(options.isFree === true ? { isFree: true } : {}),
-    ...(options.hidesModel === true ? { hidesModel: true } : {}),
-    modelInPath: options.modelInPath ?? (() => null),
-    createReader: (_request, head) => createBodyReader(head, options.format),
-    textOf: options.textOf ?? (() => ''),
+    takesForm: false,
+    takesIncludeUsage: false,
+    errorShape: 'openai',
+    modelInPath: () => null,
+    textOf: () => '',
+    ...fields,
+    createReader: (_request, head) => createBodyReader(head, format),
   }
 }
 
@@ -55,14 +46,15 @@ export interface CallHead {
 
 /** A dialect that reads the request too: what it tells counts where the answer is a success, and no error is in it. */
 export function requestDialect(options: RequestDialect): Dialect {
-  const { format, wants, readCall, readAnswer } = options
+  const { format, wants, readCall, readAnswer, ...fields } = options
   const dialect = jsonDialect({
-    ...options,
+    ...fields,
     format: { ...format, createAccumulator: () => createUpdateAccumulator(() => null) },
   })
   return {
     ...dialect,
     countsTokens: false,
+    billsUnits: true,
     requestProjection: compileProjection(wants),
     createReader(request, head) {
       const fields = request.fields ?? null

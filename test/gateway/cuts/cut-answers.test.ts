@@ -216,7 +216,7 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     await until(() => options.records.has(number))
     const record = options.records.get(number)
     const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
-    const delivered = await estimateTextTokens(text, answer.model, answer.dialect.name)
+    const delivered = await estimateTextTokens(text, answer.model, answer.dialect)
     const counted = record?.usage.outputTokens ?? 0
     const source = record?.usageSource
     const problem = (what: string) =>
@@ -262,7 +262,7 @@ test.each([
   const record = full.records.get(model)
   expect(record).toMatchObject({ outcome: 'client_aborted', usageSource: 'estimated' })
   const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
-  const delivered = await estimateTextTokens(text, model, answer.dialect.name)
+  const delivered = await estimateTextTokens(text, model, answer.dialect)
   const output = record?.usage.outputTokens ?? 0
   if (hides) expect(output).toBeLessThanOrEqual(Math.max(delivered, Math.ceil(seconds * 200)))
   if (hides) expect(output).toBeGreaterThanOrEqual(delivered)

@@ -264,7 +264,7 @@ async function deliveredAt(session: Played, messages: readonly Buffer[]): Promis
     .slice(from)
     .map((message) => dialect.textOf(JSON.parse(message.toString('utf8'))))
     .join('')
-  return counted + (await estimateTextTokens(words, reader.peek().model, dialect.name)) + reader.soundTokens
+  return counted + (await estimateTextTokens(words, reader.peek().model, dialect)) + reader.soundTokens
 }
 
 /** What is counted behind message `from`, wherever no response is under way. */

@@ -31,7 +31,7 @@ function estimateAll(
   counted: readonly (string | Buffer)[],
   clientId = 'client',
 ): Promise<number[]> {
-  return Promise.all(counted.map((one) => thread.estimate(clientId, one, null, 'x')))
+  return Promise.all(counted.map((one) => thread.estimate(clientId, one, null, {})))
 }
 
 describe('the thread that estimates', () => {
@@ -72,10 +72,10 @@ describe('the thread that estimates', () => {
     const order: string[] = []
     const crowd = ['noisy', 'noisier'].flatMap((clientId) =>
       Array.from({ length: 500 }, () =>
-        thread.estimate(clientId, 'five!', null, 'x').then(() => order.push(clientId)),
+        thread.estimate(clientId, 'five!', null, {}).then(() => order.push(clientId)),
       ),
     )
-    await thread.estimate('quiet', 'mine', null, 'x').then(() => order.push('quiet'))
+    await thread.estimate('quiet', 'mine', null, {}).then(() => order.push('quiet'))
     expect(order.length).toBeLessThanOrEqual(6)
     await Promise.all(crowd)
     expect(order).toHaveLength(1_001)

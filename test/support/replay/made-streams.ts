@@ -1,5 +1,5 @@
 import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
-import type { Provider } from '../../../src/providers/dialect.ts'
+import type { PromptFormat, Provider } from '../../../src/providers/dialect.ts'
 import { seededRandom } from '../../providers/recordings/judge.ts'
 
 /** A streamed answer made up for a test: its events one by one, and what its upstream reports in the end. */
@@ -21,7 +21,7 @@ export interface MadeStream {
 export interface StreamFormat {
   readonly provider: Provider
   readonly model: string
-  readonly dialectName: string
+  readonly format: PromptFormat
   make(pieces: readonly string[], usage: Usage, showsUsage: boolean): MadeEvents
   /** The text in one event's JSON. */
   textOf(json: EventJson): string
@@ -57,7 +57,7 @@ const MESSAGES = [{ role: 'user', content: 'Tell me of the sea, at some length, 
 const openAi: StreamFormat = {
   provider: 'openai',
   model: 'gpt-4o',
-  dialectName: 'openai.chat-completions',
+  format: { isChat: true },
   make(pieces, usage, showsUsage) {
     const chunk = (fields: object) =>
       `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: 'gpt-4o', ...fields })}\n\n`
@@ -94,7 +94,7 @@ const openAi: StreamFormat = {
 const anthropic: StreamFormat = {
   provider: 'anthropic',
   model: 'claude-sonnet-4-5',
-  dialectName: 'anthropic.messages',
+  format: { isChat: true, tokenizerFamily: 'claude' },
   make(pieces, usage) {
     const event = (type: string, fields: object) =>
       `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
@@ -135,7 +135,7 @@ const anthropic: StreamFormat = {
 const gemini: StreamFormat = {
   provider: 'gemini',
   model: 'gemini-2.5-flash',
-  dialectName: 'gemini.generate-content',
+  format: { isChat: true, tokenizerFamily: 'gemini' },
   make(pieces, usage) {
     const event = (text: string, output: number, finish: object = {}) =>
       `data: ${JSON.stringify({
@@ -165,7 +165,7 @@ const gemini: StreamFormat = {
 const ollama: StreamFormat = {
   provider: 'ollama',
   model: 'llama3.2',
-  dialectName: 'ollama.chat',
+  format: { isChat: true },
   make(pieces, usage) {
     const line = (content: string, fields: object) =>
       `${JSON.stringify({ model: 'llama3.2', message: { role: 'assistant', content }, ...fields })}\n`
@@ -234,8 +234,8 @@ function wordAt(random: () => number): string {
 }
 
 /** Tokens in `text` as the model of `format` counts them, as far as anyone but its maker can tell. */
-export async function tokensIn(text: string, { model, dialectName }: StreamFormat): Promise<number> {
-  return await estimateTextTokens(text, model, dialectName)
+export async function tokensIn(text: string, { model, format }: StreamFormat): Promise<number> {
+  return await estimateTextTokens(text, model, format)
 }
 
 /** The whole events in the bytes that a client got, as JSON; what is cut or no JSON is left out. */
