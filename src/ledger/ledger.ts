@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
+import type { SequenceRange } from '../domain/sequence-range.ts'
 import type { Logger } from '../lib/logger.ts'
 import { DiskReserve } from './journal/disk-reserve.ts'
 import type { OnWritten } from './journal/journal-turn.ts'
 import { createProducerFolder, RESERVE_FILE } from './recovery/producer-folder.ts'
 import { RunningLedger } from './running-ledger.ts'
-import type { SequenceRange } from './shipping/shipper.ts'
 
 export interface LedgerOptions {
   /** Shared by the gateways of one host; each has a folder of its own in it. Not on NFS: it relies on file locks. */

@@ -1,23 +1,21 @@
+import type { SequenceRange } from '../domain/sequence-range.ts'
+
 /**
  * Which entries of one producer may be counted: docs/ledger.md, section 5, step 4, and section 7. Pure, so that
  * a model of the ledger can drive it.
  */
 
 /** Sequences that were passed over and have not come since; both ends included. */
-export interface Gap {
+export interface Gap extends SequenceRange {
   /** The row in `ledger_gaps`; `null` while it is only in this transaction. */
   readonly id: string | null
-  readonly from: number
-  readonly to: number
   readonly reason: string
   /** When the hole was recorded; `null`: now. */
   readonly recordedAt: Date | null
 }
 
 /** An entry as far as its number goes: a record stands for `from` = `to`, a void for all of `from`..`to`. */
-export interface Numbered {
-  readonly from: number
-  readonly to: number
+export interface Numbered extends SequenceRange {
   /** The void's reason; `null` for a record. */
   readonly gapReason: string | null
 }
@@ -27,11 +25,6 @@ export interface ProducerState {
   readonly committedOffset: number
   /** Needed only for entries at or under the mark. */
   readonly gaps: readonly Gap[]
-}
-
-export interface SequenceRange {
-  readonly from: number
-  readonly to: number
 }
 
 export interface Decision<T extends Numbered> {

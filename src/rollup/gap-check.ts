@@ -1,4 +1,4 @@
-import type { SequenceRange } from './contiguous.ts'
+import type { SequenceRange } from '../domain/sequence-range.ts'
 
 /** How long a producer's mark must have stood before a hole, in milliseconds of a monotonic clock. */
 export const GAP_PATIENCE_MS = 600_000

@@ -1,4 +1,5 @@
 import type { CallRecord } from '../call/call-record.ts'
+import type { SequenceRange } from '../domain/sequence-range.ts'
 import { shareCorrections } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import {
@@ -15,7 +16,7 @@ import {
 } from '../store/ledger/ledger-transaction.ts'
 import { isPartitionMissing } from '../usage/calls/add-calls.ts'
 import type { CallDays } from './call-days.ts'
-import { type Decision, decide, type Numbered, type SequenceRange } from './contiguous.ts'
+import { type Decision, decide, type Numbered } from './contiguous.ts'
 import { type CountingMemory, countRecords, createCountingMemory } from './count-records.ts'
 import { isLostRace, NOT_A_RECORD, type Refusal, recordRefusalOf } from './refusal.ts'
 

@@ -1,4 +1,5 @@
-import { type Decision, decide, type Gap, type SequenceRange } from '../../src/rollup/contiguous.ts'
+import type { SequenceRange } from '../../src/domain/sequence-range.ts'
+import { type Decision, decide, type Gap } from '../../src/rollup/contiguous.ts'
 import { createGapCheck } from '../../src/rollup/gap-check.ts'
 import type { Effects, Session } from './database.ts'
 import type { Random } from './faults/random.ts'

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import type { CallRecord, OpenCall } from '../../call/call-record.ts'
 import { parseOpenCall, serialiseRecord } from '../../call/record-codec.ts'
+import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { Journal } from '../journal/journal.ts'
 import { JournalDatabase, type OpenRow } from '../journal/journal-database.ts'
 import type { JournalWork } from '../journal/journal-work.ts'
-import type { SequenceRange } from '../shipping/shipper.ts'
 import { JOURNAL_FILE, type ProducerFolder } from './producer-folder.ts'
 
 /** Open rows turned into records in one transaction. */

@@ -1,3 +1,4 @@
+import type { SequenceRange } from '../../domain/sequence-range.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -5,7 +6,7 @@ import type { ProducerFolder } from '../recovery/producer-folder.ts'
 import { BacklogAge } from './backlog-age.ts'
 import type { StreamLink } from './redis-link.ts'
 import { countedTo, type OffsetReading, prunableUpTo, READINGS, withReading } from './retention.ts'
-import { type SequenceRange, Shipper } from './shipper.ts'
+import { Shipper } from './shipper.ts'
 
 /** Deleted in one transaction: a fraction of a millisecond on the event loop. */
 const PRUNE_ROWS = 500

@@ -1,3 +1,5 @@
+import type { SequenceRange } from '../../domain/sequence-range.ts'
+
 /** Where the shipping of one producer stands. All are sequences; 0: none yet. */
 export interface ShippingState {
   /** The highest record the journal has deleted. */
@@ -51,6 +53,6 @@ export function sentAfterCommit(sent: number, committedBefore: number, committed
  * Records wanted after `sequence` against those that the journal has: the hole before its next one, to be shipped
  * as a void, or `null` when the next one is there.
  */
-export function gapBefore(nextInJournal: number, sequence: number): { from: number; to: number } | null {
+export function gapBefore(nextInJournal: number, sequence: number): SequenceRange | null {
   return nextInJournal > sequence + 1 ? { from: sequence + 1, to: nextInJournal - 1 } : null
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { serialiseGapMarker } from '../../call/record-codec.ts'
+import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Journal } from '../journal/journal.ts'
 import { LossDetector } from './loss-detector.ts'
@@ -27,12 +28,6 @@ export interface ShipperOptions {
   readonly committedOffset: number
   readonly log: Logger
   readonly now: () => number
-}
-
-/** A closed range of sequences. */
-export interface SequenceRange {
-  readonly from: number
-  readonly to: number
 }
 
 /**

@@ -1,11 +1,6 @@
+import type { SequenceRange } from '../../domain/sequence-range.ts'
 import { SCHEMA } from '../connection/migrate.ts'
 import type { Postgres } from '../connection/postgres.ts'
-
-/** Sequences of one producer, both ends included. */
-export interface SequenceRange {
-  readonly from: number
-  readonly to: number
-}
 
 /**
  * The marks of these producers as committed now. A producer that has no row yet is absent.

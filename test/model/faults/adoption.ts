@@ -1,3 +1,4 @@
+import type { SequenceRange } from '../../../src/domain/sequence-range.ts'
 import { provenLoss, type Sighting, sequencesToCheck } from '../../../src/ledger/shipping/loss-detection.ts'
 import {
   countedTo,
@@ -7,7 +8,6 @@ import {
 } from '../../../src/ledger/shipping/retention.ts'
 import { type SentEntry, SentIds } from '../../../src/ledger/shipping/sent-ids.ts'
 import { gapBefore, nextShipment, sentAfterCommit } from '../../../src/ledger/shipping/shipment.ts'
-import type { SequenceRange } from '../../../src/rollup/contiguous.ts'
 import type { JournalModel } from '../journal.ts'
 import type { Sent } from '../stream.ts'
 import { Violation } from '../violation.ts'
