@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isMissingFile } from '../lib/missing-file.ts'
 import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
 import { bundledEntries, bundledText } from '../pricing/sources/catalog-bundle.ts'
 import { readCatalogFile } from '../pricing/sources/catalog-file.ts'
@@ -82,7 +83,7 @@ function readIfThere(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    if (isMissingFile(error)) return null
     throw new ConfigError([`${file}: cannot be read: ${messageOf(error)}`])
   }
 }

@@ -6,6 +6,7 @@ import {
   readJournalDatabaseId,
 } from '../../ledger/recovery/bound-database.ts'
 import { readJournalDirectory } from '../../ledger/recovery/producer-folder.ts'
+import { isMissingFile } from '../../lib/missing-file.ts'
 import { reasonOf } from '../explain-error.ts'
 import { type Finding, failure, ok } from '../finding.ts'
 
@@ -37,7 +38,7 @@ export async function checkJournal(journalDir: string, database: string | null):
       'look into the .corrupt folders there; what could be read was counted',
     )
   } catch (error) {
-    if (isMissing(error)) return ok('journals', `none on this machine (${journalDir} is not there)`)
+    if (isMissingFile(error)) return ok('journals', `none on this machine (${journalDir} is not there)`)
     return failure(
       'journals',
       `${journalDir}: ${reasonOf(error)}`,
@@ -58,10 +59,6 @@ async function sizeOf(folder: string): Promise<number> {
 
 /** Journals come and go while we look. */
 function sizeIfGone(error: unknown): number {
-  if (isMissing(error)) return 0
+  if (isMissingFile(error)) return 0
   throw error
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isMissingFile } from '../../lib/missing-file.ts'
 import { writeDurably } from '../durable-file.ts'
 
 /** In a producer's folder: the identity of the database that its records are counted in. */
@@ -10,7 +11,7 @@ export async function readJournalDatabaseId(folder: string): Promise<string | nu
   try {
     return (await readFile(join(folder, DATABASE_FILE), 'utf8')).trim() || null
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    if (isMissingFile(error)) return null
     throw error
   }
 }

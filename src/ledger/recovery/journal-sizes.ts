@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isMissingFile } from '../../lib/missing-file.ts'
 import { readJournalDirectory } from './producer-folder.ts'
 
 /** A producer's journal on this machine, as far as can be told without disturbing whoever has it. */
@@ -19,7 +20,7 @@ export async function readJournalSizes(
     )
     return { journals, corrupt }
   } catch (error) {
-    if (isMissing(error)) return { journals: [], corrupt: 0 }
+    if (isMissingFile(error)) return { journals: [], corrupt: 0 }
     throw error
   }
 }
@@ -27,7 +28,7 @@ export async function readJournalSizes(
 /** Files come and go while we look. */
 async function sizeOf(folder: string): Promise<number> {
   const files = await readdir(folder).catch((error: unknown) => {
-    if (isMissing(error)) return []
+    if (isMissingFile(error)) return []
     throw error
   })
   const sizes = await Promise.all(
@@ -35,15 +36,11 @@ async function sizeOf(folder: string): Promise<number> {
       stat(join(folder, file)).then(
         ({ size }) => size,
         (error: unknown) => {
-          if (isMissing(error)) return 0
+          if (isMissingFile(error)) return 0
           throw error
         },
       ),
     ),
   )
   return sizes.reduce((sum, size) => sum + size, 0)
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

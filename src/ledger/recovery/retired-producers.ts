@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isMissingFile } from '../../lib/missing-file.ts'
 import { syncFolder, writeDurably } from '../durable-file.ts'
 import { isProducer } from '../entry.ts'
 
@@ -50,7 +51,7 @@ export async function readRetiredProducer(
       await readFile(join(journalDir, RETIRED_PRODUCERS_FOLDER, producer), 'utf8'),
     )
   } catch (error) {
-    if (isMissing(error)) return null
+    if (isMissingFile(error)) return null
     throw error
   }
 }
@@ -97,7 +98,7 @@ export class RetiredProducers {
     try {
       return (await readdir(join(this.#journalDir, RETIRED_PRODUCERS_FOLDER))).filter(isProducer)
     } catch (error) {
-      if (isMissing(error)) return []
+      if (isMissingFile(error)) return []
       throw error
     }
   }
@@ -116,8 +117,4 @@ function parseRetiredProducer(producer: string, text: string): RetiredProducer |
   if (typeof last !== 'number' || !Number.isSafeInteger(last) || last < 1) return null
   if (typeof stream !== 'string' || stream === '' || typeof finishedAtMs !== 'number') return null
   return { producer, last, stream, database: typeof database === 'string' ? database : null, finishedAtMs }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

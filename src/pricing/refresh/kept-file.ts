@@ -2,6 +2,7 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { isMissingFile } from '../../lib/missing-file.ts'
 import { type PriceCatalogKind, sha256Of } from '../sources/price-catalog-source.ts'
 import type { KeptCatalog } from './stored-prices.ts'
 
@@ -61,7 +62,7 @@ export async function readKept(dataDir: string, kind: PriceCatalogKind): Promise
   try {
     written = await readFile(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    if (isMissingFile(error)) return null
     throw error
   }
   const { sha256, ...kept } = keptShape.parse(JSON.parse(written))
