@@ -1,5 +1,5 @@
-import { SCHEMA } from '../src/store/connection/migrate.ts'
 import type { Postgres } from '../src/store/connection/postgres.ts'
+import { SCHEMA } from '../src/store/connection/schema.ts'
 
 /** A job that is to be fetched. */
 export interface ClaimedJob {

@@ -1,7 +1,7 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import { lockCorrections } from '../store/connection/advisory-locks.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import { METERED_COLUMNS } from '../usage/calls/recount.ts'
 import { type DailyKey, KEY_COLUMNS, keyRowOf } from '../usage/daily-usage-table.ts'
 import { addAdjustment, addEntries } from './adjustments.ts'

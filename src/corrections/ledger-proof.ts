@@ -1,5 +1,5 @@
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /** Two ways to know how many requests were counted since ever; the same number where all is well. */
 export interface RequestProof {

@@ -12,8 +12,8 @@ import {
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { PastCall, RepricingScope } from '../pricing/repricing/repricing.ts'
 import { queryLong } from '../store/connection/long-query.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import type { DailyKey } from '../usage/daily-usage-table.ts'
 import { scopeCondition } from './reprice-rows.ts'
 

@@ -1,8 +1,8 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
 import type { RepricingScope, RepricingSettings } from '../pricing/repricing/repricing.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /** A repricing that goes on: calls in its scope that are rolled up later are priced by it. */
 export interface RepricingRule extends RepricingScope {

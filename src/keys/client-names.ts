@@ -1,5 +1,5 @@
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /** The names of these clients, by id. One that is no longer known is absent. */
 export async function selectClientNames(

@@ -1,6 +1,6 @@
 import { randomBase62 } from '../domain/base62.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import { type Postgres, sqlStateOf } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import { changing } from './key-version.ts'
 
 /** An account: what usage is summed up for. */

@@ -1,5 +1,5 @@
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /** Everything that decides about a call with a key. */
 export interface KeyRecord {

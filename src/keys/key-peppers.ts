@@ -1,5 +1,5 @@
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /**
  * How many active keys are hashed under each pepper, by `pepperId`.

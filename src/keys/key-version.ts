@@ -1,5 +1,5 @@
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /**
  * `statement`, changing clients or keys, with a row `change(version)` to take the change's number from. Taking it

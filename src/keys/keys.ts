@@ -1,7 +1,7 @@
 import { createKey, hashKey, keyPrefix, pepperId } from '../domain/api-key.ts'
 import { randomBase62 } from '../domain/base62.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import { changing, lockKeyVersion } from './key-version.ts'
 
 /** A key as it is listed. Its secret is nowhere. */

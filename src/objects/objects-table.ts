@@ -1,7 +1,7 @@
 import type { ObjectKind } from '../call/object-event.ts'
 import type { UnsettledJob } from '../domain/documents/job-document.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /** An object that a call has made. */
 export interface NewObject {

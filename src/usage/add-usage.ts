@@ -1,6 +1,6 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import type { DailyTotal } from './total-by-day.ts'
 
 const KEY = ['client_id', 'day', 'key_id', 'model', 'upstream', 'price_id'] as const

@@ -1,6 +1,6 @@
 import type { UtcDay } from '../domain/utc-day.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /** A model by the name its calls are totalled under. */
 export interface ModelInUse {

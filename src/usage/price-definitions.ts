@@ -1,7 +1,7 @@
 import type { Price } from '../pricing/price.ts'
 import { parsePrice } from '../pricing/price-parse.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 
 /**
  * The prices behind these ids. One whose definition is not kept, or does not give the id it is kept under, is absent:

@@ -1,6 +1,6 @@
 import { UNKNOWN_MODEL } from '../call/build-call-record.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import type { UsageQuery } from './daily-usage.ts'
 
 /** What requests named whose calls are totalled as `(unknown)`. */

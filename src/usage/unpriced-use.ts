@@ -1,8 +1,8 @@
 import { UNKNOWN_MODEL } from '../call/build-call-record.ts'
 import { WITHOUT_FIGURES } from '../call/unpriced-reason.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
-import { SCHEMA } from '../store/connection/migrate.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import { KEY_COLUMNS } from './daily-usage-table.ts'
 
 /** Calls without a cost: of one model at one upstream, at one path, for one reason. */

@@ -1,5 +1,5 @@
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import { inTransaction, type Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 import {
   configurationJson,
   type PriceConfiguration,

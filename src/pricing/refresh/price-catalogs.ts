@@ -1,8 +1,8 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 import { sha256Of } from '../sources/price-catalog-source.ts'
 

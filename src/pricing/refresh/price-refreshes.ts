@@ -1,5 +1,5 @@
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 
 /** How the last attempt went to fetch newer prices. `unchanged`: there were none. */

@@ -2,9 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
+import { SCHEMA } from './schema.ts'
 
-/** The schema that holds everything of ours. */
-export const SCHEMA = 'tallygate'
 /** Where the runner notes what was applied, in the same schema. */
 const MIGRATIONS_TABLE = 'migrations'
 /** Names the advisory lock that makes a second runner wait for the first. */

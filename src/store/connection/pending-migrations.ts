@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
-import { SCHEMA } from './migrate.ts'
 import type { Postgres } from './postgres.ts'
+import { SCHEMA } from './schema.ts'
 
 /**
  * The migrations of this release that the database lacks, in order.

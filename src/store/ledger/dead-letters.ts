@@ -1,5 +1,5 @@
-import { SCHEMA } from '../connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../connection/postgres.ts'
+import { SCHEMA } from '../connection/schema.ts'
 
 /** A record that could not be counted, as it came. */
 export interface StoredDeadLetter {

@@ -1,6 +1,6 @@
 import type { SequenceRange } from '../../domain/sequence-range.ts'
-import { SCHEMA } from '../connection/migrate.ts'
 import type { Postgres } from '../connection/postgres.ts'
+import { SCHEMA } from '../connection/schema.ts'
 
 /**
  * The marks of these producers as committed now. A producer that has no row yet is absent.

@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { SCHEMA } from '../connection/migrate.ts'
 import type { PostgresSession } from '../connection/postgres.ts'
+import { SCHEMA } from '../connection/schema.ts'
 
 /** First key of our advisory locks, so that other users of the database do not meet them. */
 const LOCK_CLASS = { shard: 1_952_541_805, clientDay: 1_952_541_806 } as const

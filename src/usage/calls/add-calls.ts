@@ -8,8 +8,8 @@ import {
   UNIT_COLUMNS,
 } from '../../call/usage.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import { type PostgresSession, sqlErrorOf } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** Columns of `calls` and their types, as `rowOf` fills them. */
 const FIELDS: readonly (readonly [column: string, type: string])[] = [

@@ -1,6 +1,6 @@
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 
 const PARTITION = /^calls_(\d{4})(\d{2})(\d{2})$/
 

@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** Calls of one model whose cost, by the word of its upstream and by our prices, is not the same. */
 export interface CostDifference {

@@ -1,5 +1,5 @@
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** A single call, as who looks for it wants to see it. */
 export interface FoundCall {

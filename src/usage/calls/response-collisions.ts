@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** A call that had a response made under an id that was counted before. */
 export interface Collision {

@@ -1,5 +1,5 @@
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** Rows in one statement, so that none runs for long. */
 const DELETE_AT_A_TIME = 10_000

@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** Kept calls that cost more than `CALL_ALERT_USD` did when they were made. */
 export interface Suspects {

@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { SCHEMA } from '../../store/connection/migrate.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 import { sumsFrom } from '../usage-sums.ts'
 import type { ExportedCall } from './export-cloudevents.ts'
 import type { ExportedDay } from './exported-day.ts'
