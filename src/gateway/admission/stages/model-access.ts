@@ -1,7 +1,7 @@
-import type { Caller } from '../../call/caller.ts'
-import type { RequestScan } from '../bodies/request-body.ts'
-import type { Route } from '../routing/route.ts'
-import { matchesModel } from '../routing/upstream-table.ts'
+import type { Caller } from '../../../call/caller.ts'
+import type { RequestScan } from '../../bodies/request-body.ts'
+import type { Route } from '../../routing/route.ts'
+import { matchesModel } from '../../routing/upstream-table.ts'
 
 /**
  * Whether `caller` may make this call. A key with a model list may make calls that run no model, and such whose model is beyond

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller, CallerLookup } from '../../call/caller.ts'
-import { sendError } from '../../http/answer-error.ts'
-import type { ErrorName } from '../../http/errors.ts'
-import { takeQueryKey } from '../proxy/headers.ts'
+import type { Caller, CallerLookup } from '../../../call/caller.ts'
+import { sendError } from '../../../http/answer-error.ts'
+import type { ErrorName } from '../../../http/errors.ts'
+import { takeQueryKey } from '../../proxy/headers.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
