@@ -14,45 +14,42 @@ export function errorShapeOf(path: string): ErrorShape {
 export function sendError(reply: FastifyReply, code: ErrorName, detail: ErrorDetail = {}): void {
   const { raw } = reply.request
   if (bodyIsUnread(reply)) reply.header('connection', 'close')
+  if (detail.headers !== undefined) reply.headers(detail.headers)
   reply
     .code(ERRORS[code].status)
     .header('content-type', 'application/json; charset=utf-8')
     .send(JSON.stringify(errorBody(errorShapeOf(raw.url ?? ''), code, detail)))
 }
 
-/** Answers with an error of the gateway's own on a response that Fastify has let go of. */
+/** Answers with an error of the gateway's own on a response that Fastify has handed over. */
 export function writeError(
   response: ServerResponse,
   shape: ErrorShape,
   code: ErrorName,
   detail: ErrorDetail & { readonly callId?: string } = {},
 ): void {
-  writeErrorBody(response, ERRORS[code].status, errorBody(shape, code, detail), detail.callId)
-}
-
-/** Answers with an error whose body is another's to shape. */
-export function writeErrorBody(
-  response: ServerResponse,
-  status: number,
-  document: object,
-  callId?: string,
-): void {
   if (response.destroyed || response.headersSent) {
     response.destroy()
     return
   }
-  const body = JSON.stringify(document)
-  const headers: string[] = [
+  const body = JSON.stringify(errorBody(shape, code, detail))
+  const headers = errorHeaders(body, detail.headers)
+  if (detail.callId !== undefined) headers.push('x-tallygate-call-id', detail.callId)
+  // A connection whose request body was not read cannot carry another request.
+  if (!response.req.complete) headers.push('connection', 'close')
+  response.writeHead(ERRORS[code].status, headers)
+  response.end(body)
+}
+
+/** The headers of an error's JSON body and what the error adds to them: name, value, name, value, ... */
+export function errorHeaders(body: string, added: ErrorDetail['headers'] = {}): string[] {
+  return [
     'content-type',
     'application/json; charset=utf-8',
     'content-length',
     `${Buffer.byteLength(body)}`,
+    ...Object.entries(added).flat(),
   ]
-  if (callId !== undefined) headers.push('x-tallygate-call-id', callId)
-  // A connection whose request body was not read cannot carry another request.
-  if (!response.req.complete) headers.push('connection', 'close')
-  response.writeHead(status, headers)
-  response.end(body)
 }
 
 function bodyIsUnread(reply: FastifyReply): boolean {

@@ -1,4 +1,4 @@
-/** What a refusal of the gateway's own says; the cause is only ever in the log. */
+/** What an error of the gateway's own says; its cause is written to the log alone. */
 export interface ErrorDefinition {
   readonly status: number
   readonly type: string
@@ -8,7 +8,7 @@ export interface ErrorDefinition {
   readonly message: string
 }
 
-/** Every error that the gateway makes itself, by name. */
+/** Every error that the gateway answers with itself, by name; each is sent somewhere, and described in /openapi.json. */
 export const ERRORS = {
   invalid_request: {
     status: 400,
@@ -71,18 +71,6 @@ export const ERRORS = {
     message:
       'The request body has a content coding that cannot be read here. Send it without content-encoding.',
   },
-  rate_limit_exceeded: {
-    status: 429,
-    type: 'rate_limit_error',
-    code: 'rate_limit_exceeded',
-    message: 'Too many requests. Try again after the time in the retry-after header.',
-  },
-  budget_exceeded: {
-    status: 429,
-    type: 'rate_limit_error',
-    code: 'budget_exceeded',
-    message: 'The budget is used up. Try again after the time in the retry-after header.',
-  },
   headers_too_large: {
     status: 431,
     type: 'invalid_request_error',
@@ -125,15 +113,11 @@ export const ERRORS = {
     code: 'overloaded',
     message: 'Too many large requests at once. Try again later.',
   },
-  shutting_down: {
-    status: 503,
-    type: 'service_unavailable',
-    code: 'shutting_down',
-    message: 'This gateway is shutting down. Try again.',
-  },
 } as const satisfies Readonly<Record<string, ErrorDefinition>>
 
 export type ErrorName = keyof typeof ERRORS
+
+export const ERROR_NAMES = Object.keys(ERRORS) as readonly ErrorName[]
 
 /** How an error is written: Anthropic's way on Anthropic's paths, else OpenAI's. */
 export type ErrorShape = 'openai' | 'anthropic'
@@ -144,14 +128,21 @@ export interface ErrorDetail {
   readonly param?: string | undefined
   /** In place of the definition's message. */
   readonly message?: string | undefined
+  /** Sent with it, as `retry-after`; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** In place of our own body: what the upstream itself would answer. */
+  readonly body?: object | undefined
 }
 
-export type ErrorBody =
-  | { readonly error: { message: string; type: string; param: string | null; code: string | null } }
-  | { readonly type: 'error'; readonly error: { type: string; message: string } }
+/** Why a call is refused before it goes upstream. */
+export interface CallRefusal {
+  readonly error: ErrorName
+  readonly detail?: ErrorDetail
+}
 
-/** The JSON body of an error, as plain data. */
-export function errorBody(shape: ErrorShape, name: ErrorName, detail: ErrorDetail = {}): ErrorBody {
+/** The JSON body of an error, as plain data: OpenAI's `{error}` or Anthropic's `{type, error}`. */
+export function errorBody(shape: ErrorShape, name: ErrorName, detail: ErrorDetail = {}): object {
+  if (detail.body !== undefined) return detail.body
   const { type, code, message } = ERRORS[name]
   const text = detail.message ?? message
   return shape === 'anthropic'

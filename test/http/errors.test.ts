@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ERRORS, errorBody, GatewayError } from '../../src/http/errors.ts'
+import { ERROR_NAMES, ERRORS, errorBody, GatewayError } from '../../src/http/errors.ts'
 
 test.each([
   ['invalid_request', 400, 'invalid_request_error', null],
@@ -7,16 +9,29 @@ test.each([
   ['key_inactive', 403, 'permission_error', 'key_inactive'],
   ['client_disabled', 403, 'permission_error', 'client_disabled'],
   ['model_not_allowed', 403, 'permission_error', 'model_not_allowed'],
+  ['path_not_allowed', 403, 'permission_error', 'path_not_allowed'],
   ['not_found', 404, 'invalid_request_error', 'not_found'],
   ['unsupported_encoding', 415, 'invalid_request_error', 'unsupported_encoding'],
-  ['rate_limit_exceeded', 429, 'rate_limit_error', 'rate_limit_exceeded'],
-  ['budget_exceeded', 429, 'rate_limit_error', 'budget_exceeded'],
   ['upstream_unreachable', 502, 'upstream_error', 'upstream_unreachable'],
   ['upstream_timeout', 504, 'upstream_error', 'upstream_timeout'],
   ['metering_unavailable', 503, 'service_unavailable', 'metering_unavailable'],
   ['storage_unavailable', 503, 'service_unavailable', 'storage_unavailable'],
+  ['overloaded', 503, 'service_unavailable', 'overloaded'],
 ] as const)('%s is the error that the contract promises', (name, status, type, code) => {
   expect(ERRORS[name]).toMatchObject({ status, type, code })
+})
+
+test('every error of the table is sent by some code, so /openapi.json promises no other', () => {
+  const code = readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !/^(?:http\/errors\.ts$|operator\/openapi\/)/.test(file))
+    .map((file) => readFileSync(join('src', file), 'utf8'))
+    .join('\n')
+  expect(ERROR_NAMES.filter((name) => !code.includes(`'${name}'`))).toEqual([])
+})
+
+test("an error has the upstream's own body where one is given", () => {
+  const body = { detail: 'Not found' }
+  expect(errorBody('openai', 'not_found', { body, message: 'not this one' })).toBe(body)
 })
 
 test('what is over a limit is an invalid request', () => {

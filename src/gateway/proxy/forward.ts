@@ -6,7 +6,7 @@ import { cleanModel, cleanPath } from '../../call/build-call-record.ts'
 import { newCallId } from '../../call/call-id.ts'
 import type { OpenCall } from '../../call/call-record.ts'
 import type { Caller } from '../../call/caller.ts'
-import { errorShapeOf, sendError, writeError, writeErrorBody } from '../../http/answer-error.ts'
+import { errorShapeOf, sendError, writeError } from '../../http/answer-error.ts'
 import type { ErrorDetail, ErrorName } from '../../http/errors.ts'
 import { inPieces, joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { notFoundBody } from '../../objects/not-found.ts'
@@ -272,7 +272,8 @@ class IncomingCall {
         return
       }
       this.#releaseBody()
-      if (found === 'hidden') writeErrorBody(response, 404, notFoundBody(upstream.provider, canonicalPath))
+      if (found === 'hidden')
+        this.#refuse(response, 'not_found', { body: notFoundBody(upstream.provider, canonicalPath) })
       else this.#refuse(response, found === 'unavailable' ? 'storage_unavailable' : 'invalid_request')
     }
     if (typeof verdict === 'string') onVerdict(verdict)

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { errorShapeOf } from '../../http/answer-error.ts'
-import { ERRORS, type ErrorName, errorBody } from '../../http/errors.ts'
+import { errorHeaders, errorShapeOf } from '../../http/answer-error.ts'
+import { ERRORS, type ErrorDetail, type ErrorName, errorBody } from '../../http/errors.ts'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 
 /** The head of an answer, as bytes for the wire in latin1. */
@@ -11,19 +11,16 @@ export function headText(status: number, message: string, headers: readonly stri
   return `${text}\r\n`
 }
 
-/** Answers a handshake with an error of the gateway's own, and lets the connection go. */
-export function refuse(socket: Duplex, request: IncomingMessage, name: ErrorName): void {
+/** Answers a handshake with an error of the gateway's own, and ends the connection. */
+export function refuse(
+  socket: Duplex,
+  request: IncomingMessage,
+  name: ErrorName,
+  detail: ErrorDetail = {},
+): void {
   if (socket.destroyed) return
-  const body = JSON.stringify(errorBody(errorShapeOf(request.url ?? ''), name))
+  const body = JSON.stringify(errorBody(errorShapeOf(request.url ?? ''), name, detail))
+  const headers = errorHeaders(body, { ...detail.headers, connection: 'close' })
   socket.once('finish', () => destroyAfterGrace(socket))
-  socket.end(
-    headText(ERRORS[name].status, ERRORS[name].type, [
-      'content-type',
-      'application/json; charset=utf-8',
-      'content-length',
-      `${Buffer.byteLength(body)}`,
-      'connection',
-      'close',
-    ]) + body,
-  )
+  socket.end(headText(ERRORS[name].status, ERRORS[name].type, headers) + body)
 }

@@ -1,3 +1,4 @@
+import { ERROR_NAMES } from '../../http/errors.ts'
 import { callErrors, errors, json } from './responses.ts'
 import { ref, text } from './schema-parts.ts'
 import type { ApiOperation, Parameter, PathItem } from './types.ts'
@@ -110,26 +111,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
             },
           },
         },
-        ...callErrors(
-          'invalid_request',
-          ...KEY_ERRORS,
-          'model_not_allowed',
-          'path_not_allowed',
-          'not_found',
-          'request_timeout',
-          'body_too_large',
-          'unsupported_encoding',
-          'headers_too_large',
-          'rate_limit_exceeded',
-          'budget_exceeded',
-          'internal_error',
-          'upstream_unreachable',
-          'upstream_timeout',
-          'metering_unavailable',
-          'storage_unavailable',
-          'overloaded',
-          'shutting_down',
-        ),
+        ...callErrors(...ERROR_NAMES),
       },
     },
   },
