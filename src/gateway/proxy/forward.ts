@@ -23,7 +23,7 @@ import { namesModelAsForm } from '../forms/form-doubt.ts'
 import { type FormUpload, readFormStart } from '../forms/form-upload.ts'
 import { announcesBody, streamedBody } from '../forms/upload.ts'
 import { type CallTarget, readCallTarget } from '../routing/call-target.ts'
-import { type Route, routeCall } from '../routing/route.ts'
+import { type Route, routeCall, routeToModel } from '../routing/route.ts'
 import type { UpstreamTable } from '../routing/upstream-table.ts'
 import { askUpstream } from './ask-upstream.ts'
 import { forwardableRequestHeaders } from './headers.ts'
@@ -162,6 +162,12 @@ class IncomingCall {
     return route.needsModel || this.#caller.models !== null
   }
 
+  #routeTo(first: Route, { model }: RequestScan): Route {
+    if (!first.needsModel) return first
+    const shape = { method: this.#request.method ?? 'GET', hasBody: true, webSocket: false }
+    return routeToModel(this.#options.upstreams, shape, first.target, model)
+  }
+
   /** Whether its body may name objects, which are not everybody's. */
   #namesObjects({ upstream, target }: Route): boolean {
     const type = this.#request.headers['content-type'] ?? ''
@@ -196,7 +202,7 @@ class IncomingCall {
       this.#refuse(response, 'invalid_request', MODEL_BEHIND_FILE)
       return
     }
-    const route = first.needsModel ? first.withModel(scan.model) : first
+    const route = this.#routeTo(first, scan)
     const refusal = this.#refusalOf(first, route, scan)
     if (refusal !== null) {
       this.#refuse(response, refusal)
@@ -219,7 +225,7 @@ class IncomingCall {
   }
 
   #sendScanned(response: ServerResponse, first: Route, body: WholeBody, scan: RequestScan): void {
-    const route = first.needsModel ? first.withModel(scan.model) : first
+    const route = this.#routeTo(first, scan)
     const refusal = this.#refusalOfRead(first, route, scan, body.plain)
     if (refusal !== null) {
       this.#releaseBody()

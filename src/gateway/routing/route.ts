@@ -25,9 +25,8 @@ export interface Route {
   readonly isFetch: boolean
   /** The model the path names; `null` without one. */
   readonly modelInPath: string | null
-  /** The upstream depends on the model the body names: ask {@link withModel} once it is known. */
+  /** The upstream depends on the model that the body names: ask {@link routeToModel} once it is known. */
   readonly needsModel: boolean
-  withModel(model: string | null): Route
 }
 
 /** The route of a call as far as method and path tell it; `null`: a prefix that is not written as it is configured. */
@@ -44,16 +43,27 @@ export function routeCall(table: UpstreamTable, shape: CallShape, target: CallTa
     const model = route.modelInPath ?? (shape.hasBody ? null : modelInQuery(target.pathAndQuery))
     if (model !== null && table.byModel(model) === upstream) return route
   }
-  return {
-    ...routeTo(table.byModel(null), shape, target),
-    needsModel: true,
-    withModel: (model) => routeTo(table.byModel(model), shape, target),
-  }
+  return { ...routeTo(table.byModel(null), shape, target), needsModel: true }
+}
+
+/**
+ * The route of a call whose `needsModel` is true.
+ *
+ * @param target of the route before.
+ * @param model `null`: the call names none, and goes to the default upstream.
+ */
+export function routeToModel(
+  table: UpstreamTable,
+  shape: CallShape,
+  target: CallTarget,
+  model: string | null,
+): Route {
+  return routeTo(table.byModel(model), shape, target)
 }
 
 function routeTo(upstream: Upstream, shape: CallShape, target: CallTarget): Route {
   const { reading, dialect } = readingOf(upstream.provider, shape, target.canonicalPath)
-  const route: Route = {
+  return {
     upstream,
     target,
     dialect,
@@ -61,9 +71,7 @@ function routeTo(upstream: Upstream, shape: CallShape, target: CallTarget): Rout
     isFetch: dialect?.responseUse === 'fetched' && !shape.hasBody && !shape.webSocket,
     modelInPath: dialect?.modelInPath(target.canonicalPath) ?? null,
     needsModel: false,
-    withModel: () => route,
   }
-  return route
 }
 
 /**

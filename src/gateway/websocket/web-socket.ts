@@ -9,7 +9,7 @@ import { findCredential, refusalOf } from '../admission/stages/credential.ts'
 import { mayUseModel } from '../admission/stages/model-access.ts'
 import { readCallTarget } from '../routing/call-target.ts'
 import { isOwnOperation } from '../routing/own-operation.ts'
-import { modelInQuery, routeCall } from '../routing/route.ts'
+import { modelInQuery, routeCall, routeToModel } from '../routing/route.ts'
 import type { UpstreamTable } from '../routing/upstream-table.ts'
 import { refuse } from './refuse-handshake.ts'
 import { type Admitted, Session, type SessionOptions } from './web-socket-session.ts'
@@ -98,7 +98,7 @@ async function admitHandshake(
   const found = routeCall(options.upstreams, HANDSHAKE, target)
   if (found === null) return 'invalid_request'
   const queried = modelInQuery(target.pathAndQuery)
-  const route = found.needsModel ? found.withModel(queried) : found
+  const route = found.needsModel ? routeToModel(options.upstreams, HANDSHAKE, found.target, queried) : found
   if (!options.pathPolicy.permits(lookup.caller, 'GET', false, route)) return 'path_not_allowed'
   // Other sessions name models in their messages, which nobody holds against the key.
   const inQuery = /\/realtime$/i.test(target.canonicalPath) ? queried : null
