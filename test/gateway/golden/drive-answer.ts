@@ -1,0 +1,192 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { Dispatcher } from 'undici'
+import type { OpenCall } from '../../../src/call/call-record.ts'
+import { ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
+import { writeError } from '../../../src/http/answer-error.ts'
+import type { Dialect, Provider } from '../../../src/providers/dialect.ts'
+import { CallWorld, clock, soon } from './call-world.ts'
+
+/** One answer of an upstream, and how it comes. */
+export interface Answer {
+  readonly provider: Provider
+  readonly method: string
+  readonly path: string
+  readonly dialect: Dialect | null
+  readonly model: string | null
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  readonly requestBody?: Buffer | null
+}
+
+export interface Way {
+  /** Bytes of each piece of the body. */
+  readonly pieceBytes: number
+  /** What happens behind this share of the body's pieces; left out: it ends as it should. */
+  readonly cutAt?: number
+  /** `breaks`: the upstream does. `leaves`: the client, and the rest may still come (`goesOn`). */
+  readonly cut?: 'breaks' | 'leaves'
+  readonly goesOn?: boolean
+  readonly onClientAbort?: 'cancel' | 'drain'
+  /** Nothing was answered: the error that undici would give. */
+  readonly error?: Error
+  readonly announced?: boolean
+  readonly stripUsageEvent?: boolean
+  readonly trailers?: Readonly<Record<string, string>>
+  readonly closeError?: Error
+  /** Real milliseconds to wait before the cut. */
+  readonly pauseMs?: number
+  /** The model is named while the call is on its way. */
+  readonly named?: string
+}
+
+/** The client's side: keeps what was written, and never says anything. */
+class Wire extends Socket {
+  readonly written: Buffer[] = []
+  override _write(bytes: Buffer | string, encoding: BufferEncoding, done: () => void): void {
+    this.written.push(typeof bytes === 'string' ? Buffer.from(bytes, encoding) : bytes)
+    done()
+  }
+  override _writev(
+    chunks: { chunk: Buffer | string; encoding: BufferEncoding }[],
+    done: (error?: Error | null) => void,
+  ): void {
+    for (const { chunk, encoding } of chunks) this._write(chunk, encoding, () => {})
+    done()
+  }
+}
+
+/** Plays `answer` to one call, as undici would, and gives all that the call left behind. */
+export async function driveAnswer(answer: Answer, way: Way): Promise<readonly string[]> {
+  clock.now = 1_000
+  const world = new CallWorld(way.onClientAbort ?? 'cancel', way.goesOn === true ? 10_000 : 5)
+  world.closeError = way.closeError ?? null
+  const { provider, method, path, model, dialect } = answer
+  const call: OpenCall = {
+    callId: '0190c1d2-0000-7000-8000-000000000000',
+    arrivedAtMs: 1_700_000_000_000,
+    clientId: 'client',
+    keyId: 'key',
+    upstream: 'up',
+    provider,
+    method,
+    path,
+    requestedModel: model,
+    webSocket: false,
+  }
+  world.opened(call)
+  const request = new IncomingMessage(new Socket())
+  request.method = method
+  request.complete = true
+  const wire = new Wire()
+  const response = new ServerResponse(request)
+  response.assignSocket(wire)
+  wire.on('drain', () => response.emit('drain'))
+  const requestBody = answer.requestBody ?? null
+  const proxied = new ProxiedCall(
+    world,
+    {
+      call,
+      clientName: 'Client of the call',
+      request: { method, path, model, stream: null },
+      arrivedAt: clock.now,
+      dialect,
+      stripUsageEvent: way.stripUsageEvent === true,
+      requestBody,
+      requestBytes: requestBody?.length ?? 0,
+    },
+    response,
+    (failed, code) => writeError(failed, 'openai', code),
+    () => world.lines.push('over'),
+  )
+  if (way.named !== undefined) proxied.nameModel(way.named)
+  const controller = controllerOf(answer, proxied)
+  const leave = () => {
+    proxied.clientLeft()
+    response.destroy()
+  }
+  clock.now += 7.25
+  if (way.cut === 'leaves' && way.cutAt === 0) leave()
+  proxied.onRequestStart(controller)
+  if (way.error !== undefined) {
+    if (way.cut === 'leaves' && way.cutAt !== 0) leave()
+    proxied.onResponseError(controller, way.error)
+  } else if (!controller.aborted) {
+    await play(answer, way, proxied, controller, leave)
+  }
+  await soon(() => world.ended > 0)
+  await new Promise((resolve) => setImmediate(resolve))
+  const bytes = Buffer.concat(wire.written)
+    .toString('latin1')
+    .replace(/Date: [^\r]*/, 'Date: -')
+  return [...world.lines, `wire ${JSON.stringify(bytes)} ${wire.destroyed ? 'cut' : 'whole'}`]
+}
+
+async function play(
+  { status, headers, body }: Answer,
+  way: Way,
+  proxied: ProxiedCall,
+  controller: Dispatcher.DispatchController,
+  leave: () => void,
+): Promise<void> {
+  clock.now += 2.5
+  const length = way.announced === true ? { 'content-length': `${body.length}` } : {}
+  proxied.onResponseStart(controller, status, { ...headers, ...length }, 'Fine')
+  await new Promise((resolve) => setImmediate(resolve))
+  const pieces: Buffer[] = []
+  for (let at = 0; at < body.length; at += way.pieceBytes) pieces.push(body.subarray(at, at + way.pieceBytes))
+  const cutBefore = way.cut === undefined ? -1 : Math.floor(pieces.length * (way.cutAt ?? 1))
+  for (const [index, piece] of [...pieces, null].entries()) {
+    if (index === cutBefore) {
+      clock.now += 5
+      if (way.pauseMs !== undefined) await new Promise((resolve) => setTimeout(resolve, way.pauseMs))
+      if (way.cut === 'breaks') {
+        proxied.onResponseError(controller, new Error('the upstream broke off'))
+        return
+      }
+      leave()
+      if (way.goesOn !== true) {
+        // The upstream is silent until the call is given up.
+        await soon(() => controller.aborted)
+        return
+      }
+    }
+    if (controller.aborted) return
+    if (piece === null) break
+    clock.now += 0.125
+    proxied.onResponseData(controller, Buffer.from(piece))
+    await Promise.resolve()
+    await Promise.resolve()
+    await soon(() => !controller.paused || controller.aborted)
+  }
+  clock.now += 1
+  proxied.onResponseEnd(controller, way.trailers ?? {})
+}
+
+function controllerOf({ headers }: Answer, proxied: ProxiedCall): Dispatcher.DispatchController {
+  let aborted = false
+  let paused = false
+  return {
+    get aborted() {
+      return aborted
+    },
+    get paused() {
+      return paused
+    },
+    reason: null,
+    rawHeaders: Object.entries(headers).flatMap(([name, value]) => [Buffer.from(name), Buffer.from(value)]),
+    rawTrailers: null,
+    pause: () => {
+      paused = true
+    },
+    resume: () => {
+      paused = false
+    },
+    // As the connection's client does it: an abort reports the error at once.
+    abort(error: Error) {
+      aborted = true
+      proxied.onResponseError(this, error)
+    },
+  } as Dispatcher.DispatchController
+}
