@@ -15,12 +15,12 @@ import { observe } from '../src/providers/reading/counts.ts'
 import type { ClaimedJob } from './job-claims.ts'
 import { pathOfFile, pathOfJob, reportPathOf } from './job-paths.ts'
 
-/** Who sends the requests that no client sent; what they tell goes to who made the job. */
+/** The caller of background fetches. Their usage is recorded for the client that created the job. */
 export const GATEWAY_CALLER = '(gateway)'
 
 /**
- * What a fetch showed. `told`: what the job used, or that it failed and used nothing. `settled`: it has ended, or is
- * gone, and nobody will tell.
+ * The result of a fetch. `told`: it has the job's usage, or the job failed and used nothing. `settled`: the
+ * job has ended or is gone, and its usage will never be known.
  */
 export type FetchedJob =
   | { readonly kind: 'told'; readonly record: CallRecord }
@@ -32,7 +32,8 @@ const HEADERS_TIMEOUT_MS = 60_000
 /** @throws Where the upstream does not answer, or not as one that knows whether the job is there. */
 export async function fetchJob(upstream: Upstream, pricing: Pricing, job: ClaimedJob): Promise<FetchedJob> {
   if (job.kind === 'message_batch') {
-    // Its results are asked for once there are some: before, they are as absent as those of a batch that is gone.
+    // Results are fetched only once they exist: before, their absence looks like that of a batch that is
+    // gone.
     const { status, reader } = await ask(upstream, pathOfJob(job), '', null)
     if (status === 404) return { kind: 'settled' }
     if (!hasEnded(reader.objects.status)) return { kind: 'running' }
@@ -62,7 +63,7 @@ interface Asked {
   readonly arrivedAtMs: number
 }
 
-/** One by one, as each may be large; they tell of the job, all together. */
+/** One by one, as each may be large; together they report the job's usage. */
 async function readFiles(asked: Asked, files: readonly string[]): Promise<CallRecord | null> {
   const jobs: JobObservation[] = []
   let read: { readonly path: string; readonly dialect: Dialect | null } | null = null
@@ -133,7 +134,7 @@ interface Answered {
   readonly reader: AnswerReader
 }
 
-/** An answer, with what its dialect reads in it; `null`: there is none. */
+/** An answer and what its dialect reads in it; `null`: no answer. */
 async function askAndRead(
   upstream: Upstream,
   path: string,

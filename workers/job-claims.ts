@@ -11,16 +11,19 @@ export interface ClaimedJob {
   readonly path: string
   /** When that call arrived. */
   readonly createdAtMs: number
-  /** Of the client that submitted it, whose markups are on what it used; `null`: no longer known. */
+  /** The client that submitted it, whose markups apply; `null`: no longer known. */
   readonly clientName: string | null
 }
 
 /** Older ones are gone from their providers. */
 const MAX_AGE_DAYS = 40
-/** So long one that was claimed is nobody else's: longer than its fetch may take. */
+/** A claim lasts this long, longer than a fetch may take. */
 const CLAIM_MINUTES = 10
 
-/** Claims jobs that are due, so that no two workers fetch the same, those that waited longest first. */
+/**
+ * Claims the jobs that are due, so that two workers never fetch the same one. Those that waited longest come
+ * first.
+ */
 export async function claimJobs(
   pool: Postgres,
   upstreams: readonly string[],
@@ -58,7 +61,7 @@ export async function claimJobs(
   }))
 }
 
-/** A job that still runs is looked at again after a tenth of its age, within a minute and an hour. */
+/** A running job is fetched again after a tenth of its age, at least a minute and at most an hour later. */
 export async function postponeJob(pool: Postgres, { upstream, foldedId }: ClaimedJob): Promise<void> {
   await pool.query(
     `update ${SCHEMA}.objects

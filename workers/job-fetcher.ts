@@ -13,11 +13,11 @@ import { fetchJob } from './fetch-job.ts'
 import { type ClaimedJob, claimJobs, postponeJob } from './job-claims.ts'
 import { FETCHED_KINDS } from './job-paths.ts'
 
-/** Fetches jobs that their clients have not fetched, so that what they used is in the totals all the same. */
+/** Fetches jobs that their clients have not fetched, so that their usage is in the totals all the same. */
 export interface JobFetcher {
-  /** Fetches those that are due, unless it is at it already. Resolves when it has. */
+  /** Fetches the jobs that are due, unless a fetch is running. Resolves when it has ended. */
   run(): Promise<JobsFetched>
-  /** Prices what is fetched from now on by this. */
+  /** Sets the prices for later fetches. */
   takeCatalog(catalog: Catalog): void
   close(): Promise<void>
 }
@@ -32,13 +32,14 @@ export interface JobFetcherOptions {
   readonly rollUp: RollUp
   readonly config: JobFetchConfig
   readonly log: Logger
-  /** A client that waits for its job has this long to fetch it itself. */
+  /** A client has this long to fetch its job itself. */
   readonly minAgeSeconds?: number
 }
 
 /**
- * What is fetched here is numbered as the records of one more producer, with a mark of its own, so that it is rolled
- * up as everything is: at most once for a number, and the use of a job once whoever else fetches it.
+ * Fetched usage is numbered as the records of one more producer with its own committed offset, so that it is
+ * rolled up like everything else: a number counts at most once, and a job's usage once, whoever else fetches
+ * it.
  */
 const PRODUCER = 'fetched-jobs'
 const STREAM = '(fetched jobs)'
@@ -57,7 +58,7 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
     const sequence = ((await readCommittedOffsets(pool, [PRODUCER])).get(PRODUCER) ?? 0) + 1
     const body = serialiseRecord(record)
     const numbered = { producer: PRODUCER, sequence, from: sequence, to: sequence, gapReason: null }
-    // Busy, or another took the number: nothing is counted, and the job is fetched again later.
+    // Busy, or the number was taken: nothing is counted, and the job is fetched again later.
     const { counted } = await rollUp(STREAM, [{ id: `${sequence}`, ...numbered, body, record }])
     return counted === 1
   }

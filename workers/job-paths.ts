@@ -1,6 +1,6 @@
 import type { ClaimedJob } from './job-claims.ts'
 
-/** Kinds whose use an answer tells, and what stands behind their id where it is told. */
+/** Kinds whose usage an answer reports, and the path after their id where it does. */
 const REPORTED_BELOW: Readonly<Record<string, string>> = {
   async_completion: '',
   batch: '',
@@ -26,12 +26,12 @@ export function pathOfJob({ path, id }: ClaimedJob): string {
   return `${collection}/${encodeURIComponent(id)}`
 }
 
-/** Where it tells what it used. */
+/** Where it reports its usage. */
 export function reportPathOf(job: ClaimedJob): string {
   return `${pathOfJob(job)}${REPORTED_BELOW[job.kind] ?? ''}`
 }
 
-/** Where a file that it left is read; `null`: nobody knows. The second is what stands behind the path. */
+/** Where a file that it left is read; `null`: unknown. The second is the path's rest. */
 export function pathOfFile(
   { path }: ClaimedJob,
   fileId: string,

@@ -6,17 +6,16 @@ import { TryAgain } from './queue.ts'
 
 export interface PriceRefresh {
   /**
-   * Fetches newer prices, and says in one line what became of it; nothing where there were none.
-   *
-   * @param isRepeat Whether it was tried before: that the source is still away is no news.
-   * @throws {TryAgain} where it may work in a minute.
+   * Fetches newer prices and logs the result in one line; nothing where there are none.
+   * @param isRepeat Whether it was tried before: a source that is still unreachable is not logged again.
+   * @throws {TryAgain} Where it may work in a minute.
    */
   run(isRepeat: boolean): Promise<void>
 }
 
 export interface PriceRefreshOptions {
   readonly pool: Postgres
-  /** `null`: another worker is told to refresh, and this one is not. */
+  /** `null`: another worker refreshes. */
   readonly config: PriceRefreshConfig | null
   readonly log: Logger
 }

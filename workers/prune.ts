@@ -11,7 +11,7 @@ import {
 } from '../src/usage/calls/call-partitions.ts'
 import { pruneResponses } from '../src/usage/calls/responses.ts'
 
-/** Longer than any provider lets a stored response be fetched again (30 days). */
+/** Longer than any provider keeps a stored response (30 days). */
 const RESPONSE_DAYS = 40
 
 export interface Pruned {
@@ -22,8 +22,8 @@ export interface Pruned {
 }
 
 /**
- * The daily work: partitions ahead made, those older than `retentionDays` dropped, old response ids forgotten.
- * `null`: another process is at it.
+ * The daily work: creates partitions ahead, drops those older than `retentionDays`, deletes old response ids.
+ * `null`: another process is doing it.
  */
 export async function prune(pool: Postgres, retentionDays: number): Promise<Pruned | null> {
   const added = await addCallDays(pool, retentionDays)
@@ -44,7 +44,7 @@ export async function prune(pool: Postgres, retentionDays: number): Promise<Prun
       objectsPruned: await pruneObjects(session, RESPONSE_DAYS),
     }
   } finally {
-    // Ends the session, and with it the lock that is the session's.
+    // Ends the session and its lock.
     session.release(true)
   }
 }

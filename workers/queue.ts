@@ -16,17 +16,17 @@ export interface Schedule {
   readonly retry?: { readonly attempts: number; readonly firstAfterMs: number }
 }
 
-/** A job that has told itself what is wrong, and is to be tried again: nothing is logged of it. */
+/** Thrown by a job that has logged its problem and is to be tried again: the queue logs nothing. */
 export class TryAgain extends Error {
   override readonly name = 'TryAgain'
 }
 
 export interface JobQueue {
-  /** Makes sure that the schedule exists. `again`: also where it does, and one job at once. */
+  /** Ensures that the schedule exists. `again`: restarts an existing one, with one job at once. */
   schedule(schedule: Schedule, again?: boolean): Promise<void>
   /** How many jobs this process works on at a time. */
   allow(jobs: number): void
-  /** Takes no more jobs, and lets those that have ended be written down, if Redis is there to do so. */
+  /** Takes no more jobs, and waits until the ended ones are saved, if Redis answers. */
   close(): Promise<void>
 }
 
@@ -45,13 +45,13 @@ const BLOCKING_SILENCE_MS = 15_000
 const COMMAND_SILENCE_MS = 3_000
 const LOCK_MS = 10_000
 const STALLED_CHECK_MS = 5_000
-/** A job that is not marked as done is done again; with Redis away nothing else could be. */
+/** A job that is not marked as done runs again; without Redis nothing else is possible. */
 const CLOSE_MS = 2_000
 const LOG_EVERY_MS = 10_000
 /** BullMQ waits 15 s after a failed connection by default: longer than a call may take to be counted. */
 const RETRY_MS = 1_000
 
-/** One queue and its worker. Neither needs Redis to be there: they begin when it is. */
+/** One queue and its worker. Both begin once Redis answers. */
 export function openJobQueue(options: JobQueueOptions): JobQueue {
   const { redisUrl, prefix, run, log } = options
   const commands = openRedis(redisUrl, {
@@ -81,7 +81,8 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
       removeOnFail: { count: 0 },
     },
   )
-  // A job that fails is no loss: the next one comes within a second. But it repeats while something is away.
+  // A failed job loses nothing, as the next one comes within a second. During an outage it repeats, so the
+  // log is throttled.
   const gate = atMostEvery(LOG_EVERY_MS)
   worker.on('failed', (job, error) => {
     if (error instanceof TryAgain) return

@@ -3,11 +3,10 @@ import { atMostEvery } from '../src/lib/throttle.ts'
 import type { Drain, Drained } from '../src/rollup/drain.ts'
 import { openRedis, type Redis, untilReady } from '../src/store/connection/redis.ts'
 
-/** The drains of this process: one at a time for a stream, each on a connection of its own. */
+/** The drains of this process: one at a time per stream, each on its own connection. */
 export interface Shards {
   /**
-   * Drains the stream, unless this process is at it.
-   *
+   * Drains the stream, unless this process is draining it.
    * @throws When Redis or Postgres fails.
    */
   drain(stream: string): Promise<void>
@@ -17,7 +16,7 @@ export interface Shards {
   close(): Promise<void>
 }
 
-/** What the drains of this process did since it began. */
+/** The sums of this process since its start. */
 export interface ShardSums {
   counted: number
   corrupt: number
@@ -67,7 +66,7 @@ export function createShards(options: ShardsOptions): Shards {
     for (const { producer, from, to, reason } of gaps) {
       log.error(
         { event: 'rollup.gap', stream, producer, from, to, reason },
-        'records are missing: passed over and kept as a gap',
+        'records are missing: recorded as a gap',
       )
     }
     if (deadLetters > 0)

@@ -3,10 +3,13 @@ import type { Logger } from '../src/lib/logger.ts'
 import type { Postgres } from '../src/store/connection/postgres.ts'
 import { selectCallDays } from '../src/usage/calls/call-partitions.ts'
 
-/** Differences that are named in the log; `ledger verify` names all. */
+/** Differences listed in the log; `ledger verify` lists all. */
 const NAMED = 20
 
-/** The nightly audit: the totals of all days whose calls are kept, recomputed. Differences are errors in the log. */
+/**
+ * The nightly audit: recomputes the totals of all days whose calls are kept. Differences are logged as
+ * errors.
+ */
 export async function verify(pool: Postgres, log: Logger): Promise<void> {
   const [oldest] = [...(await selectCallDays(pool))].sort()
   if (oldest === undefined) return
@@ -21,7 +24,7 @@ export async function verify(pool: Postgres, log: Logger): Promise<void> {
     const { counted, totals } = proof
     log.error(
       { event: 'verify.requests_differ', counted: `${counted}`, totals: `${totals}` },
-      'the marks of the producers and the totals differ in how many requests there were',
+      'committed offsets and totals differ in the number of requests',
     )
   }
   const isRight = differences.length === 0 && proof.totals === proof.counted
@@ -29,7 +32,11 @@ export async function verify(pool: Postgres, log: Logger): Promise<void> {
   if (isRight)
     log.info(
       { event: 'verify.passed', ...context },
-      'verified: the totals are what their calls, prices and adjustments make',
+      'verified: the totals equal what calls, prices and adjustments make',
     )
-  else log.error({ event: 'verify.failed', ...context }, 'the totals are not right: see ledger verify')
+  else
+    log.error(
+      { event: 'verify.failed', ...context },
+      'totals differ from what they are made of: see ledger verify',
+    )
 }

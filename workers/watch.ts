@@ -6,7 +6,7 @@ import { readStreamHead } from '../src/store/ledger/call-stream.ts'
 import type { JobQueue, Schedule } from './queue.ts'
 
 export interface WatchOptions {
-  /** Asks for the streams to drain. */
+  /** Finds the streams to drain. */
   readonly listStreams: () => Promise<readonly string[]>
   readonly scheduleOf: (stream: string) => Schedule
   /** Schedules that are not about a stream. */
@@ -26,18 +26,18 @@ export interface Watch {
 }
 
 const EVERY_MS = 1_000
-/** Entries wait and the oldest has not moved for so long: the chain of jobs is broken, and begun anew. */
+/** Entries wait and the oldest has not moved this long: the chain of jobs is broken and is started again. */
 const STUCK_MS = 3_000
-/** Still so: the queue itself does not work, and this process drains without it. */
+/** Still no progress: the queue does not work, and this process drains without it. */
 const STUCK_FOR_GOOD_MS = 5_000
 const LOG_EVERY_MS = 10_000
 /** A drain and the daily jobs may run beside each stream's next job. */
 const SPARE_JOBS = 4
 
 /**
- * Sees to it that streams are drained whatever happens to the job queue: Redis may have lost it, or a worker may
- * have died between two of its steps. It watches the streams' progress, not the queue's word, and does not need the
- * queue to work.
+ * Ensures that streams are drained whatever happens to the job queue: Redis may have lost it, or a worker may
+ * have died between two steps. It watches the progress of streams, not the queue's state, and works without
+ * the queue.
  */
 export function startWatch(options: WatchOptions): Watch {
   const { queue, redis, log, everyMs = EVERY_MS } = options
@@ -70,7 +70,7 @@ export function startWatch(options: WatchOptions): Watch {
     } else if (before?.firstId !== firstId) {
       heads.set(stream, { firstId, sinceMs: nowMs, revived: false })
     } else {
-      // Entries may wait behind a hole for long; a drain that saw them is progress too.
+      // Entries may wait behind a gap for long; a drain that saw them counts as progress.
       const sinceMs = Math.max(before.sinceMs, options.drainedAtMs(stream) ?? before.sinceMs)
       const stuckMs = nowMs - sinceMs
       if (stuckMs >= STUCK_FOR_GOOD_MS) {
@@ -85,7 +85,7 @@ export function startWatch(options: WatchOptions): Watch {
 
   function complain(error: unknown): void {
     if (gate.passes())
-      log.warn({ event: 'rollup.failed', err: error }, 'calls are not being counted: trying again')
+      log.warn({ event: 'rollup.failed', err: error }, 'calls are not being counted; it is tried again')
   }
 
   async function repeat(work: () => Promise<void>): Promise<void> {
@@ -94,7 +94,7 @@ export function startWatch(options: WatchOptions): Watch {
       await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
-  // Apart, so that none waits for what another waits for.
+  // Separate loops, so that none waits for another's work.
   const running = [learnStreams, keepScheduled, checkStreams].map(repeat)
 
   return {

@@ -30,14 +30,14 @@ export interface WorkersOptions {
   readonly jobFetching?: JobFetchConfig | null
   /** Where newer prices are fetched; `null`, and by default: nowhere. */
   readonly priceRefresh?: PriceRefreshConfig | null
-  /** How long a hole of a silent producer is waited for. */
+  /** How long a silent producer's gap is waited for. */
   readonly gapPatienceMs?: number
 }
 
 export interface Workers {
   /** What this process has counted since it began. */
   readonly sums: Readonly<ShardSums>
-  /** Ends after the transactions under way; what waits in the streams is for the next worker. */
+  /** Ends after the running transactions; entries left in the streams are for the next worker. */
   close(): Promise<void>
 }
 
@@ -46,11 +46,11 @@ const ROLL_UP_EVERY_MS = 1_000
 const FETCH_EVERY_MS = 60_000
 const STATEMENT_TIMEOUT_MS = 30_000
 const REDIS_SILENCE_MS = 3_000
-/** A server that does not answer by then is not waited for: what was not committed is done again by another. */
+/** A server that does not answer by then is not waited for: another worker repeats what was not committed. */
 const TRANSACTION_END_MS = 5_000
 const POOL_END_MS = 1_000
 
-/** Starts all jobs. Neither Redis nor Postgres need be there: what depends on them begins when they are. */
+/** Starts all jobs. Those that depend on Redis or Postgres begin once these answer. */
 export function startWorkers(options: WorkersOptions): Workers {
   const { redisUrl, redisPrefix, callRetentionDays, log } = options
   const pool = openPostgres(options.databaseUrl, {
@@ -90,17 +90,18 @@ export function startWorkers(options: WorkersOptions): Workers {
     prune: async () => {
       const pruned = await prune(pool, callRetentionDays)
       callDays.forget()
-      // Only a hint: begun anew, so that the producers of the past do not stay in it for ever.
+      // Only a hint, recreated so that past producers do not stay in it for ever.
       await redis.del(offsetsKey)
-      if (pruned !== null) log.info({ event: 'queue.pruned', ...pruned }, 'pruned')
+      if (pruned !== null)
+        log.info({ event: 'queue.pruned', ...pruned }, 'old partitions and identifiers were deleted')
     },
     verify: () => verify(pool, log),
     'refresh-prices': (_, isRepeat) => refreshing.run(isRepeat),
-    // Not waited for: upstreams may be slow, and the roll-up's place is not theirs to hold.
+    // Not awaited: upstreams may be slow and must not delay the roll-up.
     'fetch-jobs': async () => {
       jobFetcher?.run().then(
         (done) => done.fetched > 0 && log.info({ event: 'jobs.fetched', ...done }, 'jobs fetched'),
-        (err: unknown) => log.warn({ event: 'jobs.fetch_failed', err }, 'jobs were not fetched'),
+        (err: unknown) => log.warn({ event: 'jobs.fetch_failed', err }, 'jobs could not be fetched'),
       )
     },
   }
@@ -126,7 +127,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       everyMs: ROLL_UP_EVERY_MS,
     }),
     schedules: [
-      // Named after its days: where they were changed, it is a new schedule, and a new schedule begins at once.
+      // Named after its retention: a changed retention is a new schedule, which runs at once.
       daily('prune', `prune/${callRetentionDays}`),
       daily('verify', 'verify'),
       ...(jobFetcher === null ? [] : [FETCH_JOBS]),
@@ -154,7 +155,7 @@ export function startWorkers(options: WorkersOptions): Workers {
 
 const FETCH_JOBS: Schedule = { id: 'fetch-jobs', job: 'fetch-jobs', subject: '', everyMs: FETCH_EVERY_MS }
 
-/** Begun at once where there is none yet, and then at that time of day. */
+/** Runs at once when first scheduled, then daily at that time. */
 const REFRESH_PRICES: Schedule = {
   ...daily('refresh-prices', 'refresh-prices'),
   retry: { attempts: 6, firstAfterMs: 60_000 },

@@ -2,9 +2,10 @@ import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
 
 /**
- * Loaded first (`--import`) into a gateway in a container: where ADMIN_HOST is a name that several gateways of one network
- * share, it becomes the address among that name's that is this container's own. So the operators' listener is
- * in that network alone. What names no address of ours stays as it is.
+ * Loaded first (`--import`) into a gateway in a container. ADMIN_HOST may be a name that several gateways of
+ * one network share; this replaces it by the address among that name's addresses which belongs to this
+ * container. The operator's listener is then in that network alone. A name without an address of this
+ * container stays as it is.
  */
 const { ADMIN_HOST } = process.env
 if (ADMIN_HOST) {

@@ -3,9 +3,10 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Writes what is secret in a set of containers into a folder that they share, once: what is there stays.
- * Files named like a variable become that variable (with-secrets.sh), the others are for the servers' own images.
- * Everybody in those containers may read them, since each image has a user of its own; nobody else has the folder.
+ * Writes the secrets of a set of containers into a folder that they share. A secret that exists is kept. A
+ * file named like a variable becomes that variable (with-secrets.sh); the other files are for the servers'
+ * own images. Every user in those containers may read them, since each image runs as a user of its own; no
+ * other container mounts the folder.
  *
  *     node src/container/write-secrets.ts /run/tallygate-secrets
  */
@@ -23,7 +24,7 @@ write('DATABASE_URL', `postgresql://tallygate:${postgresPassword}@postgres:5432/
 write('REDIS_URL', `redis://:${redisPassword}@redis:6379`)
 write('redis.conf', `requirepass ${redisPassword}\n`)
 
-/** The secret of this name, made the first time: 160 bits that need no quoting anywhere. */
+/** The secret of this name, created at first use: 160 bits that need no quoting anywhere. */
 function keep(name: string): string {
   const file = path(name)
   if (!existsSync(file)) write(name, randomBytes(20).toString('hex'))

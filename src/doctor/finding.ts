@@ -1,11 +1,11 @@
-/** What one look at one thing found. */
+/** The result of one check. */
 export interface Finding {
-  /** The thing: `postgres`, `backlog`. */
+  /** What was checked: `postgres`, `backlog`. */
   readonly name: string
-  /** `wrong`: calls are refused, not counted, or counted late. `note`: works, and could be better. */
+  /** `wrong`: calls are refused, not counted, or counted late. `note`: it works and could be better. */
   readonly state: 'ok' | 'note' | 'wrong'
   readonly detail: string
-  /** What to do about it; `null` when nothing is to be done. */
+  /** What to do; `null`: nothing. */
   readonly mend: string | null
 }
 

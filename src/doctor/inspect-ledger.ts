@@ -15,7 +15,10 @@ export interface LedgerState extends LedgerSnapshot {
   readonly redisProblem: string | null
 }
 
-/** Where the ledger stands: in Postgres, in Redis, and in the journals of this machine. Rejects without Postgres. */
+/**
+ * The state of the ledger in Postgres, in Redis and in the journals of this machine. Rejects without
+ * Postgres.
+ */
 export async function inspectLedger({
   pool,
   redisUrl,

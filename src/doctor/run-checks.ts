@@ -16,25 +16,25 @@ import { checkUnpriced } from './checks/unpriced.ts'
 import { reasonOf } from './explain-error.ts'
 import { type Finding, failure, warning } from './finding.ts'
 
-/** What is looked at. */
+/** What the checks need. */
 export interface Examined {
   readonly pool: Postgres
-  /** `null`: not told, so not looked at. */
+  /** `null`: not configured, so not checked. */
   readonly redisUrl: string | null
   readonly redisPrefix: string
-  /** The secrets of keys at rest; empty: not told. */
+  /** The peppers of keys at rest; empty: not configured. */
   readonly keyPeppers: readonly string[]
   readonly journalDir: string
-  /** A gateway's listener for operators; `null`: none is to be asked. */
+  /** A gateway's operator listener; `null`: none to ask. */
   readonly adminUrl: string | null
-  /** Absent: as the gateways do. */
+  /** Absent: the gateways' prices are assumed. */
   readonly ownPrices?: OwnPrices
 }
 
-/** What is reachable, and what is wrong. */
+/** Runs all checks. */
 export async function runChecks(examined: Examined): Promise<readonly Finding[]> {
   const { pool, journalDir, adminUrl } = examined
-  // Where Postgres is away, which it tells itself, the journals are looked at all the same.
+  // Without Postgres, which has a finding of its own, the journals are still checked.
   const database = readDatabaseId(pool).catch(() => null)
   const [inPostgres, inRedis, others] = await Promise.all([
     runPostgresChecks(examined),
@@ -47,7 +47,7 @@ export async function runChecks(examined: Examined): Promise<readonly Finding[]>
   return [...inPostgres, ...inRedis, ...others]
 }
 
-/** Each look needs the one before: without an answer there are no tables, without tables no figures. */
+/** Each check needs the one before: no tables without a connection, no figures without tables. */
 async function runPostgresChecks({
   pool,
   keyPeppers,
@@ -77,7 +77,7 @@ const REDIS_SILENCE_MS = 3_000
 
 async function runRedisChecks({ pool, redisUrl, redisPrefix }: Examined): Promise<readonly Finding[]> {
   if (redisUrl === null) return [warning('redis', 'not looked at', 'set REDIS_URL as the gateway has it')]
-  // Where Postgres cannot name the streams, which it tells itself, there is at least the one that is always there.
+  // Without Postgres the streams are unknown, but the first one always exists.
   const streams = await selectStreams(pool).catch(() => [`${redisPrefix}calls`])
   try {
     return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, async (redis) => [

@@ -28,18 +28,18 @@ export function hashKey(key: string, pepper: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
 }
 
-/** What tells keys apart on a screen: the first 8 random digits. 131 secret bits remain. */
+/** The part of a key that may be shown: the first 8 random digits. 131 secret bits remain. */
 export function keyPrefix(key: string): string {
   return key.slice(0, MARK.length + 8)
 }
 
-/** `text` with every key in it cut down to what may be seen of it. */
+/** `text` with every key in it redacted to its visible part. */
 export function withoutKeys(text: string): string {
   if (!text.includes(MARK)) return text
   return text.replace(WITHIN, (found) => (isKeyShaped(found) ? `${keyPrefix(found)}***` : found))
 }
 
-/** Names a pepper in the rows hashed with it without telling it: 16 hex digits. */
+/** Identifies a pepper without revealing it, in the rows hashed with it: 16 hex digits. */
 export function pepperId(pepper: string): string {
   return createHmac('sha256', pepper).update('tallygate pepper id').digest('hex').slice(0, 16)
 }

@@ -2,7 +2,7 @@ const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86
 const MAX_SECONDS = 100 * 366 * 86_400
 
 /**
- * A length of time as operators write it, such as `90d`, `24h`, `15m` or `0`, in seconds; `null`: it is none, or
+ * A duration as operators write it, such as `90d`, `24h`, `15m` or `0`, in seconds; `null`: invalid, or
  * longer than a century.
  */
 export function parseDurationSeconds(text: string): number | null {

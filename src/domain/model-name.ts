@@ -7,7 +7,7 @@ export interface ModelName {
   readonly sureLength: number
 }
 
-/** Longer names are nobody's: no provider has one, and reading them would only cost time. */
+/** No provider has a longer name, and reading one would cost time. */
 const MAX_NAME_LENGTH = 256
 
 const DAY = '(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12][0-9]|3[01])'
@@ -16,9 +16,9 @@ const MONTH = '(?:0[1-9]|1[0-2])-20[0-9]{2}'
 const VERSION = '-v[0-9]{1,2}|:[0-9]{1,2}'
 
 /**
- * What may stand after a model's name without making it another model. `@20250929` and `@default` are Vertex's,
- * `-v1:0` and `:0` Bedrock's. Four digits are a month and a day; Mistral's year and month (`-2411`) are no date here:
- * its models of one name have had different prices.
+ * What may follow a model's name without making it another model. `@20250929` and `@default` are Vertex's,
+ * `-v1:0` and `:0` Bedrock's. Four digits are a month and a day. Mistral's year and month (`-2411`) do not
+ * count as a date: its models of one name have had different prices.
  */
 const REVISION = new RegExp(`(?:[-@](?:${DATE}|${DAY}|${MONTH}|latest|preview|default)|${VERSION})+$`)
 /**
@@ -26,14 +26,14 @@ const REVISION = new RegExp(`(?:[-@](?:${DATE}|${DAY}|${MONTH}|latest|preview|de
  * price than what it revises.
  */
 const SURE_REVISION = new RegExp(`(?:[-@]${DATE}|@(?:latest|default)|${VERSION})+$`)
-/** `gemini-pro-latest` is whatever is the newest; `grok-4.3-latest` stays what it is. */
+/** `gemini-pro-latest` names whichever model is newest; `grok-4.3-latest` stays the same model. */
 const LATEST_OF_VERSION = /(?<=[-.][0-9]{1,2}(?:-[a-z]+)*)-(?:latest|preview)$/
 /** Google counts the revisions of a Gemini (`-001`); elsewhere three digits are another model (`davinci-002`). */
 const GEMINI_REVISION = /^(?:[a-z-]+\/)?gemini-.*(-00[0-9])$/
 
 /** `null`: no model has such a name. */
 export function readModelName(name: string): ModelName | null {
-  // `ft:gpt-4o-2024-08-06:acme::id`: whose tuning it is does not change the price.
+  // `ft:gpt-4o-2024-08-06:acme::id`: the owner of a fine-tuned model does not change its price.
   const text = name
     .toLowerCase()
     .trim()

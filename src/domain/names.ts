@@ -14,7 +14,7 @@ export function isName(text: string): boolean {
   )
 }
 
-/** Whether a text names models: one by its exact name, or all whose names begin with what stands before a `*`. */
+/** Whether a text is a model pattern: an exact name, or a prefix followed by `*`. */
 export function isModelPattern(text: string): boolean {
   return /^[^*\s\p{Cc}]*\*?$/u.test(text) && text !== '' && text.isWellFormed()
 }

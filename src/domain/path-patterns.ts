@@ -7,12 +7,12 @@ interface CompiledPattern {
   readonly literal: string
 }
 
-/** What {@link compilePathPatterns} refuses: a pattern that is none. */
+/** Thrown by {@link compilePathPatterns} for an invalid pattern. */
 export class PathPatternError extends Error {}
 
 const PATTERN = /^(?:([A-Za-z]+(?:,[A-Za-z]+)*|\*) +)?((?:\/|\*\*)\S*)$/
 
-/** Whether `text` is a pattern that {@link compilePathPatterns} takes. */
+/** Whether {@link compilePathPatterns} accepts `text`. */
 export function isPathPattern(text: string): boolean {
   return PATTERN.test(text.trim())
 }
@@ -33,7 +33,7 @@ export function compilePathPatterns(
     : null
   return (method, path) => {
     const lower = path.toLowerCase()
-    // Nearly every call ends here: one pass over the path for all the patterns.
+    // Most calls match no pattern and end here, after one pass over the path.
     if (mayMatch !== null && !mayMatch.test(lower)) return null
     for (const pattern of compiled) {
       if (pattern.methods?.has(method) === false) continue
@@ -58,7 +58,7 @@ function compile(text: string): CompiledPattern {
 function methodsOf(written: string | undefined): ReadonlySet<string> | null {
   if (written === undefined || written === '*') return null
   const methods = new Set(written.toUpperCase().split(','))
-  // Who may not GET something may not learn of it by HEAD.
+  // A client that may not GET something must not learn of it by HEAD.
   if (methods.has('GET')) methods.add('HEAD')
   return methods
 }
@@ -67,7 +67,7 @@ function escapeLiteral(literal: string): string {
   return literal.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 }
 
-/** Goes through both once, with the last `*` and the last `**` to come back to: never more than those two. */
+/** Walks both texts once and returns to the last `*` or `**` on a mismatch, so the time stays bounded. */
 function matchesGlob(glob: string, path: string): boolean {
   let g = 0
   let p = 0

@@ -3,7 +3,7 @@ export interface PathRules {
   /** Patterns such as `POST /v1/realtime/*`, on the canonical path as the upstream gets it; they win over `deny` beside them. */
   readonly allow: readonly string[]
   readonly deny: readonly string[]
-  /** What becomes of calls on paths that nobody reads; `null`: as the wider rules say. */
+  /** How calls on paths without a dialect are treated; `null`: as the wider rules say. */
   readonly unknown: 'pass' | 'refuse' | null
 }
 

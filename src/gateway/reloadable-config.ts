@@ -98,14 +98,14 @@ export class ReloadableConfig {
           .catch((err: unknown) =>
             this.#log.warn(
               { event: 'upstream.connections_not_closed', err, upstream: name },
-              'old connections not closed',
+              'connections of the former configuration could not be closed',
             ),
           )
       }
     }, OLD_CONNECTIONS_MS).unref()
     this.#log.info(
       { event: 'config.reloaded', catalog: this.#now.catalog.source, upstreams: this.#now.upstreams.length },
-      'configuration read again',
+      'the configuration was reloaded',
     )
   }
 

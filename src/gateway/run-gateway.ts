@@ -280,7 +280,10 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await Promise.all([polls.end(), summaries.end(), operators.end(), owners.end()])
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {
-        log.warn({ event: 'gateway.stores_not_closed', err: error }, 'the stores were not closed in time')
+        log.warn(
+          { event: 'gateway.stores_not_closed', err: error },
+          'Postgres or Redis did not close their connections in time',
+        )
       })
     },
   }

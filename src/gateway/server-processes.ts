@@ -41,7 +41,7 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
     }
     log.error(
       { event: 'gateway.process_died', pid: worker.process.pid, code, signal },
-      'a gateway process died, starting another',
+      'a gateway process died; another one starts',
     )
     setTimeout(() => {
       if (!stopping) cluster.fork()

@@ -46,8 +46,15 @@ function reloadInto(gateway: RunningGateway): void {
   } catch (err) {
     // Half a configuration is worse than yesterday's.
     if (err instanceof ConfigError)
-      log.error({ event: 'config.reload_failed', problems: err.problems }, 'configuration not read again')
-    else log.error({ event: 'config.reload_failed', err }, 'configuration not read again')
+      log.error(
+        { event: 'config.reload_failed', problems: err.problems },
+        'the configuration could not be reloaded; the former one stays in force',
+      )
+    else
+      log.error(
+        { event: 'config.reload_failed', err },
+        'the configuration could not be reloaded; the former one stays in force',
+      )
   }
 }
 

@@ -58,7 +58,7 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
           upstream: upstream.name,
           reason: error instanceof Error ? error.message : String(error),
         },
-        'model list not fetched',
+        'the model list could not be fetched',
       )
     }
     merged = null

@@ -21,7 +21,7 @@ interface ClientRow {
 const COLUMNS = 'id, name, disabled, created_at'
 const UNIQUE_VIOLATION = '23505'
 
-/** Makes a client; `null`: the name is taken. */
+/** Creates a client; `null`: the name exists. */
 export async function createClient(pool: Postgres, name: string): Promise<Client | null> {
   try {
     const { rows } = await pool.query<ClientRow>(
@@ -54,7 +54,7 @@ export async function findClientById(pool: Postgres, id: string): Promise<Client
   return firstClient(rows)
 }
 
-/** Refuses all of a client's keys, or takes them again; `null`: there is no such client. */
+/** Disables or enables all keys of a client; `null`: unknown client. */
 export async function setClientDisabled(
   pool: Postgres,
   name: string,

@@ -2,14 +2,16 @@ import type { Logger } from '../lib/logger.ts'
 import { openRedis } from '../store/connection/redis.ts'
 import { withRedis } from '../store/connection/redis-once.ts'
 
-/** A Redis that does not answer is given up after this: announcing is a favour, nobody waits for it long. */
+/**
+ * A Redis that does not answer is given up after this. Announcing only speeds things up, so callers must not
+ * wait for it.
+ */
 const SILENCE_MS = 1_000
 
 /**
- * Tells gateways that clients or keys have changed, so that they look at once. They would within half a second
- * anyway: that it could not be told costs no more, and is no error.
- *
- * @returns Whether it was told.
+ * Announces to the gateways that clients or keys changed, so that they read them at once. They poll within
+ * half a second anyway; a failed announcement is not an error.
+ * @returns Whether it was announced.
  */
 export async function announceKeyChange(
   redisUrl: string,
@@ -24,7 +26,7 @@ export async function announceKeyChange(
   }
 }
 
-/** Calls `onChange` when a change was announced, and whenever announcements may have been missed. */
+/** Calls `onChange` after an announcement, and whenever announcements may have been missed. */
 export function listenForKeyChanges(
   redisUrl: string,
   redisPrefix: string,

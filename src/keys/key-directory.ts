@@ -8,14 +8,17 @@ import { KeyTable } from './key-table.ts'
 import { readKeyVersion } from './key-version.ts'
 
 export interface KeyDirectoryOptions {
-  /** Best one of its own with a statement time-out of some seconds: a poll must not wait behind other work. */
+  /**
+   * Preferably a pool of its own with a statement timeout of some seconds: a poll must not wait behind other
+   * queries.
+   */
   readonly pool: Postgres
-  /** For announcements of changes; `null`: polling alone. */
+  /** Announces changes; `null`: polling only. */
   readonly redisUrl: string | null
   readonly redisPrefix: string
-  /** The secrets that keys may be hashed with. */
+  /** The peppers that keys may be hashed with. */
   readonly peppers: readonly string[]
-  /** How long known keys go on with Postgres away. */
+  /** How long known keys stay valid without Postgres. */
   readonly graceSeconds: number
   readonly log: Logger
 }
@@ -24,36 +27,39 @@ export interface KeyDirectoryStats {
   readonly keys: number
   /** Whether Postgres answered the last poll. */
   readonly storeReachable: boolean
-  /** Since the last poll that was answered; `null`: none was yet. */
+  /** Seconds since the last successful poll; `null`: none yet. */
   readonly staleMs: number | null
 }
 
-/** Who is calling, answered from memory. */
+/** Finds the caller of a request, from memory. */
 export interface KeyDirectory {
-  /** At once for known keys and for what is no key; for the others after one look at Postgres, shared by all. */
+  /**
+   * Synchronous for known keys and for texts that cannot be keys. An unknown key waits for one query of
+   * Postgres, shared by all that wait.
+   */
   find(key: string): CallerLookup | Promise<CallerLookup>
-  /** Whether the keys were read once. */
+  /** Whether the keys were read at least once. */
   readonly ready: boolean
-  /** Resolves when the keys were read once. */
+  /** Resolves when the keys were read for the first time. */
   whenReady(): Promise<void>
-  /** Calls `listener` with each key that stops being active. Returns how to end that. */
+  /** Calls `listener` with each key that becomes inactive. Returns a function that removes the listener. */
   onDeactivated(listener: (keyId: string) => void): () => void
   stats(): KeyDirectoryStats
   close(): Promise<void>
 }
 
-/** A revoked key dies within a second: a poll, and the time it takes. */
+/** A revoked key is refused within a second: the poll interval and the time a poll takes. */
 const POLL_MS = 500
-/** Unknown keys share a look at Postgres, at most twenty a second, however many ask. */
+/** Unknown keys share one query of Postgres, at most twenty a second, however many clients ask. */
 const REFRESH_SPACING_MS = 50
-/** A Postgres that takes longer than this counts as away: callers with unknown keys wait for it. */
+/** A slower Postgres counts as unreachable: callers with unknown keys wait for it. */
 const REFRESH_DEADLINE_MS = 2_000
 const USE_PERIOD_MS = 60_000
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const UNAVAILABLE: CallerLookup = { kind: 'unavailable' }
 
-/** Opens the directory and begins to read. With Postgres away it keeps trying, and is not `ready`. */
+/** Opens the directory and begins to poll. Without Postgres it keeps trying and is not `ready`. */
 export function openKeyDirectory(options: KeyDirectoryOptions): KeyDirectory {
   return new PolledKeyDirectory(options)
 }
@@ -70,7 +76,7 @@ class PolledKeyDirectory implements KeyDirectory {
   #answeredAtMs: number | null = null
   #reachable: boolean | null = null
   #graceOver = false
-  /** Statements given up on that have not ended: more of them would only fill the pool. */
+  /** Statements that timed out here and still run. More of them would only fill the pool. */
   #hanging = 0
   #pollTimer: NodeJS.Timeout | undefined
   readonly #periodTimer: NodeJS.Timeout
@@ -154,7 +160,7 @@ class PolledKeyDirectory implements KeyDirectory {
     if (this.#closed) return false
     try {
       if (this.#hanging > 0) throw new Error('Postgres has not answered for a while')
-      // After an outage it may be another server, or an older state of this one: everything is read again.
+      // After an outage this may be another server, or an older state of this one: read everything again.
       await this.#readChanges(this.#reachable === true ? this.#version : -1n)
     } catch (error) {
       this.#recordFailure(error)
@@ -213,7 +219,10 @@ class PolledKeyDirectory implements KeyDirectory {
     if (this.#answeredAtMs === null || this.#graceOver) return
     this.#graceOver = performance.now() - this.#answeredAtMs >= graceSeconds * 1000
     if (this.#graceOver)
-      log.error({ event: 'keys.expired', graceSeconds }, 'Postgres is away for too long: no API key is taken')
+      log.error(
+        { event: 'keys.expired', graceSeconds },
+        'Postgres is unreachable for too long: no API key is accepted',
+      )
   }
 
   #deactivate(keyIds: readonly string[]): void {
@@ -231,7 +240,7 @@ class PolledKeyDirectory implements KeyDirectory {
     }
   }
 
-  /** Never in a call's way, and lost without harm: the next use of the key notes it again. */
+  /** Never delays a call. A failure is harmless: the next use of the key saves it again. */
   async #recordUse(): Promise<void> {
     const keyIds = this.#reachable === true ? this.#table.takeUsed() : []
     if (keyIds.length === 0) return
@@ -240,7 +249,7 @@ class PolledKeyDirectory implements KeyDirectory {
     } catch (error) {
       this.#options.log.warn(
         { event: 'keys.last_use_not_saved', err: error },
-        'the last use of API keys could not be noted',
+        'the last use of API keys could not be saved',
       )
     }
   }

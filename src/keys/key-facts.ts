@@ -1,7 +1,7 @@
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 
-/** Everything that decides about a call with a key. */
+/** Everything about a key that decides whether its call is allowed. */
 export interface KeyRecord {
   readonly keyId: string
   readonly keyName: string
@@ -27,14 +27,13 @@ interface KeyRecordRow {
   readonly disabled: boolean
 }
 
-/** So many rows at a time keep the event loop's pauses to a few milliseconds. */
+/** This many rows a page keep the pauses of the event loop to a few milliseconds. */
 const PAGE_ROWS = 2_000
 
 /**
- * The keys that were changed, or whose client was, since the change numbered `version`; -1n for all. Page by page,
- * so that a hundred thousand do not stop the process.
- *
- * @throws When Postgres is away.
+ * The keys that changed, or whose client changed, after change `version`; -1n for all. Read page by page, so
+ * that a hundred thousand keys do not block the process.
+ * @throws When Postgres is unreachable.
  */
 export async function* selectKeyRecords(
   pool: Postgres,
@@ -57,9 +56,9 @@ export async function* selectKeyRecords(
 }
 
 /**
- * Notes that these keys were used now. Rows that somebody is changing are left out: it is only a note.
- *
- * @throws When Postgres is away.
+ * Saves that these keys were used now. Rows locked by another transaction are skipped: the time is
+ * informative.
+ * @throws When Postgres is unreachable.
  */
 export async function recordKeysUsed(pool: Postgres, keyIds: readonly string[]): Promise<void> {
   await pool.query(

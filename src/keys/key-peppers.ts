@@ -2,9 +2,8 @@ import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 
 /**
- * How many active keys are hashed under each pepper, by `pepperId`.
- *
- * @throws When Postgres is away.
+ * How many active keys are hashed with each pepper, by `pepperId`.
+ * @throws When Postgres is unreachable.
  */
 export async function countKeysByPepper(pool: Postgres): Promise<ReadonlyMap<string, number>> {
   const { rows } = await pool.query<{ pepper_id: string; count: string }>(

@@ -2,13 +2,13 @@ import type { CallerLookup } from '../call/caller.ts'
 import { hashKey, isKeyShaped } from '../domain/api-key.ts'
 import type { KeyRecord } from './key-facts.ts'
 
-/** One key in memory. It stays the same object while the process lives; only what it answers changes. */
+/** One key in memory. It stays the same object while the process lives; only its answers change. */
 interface Entry {
   readonly keyId: string
   readonly digest: string
   lookup: CallerLookup
   expiresAtMs: number
-  /** The period in which its use was last noted. */
+  /** The period in which its use was last saved. */
   usedInPeriod: number
 }
 
@@ -16,12 +16,12 @@ const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const KEY_INACTIVE: CallerLookup = { kind: 'key_inactive' }
 const CLIENT_DISABLED: CallerLookup = { kind: 'client_disabled' }
 
-/** Some 15 MB of texts; beyond it they are hashed again at their next use. */
+/** About 15 MB of texts; beyond that they are hashed again at their next use. */
 const MAX_TEXTS = 100_000
 
 /**
- * The keys known to this process, found without I/O, and without hashing from a key's second use on.
- * The texts of keys in use are kept in this process's memory only.
+ * The keys known to this process, found without I/O, and without hashing from a key's second use on. The
+ * texts of keys in use stay in this process's memory.
  */
 export class KeyTable {
   readonly #peppers: readonly string[]
@@ -41,7 +41,7 @@ export class KeyTable {
     return this.#byId.size
   }
 
-  /** What a key is as far as is known here; `null`: it is not known here, but has the form of a key of ours. */
+  /** The key with this text; `null`: unknown here, although it has the form of a key. */
   find(key: string, nowMs: number): CallerLookup | null {
     const entry = this.#byText.get(key) ?? this.#findByHash(key)
     if (entry === undefined) return isKeyShaped(key) ? null : UNKNOWN
@@ -65,7 +65,7 @@ export class KeyTable {
     return undefined
   }
 
-  /** Takes over what a store says of these keys. Returns the ids of those that were active and no longer are. */
+  /** Replaces what is known of these keys. Returns the ids of those that were active and no longer are. */
   update(records: Iterable<KeyRecord>, nowMs: number): readonly string[] {
     const deactivated: string[] = []
     for (const fact of records) {
@@ -87,7 +87,7 @@ export class KeyTable {
     return deactivated
   }
 
-  /** Forgets every key not named: the store has lost it. Returns the ids of those that were active. */
+  /** Removes every key not listed: the store has lost it. Returns the ids of those that were active. */
   keepOnly(keyIds: ReadonlySet<string>): readonly string[] {
     const lost = [...this.#byId.values()].filter(({ keyId }) => !keyIds.has(keyId))
     for (const { keyId, digest } of lost) {
@@ -98,7 +98,7 @@ export class KeyTable {
     return lost.filter(({ lookup }) => lookup.kind === 'active').map(({ keyId }) => keyId)
   }
 
-  /** Ends the keys whose time is over. Returns the ids of those that were active. */
+  /** Deactivates expired keys. Returns the ids of those that were active. */
   expire(nowMs: number): readonly string[] {
     if (nowMs < this.#nextExpiryMs) return []
     const deactivated: string[] = []
@@ -114,14 +114,14 @@ export class KeyTable {
     return deactivated
   }
 
-  /** The keys whose first use in this period has not been taken yet. */
+  /** The keys whose first use in this period has not been collected yet. */
   takeUsed(): readonly string[] {
     const used = this.#used
     this.#used = []
     return used
   }
 
-  /** From here on every key's next use counts as its first again. */
+  /** Begins a new period: every key's next use counts as its first. */
   beginPeriod(): void {
     this.#period += 1
   }

@@ -11,15 +11,14 @@ export function changing(statement: string): string {
     ) ${statement}`
 }
 
-/** Takes the counter's lock early, in a transaction that has to look at keys before it changes them. */
+/** Takes the counter's lock early, in a transaction that reads keys before it changes them. */
 export async function lockKeyVersion(session: PostgresSession): Promise<void> {
   await session.query(`select from ${SCHEMA}.key_version for update`)
 }
 
 /**
  * The number of the last change.
- *
- * @throws When Postgres is away.
+ * @throws When Postgres is unreachable.
  */
 export async function readKeyVersion(pool: Postgres): Promise<bigint> {
   const { rows } = await pool.query<{ version: string }>(`select version from ${SCHEMA}.key_version`)

@@ -4,7 +4,7 @@ import { inTransaction, type Postgres, type PostgresSession } from '../store/con
 import { SCHEMA } from '../store/connection/schema.ts'
 import { changing, lockKeyVersion } from './key-version.ts'
 
-/** A key as it is listed. Its secret is nowhere. */
+/** A key as it is listed, without its secret. */
 export interface StoredKey {
   readonly id: string
   /** The client's name. */
@@ -21,7 +21,7 @@ export interface StoredKey {
   readonly lastUsedAt: Date | null
 }
 
-/** A key just made, with its secret: the only moment at which it is known. */
+/** A new key with its secret, which is known only at this moment. */
 export interface NewKey extends StoredKey {
   readonly key: string
 }
@@ -50,7 +50,7 @@ interface KeyRow {
 const COLUMNS = `k.id, c.name as client, k.name, k.prefix, k.models, k.created_at, k.expires_at, k.revoked_at,
   k.last_used_at`
 
-/** Makes a key, hashed with `pepper`; `null`: there is no such client. */
+/** Creates a key, hashed with `pepper`; `null`: unknown client. */
 export async function createClientKey(
   pool: Postgres,
   order: KeyOrder,
@@ -90,7 +90,7 @@ export async function selectKeys(pool: Postgres, client: string | null): Promise
   return rows.map(keyFrom)
 }
 
-/** Refuses a key from now on; doing it again keeps the first time. `null`: there is no such key. */
+/** Revokes a key; revoking it again keeps the first time. `null`: unknown key. */
 export async function revokeKey(pool: Postgres, id: string): Promise<StoredKey | null> {
   const { rows } = await pool.query<KeyRow>(
     changing(`, k as (
@@ -106,12 +106,12 @@ export async function revokeKey(pool: Postgres, id: string): Promise<StoredKey |
 export type Rotation =
   | { readonly kind: 'rotated'; readonly key: NewKey }
   | { readonly kind: 'unknown' }
-  /** Revoked or expired: there is nothing to go on from. */
+  /** Revoked or expired: it cannot be rotated. */
   | { readonly kind: 'inactive' }
 
 /**
- * A new key in the place of an old one: same client, label and models, and as long a life. The old one goes on
- * for `overlapSeconds`, or until it expires by itself.
+ * Replaces a key by a new one with the same client, label, models and lifetime. The old one stays valid for
+ * `overlapSeconds`, or until it expires.
  */
 export async function rotateKey(
   pool: Postgres,
@@ -147,7 +147,7 @@ export async function rotateKey(
   })
 }
 
-/** Two rotations of one key at once go one after the other. */
+/** Locks the key: two concurrent rotations run one after the other. */
 async function lockKey(session: PostgresSession, id: string): Promise<{ readonly active: boolean } | null> {
   const { rows } = await session.query<{ active: boolean }>(
     `select revoked_at is null and coalesce(expires_at > now(), true) as active

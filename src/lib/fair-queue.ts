@@ -3,9 +3,11 @@ interface ClientQueue<T> {
   bytes: number
 }
 
-/** What waits for one server, a queue for each client; clients are served in turn, each in the order of its own. */
+/**
+ * Items that wait for one server, one queue per client. Clients are served in turn, each in its own order.
+ */
 export class FairQueue<T> {
-  /** In the order in which clients are served; one without items is not in it. */
+  /** In serving order; a client without items is absent. */
   readonly #queues = new Map<string, ClientQueue<T>>()
   #length = 0
   #bytes = 0
@@ -14,12 +16,12 @@ export class FairQueue<T> {
     return this.#length
   }
 
-  /** Of all items together, as told to {@link push}. */
+  /** Of all items together, as passed to {@link push}. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** What waits of one client. */
+  /** The items of one client. */
   waitingOf(clientId: string): { readonly length: number; readonly bytes: number } {
     const queue = this.#queues.get(clientId)
     return { length: queue?.items.length ?? 0, bytes: queue?.bytes ?? 0 }
@@ -37,7 +39,7 @@ export class FairQueue<T> {
     this.#bytes += bytes
   }
 
-  /** Takes the first item of the client whose turn it is, and puts that client behind the others. */
+  /** Takes the first item of the client whose turn it is, and moves that client to the end. */
   shift(): T | undefined {
     const [next] = this.#queues
     if (next === undefined) return undefined

@@ -7,8 +7,9 @@ const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const STDOUT = 1
 
 /**
- * The process's logger: JSON lines on stdout. Errors are cut to type, code, message and stack: their other fields may hold a
- * request, and with it a key. A stdout that takes no line (its disk is full, or nobody reads) costs that line and nothing else.
+ * The process's logger: JSON lines on stdout. Errors are reduced to type, code, message and stack, because
+ * their other fields may hold a request and its key. A stdout that cannot be written (full disk, closed pipe)
+ * loses that line and nothing else.
  */
 export function createLog(level: string, name: string) {
   return pino(
@@ -43,6 +44,6 @@ function writeLine(line: string): void {
     }
     isTorn = false
   } catch {
-    // Where would it be said?
+    // The failure cannot be logged: the log is what failed.
   }
 }

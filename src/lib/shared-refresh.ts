@@ -1,6 +1,6 @@
 /**
- * One refresh for all who ask at the same time: at most one under way, never two begun within `spacingMs`.
- * Who asks gets the result of a refresh that begins after the question, so that it sees everything before it.
+ * Shares one refresh among concurrent callers: at most one runs, and two never begin within `spacingMs`. A
+ * caller gets the result of a refresh that began after its call, and so sees everything before it.
  */
 export class SharedRefresh<Result> {
   readonly #run: () => Promise<Result>
@@ -33,7 +33,7 @@ export class SharedRefresh<Result> {
     const waitMs = this.#startedAtMs + this.#spacingMs - performance.now()
     setTimeout(
       () => {
-        // A timer counts from the beginning of the turn in which it is set, and so fires early when that one was long.
+        // A timer counts from the beginning of the event loop's turn, so it fires early after a long turn.
         if (performance.now() < this.#startedAtMs + this.#spacingMs) this.#schedule()
         else this.#running = this.#begin()
       },

@@ -1,31 +1,31 @@
 import { Readable } from 'node:stream'
 import { FairQueue } from './fair-queue.ts'
 
-/** How long a slice may go on: far below the 20 ms that nobody may take the event loop for, as a slice ends late. */
+/** Longest slice: far below the 20 ms for which work may block the event loop, since a slice overruns. */
 const SLICE_MS = 2
-/** Copied between two looks at the clock, and written to a socket in one turn: some 0.1 ms. */
+/** Bytes copied between two readings of the clock, and written to a socket in one turn: about 0.1 ms. */
 const PIECE_BYTES = 256 * 1024
 
 const EMPTY = Buffer.alloc(0)
 
-/** Bodies up to this are worked on in one piece: at the worst some 2 ms, mostly some 10 µs. */
+/** Bodies up to this are processed in one piece: 2 ms at worst, mostly 10 µs. */
 export const WHOLE_BYTES = 256 * 1024
 
 /**
- * Does the next part of some work, until about `deadline`, in milliseconds of `performance.now()`. Whether that was
- * the last part. Must not throw.
+ * Does the next part of some work until about `deadline` (milliseconds of `performance.now()`). Returns
+ * whether that was the last part. Must not throw.
  */
 export type Step = (deadline: number) => boolean
 
 /**
- * Work that is too long for one turn of the event loop, done in slices: one slice a turn, whoever's it is, and
- * clients take turns. How much of it waits is bounded by the room for request bodies, which is what it works on.
+ * Work that is too long for one turn of the event loop, done in slices: one slice a turn, clients in turn.
+ * The budget for request bodies bounds how much of it waits.
  */
 export class SlicedWork {
   readonly #waiting = new FairQueue<{ readonly clientId: string; readonly step: Step }>()
   #scheduled = false
 
-  /** Runs `step` until it says that it is done. Its first slice is in a later turn. */
+  /** Runs `step` until it returns true. The first slice runs in a later turn. */
   run(clientId: string, step: Step): void {
     this.#waiting.push(clientId, { clientId, step }, 0)
     this.#schedule()
@@ -41,18 +41,19 @@ export class SlicedWork {
     this.#scheduled = false
     const work = this.#waiting.shift()
     if (work === undefined) return
-    // Before the slice, so that it is in the next turn also when the slice ends in a callback.
+    // Scheduled before the slice, so that the next one runs in the next turn also when this slice ends in a
+    // callback.
     if (this.#waiting.length > 0) this.#schedule()
     if (!work.step(performance.now() + SLICE_MS)) this.run(work.clientId, work.step)
   }
 }
 
-/** The process has one event loop, so it has one of these. */
+/** One per process, as there is one event loop. */
 export const slicedWork = new SlicedWork()
 
 /**
- * Joins `parts` into one buffer with memory of its own and lets them go as it goes along: `parts` is empty in the
- * end. Calls back in a later turn.
+ * Joins `parts` into one buffer of its own and releases them on the way: `parts` is empty in the end. Calls
+ * back in a later turn.
  */
 export function joinInSlices(clientId: string, parts: Buffer[], done: (joined: Buffer) => void): void {
   let bytes = 0
@@ -80,8 +81,8 @@ export function joinInSlices(clientId: string, parts: Buffer[], done: (joined: B
 }
 
 /**
- * `body` as a stream of one piece a turn. In one piece, a socket whose other end is quick would take the event loop until
- * it has all of it.
+ * `body` as a stream of one chunk a turn. Written at once, a fast reader's socket would block the event loop
+ * until it has all of it.
  */
 export function inPieces(body: Buffer): Readable {
   let at = 0

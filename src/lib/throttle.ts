@@ -1,6 +1,6 @@
 /**
- * A gate that opens at most once in `ms`: for lines that would repeat while something is away. `reopen` lets the
- * next one through, once it is back.
+ * A gate that opens at most once in `ms`, for log lines that would repeat during an outage. `reopen` lets the
+ * next line through after recovery.
  */
 export function atMostEvery(ms: number): { passes(): boolean; reopen(): void } {
   let passedAtMs = Number.NEGATIVE_INFINITY

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Asks again and again until there is an answer.
- *
- * @param ask gives the answer, or null for "not yet"; what it throws ends the waiting
- * @returns the first answer, or null when `timeoutMs` passed without one
+ * Polls until there is an answer.
+ * @param ask Returns the answer, or null for "not yet". What it throws ends the polling.
+ * @returns The first answer, or null when `timeoutMs` passed without one.
  */
 export async function until<T>(
   ask: () => T | null | Promise<T | null>,

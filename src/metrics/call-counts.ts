@@ -23,9 +23,9 @@ const OUTCOME_INDEX = indexOf(OUTCOMES)
 const SOURCE_INDEX = indexOf(SOURCES)
 const REASON_INDEX = indexOf(UNPRICED_REASONS)
 
-/** What every model that may not be a label is counted under. */
+/** The label of every model that may not be a label itself. */
 export const OTHER_MODEL = 'other'
-/** A pattern in the configuration may give a price to any name, and names come from outside. */
+/** A pattern in the configuration can price any name, and names come from clients. */
 const MAX_MODELS = 200
 
 /** Counts of one upstream. */
@@ -66,7 +66,7 @@ export class ModelCounts {
   /** In the order of `TOKEN_CLASSES`. */
   readonly tokens = new Float64Array(TOKEN_CLASSES.length)
   costPico = 0n
-  /** In the order of `UNPRICED_REASONS`, and one more for what is none of them. */
+  /** In the order of `UNPRICED_REASONS`, and one more for all others. */
   readonly unpriced = new Float64Array(UNPRICED_REASONS.length + 1)
 
   add(record: CallRecord): void {
@@ -87,8 +87,8 @@ export class ModelCounts {
 }
 
 /**
- * What this process counts of its calls, made to cost well under a microsecond a call: plain numbers, turned into
- * metrics only when somebody asks. No client and no key is known here.
+ * The counters of this process, made to cost well under a microsecond a call: plain numbers that become
+ * metrics only at a scrape. Clients and keys are unknown here.
  */
 export class CallCounts implements CallObserver {
   readonly #knowsModel: (call: OpenCall, model: string) => boolean
@@ -110,7 +110,7 @@ export class CallCounts implements CallObserver {
     this.#knowsModel = knowsModel
   }
 
-  /** How many are open is the ledger's to say, which also knows of those that were never sent. */
+  /** The ledger reports the open calls, since it also knows those that were never sent. */
   callStarted(): void {}
 
   callEnded(record: CallRecord): void {

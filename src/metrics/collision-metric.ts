@@ -1,14 +1,14 @@
 import { Counter, type Registry } from 'prom-client'
 
-/** Calls of one upstream that made responses under ids that were there. */
+/** Calls of one upstream that created responses under ids that existed already. */
 export interface CollisionCount {
   readonly upstream: string
   readonly calls: bigint
 }
 
 /**
- * Shows what the workers have counted. All processes show the same, so that of several one is enough. While the store
- * does not answer, what it last said stands.
+ * Shows what the workers have counted. All processes show the same, so one is enough. While the store does
+ * not answer, the last value stands.
  */
 export function showCollisions(registry: Registry, select: () => Promise<readonly CollisionCount[]>): void {
   let last: readonly CollisionCount[] = []

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 
-/** Jobs at one upstream that have not told what they used. */
+/** Jobs at one upstream that have not reported their usage. */
 export interface WaitingJobs {
   readonly upstream: string
   readonly jobs: number
@@ -8,11 +8,14 @@ export interface WaitingJobs {
   readonly oldestAt: Date
 }
 
-/** Shows what is in no totals yet. All processes show the same; while the store does not answer, what it last said stands. */
+/**
+ * Shows what is in no total yet. All processes show the same; while the store does not answer, the last value
+ * stands.
+ */
 export function showJobs(registry: Registry, select: () => Promise<readonly WaitingJobs[]>): void {
   let last: readonly WaitingJobs[] = []
   let asked: Promise<void> | null = null
-  /** One question for both gauges of a scrape. */
+  /** One query for both gauges of a scrape. */
   const ask = async (): Promise<void> => {
     asked ??= select()
       .then(

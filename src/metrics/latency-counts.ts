@@ -1,6 +1,6 @@
 import { LATENCY_BOUNDS_US, LATENCY_BUCKETS, latencyBucketOf } from '../domain/latency.ts'
 
-/** A histogram of durations that costs a search in a small array to add to. */
+/** A histogram of durations; adding to it costs a search in a small array. */
 export class LatencyCounts {
   /** By the buckets of `src/domain/latency.ts`. */
   readonly buckets = new Float64Array(LATENCY_BUCKETS)

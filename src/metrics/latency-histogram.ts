@@ -1,7 +1,7 @@
 import { Histogram, type Registry } from 'prom-client'
 import { cumulate, type LatencyCounts, SHOWN_BOUNDS_SECONDS } from './latency-counts.ts'
 
-/** One histogram of a family, and what tells it apart. */
+/** One histogram of a family, with its labels. */
 export interface LabelledLatency<Label extends string> {
   readonly labels: Readonly<Record<Label, string>>
   readonly latency: LatencyCounts
@@ -15,7 +15,10 @@ export interface LatencyHistogramOptions<Label extends string> {
   readonly select: () => Iterable<LabelledLatency<Label>>
 }
 
-/** Seconds, shown from counts that are kept elsewhere: an observation of its own costs several times theirs. */
+/**
+ * Seconds, rendered from counts that are kept elsewhere: an observation by the library costs several times as
+ * much.
+ */
 export class LatencyHistogram<Label extends string> extends Histogram<Label> {
   readonly #select: () => Iterable<LabelledLatency<Label>>
   readonly #name: string
@@ -28,7 +31,7 @@ export class LatencyHistogram<Label extends string> extends Histogram<Label> {
     this.#select = select
   }
 
-  /** What both forms of the registry's output are made from. */
+  /** The source of both output formats of the registry. */
   async getForPromString() {
     return {
       name: this.#name,

@@ -16,19 +16,19 @@ export interface GatewayMetricsOptions {
   readonly knowsModel: (call: OpenCall, model: string) => boolean
   readonly ledger: () => LedgerStats
   readonly keys: () => KeyDirectoryStats
-  /** Asked at every scrape, so it must not take long. */
+  /** Called at every scrape, so it must be fast. */
   readonly collisions: () => Promise<readonly CollisionCount[]>
   /** The same. */
   readonly prices: () => Promise<PriceFreshness | null>
-  /** Asked at every scrape, too. */
+  /** Called at every scrape, too. */
   readonly jobs: () => Promise<readonly WaitingJobs[]>
   /** Of this release. */
   readonly version: string
 }
 
-/** What Prometheus is shown of this process. */
+/** The metrics of this process. */
 export interface Metrics {
-  /** To be told of every call. */
+  /** Receives every call. */
   readonly observer: CallObserver
   readonly contentType: string
   /** In Prometheus's text format. */
@@ -36,8 +36,8 @@ export interface Metrics {
 }
 
 /**
- * Metrics of one process, in a registry of their own. Labels are names from the configuration and models that are
- * listed or priced, never a client, a key or what else comes from outside.
+ * Metrics of one process, in a registry of their own. Labels are names from the configuration and models that
+ * are listed or priced; never a client, a key or other text from outside.
  */
 export function buildMetrics({
   knowsModel,

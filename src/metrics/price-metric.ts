@@ -3,13 +3,13 @@ import { Gauge, type Registry } from 'prom-client'
 /** How the last attempt to fetch newer prices went. */
 export interface PriceFreshness {
   readonly outcome: string
-  /** When prices were last known to be the newest there are; `null`: never. */
+  /** When prices were last confirmed to be the newest; `null`: never. */
   readonly freshAt: Date | null
 }
 
 /**
- * Shows how the workers' refreshing goes; nothing where none was tried. All processes show the same, so that of several
- * one is enough. While the store does not answer, what it last said stands.
+ * Shows the state of the price refresh; nothing where it was never tried. All processes show the same, so one
+ * is enough. While the store does not answer, the last value stands.
  */
 export function showPrices(registry: Registry, find: () => Promise<PriceFreshness | null>): void {
   let last: PriceFreshness | null = null

@@ -13,7 +13,7 @@ interface MetricsAnswer {
   readonly text: string | null
 }
 
-/** In the process that holds the others: gathers the metrics of all for whichever is asked. */
+/** In the primary process: collects the metrics of all processes for the one that asks. */
 export function collectMetrics(): void {
   const all = new AggregatorRegistry()
   cluster.on('message', (worker: Worker, message: unknown) => {
@@ -27,8 +27,8 @@ export function collectMetrics(): void {
 }
 
 /**
- * How `registry` is shown: where several processes share the operator's port, the sums of all of them, because nobody can say which
- * process a scrape meets.
+ * Renders `registry`. Where several processes share the operator's port it renders the sums of all of them,
+ * since a scrape may reach any one.
  */
 export function sharedRender(registry: Registry): () => Promise<string> {
   if (!cluster.isWorker) return () => registry.metrics()

@@ -56,7 +56,7 @@ export function showLedger(registry: Registry, stats: () => LedgerStats): void {
   for (const [name, help, read] of LEDGER_GAUGES) gauge(registry, name, help, () => read(stats()))
 }
 
-/** Shows how well callers are known. */
+/** Shows the state of the key directory. */
 export function showKeys(registry: Registry, stats: () => KeyDirectoryStats): void {
   gauge(registry, 'tallygate_keys', 'API keys known to this process.', () => stats().keys)
   gauge(registry, 'tallygate_key_store_reachable', 'Whether Postgres told of keys when last asked.', () =>
@@ -70,7 +70,7 @@ export function showKeys(registry: Registry, stats: () => KeyDirectoryStats): vo
   )
 }
 
-/** How a gauge of several processes becomes one; the others add up. */
+/** How gauges of several processes are combined; the other metrics add up. */
 const AGGREGATORS: Readonly<Record<string, 'max' | 'min' | 'first' | 'omit'>> = {
   tallygate_ledger_oldest_uncommitted_seconds: 'max',
   tallygate_ledger_last_sequence: 'omit',

@@ -6,13 +6,13 @@ import { name, parseInput } from './admin-input.ts'
 
 export interface AdminClientsOptions {
   readonly selectClients: () => Promise<readonly ListedClient[]>
-  /** `null`: the name is taken. */
+  /** `null`: the name exists. */
   readonly createClient: (name: string) => Promise<ListedClient | null>
   /** `null`: there is no client with this id. */
   readonly setClientDisabled: (id: string, disabled: boolean) => Promise<ListedClient | null>
 }
 
-/** What makes a client. */
+/** The body that creates a client. */
 export const newClientBody = z.strictObject({ name })
 
 /** `/clients`: the accounts that usage is summed up for. */

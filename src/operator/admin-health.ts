@@ -6,7 +6,7 @@ import {
   renderLedger,
 } from '../domain/documents/ledger-document.ts'
 
-/** Where the journals are that the gateway which answers cares for. */
+/** The directory of the journals that this gateway owns. */
 export interface JournalStatus {
   readonly uncommittedRecords: number
   readonly uncommittedBytes: number
@@ -23,13 +23,13 @@ export interface AdminHealthOptions {
   readonly inspectLedger: () => Promise<LedgerSnapshot>
   /** The newest first. */
   readonly selectGaps: () => Promise<readonly ListedGap[]>
-  /** What `doctor` says, as JSON. */
+  /** The findings of `doctor` as JSON. */
   readonly runChecks: () => Promise<object>
 }
 
 /**
- * `/ledger`: where it stands, and what the gateway that answers adds to it. `/ledger/gaps`: what is missing.
- * `/doctor`: what is reachable, what is wrong, and what to do about it.
+ * `/ledger`: its state, and what this gateway adds to it. `/ledger/gaps`: what is missing. `/doctor`: what is
+ * reachable, what is wrong, and what to do about it.
  */
 export function adminHealth(app: FastifyInstance, options: AdminHealthOptions): void {
   app.get('/ledger', async () => ({

@@ -5,13 +5,13 @@ import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays } from '../domain
 import { GatewayError } from '../http/errors.ts'
 import { parseUsageGroups, USAGE_GROUPS } from '../usage/usage-breakdown.ts'
 
-/** What operators send, as zod schemas; their messages are what an error says. */
+/** What operators send, as zod schemas; their messages become the error's message. */
 
 export const name = z
   .string('must be a text')
   .refine(isName, 'must be 1 to 128 characters that can be seen, without spaces around them')
 
-/** The name of something that was made before. */
+/** The name of something that exists. */
 export const anyName = z.string('must be a text')
 
 export const models = z
@@ -55,9 +55,8 @@ export const groups = z.string(GROUPS_MESSAGE).transform((text, context) => {
 })
 
 /**
- * What was sent, as its schema has it; a body that is not there counts as an empty one.
- *
- * @throws {GatewayError} `invalid_request` that names the first parameter at fault.
+ * Parses a body by its schema; an absent body counts as an empty one.
+ * @throws {GatewayError} `invalid_request` that names the first invalid parameter.
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input ?? {}, { reportInput: true })

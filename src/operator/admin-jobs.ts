@@ -11,7 +11,7 @@ export interface AdminJobsOptions {
 
 const jobsQuery = z.object({ client: anyName.optional() })
 
-/** `/jobs`: what was submitted and has not told what it used. */
+/** `/jobs`: submitted jobs that have not reported their usage. */
 export function adminJobs(app: FastifyInstance, options: AdminJobsOptions): void {
   app.get('/jobs', async (request) => {
     const { client = null } = parseInput(jobsQuery, request.query)

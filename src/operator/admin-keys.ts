@@ -9,7 +9,7 @@ import {
 import { GatewayError } from '../http/errors.ts'
 import { anyName, duration, models, name, parseInput } from './admin-input.ts'
 
-/** What a new key is to be. */
+/** The properties of a new key. */
 export interface KeyOrder {
   /** The client's name. */
   readonly client: string
@@ -37,7 +37,7 @@ export interface AdminKeysOptions {
 
 const DAY_SECONDS = 86_400
 
-/** What makes a key. */
+/** The body that creates a key. */
 export const newKeyBody = z.strictObject({
   client: anyName,
   name: name.default('default'),
@@ -50,7 +50,7 @@ export const rotationBody = z.strictObject({ overlap: duration.optional() })
 
 const listQuery = z.strictObject({ client: anyName.optional() })
 
-/** `/keys`: what clients call with. A key's secret is in the answer that makes it, and nowhere else. */
+/** `/keys`: the keys of clients. A key's secret is only in the answer that creates it. */
 export function adminKeys(app: FastifyInstance, options: AdminKeysOptions): void {
   app.get('/keys', async (request) => {
     const { client = null } = parseInput(listQuery, request.query)

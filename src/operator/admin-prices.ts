@@ -8,14 +8,14 @@ import { isDay } from '../pricing/sources/catalog-parse.ts'
 import { PROVIDERS } from '../providers/dialect.ts'
 import { anyName, parseInput } from './admin-input.ts'
 
-/** What this gateway prices by. */
+/** The prices of this gateway. */
 export interface AdminPrices extends ShownFrom {
   readonly configuration: PriceConfiguration
 }
 
 export interface AdminPricesOptions {
   readonly prices: () => AdminPrices
-  /** How the gateways price that are not as this one, in words that name them all; `null`: all price alike. */
+  /** Names the gateways whose prices differ from this one's; `null`: all are equal. */
   readonly findDisagreement: () => Promise<string | null>
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
@@ -28,7 +28,7 @@ const query = z.strictObject({
   day: z.string('must be a day').refine(isDay, 'must be a day that exists, such as 2026-01-31').optional(),
 })
 
-/** `/prices`: what a model costs and why, as all gateways price it. */
+/** `/prices`: the price of a model and its source, as all gateways use it. */
 export function adminPrices(app: FastifyInstance, options: AdminPricesOptions): void {
   app.get('/prices', async (request) => {
     const asked = parseInput(query, request.query)

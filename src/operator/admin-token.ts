@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../http/errors.ts'
 
-/** Everything registered behind this, unknown paths too, needs the operator's token as a bearer token. */
+/** All routes registered after this, unknown paths included, need the operator's token as a bearer token. */
 export function requireToken(app: FastifyInstance, token: string): void {
   const digest = digestOf(token)
   app.addHook('onRequest', async (request, reply) => {
@@ -15,7 +15,7 @@ export function requireToken(app: FastifyInstance, token: string): void {
   })
 }
 
-/** Digests have one length and nothing of the token's beginning, so comparing them tells nothing by its time. */
+/** Comparing digests, which have one length and share no prefix with the token, leaks nothing by its time. */
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

@@ -12,7 +12,7 @@ import {
 } from '../usage/usage-breakdown.ts'
 import { anyName, days, groups, parseInput } from './admin-input.ts'
 
-/** What usage is asked for. */
+/** The query of a usage question. */
 export interface AdminUsageQuery {
   /** A name; `null`: all clients. */
   readonly client: string | null
@@ -32,7 +32,7 @@ export interface AdminUsageOptions {
 const usageQuery = z.strictObject({ days, by: groups.optional(), client: anyName.optional() })
 const unpricedQuery = z.strictObject({ days })
 
-/** `/usage` and `/unpriced`: what was used, what it cost, and what of it has no price. */
+/** `/usage` and `/unpriced`: usage, its cost, and the part without a price. */
 export function adminUsage(app: FastifyInstance, options: AdminUsageOptions): void {
   app.get('/usage', async (request) => {
     const query = parseInput(usageQuery, request.query)

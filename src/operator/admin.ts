@@ -41,7 +41,7 @@ import { dashboard } from './dashboard.ts'
 import { type MetricsOptions, metrics } from './metrics.ts'
 import { openapi } from './openapi.ts'
 
-/** What operators send is small. */
+/** Bodies of operators are small. */
 const BODY_LIMIT_BYTES = 64 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
 
@@ -52,20 +52,23 @@ export interface AdminOptions {
   readonly metrics: MetricsOptions
   readonly readiness: () => Readiness
   readonly ledgerStats: () => LedgerStats
-  /** Whether calls of now with this model would have a price. */
+  /** Whether calls with this model would have a price now. */
   readonly hasPrice: (
     provider: string,
     upstream: string,
     model: string,
     serviceTier: string | null,
   ) => boolean
-  /** What calls of now are priced by. */
+  /** The prices in use now. */
   readonly prices: () => AdminPrices
-  /** Best one of its own with few connections: the operator's questions must not hold up clients'. */
+  /**
+   * Preferably a pool of its own with few connections: the operator's queries must not delay those of
+   * clients.
+   */
   readonly pool: Postgres
   readonly redisUrl: string
   readonly redisPrefix: string
-  /** Tells all gateways that clients or keys have changed. Not waited for: they look by themselves soon enough. */
+  /** Announces to all gateways that clients or keys changed. It is not awaited: gateways poll soon enough. */
   readonly announceKeyChange: () => void
   /** The secrets of keys at rest, at least one; the first hashes new keys. */
   readonly peppers: readonly string[]
@@ -78,8 +81,8 @@ export interface AdminOptions {
 }
 
 /**
- * The operator's server, not yet listening, apart from the clients' one: what comes from upstreams never shares an
- * origin with the dashboard. What needs no token first, then what does.
+ * The operator's server, not yet listening. It is apart from the clients' server: an upstream's answer must
+ * never share an origin with the dashboard. Routes without a token come first.
  */
 export function buildAdmin(options: AdminOptions): FastifyInstance {
   const app = Fastify({
@@ -119,7 +122,9 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   return app
 }
 
-/** What every answer says to browsers: not to guess its type, frame it, keep it, or load it from another origin. */
+/**
+ * Headers that forbid browsers to guess an answer's type, frame it, store it, or load it from another origin.
+ */
 function protect(reply: FastifyReply): void {
   reply.headers({
     'cache-control': 'no-store',
@@ -132,13 +137,13 @@ function protect(reply: FastifyReply): void {
   })
 }
 
-/** Connects what operators may do to the stores. */
+/** Connects the admin routes to the stores. */
 function operations(app: FastifyInstance, options: AdminOptions): void {
   const { pool, peppers, redisUrl, redisPrefix, journalDir, now } = options
   const [pepper] = peppers
   if (pepper === undefined) throw new Error('there is no secret to hash new keys with')
 
-  /** A change of clients or keys that was made is told to the gateways. */
+  /** Announces a change of clients or keys to the gateways. */
   const changing = async <Result>(change: Promise<Result>): Promise<Result> => {
     const changed = await stored(change)
     options.announceKeyChange()
@@ -207,7 +212,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
   })
 }
 
-/** A store that refuses or is away: the cause is for the log. */
+/** A store that refuses or is unreachable: the cause goes to the log only. */
 async function stored<Result>(answer: Promise<Result>): Promise<Result> {
   try {
     return await answer
@@ -216,7 +221,7 @@ async function stored<Result>(answer: Promise<Result>): Promise<Result> {
   }
 }
 
-/** JSON bodies alone, also an empty one, which many clients send with the type of JSON. */
+/** Accepts JSON bodies only, also an empty one, which many clients send with the type of JSON. */
 function readJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()

@@ -15,8 +15,8 @@ const FILES: readonly { readonly path: string; readonly file: string; readonly t
 ]
 
 /**
- * Only our own files run and load; names from outside cannot become markup, as there is no way to write markup; nobody
- * may show the page in a frame.
+ * Only our own files run and load. Names from outside cannot become markup, since no code writes markup. The
+ * page cannot be framed.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -31,7 +31,10 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-/** `GET /dashboard`: the operator's page. It holds no figures itself: it asks `/admin/v1` with the operator's token. */
+/**
+ * `GET /dashboard`: the operator's page. It contains no figures: its script asks `/admin/v1` with the
+ * operator's token.
+ */
 export function dashboard(app: FastifyInstance): void {
   for (const { path, file, type } of FILES) {
     const content = readFileSync(new URL(`./dashboard/${file}`, import.meta.url))

@@ -5,7 +5,7 @@ export interface MetricsOptions {
   readonly render: () => Promise<string>
 }
 
-/** `GET /metrics`, in Prometheus's text format. It needs no token: it tells of no client and no key. */
+/** `GET /metrics`, in Prometheus's text format. It needs no token, as it names no client and no key. */
 export function metrics(app: FastifyInstance, { contentType, render }: MetricsOptions): void {
   app.get('/metrics', async (_request, reply) => reply.type(contentType).send(await render()))
 }

@@ -3,7 +3,7 @@ import { type GatewayPrices, selectGatewayPrices } from '../../pricing/refresh/g
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Finding, ok, warning } from '../finding.ts'
 
-/** Which gateways price otherwise than `own`, in words that name them all; `null`: none does. */
+/** Names the gateways whose prices differ from `own`; `null`: all are equal. */
 export function describeDisagreement(
   own: PriceConfiguration,
   gateways: readonly GatewayPrices[],
@@ -15,10 +15,10 @@ export function describeDisagreement(
   return `The gateways do not price alike: ${named.join('; ')}; this one by ${nameConfiguration(own)}.`
 }
 
-/** What whoever asks would price by, given what the gateways price by. */
+/** What this process would price by, given what the gateways price by. */
 export type OwnPrices = (theirs: PriceConfiguration) => PriceConfiguration
 
-/** Whether all gateways price alike, and like whoever asks. */
+/** Checks that all gateways, and this process, use the same prices. */
 export async function checkGatewayPrices(pool: Postgres, ownPrices: OwnPrices): Promise<Finding> {
   const gateways = await selectGatewayPrices(pool)
   const [first] = gateways

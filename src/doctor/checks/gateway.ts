@@ -5,7 +5,7 @@ import { type Finding, failure, ok } from '../finding.ts'
 const TIMEOUT_MS = 2_000
 const readiness = z.object({ degraded: z.array(z.string()).default([]) })
 
-/** What the gateway says of itself, on the operator's listener at `adminUrl`. */
+/** What the gateway reports about itself on the operator's listener at `adminUrl`. */
 export async function checkGateway(adminUrl: string): Promise<Finding> {
   try {
     const response = await fetch(`${adminUrl}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) })

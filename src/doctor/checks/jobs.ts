@@ -2,10 +2,10 @@ import { countUnsettledJobs } from '../../objects/objects-table.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Finding, ok, warning } from '../finding.ts'
 
-/** Batches may take so long; what is older has ended, and nobody has fetched it. */
+/** A batch may take this long. An older job has ended, and its result was never fetched. */
 const OVERDUE_MS = 25 * 3_600_000
 
-/** Whether jobs were submitted whose use nobody has fetched, so that it is in no totals. */
+/** Checks for submitted jobs whose usage was never fetched and is therefore in no total. */
 export async function checkJobs(pool: Postgres, nowMs = Date.now()): Promise<Finding> {
   const { jobs, oldest } = await countUnsettledJobs(pool)
   if (oldest === null) return ok('jobs', 'every job submitted has told what it used')

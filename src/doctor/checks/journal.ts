@@ -11,9 +11,8 @@ import { reasonOf } from '../explain-error.ts'
 import { type Finding, failure, ok } from '../finding.ts'
 
 /**
- * What gateways of this machine keep on disk.
- *
- * @param database the identity of the one that is used; `null`: not known.
+ * Checks the journals on this machine's disk.
+ * @param database The identity of the database in use; `null`: unknown.
  */
 export async function checkJournal(journalDir: string, database: string | null): Promise<Finding> {
   try {
@@ -57,7 +56,7 @@ async function sizeOf(folder: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-/** Journals come and go while we look. */
+/** A journal may disappear during the check. */
 function sizeIfGone(error: unknown): number {
   if (isMissingFile(error)) return 0
   throw error

@@ -3,7 +3,7 @@ import { countKeysByPepper } from '../../keys/key-peppers.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Finding, failure, ok, warning } from '../finding.ts'
 
-/** Whether every active key is hashed with a secret that is still known. */
+/** Checks that every active key is hashed with a pepper that is still configured. */
 export async function checkKeys(pool: Postgres, peppers: readonly string[]): Promise<Finding> {
   const counts = await countKeysByPepper(pool)
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)

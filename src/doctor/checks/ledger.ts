@@ -1,10 +1,10 @@
 import type { LedgerStatus } from '../../store/ledger/ledger-state.ts'
 import { type Finding, failure, ok, warning } from '../finding.ts'
 
-/** A loss is wrong for so long, then a note. */
+/** A gap younger than this is an error, an older one a hint. */
 const NEWS_DAYS = 7
 
-/** Whether records are known to be missing. What is older than a week has been seen, and stays to be read. */
+/** Checks for gaps. One older than a week has been seen and stays listed. */
 export function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Finding {
   const newest = gaps[0]
   if (newest === undefined) return ok('gaps', 'no record is missing')
@@ -17,7 +17,7 @@ export function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Fin
   )
 }
 
-/** Whether records came that could not be counted. */
+/** Checks for dead letters. */
 export function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStatus): Finding {
   if (newestDeadLetterAt === null) return ok('dead letters', 'every record could be counted')
   return okOrWarning(
@@ -28,7 +28,7 @@ export function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStat
   )
 }
 
-/** What nothing can be done about any more must not hide what is new. */
+/** An old gap that cannot be filled must not hide a new one. */
 function okOrWarning(name: string, at: Date, detail: string, mend: string): Finding {
   const isNews = Date.now() - at.getTime() < NEWS_DAYS * 86_400_000
   return (isNews ? failure : warning)(name, detail, mend)

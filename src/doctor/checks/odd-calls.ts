@@ -7,7 +7,10 @@ import { type Finding, ok, warning } from '../finding.ts'
 
 const DAYS = 30
 
-/** Whether single calls cost more than one should. They are in the totals: a look, not an error. */
+/**
+ * Checks for calls that cost more than CALL_ALERT_USD. They are in the totals, so this is a hint, not an
+ * error.
+ */
 export async function checkSuspects(pool: Postgres): Promise<Finding> {
   const { calls, costliest } = await selectSuspects(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
   if (costliest === null) return ok('costly calls', 'no single call cost more than CALL_ALERT_USD')
@@ -20,7 +23,7 @@ export async function checkSuspects(pool: Postgres): Promise<Finding> {
   )
 }
 
-/** Whether an upstream's response ids are its own. */
+/** Checks that an upstream's response ids are unique. */
 export async function checkResponseIds(pool: Postgres): Promise<Finding> {
   const upstreams = await selectCollisions(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
   if (upstreams.length === 0) return ok('response ids', 'no response id was made twice')

@@ -3,10 +3,10 @@ import type { Postgres } from '../../store/connection/postgres.ts'
 import { reasonOf } from '../explain-error.ts'
 import { type Finding, failure, ok } from '../finding.ts'
 
-/** The first release with everything our migrations use. */
+/** The first release that supports everything the migrations use. */
 const OLDEST_MAJOR = 14
 
-/** Whether Postgres answers, and as what. */
+/** Checks that Postgres answers, its version and its role. */
 export async function checkPostgres(pool: Postgres): Promise<Finding> {
   try {
     const startedAtMs = performance.now()
@@ -20,7 +20,7 @@ export async function checkPostgres(pool: Postgres): Promise<Finding> {
   }
 }
 
-/** Whether the database has everything that this release needs. */
+/** Checks that all migrations of this release are applied. */
 export async function checkMigrations(pool: Postgres): Promise<Finding> {
   const pending = await selectPendingMigrations(pool)
   if (pending.length === 0) return ok('migrations', 'the database is up to date')

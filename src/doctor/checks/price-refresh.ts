@@ -5,10 +5,10 @@ import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Finding, ok, warning } from '../finding.ts'
 
 const NAME = 'price data'
-/** A source that was away for shorter is nobody's concern. */
+/** A source may be unreachable this long before it is reported. */
 const STALE_MS = 7 * 86_400_000
 
-/** Whether prices are fresh, and why not. */
+/** Checks that prices were refreshed recently, and reports why not. */
 export async function checkPriceRefresh(pool: Postgres, nowMs = Date.now()): Promise<Finding> {
   const source = (await findCurrentSource(pool, 'genai-prices')) ?? `${BUNDLED_SOURCE}, of this release`
   const last = await findPriceRefresh(pool, 'genai-prices')

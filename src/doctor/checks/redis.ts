@@ -2,13 +2,16 @@ import type { Redis } from '../../store/connection/redis.ts'
 import { readRedisState, readStreamBacklog } from '../../store/connection/redis-state.ts'
 import { type Finding, failure, ok, warning } from '../finding.ts'
 
-/** The first release that both of our clients of Redis are made for. */
+/** The first release that both Redis clients in use support. */
 const OLDEST = [6, 2] as const
 
-/** A finished call is rolled up within two seconds; much longer means that nobody is at it. */
+/**
+ * A finished call is rolled up within two seconds. An entry that waits much longer means that no worker is
+ * running.
+ */
 const OLDEST_ENTRY_MS = 30_000
 
-/** What Redis is and how it keeps what it is given. */
+/** Checks the version of Redis, its persistence and its eviction policy. */
 export async function checkRedis(redis: Redis): Promise<Finding> {
   const startedAtMs = performance.now()
   const state = await readRedisState(redis)
@@ -28,7 +31,7 @@ export async function checkRedis(redis: Redis): Promise<Finding> {
   return ok('redis', answer)
 }
 
-/** Whether records wait in these streams for longer than they should. */
+/** Checks that no record waits in these streams for too long. */
 export async function checkBacklog(redis: Redis, streams: readonly string[]): Promise<Finding> {
   const backlogs = await Promise.all(streams.map((stream) => readStreamBacklog(redis, stream)))
   const entries = backlogs.reduce((sum, backlog) => sum + backlog.entries, 0)

@@ -10,10 +10,13 @@ const SHOWN = 5
 
 type Line = {
   readonly name: string
-  /** What all of these calls have in common, after their number. */
+  /** The common description of these calls, shown after their number. */
   readonly what: string
   readonly mend: string
-  /** By what they are told apart: the model that lacks a price, at which tier, or the call that nobody could read. */
+  /**
+   * What distinguishes them: the model and service tier that lack a price, or the endpoint that could not be
+   * read.
+   */
   readonly by: 'model' | 'tier' | 'call'
 }
 
@@ -82,7 +85,7 @@ const LINES: Readonly<Record<UnpricedReason, Line>> = {
   },
 }
 
-/** Which calls have no cost, one line for each reason and its mend. */
+/** Lists calls without a cost: one line per reason, with what to do. */
 export async function checkUnpriced(pool: Postgres): Promise<readonly Finding[]> {
   const used = await selectUnpricedUse(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
   const byLine = Map.groupBy(used, ({ reason }) => (isUnpricedReason(reason) ? LINES[reason] : NO_PRICE))

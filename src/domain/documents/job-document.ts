@@ -1,4 +1,4 @@
-/** A job that was submitted and has not told what it used. */
+/** A job that was submitted and has not reported its usage yet. */
 export interface UnsettledJob {
   readonly id: string
   readonly kind: string
@@ -6,7 +6,7 @@ export interface UnsettledJob {
   readonly clientId: string
   readonly clientName: string
   readonly keyId: string
-  /** What its making named; `null`: nothing, as batches do. */
+  /** The model named when it was created; `null`: none, as with batches. */
   readonly model: string | null
   readonly createdAt: Date
 }

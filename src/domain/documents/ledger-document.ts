@@ -1,19 +1,19 @@
-/** Records that are known to be missing: sequences of one producer, both ends included. */
+/** Records known to be missing: sequences of one producer, both ends included. */
 export interface ListedGap {
   readonly producer: string
   readonly from: number
   readonly to: number
-  /** What the producer or the worker said. */
+  /** The reason given by the producer or the worker. */
   readonly reason: string
   readonly recordedAt: Date
 }
 
-/** Where the ledger stands. */
+/** The state of the ledger. */
 export interface LedgerSnapshot {
   readonly ledger: {
     readonly streams: readonly string[]
     readonly producerCount: number
-    /** Those whose marks moved last. */
+    /** The producers whose committed offset moved last. */
     readonly producers: readonly {
       readonly producer: string
       readonly stream: string
@@ -24,14 +24,14 @@ export interface LedgerSnapshot {
     readonly missingRecords: bigint
     readonly deadLetters: number
   }
-  /** By stream, what waits there; `null`: Redis is not told of, or does not answer. */
+  /** By stream, its backlog; `null`: Redis is not configured or does not answer. */
   readonly backlogs: ReadonlyMap<string, { readonly entries: number; readonly oldestMs: number }> | null
   /** Bytes of the journals on this machine, by producer. */
   readonly journals: ReadonlyMap<string, number>
   readonly corruptJournals: number
 }
 
-/** Where the ledger stands, as JSON, the same on the command line and over HTTP. */
+/** The state of the ledger as JSON, the same on the command line and over HTTP. */
 export function renderLedger({ ledger, backlogs, journals, corruptJournals }: LedgerSnapshot) {
   const known = new Set(ledger.producers.map(({ producer }) => producer))
   return {

@@ -15,7 +15,7 @@ const REFRESH_MS = 10_000
 /** The examination opens connections of its own, so it is made less often. */
 const CHECKS_EVERY_MS = 60_000
 
-/** What is looked at. */
+/** What the checks need. */
 const chosen = { days: 30, measure: MEASURES[0], group: GROUPS[0] }
 /** What was answered last; `null`: nothing yet. */
 let figures = null

@@ -14,7 +14,7 @@ const CLIENT_KEY: ApiOperation['security'] = [
 
 const KEY_ERRORS = ['invalid_api_key', 'key_inactive', 'client_disabled'] as const
 
-/** The UTC days that usage is asked for. */
+/** The UTC days of the usage question. */
 export const DAYS: Parameter = {
   name: 'days',
   in: 'query',

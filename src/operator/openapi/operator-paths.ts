@@ -36,7 +36,7 @@ function open(operation: Described): ApiOperation {
   return { tags: ['health'], security: [], ...operation }
 }
 
-/** Health, as both listeners tell it. */
+/** Health, the same on both listeners. */
 export const HEALTH_PATHS: Readonly<Record<string, PathItem>> = {
   '/healthz': {
     get: open({

@@ -1,7 +1,7 @@
 import { count, countOrNull, list, object, ref, text, textOrNull } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
-/** What operators see of prices. */
+/** The schemas of prices. */
 export const PRICE_SCHEMAS: Readonly<Record<string, Schema>> = {
   ModelPrices: object({
     model: text('As it was asked for.'),

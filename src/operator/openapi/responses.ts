@@ -7,7 +7,7 @@ export function json(description: string, schema: Schema): Response {
   return { description, content: { 'application/json': { schema } } }
 }
 
-/** The answers that these errors give, by status, with each error's own words as an example. */
+/** The answers of these errors, by status, with each error's message as an example. */
 export function errors(...names: readonly ErrorName[]): Readonly<Record<string, Response>> {
   return errorResponses(ref('Error'), names)
 }

@@ -32,7 +32,7 @@ const MODEL = text('The model that answered; a name in parentheses stands for se
 const KEY_ID = text('The id of the key.')
 const KEY_NAME: Schema = { type: ['string', 'null'], description: 'Its label; null: it is no longer known.' }
 
-/** How far a group's cost and tokens are all of it. */
+/** How complete a group's cost and tokens are. */
 const DOUBTS = [
   'unpriced',
   'partly_unpriced',
@@ -43,7 +43,7 @@ const DOUBTS = [
   'estimated_output_tokens',
 ]
 
-/** What clients and operators see of usage. */
+/** The schemas of usage. */
 export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
   Usage: object(
     {
