@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'no
 import { tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isDamage } from '../../src/ledger/journal/sqlite-result.ts'
+import { isDamage } from '../../src/ledger/journal/sqlite/sqlite-result.ts'
 import { WAL_FILE } from './wal-file.ts'
 
 /** What a journal holds, read from a copy. */

@@ -3,7 +3,7 @@ import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import type { SequenceRange } from '../domain/sequence-range.ts'
 import type { Logger } from '../lib/logger.ts'
 import { DiskReserve } from './journal/disk-reserve.ts'
-import type { OnWritten } from './journal/journal-turn.ts'
+import type { OnWritten } from './journal/sqlite/journal-turn.ts'
 import { createProducerFolder, RESERVE_FILE } from './recovery/producer-folder.ts'
 import { RunningLedger } from './running-ledger.ts'
 

@@ -4,7 +4,7 @@ import {
   DATABASE_FILE,
   isDatabaseMismatch,
   readJournalDatabaseId,
-} from '../../ledger/recovery/bound-database.ts'
+} from '../../ledger/recovery/journal-database-id.ts'
 import { readJournalDirectory } from '../../ledger/recovery/producer-folder.ts'
 import { isMissingFile } from '../../lib/missing-file.ts'
 import { reasonOf } from '../explain-error.ts'

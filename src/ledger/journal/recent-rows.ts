@@ -1,4 +1,4 @@
-import type { JournalRow } from './journal-database.ts'
+import type { JournalRow } from './sqlite/journal-database.ts'
 
 /** What a second of a very busy gateway writes; more is read back from the journal. */
 const MAX_BYTES = 2 * 1024 * 1024

@@ -3,9 +3,9 @@ import type { CallRecord, OpenCall } from '../../call/call-record.ts'
 import { parseOpenCall, serialiseRecord } from '../../call/record-codec.ts'
 import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Logger } from '../../lib/logger.ts'
-import { Journal } from '../journal/journal.ts'
-import { JournalDatabase, type OpenRow } from '../journal/journal-database.ts'
-import type { JournalWork } from '../journal/journal-work.ts'
+import { JournalDatabase, type OpenRow } from '../journal/sqlite/journal-database.ts'
+import { Journal } from '../journal/sqlite/sqlite-journal.ts'
+import type { JournalWork } from '../journal/sqlite/thread/journal-work.ts'
 import { JOURNAL_FILE, type ProducerFolder } from './producer-folder.ts'
 
 /** Open rows turned into records in one transaction. */

@@ -1,4 +1,4 @@
-import { readJournalDatabaseId } from './bound-database.ts'
+import { readJournalDatabaseId } from './journal-database-id.ts'
 import { deleteProducerFolder, type ProducerFolder, quarantineProducerFolder } from './producer-folder.ts'
 import { writeRetiredProducer } from './retired-producers.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { SQLITE_BUSY, sqliteResult } from '../journal/sqlite-result.ts'
+import { SQLITE_BUSY, sqliteResult } from '../journal/sqlite/sqlite-result.ts'
 
 export const LIVENESS_FILE = 'alive.db'
 

@@ -3,7 +3,7 @@ import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { StreamLink } from '../shipping/redis-link.ts'
 import type { SentEntry } from '../shipping/sent-ids.ts'
-import { isDatabaseMismatch } from './bound-database.ts'
+import { isDatabaseMismatch } from './journal-database-id.ts'
 import { readJournalDirectory } from './producer-folder.ts'
 import { type RetiredProducer, RetiredProducers } from './retired-producers.ts'
 

@@ -1,7 +1,7 @@
 import type { SequenceRange } from '../../domain/sequence-range.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { Journal } from '../journal/journal.ts'
+import type { Journal } from '../journal/sqlite/sqlite-journal.ts'
 import type { ProducerFolder } from '../recovery/producer-folder.ts'
 import { BacklogAge } from './backlog-age.ts'
 import type { StreamLink } from './redis-link.ts'

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { ENTRY_VERSION, encodeEntry } from '../entry.ts'
-import type { JournalRow } from '../journal/journal-database.ts'
+import type { JournalRow } from '../journal/sqlite/journal-database.ts'
 import type { SentEntry } from './sent-ids.ts'
 
 /** A Redis that is frozen accepts connections and never answers: this long is waited for any answer. */

@@ -1,6 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { CheckpointMode, CheckpointResult } from '../../../src/ledger/journal/checkpoint.ts'
-import { JournalCheckpoint } from '../../../src/ledger/journal/journal-checkpoint.ts'
+import { JournalCheckpoint } from '../../../src/ledger/journal/sqlite/journal-checkpoint.ts'
+import type {
+  CheckpointMode,
+  CheckpointResult,
+} from '../../../src/ledger/journal/sqlite/thread/checkpoint.ts'
 import { logLines } from '../support/log-lines.ts'
 
 interface Step {

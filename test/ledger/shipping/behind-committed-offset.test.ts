@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { JournalWork } from '../../../src/ledger/journal/journal-work.ts'
+import { JournalWork } from '../../../src/ledger/journal/sqlite/thread/journal-work.ts'
 import { adoptJournal } from '../../../src/ledger/recovery/adopt-journal.ts'
 import { acquireLivenessLock } from '../../../src/ledger/recovery/liveness-lock.ts'
 import { interruptedRecord } from '../support/calls.ts'

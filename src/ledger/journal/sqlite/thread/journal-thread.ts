@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import { prepareForAdoption } from '../recovery/prepare-for-adoption.ts'
 import { checkpoint } from './checkpoint.ts'
 import type { ThreadReply, ThreadRequest } from './journal-work.ts'
+import { prepareForAdoption } from './prepare-for-adoption.ts'
 
 // The thread in which journals are worked on where it would stall the event loop. One request at a time.
 parentPort?.on('message', (request: ThreadRequest) => {

@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
-import { createTables } from '../journal/journal-database.ts'
-import { DAMAGED_FILE, JOURNAL_FILE, SALVAGED_FILE } from './producer-folder.ts'
+import { DAMAGED_FILE, JOURNAL_FILE, SALVAGED_FILE } from '../../../recovery/producer-folder.ts'
+import { createTables } from '../journal-database.ts'
 
 const SALVAGE_PART_FILE = `${SALVAGED_FILE}.part`
 const HEADER_BYTES = 100

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { JOURNAL_VERSION } from '../journal/journal-database.ts'
-import { isDamage, SQLITE_BUSY, sqliteResult } from '../journal/sqlite-result.ts'
-import { DAMAGED_FILE, JOURNAL_FILE } from './producer-folder.ts'
+import { DAMAGED_FILE, JOURNAL_FILE } from '../../../recovery/producer-folder.ts'
+import { JOURNAL_VERSION } from '../journal-database.ts'
+import { isDamage, SQLITE_BUSY, sqliteResult } from '../sqlite-result.ts'
 import { finishSalvage, salvage } from './salvage.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import type { Prepared } from '../recovery/prepare-for-adoption.ts'
 import type { CheckpointMode, CheckpointResult } from './checkpoint.ts'
+import type { Prepared } from './prepare-for-adoption.ts'
 
 /** What the thread is asked; `path` is a journal's file for `checkpoint`, its folder for `prepare`. */
 export type ThreadRequest =

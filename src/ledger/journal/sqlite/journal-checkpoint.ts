@@ -1,6 +1,6 @@
-import { withinDeadline } from '../../lib/deadline.ts'
-import type { Logger } from '../../lib/logger.ts'
-import type { JournalWork } from './journal-work.ts'
+import { withinDeadline } from '../../../lib/deadline.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import type { JournalWork } from './thread/journal-work.ts'
 
 /**
  * 32 MiB of frames, each a page of 4 KiB and its header: so seldom that the short pause at a checkpoint's end is
