@@ -1,5 +1,5 @@
 import type { Dialect } from '../../providers/dialect.ts'
-import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
+import { createFrameReader, type FrameReader } from '../../providers/wires/frames/websocket-frames.ts'
 
 /** A client that has not named its model in this much of what it sent does not name it. */
 const MAX_CLIENT_BYTES = 1024 * 1024

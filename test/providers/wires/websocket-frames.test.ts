@@ -4,7 +4,7 @@ import {
   createCloseWatch,
   createFrameReader,
   type FrameReaderOptions,
-} from '../../../src/providers/wires/websocket-frames.ts'
+} from '../../../src/providers/wires/frames/websocket-frames.ts'
 import { cuts, lend } from './cuts.ts'
 
 const TEXT = 1

@@ -1,6 +1,7 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import type { Dialect } from '../dialect.ts'
 import { googleModelInPath } from '../google/google-path.ts'
+import { deploymentIn } from '../openai/deployment-path.ts'
 import { secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type CallHead, requestDialect } from '../reading/json-dialect.ts'
@@ -8,7 +9,6 @@ import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/j
 import { costInTicks } from '../reading/reported-cost.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
-import { deploymentIn } from './deployment-path.ts'
 
 const PREFILTER = findMembers(['error'])
 

@@ -1,7 +1,7 @@
 import { inflateRawSync, constants as zlib } from 'node:zlib'
-import { ChunkBuffer } from './chunk-buffer.ts'
-import { asBuffer } from './elements.ts'
-import { findMembers, mayContainUsage } from './prefilter.ts'
+import { ChunkBuffer } from '../chunk-buffer.ts'
+import { asBuffer } from '../elements.ts'
+import { findMembers, mayContainUsage } from '../prefilter.ts'
 
 /** What both ends agreed on in the handshake, as far as it concerns bytes from the server. */
 export interface FrameReaderOptions {

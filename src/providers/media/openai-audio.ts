@@ -1,12 +1,12 @@
 import type { Dialect } from '../dialect.ts'
+import { deploymentIn } from '../openai/deployment-path.ts'
+import { createLastUsageAccumulator, type LastUsageRules } from '../openai/last-usage.ts'
+import { chatUsage, type OpenAiOverrides, responsesUsage } from '../openai/openai-usage.ts'
 import { millisecondsIn } from '../reading/billed-units.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
-import { deploymentIn } from './deployment-path.ts'
-import { createLastUsageAccumulator, type LastUsageRules } from './last-usage.ts'
-import { chatUsage, type OpenAiOverrides, responsesUsage } from './openai-usage.ts'
 
 const PROJECTION = compileProjection({ model: 'value', usage: 'usage', error: 'value', duration: 'value' })
 const PREFILTER = findMembers(['usage', 'error'])

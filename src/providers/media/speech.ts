@@ -1,4 +1,6 @@
 import type { Dialect } from '../dialect.ts'
+import { deploymentIn } from '../openai/deployment-path.ts'
+import { chatUsage, type OpenAiOverrides, responsesUsage } from '../openai/openai-usage.ts'
 import { charactersIn, unitsIn } from '../reading/billed-units.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
@@ -7,8 +9,6 @@ import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
-import { deploymentIn } from './deployment-path.ts'
-import { chatUsage, type OpenAiOverrides, responsesUsage } from './openai-usage.ts'
 
 const FORMAT = {
   projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),

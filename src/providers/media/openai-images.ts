@@ -1,4 +1,6 @@
 import type { Dialect } from '../dialect.ts'
+import { deploymentIn } from '../openai/deployment-path.ts'
+import { type OpenAiOverrides, responsesUsage } from '../openai/openai-usage.ts'
 import { UNKNOWN_SIZE, wordIn } from '../reading/billed-units.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
@@ -7,8 +9,6 @@ import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
-import { deploymentIn } from './deployment-path.ts'
-import { type OpenAiOverrides, responsesUsage } from './openai-usage.ts'
 
 const PROJECTION = compileProjection({ model: 'value', usage: 'usage', error: 'value', data: [{}] })
 const PREFILTER = findMembers(['usage', 'error'])
