@@ -1,4 +1,4 @@
-import type { BilledUnits, TokenUsage } from './usage.ts'
+import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from './usage.ts'
 
 /** What a response has told about a call so far, or, once it has ended, in all. */
 export interface Observation {
@@ -38,6 +38,22 @@ export interface Observation {
   readonly largestPrompt?: number | null | undefined
   /** What it tells of jobs, where that is not one job by one model: each by its `responseId`. */
   readonly jobs?: readonly JobObservation[]
+}
+
+/** Nothing was observed: the endpoint has no dialect, or no answer came. */
+export const NOTHING_OBSERVED: Observation = {
+  usageSource: 'none',
+  usage: NO_USAGE,
+  units: NO_UNITS,
+  model: null,
+  raw: null,
+  failed: false,
+  responseId: null,
+  pending: false,
+  totalMismatch: false,
+  reportedCostPico: null,
+  serviceTier: null,
+  parts: null,
 }
 
 export interface JobObservation extends Observation {

@@ -1,20 +1,12 @@
 // Puts what a call made of objects into its record, so that both reach Postgres by the same exactly-once way.
-import type { CallRecord, OpenCall } from '../call/call-record.ts'
+import type { CallLedger } from '../call/call-ledger.ts'
+import type { CallRecord } from '../call/call-record.ts'
 import type { ObjectEvent } from '../call/object-event.ts'
 import { readObjectPath } from './object-path.ts'
 import type { Objects } from './objects.ts'
 
-interface Closing {
-  readonly canTakeCalls: boolean
-  open(call: OpenCall, onWritten: (error: Error | null) => void): void
-  saveSnapshot(callId: string, snapshot: string): void
-  saveSnapshotNow(callId: string, snapshot: string, onWritten: () => void): void
-  close(record: CallRecord, onWritten: (error: Error | null) => void): void
-  discard(callId: string): void
-}
-
 /** `ledger`, whose records say what their calls made of objects. */
-export function recordObjects(ledger: Closing, objects: Objects): Closing {
+export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger {
   return {
     get canTakeCalls() {
       return ledger.canTakeCalls

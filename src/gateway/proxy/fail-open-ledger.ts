@@ -1,5 +1,5 @@
+import type { CallLedger } from '../../call/call-ledger.ts'
 import type { CallRecord } from '../../call/call-record.ts'
-import type { CallLedger } from './proxied-call.ts'
 
 /**
  * `ledger` for an operator who puts traffic before its metering (`ON_JOURNAL_FULL=unmetered`): where it can take no call, the call

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { buildCallRecord } from '../../call/build-call-record.ts'
+import type { CallLedger } from '../../call/call-ledger.ts'
 import type { CallObserver } from '../../call/call-observer.ts'
 import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
@@ -39,16 +40,6 @@ const MAX_HOLDS = 3
 const RUNNING_SNAPSHOT_MS = 250
 /** A compressed answer is decoded a moment behind its bytes: what a client had seen when it left is known by then. */
 const DECODING_MS = 200
-
-/** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
-export interface CallLedger {
-  readonly canTakeCalls: boolean
-  open(call: OpenCall, onWritten: (error: Error | null) => void): void
-  saveSnapshot(callId: string, snapshot: string): void
-  saveSnapshotNow(callId: string, snapshot: string, onWritten: () => void): void
-  close(record: CallRecord, onWritten: (error: Error | null) => void): void
-  discard(callId: string): void
-}
 
 export interface ProxiedCallOptions {
   readonly ledger: CallLedger

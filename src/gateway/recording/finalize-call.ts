@@ -1,6 +1,6 @@
 import type { CallResult } from '../../call/build-call-record.ts'
 import { firstJobs, type OpenCall, type Outcome } from '../../call/call-record.ts'
-import type { Observation } from '../../call/observation.ts'
+import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
 import type { UnpricedReason } from '../../call/unpriced-reason.ts'
 import {
   BILLED_UNITS,
@@ -72,22 +72,6 @@ export interface CallContext {
   readonly ttftUs: number | null
   /** `null`: this endpoint's answers carry no tokens, so their absence is nothing to estimate. */
   readonly estimates: Estimates | null
-}
-
-/** Nothing was observed: no dialect, or no answer. */
-export const NOTHING_OBSERVED: Observation = {
-  usageSource: 'none',
-  usage: NO_USAGE,
-  units: NO_UNITS,
-  model: null,
-  raw: null,
-  failed: false,
-  responseId: null,
-  pending: false,
-  totalMismatch: false,
-  reportedCostPico: null,
-  serviceTier: null,
-  parts: null,
 }
 
 /**

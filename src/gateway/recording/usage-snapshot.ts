@@ -1,7 +1,6 @@
-import type { Observation } from '../../call/observation.ts'
+import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
 import type { ResponseUse } from '../../call/response-use.ts'
 import { BILLED_UNITS, TOKEN_CLASSES } from '../../call/usage.ts'
-import { NOTHING_OBSERVED } from './finalize-call.ts'
 
 /** What remains of a call that a crash cuts. */
 export interface UsageSnapshot {

@@ -1,10 +1,9 @@
-import type { Observation } from '../../call/observation.ts'
+import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
 import type { TokenUsage } from '../../call/usage.ts'
 import type { Dialect, MessageReader } from '../../providers/dialect.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/frames/websocket-frames.ts'
 import { type DeliveredSample, openDeliveredSample } from '../estimation/estimate.ts'
 import { mayGenerateUnseen, unseenTokens } from '../estimation/unseen-output.ts'
-import { NOTHING_OBSERVED } from '../recording/finalize-call.ts'
 import { ClientModel } from './client-model.ts'
 
 /** Of what a client sent since the last response, this much is taken for text, four bytes a token. */

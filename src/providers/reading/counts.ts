@@ -1,12 +1,5 @@
-import type { Observation } from '../../call/observation.ts'
-import {
-  MAX_COUNT,
-  NO_UNITS,
-  NO_USAGE,
-  TOKEN_CLASSES,
-  type TokenClass,
-  type TokenUsage,
-} from '../../call/usage.ts'
+import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
+import { MAX_COUNT, TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../../call/usage.ts'
 
 /** An untrusted number read as a count. `null`: not reported; `'invalid'`: reported, but no possible count. */
 export type Count = number | null | 'invalid'
@@ -111,21 +104,6 @@ export function saysTokens(usage: TokenUsage): boolean {
 export function totalDisagrees(total: Count, usage: TokenUsage): boolean {
   if (total === null) return false
   return total !== (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
-}
-
-const NOTHING_OBSERVED: Observation = {
-  usageSource: 'none',
-  usage: NO_USAGE,
-  units: NO_UNITS,
-  model: null,
-  raw: null,
-  failed: false,
-  responseId: null,
-  pending: false,
-  totalMismatch: false,
-  reportedCostPico: null,
-  serviceTier: null,
-  parts: null,
 }
 
 /** An observation: what is not said is as in a response that told nothing. */

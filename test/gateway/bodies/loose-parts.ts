@@ -1,5 +1,6 @@
+import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { CallRecord } from '../../../src/call/call-record.ts'
-import type { CallLedger, ProxiedCallOptions } from '../../../src/gateway/proxy/proxied-call.ts'
+import type { ProxiedCallOptions } from '../../../src/gateway/proxy/proxied-call.ts'
 import { Unattended, type UnattendedLimits } from '../../../src/gateway/proxy/unattended.ts'
 import { NO_METRICS } from '../../support/no-metrics.ts'
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { NOTHING_OBSERVED } from '../../../src/call/observation.ts'
 import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
 import {
   type CallContext,
   finalizeCall,
   finalizeWithEstimate,
-  NOTHING_OBSERVED,
   NOTHING_TO_PRICE,
   needsEstimate,
   type Pricing,

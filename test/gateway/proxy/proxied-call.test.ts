@@ -1,8 +1,9 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
+import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { OpenCall } from '../../../src/call/call-record.ts'
-import { type CallLedger, ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
+import { ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
 import { Unattended } from '../../../src/gateway/proxy/unattended.ts'
 import { NO_METRICS } from '../../support/no-metrics.ts'
 
