@@ -7,7 +7,7 @@ import type { Route } from '../../../src/gateway/routing/route.ts'
 import { Session } from '../../../src/gateway/websocket/web-socket-session.ts'
 import type { Provider } from '../../../src/providers/dialect.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
-import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
+import { createCloseWatch } from '../../../src/providers/wires/frames/websocket-frames.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
 
 /** A session as its upstream sends it, and how it ends. */

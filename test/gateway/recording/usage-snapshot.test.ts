@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Observation } from '../../../src/call/observation.ts'
+import { NOTHING_OBSERVED } from '../../../src/call/observation.ts'
 import { BILLED_UNITS, countsBy, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../../../src/call/usage.ts'
-import { NOTHING_OBSERVED } from '../../../src/gateway/recording/finalize-call.ts'
 import {
   decodeUsageSnapshot,
   encodeUsageSnapshot,
