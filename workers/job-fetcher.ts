@@ -4,7 +4,7 @@ import { credentialHeader } from '../src/gateway/proxy/headers.ts'
 import { buildPricing } from '../src/gateway/recording/price-call.ts'
 import { openPool, type Upstream } from '../src/gateway/routing/upstreams.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import { markObjects } from '../src/objects/objects-table.ts'
+import { setObjectsState } from '../src/objects/objects-table.ts'
 import type { Catalog } from '../src/pricing/catalog/catalog.ts'
 import type { RollUp } from '../src/rollup/roll-up.ts'
 import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
@@ -67,7 +67,7 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
     const found = await fetchJob(upstream, pricing, job)
     if (found.kind === 'told') return await count(found.record)
     if (found.kind === 'running') await postponeJob(pool, job)
-    else await inTransaction(pool, (session) => markObjects(session, 'settled', [job]))
+    else await inTransaction(pool, (session) => setObjectsState(session, 'settled', [job]))
     return false
   }
 

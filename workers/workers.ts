@@ -89,7 +89,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     'roll-up': (stream) => shards.drain(stream),
     prune: async () => {
       const pruned = await prune(pool, callRetentionDays)
-      callDays.forget()
+      callDays.invalidate()
       // Only a hint, recreated so that past producers do not stay in it for ever.
       await redis.del(offsetsKey)
       if (pruned !== null)

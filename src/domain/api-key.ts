@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { randomBase62, toBase62 } from './base62.ts'
 
-const MARK = 'tg_'
+const KEY_PREFIX = 'tg_'
 const RANDOM_LENGTH = 30
 const CHECK_LENGTH = 6
-const CHECKED_LENGTH = MARK.length + RANDOM_LENGTH
+const CHECKED_LENGTH = KEY_PREFIX.length + RANDOM_LENGTH
 const SHAPE = /^tg_[0-9A-Za-z]{36}$/
 const WITHIN = /tg_[0-9A-Za-z]{36}/g
 
@@ -14,7 +14,7 @@ const WITHIN = /tg_[0-9A-Za-z]{36}/g
  * The checksum is what refuses typos and scans without asking a store.
  */
 export function createKey(): string {
-  const checked = MARK + randomBase62(RANDOM_LENGTH)
+  const checked = KEY_PREFIX + randomBase62(RANDOM_LENGTH)
   return checked + checksum(checked)
 }
 
@@ -30,12 +30,12 @@ export function hashKey(key: string, pepper: string): Buffer {
 
 /** The part of a key that may be shown: the first 8 random digits. 131 secret bits remain. */
 export function keyPrefix(key: string): string {
-  return key.slice(0, MARK.length + 8)
+  return key.slice(0, KEY_PREFIX.length + 8)
 }
 
 /** `text` with every key in it redacted to its visible part. */
 export function withoutKeys(text: string): string {
-  if (!text.includes(MARK)) return text
+  if (!text.includes(KEY_PREFIX)) return text
   return text.replace(WITHIN, (found) => (isKeyShaped(found) ? `${keyPrefix(found)}***` : found))
 }
 

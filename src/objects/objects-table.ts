@@ -72,7 +72,7 @@ export async function addObjects(
  * Notes that jobs have ended, that there is nothing more to wait for, or that objects are gone. `sorted` by upstream and
  * id, each once.
  */
-export async function markObjects(
+export async function setObjectsState(
   session: PostgresSession,
   event: 'ended' | 'settled' | 'deleted',
   sorted: readonly ObjectKey[],

@@ -10,7 +10,7 @@ export interface CallDays {
   /** @throws When Postgres is away, or cannot make the partitions just now. */
   all(): Promise<ReadonlySet<UtcDay>>
   /** Reads them anew the next time. */
-  forget(): void
+  invalidate(): void
 }
 
 const REMEMBER_MS = 30_000
@@ -40,7 +40,7 @@ export function createCallDays(pool: Postgres, retentionDays: number, log: Logge
       }
       return days
     },
-    forget() {
+    invalidate() {
       readAtMs = Number.NEGATIVE_INFINITY
     },
   }

@@ -5,7 +5,7 @@ import { type NewObject, renameUnpriced } from '../objects/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { addPrices } from '../store/ledger/ledger-transaction.ts'
 import { addUsage } from '../usage/add-usage.ts'
-import { addCalls, markCallsSettled } from '../usage/calls/add-calls.ts'
+import { addCalls, setCallsSettled } from '../usage/calls/add-calls.ts'
 import { MAX_TOTALLED, totalByDay } from '../usage/total-by-day.ts'
 import { readJobFiles } from './job-files.ts'
 import { createLateRepricing, type LateRepricing } from './late-repricing.ts'
@@ -58,7 +58,7 @@ export async function countRecords(
     }
     // 6. The single calls, where their day is kept.
     if (kept.length > 0) await addCalls(session, kept)
-    if (noLonger.length > 0) await markCallsSettled(session, noLonger)
+    if (noLonger.length > 0) await setCallsSettled(session, noLonger)
     await addDefinitions(session, records)
     // Rows that 5 has locked: what a repricing gives to calls that come in after it.
     await lateRepricing.apply(session, limited.records)

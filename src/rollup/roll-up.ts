@@ -151,7 +151,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
         return await transact(stream, batch, overdueGaps, refusal)
       } catch (error) {
         if (attempt > RETRIES) throw error
-        if (isPartitionMissing(error)) callDays.forget()
+        if (isPartitionMissing(error)) callDays.invalidate()
         else if (!isLostRace(error)) throw error
       }
     }

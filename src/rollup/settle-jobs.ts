@@ -5,11 +5,11 @@ import { foldObjectId, type ObjectEvent } from '../call/object-event.ts'
 import { responseUseOf } from '../call/response-use.ts'
 import { type CountedCall, type SettledCall, settlementIdOf } from '../call/settlement.ts'
 import {
-  markObjects,
   type NewObject,
   type ObjectKey,
   type ObjectMaking,
   selectMakings,
+  setObjectsState,
   settleObjects,
 } from '../objects/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
@@ -112,11 +112,11 @@ async function settle(
   ])
   const settled = known.length === 0 ? [] : await settleObjects(session, known)
   const over = sortedByKey(ended.flatMap(({ key, how }) => (how === 'silent' ? [key] : [])))
-  if (over.length > 0) await markObjects(session, 'settled', over)
+  if (over.length > 0) await setObjectsState(session, 'settled', over)
   const waiting = sortedByKey(ended.flatMap(({ key, how }) => (how === 'left_files' ? [key] : [])))
-  if (waiting.length > 0) await markObjects(session, 'ended', waiting)
+  if (waiting.length > 0) await setObjectsState(session, 'ended', waiting)
   const deleted = sortedByKey(reported.flatMap((record) => eventsOf(record, 'deleted').map((it) => it.key)))
-  if (deleted.length > 0) await markObjects(session, 'deleted', deleted)
+  if (deleted.length > 0) await setObjectsState(session, 'deleted', deleted)
   const providers = new Map(reported.map(({ upstream, provider }) => [upstream, provider]))
   return settled.map(({ upstream, unpricedAs, createdAtMs, callId, clientId, keyId }) => ({
     callId,

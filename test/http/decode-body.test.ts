@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { asUtf8, looksCompressed } from '../../src/gateway/bodies/body-text.ts'
+import { asUtf8, seemsCompressed } from '../../src/gateway/bodies/body-text.ts'
 import { type DecodeProblem, decodeBody } from '../../src/http/codings/decode-body.ts'
 
 const MIB = 1024 * 1024
@@ -78,9 +78,9 @@ test('JSON in UTF-16 is read as servers on Python’s json read it', () => {
 
 test('a compressed body that does not say so is known by its first bytes, and JSON never taken for one', () => {
   for (const body of [gzipSync(PLAIN), deflateSync(PLAIN), zstdCompressSync(PLAIN)]) {
-    expect(looksCompressed(body)).toBe(true)
+    expect(seemsCompressed(body)).toBe(true)
   }
   for (const text of ['', '{', ' {"model":"x"}', '[1]', '"x', '(x)', 'x']) {
-    expect(looksCompressed(Buffer.from(text))).toBe(false)
+    expect(seemsCompressed(Buffer.from(text))).toBe(false)
   }
 })

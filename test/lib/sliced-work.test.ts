@@ -86,11 +86,11 @@ test('a model behind more keys than a body may have is not taken for the one tha
 
 test('a scan that nobody waits for any more ends', async () => {
   const body = bodyOf(`${START},"x":[`, '[],', '[]]}')
-  let looks = 0
+  let checks = 0
   const scan = await new Promise((resolve) => {
-    scanInSlices('client', body, () => ++looks < 3, resolve)
+    scanInSlices('client', body, () => ++checks < 3, resolve)
   })
-  expect([scan, looks]).toEqual([null, 3])
+  expect([scan, checks]).toEqual([null, 3])
 })
 
 test('98 MB are joined without taking the event loop for long, and their parts let go', async () => {

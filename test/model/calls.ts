@@ -76,7 +76,7 @@ export class Calls {
   }
 
   /** Redis forgot, or Postgres went back: what had no other place is not owed any more. */
-  forgotten(lost: ReadonlySet<string>, totals: Totals, stream: StreamModel): void {
+  entriesLost(lost: ReadonlySet<string>, totals: Totals, stream: StreamModel): void {
     this.#calls.forEach((call, number) => {
       if (lost.has(call.producer) && !totals.counted.has(number)) call.owed &&= isOn(stream, number)
     })

@@ -95,30 +95,30 @@ const STEPS: Readonly<
       if (journal?.state === 'there') world.loseJournal(journal)
     },
   },
-  'Redis forgets all': { weight: 1, run: (world) => world.forget(() => world.stream.restoreTo([])) },
+  'Redis forgets all': { weight: 1, run: (world) => world.loseEntries(() => world.stream.restoreTo([])) },
   'Redis starts empty and gives the same ids again': {
     weight: 0.5,
     run: (world, random) => {
       const { lastId } = world.stream
-      world.forget(() => world.stream.startAnew(Math.max(lastId - 1 - random(12), 0)))
+      world.loseEntries(() => world.stream.startEmpty(Math.max(lastId - 1 - random(12), 0)))
     },
   },
   'Redis forgets the newest': {
     weight: 1,
     run: (world, random) => {
       const { entries } = world.stream
-      world.forget(() => world.stream.restoreTo(entries.slice(0, random(entries.length + 1))))
+      world.loseEntries(() => world.stream.restoreTo(entries.slice(0, random(entries.length + 1))))
     },
   },
   'Redis forgets one': {
     weight: 1,
     run: (world, random) => {
       const lost = oneOf(world.stream.entries, random)
-      world.forget(() => world.stream.restoreTo(world.stream.entries.filter((entry) => entry !== lost)))
+      world.loseEntries(() => world.stream.restoreTo(world.stream.entries.filter((entry) => entry !== lost)))
     },
   },
   'Redis saves': { weight: 2, run: (world) => world.stream.save() },
-  'Redis is as it was saved': { weight: 1, run: (world) => world.forget(() => world.stream.restore()) },
+  'Redis is as it was saved': { weight: 1, run: (world) => world.loseEntries(() => world.stream.restore()) },
   'Postgres goes back a moment': {
     weight: 2,
     run: (world, random) => {

@@ -39,7 +39,7 @@ export class StreamModel {
   }
 
   /** A server that begins empty, with a clock that stepped back: ids that were given are given again. */
-  startAnew(lastId: number): void {
+  startEmpty(lastId: number): void {
     this.entries = []
     this.#lastId = lastId
   }

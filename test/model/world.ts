@@ -74,9 +74,9 @@ export class World {
   }
 
   /** Redis forgets. */
-  forget(change: () => void): void {
+  loseEntries(change: () => void): void {
     change()
-    this.calls.forgotten(this.#lostJournals(), this.database.totals, this.stream)
+    this.calls.entriesLost(this.#lostJournals(), this.database.totals, this.stream)
   }
 
   /** Postgres goes back to one of its past states. */
@@ -90,7 +90,7 @@ export class World {
       for (const owned of ownedJournals)
         if (regressed(owned.journal.producer, before, target.totals)) owned.unseenMs = nowMs
     this.calls.regressed(before, database, this.journals, target.untilMs <= nowMs - KEEP_MS, nowMs)
-    this.calls.forgotten(this.#lostJournals(), database.totals, this.stream)
+    this.calls.entriesLost(this.#lostJournals(), database.totals, this.stream)
   }
 
   /** All gateways die and what was not synced is gone, more or less. */

@@ -124,9 +124,9 @@ test('what stands in calls is what is totalled, and who fetched is written besid
        told_by is not null as told
      from tallygate.calls order by method, told`,
   )
-  const nobody = { fetched_by_client_id: null, fetched_by_key_id: null }
+  const noFetcher = { fetched_by_client_id: null, fetched_by_key_id: null }
   expect(rows).toEqual([
-    { client_id: 'cli_b', key_id: 'key_b', ...nobody, input: null, told: false },
+    { client_id: 'cli_b', key_id: 'key_b', ...noFetcher, input: null, told: false },
     {
       client_id: 'cli_a',
       key_id: 'key_a',
@@ -135,7 +135,7 @@ test('what stands in calls is what is totalled, and who fetched is written besid
       input: 100,
       told: true,
     },
-    { client_id: 'cli_a', key_id: 'key_a', ...nobody, input: null, told: false },
+    { client_id: 'cli_a', key_id: 'key_a', ...noFetcher, input: null, told: false },
   ])
 })
 

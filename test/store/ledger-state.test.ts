@@ -74,10 +74,10 @@ test('copies of a database have its identity, one made anew has another', async 
       await drop()
     }
   }
-  const anew = await createEmptyDatabase()
-  await migrate(anew.url, log)
+  const second = await createEmptyDatabase()
+  await migrate(second.url, log)
   const identity = await readDatabaseId(ledger.pool)
   expect(identity).toMatch(/^\d{10}\.\d{6}$/)
   expect(await identityOf(await createTestDatabase())).toBe(identity)
-  expect(await identityOf(anew)).not.toBe(identity)
+  expect(await identityOf(second)).not.toBe(identity)
 })

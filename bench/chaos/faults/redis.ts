@@ -72,7 +72,7 @@ export const redisFaults: readonly Fault[] = [
     name: 'redis forgets what a stopped gateway left',
     part: 'redis',
     alone: true,
-    inject: forgetWhatIsLeft,
+    inject: loseWhatIsLeft,
   },
   {
     name: 'the same job twice at once',
@@ -106,7 +106,7 @@ export const redisFaults: readonly Fault[] = [
  * With the workers standing still: a gateway stops, as politely as can be, and then Redis forgets all that it shipped and
  * nobody has counted.
  */
-async function forgetWhatIsLeft(world: World, random: Random): Promise<void> {
+async function loseWhatIsLeft(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
   try {
     await withFrozenWorkers(world, async () => {

@@ -20,14 +20,18 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
     })
 }
 
-const MARKS: Readonly<Record<Finding['state'], string>> = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' }
+const STATE_LABELS: Readonly<Record<Finding['state'], string>> = {
+  ok: 'ok   ',
+  note: 'note ',
+  wrong: 'WRONG',
+}
 
 function text(findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ name }) => name.length))
   return findings
     .map(({ name, state, detail, mend }) => {
       const advice = mend === null ? '' : ` -> ${mend}`
-      return printable(`${MARKS[state]}  ${name.padEnd(width)}  ${detail}${advice}`)
+      return printable(`${STATE_LABELS[state]}  ${name.padEnd(width)}  ${detail}${advice}`)
     })
     .join('\n')
 }

@@ -39,7 +39,7 @@ export class BodyBudget {
   /** What is still arriving. */
   readonly #uploads = new Set<BodyRoom>()
   #heldBytes = 0
-  #lookTimer: NodeJS.Timeout | null = null
+  #checkTimer: NodeJS.Timeout | null = null
 
   /** @param maxBodyBytes of one body, which finds room whenever nothing else is held. */
   constructor(limitBytes: number, maxBodyBytes: number, options: BodyBudgetOptions = {}) {
@@ -57,7 +57,7 @@ export class BodyBudget {
   open(clientId: string, end: (problem: UploadProblem) => void): BodyRoom {
     const room = new BodyRoom(this, clientId, end, this.#now())
     this.#uploads.add(room)
-    this.#lookTimer ??= setInterval(
+    this.#checkTimer ??= setInterval(
       () => setImmediate(() => this.endSlow()),
       Math.min(CHECK_MS, this.#rateWindowMs / 4),
     ).unref()
@@ -70,9 +70,9 @@ export class BodyBudget {
     for (const room of this.#uploads) {
       if (room.isTooSlow(now, this.#rateWindowMs, RATE_WINDOW_BYTES)) room.end('slow')
     }
-    if (this.#uploads.size > 0 || this.#lookTimer === null) return
-    clearInterval(this.#lookTimer)
-    this.#lookTimer = null
+    if (this.#uploads.size > 0 || this.#checkTimer === null) return
+    clearInterval(this.#checkTimer)
+    this.#checkTimer = null
   }
 
   /** For {@link BodyRoom}. */

@@ -27,7 +27,7 @@ function utf16Order(body: Buffer): 'le' | 'be' | null {
 }
 
 /** Whether a body begins as gzip, zlib or zstd do, and no JSON does: a server that looks at the bytes reads what nobody here has read. */
-export function looksCompressed(body: Buffer): boolean {
+export function seemsCompressed(body: Buffer): boolean {
   const second = body[1] ?? 0
   switch (body[0]) {
     case 0x1f:

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DecodeProblem, decodeBody } from '../../http/codings/decode-body.ts'
 import type { BodyBudget, BodyRoom } from './body-budget.ts'
-import { asUtf8, looksCompressed } from './body-text.ts'
+import { asUtf8, seemsCompressed } from './body-text.ts'
 import { type BodyProblem, readBody } from './request-stream.ts'
 
 /** A request's body that was read whole. */
@@ -43,7 +43,7 @@ export function readWholeBody(
     }
     const finish = (decoded: Buffer | DecodeProblem) => {
       const plain = typeof decoded === 'string' ? decoded : asUtf8(decoded)
-      if (typeof plain !== 'string' && !response.destroyed && !looksCompressed(plain)) {
+      if (typeof plain !== 'string' && !response.destroyed && !seemsCompressed(plain)) {
         done({ sent, plain, room })
         return
       }

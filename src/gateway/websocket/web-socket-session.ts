@@ -66,7 +66,7 @@ export class Session {
   #upstreamEnded = false
   /** The client has gone, and the upstream is read on: how to say that this is over. */
   #continueUnattended: (() => void) | null = null
-  #settled = false
+  #finalized = false
 
   constructor(
     options: SessionOptions,
@@ -126,7 +126,7 @@ export class Session {
     if (upstream === null || client.destroyed) {
       // Its handshake, if it was sent, ends with the connection, and the record is made there.
       client.destroy()
-    } else if (!this.#settled && this.#continueUnattended === null) {
+    } else if (!this.#finalized && this.#continueUnattended === null) {
       // Nothing of the upstream's may come behind the close frame.
       this.#separate(upstream)
       client.end(closeFrame(code))
@@ -144,7 +144,7 @@ export class Session {
     client.on('data', (chunk: Buffer) => {
       this.#clientClosed = this.#watchForClose(chunk)
       this.#meter?.clientSent(chunk)
-      if (this.#upstream !== null || this.#settled) return
+      if (this.#upstream !== null || this.#finalized) return
       this.#early.push(chunk)
       earlyBytes += chunk.length
       if (earlyBytes > EARLY_BYTES) client.pause()
@@ -157,7 +157,7 @@ export class Session {
   /** @param isClosed false: it has only ended its side of the connection */
   #clientLeft(isClosed: boolean): void {
     const upstream = this.#upstream
-    if (this.#settled || this.#continueUnattended !== null) return
+    if (this.#finalized || this.#continueUnattended !== null) return
     this.#clientGone = true
     if (upstream === null) {
       this.#client.destroy()
@@ -284,7 +284,7 @@ export class Session {
     headers.push('connection', 'Upgrade', 'upgrade', 'websocket', 'x-tallygate-call-id', this.#call.callId)
     client.write(headText(this.#status, answer.statusMessage ?? 'Switching Protocols', headers), 'latin1')
     const read = (chunk: Buffer) => {
-      if (this.#settled) return
+      if (this.#finalized) return
       meter?.push(chunk)
       if (this.#continueUnattended !== null && meter?.underWay === false) this.#finish(upstream)
     }
@@ -360,7 +360,7 @@ export class Session {
   /** The upstream accepts no session: its answer is the client's, and a GET's. */
   #relayRejection(answer: IncomingMessage): void {
     this.#status = answer.statusCode ?? 502
-    this.#settled = true
+    this.#finalized = true
     this.#early = []
     const { caller, route } = this.#admitted
     relayRejection(
@@ -383,8 +383,8 @@ export class Session {
   }
 
   #end(outcome: Outcome, afterwards: () => void = () => {}): void {
-    if (this.#settled) return
-    this.#settled = true
+    if (this.#finalized) return
+    this.#finalized = true
     this.#continueUnattended?.()
     const meter = this.#meter
     const context: CallContext = {

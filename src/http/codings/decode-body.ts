@@ -30,7 +30,7 @@ export function decodeBody(
   done: (decoded: Buffer | DecodeProblem) => void,
 ): void {
   // JSON that is a body in brotli or bare deflate too shows a server that ignores the header another text than us.
-  if (looksPlain(body)) {
+  if (seemsPlain(body)) {
     done('undecodable')
     return
   }
@@ -79,7 +79,7 @@ function undo(
   inflater.end(body)
 }
 
-function looksPlain(body: Buffer): boolean {
+function seemsPlain(body: Buffer): boolean {
   let at = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
   while (SPACES.has(body[at] ?? 0)) at++
   return body[at] === OPEN_BRACE

@@ -12,7 +12,7 @@ export function keepToken(token) {
   sessionStorage.setItem(TOKEN_NAME, token)
 }
 
-export function forgetToken() {
+export function clearToken() {
   sessionStorage.removeItem(TOKEN_NAME)
 }
 

@@ -1,4 +1,4 @@
-import { ask, forgetToken, hasToken, keepToken, NotSignedIn } from './api.js'
+import { ask, clearToken, hasToken, keepToken, NotSignedIn } from './api.js'
 import { drawChart, MEASURES } from './chart.js'
 import { byId, choice, element } from './elements.js'
 import { count, exactUsd, milliseconds, plural, roughly, usd } from './format.js'
@@ -166,7 +166,7 @@ function signIn() {
 function signOut(problem = '') {
   asked += 1
   clearTimeout(timer)
-  forgetToken()
+  clearToken()
   figures = null
   showProblem(null)
   byId('figures').hidden = true

@@ -65,7 +65,7 @@ export async function addCalls(session: PostgresSession, records: readonly Count
 }
 
 /** Notes of calls that their jobs have told what they used; of those whose day is not kept, nothing. */
-export async function markCallsSettled(
+export async function setCallsSettled(
   session: PostgresSession,
   calls: readonly SettledCall[],
 ): Promise<void> {

@@ -185,7 +185,8 @@ const anotherGateway = async (catalog = 'genai-prices@0.0.1', catalogText = bund
   await recordGatewayPrices(stack.pool, 'elsewhere:1', { configuration, upstreams: [], catalogText })
   return configuration
 }
-const forget = () => stack.pool.query("delete from tallygate.gateway_prices where gateway = 'elsewhere:1'")
+const removeAnotherGateway = () =>
+  stack.pool.query("delete from tallygate.gateway_prices where gateway = 'elsewhere:1'")
 
 test('gateways that do not price alike are named by doctor; one that stopped long ago is not asked', async () => {
   const other = await anotherGateway()
@@ -228,7 +229,7 @@ test('gateways that do not price alike are named, and nothing is priced until it
     'elsewhere:1',
   )
   expect(shown).toMatchObject({ priced_by: { gateways: ['elsewhere:1'], catalog: 'genai-prices@0.0.1' } })
-  await forget()
+  await removeAnotherGateway()
 })
 
 test('a catalog that only gateways have is read from Postgres; one that nobody kept is refused', async () => {
@@ -254,7 +255,7 @@ test('a catalog that only gateways have is read from Postgres; one that nobody k
   const { code, err } = await run(elsewhere(), ...show)
   expect(code).toBe(1)
   expect(err).toContain('the catalog refreshed@2026-11-22, which is neither here nor in Postgres')
-  await forget()
+  await removeAnotherGateway()
 })
 
 test('catalogs that nobody prices by any more are dropped after a while, and no other', async () => {
@@ -268,7 +269,7 @@ test('catalogs that nobody prices by any more are dropped after a while, and no 
   await anotherGateway('day-3', () => '[]')
   // The one of yesterday is that of a gateway until this one has said that it has another.
   expect(await kept()).toEqual([bundledCatalog().source, 'day-2', 'day-3'])
-  await forget()
+  await removeAnotherGateway()
 })
 
 test('two configurations that price alike have one name, however they are written and whatever upstreams they list', () => {

@@ -301,11 +301,11 @@ describe('what a fetch tells', () => {
 })
 
 test('of more jobs than a record takes whole ones are left to the next fetch, and none is priced in part', () => {
-  const looked: (string | null)[] = []
+  const checked: (string | null)[] = []
   const counting: Pricing = {
     ...pricing,
     priceCall({ observation }) {
-      looked.push(observation.responseId)
+      checked.push(observation.responseId)
       return { kind: 'unpriced', reason: 'no_price' }
     },
   }
@@ -319,5 +319,5 @@ test('of more jobs than a record takes whole ones are left to the next fetch, an
   // 85 of three models each are 255; the 86th would be cut.
   expect(end.jobs?.length).toBe(255)
   expect(end.jobs?.at(-1)?.responseId).toBe('run_84')
-  expect(looked).toEqual(end.jobs?.map(({ responseId }) => responseId))
+  expect(checked).toEqual(end.jobs?.map(({ responseId }) => responseId))
 })

@@ -87,8 +87,8 @@ const AGAINST: Readonly<Record<Difference['against'], string>> = {
 
 function verifiedText(verified: Verified, isRight: boolean): string {
   const { daysFromCalls, incompleteDays, rows, calls, differences, proof } = verified
-  const looked = `${rows} rows of totals, ${calls} calls of ${daysFromCalls.length} days`
-  const notes =
+  const compared = `${rows} rows of totals, ${calls} calls of ${daysFromCalls.length} days`
+  const remarks =
     incompleteDays.length === 0
       ? []
       : [`Not all calls are kept of ${incompleteDays.join(', ')}: held against prices and adjustments alone.`]
@@ -96,7 +96,7 @@ function verifiedText(verified: Verified, isRight: boolean): string {
     proof.totals === proof.counted
       ? []
       : [`The marks of the producers say ${proof.counted} requests in all, the totals have ${proof.totals}.`]
-  if (isRight) return [`0 differences: ${looked}.`, ...notes].join('\n')
+  if (isRight) return [`0 differences: ${compared}.`, ...remarks].join('\n')
   const table = renderTable(
     ['DAY', 'CLIENT', 'KEY', 'MODEL', 'UPSTREAM', 'PRICE', 'COLUMN', 'STORED', 'SHOULD BE', 'BY'].map(
       (heading) => ({
@@ -116,11 +116,11 @@ function verifiedText(verified: Verified, isRight: boolean): string {
       AGAINST[against],
     ]),
   )
-  const mend = differences.some(({ against }) => against !== 'price')
+  const hint = differences.some(({ against }) => against !== 'price')
     ? ['Mend a day from its calls: ledger rebuild --day DAY']
     : []
-  const head = `${differences.length} differences: ${looked}.`
-  return [head, ...(differences.length > 0 ? ['', table, ''] : []), ...marks, ...notes, ...mend].join('\n')
+  const head = `${differences.length} differences: ${compared}.`
+  return [head, ...(differences.length > 0 ? ['', table, ''] : []), ...marks, ...remarks, ...hint].join('\n')
 }
 
 type RebuiltDay = Extract<Rebuilt, { kind: 'rebuilt' | 'unchanged' }>

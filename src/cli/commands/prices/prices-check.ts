@@ -135,7 +135,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       row.hasPriceNow === true ? 'yes' : 'no',
     ]),
   )
-  const mends = [
+  const hints = [
     ...(rows.some(({ hasPriceNow, reason }) => !hasPriceNow && couldBePriced(reason))
       ? ["No price: add it to prices in TALLYGATE_CONFIG; '0' is what is free."]
       : []),
@@ -148,7 +148,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
         ]
       : []),
   ]
-  return [table, '', ...mends].join('\n')
+  return [table, '', ...hints].join('\n')
 }
 
 function renderDifference({ model, provider, upstream, calls, reportedPico, ownPico }: CostDifference) {
