@@ -12,7 +12,7 @@ export const CRASH_SIGNALS = {
 
 export type CrashPoint = keyof typeof CRASH_SIGNALS
 
-/** From then on a gateway's syncs leave word of what they saved: see noted-syncs.ts. */
+/** From then on a gateway's syncs leave word of what they saved: see recorded-syncs.ts. */
 export const SYNC_SIGNALS = {
   progress: 'SIGALRM',
   /** And take long. */

@@ -29,7 +29,7 @@ const world = await startWorld({
   workers: 1,
   gapPatienceMs: 600_000,
   direct: true,
-  preloads: ['./noted-syncs.ts'],
+  preloads: ['./recorded-syncs.ts'],
 })
 const load = startSteadyLoad({
   targets: world.gateways,

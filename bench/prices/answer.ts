@@ -1,7 +1,7 @@
 import type { CallRow } from './gateway.ts'
 import type { Answer } from './judge.ts'
 import type { PriceClass } from './listing.ts'
-import type { PriceCase, Use } from './questions.ts'
+import type { PriceCase, Use } from './price-cases.ts'
 
 /** A cost, mostly 0, of a call whose answer told its use. */
 export const COST_WITHOUT_PRICE = 'a cost without a price'

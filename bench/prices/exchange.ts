@@ -1,6 +1,6 @@
 import { mediaCall } from './media-wires.ts'
 import { batchCall, chatCall, embeddingCall, responsesCall } from './openai-wires.ts'
-import type { PriceCase } from './questions.ts'
+import type { PriceCase } from './price-cases.ts'
 import { anthropicMessage, bedrockConverse, cohereCall, geminiContent } from './wires.ts'
 
 /** A call as the client makes it, and the provider's answer to it. */

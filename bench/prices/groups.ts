@@ -3,7 +3,7 @@ import { listingInGenaiPrices, namesInGenaiPrices } from './genai-prices.ts'
 import type { Listing, Skipped } from './listing.ts'
 import { readLiteLlm } from './litellm.ts'
 import { readModelsDev } from './models-dev.ts'
-import type { Group } from './questions.ts'
+import type { Group } from './price-cases.ts'
 
 /** Folders and files of the sources, unpacked. */
 export interface SourceFiles {

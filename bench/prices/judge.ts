@@ -1,5 +1,5 @@
 import type { SourceName } from './listing.ts'
-import type { PriceCase } from './questions.ts'
+import type { PriceCase } from './price-cases.ts'
 import { ownReason } from './reasons.ts'
 
 /** What the gateway recorded of a question's call. */

@@ -8,11 +8,11 @@ import { askThroughGateway } from './gateway.ts'
 import { modelsDevData, readGroups } from './groups.ts'
 import { judge } from './judge.ts'
 import type { Skipped } from './listing.ts'
-import { type PriceCase, priceCasesOf } from './questions.ts'
+import { type PriceCase, priceCasesOf } from './price-cases.ts'
 import { summarize } from './report.ts'
 import { asMarkdown, asText } from './report-text.ts'
 import { getSources } from './sources.ts'
-import { unknownNamesAmong } from './strangers.ts'
+import { unknownNamesAmong } from './unknown-names.ts'
 
 const { values } = parseArgs({
   options: {

@@ -1,5 +1,5 @@
 import { asJson, type Exchange, type NotAsked } from './exchange.ts'
-import type { PriceCase } from './questions.ts'
+import type { PriceCase } from './price-cases.ts'
 
 const AUDIO = Buffer.alloc(1_000, 0xff)
 const BOUNDARY = 'x-bench-prices'

@@ -1,5 +1,5 @@
 import { asJson, type Exchange, type NotAsked } from './exchange.ts'
-import type { PriceCase } from './questions.ts'
+import type { PriceCase } from './price-cases.ts'
 import { geminiBatch } from './wires.ts'
 
 const CHAT_PATHS: Readonly<Record<string, string>> = {

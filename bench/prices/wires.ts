@@ -1,5 +1,5 @@
 import { asJson, type Exchange, type NotAsked } from './exchange.ts'
-import type { PriceCase } from './questions.ts'
+import type { PriceCase } from './price-cases.ts'
 
 /** Anthropic's Messages, its own and on Vertex. */
 export function anthropicMessage(path: string, priceCase: PriceCase): Exchange | NotAsked {

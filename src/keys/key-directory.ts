@@ -3,7 +3,7 @@ import type { Logger } from '../lib/logger.ts'
 import { SharedRefresh } from '../lib/shared-refresh.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { listenForKeyChanges } from './key-announcements.ts'
-import { recordKeysUsed, selectKeyRecords } from './key-facts.ts'
+import { recordKeysUsed, selectKeyRecords } from './key-records.ts'
 import { KeyTable } from './key-table.ts'
 import { readKeyVersion } from './key-version.ts'
 

@@ -1,6 +1,6 @@
 import type { CallerLookup } from '../call/caller.ts'
 import { hashKey, isKeyShaped } from '../domain/api-key.ts'
-import type { KeyRecord } from './key-facts.ts'
+import type { KeyRecord } from './key-records.ts'
 
 /** One key in memory. It stays the same object while the process lives; only its answers change. */
 interface Entry {

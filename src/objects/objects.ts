@@ -10,7 +10,7 @@ import {
 } from '../call/object-event.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/dialect.ts'
-import { type AnswerObjects, hasEnded, hasFailed, isRunning } from './answer-facts.ts'
+import { type AnswerObjects, hasEnded, hasFailed, isRunning } from './answer-objects.ts'
 import { type BodyIds, idsInBody } from './body-ids.ts'
 import { filterList } from './list-filter.ts'
 import { ListedAnswer } from './listed-answer.ts'

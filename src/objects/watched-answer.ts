@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type BodyDecoder, createDecoder } from '../http/codings/decode.ts'
-import { type AnswerObjects, AnswerReader } from './answer-facts.ts'
+import { type AnswerObjects, AnswerReader } from './answer-objects.ts'
 
 type Handler = Dispatcher.DispatchHandler
 type Controller = Dispatcher.DispatchController

@@ -1,5 +1,5 @@
 import { type BilledUnits, NO_UNITS, type TokenUsage, UNIT_DIMENSIONS } from '../call/usage.ts'
-import type { BillingRules } from './billing-habits.ts'
+import type { BillingRules } from './billing-rules.ts'
 import type { RateClass, Rates } from './price-rates.ts'
 
 type BillingCoverage = Pick<BillingRules, 'mediaIsApart' | 'secondsAreBeside'>

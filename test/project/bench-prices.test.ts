@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { judge } from '../../bench/prices/judge.ts'
 import type { Listing, Rate, SourceName } from '../../bench/prices/listing.ts'
 import { placeInLiteLlm } from '../../bench/prices/litellm-names.ts'
-import { type PriceCase, priceCasesOf } from '../../bench/prices/questions.ts'
+import { type PriceCase, priceCasesOf } from '../../bench/prices/price-cases.ts'
 
 const rate = (name: Rate['class'], usd: number, fields: Partial<Rate> = {}): Rate => ({
   class: name,

@@ -22,7 +22,7 @@ import {
   type Pricing,
 } from '../recording/finalize-call.ts'
 import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
-import { endpointContextOf } from '../routing/endpoint-facts.ts'
+import { endpointContextOf } from '../routing/endpoint-context.ts'
 import { answerHasEnded } from './answer-end.ts'
 import { announcedLength, errorCodeOf, pairsOf, rawHeadersOf, writableReason } from './answer-parts.ts'
 import { forwardableResponseHeaders } from './headers.ts'

@@ -12,7 +12,7 @@ import {
   type UsageSource,
 } from '../../call/usage.ts'
 import type { BesideReported } from '../../pricing/catalog/catalog-call.ts'
-import type { EndpointContext } from '../routing/endpoint-facts.ts'
+import type { EndpointContext } from '../routing/endpoint-context.ts'
 import { asSubmitted } from './submitted.ts'
 
 /** What a call costs, or why that cannot be said. */

@@ -2,7 +2,7 @@ import { buildCallRecord } from '../../call/build-call-record.ts'
 import type { CallRecord, OpenCall } from '../../call/call-record.ts'
 import { responseUseOf } from '../../call/response-use.ts'
 import { objectsOfInterrupted } from '../../objects/record-objects.ts'
-import { endpointContextOfCut } from '../routing/endpoint-facts.ts'
+import { endpointContextOfCut } from '../routing/endpoint-context.ts'
 import { finalizeCall, type Pricing } from './finalize-call.ts'
 import { decodeUsageSnapshot } from './usage-snapshot.ts'
 

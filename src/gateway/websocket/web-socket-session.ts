@@ -11,7 +11,7 @@ import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/
 import type { ProxiedCallOptions } from '../proxy/proxied-call.ts'
 import { type CallContext, finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
 import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
-import { endpointContextOf } from '../routing/endpoint-facts.ts'
+import { endpointContextOf } from '../routing/endpoint-context.ts'
 import { modelInQuery, type Route } from '../routing/route.ts'
 import { closeFrame, maskedCloseFrame } from './close-frames.ts'
 import { headText, refuse } from './refuse-handshake.ts'

@@ -1,6 +1,6 @@
 import { isSameModel } from '../../domain/model-name.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
-import type { BillingRules } from '../billing-habits.ts'
+import type { BillingRules } from '../billing-rules.ts'
 import { type AddedRate, addedRatesFor } from '../corrections/added-rates.ts'
 import { findMediaPrice, MEDIA_PRICES_SOURCE, mediaRates } from '../corrections/media-prices.ts'
 import { findOverride, overrideRates } from '../overrides/price-override-match.ts'

@@ -10,7 +10,7 @@ import type { Dialect, Provider } from '../../../src/providers/dialect.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import { readWhole, seededRandom } from '../../providers/recordings/judge.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
-import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-parts.ts'
+import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-options.ts'
 
 const CUTS = 1000
 const REQUEST = Buffer.from('{"messages":[{"role":"user","content":"hi"}]}')

@@ -15,7 +15,7 @@ import { selectDialect } from '../../../src/providers/dialects.ts'
 import { createCloseWatch } from '../../../src/providers/wires/frames/websocket-frames.ts'
 import { seededRandom } from '../../providers/recordings/judge.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
-import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-parts.ts'
+import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-options.ts'
 
 const CUTS = 1000
 const WAYS = [

@@ -9,7 +9,7 @@ import {
   needsEstimate,
   type Pricing,
 } from '../../../src/gateway/recording/finalize-call.ts'
-import { type EndpointContext, endpointContextOf } from '../../../src/gateway/routing/endpoint-facts.ts'
+import { type EndpointContext, endpointContextOf } from '../../../src/gateway/routing/endpoint-context.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import { openAiChat } from '../../../src/providers/openai/openai-chat.ts'
 import { OPENAI_OVERRIDES } from '../../../src/providers/openai/openai-overrides.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ObjectKind } from '../../src/call/object-event.ts'
-import { AnswerReader } from '../../src/objects/answer-facts.ts'
+import { AnswerReader } from '../../src/objects/answer-objects.ts'
 
 function namesIn(kind: ObjectKind, text: string, chunkBytes = text.length): readonly string[] {
   const reader = new AnswerReader()
