@@ -6,7 +6,7 @@ import { isProducer } from '../ledger/entry.ts'
 import { isDay } from '../pricing/sources/catalog-parse.ts'
 import { PROVIDERS } from '../providers/dialect.ts'
 
-/** What arguments and options may be. Each throws commander's error, which ends the process with code 2. */
+/** Parsers of arguments and options. Each throws commander's error, which ends the process with code 2. */
 
 /** A length of time such as `90d`, `24h`, `15m` or `0`, in seconds. */
 export function parseDuration(text: string): number {
@@ -28,7 +28,7 @@ export function parseName(text: string): string {
   throw new InvalidArgumentError('Write 1 to 128 characters that can be seen, without spaces around them.')
 }
 
-/** Names of models or `prefix*`, parted by commas. */
+/** Model names or `prefix*`, separated by commas. */
 export function parseModels(text: string): readonly string[] {
   const patterns = text.split(',').map((pattern) => pattern.trim())
   if (patterns.every(isModelPattern)) return [...new Set(patterns)]
@@ -58,7 +58,7 @@ export function parseUsd(text: string): bigint {
   throw new InvalidArgumentError('Write dollars other than 0, such as -12.50, to 12 places at most.')
 }
 
-/** Text of one line that says something. */
+/** One line of text, not empty. */
 export function parseReason(text: string): string {
   if (text.trim() !== '' && text.length <= 500 && !/\p{Cc}/u.test(text)) return text.trim()
   throw new InvalidArgumentError('Write one line of at most 500 characters.')
@@ -83,13 +83,13 @@ export function parseModelName(text: string): string {
   throw new InvalidArgumentError('Write the exact name of one model.')
 }
 
-/** How many of something to show. */
+/** A number of items to show. */
 export function parseCountArgument(text: string): number {
   if (/^[1-9][0-9]{0,4}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Write a whole number from 1 to 99999.')
 }
 
-/** What names a dead letter. */
+/** Identifies a dead letter. */
 export interface LetterId {
   readonly producer: string
   readonly sequence: number

@@ -1,14 +1,14 @@
 import type { Environment } from '../config/config.ts'
 import type { Servers } from './servers.ts'
 
-/** What a command may use of the world around it. */
+/** What a command may use: environment, output, servers. */
 export interface Cli {
   readonly env: Environment
   /** Shows a command's result: with `--json` the document alone, else the text. Called once by every command. */
   print(document: unknown, text: string): void
   /**
-   * Writes to stdout a part of what is too much to be held, for commands that do so in the place of `print`; waits
-   * until it has left. `false`: whoever read has gone.
+   * Writes a part of a large result to stdout, in place of `print`; resolves once it is flushed. `false`: the
+   * reader has closed the pipe.
    */
   write(part: string): Promise<boolean>
   /** Whether one JSON document is asked for on stdout and nothing else. */
@@ -17,6 +17,6 @@ export interface Cli {
   fail(): void
   /** Whether the environment, or a running `npm start`, names a database. */
   knowsServers(): boolean
-  /** Opens what the environment, or a running `npm start`, names; closes it when `work` is done. */
+  /** Opens the servers that the environment or a running `npm start` names, and closes them after `work`. */
   withServers<Result>(work: (servers: Servers) => Promise<Result>): Promise<Result>
 }

@@ -5,20 +5,20 @@ import type { Environment } from '../config/config.ts'
 import { readVariable } from '../config/environment.ts'
 import { Failure } from '../doctor/failure.ts'
 
-/** Where the servers are that a command works on. */
+/** The addresses and secrets of the servers that a command works on. */
 export interface ServerLocations {
   readonly databaseUrl: string
-  /** `null`: not told. */
+  /** `null`: not configured. */
   readonly redisUrl: string | null
   readonly redisPrefix: string
-  /** The secrets of keys at rest, the one in use first; empty: not told. */
+  /** The peppers of keys at rest, the one in use first; empty: not configured. */
   readonly keyPeppers: readonly string[]
   readonly journalDir: string
-  /** The operator's listener of a running `npm start`; `null`: not told. */
+  /** The operator's listener of a running `npm start`; `null`: unknown. */
   readonly adminUrl: string | null
 }
 
-/** What `npm start` writes of itself for us. */
+/** The file that a running `npm start` writes for commands. */
 const runningShape = z.object({
   pid: z.int().positive(),
   databaseUrl: z.string(),
@@ -30,10 +30,9 @@ const runningShape = z.object({
 })
 
 /**
- * From the environment; without DATABASE_URL there, from a running `npm start`. One that runs on the database that
- * the environment names fills in what the environment leaves out.
- *
- * @throws {Failure} when neither tells.
+ * Reads the environment; without DATABASE_URL, the file of a running `npm start`. One that runs on the same
+ * database fills in what the environment leaves out.
+ * @throws {Failure} When neither names a database.
  */
 export function findServers(env: Environment): ServerLocations {
   const found = findServersOrNull(env)
@@ -41,7 +40,7 @@ export function findServers(env: Environment): ServerLocations {
   throw new Failure(`DATABASE_URL is not set, and no npm start is running here (by ${runningFile(env)})`)
 }
 
-/** The same; `null`: neither tells. */
+/** The same; `null`: neither names a database. */
 export function findServersOrNull(env: Environment): ServerLocations | null {
   const running = readRunning(runningFile(env))
   const databaseUrl = readVariable(env, 'DATABASE_URL') ?? running?.databaseUrl
@@ -81,7 +80,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A file left behind by a run that was killed names servers that are gone, or nobody's. */
+/** A file left behind by a killed run names servers that are gone, or servers of another run. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

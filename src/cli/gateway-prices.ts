@@ -22,26 +22,26 @@ import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.t
 import type { Postgres } from '../store/connection/postgres.ts'
 import type { Cli } from './cli.ts'
 
-/** Whose prices a command takes, where it is told. */
+/** Which prices a command uses, where its options say. */
 export interface PriceOptions {
   /** Those of this gateway. */
   readonly gateway?: string
   /** Those of the command's own TALLYGATE_CONFIG. */
   readonly configDiffersOnPurpose?: true
   /**
-   * A command that corrects money must not take prices that nobody near it has seen: without TALLYGATE_CONFIG it has
-   * none of its own, which is another configuration than one with prices or markups.
+   * A command that corrects money must not silently use other prices than the gateways. Without
+   * TALLYGATE_CONFIG it has no prices or markups, which is a configuration of its own.
    */
   readonly mustNamePrices?: boolean
 }
 
-/** The prices of a command, and whose they are. */
+/** The prices of a command, and their origin. */
 export interface PricesInForce {
   readonly config: PriceConfig
   readonly configuration: PriceConfiguration
-  /** The gateways that price so; empty: these are the command's own. */
+  /** The gateways with these prices; empty: the command's own configuration. */
   readonly gateways: readonly string[]
-  /** Whether the lines of its entries are those of the file that the command was given. */
+  /** Whether the line numbers of its entries refer to the file that the command was given. */
   readonly hasLines: boolean
 }
 
@@ -56,11 +56,10 @@ export function addPriceOptions(command: Command): Command {
 }
 
 /**
- * The prices of the running gateways, so that a price is the same whoever asks and wherever. The command's own are
- * taken where no gateway ever ran, or no database is named.
- *
- * @throws {Failure} where the command's own configuration is another one, or the gateways do not agree, and it is not
- * told which to take.
+ * The prices of the running gateways, so that every command reports the same price. The command's own prices
+ * are used where no gateway ever ran, or no database is named.
+ * @throws {Failure} Where the command's own configuration differs, or the gateways differ from each other,
+ * and no option decides.
  */
 export async function findPrices(cli: Cli, options: PriceOptions): Promise<PricesInForce> {
   if (cli.knowsServers()) {
@@ -120,13 +119,13 @@ function wayOut([first]: readonly GatewayPrices[], mustName: boolean): string {
   return `Say --gateway ${first?.gateway} to price as the gateways do`
 }
 
-/** What a command was given to price by: without TALLYGATE_CONFIG no prices and no markups. */
+/** The prices of the command's own configuration; without TALLYGATE_CONFIG no prices and no markups. */
 function configurationNamed(own: PriceConfig, theirs: PriceConfiguration): PriceConfiguration {
   const catalog = own.source.file === null ? theirs.catalog : own.source.entries.source
   return buildPriceConfiguration(catalog, own.settings)
 }
 
-/** What a gateway that started now would find. */
+/** The prices that a gateway would have if it started now. */
 async function findStored(pool: Postgres): Promise<StoredPrices> {
   const read = async (kind: PriceCatalogKind) => {
     const stored = await findCurrentPriceCatalog(pool, kind)
@@ -135,7 +134,7 @@ async function findStored(pool: Postgres): Promise<StoredPrices> {
   return { 'genai-prices': await read('genai-prices'), litellm: await read('litellm') }
 }
 
-/** What a command was given to price by; what it was not given is the gateways'. */
+/** The prices of the command's own configuration, completed by those of the gateways. */
 function configurationGiven(
   env: Environment,
   own: PriceConfig,
@@ -146,7 +145,7 @@ function configurationGiven(
   return buildPriceConfiguration(catalog, settings)
 }
 
-/** The same for who only looks: where the command's own configuration cannot be read, that is another's to say. */
+/** The same for commands that only show prices: an unreadable own configuration is reported elsewhere. */
 export function findOwnConfiguration(env: Environment, theirs: PriceConfiguration): PriceConfiguration {
   try {
     return configurationGiven(env, loadPriceConfig(env), theirs)
@@ -177,7 +176,7 @@ async function pricesOf(
   const { configuration } = first
   const names = gateways.map(({ gateway }) => gateway)
   const mine = ownPrices(own)
-  // The same; and its lines are those of a file that is there.
+  // The same, with line numbers of a file that exists.
   if (hasOwnConfig(env) && mine.configuration.hash === configuration.hash) {
     return { ...mine, gateways: names }
   }
@@ -215,7 +214,7 @@ function listGateways(gateways: readonly GatewayPrices[]): string {
   return `there are ${gateways.map(({ gateway }) => gateway).join(', ')}`
 }
 
-/** Whose prices these are, in one line. */
+/** The origin of these prices, in one line. */
 export function describePriceSource({ configuration, gateways }: PricesInForce): string {
   const whose = gateways.length === 0 ? 'the configuration of this command' : `gateway ${gateways.join(', ')}`
   return `Priced by ${whose}: ${nameConfiguration(configuration)}.`

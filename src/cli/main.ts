@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { runCommandLine } from './run.ts'
 
-// A reader that has seen enough, such as `head`, closes the pipe: that is no failure of ours.
+// A reader such as `head` may close the pipe early; that is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
@@ -13,7 +13,7 @@ process.exitCode = await runCommandLine(process.argv.slice(2), process.env, {
 })
 
 async function drained(): Promise<boolean> {
-  // The closed pipe of a reader that has gone ends the waiting by its error.
+  // A closed pipe rejects the write, which ends the waiting.
   if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain').catch(() => {})
   return process.stdout.writable
 }

@@ -34,7 +34,7 @@ export async function readOfferedPrices(env: Environment, path: string | undefin
 
 const SHOWN_PROBLEMS = 5
 
-/** @throws {Failure} where nobody may take it. */
+/** @throws {Failure} Where it must not be taken. */
 export function refuseUnreadable({ problems }: Judged, { origin }: OfferedPrices): void {
   if (problems.length === 0) return
   const more = problems.length > SHOWN_PROBLEMS ? `; and ${problems.length - SHOWN_PROBLEMS} more` : ''
@@ -56,7 +56,7 @@ export function renderJudged({ before, catalog, from, changes, doubts }: Judged)
 
 const SHOWN_CHANGES = 60
 
-/** What would change, and what speaks against it, for people. */
+/** The changes, and the doubts about them, as text. */
 export function textOfJudged({ changes, doubts, from, catalog }: Judged): string[] {
   const shown = changes.slice(0, SHOWN_CHANGES)
   const table = renderTable(

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 
-/** Who is at the command line, for the record. */
+/** The name of the operator, for the audit. */
 export function operatorName(): string {
   try {
     return userInfo().username

@@ -20,7 +20,7 @@ import { addUsageExportCommand } from './commands/usage-export.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
 import { withServers } from './servers.ts'
 
-/** Every command, in the order in which help shows them: one file and one line each. */
+/** Every command, in the order of the help text: one file and one line each. */
 const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addClientCommands,
   addKeyCommands,
@@ -40,17 +40,16 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
 const FAILED = 1
 const USED_WRONGLY = 2
 
-/** Where a command's words go. */
+/** Where a command's output goes. */
 export interface Streams {
   out(text: string): void
   err(text: string): void
-  /** Resolves when what was written has left; `false`: nobody reads any more. */
+  /** Resolves when the output is flushed; `false`: the reader has closed the pipe. */
   drained?(): Promise<boolean>
 }
 
 /**
- * Runs one command line, `args` without the program's own name. Errors are told, not thrown.
- *
+ * Runs one command line, `args` without the program's own name. Errors are printed, not thrown.
  * @returns The exit code: 0, 1 when the command failed, 2 when it was not understood.
  */
 export async function runCommandLine(

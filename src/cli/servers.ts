@@ -8,9 +8,12 @@ import type { ServerLocations } from './find-servers.ts'
 export interface Servers {
   readonly locations: ServerLocations
   readonly pool: Postgres
-  /** The secret that new keys are hashed with. @throws {Failure} when it is not told. */
+  /**
+   * The pepper that new keys are hashed with.
+   * @throws {Failure} When it is not configured.
+   */
   keyPepper(): string
-  /** Tells gateways that clients or keys have changed; harmless when it cannot. */
+  /** Announces to gateways that clients or keys changed; a failure is harmless. */
   announce(): Promise<void>
 }
 

@@ -16,7 +16,10 @@ export function renderTable(columns: readonly Column[], rows: readonly (readonly
   return lines.map((line) => line.trimEnd()).join('\n')
 }
 
-/** Names come from clients and upstreams: what would move the cursor or turn the text is shown as a mark. */
+/**
+ * Names come from clients and upstreams: characters that would move the cursor or reverse the text are
+ * replaced.
+ */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{FFFD}')
 }

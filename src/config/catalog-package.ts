@@ -6,7 +6,7 @@ import { CATALOG_PROVIDER_IDS } from '../pricing/catalog/catalog-providers.ts'
 
 const PACKAGE = '@pydantic/genai-prices'
 
-/** What we need of the package, whatever its version. */
+/** The part of the package that is used, in any version. */
 const packageShape = z.object({
   findProvider: z.custom<(query: { readonly providerId: string }) => unknown>(
     (value) => typeof value === 'function',

@@ -1,4 +1,4 @@
-/** Everything that is wrong with the configuration, told together. */
+/** All problems of the configuration together. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   /** One line each, beginning with the variable's name or `<file>:<line>`. Never shows a secret's value. */
@@ -11,7 +11,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Why a file could not be used, short: `ENOENT`. */
+/** Why a file could not be used, as a short code: `ENOENT`. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message

@@ -12,36 +12,35 @@ import { ConfigError, messageOf } from './config-error.ts'
 export interface CurrentCatalog {
   /** Of all sources, merged. */
   readonly entries: CatalogEntries
-  /** The same as text, from which anyone can read it again: `catalogOfText`. Long, and made anew each time. */
+  /** The same as text, which `catalogOfText` reads. Long, and rendered at each call. */
   readonly text: () => string
   /** The file of an operator that is in it; `null`: all of it came with the release. */
   readonly file: string | null
-  /** The source that comes first of those that are not ours. */
+  /** The first source that is not our own data. */
   readonly first: CatalogData
-  /** What `prices import` took; `null`: nothing. */
+  /** The list that `prices import` stored; `null`: none. */
   readonly imported: CatalogData | null
 }
 
 /** One source as it was given. */
 export interface CatalogData {
   readonly entries: CatalogEntries
-  /** What came with the package is not held in memory for its text. */
+  /** The bundled text is not kept in memory. */
   readonly text: () => string
   /** `null`: it came with the package. */
   readonly file: string | null
 }
 
-/** Where `prices update` puts a newer catalog, and gateways look for one. */
+/** The file that `prices update` writes and gateways read. */
 export function catalogFileOf(dataDir: string): string {
   return join(dataDir, 'catalog.json')
 }
 
 /**
- * The catalog that an operator gave by `prices update`, else the one of the package, merged with the other sources.
- * Prices must never change in silence, so a file that is there and cannot be read is an error.
- *
- * @param stored What is kept for all gateways comes before what is here.
- * @throws {ConfigError} with all that is wrong with the files.
+ * The catalog given by `prices update`, else the bundled one, merged with the other sources. Prices must
+ * never change silently, so an unreadable file is an error.
+ * @param stored Catalogs kept for all gateways take precedence over local files.
+ * @throws {ConfigError} With all problems of the files.
  */
 export function readCurrentCatalog(dataDir: string, stored: KeptElsewhere = NOTHING_KEPT): CurrentCatalog {
   const given = keptData(stored['genai-prices']) ?? readGiven(catalogFileOf(dataDir))
@@ -56,7 +55,7 @@ export function readCurrentCatalog(dataDir: string, stored: KeptElsewhere = NOTH
   }
 }
 
-/** Price data by kind that is kept for all gateways; `null`: what is here is used. */
+/** Price data by kind, kept for all gateways; `null`: the local data is used. */
 export type KeptElsewhere = Readonly<
   Record<PriceCatalogKind, { readonly entries: CatalogEntries; readonly text: string } | null>
 >

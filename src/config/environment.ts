@@ -128,7 +128,7 @@ export const ENVIRONMENT = [
 
 export type EnvironmentName = (typeof ENVIRONMENT)[number]['name']
 
-/** The environment as given: `process.env`, or what a test says. */
+/** The environment as given: `process.env`, or a test's. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULTS: ReadonlyMap<string, string | null> = new Map(

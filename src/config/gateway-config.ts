@@ -17,7 +17,7 @@ import { pricesOfUpstreams } from './yaml/price-config.ts'
 import type { UpstreamConfig } from './yaml/upstream.ts'
 import { joinUpstreams, type ModelConfig, type Upstreams } from './yaml/upstreams.ts'
 
-/** What a gateway process is told. */
+/** The configuration of a gateway process. */
 export interface GatewayConfig extends WorkerConfig {
   readonly host: string
   /** 0: any free one. */
@@ -29,12 +29,12 @@ export interface GatewayConfig extends WorkerConfig {
   readonly upstreams: readonly UpstreamConfig[]
   /** The name of one of `upstreams`. */
   readonly defaultUpstream: string
-  /** What `/v1/models` shows; `null`: what the upstreams list. */
+  /** The models of `/v1/models`; `null`: those that the upstreams list. */
   readonly models: readonly ModelConfig[] | null
   readonly paths: PathsConfig
   readonly priceOverrides: readonly PriceOverride[]
   readonly priceMarkups: readonly PriceMarkup[]
-  /** Both as written, and whose prices upstreams have. */
+  /** Prices and markups as written, and which provider's prices upstreams use. */
   readonly priceSettings: RepricingSettings
   readonly journalDir: string
   readonly journalMaxBytes: number
@@ -47,7 +47,7 @@ export interface GatewayConfig extends WorkerConfig {
   readonly onClientAbort: 'cancel' | 'drain'
   readonly gatewayProcesses: number
   readonly dataDir: string
-  /** At least one. The first hashes new keys, every one finds the keys that it hashed. */
+  /** At least one. The first hashes new keys; each is tried for existing ones. */
   readonly keyPepper: readonly string[]
   readonly upstreamHeadersTimeoutMs: number
   readonly upstreamIdleTimeoutMs: number
@@ -131,7 +131,10 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
 
 const WILDCARD_HOSTS: readonly string[] = ['0.0.0.0', '::', '[::]']
 
-/** Whether both listeners would take the same address: one that stands for all addresses takes every other's. */
+/**
+ * Whether both listeners would take the same address. An address that stands for all addresses overlaps with
+ * every other.
+ */
 function listensTwice(values: z.output<z.ZodObject<typeof gatewayVariables>>): boolean {
   const { HOST: host, PORT: port, ADMIN_HOST: adminHost, ADMIN_PORT: adminPort } = values
   if (port === 0 || port !== adminPort) return false

@@ -1,7 +1,7 @@
 import { ConfigError } from './config-error.ts'
 import { type Environment, readVariable } from './environment.ts'
 
-/** What a worker needs to fetch newer prices. */
+/** The configuration of the price refresh. */
 export interface PriceRefreshConfig {
   readonly url: string
 }
@@ -22,7 +22,7 @@ export function loadPriceRefreshConfig(env: Environment): PriceRefreshConfig | n
   return wanted === 'off' ? null : { url }
 }
 
-/** Where price data is fetched; anything but an http or https URL without credentials is a problem. */
+/** Where price data is fetched; only an http or https URL without credentials is valid. */
 export function readPricesUrl(env: Environment, problems: string[]): string {
   const url = readVariable(env, 'PRICES_URL') ?? ''
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {

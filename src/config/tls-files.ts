@@ -3,13 +3,13 @@ import { createSecureContext } from 'node:tls'
 import { messageOf } from './config-error.ts'
 import { type Environment, readVariable } from './environment.ts'
 
-/** What HTTPS is served with: files in PEM that exist and belong together. */
+/** The TLS certificate and key: PEM files that exist and match. */
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
 }
 
-/** TLS_CERT_FILE and TLS_KEY_FILE; `null`: plain HTTP, or `problems` says what is wrong. */
+/** TLS_CERT_FILE and TLS_KEY_FILE; `null`: plain HTTP, or a problem was added. */
 export function readTlsFiles(env: Environment, problems: string[]): TlsFiles | null {
   const certFile = readVariable(env, 'TLS_CERT_FILE')
   const keyFile = readVariable(env, 'TLS_KEY_FILE')

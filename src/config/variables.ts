@@ -9,7 +9,7 @@ export interface UpstreamAddress {
   readonly host: string
 }
 
-/** What kinds of text variables hold, as zod schemas: text in, typed value out, one plain message when wrong. */
+/** The kinds of variables, as zod schemas: text in, typed value out, one message when invalid. */
 
 /** A whole number written plainly. */
 export function integer(min: number, max: number): z.ZodType<number, string> {
@@ -24,7 +24,7 @@ export function integer(min: number, max: number): z.ZodType<number, string> {
   })
 }
 
-/** One of the words given. */
+/** One of the given words. */
 export function choice<const Word extends string>(words: readonly Word[]): z.ZodType<Word, string> {
   return z.string().transform((text, context) => {
     const word = words.find((candidate) => candidate === text)
@@ -42,7 +42,7 @@ export const pathPrefix: z.ZodType<string, string> = z.string().transform((text,
   return z.NEVER
 })
 
-/** A server's address by its scheme; the text is never shown, it may hold a password. */
+/** A server's URL with one of these schemes. The text is never shown, since it may hold a password. */
 export function serverUrl(schemes: readonly string[]): z.ZodType<string, string> {
   return z.string().refine((text) => schemes.some((scheme) => text.startsWith(scheme)), {
     message: `must begin with ${schemes.join(' or ')}`,
@@ -64,7 +64,7 @@ export function isHeaderValue(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text)
 }
 
-/** Secrets parted by commas, the one in use first. Never shown. */
+/** Secrets separated by commas, the one in use first. Never shown. */
 export const pepperList: z.ZodType<readonly string[], string> = z.string().transform((text, context) => {
   const peppers = text.split(',').map((pepper) => pepper.trim())
   if (peppers.every((pepper) => pepper !== '') && new Set(peppers).size === peppers.length) return peppers
@@ -73,8 +73,8 @@ export const pepperList: z.ZodType<readonly string[], string> = z.string().trans
 })
 
 /**
- * An upstream's URL. A trailing `/v1` is dropped, as the paths of calls bring their own. The text is never
- * shown: it may hold a password.
+ * An upstream's URL. A trailing `/v1` is dropped, since paths of calls include it. The text is never shown,
+ * since it may hold a password.
  */
 export const upstreamUrl: z.ZodType<UpstreamAddress, string> = z.string().transform((text, context) => {
   const problem =
@@ -95,5 +95,5 @@ function urlProblem(text: string): string | null {
   return null
 }
 
-/** What `setTimeout` takes; a longer time would fire at once. */
+/** The most that `setTimeout` accepts; a longer time would fire at once. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1

@@ -7,10 +7,12 @@ import { choice, integer, LONGEST_TIMEOUT_MS, serverUrl } from './variables.ts'
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Beyond the running calls' grace: for a gateway to take leave, ship its records and close its stores. */
+/**
+ * Time beyond the grace of running calls in which a gateway drains, ships its records and closes its stores.
+ */
 export const CLOSING_MS = 15_000
 
-/** What a worker process is told. */
+/** The configuration of a worker process. */
 export interface WorkerConfig {
   readonly redisUrl: string
   readonly databaseUrl: string

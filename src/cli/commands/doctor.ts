@@ -5,7 +5,10 @@ import type { Cli } from '../cli.ts'
 import { findOwnConfiguration } from '../gateway-prices.ts'
 import { printable } from '../table.ts'
 
-/** `doctor`: what is reachable and what is wrong, one line each with a mend. Exit code 1 when something is wrong. */
+/**
+ * `doctor`: what is reachable and what is wrong, one line each with what to do. Exit code 1 when something is
+ * wrong.
+ */
 export function addDoctorCommand(program: Command, cli: Cli): void {
   program
     .command('doctor')

@@ -6,7 +6,7 @@ import { selectUnsettledJobs } from '../../objects/objects-table.ts'
 import type { Cli } from '../cli.ts'
 import { renderTable } from '../table.ts'
 
-/** `jobs list`: batches, background responses, videos, ... that have not told what they used. */
+/** `jobs list`: batches, background responses and videos that have not reported their usage. */
 export function addJobsCommands(program: Command, cli: Cli): void {
   const jobs = program.command('jobs').description('batches and other jobs, which tell later what they used')
 

@@ -3,7 +3,7 @@ import { SILENT_LOG } from '../../lib/logger.ts'
 import { migrate } from '../../store/connection/migrate.ts'
 import type { Cli } from '../cli.ts'
 
-/** `migrate`: brings the database to what this release needs. */
+/** `migrate`: applies the migrations of this release. */
 export function addMigrateCommand(program: Command, cli: Cli): void {
   program
     .command('migrate')

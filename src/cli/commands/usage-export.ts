@@ -18,7 +18,7 @@ type Format = (typeof FORMATS)[number]
 
 const DEFAULT_DAYS = 30
 
-/** `usage export`: daily totals, or single calls as CloudEvents, for other programs; whatever their number. */
+/** `usage export`: daily totals, or single calls as CloudEvents, for other programs; of any number. */
 export function addUsageExportCommand(program: Command, cli: Cli): void {
   const usage = program.commands.find((command) => command.name() === 'usage')
   if (usage === undefined) throw new Error('the command usage must be there before usage export')
@@ -72,7 +72,7 @@ async function clientIdOf(pool: Postgres, name: string | undefined): Promise<str
   return client.id
 }
 
-/** A piece of the export: whole lines, and how many rows they are of. */
+/** A chunk of the export: whole lines, and their number of rows. */
 interface Part {
   readonly text: string
   readonly rows: number
@@ -97,7 +97,7 @@ const LINES = {
   focus: { header: FOCUS_HEADER, line: focusRows },
 } as const
 
-/** Days with usage whose calls are gone would be missing without a word. */
+/** Without this check, days whose single calls were deleted would be absent silently. */
 async function requireCalls(pool: Postgres, { from, to }: ExportScope): Promise<void> {
   const kept = await selectCallDays(pool)
   const gone = (await selectUsedDays(pool, { from, to })).filter((day) => !kept.has(day))
@@ -107,7 +107,10 @@ async function requireCalls(pool: Postgres, { from, to }: ExportScope): Promise<
   )
 }
 
-/** Under its name only when it is whole. @returns How many rows it has. */
+/**
+ * Renamed to its final name only when complete.
+ * @returns Its number of rows.
+ */
 async function writeFile(file: string, parts: AsyncIterable<Part>): Promise<number> {
   const unfinished = `${file}.partial`
   let rows = 0

@@ -19,7 +19,7 @@ import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { printable, renderTable } from '../table.ts'
 
-/** `usage`: what was used and what it cost, as `GET /v1/usage` says it. */
+/** `usage`: usage and cost, as `GET /v1/usage` reports them. */
 export function addUsageCommand(program: Command, cli: Cli): void {
   program
     .command('usage')
@@ -63,7 +63,7 @@ function parseGroups(text: string): readonly UsageGroup[] {
   throw new InvalidArgumentError(`Write ${USAGE_GROUPS.join(', ')}, or several of them parted by commas.`)
 }
 
-/** Figures that say how far to trust the others have a column only where there is something to say. */
+/** Figures about completeness have a column only where there is something to report. */
 const FIGURES: readonly {
   heading: string
   cell: (row: UsageRow) => string
@@ -85,7 +85,7 @@ const FIGURES: readonly {
   { heading: 'COST USD', cell: ({ costPico }) => picoToUsdText(costPico) },
 ]
 
-/** Where all unknown models together are one row, it says what was asked for. */
+/** For the row of all unknown models: the names that were requested. */
 function withNames(document: unknown, names: readonly RequestedName[]): unknown {
   if (!Array.isArray(document) || names.length === 0) return document
   const requested = names.map(({ model, requests }) => ({ model, requests: Number(requests) }))

@@ -8,7 +8,7 @@ import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from '../variabl
 import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
 import { type TextEntry, YamlSource } from './yaml-source.ts'
 
-/** What is right in the YAML file of `TALLYGATE_CONFIG`, with the lines to name in problems found later. */
+/** The valid parts of the YAML file of `TALLYGATE_CONFIG`, with line numbers for problems found later. */
 export interface ConfigFile {
   readonly upstreams: readonly FileUpstream[]
   /** The names of all upstreams, of those with problems too. */
@@ -19,7 +19,7 @@ export interface ConfigFile {
   readonly paths: PathsConfig
   readonly prices: readonly TextEntry[]
   readonly markups: readonly TextEntry[]
-  /** Of upstreams that do not say it themselves. */
+  /** For upstreams that do not set it themselves. */
   readonly objects: 'owned' | 'shared'
   /** Adds a problem found later, `line` counting from 1. */
   readonly report: (line: number, what: string) => void
@@ -28,7 +28,7 @@ export interface ConfigFile {
 export type FileUpstream = z.output<ReturnType<typeof upstreamShape>> & { readonly line: number }
 export type FileModel = z.output<typeof modelShape> & { readonly line: number }
 
-/** These paths are the gateway's own: an upstream's prefix there would hide them. */
+/** The gateway answers these paths itself: an upstream's prefix would hide them. */
 const OWN_PATHS = /^(\/v1(\/(models|usage)(\/.*)?)?|\/healthz|\/readyz)?$/
 
 const sections = z.strictObject({
@@ -43,7 +43,7 @@ const sections = z.strictObject({
 
 const objectSharing = z.enum(['owned', 'shared'])
 
-/** The names alone, whatever else is wrong with an upstream. */
+/** The names only, whatever else is invalid. */
 const named = z.array(z.looseObject({ name: z.string() }).catch({ name: '' })).catch([])
 
 const modelShape = z.strictObject({
@@ -77,8 +77,8 @@ function upstreamShape(env: Environment) {
 }
 
 /**
- * Parses the YAML file. Problems are added as lines `<file>:<line>: <what>`; what has one is left out of the
- * answer, so that everything else is still checked.
+ * Parses the YAML file. Problems are added as lines `<file>:<line>: <what>`; an invalid part is left out of
+ * the result, so that everything else is still checked.
  */
 function parseConfigFile(text: string, fileName: string, env: Environment, problems: string[]): ConfigFile {
   const source = new YamlSource(text, fileName, problems)

@@ -8,20 +8,22 @@ import { loadPriceConfig } from './price-config.ts'
 import type { UpstreamConfig } from './upstream.ts'
 import { joinUpstreams } from './upstreams.ts'
 
-/** What a worker needs to fetch jobs itself: where they are, and what they cost. */
+/** The configuration for fetching jobs: upstreams and prices. */
 export interface JobFetchConfig {
   readonly upstreams: readonly UpstreamConfig[]
   readonly catalog: Catalog
-  /** The same prices on newer data. @throws {ConfigError} when the files have become wrong since. */
+  /**
+   * The same prices with newer catalogs.
+   * @throws {ConfigError} When the files have become invalid since.
+   */
   catalogOn(data: KeptElsewhere): Catalog
   /** Names that `/v1/models` shows by configuration. */
   readonly listedModels: ReadonlySet<string>
 }
 
 /**
- * `null`: FETCH_JOBS is not set, and the worker needs to know no upstream and none of their credentials.
- *
- * @throws {ConfigError} with every problem.
+ * `null`: FETCH_JOBS is not set, so the worker needs no upstreams and no credentials.
+ * @throws {ConfigError} With every problem.
  */
 export function loadJobFetchConfig(env: Environment): JobFetchConfig | null {
   const wanted = readVariable(env, 'FETCH_JOBS')

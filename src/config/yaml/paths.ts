@@ -4,7 +4,7 @@ import { type KeyPathRules, NO_PATH_RULES, type PathRules } from '../../domain/p
 
 /** The `paths` of the YAML file. */
 export interface PathsConfig extends PathRules {
-  /** The first that names a caller counts. */
+  /** The first rule that matches a caller applies. */
   readonly keys: readonly KeyPathRules[]
 }
 

@@ -20,13 +20,13 @@ import { upstreamUrl } from '../variables.ts'
 import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
 import { YamlSource } from './yaml-source.ts'
 
-/** Prices as the gateways of this configuration have them, for those who look at them from outside. */
+/** The prices of gateways with this configuration, for commands that show or use them. */
 export interface PriceConfig {
   readonly catalog: Catalog
   readonly source: Pick<CurrentCatalog, 'entries' | 'text' | 'file'>
   readonly markups: readonly PriceMarkup[]
   readonly settings: RepricingSettings
-  /** The upstreams whose prices are asked for. */
+  /** The upstreams to price. */
   readonly upstreams: readonly PricedUpstream[]
 }
 
@@ -41,7 +41,7 @@ export function pricesOfUpstreams(
   )
 }
 
-/** What prices need to know of an upstream; whether it can be called is the gateway's to say. */
+/** What pricing needs of an upstream, without what the gateway needs to call it. */
 const upstreamShape = z.looseObject({
   name: z.string(),
   url: upstreamUrl.optional(),
@@ -51,10 +51,9 @@ const upstreamShape = z.looseObject({
 })
 
 /**
- * The prices of the environment and the YAML file it names, without what only a gateway needs.
- *
- * @param stored Price data of Postgres, which comes before what is on this machine.
- * @throws {ConfigError} with every problem.
+ * The prices of the environment and the YAML file, without what only a gateway needs.
+ * @param stored Price data of Postgres, which takes precedence over this machine's.
+ * @throws {ConfigError} With every problem.
  */
 export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHING_KEPT): PriceConfig {
   const problems: string[] = []

@@ -10,7 +10,7 @@ import type { Cli } from '../../cli.ts'
 import { operatorName } from '../../operator.ts'
 import { renderTable } from '../../table.ts'
 
-/** `adjustment add | list`: credits and corrections by hand, and all others there were. */
+/** `adjustment add | list`: manual credits and corrections, and all other adjustments. */
 export function addAdjustmentCommands(program: Command, cli: Cli): void {
   const adjustment = program.command('adjustment').description('corrections of cost, each with its reason')
 
@@ -89,7 +89,7 @@ function document(adjustment: Adjustment) {
     scope: adjustment.scope,
     before_usd: picoToUsdText(adjustment.beforePico),
     after_usd: picoToUsdText(adjustment.afterPico),
-    /** With what calls that came in later have added. */
+    /** Including what later calls added. */
     amount_usd: picoToUsdText(adjustment.pico),
     rows: adjustment.rows,
     priced_calls: Number(adjustment.pricedCalls),

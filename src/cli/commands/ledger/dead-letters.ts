@@ -10,7 +10,7 @@ import { type LetterId, parseLetterId } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import { printable, renderTable } from '../../table.ts'
 
-/** `dead-letters list | show | retry`: records that could not be counted, and counting them after all. */
+/** `dead-letters list | show | retry`: records that could not be counted, and counting them again. */
 export function addDeadLettersCommands(program: Command, cli: Cli): void {
   const letters = program.command('dead-letters').description('records that could not be counted')
 

@@ -5,7 +5,7 @@ import { type LedgerStatus, selectLedgerStatus } from '../../../store/ledger/led
 import type { Cli } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
 
-/** `ledger status`: who writes records, how far they are counted, and what is on its way. */
+/** `ledger status`: the producers, their committed offsets, and the records under way. */
 export function addLedgerStatusCommand(ledger: Command, cli: Cli): void {
   ledger
     .command('status')
@@ -16,7 +16,7 @@ export function addLedgerStatusCommand(ledger: Command, cli: Cli): void {
     })
 }
 
-/** `ledger gaps`: the holes that are known. */
+/** `ledger gaps`: the known gaps. */
 export function addLedgerGapsCommand(ledger: Command, cli: Cli): void {
   ledger
     .command('gaps')
@@ -56,7 +56,7 @@ function text(state: LedgerState): string {
         movedAt.toISOString(),
         journalText(journals.get(producer)),
       ]),
-      // Nothing of theirs was counted yet, which is what one looks for when Redis or the workers are away.
+      // Nothing of these producers was counted yet, which matters when Redis or the workers are down.
       ...renderLedger(state).journals_not_counted_from.map((producer) => [
         producer,
         '',

@@ -10,7 +10,7 @@ import { renderTable } from '../../table.ts'
 
 const FIRST_DAY = '0001-01-01'
 
-/** `ledger verify`: recomputes the totals and names every difference; exit code 1 when there are any. */
+/** `ledger verify`: recomputes the totals and lists every difference; exit code 1 when there are any. */
 export function addLedgerVerifyCommand(ledger: Command, cli: Cli): void {
   ledger
     .command('verify')
@@ -25,7 +25,7 @@ export function addLedgerVerifyCommand(ledger: Command, cli: Cli): void {
     })
 }
 
-/** `ledger rebuild`: makes a day's totals anew from its calls. */
+/** `ledger rebuild`: recomputes a day's totals from its calls. */
 export function addLedgerRebuildCommand(ledger: Command, cli: Cli): void {
   ledger
     .command('rebuild')

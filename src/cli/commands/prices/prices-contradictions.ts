@@ -29,7 +29,7 @@ export function findContradictions(
   return found.filter((_, index) => keys.indexOf(keys[index] ?? '') === index)
 }
 
-/** Our corrections that the sources of these prices have caught up with. */
+/** Our corrections that the sources now contain themselves. */
 export function findStale({ config }: PricesInForce, atMs: number): readonly ModelCorrection[] {
   return staleCorrections(config.source.entries, atMs)
 }

@@ -42,7 +42,7 @@ interface ImportOptions {
   readonly remove?: boolean
 }
 
-/** A list of no models: gateways take it as they take any other. */
+/** An empty list: gateways use it like any other. */
 const NOTHING: LiteLlmCatalog = {
   text: '[{"id":"openai","models":[]}]',
   models: 0,
@@ -53,7 +53,7 @@ const NOTHING: LiteLlmCatalog = {
 async function putList(pool: Postgres, text: string, origin: string, dryRun: boolean) {
   const now = Date.now()
   const source = priceCatalogSource('litellm', utcDayOf(now), text)
-  // What is written must be read again, by every gateway.
+  // Every gateway must be able to read what is written.
   const { entries, problems } = readCatalogFile(text)
   if (entries === null) throw new Error(`the list cannot be read again: ${problems[0]}`)
   const current = await findCurrentPriceCatalog(pool, 'litellm')

@@ -19,7 +19,7 @@ import {
 import { operatorName } from '../../operator.ts'
 import { renderTable } from '../../table.ts'
 
-/** `prices reprice`: corrects the cost of past days by the prices of now, as an audited adjustment. */
+/** `prices reprice`: corrects the cost of past days by the current prices, as an audited adjustment. */
 export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
   const command = prices
     .command('reprice')
@@ -86,7 +86,7 @@ interface RepriceOptions extends PriceOptions {
   readonly reason: string
 }
 
-/** For any of the upstreams; of the beginning of names it cannot be said. */
+/** At any upstream; a prefix of names cannot be checked. */
 function hasPrice({ catalog, upstreams }: PriceConfig, model: string, provider: string | null): boolean {
   const places = provider === null ? upstreams : [{ name: '', provider }]
   return (

@@ -6,7 +6,7 @@ import { parseCountArgument } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
 
-/** `prices rules` and `prices end-rule`: what repricings still do to calls that come in late. */
+/** `prices rules` and `prices end-rule`: the repricings that still apply to calls that arrive late. */
 export function addPricesRulesCommands(prices: Command, cli: Cli): void {
   prices
     .command('rules')

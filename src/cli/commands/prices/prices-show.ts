@@ -22,7 +22,10 @@ import {
 } from '../../gateway-prices.ts'
 import { printable } from '../../table.ts'
 
-/** `prices show`: what a model costs at each upstream, by day and hour, size of prompt and service tier, and why. */
+/**
+ * `prices show`: the price of a model at each upstream, by day and hour, prompt size and service tier, and
+ * its source.
+ */
 export function addPricesShowCommand(prices: Command, cli: Cli): void {
   const command = prices
     .command('show')
@@ -47,7 +50,7 @@ export function addPricesShowCommand(prices: Command, cli: Cli): void {
   })
 }
 
-/** Why the sources' prices of a name are not taken, where they have some. */
+/** Why the sources' prices for a name are not used, where they have some. */
 function whyWithheld(providers: readonly string[], model: string): string {
   const places = providers.flatMap((provider) => catalogPlaces(provider, model))
   const [found] = places.flatMap(({ providerId, name }) => findWithoutPrice(providerId, name) ?? [])

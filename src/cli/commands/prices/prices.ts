@@ -7,7 +7,7 @@ import { addPricesRulesCommands } from './prices-rules.ts'
 import { addPricesShowCommand } from './prices-show.ts'
 import { addPricesUpdateCommands } from './prices-update.ts'
 
-/** `prices show | check | reprice | ...`: what calls cost, and the mending of what they cost. */
+/** `prices show | check | reprice | ...`: the prices of calls, and correcting their cost. */
 export function addPricesCommands(program: Command, cli: Cli): void {
   const prices = program.command('prices').description('what calls cost, and why')
   addPricesShowCommand(prices, cli)
