@@ -15,8 +15,8 @@ import Fastify, {
 import { answerClientError } from '../http/answer-client-error.ts'
 import { sendError } from '../http/answer-error.ts'
 import { health, type Readiness } from '../http/health.ts'
-import { requireHost } from '../http/require-host.ts'
-import { type AuthenticateOptions, authenticate } from './admission/stages/credential.ts'
+import type { AdmissionOptions } from './admission/admission.ts'
+import { admitArrivals, admitCallers } from './admission/http-hooks.ts'
 import { type ForwardOptions, forward } from './proxy/forward.ts'
 import { type ModelsOptions, models } from './routes/models.ts'
 import { type UsageOptions, usage } from './routes/usage.ts'
@@ -32,14 +32,14 @@ const HANDSHAKE_TIMEOUT_MS = 5_000
 
 export interface GatewayOptions {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
-  readonly basePath: string
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
-  readonly findCaller: AuthenticateOptions['findCaller']
+  /** Both doors admit calls by the same stages. */
+  readonly admission: AdmissionOptions
   readonly listModels: ModelsOptions['listModels']
   readonly summariseUsage: UsageOptions['summarise']
   readonly readiness: () => Readiness
-  readonly forward: Omit<ForwardOptions, 'basePath' | 'methods'>
-  readonly webSockets: WebSocketOptions
+  readonly forward: Omit<ForwardOptions, 'admission' | 'methods'>
+  readonly webSockets: Omit<WebSocketOptions, 'admission'>
 }
 
 export interface Gateway {
@@ -48,11 +48,13 @@ export interface Gateway {
 }
 
 /**
- * The gateway's server, not yet listening. The order of registration is the life of a request: what needs no key, then the key,
- * then the gateway's own operations, then everything else upstream.
+ * The gateway's server, not yet listening. The router picks a request's route: health, one of the gateway's own
+ * operations, or everything else, which goes upstream. Hooks run before the routes of their scope, so that the order of
+ * lines here decides nothing. The order of a call's stages does, and stands in `STAGES`.
  */
 export function buildGateway(options: GatewayOptions): Gateway {
-  const { basePath } = options
+  const { admission } = options
+  const { basePath } = admission
   const app = Fastify({
     loggerInstance: options.logger,
     // One line per call costs a quarter of the call's CPU, and would hold the URL, and so a key in its query.
@@ -76,29 +78,21 @@ export function buildGateway(options: GatewayOptions): Gateway {
     answerFrameworkError(error, request.raw.url ?? '', reply)
   })
   app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
-  app.addHook('onRequest', (request, reply, done) => {
-    if (!request.raw.url?.includes('#')) {
-      done()
-      return
-    }
-    // The router would cut it off there, and some upstreams do, others do not.
-    sendError(reply, 'invalid_request', { message: 'The target of a request has no fragment.' })
-  })
-  requireHost(app)
+  admitArrivals(app, admission)
 
   for (const prefix of new Set(['', basePath])) health(app, prefix, options.readiness)
   app.register(async (keyed) => {
-    authenticate(keyed, { findCaller: options.findCaller })
+    admitCallers(keyed, admission)
     models(keyed, { basePath, listModels: options.listModels })
     usage(keyed, {
       basePath,
       summarise: options.summariseUsage,
-      now: options.forward.now,
+      now: admission.now,
       storageFailed: (err) => app.log.error({ err }, 'usage summary not read'),
     })
-    forward(keyed, { ...options.forward, basePath, methods })
+    forward(keyed, { ...options.forward, admission, methods })
   })
-  return { app, webSockets: acceptWebSockets(app.server, options.webSockets) }
+  return { app, webSockets: acceptWebSockets(app.server, { ...options.webSockets, admission }) }
 }
 
 /** HTTPS where there is a certificate; the limits are the same. */

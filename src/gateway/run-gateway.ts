@@ -29,6 +29,8 @@ import {
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { selectUsageSummary } from '../usage/daily-usage.ts'
 import { renderFigures, renderSummary, sumTotals } from '../usage/usage-summary.ts'
+import type { Stages } from './admission/admission.ts'
+import { STAGES } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
@@ -78,7 +80,11 @@ export interface RunningGateway {
 }
 
 /** Opens stores, ledger and server, in this order; whoever opens a thing closes it, in reverse. */
-export async function runGateway(config: GatewayConfig, log: Logger): Promise<RunningGateway> {
+export async function runGateway(
+  config: GatewayConfig,
+  log: Logger,
+  stages: Stages = STAGES,
+): Promise<RunningGateway> {
   const polls = openPostgres(config.databaseUrl, {
     max: 4,
     statementTimeoutMs: POLL_STATEMENT_MS,
@@ -182,20 +188,24 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       },
     },
     onClientAbort: config.onClientAbort,
-    upstreams: reloadable.table,
-    pathPolicy: reloadable.pathPolicy,
-    objects,
-    now: Date.now,
   }
-  const findCaller = (key: string) => keys.find(key)
   const { app, webSockets } = buildGateway({
     logger: log,
-    basePath: config.basePath,
+    admission: {
+      stages,
+      basePath: config.basePath,
+      findCaller: (key) => keys.find(key),
+      ledger: shared.ledger,
+      upstreams: reloadable.table,
+      pathPolicy: reloadable.pathPolicy,
+      objects,
+      now: Date.now,
+      stageFailed: (err) => log.error({ err }, 'a call failed in the gateway'),
+    },
     tls:
       config.tls === null
         ? null
         : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
-    findCaller,
     listModels: () => reloadable.listModels(),
     summariseUsage: async (query) => {
       await readYourWrites.counted(query.clientId)
@@ -204,13 +214,12 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     readiness,
     forward: {
       ...shared,
+      objects,
       bodyLimitBytes: config.bodyLimitBytes,
       bodyBudget: new BodyBudget(BODY_BUDGET_BYTES, config.bodyLimitBytes),
     },
     webSockets: {
       ...shared,
-      basePath: config.basePath,
-      findCaller,
       onDeactivated: (listener) => keys.onDeactivated(listener),
       handshakeTimeoutMs: config.upstreamHeadersTimeoutMs,
     },

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { ERRORS, type ErrorDetail, type ErrorName, type ErrorShape, errorBody } from './errors.ts'
 
@@ -13,7 +13,7 @@ export function errorShapeOf(path: string): ErrorShape {
 /** Answers with an error of the gateway's own, through Fastify. */
 export function sendError(reply: FastifyReply, code: ErrorName, detail: ErrorDetail = {}): void {
   const { raw } = reply.request
-  if (bodyIsUnread(reply)) reply.header('connection', 'close')
+  if (isBodyUnread(raw)) reply.header('connection', 'close')
   if (detail.headers !== undefined) reply.headers(detail.headers)
   reply
     .code(ERRORS[code].status)
@@ -36,7 +36,7 @@ export function writeError(
   const headers = errorHeaders(body, detail.headers)
   if (detail.callId !== undefined) headers.push('x-tallygate-call-id', detail.callId)
   // A connection whose request body was not read cannot carry another request.
-  if (!response.req.complete) headers.push('connection', 'close')
+  if (isBodyUnread(response.req)) headers.push('connection', 'close')
   response.writeHead(ERRORS[code].status, headers)
   response.end(body)
 }
@@ -52,7 +52,7 @@ export function errorHeaders(body: string, added: ErrorDetail['headers'] = {}): 
   ]
 }
 
-function bodyIsUnread(reply: FastifyReply): boolean {
-  const { headers, complete } = reply.request.raw
+/** Whether bytes of a body may follow. A request without one is incomplete, too, until its head was handled. */
+function isBodyUnread({ headers, complete }: IncomingMessage): boolean {
   return !complete && (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
 }

@@ -1,18 +1,26 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { sendError } from './answer-error.ts'
+import type { CallRefusal } from './errors.ts'
+
+/** A client that leaves out what every client sends may be an attacker between two readers: nothing more is read of it. */
+export const NO_HOST = {
+  error: 'invalid_request',
+  detail: { message: 'The request has no Host header.', headers: { connection: 'close' } },
+} as const satisfies CallRefusal
+
+/** Whether a request of HTTP/1.1 has no Host header; before, it needs none. */
+export function lacksHost({ headers, httpVersion }: IncomingMessage): boolean {
+  return headers.host === undefined && httpVersion !== '1.0'
+}
 
 /**
- * Refuses requests of HTTP/1.1 without a Host header. The server must have `requireHostHeader: false`: Node would answer
- * without a body, and ours says what is wrong.
+ * Refuses requests without a Host header. The server must have `requireHostHeader: false`: Node would answer without a
+ * body, and this answer says what is wrong.
  */
 export function requireHost(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.raw.headers.host !== undefined || request.raw.httpVersion === '1.0') {
-      done()
-      return
-    }
-    // Who leaves out what every client sends may be an attacker between two readers: nothing more is read of it.
-    reply.header('connection', 'close')
-    sendError(reply, 'invalid_request', { message: 'The request has no Host header.' })
+    if (lacksHost(request.raw)) sendError(reply, NO_HOST.error, NO_HOST.detail)
+    else done()
   })
 }

@@ -14,7 +14,10 @@ export type BodyReading =
   | { readonly kind: 'form'; readonly boundary: string }
   | { readonly kind: 'unsupported' }
 
-export const UNREAD: BodyReading = { kind: 'unread' }
+/** How the body of a call is read that was not refused for it. */
+export type ReadableBody = Exclude<BodyReading, { readonly kind: 'unsupported' }>
+
+export const UNREAD: ReadableBody = { kind: 'unread' }
 const PLAIN: BodyReading = { kind: 'whole', codings: [] }
 const UNSUPPORTED: BodyReading = { kind: 'unsupported' }
 

@@ -1,5 +1,7 @@
 import type { JsonObject } from '../../providers/reading/json-value.ts'
 import type { FormUpload } from '../forms/form-upload.ts'
+import type { BodyRoom } from './body-budget.ts'
+import type { RequestScan } from './request-body.ts'
 
 /** A request's body, as far as it was read before the call goes on. */
 export interface CallBody {
@@ -7,11 +9,13 @@ export interface CallBody {
   readonly sent: Buffer | null
   /** `sent` as its reader reads it: content codings undone, in UTF-8. */
   readonly plain: Buffer | null
+  /** Both are in it; released when the call is over. */
+  readonly room: BodyRoom | null
+  /** What its top level, or the first fields of a form, say; `null`: not read. */
+  readonly scan: RequestScan | null
+  readonly form: FormUpload | null
   /** `sent` was edited to ask for the usage, and is plain, whatever coding the client's had. */
   readonly isEdited: boolean
-  readonly form: FormUpload | null
-  /** Where a form goes, or that it may be sent, rests on the model that it names. */
-  readonly modelDecided: boolean
   /** What the endpoint's dialect wants to know of it; `null`: nothing, or it leaves that in doubt. */
   readonly fields: JsonObject | null
 }
@@ -19,12 +23,9 @@ export interface CallBody {
 export const UNREAD_BODY: CallBody = {
   sent: null,
   plain: null,
-  isEdited: false,
+  room: null,
+  scan: null,
   form: null,
-  modelDecided: false,
+  isEdited: false,
   fields: null,
-}
-
-export function editedBody(edited: Buffer): CallBody {
-  return { sent: edited, plain: edited, isEdited: true, form: null, modelDecided: false, fields: null }
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { withoutKeys } from '../../domain/api-key.ts'
 import { sendError } from '../../http/answer-error.ts'
+import { admissionOf } from '../admission/http-hooks.ts'
 import { matchesModel } from '../routing/upstream-table.ts'
 
 /** One model as `/v1/models` shows it. */
@@ -23,14 +24,14 @@ export function models(app: FastifyInstance, options: ModelsOptions): void {
   const path = `${options.basePath}/v1/models`
 
   app.get(path, async (request, reply) => {
-    const data = await allowedModels(options, request.caller?.models ?? null)
+    const data = await allowedModels(options, admissionOf(request).caller.models)
     return reply.send({ object: 'list', data })
   })
 
   // Ids may hold slashes (`meta-llama/Llama-3`), so the rest of the path is the id.
   app.get<{ Params: { '*': string } }>(`${path}/*`, async (request, reply) => {
     const id = request.params['*']
-    const found = (await allowedModels(options, request.caller?.models ?? null)).find(
+    const found = (await allowedModels(options, admissionOf(request).caller.models)).find(
       (model) => model.id === id,
     )
     if (found === undefined) {

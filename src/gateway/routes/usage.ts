@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays, periodOf } from '../../domain/period.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { sendError } from '../../http/answer-error.ts'
+import { admissionOf } from '../admission/http-hooks.ts'
 
 export type UsageGroup = 'day' | 'model' | 'key'
 
@@ -64,8 +65,7 @@ export function parseUsageQuery(search: string): ParsedQuery {
 /** `GET /v1/usage`: what the caller's client used, whichever of its keys asks. */
 export function usage(app: FastifyInstance, options: UsageOptions): void {
   app.get(`${options.basePath}/v1/usage`, async (request, reply) => {
-    const { caller, urlWithoutKey } = request
-    if (caller === null) throw new Error('the usage of nobody was asked for')
+    const { caller, urlWithoutKey } = admissionOf(request)
     const queryStart = urlWithoutKey.indexOf('?')
     const parsed = parseUsageQuery(queryStart === -1 ? '' : urlWithoutKey.slice(queryStart + 1))
     if (parsed.kind === 'problem') {

@@ -1,18 +1,17 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { buildCallRecord, type CallResult, cleanModel, cleanPath } from '../../call/build-call-record.ts'
-import { newCallId } from '../../call/call-id.ts'
+import { buildCallRecord, type CallResult, cleanModel } from '../../call/build-call-record.ts'
 import type { OpenCall, Outcome } from '../../call/call-record.ts'
-import type { Caller } from '../../call/caller.ts'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { createCloseWatch } from '../../providers/wires/frames/websocket-frames.ts'
+import type { Admission, AdmissionOptions } from '../admission/admission.ts'
+import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers.ts'
 import type { ProxiedCallOptions } from '../proxy/proxied-call.ts'
 import { type CallContext, finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
 import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
 import { endpointContextOf } from '../routing/endpoint-context.ts'
-import { modelInQuery, type Route } from '../routing/route.ts'
 import { closeFrame, maskedCloseFrame } from './close-frames.ts'
 import { headText, refuse } from './refuse-handshake.ts'
 import { relayRejection } from './rejected-handshake.ts'
@@ -21,14 +20,7 @@ import { SessionMeter } from './session-meter.ts'
 export interface SessionOptions extends ProxiedCallOptions {
   /** Milliseconds to wait for the upstream's answer to the handshake. */
   readonly handshakeTimeoutMs: number
-  /** Wall clock, milliseconds since 1970. */
-  readonly now: () => number
-}
-
-/** A handshake that may go upstream. */
-export interface Admitted {
-  readonly caller: Caller
-  readonly route: Route
+  readonly admission: Pick<AdmissionOptions, 'now'>
 }
 
 /** RFC 6455 section 7.4.1. */
@@ -44,14 +36,12 @@ const EARLY_BYTES = 64 * 1024
  */
 export class Session {
   readonly #options: SessionOptions
-  readonly #request: IncomingMessage
   readonly #client: Duplex
   readonly #head: Buffer
-  readonly #admitted: Admitted
+  readonly #admission: Admission
   #call: OpenCall
   readonly #onEnd: () => void
   readonly #ended = Promise.withResolvers<void>()
-  readonly #arrivedAt = performance.now()
   readonly #watchForClose = createCloseWatch()
   /** Bytes that came before the handshake was answered. */
   #early: Buffer[] = []
@@ -70,32 +60,17 @@ export class Session {
 
   constructor(
     options: SessionOptions,
-    request: IncomingMessage,
+    admission: Admission,
     client: Duplex,
     head: Buffer,
-    admitted: Admitted,
     onEnd: () => void,
   ) {
     this.#options = options
-    this.#request = request
+    this.#admission = admission
     this.#client = client
     this.#head = head
-    this.#admitted = admitted
     this.#onEnd = onEnd
-    const { caller, route } = admitted
-    const model = route.modelInPath ?? modelInQuery(route.target.pathAndQuery)
-    this.#call = {
-      callId: newCallId(options.now()),
-      arrivedAtMs: options.now(),
-      clientId: caller.clientId,
-      keyId: caller.keyId,
-      upstream: route.upstream.name,
-      provider: route.upstream.provider,
-      method: 'GET',
-      path: cleanPath(route.target.path),
-      requestedModel: cleanModel(model),
-      webSocket: true,
-    }
+    this.#call = buildOpenCall(admission, options.admission.now())
   }
 
   get keyId(): string {
@@ -103,19 +78,14 @@ export class Session {
   }
 
   start(): void {
-    const { ledger, observer } = this.#options
     this.#watchClient()
-    ledger.open(this.#call, (error) => {
-      if (error !== null) {
-        refuse(this.#client, this.#request, 'metering_unavailable')
-        this.#release()
-      } else if (this.#client.destroyed) {
-        ledger.discard(this.#call.callId)
-        this.#release()
-      } else {
-        observer.callStarted(this.#call)
+    openCall(this.#call, this.#client, this.#options, (refusal) => {
+      if (refusal === null) {
         this.#startHandshake()
+        return
       }
+      if (refusal !== 'gone') refuse(this.#client, this.#admission.request, refusal.error, refusal.detail)
+      this.#release()
     })
   }
 
@@ -227,8 +197,8 @@ export class Session {
   }
 
   #startHandshake(): void {
-    const { upstream, target, dialect } = this.#admitted.route
-    const headers = forwardableRequestHeaders(this.#request.rawHeaders, {
+    const { upstream, target, dialect } = this.#admission.route
+    const headers = forwardableRequestHeaders(this.#admission.request.rawHeaders, {
       host: upstream.host,
       credential: upstream.credential,
       // What answers in place of a session is read.
@@ -319,7 +289,7 @@ export class Session {
 
   /** Usage is in the messages the upstream sends; without a reader for this path only the session is counted. */
   #openMeter(answer: IncomingMessage): SessionMeter | null {
-    const { route, caller } = this.#admitted
+    const { route, caller } = this.#admission
     const { dialect } = route
     const { callId, clientId, provider, requestedModel } = this.#call
     const reader = dialect?.createMessageReader?.({
@@ -362,15 +332,15 @@ export class Session {
     this.#status = answer.statusCode ?? 502
     this.#finalized = true
     this.#early = []
-    const { caller, route } = this.#admitted
+    const { caller, route } = this.#admission
     relayRejection(
       this.#options,
       {
         call: this.#call,
         clientName: caller.clientName,
         route,
-        arrivedAt: this.#arrivedAt,
-        request: this.#request,
+        arrivedAt: this.#admission.arrivedAt,
+        request: this.#admission.request,
         client: this.#client,
         answer,
       },
@@ -379,7 +349,7 @@ export class Session {
   }
 
   #fail(error: 'upstream_timeout' | 'upstream_unreachable'): void {
-    this.#end('upstream_error', () => refuse(this.#client, this.#request, error))
+    this.#end('upstream_error', () => refuse(this.#client, this.#admission.request, error))
   }
 
   #end(outcome: Outcome, afterwards: () => void = () => {}): void {
@@ -389,8 +359,8 @@ export class Session {
     const meter = this.#meter
     const context: CallContext = {
       call: this.#call,
-      clientName: this.#admitted.caller.clientName,
-      endpoint: endpointContextOf(this.#admitted.route.dialect),
+      clientName: this.#admission.caller.clientName,
+      endpoint: endpointContextOf(this.#admission.route.dialect),
       status: this.#status,
       outcome,
       observation: meter?.observation ?? null,

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { STAGES } from '../../../src/gateway/admission/admit.ts'
 import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
 import type { UpstreamTable } from '../../../src/gateway/routing/upstream-table.ts'
 import { openPool, type Upstream } from '../../../src/gateway/routing/upstreams.ts'
@@ -152,20 +153,27 @@ beforeAll(async () => {
     const gateway = createServer({ shouldUpgradeCallback: () => true })
     acceptWebSockets(gateway, {
       ...options,
-      basePath: '',
-      upstreams,
-      pathPolicy: { permits: () => true },
-      objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
-      findCaller: (key) => ({
-        kind: 'active',
-        caller: { clientId: 'c', clientName: 'c', keyId: key, keyName: 'k', models: null },
-      }),
+      admission: {
+        stages: STAGES,
+        basePath: '',
+        ledger: options.ledger,
+        upstreams,
+        pathPolicy: { permits: () => true },
+        objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
+        findCaller: (key) => ({
+          kind: 'active',
+          caller: { clientId: 'c', clientName: 'c', keyId: key, keyName: 'k', models: null },
+        }),
+        now: () => 0,
+        stageFailed: (error) => {
+          throw error
+        },
+      },
       onDeactivated(listener) {
         revokers.push(listener)
         return () => {}
       },
       handshakeTimeoutMs: 10_000,
-      now: () => 0,
     })
     await once(gateway.listen(0, '127.0.0.1'), 'listening')
     gateways.set(options, gateway)

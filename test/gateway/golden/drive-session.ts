@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { Admission } from '../../../src/gateway/admission/admission.ts'
 import type { Route } from '../../../src/gateway/routing/route.ts'
 import { Session } from '../../../src/gateway/websocket/web-socket-session.ts'
 import type { Provider } from '../../../src/providers/dialect.ts'
@@ -61,10 +62,12 @@ export async function driveSession(played: PlayedSession): Promise<readonly stri
   const gateway = createServer({ shouldUpgradeCallback: () => true })
   gateway.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy())
+    const admission = new Admission(request, socket, true, world.now())
     const caller = { clientId: 'c', clientName: 'Client of the call', keyId: 'k', keyName: 'k', models: null }
-    const admitted = { caller, route: routeOf(played, upstream) }
-    const options = { ...world, handshakeTimeoutMs: 10_000 }
-    const session = new Session(options, request, socket, head, admitted, () => world.lines.push('over'))
+    const route = routeOf(played, upstream)
+    Object.assign(admission, { caller, route, target: route.target })
+    const options = { ...world, handshakeTimeoutMs: 10_000, admission: world }
+    const session = new Session(options, admission, socket, head, () => world.lines.push('over'))
     sessions.push(session)
     session.start()
   })

@@ -1,68 +1,66 @@
-import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller, CallerLookup } from '../../../call/caller.ts'
-import { sendError } from '../../../http/answer-error.ts'
-import type { ErrorName } from '../../../http/errors.ts'
-import { takeQueryKey } from '../../proxy/headers.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { CallRefusal } from '../../../http/errors.ts'
+import type { Admission } from '../admission.ts'
+import { takeQueryKey } from '../query-key.ts'
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Who is calling; set for everything behind `authenticate`. */
-    caller: Caller | null
-    /** The URL as the client sent it, less a key in its query. */
-    urlWithoutKey: string
-  }
+const AMBIGUOUS: CallRefusal = {
+  error: 'invalid_request',
+  detail: { message: 'More than one Authorization header was sent.' },
 }
-
-export interface AuthenticateOptions {
-  /** Synchronous for a known key. */
-  readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
+const NO_KEY: CallRefusal = {
+  error: 'invalid_api_key',
+  detail: { message: 'No API key was sent. Send yours as "Authorization: Bearer <key>".' },
 }
-
-/** A key where clients put one, or why the request cannot be read. */
-export type Credential =
-  | { readonly kind: 'key'; readonly key: string; readonly url: string }
-  | { readonly kind: 'none'; readonly url: string }
-  | { readonly kind: 'ambiguous' }
 
 const OUR_FORM = /^tg_[0-9A-Za-z]{36}$/
 const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'] as const
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.(tg_[0-9A-Za-z]{36})\s*(?=,|$)/
 
 /**
- * The client's key: the first of Authorization, x-api-key, api-key, x-goog-api-key, `?key=`, `?api-key=` and the realtime subprotocol
- * that has our form, else the first there is. Two Authorization lines are refused: two readers could take different ones.
+ * Reads the client's key: the first of Authorization, x-api-key, api-key, x-goog-api-key, `?key=`, `?api-key=` and the
+ * realtime subprotocol that has our form, else the first of them. Refuses two Authorization lines: two readers could
+ * take different ones.
  */
-export function findCredential(request: IncomingMessage): Credential {
-  const { headers, rawHeaders } = request
-  const url = request.url ?? '/'
+export function readCredential(admission: Admission): CallRefusal | null {
+  const { headers, rawHeaders } = admission.request
+  const url = admission.urlWithoutKey
+  const { authorization } = headers
   let candidate: string | null = null
-  const authorization = headers.authorization
   if (authorization !== undefined) {
-    if (countAuthorization(rawHeaders) > 1) return { kind: 'ambiguous' }
-    const key = bearer(authorization)
-    if (OUR_FORM.test(key) && !url.includes('?')) return { kind: 'key', key, url }
-    candidate = key
+    if (countAuthorization(rawHeaders) > 1) return AMBIGUOUS
+    candidate = bearer(authorization)
   }
-  const fromQuery = url.includes('?') ? takeQueryKey(url) : { url, key: null }
-  if (candidate !== null && OUR_FORM.test(candidate))
-    return { kind: 'key', key: candidate, url: fromQuery.url }
+  let keyInQuery: string | null = null
+  if (url.includes('?')) {
+    const fromQuery = takeQueryKey(url)
+    admission.urlWithoutKey = fromQuery.url
+    keyInQuery = fromQuery.key
+  }
+  if (candidate === null || !OUR_FORM.test(candidate)) {
+    candidate = otherKey(headers, candidate, keyInQuery)
+  }
+  admission.key = candidate
+  return candidate === null ? NO_KEY : null
+}
+
+/** The key of a request without one of ours in Authorization, where `candidate` stands, if anything. */
+function otherKey(
+  headers: IncomingHttpHeaders,
+  candidate: string | null,
+  keyInQuery: string | null,
+): string | null {
+  let first = candidate
   for (const name of KEY_HEADERS) {
     const value = headers[name]
     if (typeof value !== 'string') continue
-    if (OUR_FORM.test(value)) return { kind: 'key', key: value, url: fromQuery.url }
-    candidate ??= value
+    if (OUR_FORM.test(value)) return value
+    first ??= value
   }
-  if (fromQuery.key !== null) {
-    // A page navigation with a key in its address is a link somebody was sent, not a program's call.
-    if (headers['sec-fetch-mode'] === 'navigate') return { kind: 'none', url: fromQuery.url }
-    return { kind: 'key', key: fromQuery.key, url: fromQuery.url }
+  if (keyInQuery !== null) {
+    // A page that a browser was led to: its address, key included, is a link that a person was sent.
+    return headers['sec-fetch-mode'] === 'navigate' ? null : keyInQuery
   }
-  const subprotocol = headers['sec-websocket-protocol']?.match(SUBPROTOCOL_KEY)?.[1]
-  if (subprotocol !== undefined) return { kind: 'key', key: subprotocol, url }
-  return candidate === null
-    ? { kind: 'none', url: fromQuery.url }
-    : { kind: 'key', key: candidate, url: fromQuery.url }
+  return headers['sec-websocket-protocol']?.match(SUBPROTOCOL_KEY)?.[1] ?? first
 }
 
 function bearer(authorization: string): string {
@@ -80,67 +78,4 @@ function countAuthorization(rawHeaders: readonly string[]): number {
     if (name !== undefined && name.length === 13 && name.toLowerCase() === 'authorization') count += 1
   }
   return count
-}
-
-/** Why a caller is refused, as the contract's error; `null` for an active key. */
-export function refusalOf(lookup: CallerLookup): ErrorName | null {
-  switch (lookup.kind) {
-    case 'active':
-      return null
-    case 'unknown':
-      return 'invalid_api_key'
-    case 'key_inactive':
-      return 'key_inactive'
-    case 'client_disabled':
-      return 'client_disabled'
-    case 'unavailable':
-      return 'storage_unavailable'
-    default:
-      return lookup satisfies never
-  }
-}
-
-/** Everything registered behind this needs an API key. Runs before a byte of the body is read. */
-export function authenticate(app: FastifyInstance, options: AuthenticateOptions): void {
-  app.decorateRequest('caller', null)
-  app.decorateRequest('urlWithoutKey', '')
-
-  app.addHook('onRequest', (request, reply, done) => {
-    const credential = findCredential(request.raw)
-    if (credential.kind === 'ambiguous') {
-      sendError(reply, 'invalid_request', { message: 'More than one Authorization header was sent.' })
-      return
-    }
-    request.urlWithoutKey = credential.url
-    if (credential.kind === 'none') {
-      sendError(reply, 'invalid_api_key', {
-        message: 'No API key was sent. Send yours as "Authorization: Bearer <key>".',
-      })
-      return
-    }
-    const found = options.findCaller(credential.key)
-    if (found instanceof Promise) {
-      found.then(
-        (lookup) => admitCaller(lookup, request, reply, done),
-        () => sendError(reply, 'storage_unavailable'),
-      )
-    } else {
-      admitCaller(found, request, reply, done)
-    }
-  })
-}
-
-function admitCaller(
-  lookup: CallerLookup,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: () => void,
-): void {
-  const refusal = refusalOf(lookup)
-  if (refusal !== null || lookup.kind !== 'active') {
-    sendError(reply, refusal ?? 'invalid_api_key')
-    return
-  }
-  request.caller = lookup.caller
-  done()
 }

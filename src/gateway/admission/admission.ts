@@ -1,0 +1,152 @@
+import type { IncomingMessage } from 'node:http'
+import type { Caller, CallerLookup } from '../../call/caller.ts'
+import type { CallRefusal } from '../../http/errors.ts'
+import type { Objects } from '../../objects/objects.ts'
+import { type ReadableBody, UNREAD } from '../bodies/body-reading.ts'
+import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
+import { announcesBody } from '../forms/upload.ts'
+import type { CallTarget } from '../routing/call-target.ts'
+import { modelInQuery, type Route } from '../routing/route.ts'
+import type { UpstreamTable } from '../routing/upstream-table.ts'
+import type { PathPolicy } from './path-policy.ts'
+
+/** Says nothing of a call, or why it is refused. A promise only where a store has to be asked. */
+export type Stage = (
+  admission: Admission,
+  options: AdmissionOptions,
+) => CallRefusal | null | Promise<CallRefusal | null>
+
+/** When a stage runs, in this order: see `STAGES`. */
+export type Moment = 'arrival' | 'caller' | 'head' | 'model'
+
+export type Stages = Readonly<Record<Moment, readonly Stage[]>>
+
+/** What the stages of a process decide by. */
+export interface AdmissionOptions {
+  readonly stages: Stages
+  readonly basePath: string
+  /** Synchronous for a known key. */
+  readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
+  /** `canTakeCalls` false: the journal is full, or the disk takes no writes. */
+  readonly ledger: { readonly canTakeCalls: boolean }
+  readonly upstreams: UpstreamTable
+  readonly pathPolicy: PathPolicy
+  readonly objects: Objects
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number
+  /** A stage threw, which none should: its call is answered with `internal_error`. */
+  readonly stageFailed: (error: unknown) => void
+}
+
+/** Something that a call has taken, and gives back once it is over. */
+export interface Held {
+  release(): void
+}
+
+/**
+ * One request on its way in, and what is known of it: the stages fill it in. A door makes one for each request and
+ * releases it when the call is over, however it ended.
+ */
+export class Admission {
+  readonly request: IncomingMessage
+  /** Where the answer goes: a response, or a WebSocket's connection. Destroyed once the client has left. */
+  readonly client: { readonly destroyed: boolean }
+  readonly webSocket: boolean
+  readonly method: string
+  /** Whether a body was announced. */
+  readonly hasBody: boolean
+  /** Monotonic milliseconds at the request's arrival. */
+  readonly arrivedAt = performance.now()
+  /** The same by the wall clock, milliseconds since 1970. */
+  readonly arrivedAtMs: number
+
+  /** As the client sent it; from `readCredential` on without a key in its query. */
+  urlWithoutKey: string
+  /** The API key as it was sent, which may be anything; `null`: not read yet. */
+  key: string | null = null
+  /** The path rules allow it at its upstream. */
+  isPathAllowed = false
+  /** Where the call goes, or whether it may be made, depends on the model that its body names. */
+  modelDecides = false
+  bodyReading: ReadableBody = UNREAD
+  body: CallBody = UNREAD_BODY
+
+  #caller: Caller | null = null
+  #target: CallTarget | null = null
+  #route: Route | null = null
+  #held: Held | null = null
+  #othersHeld: Held[] | null = null
+
+  constructor(
+    request: IncomingMessage,
+    client: { readonly destroyed: boolean },
+    webSocket: boolean,
+    nowMs: number,
+  ) {
+    this.request = request
+    this.client = client
+    this.webSocket = webSocket
+    this.method = request.method ?? 'GET'
+    this.hasBody = announcesBody(request)
+    this.arrivedAtMs = nowMs
+    this.urlWithoutKey = request.url ?? '/'
+  }
+
+  /** From `findCaller` on. @throws Before: the stage that asks stands too early in the list. So for target and route. */
+  get caller(): Caller {
+    return this.#caller ?? unknownYet('caller')
+  }
+
+  set caller(caller: Caller) {
+    this.#caller = caller
+  }
+
+  /** What the call asks for, below the gateway's base path: from `readTarget` on. */
+  get target(): CallTarget {
+    return this.#target ?? unknownYet('target')
+  }
+
+  set target(target: CallTarget) {
+    this.#target = target
+  }
+
+  /** Where the call goes: from `routeByHead` on, and finally from `routeByModel` on. */
+  get route(): Route {
+    return this.#route ?? unknownYet('route')
+  }
+
+  set route(route: Route) {
+    this.#route = route
+  }
+
+  /** The model that the body names, or the query of a session. Of a body it is known once it was read. */
+  get namedModel(): string | null {
+    return this.webSocket ? modelInQuery(this.target.pathAndQuery) : (this.body.scan?.model ?? null)
+  }
+
+  /** The path by which an error is written; before the target is known, the URL. */
+  get errorPath(): string {
+    return this.#target?.canonicalPath ?? this.request.url ?? ''
+  }
+
+  /** Keeps what the call has taken until `release`. For stages of `head` and `model`: what is not a call is not released. */
+  hold(held: Held): void {
+    if (this.#held === null) this.#held = held
+    else if (this.#othersHeld === null) this.#othersHeld = [held]
+    else this.#othersHeld.push(held)
+  }
+
+  /** The call is over: refused, ended, or its client left before it began. A second call does nothing. */
+  release(): void {
+    const held = this.#held
+    const others = this.#othersHeld
+    this.#held = null
+    this.#othersHeld = null
+    held?.release()
+    if (others !== null) for (const other of others) other.release()
+  }
+}
+
+function unknownYet(what: string): never {
+  throw new Error(`a stage needs the ${what} of a call, and stands before the stage that finds it`)
+}

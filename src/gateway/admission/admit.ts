@@ -1,0 +1,102 @@
+import type { CallRefusal } from '../../http/errors.ts'
+import type { Admission, AdmissionOptions, Moment, Stages } from './admission.ts'
+import { planBody, requireModelFirst } from './stages/body.ts'
+import { findCaller } from './stages/caller.ts'
+import { readCredential } from './stages/credential.ts'
+import { checkLedger } from './stages/ledger.ts'
+import { checkModel } from './stages/model-access.ts'
+import { checkObjects } from './stages/objects.ts'
+import { checkPath } from './stages/path.ts'
+import { checkFragment, checkHost } from './stages/request.ts'
+import { routeByHead, routeByModel } from './stages/route.ts'
+import { readTarget, refuseOwnOperation } from './stages/target.ts'
+
+/**
+ * Every stage of a call, by HTTP or WebSocket, in the order in which they run. The first that refuses ends the call:
+ * until then the journal knows nothing of it, and nothing went upstream. Behind the last stage comes `openCall`.
+ *
+ * A new stage is one file in `stages/` and one line here. What it takes for as long as the call lasts (a slot, a
+ * lease) it gives to `Admission.hold`.
+ */
+export const STAGES: Stages = {
+  /** Every request passes these, with a key or without. */
+  arrival: [
+    // First: servers differ in where such a target ends, so every later stage might judge another request.
+    checkFragment,
+    // Before the key: a request without Host may have been smuggled into another one, key included.
+    checkHost,
+  ],
+  /** Everything that needs a key passes these, the gateway's own operations too. */
+  caller: [
+    // Before the target is read: this takes the key out of the URL, and nothing later may see it there.
+    readCredential,
+    // Before anything that depends on configuration: without a key, a client learns nothing about upstreams.
+    findCaller,
+  ],
+  /** Every call passes these before a byte of its body is read. Limits on requests and on calls at once belong here. */
+  head: [
+    // Before all that judge by path: they need its canonical form.
+    readTarget,
+    // Before the route: the gateway's own operations have no upstream.
+    refuseOwnOperation,
+    // Before more work is done: while the journal is full, every call is refused, and that has to stay cheap.
+    checkLedger,
+    // Before the path rules: an upstream may have its own, written without its prefix.
+    routeByHead,
+    // Before the body is read: a call to a refused path does not wait for its upload.
+    checkPath,
+    // Last before the body: the dialect of the route says how to read it.
+    planBody,
+  ],
+  /** Every call passes these once as much of its body is read as planned. Limits by model or cost belong here. */
+  model: [
+    // Before the model chooses the route: in an upload, another model may follow.
+    requireModelFirst,
+    // Before the other checks: each depends on the upstream.
+    routeByModel,
+    // Again, for calls whose upstream was unknown until now; the others pass at once.
+    checkPath,
+    // After the route: its dialect knows where a call names its model.
+    checkModel,
+    // Last: this alone may wait for a store, and it costs most.
+    checkObjects,
+  ],
+}
+
+const FAILED: CallRefusal = { error: 'internal_error' }
+
+/** All moments, for a door that has nothing to do between them. */
+export const MOMENTS: readonly Moment[] = ['arrival', 'caller', 'head', 'model']
+
+/**
+ * Runs the stages of one moment in order, until one refuses. Never throws: a stage that does refuses the call.
+ *
+ * @returns Why the call is refused, or `null`. A promise, which never rejects, only where a stage had to wait.
+ */
+export function admit(
+  moment: Moment,
+  admission: Admission,
+  options: AdmissionOptions,
+  from = 0,
+): CallRefusal | null | Promise<CallRefusal | null> {
+  const stages = options.stages[moment]
+  try {
+    for (let at = from; at < stages.length; at += 1) {
+      const found = stages[at]?.(admission, options) ?? null
+      if (found === null) continue
+      if (!(found instanceof Promise)) return found
+      return found.then(
+        (refusal) => refusal ?? admit(moment, admission, options, at + 1),
+        (error: unknown) => fail(error, options),
+      )
+    }
+    return null
+  } catch (error) {
+    return fail(error, options)
+  }
+}
+
+function fail(error: unknown, options: AdmissionOptions): CallRefusal {
+  options.stageFailed(error)
+  return FAILED
+}

@@ -1,0 +1,59 @@
+import { cleanModel, cleanPath } from '../../call/build-call-record.ts'
+import { newCallId } from '../../call/call-id.ts'
+import type { CallObserver } from '../../call/call-observer.ts'
+import type { OpenCall } from '../../call/call-record.ts'
+import type { CallRefusal } from '../../http/errors.ts'
+import type { Admission } from './admission.ts'
+import { METERING_UNAVAILABLE } from './stages/ledger.ts'
+
+export interface OpenCallOptions {
+  readonly ledger: {
+    /** Calls back once the call survives a kill -9, or with an error: then it must not go upstream. */
+    open(call: OpenCall, onWritten: (error: Error | null) => void): void
+    /** Drops a call that was opened and not sent. */
+    discard(callId: string): void
+  }
+  readonly observer: Pick<CallObserver, 'callStarted'>
+}
+
+/** A call that every stage let pass, as it is written to the journal. */
+export function buildOpenCall(admission: Admission, nowMs: number): OpenCall {
+  const { caller, route } = admission
+  return {
+    callId: newCallId(nowMs),
+    arrivedAtMs: admission.arrivedAtMs,
+    clientId: caller.clientId,
+    keyId: caller.keyId,
+    upstream: route.upstream.name,
+    provider: route.upstream.provider,
+    method: admission.method,
+    path: cleanPath(route.target.path),
+    requestedModel: cleanModel(route.modelInPath ?? admission.namedModel),
+    webSocket: admission.webSocket,
+  }
+}
+
+/**
+ * Writes the call to the journal, before its first byte goes upstream.
+ *
+ * @param client destroyed once the client has left.
+ * @param done `null`: the call may go upstream. `gone`: its client left before that, so nothing happened that counts.
+ */
+export function openCall(
+  call: OpenCall,
+  client: { readonly destroyed: boolean },
+  { ledger, observer }: OpenCallOptions,
+  done: (refusal: CallRefusal | 'gone' | null) => void,
+): void {
+  ledger.open(call, (error) => {
+    if (error !== null) {
+      done(METERING_UNAVAILABLE)
+    } else if (client.destroyed) {
+      ledger.discard(call.callId)
+      done('gone')
+    } else {
+      observer.callStarted(call)
+      done(null)
+    }
+  })
+}

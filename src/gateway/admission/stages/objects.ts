@@ -1,0 +1,41 @@
+import type { CallRefusal } from '../../../http/errors.ts'
+import { notFoundBody } from '../../../objects/not-found.ts'
+import type { Verdict } from '../../../objects/objects.ts'
+import type { Route } from '../../routing/route.ts'
+import type { Admission, AdmissionOptions } from '../admission.ts'
+
+const OWNERS_UNAVAILABLE: CallRefusal = { error: 'storage_unavailable' }
+const UNREADABLE: CallRefusal = { error: 'invalid_request' }
+
+/** Refuses a call about another client's object, in the words of an upstream that has no such object. */
+export function checkObjects(
+  admission: Admission,
+  { objects }: Pick<AdmissionOptions, 'objects'>,
+): CallRefusal | null | Promise<CallRefusal | null> {
+  const { route, caller, method, body } = admission
+  const { canonicalPath, pathAndQuery } = route.target
+  const verdict = admission.webSocket
+    ? objects.judgeHandshake(route.upstream, canonicalPath, pathAndQuery, caller.clientId)
+    : objects.judge(route.upstream, method, canonicalPath, pathAndQuery, caller.clientId, body.plain)
+  if (verdict === 'pass') return null
+  if (typeof verdict === 'string') return refusalFor(verdict, route)
+  return verdict.then(
+    (found) => refusalFor(found, route),
+    () => OWNERS_UNAVAILABLE,
+  )
+}
+
+function refusalFor(verdict: Verdict, { upstream, target }: Route): CallRefusal | null {
+  switch (verdict) {
+    case 'pass':
+      return null
+    case 'hidden':
+      return { error: 'not_found', detail: { body: notFoundBody(upstream.provider, target.canonicalPath) } }
+    case 'unavailable':
+      return OWNERS_UNAVAILABLE
+    case 'unreadable':
+      return UNREADABLE
+    default:
+      return verdict satisfies never
+  }
+}

@@ -1,0 +1,120 @@
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { cleanModel } from '../../call/build-call-record.ts'
+import type { OpenCall } from '../../call/call-record.ts'
+import { errorShapeOf, writeError } from '../../http/answer-error.ts'
+import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
+import type { Objects } from '../../objects/objects.ts'
+import type { Admission } from '../admission/admission.ts'
+import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
+import { streamedBody } from '../forms/upload.ts'
+import { askUpstream } from './ask-upstream.ts'
+import { forwardableRequestHeaders } from './headers.ts'
+import { ProxiedCall, type ProxiedCallOptions } from './proxied-call.ts'
+
+/** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
+const KEPT_BODY_BYTES = 32 * 1024 * 1024
+
+export interface DispatchOptions extends ProxiedCallOptions {
+  readonly objects: Objects
+}
+
+/** Sends a call upstream that stands in the journal; from here on, `ProxiedCall` brings it to its end. */
+export function dispatch(
+  options: DispatchOptions,
+  admission: Admission,
+  response: ServerResponse,
+  open: OpenCall,
+): void {
+  const { request, route, body, method } = admission
+  const { upstream, dialect } = route
+  const call = buildProxiedCall(options, admission, response, open)
+  // The call keeps what it needs of the body: the rest is free once it was sent.
+  admission.body = UNREAD_BODY
+  response.on('close', () => {
+    if (!response.writableFinished) call.clientLeft()
+  })
+  const handler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
+    ? options.objects.watch(call, {
+        callId: open.callId,
+        owner: admission.caller,
+        upstream,
+        method,
+        canonicalPath: route.target.canonicalPath,
+        pathAndQuery: route.target.pathAndQuery,
+        body: body.plain,
+        fetchPage: (next) => askUpstream(upstream, headers, next),
+      })
+    : call
+  const headers = forwardableRequestHeaders(request.rawHeaders, {
+    host: upstream.host,
+    // A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8).
+    credential: method === 'TRACE' ? null : upstream.credential,
+    // A call to an unknown path is not changed for the sake of being read.
+    askIdentity: (dialect !== null && dialect.isGeneric !== true) || handler !== call,
+    contentLength: body.sent?.length ?? null,
+    isPlain: body.isEdited,
+  })
+  try {
+    upstream.pool.dispatch(
+      {
+        path: upstream.basePath + route.target.pathAndQuery,
+        method: method as 'GET',
+        headers,
+        body: body.sent === null ? uploadOf(call, admission, body) : sentBody(body.sent),
+      },
+      handler,
+    )
+  } catch (error) {
+    call.onResponseError(null, error instanceof Error ? error : new Error(String(error)))
+  }
+}
+
+function buildProxiedCall(
+  options: DispatchOptions,
+  admission: Admission,
+  response: ServerResponse,
+  open: OpenCall,
+): ProxiedCall {
+  const { body, method, route } = admission
+  const { plain, scan } = body
+  const { dialect, target } = route
+  return new ProxiedCall(
+    options,
+    {
+      call: open,
+      clientName: admission.caller.clientName,
+      request: {
+        method,
+        path: target.canonicalPath,
+        model: open.requestedModel,
+        stream: scan?.stream ?? null,
+        fields: body.fields,
+      },
+      arrivedAt: admission.arrivedAt,
+      dialect,
+      stripUsageEvent: body.isEdited,
+      requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
+      requestBytes: plain?.length ?? 0,
+    },
+    response,
+    (failed, code) =>
+      writeError(failed, dialect?.errorShape ?? errorShapeOf(target.canonicalPath), code, open),
+    () => admission.release(),
+  )
+}
+
+/** A body that goes upstream as it comes; `null`: there is none. */
+function uploadOf(call: ProxiedCall, admission: Admission, { form }: CallBody): Readable | null {
+  if (form === null) return streamedBody(admission.request)
+  return form.body((model) => {
+    call.nameModel(cleanModel(admission.route.modelInPath ?? model))
+    // Where the call depends on its model, a form that names another one later is cut.
+    return !admission.modelDecides
+  })
+}
+
+/** A body that was read, on its way upstream. */
+function sentBody(body: Buffer): Buffer | Readable {
+  return body.length <= WHOLE_BYTES ? body : inPieces(body)
+}
