@@ -39,7 +39,7 @@ export function refuseUnreadable({ problems }: Judged, { origin }: OfferedPrices
   if (problems.length === 0) return
   const more = problems.length > SHOWN_PROBLEMS ? `; and ${problems.length - SHOWN_PROBLEMS} more` : ''
   throw new Failure(
-    `nothing is changed: ${origin} is no catalog: ${problems.slice(0, SHOWN_PROBLEMS).join('; ')}${more}`,
+    `nothing is changed: ${origin} is not a catalog: ${problems.slice(0, SHOWN_PROBLEMS).join('; ')}${more}`,
   )
 }
 

@@ -87,7 +87,7 @@ export async function runCommandLine(
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USED_WRONGLY // it has told
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USED_WRONGLY // commander has printed it
     streams.err(`tallygate: ${explainError(error)}\n`)
     return FAILED
   }

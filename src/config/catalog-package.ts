@@ -10,7 +10,7 @@ const PACKAGE = '@pydantic/genai-prices'
 const packageShape = z.object({
   findProvider: z.custom<(query: { readonly providerId: string }) => unknown>(
     (value) => typeof value === 'function',
-    'is no function',
+    'is not a function',
   ),
 })
 const manifestShape = z.object({ name: z.literal(PACKAGE) })

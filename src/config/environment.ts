@@ -49,7 +49,7 @@ export const ENVIRONMENT = [
   {
     name: 'JOURNAL_KEEP_SECONDS',
     meaning:
-      'how far PostgreSQL may go back, by failover or restore, and be refilled from the journals; some 800 bytes a call',
+      'how far PostgreSQL may be restored to an earlier state, by failover or backup, and be refilled from the journals; some 800 bytes a call',
     default: '300',
   },
   {
@@ -92,7 +92,7 @@ export const ENVIRONMENT = [
   {
     name: 'FETCH_JOBS',
     meaning:
-      '`true`: workers fetch batches and background responses that nobody fetched; they need the upstreams then',
+      '`true`: workers fetch batches and background responses that no client fetched; they need the upstreams then',
     default: 'false',
   },
   {

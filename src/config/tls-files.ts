@@ -20,9 +20,7 @@ export function readTlsFiles(env: Environment, problems: string[]): TlsFiles | n
   try {
     createSecureContext({ cert, key })
   } catch (error) {
-    problems.push(
-      `TLS_CERT_FILE: is no certificate in PEM that TLS_KEY_FILE is the key of: ${messageOf(error)}`,
-    )
+    problems.push(`TLS_CERT_FILE: is not a PEM certificate that matches TLS_KEY_FILE: ${messageOf(error)}`)
     return null
   }
   return { certFile, keyFile }

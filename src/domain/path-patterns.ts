@@ -47,7 +47,7 @@ function compile(text: string): CompiledPattern {
   const [, methods, path] = PATTERN.exec(text.trim()) ?? []
   if (path === undefined) {
     throw new PathPatternError(
-      `"${text}" is no pattern such as POST /v1/files/*, with * for a segment and ** for anything`,
+      `"${text}" is not a pattern such as POST /v1/files/*, with * for a segment and ** for anything`,
     )
   }
   const glob = path.replace(/\*{3,}/g, '**').toLowerCase()

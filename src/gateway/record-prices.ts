@@ -26,7 +26,7 @@ export function recordPrices(
   const record = () => {
     recording = recording
       .then(() => recordGatewayPrices(pool, gateway, prices()))
-      .catch((err: unknown) => log.debug({ err }, 'what this gateway prices by is told later'))
+      .catch((err: unknown) => log.debug({ err }, 'the prices of this gateway are recorded later'))
   }
   const timer = setInterval(record, RECORD_PRICES_MS).unref()
   record()

@@ -156,7 +156,7 @@ async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'))
   } catch {
     // The parser's own words quote the answer, and nothing an upstream answers is logged.
-    throw new Error('the model list is no JSON')
+    throw new Error('the model list is not JSON')
   }
 }
 

@@ -54,7 +54,7 @@ export interface LedgerStats {
   readonly committedOffset: number
   /** Of this process's producer: the highest sequence that was committed for long enough and is deleted. */
   readonly pruned: number
-  /** Producers that are gone whose journals this process cares for. */
+  /** Producers that are gone whose journals this process owns. */
   readonly adopted: number
   /** Folders set aside in the journal directory because something in them could not be read. */
   readonly corrupt: number

@@ -44,7 +44,7 @@ export function showJobs(registry: Registry, select: () => Promise<readonly Wait
     })
   gauge(
     'tallygate_unsettled_jobs',
-    'Batches and other jobs that were submitted and have not told what they used.',
+    'Batches and other submitted jobs that have not reported their usage.',
     ({ jobs }) => jobs,
   )
   gauge(

@@ -19,7 +19,7 @@ export function showPrices(registry: Registry, find: () => Promise<PriceFreshnes
   }
   new Gauge({
     name: 'tallygate_prices_refresh_refused',
-    help: '1 while newer prices that were fetched last are not taken: the old ones stand until somebody looks.',
+    help: '1 while newer prices that were fetched last are not taken: the old ones stand until an operator decides.',
     aggregator: 'max',
     registers: [registry],
     async collect() {

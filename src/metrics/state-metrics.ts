@@ -31,12 +31,12 @@ const LEDGER_GAUGES: readonly LedgerGauge[] = [
   ],
   [
     'tallygate_ledger_adopted_producers',
-    'Producers that are gone whose journals this process cares for.',
+    'Producers that are gone whose journals this process owns.',
     ({ adopted }) => adopted,
   ],
   [
     'tallygate_ledger_corrupt_journals',
-    'Journals that could not be read whole and were set aside.',
+    'Journals that could not be read completely and were quarantined.',
     ({ corrupt }) => corrupt,
   ],
   [
@@ -59,13 +59,16 @@ export function showLedger(registry: Registry, stats: () => LedgerStats): void {
 /** Shows the state of the key directory. */
 export function showKeys(registry: Registry, stats: () => KeyDirectoryStats): void {
   gauge(registry, 'tallygate_keys', 'API keys known to this process.', () => stats().keys)
-  gauge(registry, 'tallygate_key_store_reachable', 'Whether Postgres told of keys when last asked.', () =>
-    Number(stats().storeReachable),
+  gauge(
+    registry,
+    'tallygate_key_store_reachable',
+    'Whether the last poll of the keys in Postgres succeeded.',
+    () => Number(stats().storeReachable),
   )
   gauge(
     registry,
     'tallygate_keys_stale_seconds',
-    'Since Postgres last told of keys; NaN when it never did.',
+    'Since the last successful poll of the keys; NaN when there was none.',
     () => (stats().staleMs ?? Number.NaN) / 1_000,
   )
 }

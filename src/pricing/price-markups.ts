@@ -31,14 +31,14 @@ export function parseMarkups(
     const before = problems.length
     const report = (what: string) => void problems.push({ line: entry.line, what })
     const { line, client, upstream, factor, ...unknown } = entry
-    for (const field of Object.keys(unknown)) report(`${field}: is no field of a markup`)
+    for (const field of Object.keys(unknown)) report(`${field}: is not a field of a markup`)
     for (const [field, name] of Object.entries({ client, upstream })) {
-      if (name !== undefined && (typeof name !== 'string' || name === '')) report(`${field}: is no name`)
+      if (name !== undefined && (typeof name !== 'string' || name === '')) report(`${field}: is not a name`)
     }
     if (typeof upstream === 'string' && !upstreams.includes(upstream)) report(`no such upstream: ${upstream}`)
     const value = parseDecimal(String(factor ?? ''))
     if (value === null || value.digits > MAX_FACTOR.digits * 10n ** BigInt(value.scale)) {
-      report(`factor ${factor ?? ''}: is no decimal number from 0 to ${decimalText(MAX_FACTOR)}, as '1.2'`)
+      report(`factor ${factor ?? ''}: is not a decimal number from 0 to ${decimalText(MAX_FACTOR)}, as '1.2'`)
     }
     const key = JSON.stringify([client, upstream])
     const same = lines.get(key)

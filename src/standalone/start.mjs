@@ -4,7 +4,7 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST) {
   console.error(`tallygate runs on Node.js ${OLDEST}, and this is ${process.version}.
 
 npm install brings that version along as the package "node", but the package's install script has not run here:
-npm was told to block install scripts (npm config get ignore-scripts), or does not know them to be allowed. Mend it with
+npm is configured to block install scripts (npm config get ignore-scripts), or does not allow them. Repair it with
 
   npm rebuild node --ignore-scripts=false
 

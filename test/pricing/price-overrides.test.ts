@@ -216,12 +216,12 @@ test('all problems of all prices are told at once, each with its line, and nothi
   expect(problems.map(({ line, what }) => `${line}: ${what}`)).toEqual([
     '4: has no model: say which one this is the price of',
     "5: model a*b: '*' may only stand at the end",
-    '6: colour: is no field of a price',
+    '6: colour: is not a field of a price',
     '6: input -1: is negative',
-    "6: output one: is no plain decimal number of US dollars, as '0.15'",
+    "6: output one: is not a plain decimal number of US dollars such as '0.15'",
     '7: no such provider: nobody',
     '7: no such upstream: nowhere',
-    '7: from 2026-02-30: is no day, as 2026-01-31',
+    '7: from 2026-02-30: is not a day such as 2026-01-31',
     "8: has no price: write '0' for what is free",
     '9: cached_input needs input: it is a part of that',
     '9: reasoning needs output: it is a part of that',
@@ -229,7 +229,7 @@ test('all problems of all prices are told at once, each with its line, and nothi
     '11: input 0.0000001: is less than the smallest price, 0.000000000001 US dollars for one',
     "12: service_tier A B: up to 40 of a-z, 0-9, '.', '_', '-' and '+'",
     '12: input 1000000001: is more than 1000000000',
-    "13: input 1e-3: is no plain decimal number of US dollars, as '0.15'",
+    "13: input 1e-3: is not a plain decimal number of US dollars such as '0.15'",
     '14: input: write it in quotes',
   ])
 })
@@ -264,12 +264,12 @@ test('all problems of all markups are told at once, each with its line', () => {
   expect(markups.map(({ line }) => line)).toEqual([1])
   expect(problems.map(({ line, what }) => `${line}: ${what}`)).toEqual([
     '2: is for the same calls as line 1',
-    '3: percent: is no field of a markup',
+    '3: percent: is not a field of a markup',
     '3: no such upstream: nowhere',
-    "3: factor -1: is no decimal number from 0 to 1000, as '1.2'",
-    '4: client: is no name',
-    "4: factor : is no decimal number from 0 to 1000, as '1.2'",
-    "5: factor 1001: is no decimal number from 0 to 1000, as '1.2'",
+    "3: factor -1: is not a decimal number from 0 to 1000, as '1.2'",
+    '4: client: is not a name',
+    "4: factor : is not a decimal number from 0 to 1000, as '1.2'",
+    "5: factor 1001: is not a decimal number from 0 to 1000, as '1.2'",
     '6: is for the same calls as line 5',
   ])
 })

@@ -26,7 +26,7 @@ export function addJobsCommands(program: Command, cli: Cli): void {
 }
 
 function table(jobs: readonly UnsettledJob[]): string {
-  if (jobs.length === 0) return 'Every job submitted has told what it used.'
+  if (jobs.length === 0) return 'Every submitted job has reported its usage.'
   return renderTable(
     [
       { heading: 'SUBMITTED' },

@@ -36,7 +36,7 @@ export function loadJobFetchConfig(env: Environment): JobFetchConfig | null {
     readConfigFile(env, problems),
   )
   if (upstreams.length === 0 && problems.length === 0) {
-    problems.push('FETCH_JOBS: the worker has to be told the upstreams too: UPSTREAM_URL or TALLYGATE_CONFIG')
+    problems.push('FETCH_JOBS: the worker needs the upstreams too: UPSTREAM_URL or TALLYGATE_CONFIG')
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return {

@@ -11,7 +11,7 @@ export interface PathsConfig extends PathRules {
 export const NO_PATHS: PathsConfig = { ...NO_PATH_RULES, keys: [] }
 
 const pattern = z.string().refine(isPathPattern, {
-  error: ({ input }) => `has "${input}", which is no pattern such as POST /v1/files/*`,
+  error: ({ input }) => `has "${input}", which is not a pattern such as POST /v1/files/*`,
 })
 
 const fields = {

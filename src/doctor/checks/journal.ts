@@ -33,7 +33,7 @@ export async function checkJournal(journalDir: string, database: string | null):
     if (corrupt === 0) return ok('journals', detail)
     return failure(
       'journals',
-      `${detail}; ${corrupt} could not be read whole and were set aside`,
+      `${detail}; ${corrupt} could not be read completely and were quarantined`,
       'look into the .corrupt folders there; what could be read was counted',
     )
   } catch (error) {

@@ -18,7 +18,7 @@ export async function checkRedis(redis: Redis): Promise<Finding> {
   const answer = `${state.product} ${state.version} answers in ${Math.ceil(performance.now() - startedAtMs)} ms`
   if (isOlder(state.redisVersion)) return failure('redis', answer, `use Redis ${OLDEST.join('.')} or newer`)
   if (state.evictionPolicy !== 'noeviction') {
-    const detail = `${answer}; when memory is full it forgets what it holds (${state.evictionPolicy})`
+    const detail = `${answer}; when memory is full it evicts data (${state.evictionPolicy})`
     return failure('redis', detail, 'set maxmemory-policy noeviction')
   }
   if (!state.appendOnly) {

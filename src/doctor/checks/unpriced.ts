@@ -31,7 +31,7 @@ const LINES: Readonly<Record<UnpricedReason, Line>> = {
   no_price: NO_PRICE,
   unknown_tier: {
     name: 'service tiers',
-    what: 'were served at a tier whose price nobody knows',
+    what: 'were served at a tier whose price is unknown',
     mend: 'add a price with that service_tier to prices in TALLYGATE_CONFIG',
     by: 'tier',
   },
@@ -79,7 +79,7 @@ const LINES: Readonly<Record<UnpricedReason, Line>> = {
   },
   billed_later: {
     name: 'billed later',
-    what: 'started work whose usage nobody has fetched',
+    what: 'started work whose usage was never fetched',
     mend: 'fetch the responses and batches through the gateway: their usage is counted then',
     by: 'call',
   },

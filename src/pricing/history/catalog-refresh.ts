@@ -103,7 +103,7 @@ function entriesAt(document: CatalogDocument, from: UtcDay): CatalogEntries {
       })),
   }))
   const { entries, problems } = parseCatalog(listed, 'refresh')
-  if (entries === null) throw new Error(`merged prices are no catalog: ${problems[0]}`)
+  if (entries === null) throw new Error(`merged prices are not a catalog: ${problems[0]}`)
   return entries
 }
 

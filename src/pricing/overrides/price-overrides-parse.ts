@@ -63,7 +63,7 @@ function parseOverride(entry: WrittenEntry, upstreams: readonly string[], report
   if (serviceTier !== undefined && !/^[a-z0-9._+-]{1,40}$/.test(serviceTier)) {
     report(`service_tier ${serviceTier}: up to 40 of a-z, 0-9, '.', '_', '-' and '+'`)
   }
-  if (from !== undefined && !isDay(from)) report(`from ${from}: is no day, as 2026-01-31`)
+  if (from !== undefined && !isDay(from)) report(`from ${from}: is not a day such as 2026-01-31`)
   return {
     model: model ?? '',
     pattern: patternOf(model ?? ''),
@@ -86,7 +86,7 @@ function textFields(entry: WrittenEntry, report: Report): Readonly<Record<string
     if (field === 'line') continue
     const known =
       NAME_FIELDS.includes(field) || OVERRIDE_FIELDS.some((candidate) => candidate.field === field)
-    if (!known) report(`${field}: is no field of a price`)
+    if (!known) report(`${field}: is not a field of a price`)
     else if (typeof value !== 'string') report(`${field}: write it in quotes`)
     else texts[field] = value
   }
@@ -116,7 +116,7 @@ function parsePrice(text: string, field: string, per: bigint, report: Report): D
   }
   const price = parseDecimal(text)
   if (price === null) {
-    report(`${field} ${text}: is no plain decimal number of US dollars, as '0.15'`)
+    report(`${field} ${text}: is not a plain decimal number of US dollars such as '0.15'`)
     return null
   }
   if (price.digits > MAX_USD.digits * 10n ** BigInt(price.scale)) {

@@ -52,7 +52,7 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   if (requests <= 0n) return AS_METERED
   if (!isUnpriced) {
     if (old === null) return unknown('the definition of its price is not known')
-    if (old.basis === 'reported') return AS_METERED // the upstream's own word
+    if (old.basis === 'reported') return AS_METERED // the upstream's reported cost
     if (old.basis === 'parts')
       return unknown('several models served its calls, and what each used is not kept')
   }

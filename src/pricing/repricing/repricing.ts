@@ -123,7 +123,7 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
   if (wasUnpriced && reportedNoFigures(call.unpricedReason)) return AS_METERED // nor here
   if (!wasUnpriced) {
     if (oldPrice === null) return { kind: 'unknown', reason: 'the definition of its price is not known' }
-    if (oldPrice.definition.basis === 'reported') return AS_METERED // the upstream's own word
+    if (oldPrice.definition.basis === 'reported') return AS_METERED // the upstream's reported cost
   }
   if (oldPrice?.definition.basis === 'parts') {
     return { kind: 'unknown', reason: 'several models served a call, and what each used is not kept' }

@@ -63,7 +63,7 @@ function parseModel(value: unknown, place: string, report: Report): CatalogModel
   const byServiceTier = parseServiceTiers(tiers, `${place} (${id})`, report)
   if (matches === null) return null
   if (from !== undefined && (typeof from !== 'string' || !isDay(from))) {
-    report(`${place} (${id})`, 'in_force_from is no day')
+    report(`${place} (${id})`, 'in_force_from is not a day')
   }
   return {
     id,
@@ -77,7 +77,7 @@ function parseModel(value: unknown, place: string, report: Report): CatalogModel
 /** Not genai-prices' own: `service_tiers` holds whole prices at a tier, by its name. */
 function parseServiceTiers(value: unknown, place: string, report: Report): Map<string, DatedPrices['byKey']> {
   if (value === undefined) return new Map()
-  if (!isFields(value)) report(place, 'service_tiers is no object')
+  if (!isFields(value)) report(place, 'service_tiers is not an object')
   return new Map(
     Object.entries(fieldsOf(value)).flatMap(([tier, prices]): [string, DatedPrices['byKey']][] => {
       const dated = parseDatedPrices({ prices }, tier, `${place}, ${tier}`, report)

@@ -29,14 +29,14 @@ export function readLiteLlmCatalog(text: string): {
   } catch (error) {
     return { catalog: null, problems: [`is not JSON: ${error instanceof Error ? error.message : error}`] }
   }
-  if (!isFields(value)) return { catalog: null, problems: ['is no object of models'] }
+  if (!isFields(value)) return { catalog: null, problems: ['is not an object of models'] }
   const problems: string[] = []
   const lists = new Map<string, Map<string, Listed>>()
   const contradictory = new Set<string>()
   let passedOver = 0
   for (const [key, entry] of Object.entries(value)) {
     if (!isFields(entry)) {
-      problems.push(`${key}: is no object`)
+      problems.push(`${key}: is not an object`)
       continue
     }
     const place =

@@ -33,7 +33,7 @@ export function loadSecrets(file: string): Secrets {
   const text = readFileSync(file, 'utf8')
   const read = parseSecrets(text)
   if (read === null)
-    throw new Error(`${file} is damaged: restore it, or move the whole folder away to begin anew`)
+    throw new Error(`${file} is damaged: restore it, or move the whole folder away to start afresh`)
   return read
 }
 

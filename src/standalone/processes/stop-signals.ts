@@ -24,7 +24,7 @@ export function listenForStop(): StopWish {
   const wish = () => {
     if (firstAtMs === null) {
       firstAtMs = performance.now()
-      controller.abort(new Error('told to stop'))
+      controller.abort(new Error('asked to stop'))
       resolve()
     } else if (performance.now() - firstAtMs > SAME_WISH_MS) {
       again()

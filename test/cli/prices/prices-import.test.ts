@@ -70,7 +70,7 @@ test('a list that is cut, hostile or no list changes nothing, in one line', asyn
   await run(env, 'prices', 'import', list)
   const before = await inForce()
   expect(before).not.toBeNull()
-  expect(await imported(litellm().slice(0, -5))).toContain("is no price list of LiteLLM's: is not JSON")
+  expect(await imported(litellm().slice(0, -5))).toContain('is not a price list of LiteLLM: is not JSON')
   expect(await imported(litellm({ input_cost_per_token: -1 }))).toContain('input_cost_per_token is negative')
   expect(await imported(litellm({ input_cost_per_token: 1 }))).toContain('which nothing costs')
   const handle = await open(list, 'w')

@@ -151,7 +151,7 @@ markups:
     'config.yaml:4: prices: prices the same calls from the same day as line 3',
     'config.yaml:5: prices: has no model',
     'config.yaml:6: prices: input -2: is negative',
-    'config.yaml:6: prices: colour: is no field of a price',
+    'config.yaml:6: prices: colour: is not a field of a price',
     'config.yaml:8: markups: no such upstream: nowhere',
   ]) {
     expect(err).toContain(problem)

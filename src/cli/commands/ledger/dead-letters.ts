@@ -16,7 +16,7 @@ export function addDeadLettersCommands(program: Command, cli: Cli): void {
 
   letters
     .command('list')
-    .description('show those that wait for somebody to look at them, the oldest first')
+    .description('list the dead letters that wait for a decision, the oldest first')
     .option('--all', 'also those that were counted since')
     .action(async ({ all = false }: { readonly all?: boolean }) => {
       const found = await cli.withServers(({ pool }) => selectDeadLetters(pool, all))

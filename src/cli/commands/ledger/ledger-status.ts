@@ -20,7 +20,7 @@ export function addLedgerStatusCommand(ledger: Command, cli: Cli): void {
 export function addLedgerGapsCommand(ledger: Command, cli: Cli): void {
   ledger
     .command('gaps')
-    .description('records that are known to be missing, the newest holes first')
+    .description('records known to be missing, the newest gaps first')
     .action(async () => {
       const { gaps, gapCount, missingRecords } = await cli.withServers(({ pool }) => selectLedgerStatus(pool))
       cli.print(gaps.map(renderGap), gapsText(gaps, gapCount, missingRecords))
@@ -73,7 +73,7 @@ function text(state: LedgerState): string {
     producers,
     ...(others > 0 ? [`and ${others} more that moved longer ago`] : []),
     '',
-    `${gapCount} gaps with ${missingRecords} missing records, ${deadLetters} dead letters, ${corruptJournals} journals set aside as damaged`,
+    `${gapCount} gaps with ${missingRecords} missing records, ${deadLetters} dead letters, ${corruptJournals} damaged journals quarantined`,
   ].join('\n')
 }
 

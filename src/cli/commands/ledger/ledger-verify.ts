@@ -29,7 +29,7 @@ export function addLedgerVerifyCommand(ledger: Command, cli: Cli): void {
 export function addLedgerRebuildCommand(ledger: Command, cli: Cli): void {
   ledger
     .command('rebuild')
-    .description("make a day's totals anew from its calls and adjustments")
+    .description("recompute a day's totals from its calls and adjustments")
     .requiredOption('--day <day>', 'the UTC day', parseDay)
     .option('--by <name>', 'who does it; without: the user of the system', parseReason)
     .option('--reason <text>', 'why', parseReason, 'totals differed from calls')
@@ -41,7 +41,7 @@ export function addLedgerRebuildCommand(ledger: Command, cli: Cli): void {
         throw new Failure(`the calls of ${day} are not kept: there is nothing to rebuild it from`)
       if (rebuilt.kind === 'incomplete') {
         throw new Failure(
-          `of the ${rebuilt.requests} requests of ${day} only ${rebuilt.calls} calls are kept, and the marks of the producers say that the requests are right: nothing is changed`,
+          `of the ${rebuilt.requests} requests of ${day} only ${rebuilt.calls} calls are kept, and the committed offsets of the producers say that the requests are right: nothing is changed`,
         )
       }
       cli.print(rebuiltDocument(day, rebuilt), rebuiltText(day, rebuilt))
@@ -95,7 +95,9 @@ function verifiedText(verified: Verified, isRight: boolean): string {
   const marks =
     proof.totals === proof.counted
       ? []
-      : [`The marks of the producers say ${proof.counted} requests in all, the totals have ${proof.totals}.`]
+      : [
+          `The committed offsets of the producers say ${proof.counted} requests in all, the totals have ${proof.totals}.`,
+        ]
   if (isRight) return [`0 differences: ${compared}.`, ...remarks].join('\n')
   const table = renderTable(
     ['DAY', 'CLIENT', 'KEY', 'MODEL', 'UPSTREAM', 'PRICE', 'COLUMN', 'STORED', 'SHOULD BE', 'BY'].map(
@@ -117,7 +119,7 @@ function verifiedText(verified: Verified, isRight: boolean): string {
     ]),
   )
   const hint = differences.some(({ against }) => against !== 'price')
-    ? ['Mend a day from its calls: ledger rebuild --day DAY']
+    ? ['Correct a day from its calls: ledger rebuild --day DAY']
     : []
   const head = `${differences.length} differences: ${compared}.`
   return [head, ...(differences.length > 0 ? ['', table, ''] : []), ...marks, ...remarks, ...hint].join('\n')
@@ -139,7 +141,7 @@ function rebuiltDocument(day: string, rebuilt: RebuiltDay) {
 }
 
 function rebuiltText(day: string, rebuilt: RebuiltDay): string {
-  if (rebuilt.kind === 'unchanged') return `${day} is as its ${rebuilt.calls} calls say: nothing to mend.`
+  if (rebuilt.kind === 'unchanged') return `${day} is as its ${rebuilt.calls} calls say: nothing to correct.`
   const { rows, calls, beforePico, afterPico, adjustmentId } = rebuilt
-  return `${day}: ${rows} rows mended from ${calls} calls, ${picoToUsdText(beforePico)} -> ${picoToUsdText(afterPico)} USD: adjustment ${adjustmentId}.`
+  return `${day}: ${rows} rows corrected from ${calls} calls, ${picoToUsdText(beforePico)} -> ${picoToUsdText(afterPico)} USD: adjustment ${adjustmentId}.`
 }

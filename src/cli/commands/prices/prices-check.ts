@@ -143,9 +143,7 @@ function text(rows: readonly UnpricedUse[], days: number): string {
       ? ['A price now: correct the past with prices reprice --model NAME --since DAY.']
       : []),
     ...(rows.some(({ reason }) => !couldBePriced(reason))
-      ? [
-          'No price helps calls that told no figures: doctor says what does, docs/prices.md what the reasons mean.',
-        ]
+      ? ['No price helps calls without figures: doctor says what does, docs/prices.md what the reasons mean.']
       : []),
   ]
   return [table, '', ...hints].join('\n')

@@ -88,7 +88,7 @@ async function readList(path: string): Promise<LiteLlmCatalog> {
   if (catalog !== null) return catalog
   const shown = problems.slice(0, SHOWN_PROBLEMS).join('; ')
   const others = problems.length > SHOWN_PROBLEMS ? `; and ${problems.length - SHOWN_PROBLEMS} more` : ''
-  throw new Failure(`nothing is changed: ${path} is no price list of LiteLLM's: ${shown}${others}`)
+  throw new Failure(`nothing is changed: ${path} is not a price list of LiteLLM: ${shown}${others}`)
 }
 
 function textOf({ models, passedOver, contradictory }: LiteLlmCatalog, source: string, done: string): string {

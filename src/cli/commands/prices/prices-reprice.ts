@@ -105,7 +105,7 @@ function refusal(refused: readonly RefusedRow[]): string {
         `${key.day} ${key.model} (${calls} calls at ${priceName(key.priceId)}): ${reason}`,
     )
   const others = refused.length > SHOWN_REFUSALS ? `; and ${refused.length - SHOWN_REFUSALS} more` : ''
-  return `nothing is changed, as the new cost of some rows cannot be told: ${named.join('; ')}${others}. --leave-out goes on without them`
+  return `nothing is changed, as the new cost of some rows is unknown: ${named.join('; ')}${others}. --leave-out goes on without them`
 }
 
 function priceName(priceId: string): string {
