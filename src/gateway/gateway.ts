@@ -107,7 +107,8 @@ function createServer(tls: GatewayOptions['tls'], handler: RequestListener): Htt
     insecureHTTPParser: false,
     // Node would answer without a body; ours says what is wrong.
     requireHostHeader: false,
-    // RFC 6455, 4.1: anything else that asks for a WebSocket is what it is without the question, and is read as that.
+    // RFC 6455, 4.1: any other upgrade request is treated as the plain request it would be without the
+    // header.
     shouldUpgradeCallback: ({ method, headers }: IncomingMessage) =>
       method === 'GET' &&
       headers.upgrade?.toLowerCase() === 'websocket' &&
@@ -118,7 +119,7 @@ function createServer(tls: GatewayOptions['tls'], handler: RequestListener): Htt
     tls === null
       ? createHttpServer(limits, handler)
       : createHttpsServer({ ...limits, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler)
-  // RFC 9110, 10.1.1: an expectation that nobody knows may be passed over; Node would answer 417 without a body.
+  // RFC 9110, 10.1.1: an unknown expectation may be ignored; Node would answer 417 without a body.
   return server.on('checkExpectation', handler)
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A call that ended longer ago is counted, or its counting is held up by more than a question may wait for. */
+/** A call that ended longer ago is counted, or its counting is delayed by more than a query may wait. */
 const RECENT_MS = 2_000
 const WAIT_MS = 1_000
 const POLL_MS = 25
@@ -19,7 +19,7 @@ export class ReadYourWrites {
   readonly #options: ReadYourWritesOptions
   /** Monotonic milliseconds at the end of each client's last call. */
   readonly #endedAt = new Map<string, number>()
-  /** The reading under way: all who wait share it, so that many questions at once are not many polls. */
+  /** The read in progress, shared by all waiting queries, so that many queries are not many polls. */
   #reading: Promise<number> | null = null
 
   constructor(options: ReadYourWritesOptions) {
@@ -38,7 +38,7 @@ export class ReadYourWrites {
     for (;;) {
       const leftMs = askedAt + WAIT_MS - performance.now()
       if (leftMs <= 0) return
-      // A store that is silent must not hold the question up for longer than one that is behind.
+      // A silent store must not delay the query for longer than one that is behind.
       const committedOffset = await Promise.race([
         this.#readCommittedOffset(),
         delay(leftMs, null, { ref: false }),
@@ -48,7 +48,7 @@ export class ReadYourWrites {
     }
   }
 
-  /** Marks only grow, so one that was asked for a little earlier is never too high. */
+  /** Committed offsets only grow, so one that was read a little earlier is never too high. */
   #readCommittedOffset(): Promise<number> {
     this.#reading ??= this.#options.readCommittedOffset().finally(() => {
       this.#reading = null

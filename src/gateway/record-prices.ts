@@ -13,8 +13,8 @@ export interface PriceRecording {
 }
 
 /**
- * Keeps it in Postgres what this gateway prices by, for those who price the past. Without Postgres it is told later:
- * calls do not wait for it.
+ * Records the prices of this gateway in Postgres, for commands that price the past. Without Postgres they are
+ * recorded later.
  */
 export function recordPrices(
   pool: Postgres,

@@ -51,7 +51,7 @@ export class ReloadableConfig {
     this.#now = readReloadable(config, stored, log)
   }
 
-  /** For the stations of a call; stays the same object over reloads. */
+  /** For the stages of a call; stays the same object over reloads. */
   readonly table: UpstreamTable = tableOf(() => this.#now.table)
   readonly pathPolicy: PathPolicy = {
     permits: (caller, method, hasBody, route) => this.#now.pathPolicy.permits(caller, method, hasBody, route),

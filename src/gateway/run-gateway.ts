@@ -44,10 +44,10 @@ import type { UsageRequest } from './routes/usage.ts'
 
 /** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
-/** A poll of keys or marks that takes longer than this counts as unanswered. */
+/** A poll of keys or committed offsets that takes longer than this counts as unanswered. */
 const POLL_STATEMENT_MS = 2_000
 const SUMMARY_STATEMENT_MS = 10_000
-/** A call waits no longer to be told whose an object is. */
+/** A call waits no longer for the owner of an object. */
 const OWNERS_MS = 2_000
 /** A store that is silent for longer is away, for a client that asks. */
 const SUMMARY_MS = 4_000
@@ -57,7 +57,7 @@ const SCRAPE_MS = 1_000
 const RECORD_GRACE_MS = 5_000
 /** After the last call: time to ship what its records wait for. */
 const SHIP_GRACE_MS = 3_000
-/** Then nobody needs the stores any more: one that is silent is left as it is. */
+/** By then the stores are not needed any more: a silent one is abandoned. */
 const STORES_GRACE_MS = 500
 
 const VERSION: string = JSON.parse(
@@ -79,7 +79,7 @@ export interface RunningGateway {
   stop(): Promise<void>
 }
 
-/** Opens stores, ledger and server, in this order; whoever opens a thing closes it, in reverse. */
+/** Opens stores, ledger and server, in this order, and closes them in reverse. */
 export async function runGateway(
   config: GatewayConfig,
   log: Logger,
@@ -298,7 +298,9 @@ export async function runGateway(
   }
 }
 
-/** Waits until no call is open any more; one that still is then gets its record from whoever adopts the journal. */
+/**
+ * Waits until no call is open; a call that still is gets its record from the process that adopts the journal.
+ */
 async function recordsWritten(ledger: Ledger): Promise<void> {
   const deadline = performance.now() + RECORD_GRACE_MS
   while (ledger.stats().openCalls > 0 && performance.now() < deadline) await delay(10)
@@ -313,7 +315,7 @@ function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
 async function summarise(pool: Postgres, query: UsageRequest): Promise<object> {
   const { clientId, clientName, fromDay, toDay, days, groupBy } = query
   const groups = await selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy })
-  // One question, so that the groups always add up to the whole, whatever is counted meanwhile.
+  // One statement, so that the groups always add up to the whole, whatever is counted meanwhile.
   const summary = renderSummary(clientName, days, sumTotals(groups))
   if (groupBy.length === 0) return summary
   const data = groups.map((row) => ({

@@ -23,7 +23,7 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   let stopping = false
   let oneStarted = false
   const started = new WeakSet<Worker>()
-  /** Told to read the configuration again before they could be: a signal too early ends a process. */
+  /** Asked to reload before they were ready: a signal that comes too early ends a process. */
   const toReload = new WeakSet<Worker>()
   collectMetrics()
   cluster.on('message', (worker, message: unknown) => {

@@ -67,7 +67,7 @@ const shutdown = closeWithGrace(
   {
     delay: config.shutdownGraceMs + CLOSING_MS,
     logger: log,
-    // SIGHUP is no farewell: it reads the configuration again.
+    // SIGHUP does not end the process: it reloads the configuration.
     skip: ['SIGHUP', ...(cluster.isWorker ? STOP_SIGNALS : [])],
   },
   async ({ signal, err }) => {

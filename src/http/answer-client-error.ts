@@ -8,7 +8,7 @@ import { destroyAfterGrace } from './socket-timeouts.ts'
  * For the `clientErrorHandler` of both listeners.
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // What went wrong below HTTP, as a TLS handshake that never came, has nobody to answer to.
+  // An error below HTTP, such as a failed TLS handshake, has no request to answer.
   const isOfHttp = /^(?:HPE_|ERR_HTTP_)/.test(error.code ?? '')
   if (!isOfHttp || socket.destroyed || !socket.writable) {
     socket.destroy()

@@ -7,7 +7,7 @@ export interface Readiness {
   readonly degraded: readonly string[]
 }
 
-/** `GET /healthz` (the process lives) and `GET /readyz` (calls can be taken). Neither needs a key. */
+/** `GET /healthz` (the process runs) and `GET /readyz` (calls are accepted). Neither needs a key. */
 export function health(app: FastifyInstance, prefix: string, readiness: () => Readiness): void {
   app.get(`${prefix}/healthz`, (_request, reply) => reply.send({ status: 'ok' }))
   app.get(`${prefix}/readyz`, (_request, reply) => {

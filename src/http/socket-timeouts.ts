@@ -8,7 +8,8 @@ const WRITE_IDLE_MS = 300_000
 /** For a client to close its half of a connection that is over. */
 const HALF_OPEN_MS = 2_000
 
-// A socket's own time-out costs no timer of ours, begins anew with every byte, and ends a connection that nobody listens for.
+// A socket's own timeout needs no further timer, restarts with every byte, and ends a connection that has no
+// listener.
 
 /** Ends the connection when nothing of the request's body comes for a minute. Returns how to stop that, once the body is read. */
 export function setReadIdleTimeout({ socket }: IncomingMessage): () => void {

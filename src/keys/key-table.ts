@@ -2,7 +2,7 @@ import type { CallerLookup } from '../call/caller.ts'
 import { hashKey, isKeyShaped } from '../domain/api-key.ts'
 import type { KeyRecord } from './key-records.ts'
 
-/** One key in memory. It stays the same object while the process lives; only its answers change. */
+/** One key in memory. The object is the same for the life of the process; only its answers change. */
 interface Entry {
   readonly keyId: string
   readonly digest: string

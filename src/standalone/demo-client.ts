@@ -4,7 +4,7 @@ import type { Postgres } from '../store/connection/postgres.ts'
 
 export const DEMO_CLIENT = 'demo'
 
-/** Makes a key of the demo client, and the client where it is missing. Its text is known only now. */
+/** Creates a key of the demo client, and the client if it does not exist. Its text is known only now. */
 export async function createDemoKey(pool: Postgres, pepper: string): Promise<string> {
   if ((await findClient(pool, DEMO_CLIENT)) === null) await createClient(pool, DEMO_CLIENT)
   const order = { client: DEMO_CLIENT, name: 'npm start', models: null, expiresInSeconds: null }

@@ -4,13 +4,13 @@ import { LLMock, type Mountable } from '@copilotkit/aimock'
 import { countTokens } from 'gpt-tokenizer'
 
 /**
- * A process that stands in for a model provider: OpenAI's and Anthropic's endpoints, streamed or not, answering any
- * prompt with a friendly text and the true token counts of what was sent and said.
+ * A process that imitates a model provider: OpenAI's and Anthropic's endpoints, streamed or not. It answers
+ * any prompt with a friendly text and true token counts.
  *
  *     node src/standalone/demo-upstream.ts --host 127.0.0.1 --port 4010
  */
 
-/** Names with a price, so that the first call a newcomer makes costs something. */
+/** Models with a price, so that a newcomer's first call costs something. */
 const MODELS = [
   { id: 'gpt-4o-mini', owned_by: 'openai' },
   { id: 'gpt-4o', owned_by: 'openai' },

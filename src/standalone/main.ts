@@ -14,12 +14,15 @@ import { type Supervisor, startSupervisor } from './supervisor.ts'
 import { openTerminal } from './terminal.ts'
 
 /**
- * `npm start`: everything on one machine. Gateway and worker are processes of their own, as in production; PostgreSQL,
- * Redis and the demo upstream are started where the environment names none. Ends when it is told to, stopping
- * all of it in order.
+ * `npm start`: everything on one machine. Gateway and worker are processes of their own, as in production.
+ * PostgreSQL, Redis and the demo upstream are started where the environment names none. At a stop signal
+ * everything is stopped in order.
  */
 
-/** How long another `npm start` may take to let go: one that stops, and one whose npm was killed just now. */
+/**
+ * How long another `npm start` may take to release the folder: one that stops, or one whose npm was just
+ * killed.
+ */
 const WAIT_FOR_STOPPING_MS = 60_000
 const WAIT_FOR_RUNNING_MS = 1_500
 
@@ -89,7 +92,7 @@ function show(supervisor: Supervisor, folder: DataFolder, settings: Settings): v
     )
 }
 
-/** Takes the folder, waiting for one that stops. */
+/** Locks the folder, waiting for a run that stops. */
 async function takeFolder(path: string): Promise<DataFolder> {
   let isShown = false
   let holder: Holder | null = null

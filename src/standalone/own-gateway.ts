@@ -31,7 +31,7 @@ export async function getFromGateway(url: string, key: string | null = null): Pr
   })
 }
 
-/** The ids that `/v1/models` shows to this key, none where it cannot tell. */
+/** The ids that `/v1/models` shows to this key; empty where it does not answer. */
 export function modelIds(answer: Answer): string[] {
   if (answer?.status !== 200) return []
   const { data } = Object(JSON.parse(answer.body))

@@ -1,6 +1,6 @@
 import type { Paint } from './terminal.ts'
 
-/** What the final screen tells. */
+/** The content of the final screen. */
 export interface ScreenContext {
   readonly baseUrl: string
   readonly demoKey: string
@@ -58,7 +58,7 @@ export function renderScreen(context: ScreenContext, paint: Paint): string {
   ].join('\n')
 }
 
-/** What these providers answer at least; elsewhere it depends on what the upstream lists. */
+/** The endpoints that these providers certainly have; elsewhere it depends on the models listed. */
 const PREFERRED_MODELS = [
   'gpt-4o-mini',
   'gpt-4o',
@@ -70,8 +70,7 @@ const PROMPT = 'Say hello in one sentence.'
 
 /**
  * The example for this provider, with a model that the gateway lists.
- *
- * @param models ids as `/v1/models` shows them, none where the list could not be had
+ * @param models Ids as `/v1/models` shows them; empty where the list could not be read.
  */
 export function chooseExample(provider: string, models: readonly string[]): ExampleCall {
   const messages = [{ role: 'user', content: PROMPT }]

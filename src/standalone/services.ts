@@ -4,7 +4,10 @@ import { type NodeProcess, startNode } from './processes/node-process.ts'
 import { type Run, type Supervised, supervise } from './processes/supervise.ts'
 import type { PrivateServer } from './servers/private-server.ts'
 
-/** What a machine is made of, in the order in which it is stopped: who takes calls first, who keeps data last. */
+/**
+ * The services of one machine, in the order in which they are stopped: those that take calls first, those
+ * that keep data last.
+ */
 const SERVICES = ['gateway', 'worker', 'demo upstream', 'redis', 'postgres'] as const
 export type Service = (typeof SERVICES)[number]
 
@@ -13,14 +16,19 @@ const FORCED_GRACE_MS = 1_000
 
 /** The processes of one machine, kept running until they are stopped. */
 export interface Services {
-  /** Starts a part and keeps it running. @throws what its first start throws */
+  /**
+   * Starts a service and keeps it running.
+   * @throws What its first start throws.
+   */
   start(service: Service, start: (givenUp: AbortSignal) => Promise<Run>): Promise<void>
-  /** The same for a server, which is started again on the port it had: others know its URL, given back here. */
+  /**
+   * The same for a server, which is restarted on the same port, since others know its URL. Returns that URL.
+   */
   startServer(
     service: Service,
     start: (port: { readonly port?: number }) => Promise<PrivateServer>,
   ): Promise<string>
-  /** Starts one run of a program of ours, for `keep`, with a log named like the part. */
+  /** Starts one run of our own program, for `keep`, with a log named like the service. */
   startNode(
     service: Service,
     script: string,
@@ -29,10 +37,10 @@ export interface Services {
   ): Promise<NodeProcess>
   logFile(service: Service): string
   has(service: Service): boolean
-  /** A part that does not run is stopped already. */
+  /** A service that does not run is stopped already. */
   stop(service: Service, graceMs?: number): Promise<void>
   stopAll(): Promise<void>
-  /** Makes a stop under way quick and rough. Safe: every part is made to survive worse. */
+  /** Turns a stop in progress into a forced one. That is safe: every service survives a kill. */
   forceStop(): void
   readonly isForced: boolean
 }

@@ -35,7 +35,7 @@ export interface Supervisor {
   stop(): Promise<void>
 }
 
-/** What a machine is built from. */
+/** The options of a start. */
 export interface SupervisorOptions {
   readonly settings: Settings
   readonly folder: DataFolder
@@ -47,13 +47,13 @@ export interface SupervisorOptions {
 
 const READY_TIMEOUT_MS = 60_000
 const BACKLOG_TIMEOUT_MS = 5_000
-/** After the gateway would have given up itself. */
+/** Longer than the gateway's own timeout. */
 const KILL_AFTER_MS = 1_000
 
 /**
- * Starts everything, in the order in which one needs the other. Whatever was started is in `parts`, also when this fails.
- *
- * @throws Error for the user; also when `givenUp` is aborted
+ * Starts everything in the order of its dependencies. What was started is in `services`, also when this
+ * fails.
+ * @throws {Error} For the user; also when `givenUp` is aborted.
  */
 export async function startSupervisor(plan: SupervisorOptions): Promise<Supervisor> {
   const { settings, folder, services, givenUp } = plan
@@ -168,7 +168,7 @@ async function startDemoUpstream({ services }: SupervisorOptions): Promise<strin
   return `http://127.0.0.1:${port}`
 }
 
-/** The demo stands in for makers, at whose prices its calls are: an address of this machine alone has none. */
+/** The demo upstream imitates providers, whose prices apply to its calls: a loopback address has none. */
 function demoConfig({ settings, folder }: SupervisorOptions, url: string): Record<string, string> {
   const file = folder.file('demo.yaml')
   const provider = settings.config.upstreams[0]?.provider ?? 'openai-compatible'
@@ -187,7 +187,7 @@ async function prepareDatabase({ settings }: SupervisorOptions, databaseUrl: str
   }
 }
 
-/** The ports, made out where any would do, and the URLs by which they are reached from this machine. */
+/** The ports, chosen where any will do, and the URLs that reach them from this machine. */
 async function chooseListeners({ config }: Settings) {
   const port = config.port || (await findFreePort())
   const adminPort = config.adminPort || (await findFreePort())
@@ -200,7 +200,7 @@ async function chooseListeners({ config }: Settings) {
   }
 }
 
-/** A gateway is of use once it is ready for calls. */
+/** A gateway is ready once it accepts calls. */
 async function startGateway(
   services: Services,
   env: NodeJS.ProcessEnv,
@@ -238,7 +238,7 @@ async function countBacklog(plan: SupervisorOptions, pool: Postgres, redisUrl: s
   if (left !== 0) terminal.say('some calls will be counted after the next start')
 }
 
-/** Waits for all, also when one fails, so that nothing is still being started when the failure is dealt with. */
+/** Waits for all, also when one fails, so that nothing is still starting when the failure is handled. */
 async function allOrFirstFailure<const T extends readonly unknown[]>(
   tasks: T,
 ): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {

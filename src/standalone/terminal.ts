@@ -7,12 +7,12 @@ export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'cyan', text: str
 
 export interface Terminal extends Dialogue {
   readonly paint: Paint
-  /** What went wrong, on stderr. */
+  /** Prints an error to stderr. */
   complain(text: string): void
   print(text: string): void
 }
 
-/** The user's terminal, or whatever stdout is. A closed one loses lines, never the process. */
+/** The user's terminal, or stdout as it is. A closed one loses lines, never the process. */
 export function openTerminal(): Terminal {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   const paint: Paint = (style, text) => styleText(style, text, { stream: process.stdout })
@@ -25,7 +25,7 @@ export function openTerminal(): Terminal {
   }
 }
 
-/** Enter means yes. Where nobody sits at a terminal, or in CI, what was wanted by starting us is done. */
+/** Enter means yes. Without a terminal, or in CI, starting implies consent. */
 async function ask(prompt: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY || process.env.CI) return true
   const asking = createInterface({ input: process.stdin, output: process.stdout })

@@ -30,7 +30,7 @@ export interface PriceConfig {
   readonly upstreams: readonly PricedUpstream[]
 }
 
-/** Upstreams by name that have somebody's prices, as a catalog wants them. */
+/** Upstreams by name that use another provider's prices, as the catalog expects them. */
 export function pricesOfUpstreams(
   upstreams: readonly { readonly name: string; readonly pricesOf: string | null }[],
 ): ReadonlyMap<string, string> {

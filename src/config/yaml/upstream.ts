@@ -19,7 +19,7 @@ export interface UpstreamConfig {
   /** Calls under it go here, the prefix taken off; `/x`, never ending in '/'. */
   readonly pathPrefix: string | null
   readonly includeUsage: 'auto' | 'always' | 'never'
-  /** The provider's own word on a call's cost is believed instead of the catalog. */
+  /** The cost that the provider reports for a call is used in place of the catalog. */
   readonly trustReportedCost: boolean
   /** Whose prices hold there, one of `PRICES_OF`; `null`: the provider's own. */
   readonly pricesOf: string | null

@@ -9,7 +9,7 @@ import {
 } from 'node:zlib'
 import { MemberInflater } from './member-inflater.ts'
 
-/** Opens a decoder of one content coding; some codings are told apart by the body's first byte. */
+/** Opens a decoder of one content coding; some codings are distinguished by the body's first byte. */
 export type OpenInflater = (firstByte: number) => Transform & { readonly bytesWritten: number }
 
 /** `whole`: a body that was cut is an error. `cut`: it gives what it holds. */

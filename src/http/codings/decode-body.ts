@@ -6,7 +6,7 @@ export type DecodeProblem = 'too_large' | 'busy' | 'undecodable'
 
 /** Decoded bytes for one encoded byte: text comes to 5 or 10, long white space to 70. */
 const MAX_RATIO = 200
-/** Below this the ratio says nothing and harms nobody. */
+/** Below this size the ratio means nothing and does no harm. */
 const RATIO_FREE_BYTES = 1024 * 1024
 
 const EMPTY = Buffer.alloc(0)

@@ -12,7 +12,7 @@ export interface BodyDecoder {
    * counts as `complete` up to the cut: the caller knows that it was.
    */
   end(done: (result: DecodeResult) => void): void
-  /** Lets everything go; neither the sink nor `done` is called any more. */
+  /** Releases everything; neither the sink nor `done` is called any more. */
   destroy(): void
 }
 
@@ -25,7 +25,7 @@ export type DecodedSink = (decoded: Uint8Array) => void
 const MAX_DECODED_BYTES = 64 * 1024 * 1024
 /** Decoded bytes for one encoded byte: text comes to 5 or 10, long white space to 70. */
 const MAX_RATIO = 200
-/** Below this the ratio says nothing and harms nobody. */
+/** Below this size the ratio means nothing and does no harm. */
 const RATIO_FREE_BYTES = 1024 * 1024
 /**
  * Encoded bytes that may wait for one decoder, and for all of the process. An upstream nearby sends faster than
@@ -209,7 +209,7 @@ class InflatingDecoder implements BodyDecoder {
   }
 }
 
-/** Whether what a body begins with is no news beside what it is said to be. Brotli may begin as zlib does. */
+/** Whether the first bytes of a body agree with its declared coding. Brotli may begin as zlib does. */
 function isSaid(sniffed: string, said: string | null): boolean {
   if (sniffed === 'gzip') return said === 'gzip' || said === 'x-gzip'
   return sniffed === said || (sniffed === 'deflate' && said === 'br')

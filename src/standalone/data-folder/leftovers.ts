@@ -10,19 +10,22 @@ interface RecordedProcess {
   readonly name: string
   readonly pid: number
   readonly identity: string
-  /** The data folder: a copy of the notes is in one with another identity. Releases before did not note it. */
+  /**
+   * The data folder. A copied register is in a folder with another identity. Earlier releases did not record
+   * it.
+   */
   readonly folder?: { readonly path: string; readonly identity: string }
 }
 
 /** Where servers work, in the data folder. */
 const SERVER_FOLDERS = ['redis', 'postgres/data']
 
-/** The processes that this run started, on disk, so that a run after a kill -9 of this one finds them. */
+/** The processes that this run started, on disk, so that the next run finds them after a kill -9. */
 export interface ProcessRegistry {
   record(name: string, pid: number): void
 }
 
-/** How a process left behind is asked to end; what runs calls first, what keeps data last. */
+/** How a leftover process is stopped: those that run calls first, those that keep data last. */
 const STOPPING: ReadonlyMap<string, StopStep> = new Map([
   ['gateway', { signal: 'SIGTERM', graceMs: 3_000 }],
   ['worker', { signal: 'SIGTERM', graceMs: 3_000 }],
@@ -32,11 +35,11 @@ const STOPPING: ReadonlyMap<string, StopStep> = new Map([
 ])
 
 /**
- * Stops what a killed run left running, then begins notes of this run's processes. Notes in a copy of a data folder are
- * about the original's processes, which are let be. Only to be called under the data folder's lock.
- *
- * @param file the notes, in the data folder itself
- * @returns the notes, and the names of what was stopped
+ * Stops the processes that a killed run left, then begins this run's register. A register in a copy of a data
+ * folder lists the original's processes, which are left alone. Only to be called under the data folder's
+ * lock.
+ * @param file The register, in the data folder itself.
+ * @returns The register, and the names of the stopped processes.
  */
 export async function stopLeftovers(file: string): Promise<{ registry: ProcessRegistry; stopped: string[] }> {
   const stopped: string[] = []
@@ -65,7 +68,7 @@ function identify(path: string): Folder {
   return { path: realpathSync(path), identity }
 }
 
-/** Of what was noted without its folder only servers outlive the run, and these work in it. */
+/** Of the processes recorded without their folder only servers outlive the run, and these work in it. */
 function isOf(folder: Folder, recorded: RecordedProcess): boolean {
   if (recorded.folder !== undefined) return recorded.folder.identity === folder.identity
   const at = workingFolderIdentity(recorded.pid)

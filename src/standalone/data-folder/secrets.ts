@@ -2,21 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { writeFileAtomically } from './write-file.ts'
 
-/** What `npm start` makes once and keeps, so that the next start finds its data, and the user his key. */
+/** What `npm start` creates once and keeps, so that the next start finds its data and the user's key. */
 export interface Secrets {
   readonly postgresPassword: string
   readonly redisPassword: string
   readonly keyPepper: string
   readonly adminToken: string
-  /** The text of the demo client's key; null until there is one. */
+  /** The text of the demo client's key; null until it exists. */
   readonly demoKey: string | null
 }
 
 /**
- * Reads the file, making it at the first start. It is never made anew over one that cannot be read: with another pepper
- * no key would be known any more.
- *
- * @throws Error when the file is there but is not ours
+ * Reads the file, or creates it at the first start. An unreadable file is never replaced: with another pepper
+ * no key would be valid.
+ * @throws {Error} When the file exists but is invalid.
  */
 export function loadSecrets(file: string): Secrets {
   if (!existsSync(file)) {

@@ -1,9 +1,9 @@
 import { type GatewayConfig, loadGatewayConfig } from '../../config/config.ts'
 import { type Environment, readVariable } from '../../config/environment.ts'
 
-/** What the environment asks of `npm start`. */
+/** The settings of `npm start` from the environment. */
 export interface Settings {
-  /** As the gateway will read it, but for the servers, secrets and upstream that are still to be made. */
+  /** As the gateway will read it, except for servers, secrets and upstream, which are created later. */
   readonly config: GatewayConfig
   /** null: a private server is wanted. */
   readonly databaseUrl: string | null
@@ -15,7 +15,7 @@ export interface Settings {
   readonly wantsDemoUpstream: boolean
 }
 
-/** Stands for what is made later, so that everything that is set can be checked before anything is made. */
+/** Stands for values created later, so that all settings can be checked first. */
 const MADE_LATER = {
   DATABASE_URL: 'postgresql://127.0.0.1/made-later',
   REDIS_URL: 'redis://127.0.0.1/made-later',

@@ -8,9 +8,7 @@ export interface Command {
   readonly args: readonly string[]
   /** Numeric user and group to run as; absent: ours. */
   readonly account?: { readonly uid: number; readonly gid: number }
-  /**
-   * Absent: only the PATH, since `PGPORT`, `LC_ALL` or `LD_LIBRARY_PATH` of ours are none of a server's business.
-   */
+  /** Absent: only the PATH. Our `PGPORT`, `LC_ALL` or `LD_LIBRARY_PATH` must not influence a server. */
   readonly env?: NodeJS.ProcessEnv
 }
 
@@ -18,7 +16,7 @@ export interface DetachedOptions {
   readonly cwd: string
   /** Appended to; its folder exists. */
   readonly logFile: string
-  /** Gives it a channel to us, whose end tells it that we are gone. For our own Node processes only. */
+  /** Opens a channel whose end tells the process that we are gone. For our own Node processes only. */
   readonly withChannel?: boolean
 }
 
@@ -28,13 +26,13 @@ export interface DetachedProcess {
   /** Resolves once it is gone, with how it ended: `exit code 1`, `SIGKILL`. */
   readonly ended: Promise<string>
   readonly running: boolean
-  /** What it wrote to its log since it was started, at most the last `lines` lines. */
+  /** The end of its log since the start, at most `lines` lines. */
   lastWords(lines?: number): string
-  /** From now on its running does not keep this process alive. */
+  /** Stops it from keeping this process alive. */
   release(): void
 }
 
-/** A log is started anew when it is larger than this: a private process's log is only read when something fails. */
+/** A larger log is truncated at the start: a private process's log is only read when something fails. */
 const LOG_MAX_BYTES = 8 * 1024 * 1024
 
 /**
@@ -87,13 +85,13 @@ export async function startDetached(command: Command, options: DetachedOptions):
   }
 }
 
-/** One step of stopping a process: what it is told, and how long it may take. */
+/** One step of stopping a process: the signal, and how long it may take. */
 export interface StopStep {
   readonly signal: NodeJS.Signals
   readonly graceMs: number
 }
 
-/** Sends the signals in turn, each after the one before had its time, then SIGKILL. */
+/** Sends the signals in turn, each after its predecessor's time, then SIGKILL. */
 export async function stopDetached(target: DetachedProcess, steps: readonly StopStep[]): Promise<void> {
   for (const { signal, graceMs } of [...steps, { signal: 'SIGKILL', graceMs: 5_000 } as const]) {
     if (!target.running) return

@@ -10,7 +10,7 @@ export interface NodeProcess extends Run {
 
 const DIE_WITH_PARENT = new URL('./die-with-parent.ts', import.meta.url).href
 
-/** Starts one of our own programs with the Node that runs us. It ends when we do. */
+/** Starts one of our own programs with the running Node. It ends when this process does. */
 export async function startNode(options: {
   /** From the project's root: `src/gateway/server.ts`. */
   readonly script: string

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 
 /**
- * Tells one run of a process from another that got the same number later: the boot and the time of its start.
- * null: no such process, or only its remains wait to be collected.
+ * Identifies one run of a process among others with the same number: the boot, and the start time. null: no
+ * such process, or a zombie.
  */
 export function processIdentity(pid: number): string | null {
   return existsSync('/proc/self/stat') ? fromProc(pid) : fromPs(pid)

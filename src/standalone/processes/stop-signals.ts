@@ -1,20 +1,20 @@
-/** The user's wish to end this. */
+/** The user's request to stop. */
 export interface StopWish {
-  /** Aborted at the first sign of it. */
+  /** Aborted at the first request. */
   readonly signal: AbortSignal
   /** Resolves then. */
   readonly wanted: Promise<void>
-  /** What to do when it is repeated. */
+  /** Called when it is repeated. */
   onSecond(listener: () => void): void
 }
 
-/** A Ctrl-C reaches us twice, from the terminal and from npm: what comes within this time is the same wish. */
+/** A Ctrl-C arrives twice, from the terminal and from npm: signals within this time are one request. */
 const SAME_WISH_MS = 1_000
 const PARENT_CHECK_MS = 250
 
 /**
- * Listens for Ctrl-C, SIGTERM and the end of the terminal; and, where npm started us, for its end: one that was killed
- * cannot pass anything on, and would leave us running unseen.
+ * Listens for Ctrl-C, SIGTERM and the end of the terminal. Where npm started us it also watches npm: a killed
+ * npm passes nothing on, and this process would go on unseen.
  */
 export function listenForStop(): StopWish {
   const controller = new AbortController()

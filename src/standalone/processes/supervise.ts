@@ -7,31 +7,33 @@ export interface Run {
   stop(graceMs: number): Promise<void>
 }
 
-/** A process that is started again when it dies. */
+/** A process that is restarted when it dies. */
 export interface Supervised {
   readonly name: string
-  /** No more restarts: stops the run under way within `graceMs`, by force after it. Fine to call again. */
+  /** Ends restarting and stops the current run within `graceMs`, then by force. May be called again. */
   stop(graceMs: number): Promise<void>
 }
 
 export interface SuperviseOptions {
   readonly name: string
-  /** Starts a run and waits until it is of use. Rejects, with nothing left running, when that fails or is given up. */
+  /**
+   * Starts a run and waits until it is ready. Rejects, with nothing left running, when that fails or is
+   * aborted.
+   */
   start(givenUp: AbortSignal): Promise<Run>
   /** Called with every run's pid, so that it can be found after a kill of ours. */
   onStarted(pid: number): void
-  /** Called with a line for the user when it died or could not be started again. */
+  /** Called with a line for the user when it died or could not be restarted. */
   say(line: string): void
 }
 
 const BACKOFF_MS = { first: 250, most: 10_000 }
-/** A run of this length shows that starting works: the next death begins at the first backoff again. */
+/** After a run of this length the backoff begins again at its shortest. */
 const SETTLED_MS = 30_000
 
 /**
  * Starts a process and keeps it running.
- *
- * @throws what the first start throws; later ones are tried for ever
+ * @throws What the first start throws; later starts are retried for ever.
  */
 export async function supervise(
   { name, start, onStarted, say }: SuperviseOptions,

@@ -17,7 +17,7 @@ import { clearStaleLock } from './postmaster-lock.ts'
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
 import { chooseServerAccount, type RunAs } from './server-account.ts'
 
-/** How to run a private PostgreSQL. */
+/** The options of a private PostgreSQL. */
 export interface PostgresOptions {
   /** Folder of its own, made if missing; the cluster is in `data` below it, its log beside. */
   readonly folder: string
@@ -27,7 +27,7 @@ export interface PostgresOptions {
   readonly durable: boolean
   /** Loopback port; absent: a free one. */
   readonly port?: number
-  /** Called before the slow step of the first start. */
+  /** Called before the slow step of a first start. */
   readonly onFirstStart?: () => void
 }
 

@@ -8,17 +8,17 @@ import { processIdentity } from '../processes/process-identity.ts'
 const BACKENDS_END_MS = 10_000
 
 /**
- * Deletes the lock file of a postmaster that is not at work on this data for certain: one that is gone, or one that runs on
- * the data that this is a copy of. PostgreSQL would take the latter for its own rival, by its number alone.
+ * Deletes the lock file of a postmaster that certainly does not work on this data: one that is gone, or one
+ * that runs on the data of which this is a copy. PostgreSQL would take the latter for its rival, by its
+ * number alone.
  *
- * Of one that is gone PostgreSQL deletes it too, but takes the remains of a process that nobody collects for a living one, and
- * such remains stay in a container whose first process is not an init. Its other condition is kept: no backend may still be
- * attached to the shared memory that the file names. This part is for Linux alone.
+ * PostgreSQL deletes the file of a dead postmaster itself, but takes a zombie for a living one, and zombies
+ * stay in a container whose first process does not collect them. Its other condition is kept: no backend may
+ * still be attached to the shared memory that the file names. This part is for Linux only.
  *
- * Only to be called by who alone starts servers on this data.
- *
+ * Only to be called by the process that alone starts servers on this data.
  * @param file postmaster.pid: process id first, data folder second, "key id" of the shared memory seventh
- * (src/include/utils/pidfile.h)
+ * (src/include/utils/pidfile.h).
  */
 export async function clearStaleLock(file: string): Promise<void> {
   if (!existsSync(file)) return
@@ -37,7 +37,7 @@ export async function clearStaleLock(file: string): Promise<void> {
   if (unused) rmSync(file, { force: true })
 }
 
-/** Whether the lock is a copy: the folder that it names is another one, whose own lock names the very same postmaster. */
+/** Whether the lock is a copy: it names another folder, whose own lock names the same postmaster. */
 function isOfOtherData(data: string, pid: number, named: string | undefined): boolean {
   const ours = folderIdentity(data)
   if (named === undefined || folderIdentity(named) === ours || workingFolderIdentity(pid) === ours)

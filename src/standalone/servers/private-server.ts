@@ -10,14 +10,14 @@ export interface PrivateServer {
   /** Resolves once the server process is gone, with how it ended. */
   readonly ended: Promise<string>
   readonly running: boolean
-  /** Lets it finish what it does, then less and less patiently. Fine to call again. */
+  /** Asks it to finish its work, then stops it with increasing force. May be called again. */
   stop(graceMs?: number): Promise<void>
 }
 
-/** What starting may fail with when somebody else took the port first. */
+/** Thrown when another process took the port first. */
 export class PortTaken extends Error {}
 
-/** Starts on `port`, or, where none is wanted, on a free one, trying others when one is taken in between. */
+/** Starts on `port`, or on a free one, and tries others when one is taken meanwhile. */
 export async function startOnFreePort<T>(
   port: number | undefined,
   start: (port: number) => Promise<T>,

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 
-/** A package manager's way to a `redis-server`. */
+/** How a package manager installs `redis-server`. */
 export interface InstallWay {
   /** As shown to the user. */
   readonly shown: string
@@ -9,9 +9,9 @@ export interface InstallWay {
 }
 
 /**
- * Debian's package starts a daemon on port 6379 when installed, and again at every boot. The first is prevented by a
- * `policy-rc.d` that says no for as long as this script lives (left behind by a kill it says yes), the second by
- * disabling the unit. A machine that has a policy of its own keeps it.
+ * Debian's package starts a daemon on port 6379 at installation, and again at every boot. A `policy-rc.d`
+ * that refuses it for the life of this script prevents the first (left behind by a kill it allows), disabling
+ * the unit the second. A policy of the machine's own is kept.
  */
 const APT_SCRIPT = `
 set -eu
@@ -28,7 +28,7 @@ install || { apt-get -o DPkg::Lock::Timeout=300 update && install; }
 if [ -d /run/systemd/system ]; then systemctl disable redis-server.service || true; fi
 `
 
-/** The ways that this machine and this user have, none where all need more rights than there are. */
+/** The ways available to this machine and user; empty where all need more rights. */
 export function waysToInstall(): InstallWay[] {
   const ways: InstallWay[] = []
   const isRoot = process.getuid?.() === 0
@@ -46,7 +46,7 @@ export function waysToInstall(): InstallWay[] {
   return ways
 }
 
-/** Runs it to its end. Returns the last line it said when it failed, null when it did not. */
+/** Runs it to its end. Returns its last line when it failed, else null. */
 export async function installRedis(way: InstallWay): Promise<string | null> {
   const child = spawn(way.file, way.args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''

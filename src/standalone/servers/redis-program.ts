@@ -13,18 +13,20 @@ export interface RedisProgram {
   command(configFile: string, port: number): Command
 }
 
-/** How the user is spoken to while a program is being found. */
+/** Output and questions while a program is searched for. */
 export interface Dialogue {
   /** One progress line. */
   say(line: string): void
-  /** Asks a yes-or-no question; answers true by itself where nobody can be asked and it was wanted (CI). */
+  /**
+   * Asks the user yes or no; true without asking in CI or without a terminal, where starting implies consent.
+   */
   ask(prompt: string): Promise<boolean>
 }
 
 /** BullMQ 6 asks for 6.2 at least; Valkey began at 7.2. */
 const OLDEST = [6, 2] as const
 const NAMES = ['redis-server', 'valkey-server'] as const
-/** Where package managers put servers, also when the PATH of an ordinary user does not have it. */
+/** Where package managers install servers; the PATH of an ordinary user may lack it. */
 const USUAL_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/opt/valkey/bin']
 
 /**
@@ -98,8 +100,8 @@ function versionOf(file: string): string | null {
 }
 
 /**
- * A `docker run` does not take its container along when it is killed: one that was left on this folder is removed first,
- * since two servers must not write the same append-only file.
+ * A killed `docker run` leaves its container running. One left on this folder is removed first, since two
+ * servers must not write the same append-only file.
  */
 const DOCKER_SCRIPT = `
 for left in $(docker ps --all --quiet --filter "label=tallygate.folder=$1"); do docker rm --force "$left"; done

@@ -6,7 +6,7 @@ import { type DetachedProcess, startDetached, stopDetached } from '../processes/
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
 import type { RedisProgram } from './redis-program.ts'
 
-/** How to run a private Redis. */
+/** The options of a private Redis. */
 export interface RedisOptions {
   /** Folder of its own, made if missing: configuration, append-only files, log. */
   readonly folder: string
@@ -71,7 +71,7 @@ async function waitUntilReady(
   throw new Error(`Redis did not start, its log is ${logFile}:\n${words}`)
 }
 
-/** Three lines of RESP by hand: a client library would retry and log where here "not yet" is the usual answer. */
+/** Speaks RESP directly: a client library would retry and log where "not yet" is the usual answer. */
 async function answersPing(port: number, password: string): Promise<boolean> {
   const socket = connect({ host: '127.0.0.1', port })
   socket.setTimeout(1_000)

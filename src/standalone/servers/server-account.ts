@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chownSync } from 'node:fs'
 import type { Command } from '../processes/detached-process.ts'
 
-/** Turns a command into one that runs as the account that servers run as. */
+/** Wraps a command so that it runs as the servers' account. */
 export type RunAs = (file: string, args: readonly string[]) => Command
 
 interface Account {
@@ -14,14 +14,13 @@ interface Account {
 const asOurselves: RunAs = (file, args) => ({ file, args })
 
 /**
- * PostgreSQL refuses to run as root, and rightly so. As root this finds (or makes) the system user `postgres`, gives
- * it `folder`, and proves by trying that it reaches everything it needs. Where it does not, because the project lies
- * in a folder closed to others such as `/root`, the server gets the one capability to walk through such folders,
- * by `setpriv`, and nothing else of root's powers. Anybody but root is simply himself.
- *
- * @param folder the server's own folder, handed over to the account; it exists
- * @param tryOut a command that does nothing, and succeeds only where the server finds all its parts
- * @throws Error with a mend, when no way works
+ * PostgreSQL refuses to run as root. As root this finds or creates the system user `postgres`, gives it
+ * `folder`, and tests that it reaches everything it needs. Where it does not, because the project lies in a
+ * folder closed to others such as `/root`, the server gets the one capability to traverse such folders, by
+ * `setpriv`, and no other of root's powers. Any other user runs the server as itself.
+ * @param folder The server's own folder, handed over to the account; it exists.
+ * @param tryOut A command that does nothing, and succeeds only where the server finds all its parts.
+ * @throws {Error} With what to do, when no way works.
  */
 export function chooseServerAccount(folder: string, tryOut: Command): RunAs {
   if (process.getuid?.() !== 0) return asOurselves
