@@ -98,7 +98,7 @@ const cases: readonly (readonly [string, (index: number) => unknown])[] = [
     (index) => catalog.priceCall({ ...GPT_4O, arrivedAtMs: fileDay + index * 86_400_000 }),
   ],
   [
-    'a name nobody knows, tried at seven makers',
+    'an unknown name, tried at seven makers',
     (index) =>
       catalog.priceCall({ ...GPT_4O, provider: 'openai-compatible', model: `m-${index}-${Math.random()}` }),
   ],

@@ -1,4 +1,4 @@
-/** A hole that a fault made, which has to be named exactly. */
+/** A gap that a fault made. It has to be recorded exactly. */
 export interface ExpectedGap {
   readonly producer: string
   readonly from: number

@@ -30,9 +30,9 @@ export interface Audit {
 const SHOWN = 5
 
 /**
- * Compares the clients' notes, the upstream's ledger, `calls`, `daily_usage` and `/v1/usage`, call by call.
+ * Compares the clients' traces, the upstream's ledger, `calls`, `daily_usage` and `/v1/usage`, call by call.
  *
- * @param deaths of gateways' processes; `null`: nobody watched.
+ * @param deaths of gateways' processes; `null`: they were not watched.
  */
 export async function audit(
   world: World,
@@ -94,7 +94,7 @@ export async function audit(
     if (trace.answer === 'whole' && service !== undefined)
       addedMs.set(number, trace.endedMs - trace.beganMs - service.serviceMs)
   }
-  // Their clients never saw an id: which of the destroyed they are nobody knows, but how many may be.
+  // Their clients never saw an id: which of the destroyed calls they are is unknown, but how many there may be is not.
   const destroyedNameless = [...allowances.calls].filter((id) => !ids.has(id)).length - destroyed
   if (nameless.length > destroyedNameless) for (const number of nameless) lost.add(number)
   else destroyed += nameless.length
@@ -118,14 +118,14 @@ export async function audit(
     differences.map(({ key, column, against }) => `${key.day} ${key.model} ${column} against ${against}`),
   )
   if (proof.counted !== proof.totals)
-    complaints.push(`the marks say ${proof.counted} requests, the totals ${proof.totals}`)
+    complaints.push(`the committed offsets say ${proof.counted} requests, the totals ${proof.totals}`)
   const gaps = await selectGaps(pool)
   const nameOf = ({ producer, from, to, reason }: ExpectedGap) => `${producer} ${from}-${to} ${reason}`
   const expected = new Set(allowances.gaps.map(nameOf))
   const named = new Set(gaps.map(nameOf))
-  complain('holes that were not named', expected.difference(named))
+  complain('gaps that were not recorded', expected.difference(named))
   complain('gaps that should not be', named.difference(expected))
-  complain('holes that were given up although their records came', await selectFilled(pool, allowances))
+  complain('gaps that were given up although their records came', await selectFilled(pool, allowances))
 
   return {
     lost,
@@ -201,8 +201,8 @@ async function selectGaps(pool: Postgres) {
 }
 
 /**
- * Holes that were filled, but for those of journals that a fault destroyed. Every other record is sent again within
- * the workers' patience: who fills a hole only after that has not seen a loss that was there to be seen.
+ * Gaps that were filled, but for those of journals that a fault destroyed. Every other record is sent again within
+ * the workers' patience. A gap that is filled only after that shows a loss that was detected too late.
  */
 async function selectFilled(pool: Postgres, { gaps }: Allowances): Promise<string[]> {
   const destroyed = new Set(gaps.map(({ producer }) => producer))

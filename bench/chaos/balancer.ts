@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /**
  * The smallest balancer there is: connections in turn to the ports whose `/readyz` said yes when it was asked last, and
- * to the next one where nobody listens.
+ * to the next one where none accepts the connection.
  */
 export interface Balancer {
   readonly port: number

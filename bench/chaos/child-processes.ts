@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** The processes that this one's main thread started and that live. Linux. */
+/** The processes that this one's main thread started and that still run. Linux. */
 export function childrenOf(parent: number): number[] {
   try {
     const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8')
@@ -22,7 +22,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until they have ended; those that live on are what it resolves with. */
+/** Waits until they have ended. Resolves with those that still run. */
 export async function outliving(pids: readonly number[], limitMs: number): Promise<number[]> {
   const until = performance.now() + limitMs
   let living = pids.filter(isAlive)

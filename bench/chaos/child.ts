@@ -7,7 +7,7 @@ import { childrenOf, outliving } from './child-processes.ts'
 export interface Child {
   readonly name: string
   readonly running: boolean
-  /** How it ended when nobody had told it to, with its last words; empty: it never did. */
+  /** How it ended although it was not asked to, with the end of its output; empty: it never did. */
   readonly unbidden: readonly string[]
   /** @throws when it is not running */
   readonly pid: number
@@ -20,7 +20,7 @@ export interface Child {
    * does not within seconds is a complaint.
    */
   kill(): Promise<void>
-  /** What made it end, or will, is on its way already: that is no complaint. Resolves with how it ended. */
+  /** What made it end, or will, is on its way already: that is not a complaint. Resolves with how it ended. */
   expectEnd(): Promise<string>
   /** SIGTERM, and waits until it is gone; SIGKILL after `graceMs`. Tells how it ended. */
   stop(graceMs: number): Promise<string>

@@ -11,7 +11,7 @@ import type { World } from './world.ts'
 
 /** What a gateway had sent when it was killed is in the stream by then. */
 const IN_FLIGHT_MS = 200
-/** The workers' patience, twice, and their looks. */
+/** The workers' patience, twice, and the time between their checks. */
 const NAMED_WITHIN_MS = 90_000
 
 /** A producer whose gateway was killed, and whose journal no adopter can take yet. */
@@ -89,13 +89,13 @@ export async function committedOffsetOf({ pool }: World, producer: string): Prom
 }
 
 /**
- * Waits until exactly these holes are recorded. What waits behind a hole is on a stream only: a Redis that forgot now
- * would take it along, as two faults may.
+ * Waits until exactly these gaps are recorded. Records behind a gap are on a stream only: a Redis that lost its data
+ * now would lose them too, as two faults may.
  */
 export async function awaitNamed(world: World, gaps: readonly ExpectedGap[]): Promise<void> {
   const until = performance.now() + NAMED_WITHIN_MS
   while (!(await areNamed(world, gaps))) {
-    if (performance.now() > until) throw new Error(`holes that were not named: ${JSON.stringify(gaps)}`)
+    if (performance.now() > until) throw new Error(`gaps that were not recorded: ${JSON.stringify(gaps)}`)
     await delay(250)
   }
 }

@@ -17,7 +17,7 @@ export interface FaultProxy {
   loseAnswers(): void
   /** Answers get through again; the connections that missed some are reset. */
   endLosingAnswers(): void
-  /** Whether what new connections send is also sent to the server on a second one, whose answers nobody reads. */
+  /** Whether what new connections send is also sent to the server on a second one, whose answers are not read. */
   duplicate(on: boolean): void
   close(): Promise<void>
 }

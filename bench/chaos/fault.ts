@@ -2,7 +2,7 @@ import type { LagWatch } from './lag-watch.ts'
 import type { Random } from './random.ts'
 import type { World } from './world.ts'
 
-/** One kind of misfortune. */
+/** One kind of fault. */
 export interface Fault {
   readonly name: string
   /** What it takes away: no other fault of the same part at the same time. */
@@ -12,7 +12,7 @@ export interface Fault {
   /** What it needs and this machine or run does not have, in words; `null`, or absent: nothing. */
   missing?(world: World): string | null
   /**
-   * Does it and mends it: when this resolves, everything runs again.
+   * Injects it and repairs it: when this resolves, everything runs again.
    *
    * @throws NotNow where the moment does not allow it, or nothing met it: then it was not injected.
    */

@@ -12,9 +12,9 @@ export interface Gateway extends Child {
   readonly processes: number
   /** The processes that take calls now, each with the producers whose journals it has open. */
   takers(): readonly Taker[]
-  /** Whether some process of it takes no calls just now, as far as several questions tell. */
+  /** Whether some process of it takes no calls just now, as far as several requests show. */
   refuses(): Promise<boolean>
-  /** As its processes end when nobody told them to is a complaint: this one was told to, with kill -9. */
+  /** A process that ends without having been asked to is a complaint: this one was asked, with kill -9. */
   expectDeathOf(pid: number): void
 }
 
@@ -34,7 +34,7 @@ export interface GatewayOptions {
   readonly preloads: readonly string[]
 }
 
-/** Connections go to the processes of a cluster in turn: so many questions for each meet all of them. */
+/** Connections go to the processes of a cluster in turn: so many requests for each reach all of them. */
 const REQUESTS_EACH = 3
 const LAST_WORDS = 20
 /** What the primary logs when a process of its own ended, and it starts another. */
@@ -69,7 +69,7 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
       .filter(({ producers }) => producers.length > 0)
   }
 
-  /** Whether all of its processes do, as far as several questions tell. */
+  /** Whether all of its processes do, as far as several requests show. */
   async function takesCalls(): Promise<boolean> {
     for (let asked = 0; asked < requests; asked += 1) if (!(await isReady(port))) return false
     return true

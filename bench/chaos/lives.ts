@@ -1,6 +1,6 @@
 import type { Gateway } from './gateway.ts'
 
-/** A gateway's process that was there at one look and not at the next, in milliseconds of this process's clock. */
+/** A gateway's process that was there at one check and not at the next, in milliseconds of this process's clock. */
 export interface Death {
   readonly gateway: string
   readonly seenMs: number
@@ -9,7 +9,7 @@ export interface Death {
 
 const CHECK_EVERY_MS = 100
 
-/** Notes when processes of gateways end, however they do. */
+/** Records when processes of gateways end, however they do. */
 export function watchProcesses(gateways: readonly Gateway[]): {
   readonly deaths: readonly Death[]
   stop(): void

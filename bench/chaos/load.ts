@@ -6,7 +6,7 @@ import { planCall } from './tokens.ts'
 /** How a call looked to its client. `refused`: no gateway took it, so it never was one. */
 export type Answer = 'whole' | 'cut' | 'refused' | 'error' | 'left'
 
-/** What a client noted of one call. */
+/** What a client recorded of one call. */
 export interface CallTrace {
   readonly number: number
   readonly gateway: string
@@ -24,7 +24,7 @@ export interface CallTrace {
   reason?: string
 }
 
-/** Clients that call until told to stop, and note everything. */
+/** Clients that call until they are stopped, and record everything. */
 export interface Load {
   readonly traces: readonly CallTrace[]
   /** How many calls may begin in a second from now on. */
@@ -48,7 +48,7 @@ export interface LoadOptions {
 
 const TICK_MS = 10
 const STEADY_AT_ONCE = 200
-/** A client does not wait for ever: a call that hangs for so long is noted as cut. */
+/** A client does not wait for ever: a call that hangs for so long is recorded as cut. */
 const PATIENCE_MS = 60_000
 /** The event that has a stream's final usage, up to its end: chat's, or Anthropic's. */
 const FINAL_USAGE = /"choices":\[\],"usage":\{[^\n]*\n\n|"type":"message_delta"[^\n]*\n\n/

@@ -43,7 +43,7 @@ const { values } = parseArgs({
     verbose: { type: 'boolean', default: false },
   },
 })
-/** Longer than a busy machine takes to send again what was lost: to give up a hole that is filled later is a failure. */
+/** Longer than a busy machine takes to send again what was lost: to give up a gap that is filled later is a failure. */
 const GAP_PATIENCE_MS = 30_000
 const AT_ONCE = 160
 const DEPARTING = 0.02

@@ -13,7 +13,7 @@ export interface Random {
   fork(part: number): Random
 }
 
-/** Mulberry32: 32 bits of state, enough to spread misfortune. */
+/** Mulberry32: 32 bits of state, enough to spread the faults. */
 export function seeded(seed: number): Random {
   let state = seed >>> 0
   const next = () => {

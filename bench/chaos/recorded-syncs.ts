@@ -7,7 +7,7 @@ import { checkpointedMs, recordSyncedEnd } from './synced-ends.ts'
 import { commitEnds, readWal } from './wal-file.ts'
 
 /**
- * Loaded first into gateways of a chaos run: once told by a signal, each sync of a WAL leaves word of how far it went; told by
+ * Loaded first into gateways of a chaos run. After one signal, each sync of a WAL records how far it went; after
  * another, each also takes up to a second. What was written while it lasted is not among it. So a simulated power
  * loss can cut where a real one might.
  */

@@ -19,7 +19,7 @@ export interface Row {
 
 export interface Witnesses {
   readonly upstream: UpstreamLedger
-  /** `null`: nobody watched. */
+  /** `null`: not watched. */
   readonly deaths: readonly Death[] | null
   /** A fault destroyed what its journal had of the call. */
   readonly isDamaged: boolean
@@ -55,7 +55,7 @@ export function wrongIn(row: Row, trace: CallTrace, witnesses: Witnesses): strin
   return null
 }
 
-/** Tokens are exact, or what the upstream had told until then, or an estimate that says so, or none; cost follows. */
+/** Tokens are exact, or what the upstream had reported until then, or an estimate that says so, or none; cost follows. */
 function wrongTokens(row: Row, number: number, { reported, final }: UpstreamLedger): string | null {
   const { input, output } = planCall(number)
   const has = (inputTokens: number, outputTokens: number) =>
@@ -68,8 +68,8 @@ function wrongTokens(row: Row, number: number, { reported, final }: UpstreamLedg
       if (!final.has(number)) return 'usage that was never sent'
       return has(input, output) ? null : 'not its tokens'
     case 'partial':
-      if (countedOutput > (reported.get(number) ?? 0)) return 'more than was told'
-      return has(input, countedOutput) && countedOutput > 0 ? null : 'not what was told'
+      if (countedOutput > (reported.get(number) ?? 0)) return 'more than was reported'
+      return has(input, countedOutput) && countedOutput > 0 ? null : 'not what was reported'
     case 'estimated':
       if (row.outcome === 'complete' || row.outcome === 'interrupted') return 'estimated'
       if (countedInput !== (reported.has(number) ? input : 0) && countedInput > ESTIMATE_MAX)

@@ -14,7 +14,7 @@ export interface Injection {
 /** What came of a plan. */
 export interface Course {
   readonly injections: readonly Injection[]
-  /** Faults that could not be mended, or never be injected. */
+  /** Faults that could not be repaired, or never be injected. */
   readonly failures: readonly string[]
 }
 

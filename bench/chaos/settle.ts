@@ -4,7 +4,7 @@ import type { Death } from './lives.ts'
 import type { CallTrace } from './load.ts'
 import type { World } from './world.ts'
 
-/** From the last fault to the last call counted: patience with a hole, twice, and backoffs of 30 s. */
+/** From the last fault to the last call counted: patience with a gap, twice, and backoffs of 30 s. */
 const SETTLES_WITHIN_MS = 120_000
 /** The books are to agree, and to agree again this much later. */
 const AGREES_FOR_MS = 3_000

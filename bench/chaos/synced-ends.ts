@@ -12,26 +12,26 @@ export interface SyncedEnd {
 }
 
 /**
- * When the journal in `folder` was last checkpointed: SQLite syncs the WAL before, and a while later begins it anew.
+ * When the journal in `folder` was last checkpointed: SQLite syncs the WAL before, and a while later restarts it.
  * `null`: the folder is gone.
  */
 export function checkpointedMs(folder: string): number | null {
   return statSync(join(folder, JOURNAL_FILE), { throwIfNoEntry: false })?.mtimeMs ?? null
 }
 
-/** Notes it where a process that is killed leaves the note whole. */
+/** Writes it where a process that is killed leaves the entry whole. */
 export function recordSyncedEnd(folder: string, producer: string, synced: SyncedEnd): void {
   const file = fileOf(folder, producer)
   writeFileSync(`${file}.new`, JSON.stringify(synced))
   renameSync(`${file}.new`, file)
 }
 
-/** Before syncs are noted: what was noted of another process's is older than what it synced unnoted. */
+/** Before syncs are recorded: what was recorded of another process is older than what it synced unrecorded. */
 export function dropSyncedEnds(folder: string): void {
   for (const name of readdirSync(folder)) if (name.startsWith(PREFIX)) rmSync(join(folder, name))
 }
 
-/** How far the producer's WAL is synced; `null`: nothing was synced since it is noted, or a checkpoint synced more. */
+/** How far the producer's WAL is synced; `null`: nothing was synced since recording began, or a checkpoint synced more. */
 export function knownEnd(recordFolder: string, producer: string, folder: string): number | null {
   const file = fileOf(recordFolder, producer)
   if (!existsSync(file)) return null

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export interface UpstreamLedger {
   /** How often each was asked. */
   readonly got: ReadonlyMap<number, number>
-  /** The most output tokens that it told of each before the end of its stream. */
+  /** The most output tokens that it reported of each before the end of its stream. */
   readonly reported: ReadonlyMap<number, number>
   /** Those whose final usage it sent. */
   readonly final: ReadonlySet<number>

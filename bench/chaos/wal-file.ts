@@ -17,7 +17,7 @@ export function commitEnds(wal: Buffer): number[] {
   const frameBytes = FRAME_HEADER_BYTES + wal.readUInt32BE(8)
   const salts = wal.subarray(16, 24)
   for (let at = WAL_HEADER_BYTES; at + frameBytes <= wal.length; at += frameBytes) {
-    if (!wal.subarray(at + 8, at + 16).equals(salts)) break // left over from before the WAL was begun anew
+    if (!wal.subarray(at + 8, at + 16).equals(salts)) break // left over from before the WAL was restarted
     if (wal.readUInt32BE(at + 4) !== 0) ends.push(at + frameBytes)
   }
   return ends

@@ -4,7 +4,7 @@ import { createLog } from '../../src/lib/log.ts'
 import { startWorkers } from '../../workers/workers.ts'
 
 /**
- * `workers/main.ts` but for its patience: a hole that nobody fills is given up after the milliseconds of the first
+ * `workers/main.ts` but for its patience: a gap that is not filled is given up after the milliseconds of the first
  * argument instead of ten minutes.
  */
 const config = loadWorkerConfig(process.env)

@@ -54,7 +54,7 @@ export interface World {
 export interface WorldOptions {
   readonly gateways: number
   readonly workers: number
-  /** After which workers give up on a hole. */
+  /** After which workers give up on a gap. */
   readonly gapPatienceMs: number
   /** Streams side by side; absent: 1. */
   readonly shards?: number

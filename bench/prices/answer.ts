@@ -3,12 +3,12 @@ import type { Answer } from './judge.ts'
 import type { PriceClass } from './listing.ts'
 import type { PriceCase, Use } from './price-cases.ts'
 
-/** A cost, mostly 0, of a call whose answer told its use. */
+/** A cost, mostly 0, of a call whose answer reported its use. */
 export const COST_WITHOUT_PRICE = 'a cost without a price'
 
 const PICO_PER_DOLLAR = 1e12
 
-/** What the record of a question's call says that it cost. */
+/** What the record of a case's call says that it cost. */
 export function answerOf({ use, class: wanted }: PriceCase, row: CallRow): Answer {
   if (row === null) return { usd: null, reason: 'the gateway did not let it pass', isCounted: false }
   const isPartly = row.partly_unpriced === true
@@ -41,7 +41,7 @@ function isCountedAsSent(use: Use, wanted: PriceClass, row: NonNullable<CallRow>
   const piece = COLUMNS[wanted]
   if (piece !== undefined) return Number(row[piece[0]]) === use.count * piece[1]
   const isSameInput = Number(row.input_tokens) === use.inputTokens
-  // Reasoning may be told beside the output.
+  // Reasoning may be reported beside the output.
   const isSameOutput = wanted === 'reasoning' || Number(row.output_tokens ?? 0) === use.outputTokens
   return row.usage_source === 'reported' && isSameInput && isSameOutput
 }

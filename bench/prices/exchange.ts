@@ -66,7 +66,7 @@ const NEVER_REPORTED: readonly (readonly [fits: (priceCase: PriceCase) => boolea
   ],
 ]
 
-/** The call that asks `question`, in the provider's own format; `number` makes its ids its own. */
+/** The call that asks for `priceCase`, in the provider's own format; `number` makes its ids its own. */
 export function exchangeFor(priceCase: PriceCase, number: number): Exchange | NotAsked {
   const { provider, kind, tier, class: wanted, model } = priceCase
   const never = NEVER_REPORTED.find(([fits]) => fits(priceCase))

@@ -96,7 +96,7 @@ async function writeUpstreams(folder: string, calls: readonly AskedCall[], url: 
   const file = join(folder, 'tallygate.yaml')
   const providers = [...new Set(calls.map(({ provider }) => provider))]
   const entries = providers.map(
-    // The account's objects are made by nobody here, only fetched.
+    // The account's objects are only fetched here, never created.
     (provider) =>
       `  - { name: ${provider}, url: '${url}', provider: ${provider}, path_prefix: /${provider}, objects: shared }\n`,
   )
@@ -185,7 +185,7 @@ async function make(
   return await promise
 }
 
-/** By call; of a call that told what an earlier one used, what it told. */
+/** By call; for a call that reported what an earlier one used, what it reported. */
 async function rowsOf(
   pool: ReturnType<typeof openPostgres>,
   wanted: number,

@@ -66,7 +66,7 @@ export function namesInGenaiPrices(): { readonly provider: Provider; readonly mo
 
 /**
  * What it says of a model by that name: the first model in its order whose rule takes the name, if the rule says all of
- * it but a revision. That a rule takes `gpt-5-something` because it begins with `gpt-5` is no statement about it. Its
+ * it but a revision. That a rule takes `gpt-5-something` because it begins with `gpt-5` says nothing about it. Its
  * fall-backs from hosts to makers are not taken either: they are rules of its calculator.
  */
 export function listingInGenaiPrices(provider: Provider, name: string, today: string): Listing | null {

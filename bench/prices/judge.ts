@@ -2,7 +2,7 @@ import type { SourceName } from './listing.ts'
 import type { PriceCase } from './price-cases.ts'
 import { ownReason } from './reasons.ts'
 
-/** What the gateway recorded of a question's call. */
+/** What the gateway recorded of a case's call. */
 export interface Answer {
   /** US dollars; `null`: unpriced, or something in it is. */
   readonly usd: number | null
@@ -50,7 +50,7 @@ export function judge(priceCase: PriceCase, answer: Answer): Verdict {
   const agreed = said.find(([, usd]) => said.filter(([, other]) => isSame(usd, other)).length > 1)
   const agreeing = agreed === undefined ? [] : said.filter(([, usd]) => isSame(usd, agreed[1]))
   const isDisputed = said.some(([, usd]) => said.some(([, other]) => !isSame(usd, other)))
-  // Where nobody agrees, to be one of those that are said is all that can be asked.
+  // Where no two sources agree, being one of the prices that are said is all that can be asked.
   const held = agreed?.[1] ?? said.find(([, usd]) => isAt(answer, usd))?.[1] ?? said[0]?.[1] ?? 0
   const atList = [...priceCase.saidAtList.values()]
   const isAtListPrice =

@@ -61,7 +61,7 @@ const NOT_SENT: readonly (readonly [providers: string, names: RegExp, why: strin
   ['perplexity', /^preset\//, 'a preset of an agent: models and fees as it likes'],
 ]
 
-/** Where and by what name a client asks for what LiteLLM lists under `key`; `null`: nobody can. */
+/** Where and by what name a client asks for what LiteLLM lists under `key`; `null`: none can. */
 export function placeInLiteLlm(key: string, litellmProvider: string, skipped: Skipped): Place | null {
   const [provider, prefix] =
     PROVIDERS[litellmProvider] ?? (litellmProvider.startsWith('vertex_ai') ? VERTEX : [null, ''])

@@ -45,7 +45,7 @@ for (const [number, priceCase] of priceCases.entries()) {
 
 const unknownNames = values.provider === undefined ? unknownNamesAmong(skipped) : []
 
-say(`${priceCases.length} questions, ${asked.length} to be asked`)
+say(`${priceCases.length} price cases, ${asked.length} to be asked`)
 const calls = asked.map(({ priceCase, exchange }) => ({ provider: priceCase.provider, exchange }))
 const rows = await askThroughGateway([...calls, ...unknownNames], say)
 const verdicts = asked.map(({ priceCase }, index) =>

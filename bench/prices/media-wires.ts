@@ -149,7 +149,7 @@ function video({ provider, model, use }: PriceCase): Exchange | NotAsked {
       )
     }
     default:
-      return { why: `nobody has seen what films of ${provider} tell` }
+      return { why: `what films of ${provider} report is unknown` }
   }
 }
 

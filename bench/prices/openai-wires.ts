@@ -181,6 +181,6 @@ export function batchCall(priceCase: PriceCase, number: number): Exchange | NotA
     case 'gemini':
       return geminiBatch(priceCase, number)
     default:
-      return { why: `nobody has seen how batches of ${provider} tell their use` }
+      return { why: `how batches of ${provider} report their use is unknown` }
   }
 }

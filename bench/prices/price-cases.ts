@@ -66,7 +66,7 @@ const WITHOUT_PROMPT: ReadonlySet<PriceClass> = new Set([
   'page',
 ])
 
-/** All questions about a model: every class, tier and size of prompt that any source lists. */
+/** All cases of a model: every class, tier and size of prompt that any source lists. */
 export function priceCasesOf(group: Group): PriceCase[] {
   const { provider, model, listings } = group
   const rates = listings.flatMap((listing) => listing.rates)

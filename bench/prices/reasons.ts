@@ -4,7 +4,7 @@ import type { TakenPrice } from './judge.ts'
 
 /**
  * Why our price stands against what sources say of `model`: the provider's own page, in our reviewed corrections or
- * among the contradictions that were looked into, where the first source was found right. `null`: nobody has looked.
+ * among the contradictions that were looked into, where the first source was found right. `null`: not looked into.
  *
  * @param isFirst Our price is what the source says that comes first of those that say anything.
  */

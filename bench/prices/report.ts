@@ -33,7 +33,7 @@ export interface Summary {
   readonly agreed: Readonly<Record<string, Counts>>
   /** By provider: of what one source says alone. */
   readonly alone: Readonly<Record<string, Counts>>
-  /** By provider and tier, whoever says it. */
+  /** By provider and tier, whichever source says it. */
   readonly tiers: Readonly<Record<string, Counts & { atListPrice: number }>>
   readonly pairs: Readonly<Record<string, Counts>>
   readonly wrong: readonly Line[]
@@ -45,7 +45,7 @@ export interface Summary {
   /** Sources contradict each other: which of them is taken, and why. */
   readonly disputed: readonly (Line & { readonly choice: string })[]
   readonly notCounted: readonly Line[]
-  /** Models of hosts that nobody knows: these have no price, whatever their names look like. */
+  /** Models of unknown hosts: these have no price, whatever their names look like. */
   readonly unknownHosts: { readonly asked: number; readonly priced: readonly string[] }
   readonly notAsked: Readonly<Record<string, number>>
   readonly skipped: Readonly<Record<string, number>>

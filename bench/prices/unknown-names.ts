@@ -5,7 +5,7 @@ import { chatCall } from './openai-wires.ts'
 
 const TOKENS = 100_000
 
-/** A call of each model that a host sells whose prices nobody here knows: by its name, at a host of no provider. */
+/** A call of each model that a host sells whose prices are unknown here: by its name, at a host of no provider. */
 export function unknownNamesAmong(skipped: Skipped): AskedCall[] {
   const models = (skipped.get(HOST_UNKNOWN) ?? []).map((key) => key.slice(key.indexOf('/') + 1))
   return [...new Set(models)].flatMap((model) => {

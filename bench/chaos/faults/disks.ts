@@ -15,7 +15,7 @@ const LOG_ROOM_BYTES = 64 * 1_024
 const REFUSES_WITHIN_MS = 15_000
 /** From room on the disk to calls taken again: the journal tries every 10 s at most. */
 const RECOVERS_WITHIN_MS = 25_000
-/** Somebody goes on filling the disk with what gateways give up. */
+/** A filler goes on taking the disk space that gateways free. */
 const FILL_AGAIN_MS = 1_000
 
 export const FULL_FILE_SYSTEM = 'journal file system full'
@@ -35,7 +35,7 @@ export const diskFaults: readonly Fault[] = [
           const ends = producers.map(
             (producer) => commitEnds(readWal(join(journalDir, producer))).at(-1) ?? 0,
           )
-          // It would meet the log as well, which is no part of the journal's disk.
+          // It would meet the log as well, which is not on the journal's disk.
           await limitFiles(pid, `${Math.max(statSync(gateway.logFile).size + LOG_ROOM_BYTES, ...ends)}`)
         }
         if ((await refusing([gateway], REFUSES_WITHIN_MS)).length === 0)

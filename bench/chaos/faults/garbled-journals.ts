@@ -19,21 +19,21 @@ import { commitEnds, firstEndWith, readWal, WAL_FILE } from '../wal-file.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
 
-/** So long Redis is out of reach, so that the dead journal has records that nobody else has. */
+/** So long Redis is out of reach, so that the dead journal has the only copy of some records. */
 const BACKLOG_MS = 4_000
 const BACKLOG_MIN_RECORDS = 12
 const PAGES_MAX = 3
 const WAL_BEGINNING_BYTES = 256
-/** Adoption every 5 s, the workers' patience with a hole, and what else is to be counted first. */
+/** Adoption every 5 s, the workers' patience with a gap, and what else is to be counted first. */
 const NOTICED_WITHIN_MS = 90_000
 
 /** What a damage left of a journal. */
 interface Left {
-  /** Nothing of it can be shipped: its folder is to be set aside at once. */
+  /** Nothing of it can be shipped: its folder is to be quarantined at once. */
   readonly quarantined: boolean
   /** Sequences that can still be read. */
   readonly sequences: ReadonlySet<number>
-  /** Calls under way can still be told. */
+  /** Calls under way can still be read. */
   readonly openCalls: boolean
 }
 
@@ -101,7 +101,7 @@ interface Loss {
   readonly folder: string
   readonly producer: string
   readonly quarantined: boolean
-  /** The producer's mark in the end, at least. */
+  /** The producer's committed offset in the end, at least. */
   readonly countedTo: number
   readonly gaps: readonly ExpectedGap[]
 }
@@ -146,7 +146,7 @@ async function damageOne(
 async function inspectVictim(world: World, dead: DeadProducer): Promise<Victim | null> {
   const wal = readWal(dead.folder)
   const whole = readJournal(dead.folder, wal, (path) => writeFileSync(path, wal))
-  // The streams first: what leaves them in between is under the mark.
+  // The streams first: what leaves them in between is under the committed offset.
   const waiting = new Set((await entriesOf(world, dead.producer)).map(({ sequence }) => sequence))
   const committedOffset = await committedOffsetOf(world, dead.producer)
   const isUnshipped = ({ sequence }: { sequence: number }) =>
@@ -172,7 +172,7 @@ async function noticed(
   await awaitNamed(world, gaps)
 }
 
-/** Some pages of `calls`, one after the other, one of them with records that nobody else has: a gap with a name. */
+/** Some pages of `calls`, one after the other, one of them with the only copy of some records: a gap with a reason. */
 function pagesInTheMiddle({ folder, whole, committedOffset, waiting }: Victim, random: Random): Left | null {
   const path = join(folder, JOURNAL_FILE)
   checkpointDead(path)
@@ -184,7 +184,7 @@ function pagesInTheMiddle({ folder, whole, committedOffset, waiting }: Victim, r
   return withoutPages(path, whole, pages.slice(from, from + random.between(1, PAGES_MAX)), random)
 }
 
-/** The last page of `calls`: nobody can tell any more which numbers were used, nor what the open calls became. */
+/** The last page of `calls`: which numbers were used, and what the open calls became, can no longer be known. */
 function lastPage({ folder, whole, committedOffset }: Victim, random: Random): Left | null {
   const path = join(folder, JOURNAL_FILE)
   checkpointDead(path)
@@ -210,7 +210,7 @@ function header({ folder }: Victim, random: Random): Left {
 }
 
 /**
- * The WAL, at or before what has been counted: what SQLite recovers of it is behind the mark. (Beyond the mark, it could
+ * The WAL, at or before what has been counted: what SQLite recovers of it is behind the committed offset. (Beyond it, it could
  * bring back a call as open whose record has been shipped, which is the one case that may count twice.)
  */
 function walBeforeCommit({ folder, committedOffset }: Victim, random: Random): Left | null {

@@ -96,8 +96,8 @@ function losesWalTail(
 }
 
 /**
- * As {@link losesWalTail}, with syncs that take up to a second and leave word of how far they went: what was written after
- * that is gone, to the byte. Nobody else may have any of it.
+ * As {@link losesWalTail}, with syncs that take up to a second and record how far they went: what was written after
+ * that is gone, to the byte. No other copy of it may exist.
  */
 async function losePowerUnderSlowDisk(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
@@ -162,8 +162,8 @@ function recordAge({ allowances }: World, whole: JournalContent, last: number, l
 
 /**
  * With the workers standing still: the gateway dies, its journal is gone, and so are some of its entries in the stream.
- * What it had not shipped is lost without a name, as nobody knows that it was; the hole in what it had shipped is to be
- * named to the number, and what lies behind the hole counted.
+ * What it had not shipped is lost without a record, as no other process knew of it. The gap in what it had shipped is to
+ * be recorded to the number, and what lies behind the gap counted.
  */
 async function deleteJournal(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)

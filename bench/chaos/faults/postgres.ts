@@ -9,11 +9,11 @@ import { type Fault, NotNow } from '../fault.ts'
 const FROZEN_MS = 5_000
 /** Workers find a Postgres that was restarted within their backoff. */
 const COUNTED_WITHIN_MS = 30_000
-/** Gateways read marks every second. */
+/** Gateways read committed offsets every second. */
 const OFFSETS_READ_MS = 2_500
 const run = promisify(execFile)
 
-/** A Postgres that ends, hangs, or goes back in time. */
+/** A Postgres that ends, hangs, or is restored to an earlier state. */
 export const postgresFaults: readonly Fault[] = [
   {
     name: 'postgres restart',
@@ -49,7 +49,7 @@ export const postgresFaults: readonly Fault[] = [
       await postgres.start()
       await delay(random.between(1_000, 6_000))
       await counted(pool, began)
-      // Who has read a mark is to see that it went back.
+      // A gateway that has read a committed offset is to see that it regressed.
       await delay(OFFSETS_READ_MS)
       await postgres.kill()
       await rm(data, { recursive: true, force: true })

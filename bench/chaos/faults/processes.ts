@@ -122,7 +122,7 @@ export const processFaults: readonly Fault[] = [
     alone: false,
     async inject({ gateways, workers }, random) {
       const running = random.shuffle([...gateways, ...workers].filter((child) => child.running))
-      if (running.length === 0) throw new NotNow('nobody is running')
+      if (running.length === 0) throw new NotNow('no gateway is running')
       for (const child of running.slice(0, random.between(1, running.length))) child.stepClock()
       await delay(2_000)
     },
@@ -183,7 +183,7 @@ async function diesOf(point: CrashPoint, pid: number): Promise<boolean> {
   return false
 }
 
-/** The primary starts another process, and somebody adopts the journal of the dead one. */
+/** The primary starts another process, and one of the processes adopts the journal of the dead one. */
 async function replaced({ gateways, journalDir }: World, cluster: Gateway, killed: Taker): Promise<void> {
   const until = performance.now() + REPLACED_WITHIN_MS
   while (cluster.takers().length < cluster.processes || (await cluster.refuses())) {
@@ -194,7 +194,7 @@ async function replaced({ gateways, journalDir }: World, cluster: Gateway, kille
     !existsSync(join(journalDir, producer)) ||
     gateways.some((gateway) => gateway.takers().some(({ producers }) => producers.includes(producer)))
   while (!killed.producers.every(isOwned)) {
-    if (performance.now() > until) throw new Error('nobody adopted the journal of the process that died')
+    if (performance.now() > until) throw new Error('no process adopted the journal of the one that died')
     await delay(100)
   }
 }

@@ -14,7 +14,7 @@ const FROZEN_MS = 5_000
 const WORKERS_FROZEN_MS = 2_000
 const APPEND_ONLY = 'appendonlydir'
 
-/** A Redis that ends, hangs, forgets, or is another one. */
+/** A Redis that ends, hangs, loses its data, or is replaced by another one. */
 export const redisFaults: readonly Fault[] = [
   {
     name: 'redis restart',
@@ -69,7 +69,7 @@ export const redisFaults: readonly Fault[] = [
     },
   },
   {
-    name: 'redis forgets what a stopped gateway left',
+    name: 'redis loses what a stopped gateway left',
     part: 'redis',
     alone: true,
     inject: loseWhatIsLeft,
@@ -103,8 +103,8 @@ export const redisFaults: readonly Fault[] = [
 ]
 
 /**
- * With the workers standing still: a gateway stops, as politely as can be, and then Redis forgets all that it shipped and
- * nobody has counted.
+ * With the workers standing still: a gateway stops, as politely as can be, and then Redis loses all that it shipped and
+ * that is not counted yet.
  */
 async function loseWhatIsLeft(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
