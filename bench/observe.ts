@@ -5,8 +5,9 @@
  *
  * Run: npm run bench:observe
  */
-import type { Provider } from '../src/providers/dialect.ts'
+
 import { selectDialect } from '../src/providers/dialects.ts'
+import type { Provider } from '../src/providers/registry.ts'
 import { heldMemory } from '../test/support/memory.ts'
 
 interface Sample {

@@ -12,6 +12,7 @@ import { AnswerReader, hasEnded, hasFailed } from '../src/objects/answer-objects
 import type { Dialect } from '../src/providers/dialect.ts'
 import { selectDialect } from '../src/providers/dialects.ts'
 import { observe } from '../src/providers/reading/counts.ts'
+import { entryOf } from '../src/providers/registry.ts'
 import type { ClaimedJob } from './job-claims.ts'
 import { pathOfFile, pathOfJob, reportPathOf } from './job-paths.ts'
 
@@ -164,7 +165,7 @@ async function ask(
       upstream.host,
       'accept-encoding',
       'identity',
-      ...(upstream.provider === 'anthropic' ? ['anthropic-version', '2023-06-01'] : []),
+      ...Object.entries(entryOf(upstream.provider).requestHeaders ?? {}).flat(),
       ...(upstream.credential ?? []),
     ],
     headersTimeout: HEADERS_TIMEOUT_MS,

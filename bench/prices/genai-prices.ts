@@ -1,5 +1,5 @@
 import { findProvider } from '@pydantic/genai-prices'
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import type { Listing, PriceClass, Rate } from './listing.ts'
 
 /** Its names of providers, by ours. */

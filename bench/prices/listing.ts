@@ -1,4 +1,4 @@
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 
 /** Where a price was read. */
 export type SourceName = 'genai-prices' | 'models.dev' | 'litellm'

@@ -1,4 +1,4 @@
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import { type Skipped, skip } from './listing.ts'
 
 /** A model as a client names it to one of our providers. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import type { Listing, PriceClass, Rate } from './listing.ts'
 
 /** Its names of providers, and ours. Left out: subscriptions, hosts that we do not know, the platforms in China. */

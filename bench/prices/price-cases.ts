@@ -1,4 +1,4 @@
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import { type Kind, type Listing, type PriceClass, type Rate, rateAt, type SourceName } from './listing.ts'
 
 /** What one call has used. Counts of parts are in their wholes, as everywhere. */

@@ -4,7 +4,7 @@ import { isModelPattern, isName } from '../domain/names.ts'
 import { parsePeriodDays } from '../domain/period.ts'
 import { isProducer } from '../ledger/entry.ts'
 import { isDay } from '../pricing/sources/catalog-parse.ts'
-import { PROVIDERS } from '../providers/dialect.ts'
+import { PROVIDERS } from '../providers/registry.ts'
 
 /** Parsers of arguments and options. Each throws commander's error, which ends the process with code 2. */
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { NO_PATH_RULES } from '../domain/path-rules.ts'
-import { PROVIDERS } from '../providers/dialect.ts'
+import { PROVIDERS } from '../providers/registry.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
 import { readVariables } from './read-variables.ts'
 import { choice, upstreamUrl, word } from './variables.ts'

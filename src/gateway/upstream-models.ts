@@ -1,4 +1,4 @@
-import type { Provider } from '../providers/dialect.ts'
+import { entryOf } from '../providers/registry.ts'
 import type { ListedModel } from './routes/models.ts'
 import type { Upstream } from './routing/upstreams.ts'
 
@@ -116,13 +116,8 @@ function toListed(id: string, ownedBy: string, created: number | undefined): Lis
     : { id, object: 'model', created, owned_by: ownedBy }
 }
 
-const LIST_PATHS: Partial<Record<Provider, string>> = {
-  gemini: '/v1beta/models?pageSize=1000',
-  anthropic: '/v1/models?limit=1000',
-}
-
 async function fetchModels(upstream: Upstream): Promise<readonly ListedModel[]> {
-  const first = LIST_PATHS[upstream.provider] ?? '/v1/models'
+  const first = entryOf(upstream.provider).modelListPath ?? '/v1/models'
   const found: ListedModel[] = []
   let path: string | null = first
   for (let page = 0; path !== null && page < MAX_PAGES; page += 1) {
@@ -135,9 +130,13 @@ async function fetchModels(upstream: Upstream): Promise<readonly ListedModel[]> 
 }
 
 async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
-  const headers: Record<string, string> = { host: upstream.host, accept: 'application/json' }
+  const { requestHeaders = {} } = entryOf(upstream.provider)
+  const headers: Record<string, string> = {
+    host: upstream.host,
+    accept: 'application/json',
+    ...requestHeaders,
+  }
   if (upstream.credential !== null) headers[upstream.credential[0]] = upstream.credential[1]
-  if (upstream.provider === 'anthropic') headers['anthropic-version'] = '2023-06-01'
   const { statusCode, body } = await upstream.pool.request({
     path: upstream.basePath + path,
     method: 'GET',

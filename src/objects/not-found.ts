@@ -1,5 +1,5 @@
 // What a client is told of an object that is another's: what the upstream itself would say of one that is not there.
-import type { Provider } from '../providers/dialect.ts'
+import type { Provider } from '../providers/registry.ts'
 
 /** Body of the 404, in the shape of the provider behind the path. */
 export function notFoundBody(provider: Provider, canonicalPath: string): object {

@@ -9,7 +9,7 @@ import {
   type ObjectKind,
 } from '../call/object-event.ts'
 import { GatewayError } from '../http/errors.ts'
-import type { Provider } from '../providers/dialect.ts'
+import type { Provider } from '../providers/registry.ts'
 import { type AnswerObjects, hasEnded, hasFailed, isRunning } from './answer-objects.ts'
 import { type BodyIds, idsInBody } from './body-ids.ts'
 import { filterList } from './list-filter.ts'

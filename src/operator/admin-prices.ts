@@ -5,7 +5,7 @@ import { GatewayError } from '../http/errors.ts'
 import type { PriceConfiguration } from '../pricing/price-configuration.ts'
 import { findShownPrices, renderShownPrice, type ShownFrom } from '../pricing/shown-prices.ts'
 import { isDay } from '../pricing/sources/catalog-parse.ts'
-import { PROVIDERS } from '../providers/dialect.ts'
+import { PROVIDERS } from '../providers/registry.ts'
 import { anyName, parseInput } from './admin-input.ts'
 
 /** The prices of this gateway. */

@@ -3,45 +3,6 @@ import type { ResponseUse } from '../call/response-use.ts'
 import type { JsonObject } from './reading/json-value.ts'
 import type { Projection } from './wires/json-projection.ts'
 
-/** Names of the providers an upstream may have; the configuration's `provider`. */
-export const PROVIDERS = [
-  'openai',
-  'azure-openai',
-  'azure-ai',
-  'anthropic',
-  'gemini',
-  'vertex',
-  'bedrock',
-  'xai',
-  'openrouter',
-  'mistral',
-  'groq',
-  'deepseek',
-  'cohere',
-  'perplexity',
-  'together',
-  'fireworks',
-  'cerebras',
-  'databricks',
-  'vercel-gateway',
-  'cloudflare',
-  'huggingface-router',
-  'alibaba',
-  'moonshotai',
-  'zai',
-  'voyageai',
-  'ollama',
-  'vllm',
-  'llamacpp',
-  'tgi',
-  'lmstudio',
-  'litellm-proxy',
-  'gpustack',
-  'openai-compatible',
-] as const
-
-export type Provider = (typeof PROVIDERS)[number]
-
 /** What the gateway knows of the request when the response begins. */
 export interface RequestContext {
   /** Upper case. */

@@ -1,8 +1,9 @@
-import type { Dialect, Provider } from './dialect.ts'
+import type { Dialect } from './dialect.ts'
 import { selectDialect } from './dialects.ts'
-import { freeEndpoint } from './free-endpoints.ts'
 import { deferredWork } from './jobs/deferred.ts'
+import { FREE_PATHS } from './paths/known-paths.ts'
 import { genericUsage } from './reading/generic-usage.ts'
+import { entryOf, type Provider } from './registry.ts'
 
 /** How the answer of a call is read. */
 export type Reading =
@@ -23,20 +24,7 @@ const FREE: Reading = { reading: 'free', dialect: null }
 const DEFERRED: Reading = { reading: 'deferred', dialect: deferredWork }
 const UNKNOWN: Reading = { reading: 'unknown', dialect: genericUsage }
 
-/**
- * Servers that anybody may have put together: their routers may serve a generation below a path that is free elsewhere. What
- * answers with usage there is counted all the same.
- */
-const ANY_ROUTER: ReadonlySet<Provider> = new Set([
-  'ollama',
-  'vllm',
-  'llamacpp',
-  'tgi',
-  'lmstudio',
-  'litellm-proxy',
-  'gpustack',
-  'openai-compatible',
-])
+/** At servers that anyone may run: what answers with usage there is counted all the same. */
 const FREE_UNLESS_REPORTED: Reading = { reading: 'free', dialect: { ...genericUsage, isFree: true } }
 
 /**
@@ -51,10 +39,10 @@ export function readingOf(provider: Provider, shape: RequestShape, path: string)
   if (!hasBody && FREE_WITHOUT_BODY.has(method)) return freeUnlessReported(provider, method, path)
   const posted = method === 'POST' ? null : selectDialect(provider, 'POST', path)
   if (posted !== null) return { reading: 'metered', dialect: posted }
-  const free = freeEndpoint(provider, method, path) ?? freeEndpoint(provider, 'POST', path)
+  const free = FREE_PATHS.find(provider, method, path) ?? FREE_PATHS.find(provider, 'POST', path)
   if (free === null) return UNKNOWN
   if (free.reportedBy !== undefined) return DEFERRED
-  return ANY_ROUTER.has(provider) ? FREE_UNLESS_REPORTED : FREE
+  return entryOf(provider).catalog === null ? FREE_UNLESS_REPORTED : FREE
 }
 
 const reportedOnly = new Map<Dialect, Reading>()

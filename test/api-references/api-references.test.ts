@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { refusedEndpoint } from '../../src/gateway/admission/refused-endpoints.ts'
-import type { Provider } from '../../src/providers/dialect.ts'
 import { selectDialect } from '../../src/providers/dialects.ts'
-import { BILLED_APART, freeEndpoint, groupFinder } from '../../src/providers/free-endpoints.ts'
+import { BILLED_APART_PATHS, FREE_PATHS } from '../../src/providers/paths/known-paths.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 
 /** The sets an operation stands in; whatever is refused never gets to be read. */
 function setsOf(provider: Provider, method: string, path: string): readonly string[] {
   if (refusedEndpoint(provider, method, path) !== null) return ['refused']
   if (selectDialect(provider, method, path) !== null) return ['metered']
   if (method === 'GET' || method === 'DELETE') return ['free']
-  const sets = freeEndpoint(provider, method, path) === null ? [] : ['free']
-  return groupFinder(BILLED_APART, provider)(method, path) === null ? sets : [...sets, 'billed apart']
+  const sets = FREE_PATHS.find(provider, method, path) === null ? [] : ['free']
+  return BILLED_APART_PATHS.find(provider, method, path) === null ? sets : [...sets, 'billed apart']
 }
 
 for (const provider of ['openai', 'anthropic', 'gemini'] as const) {

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { REFUSED_ENDPOINTS } from '../../src/gateway/admission/refused-endpoints.ts'
-import { BILLED_APART, type EndpointGroup, FREE_ENDPOINTS } from '../../src/providers/free-endpoints.ts'
+import {
+  BILLED_APART_PATHS,
+  FREE_PATHS,
+  type ListedGroup,
+  REFUSED_PATHS,
+} from '../../src/providers/paths/known-paths.ts'
 
-function table(groups: readonly EndpointGroup[]): string {
+function table(groups: readonly ListedGroup[]): string {
   const rows = groups.map(({ patterns, providers, why, reportedBy }) => {
     const described = reportedBy === undefined ? why : `${why}; told by ${reportedBy}`
     return `| ${patterns.map((pattern) => `\`${pattern}\``).join('<br>')} | ${providers?.join(', ') ?? 'all'} | ${described} |`
@@ -12,9 +16,9 @@ function table(groups: readonly EndpointGroup[]): string {
 }
 
 for (const [title, groups] of [
-  ['Refused by default', REFUSED_ENDPOINTS],
-  ['Known to be free', FREE_ENDPOINTS],
-  ['Billed apart', BILLED_APART],
+  ['Refused by default', REFUSED_PATHS.list()],
+  ['Known to be free', FREE_PATHS.list()],
+  ['Billed apart', BILLED_APART_PATHS.list()],
 ] as const) {
   test(`docs/paths.md tells what is ${title.toLowerCase()} as the code has it`, () => {
     const section = readFileSync('docs/paths.md', 'utf8').split(`## ${title}\n`)[1]?.split('\n## ')[0]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 import { readBytes, readWhole } from './recordings/judge.ts'
 import { loadRecordings } from './recordings/recordings.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PROVIDERS, type Provider } from '../../src/providers/dialect.ts'
+import { PROVIDERS, type Provider } from '../../src/providers/registry.ts'
 import { dialectOf, modelInPathOf } from './recordings/dialect-of.ts'
 
 const CHAT = 'openai.chat-completions'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PROVIDERS, type Provider } from '../../src/providers/dialect.ts'
+import { PROVIDERS, type Provider } from '../../src/providers/registry.ts'
 import { anthropicResponses } from '../fixtures/anthropic.ts'
 import { bedrockResponses } from '../fixtures/bedrock.ts'
 import { googleResponses } from '../fixtures/google.ts'

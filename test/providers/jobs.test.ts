@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Observation } from '../../src/call/observation.ts'
 import { BILLED_UNITS, TOKEN_CLASSES } from '../../src/call/usage.ts'
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 
 /** Reads an answer in pieces of `size` bytes. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { buildCatalog } from '../../src/pricing/catalog/catalog.ts'
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 
 const catalog = buildCatalog()

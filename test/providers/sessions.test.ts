@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { NO_UNITS, NO_USAGE } from '../../src/call/usage.ts'
-import type { MessageReader, Provider } from '../../src/providers/dialect.ts'
+import type { MessageReader } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 
 function createSession(provider: Provider, path: string): MessageReader {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Provider } from '../../src/providers/dialect.ts'
+import type { Provider } from '../../src/providers/registry.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 
 function textOf(provider: Provider, path: string, json: unknown): string {

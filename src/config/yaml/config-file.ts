@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
-import { PROVIDERS } from '../../providers/dialect.ts'
+import { PROVIDERS } from '../../providers/registry.ts'
 import { messageOf } from '../config-error.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'

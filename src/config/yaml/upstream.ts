@@ -1,5 +1,5 @@
 import type { PathRules } from '../../domain/path-rules.ts'
-import type { Provider } from '../../providers/dialect.ts'
+import type { Provider } from '../../providers/registry.ts'
 
 /** A backend that calls can be sent to. */
 export interface UpstreamConfig {

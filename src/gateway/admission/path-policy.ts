@@ -1,7 +1,7 @@
 import type { Caller } from '../../call/caller.ts'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
 import type { KeyPathRules, PathRules } from '../../domain/path-rules.ts'
-import type { Provider } from '../../providers/dialect.ts'
+import type { Provider } from '../../providers/registry.ts'
 import type { Route } from '../routing/route.ts'
 import { refusedEndpoint } from './refused-endpoints.ts'
 

@@ -1,14 +1,5 @@
-import type { Provider } from '../../providers/dialect.ts'
+import { findEntry } from '../../providers/registry.ts'
 import { findMembers, mayContainUsage } from '../../providers/wires/prefilter.ts'
-
-/** Makers that serve their own models, most of which reason unseen: a name that says nothing is taken for such a one. */
-const OWN_MODELS: ReadonlySet<string> = new Set<Provider>([
-  'openai',
-  'azure-openai',
-  'xai',
-  'gemini',
-  'vertex',
-])
 
 /** Names of models that may reason without showing it, of any version to come. */
 const UNSEEN =
@@ -60,7 +51,7 @@ export function mayGenerateUnseen({ provider, models, requestBody, answerHead }:
     )
   }
   if (names.some((name) => UNSEEN.test(name) && !SEEN.test(name))) return true
-  return OWN_MODELS.has(provider) && !names.some((name) => SEEN.test(name))
+  return findEntry(provider)?.hidesReasoning === true && !names.some((name) => SEEN.test(name))
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Provider } from '../../providers/dialect.ts'
+import { entryOf, PROVIDERS, type Provider } from '../../providers/registry.ts'
 
 /**
  * Headers as they stand on the wire: name, value, name, value, ... in order, as node's `rawHeaders`. Bytes are
@@ -40,7 +40,9 @@ const HOP_BY_HOP = new Set([
  * Headers of the client's that are not for the upstream: its credentials with us wherever SDKs put them, cookies
  * that a browser holds for our origin, what is set anew here, and `Expect`, which the gateway has answered.
  */
-const NOT_FOR_UPSTREAM = new Set([
+const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
+  ...PROVIDERS.map((provider) => entryOf(provider).credential.name),
+  // Clients of every SDK are taken, whatever the upstreams are.
   'api-key',
   'authorization',
   'cookie',
@@ -127,19 +129,10 @@ export function forwardableResponseHeaders(
   return forwarded
 }
 
-/** The header in which `provider` wants `apiKey`. */
+/** The header in which `provider` takes `apiKey`. */
 export function credentialHeader(provider: Provider, apiKey: string): Header {
-  switch (provider) {
-    case 'anthropic':
-      return ['x-api-key', apiKey]
-    case 'azure-openai':
-    case 'azure-ai':
-      return ['api-key', apiKey]
-    case 'gemini':
-      return ['x-goog-api-key', apiKey]
-    default:
-      return ['authorization', `Bearer ${apiKey}`]
-  }
+  const { name, prefix } = entryOf(provider).credential
+  return [name, prefix + apiKey]
 }
 
 function endsHere(lowerName: string, connectionNamed: ReadonlySet<string> | null): boolean {

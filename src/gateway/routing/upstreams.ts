@@ -1,5 +1,5 @@
 import { type Dispatcher, Pool } from 'undici'
-import type { Provider } from '../../providers/dialect.ts'
+import type { Provider } from '../../providers/registry.ts'
 
 /** A backend as the stations need it: where its bytes go and how its answers are read. */
 export interface Upstream {

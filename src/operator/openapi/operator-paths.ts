@@ -1,4 +1,4 @@
-import { PROVIDERS } from '../../providers/dialect.ts'
+import { PROVIDERS } from '../../providers/registry.ts'
 import { USAGE_GROUPS } from '../../usage/usage-breakdown.ts'
 import { DAYS } from './client-paths.ts'
 import { errors, json } from './responses.ts'

@@ -1,8 +1,8 @@
 import { type ModelName, readModelName, versionOf } from '../../domain/model-name.ts'
+import type { CatalogPlace } from '../../providers/catalog-lists.ts'
 import { findWithoutPrice, isMisnamed } from '../corrections/misnamed.ts'
 import type { CatalogEntries, CatalogModel, CatalogProvider } from './catalog-entries.ts'
 import type { NameFit } from './catalog-match.ts'
-import type { CatalogPlace } from './catalog-providers.ts'
 
 /** A model that a source lists under a name, and the list it stands in. */
 export interface ListedModel {

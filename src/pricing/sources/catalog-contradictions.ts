@@ -1,7 +1,7 @@
 import { decimalText } from '../../domain/decimal.ts'
+import type { CatalogPlace } from '../../providers/catalog-lists.ts'
 import type { CatalogEntries, CatalogRate } from '../catalog/catalog-entries.ts'
 import { findListed, findListedAnyway, layersOf } from '../catalog/catalog-find.ts'
-import type { CatalogPlace } from '../catalog/catalog-providers.ts'
 import { MS_PER_DAY, pricesAt } from '../catalog/catalog-schedule.ts'
 import { findWithoutPrice } from '../corrections/misnamed.ts'
 import { MODEL_CORRECTIONS, type ModelCorrection } from '../corrections/models.ts'

@@ -1,4 +1,5 @@
 import { utcDayOf } from '../../domain/utc-day.ts'
+import type { CatalogPlace } from '../../providers/catalog-lists.ts'
 import type {
   CatalogEntries,
   CatalogModel,
@@ -6,7 +7,6 @@ import type {
   DatedPrices,
 } from '../catalog/catalog-entries.ts'
 import { findListed, type ListedModel } from '../catalog/catalog-find.ts'
-import type { CatalogPlace } from '../catalog/catalog-providers.ts'
 import { rateOfKey } from '../catalog/catalog-rates.ts'
 import { type PricesNow, pricesAt } from '../catalog/catalog-schedule.ts'
 import type { RateClass } from '../price-rates.ts'

@@ -3,7 +3,7 @@ import { NO_UNITS } from '../../call/usage.ts'
 import { ANTHROPIC_FORMAT } from '../anthropic/anthropic-messages.ts'
 import { anthropicText } from '../anthropic/anthropic-text.ts'
 import type { Dialect, ResponseHead } from '../dialect.ts'
-import { OPENAI_OVERRIDES } from '../openai/openai-overrides.ts'
+import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
 import { type BodyFormat, createBodyReader, type UsageAccumulator } from '../reading/body-reader.ts'
@@ -188,7 +188,7 @@ class InvokeAccumulator implements UsageAccumulator {
 function usageIn(document: JsonObject): BedrockUsage | null {
   const written = member(document, 'usage') ?? member(member(document, 'metadata'), 'usage')
   if (written === null) return null
-  const chat = chatUsage(written, OPENAI_OVERRIDES.bedrock, null)
+  const chat = chatUsage(written, USAGE_IF_ASKED, null)
   const counted = ifCounted({ ...chat, totalMismatch: totalDisagrees(chat.total, chat.usage) })
   return counted ?? converseUsage(written)
 }

@@ -10,3 +10,9 @@ export function googleModelInPath(path: string): string | null {
   if (kind === undefined || name === undefined || name === 'openapi') return null
   return kind.toLowerCase() === 'models' ? name : `${kind}/${name}`
 }
+
+/** The name of a model without the resource before it (`models/`, `publishers/google/models/`). */
+export function bareGoogleName(name: string): string {
+  const at = name.lastIndexOf('models/')
+  return at < 0 ? name : name.slice(at + 'models/'.length)
+}

@@ -1,6 +1,6 @@
 import type { JobObservation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import { OPENAI_OVERRIDES } from '../openai/openai-overrides.ts'
+import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
 import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
@@ -68,12 +68,7 @@ function usedBy(run: JsonObject): readonly JobObservation[] {
   const sums = createJobSums()
   for (const { model_name, cached_tokens, ...usage } of objectsIn(run.per_model_usage)) {
     const written = { ...usage, prompt_tokens_details: { cached_tokens: cached_tokens ?? 0 } }
-    sums.add(
-      textIn(model_name),
-      chatUsage(written, OPENAI_OVERRIDES.openai, null),
-      null,
-      JSON.stringify(written),
-    )
+    sums.add(textIn(model_name), chatUsage(written, USAGE_IF_ASKED, null), null, JSON.stringify(written))
   }
   // Each is a sum.
   const jobs = sums.jobs({

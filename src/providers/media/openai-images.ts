@@ -1,6 +1,7 @@
 import type { Dialect } from '../dialect.ts'
 import { deploymentIn } from '../openai/deployment-path.ts'
-import { type OpenAiOverrides, responsesUsage } from '../openai/openai-usage.ts'
+import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
+import { responsesUsage } from '../openai/openai-usage.ts'
 import { UNKNOWN_SIZE, wordIn } from '../reading/billed-units.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'

@@ -1,6 +1,7 @@
 import type { Dialect } from '../dialect.ts'
 import { deploymentIn } from '../openai/deployment-path.ts'
-import { chatUsage, type OpenAiOverrides, responsesUsage } from '../openai/openai-usage.ts'
+import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
+import { chatUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { charactersIn, unitsIn } from '../reading/billed-units.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'

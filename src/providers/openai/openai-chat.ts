@@ -11,8 +11,9 @@ import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/j
 import { compileProjection, type ProjectionSpec } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
+import type { OpenAiOverrides } from './openai-overrides.ts'
 import { chatText } from './openai-text.ts'
-import { chatUsage, type OpenAiOverrides, weightOf } from './openai-usage.ts'
+import { chatUsage, weightOf } from './openai-usage.ts'
 
 const COMPLETION = {
   type: 'value',

@@ -6,7 +6,8 @@ import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
 import { createLastUsageAccumulator } from './last-usage.ts'
-import { type OpenAiOverrides, promptOnlyUsage } from './openai-usage.ts'
+import type { OpenAiOverrides } from './openai-overrides.ts'
+import { promptOnlyUsage } from './openai-usage.ts'
 
 const PREFILTER = findMembers(['usage', 'error'])
 

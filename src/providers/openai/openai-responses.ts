@@ -12,8 +12,9 @@ import { createPartsSum, createUsageSum } from '../reading/usage-sum.ts'
 import { asBuffer } from '../wires/elements.ts'
 import { compileProjection, type Extracted, scanJson } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
+import type { OpenAiOverrides } from './openai-overrides.ts'
 import { responsesText } from './openai-text.ts'
-import { type OpenAiOverrides, responsesUsage, weightOf } from './openai-usage.ts'
+import { responsesUsage, weightOf } from './openai-usage.ts'
 import { imagePart, RESPONSE_TOOLS, responseTools } from './responses-tools.ts'
 
 const RESPONSE = {

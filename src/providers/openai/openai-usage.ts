@@ -1,4 +1,3 @@
-import type { BilledUnits } from '../../call/usage.ts'
 import {
   addCounts,
   type Count,
@@ -10,27 +9,7 @@ import {
   restOfTotal,
 } from '../reading/counts.ts'
 import { type JsonObject, member } from '../reading/json-value.ts'
-import type { ReadCost } from '../reading/reported-cost.ts'
-
-/** Where a provider's OpenAI-style usage means something else than OpenAI's own. Set per provider, never guessed. */
-export interface OpenAiOverrides {
-  /** Whether chat streams carry usage only if asked, and the provider knows `stream_options.include_usage`. */
-  readonly takesIncludeUsage: boolean
-  /** Corrects counts as read by OpenAI's rules. `model` is the one the response named. */
-  readonly correct?: (counts: Counts, usage: JsonObject, model: string | null) => Counts
-  readonly readCost?: ReadCost
-  readonly readUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
-  /** Units in the usage of the Responses API; `null`: it tells none, and the calls in the output count. */
-  readonly readToolUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
-  /** As `readTier`, of a response of the Responses API that searched the web. */
-  readonly readSearchTier?: (response: JsonObject) => string | null
-  /** What else than a service tier the price of a request hangs on, where the usage says it. */
-  readonly readTier?: (usage: JsonObject) => string | null
-  /** Answers may be the work of several models and of tools that ran on the server (Groq). */
-  readonly isCompound?: boolean
-  /** Usage stands inside the last choice (Moonshot). */
-  readonly usageInChoices?: boolean
-}
+import type { OpenAiOverrides } from './openai-overrides.ts'
 
 /** OpenAI-style usage in the normal form. `total`: the sum that the provider itself wrote. */
 export interface OpenAiUsage extends CountedUsage {
@@ -45,7 +24,11 @@ export interface OpenAiUsage extends CountedUsage {
  * (`reasoning_tokens` at the root) and Writer's (`prompt_token_details`). Servers that speak several formats answer at times
  * with the counts of another: the names of the Responses API are read where chat's own are missing.
  */
-export function chatUsage(usage: JsonObject, overrides: OpenAiOverrides, model: string | null): OpenAiUsage {
+export function chatUsage(
+  usage: JsonObject,
+  overrides: Pick<OpenAiOverrides, 'correct'>,
+  model: string | null,
+): OpenAiUsage {
   const input =
     member(usage, 'prompt_tokens_details') ??
     member(usage, 'prompt_token_details') ??

@@ -1,6 +1,7 @@
 import type { Dialect } from '../dialect.ts'
+import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
-import { chatUsage, type OpenAiOverrides } from '../openai/openai-usage.ts'
+import { chatUsage } from '../openai/openai-usage.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'

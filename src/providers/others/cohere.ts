@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts'
+import { type Endpoint, endpoint, postTo } from '../endpoint.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
@@ -42,6 +43,12 @@ export const cohereEmbed: Dialect = {
   ...dialect('cohere.embed', withoutGenerated),
   generatesNothing: true,
 }
+
+/** Version 2 of Cohere's interface, which others have too. */
+export const COHERE_V2_ENDPOINTS: readonly Endpoint[] = [
+  postTo('/v2/chat', cohereChat),
+  endpoint('POST', /\/v[12]\/embed$/, cohereEmbed),
+]
 
 function dialect(name: string, reading: (document: JsonObject, raw: string | null) => UsageUpdate): Dialect {
   return jsonDialect({

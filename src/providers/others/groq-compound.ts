@@ -1,6 +1,7 @@
 import type { UsagePart } from '../../call/observation.ts'
 import type { BilledUnit, BilledUnits, TokenUsage } from '../../call/usage.ts'
-import { chatUsage, type OpenAiOverrides } from '../openai/openai-usage.ts'
+import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
+import { chatUsage } from '../openai/openai-usage.ts'
 import { sumUnits } from '../reading/billed-units.ts'
 import { addUsage } from '../reading/counts.ts'
 import { arrayIn, type JsonObject, member, objectsIn, textIn } from '../reading/json-value.ts'

@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts'
+import { type Endpoint, endpoint } from '../endpoint.ts'
 import { type BodyFormat, createBodyReader } from '../reading/body-reader.ts'
 import { countUsage, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
@@ -37,6 +38,11 @@ export const ollamaEmbed: Dialect = {
   }),
   generatesNothing: true,
 }
+
+export const OLLAMA_ENDPOINTS: readonly Endpoint[] = [
+  endpoint('POST', /\/api\/(?:chat|generate)$/, ollamaChat),
+  endpoint('POST', /\/api\/(?:embed|embeddings)$/, ollamaEmbed),
+]
 
 function dialect(name: string, read: (document: JsonObject) => UsageUpdate): Dialect {
   const document: BodyFormat = {

@@ -1,7 +1,7 @@
 import { anthropicUsage, mergeAnthropicUsage } from '../anthropic/anthropic-usage.ts'
 import { converseUsage } from '../bedrock/bedrock-usage.ts'
 import { geminiUsage, interactionUsage } from '../google/gemini-usage.ts'
-import { OPENAI_OVERRIDES } from '../openai/openai-overrides.ts'
+import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatUsage, type OpenAiUsage, promptOnlyUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { cohereUsage } from '../others/cohere-usage.ts'
 import { type CountedUsage, countUsage, parseCount, totalDisagrees } from './counts.ts'
@@ -64,7 +64,7 @@ function isAnthropic(document: JsonObject, usage: JsonObject): boolean {
 function readUsage(usage: JsonObject, document: JsonObject): FoundUsage | null {
   if (isSaid(usage.prompt_tokens) || isSaid(usage.completion_tokens)) {
     const isPromptOnly = !isSaid(usage.completion_tokens) && document.choices === undefined
-    return openAi(isPromptOnly ? promptOnlyUsage(usage) : chatUsage(usage, OPENAI_OVERRIDES.openai, null))
+    return openAi(isPromptOnly ? promptOnlyUsage(usage) : chatUsage(usage, USAGE_IF_ASKED, null))
   }
   if (isSaid(usage.total_input_tokens) || isSaid(usage.total_output_tokens)) {
     return found(interactionUsage(usage))

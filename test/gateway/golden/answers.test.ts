@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { Provider } from '../../../src/providers/dialect.ts'
+import type { Provider } from '../../../src/providers/registry.ts'
 import { anthropicResponses } from '../../fixtures/anthropic.ts'
 import { bedrockResponses } from '../../fixtures/bedrock.ts'
 import { googleResponses } from '../../fixtures/google.ts'

@@ -4,7 +4,8 @@ import type { Dispatcher } from 'undici'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
 import { writeError } from '../../../src/http/answer-error.ts'
-import type { Dialect, Provider } from '../../../src/providers/dialect.ts'
+import type { Dialect } from '../../../src/providers/dialect.ts'
+import type { Provider } from '../../../src/providers/registry.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
 
 /** One answer of an upstream, and how it comes. */

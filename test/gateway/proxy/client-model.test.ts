@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { ClientModel } from '../../../src/gateway/websocket/client-model.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import { geminiLive } from '../../../src/providers/google/gemini-live.ts'
-import { OPENAI_OVERRIDES } from '../../../src/providers/openai/openai-overrides.ts'
+import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
 import { openAiResponses } from '../../../src/providers/openai/openai-responses.ts'
 import { realtime } from '../../../src/providers/openai/realtime.ts'
 
@@ -69,10 +69,10 @@ test.each([
   ['a tuned model', geminiLive, { setup: { model: 'projects/p/locations/l/endpoints/42' } }, 'endpoints/42'],
   ['a bare name', geminiLive, { setup: { model: 'gemini-made' } }, 'gemini-made'],
   ['realtime', realtime, { type: 'session.update', session: { model: 'made' } }, 'made'],
-  ['responses', openAiResponses(OPENAI_OVERRIDES.openai), { type: 'response.create', model: 'made' }, 'made'],
+  ['responses', openAiResponses(USAGE_IF_ASKED), { type: 'response.create', model: 'made' }, 'made'],
   [
     'responses, nested',
-    openAiResponses(OPENAI_OVERRIDES.openai),
+    openAiResponses(USAGE_IF_ASKED),
     { type: 'response.create', response: { model: 'made' } },
     'made',
   ],

@@ -12,7 +12,7 @@ import {
 import { type EndpointContext, endpointContextOf } from '../../../src/gateway/routing/endpoint-context.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import { openAiChat } from '../../../src/providers/openai/openai-chat.ts'
-import { OPENAI_OVERRIDES } from '../../../src/providers/openai/openai-overrides.ts'
+import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
 
 const context: CallContext = {
   call: {
@@ -28,7 +28,7 @@ const context: CallContext = {
     webSocket: false,
   },
   clientName: 'c',
-  endpoint: endpointContextOf(openAiChat(OPENAI_OVERRIDES.openai)),
+  endpoint: endpointContextOf(openAiChat(USAGE_IF_ASKED)),
   status: 200,
   outcome: 'complete',
   observation: NOTHING_OBSERVED,

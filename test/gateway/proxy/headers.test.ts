@@ -5,7 +5,7 @@ import {
   forwardableResponseHeaders,
   type RequestHeaderOptions,
 } from '../../../src/gateway/proxy/headers.ts'
-import { PROVIDERS } from '../../../src/providers/dialect.ts'
+import { PROVIDERS } from '../../../src/providers/registry.ts'
 
 const plain: RequestHeaderOptions = {
   host: 'api.example',

@@ -12,7 +12,7 @@ import {
 import { TIER_PRICES } from '../../../src/pricing/corrections/service-tiers.ts'
 import { parsePrice } from '../../../src/pricing/price-parse.ts'
 import { BUNDLED_SOURCE, bundledEntries } from '../../../src/pricing/sources/catalog-bundle.ts'
-import { PROVIDERS } from '../../../src/providers/dialect.ts'
+import { PROVIDERS } from '../../../src/providers/registry.ts'
 
 const catalog = buildCatalog()
 /** The first source alone: how names match is its test, what other sources list is theirs. */

@@ -1,6 +1,7 @@
 import { canonicalPath } from '../../../src/gateway/routing/canonical-path.ts'
-import type { Dialect, Provider } from '../../../src/providers/dialect.ts'
+import type { Dialect } from '../../../src/providers/dialect.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
+import type { Provider } from '../../../src/providers/registry.ts'
 
 /** The dialect of a call whose path is written as a client sends it. */
 export function dialectOf(provider: Provider, method: string, path: string): Dialect | null {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { PROVIDERS, type Provider } from '../../../src/providers/dialect.ts'
+import { PROVIDERS, type Provider } from '../../../src/providers/registry.ts'
 import { decodeBody } from './judge.ts'
 
 const FOLDER = new URL('../../../../shared/recordings/', import.meta.url)

@@ -1,5 +1,6 @@
 import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
-import type { PromptFormat, Provider } from '../../../src/providers/dialect.ts'
+import type { PromptFormat } from '../../../src/providers/dialect.ts'
+import type { Provider } from '../../../src/providers/registry.ts'
 import { seededRandom } from '../../providers/recordings/judge.ts'
 
 /** A streamed answer made up for a test: its events one by one, and what its upstream reports in the end. */

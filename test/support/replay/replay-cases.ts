@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { NO_USAGE, type TokenUsage, type UsageSource } from '../../../src/call/usage.ts'
-import type { Provider } from '../../../src/providers/dialect.ts'
+import type { Provider } from '../../../src/providers/registry.ts'
 import { anthropicResponses } from '../../fixtures/anthropic.ts'
 import { bedrockResponses } from '../../fixtures/bedrock.ts'
 import { googleResponses } from '../../fixtures/google.ts'

@@ -1,5 +1,5 @@
 import type { UnpricedReason } from '../../../../src/call/unpriced-reason.ts'
-import type { Provider } from '../../../../src/providers/dialect.ts'
+import type { Provider } from '../../../../src/providers/registry.ts'
 
 /** One request to an endpoint that costs money, and what the provider answers. */
 export interface CostlyCall {

@@ -1,7 +1,11 @@
 import type { BilledUnits } from '../../call/usage.ts'
+import { listedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
+import { endpoint } from '../endpoint.ts'
 import { createLastUsageAccumulator } from '../openai/last-usage.ts'
+import { USAGE_UNASKED } from '../openai/openai-overrides.ts'
 import { type OpenAiUsage, promptOnlyUsage } from '../openai/openai-usage.ts'
+import { BEARER, type HostedProvider } from '../provider.ts'
 import { type Count, countUsage, parseCount, subtractCounts } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member } from '../reading/json-value.ts'
@@ -14,7 +18,7 @@ import { findMembers } from '../wires/prefilter.ts'
  * is counted otherwise: something beside it that has no price.
  * https://docs.voyageai.com/reference/multimodal-embeddings-api, https://docs.voyageai.com/docs/pricing
  */
-export const voyage: Dialect = jsonDialect({
+const embeddings: Dialect = jsonDialect({
   name: 'voyage.embeddings',
   generatesNothing: true,
   format: {
@@ -23,6 +27,17 @@ export const voyage: Dialect = jsonDialect({
     createAccumulator: () => createLastUsageAccumulator({ readUsage: withPictures, readUnits: films }),
   },
 })
+
+/** Voyage AI itself. */
+export const voyageAi: HostedProvider = {
+  hosts: ['api.voyageai.com'],
+  credential: BEARER,
+  catalog: listedAs('voyageai'),
+  openAi: USAGE_UNASKED,
+  endpoints: [
+    endpoint('POST', /\/(?:embeddings|multimodalembeddings|contextualizedembeddings|rerank)$/, embeddings),
+  ],
+}
 
 function withPictures(usage: JsonObject): OpenAiUsage {
   const whole = promptOnlyUsage(usage)

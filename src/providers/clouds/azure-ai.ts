@@ -1,0 +1,26 @@
+import { endpoint } from '../endpoint.ts'
+import { AZURE_ENDPOINTS } from '../openai/openai-endpoints.ts'
+import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { COHERE_V2_ENDPOINTS, cohereRerank } from '../others/cohere.ts'
+import { ANTHROPIC_BATCHES_FREE, OPENAI_FREE, OPENAI_OBJECTS_FREE } from '../paths/free-paths.ts'
+import { ORGANIZATION_REFUSED } from '../paths/refused-paths.ts'
+import { type HostedProvider, keyHeader } from '../provider.ts'
+
+/** Models of several makers at Azure AI Foundry. */
+export const azureAi: HostedProvider = {
+  hosts: ['*.services.ai.azure.com', '*.inference.ai.azure.com', '*.models.ai.azure.com'],
+  credential: keyHeader('api-key'),
+  catalog: {
+    lists: ['azure'],
+    otherLists: ['azure-ai'],
+    places: (name) => [{ providerId: 'azure', name, lists: ['azure-ai', 'azure'] }],
+  },
+  openAi: USAGE_IF_ASKED,
+  endpoints: [
+    ...AZURE_ENDPOINTS,
+    endpoint('POST', /\/cohere\/v[12]\/rerank$/, cohereRerank),
+    ...COHERE_V2_ENDPOINTS,
+  ],
+  freePaths: [OPENAI_OBJECTS_FREE, ...OPENAI_FREE, ANTHROPIC_BATCHES_FREE],
+  refusedPaths: [ORGANIZATION_REFUSED],
+}

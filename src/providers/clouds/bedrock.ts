@@ -1,0 +1,53 @@
+import { BEDROCK_ENDPOINTS } from '../bedrock/bedrock-endpoints.ts'
+import { bedrockRerank } from '../bedrock/bedrock-media.ts'
+import type { CatalogPlace } from '../catalog-lists.ts'
+import { postTo } from '../endpoint.ts'
+import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { COUNTS_TOKENS } from '../paths/free-paths.ts'
+import { BEARER, type HostedProvider } from '../provider.ts'
+
+const REGION = /^bedrock[a-z-]*\.([a-z]{2}(?:-[a-z]+)+-[0-9]+)\./
+const REGION_IN_NAME = /^[a-z]{2,6}(?:-gov)?\.[a-z0-9-]+\./
+
+/** Amazon Bedrock. */
+export const bedrock: HostedProvider = {
+  hosts: [
+    'bedrock-runtime.*.amazonaws.com',
+    'bedrock-runtime-fips.*.amazonaws.com',
+    'bedrock-runtime.*.amazonaws.com.cn',
+    'bedrock-mantle.*.api.aws',
+  ],
+  credential: BEARER,
+  catalog: {
+    lists: ['aws'],
+    places: placesOf,
+    // The price of a bare name is that of the United States: elsewhere only names that say their region have one.
+    regional: {
+      name: 'bedrock-elsewhere',
+      holdsAt(host) {
+        const region = REGION.exec(host)?.[1]
+        return region !== undefined && !/^us-(?:east|west)-/.test(region)
+      },
+      places: (model) => placesOf(model).filter(({ name }) => REGION_IN_NAME.test(name)),
+    },
+  },
+  openAi: USAGE_IF_ASKED,
+  endpoints: [...BEDROCK_ENDPOINTS, postTo('/rerank', bedrockRerank)],
+  freePaths: [{ patterns: ['POST /model/*/count-tokens'], why: COUNTS_TOKENS }],
+}
+
+/** Model ids and inference profiles, also as ARNs, percent-encoded where they come from a path. */
+function placesOf(model: string): readonly CatalogPlace[] {
+  const name = decoded(model)
+  const bare = name.startsWith('arn:') ? name.slice(name.lastIndexOf('/') + 1) : name
+  return [{ providerId: 'aws', name: bare }]
+}
+
+function decoded(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,51 @@
+import { GEMINI_ENDPOINTS } from '../google/google-endpoints.ts'
+import { GOOGLE_OVERRIDES } from '../google/google-overrides.ts'
+import { bareGoogleName } from '../google/google-path.ts'
+import { GOOGLE_FREE } from '../paths/free-paths.ts'
+import { GOOGLE_REFUSED } from '../paths/refused-paths.ts'
+import { type HostedProvider, keyHeader } from '../provider.ts'
+
+/** Gemini at Google AI Studio. */
+export const gemini: HostedProvider = {
+  hosts: ['generativelanguage.googleapis.com'],
+  credential: keyHeader('x-goog-api-key'),
+  modelListPath: '/v1beta/models?pageSize=1000',
+  catalog: {
+    lists: ['google'],
+    makerPrefixes: ['google', 'google-ai-studio', 'google-vertex-ai', 'gemini'],
+    // `models/gemini-...`, as Gemini's own list names them.
+    places: (model) => [{ providerId: 'google', name: bareGoogleName(model) }],
+  },
+  openAi: GOOGLE_OVERRIDES,
+  endpoints: GEMINI_ENDPOINTS,
+  hidesReasoning: true,
+  freePaths: GOOGLE_FREE,
+  billedApartPaths: [
+    {
+      patterns: [
+        '* **/cachedContents/*',
+        '* **/corpora',
+        '* **/corpora/**',
+        '* **/corpora/*:query',
+        '* **/fileSearchStores/**',
+        '* **/tunedModels',
+        '* **/tunedModels/*',
+        'POST **:batchEmbedText',
+        'POST **:embedText',
+        'POST **:generateAnswer',
+        'POST **:generateMessage',
+        'POST **:generateText',
+        'POST **:asyncBatchEmbedContent',
+        '* **/agents',
+        '* **/decisions',
+        '* **/environments',
+        '* **/environments/**',
+        '* **/triggers',
+        '* **/triggers/**',
+        '* **/voices',
+      ],
+      why: 'billed by storage, search, training or run, or read by the generic reader alone',
+    },
+  ],
+  refusedPaths: [GOOGLE_REFUSED],
+}

@@ -1,0 +1,72 @@
+import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
+import { listedAs } from '../catalog-lists.ts'
+import type { Dialect } from '../dialect.ts'
+import { fetching, postTo } from '../endpoint.ts'
+import { perplexityAsyncChat } from '../openai/openai-chat.ts'
+import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
+import { BEARER, type HostedProvider } from '../provider.ts'
+import { unitsByTool, unitsIn } from '../reading/billed-units.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { requestDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { totalCostInUsd } from '../reading/reported-cost.ts'
+import { compileProjection } from '../wires/json.ts'
+import { findMembers } from '../wires/prefilter.ts'
+
+const OVERRIDES: OpenAiOverrides = {
+  takesIncludeUsage: false,
+  readCost: totalCostInUsd,
+  readUnits: deepResearch,
+  readToolUnits: agentTools,
+  readTier: searchContext,
+}
+
+/** Perplexity's search, by the request, however many queries it has. Source: docs.perplexity.ai, "Pricing". */
+const perplexitySearch: Dialect = requestDialect({
+  name: 'perplexity.search',
+  format: { projection: compileProjection({ error: 'value' }), prefilter: findMembers(['error']) },
+  wants: {},
+  readCall: ({ isRead }) => (isRead ? { model: 'search', units: { webSearches: 1 } } : {}),
+  readAnswer: (document) => ({ failed: carriesError(document) }),
+})
+
+/** Perplexity itself. */
+export const perplexity: HostedProvider = {
+  hosts: ['api.perplexity.ai'],
+  credential: BEARER,
+  catalog: listedAs('perplexity'),
+  openAi: OVERRIDES,
+  endpoints: [
+    postTo('/search', perplexitySearch),
+    postTo('/async/chat/completions', perplexityAsyncChat(OVERRIDES)),
+    fetching('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(OVERRIDES)),
+  ],
+  reportsCost: true,
+}
+
+/** docs.perplexity.ai, "Pricing": the fee of a request is by how much of the web it may read. */
+function searchContext(usage: JsonObject): string | null {
+  const size = textIn(usage.search_context_size)
+  return size === null ? null : `search_${size}`
+}
+
+/** docs.perplexity.ai, "Pricing": deep research is billed by the query, and for the tokens of what it cites. */
+function deepResearch(usage: JsonObject): Partial<BilledUnits> | null {
+  return {
+    webSearches: unitsIn(usage.num_search_queries),
+    citationTokens: unitsIn(usage.citation_tokens),
+  }
+}
+
+const PERPLEXITY_CALLS: ReadonlyMap<string, BilledUnit> = new Map([
+  ['web_search', 'webSearches'],
+  ['search_web', 'webSearches'],
+  ['fetch_url', 'webFetches'],
+])
+
+/** `tool_calls_details` of Perplexity's agents: docs.perplexity.ai, "Agent API". */
+function agentTools(usage: JsonObject): Partial<BilledUnits> | null {
+  const reported = member(usage, 'tool_calls_details')
+  if (reported === null) return null
+  return unitsByTool(reported, PERPLEXITY_CALLS, (value) => unitsIn(objectIn(value)?.invocation ?? value))
+}

@@ -1,0 +1,83 @@
+import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
+import { madeAndListedAs } from '../catalog-lists.ts'
+import { endpoint, fetching } from '../endpoint.ts'
+import { xaiVideo, xaiVideos } from '../media/videos.ts'
+import { openAiChat } from '../openai/openai-chat.ts'
+import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
+import { addReasoning } from '../openai/openai-usage.ts'
+import { BEARER, type HostedProvider } from '../provider.ts'
+import { sumUnits, unitsByTool, unitsIn } from '../reading/billed-units.ts'
+import { type JsonObject, member } from '../reading/json-value.ts'
+import { costInTicks } from '../reading/reported-cost.ts'
+
+// completion_tokens leaves reasoning out: total = prompt + completion + reasoning (recorded, 219 of 219).
+const OVERRIDES: OpenAiOverrides = {
+  takesIncludeUsage: true,
+  correct: addReasoning,
+  readCost: costInTicks,
+  readUnits: toolsOrSources,
+  readToolUnits: serverSideTools,
+}
+
+/** xAI itself. */
+export const xai: HostedProvider = {
+  hosts: ['api.x.ai', '*.api.x.ai'],
+  credential: BEARER,
+  catalog: madeAndListedAs('x-ai', ['x-ai', 'xai', 'grok']),
+  openAi: OVERRIDES,
+  endpoints: [
+    // Answers a completion once, so no response id is needed against counting it twice.
+    fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(OVERRIDES)),
+    endpoint('POST', /\/videos\/(?:generations|edits|extensions)$/, xaiVideos),
+    fetching('GET', /\/videos\/[^/]+$/, xaiVideo),
+  ],
+  reportsCost: true,
+  hidesReasoning: true,
+}
+
+/** xAI's counts of calls, by the unit that prices them. Attachments have a price of their own, and no unit. */
+const XAI_CALLS: ReadonlyMap<string, BilledUnit | null> = new Map<string, BilledUnit | null>([
+  ['web_search_calls', 'webSearches'],
+  ['code_interpreter_calls', 'codeRuns'],
+  ['code_execution_calls', 'codeRuns'],
+  ['file_search_calls', 'fileSearches'],
+  ['collections_search_calls', 'fileSearches'],
+  ['mcp_calls', null],
+  // Told apart: see xSearchesIn.
+  ['x_search_calls', null],
+  ['x_posts_fetched', null],
+  ['x_users_fetched', null],
+])
+
+/**
+ * `server_side_tool_usage_details` of xAI. A search of X is billed by what it fetched, before 2026-09-21 by the call;
+ * a profile costs twice what a post does and counts as two. Calls of other kinds count as others, and so do calls of
+ * which only the number is told. https://docs.x.ai/developers/pricing
+ */
+function serverSideTools(usage: JsonObject): Partial<BilledUnits> | null {
+  const details = member(usage, 'server_side_tool_usage_details')
+  const all = unitsIn(usage.num_server_side_tools_used)
+  if (details === null) return all === null || all === 0 ? null : { otherToolCalls: all }
+  const units = unitsByTool(details, XAI_CALLS)
+  let reported = 0
+  for (const [name, value] of Object.entries(details))
+    if (name.endsWith('_calls')) reported += unitsIn(value) ?? 0
+  const untold = all === null || all <= reported ? null : all - reported
+  return {
+    ...units,
+    xSearches: xSearchesIn(details),
+    otherToolCalls: sumUnits(units.otherToolCalls ?? null, untold),
+  }
+}
+
+function xSearchesIn(details: JsonObject): number | null {
+  const posts = unitsIn(details.x_posts_fetched)
+  const users = unitsIn(details.x_users_fetched)
+  if (posts === null && users === null) return unitsIn(details.x_search_calls)
+  return (posts ?? 0) + 2 * (users ?? 0)
+}
+
+/** xAI's chat, where Live Search was billed by each source it used: docs.x.ai, "Live Search" (retired). */
+function toolsOrSources(usage: JsonObject): Partial<BilledUnits> | null {
+  return serverSideTools(usage) ?? { webSearches: unitsIn(usage.num_sources_used) }
+}

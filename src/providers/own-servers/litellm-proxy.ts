@@ -1,0 +1,43 @@
+import { BEHIND_GATEWAYS } from '../behind-gateways.ts'
+import { VIDEO_ENDPOINTS } from '../openai/openai-endpoints.ts'
+import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { ANTHROPIC_BATCHES_FREE, COUNTS_TOKENS, GOOGLE_FREE, OPENAI_FREE } from '../paths/free-paths.ts'
+import { ADMIN, ORGANIZATION_REFUSED } from '../paths/refused-paths.ts'
+import { BEARER, type OwnServer } from '../provider.ts'
+
+/** LiteLLM's proxy, which keeps the paths of the providers behind it. */
+export const liteLlmProxy: OwnServer = {
+  hosts: [],
+  credential: BEARER,
+  catalog: null,
+  openAi: USAGE_IF_ASKED,
+  endpoints: [...VIDEO_ENDPOINTS, ...BEHIND_GATEWAYS],
+  freePaths: [
+    { patterns: ['POST /utils/token_counter'], why: COUNTS_TOKENS },
+    ...GOOGLE_FREE,
+    ...OPENAI_FREE,
+    ANTHROPIC_BATCHES_FREE,
+  ],
+  refusedPaths: [
+    ORGANIZATION_REFUSED,
+    {
+      patterns: [
+        '* **/key/*',
+        '* **/user/*',
+        '* **/team/*',
+        '* **/organization/*',
+        '* **/customer/*',
+        '* **/budget/*',
+        '* **/config/*',
+        '* **/spend/*',
+        '* **/global/**',
+        '* **/credentials',
+        '* **/credentials/*',
+        '* **/model/new',
+        '* **/model/delete',
+        '* **/model/update',
+      ],
+      why: ADMIN,
+    },
+  ],
+}

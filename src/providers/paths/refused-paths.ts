@@ -1,0 +1,129 @@
+import type { PathGroup } from './path-group.ts'
+
+const MINTS = 'makes a credential with which calls pass by the gateway'
+const MEDIA = 'what the session costs passes by the gateway'
+/** Why an interface for administrators is refused. */
+export const ADMIN = 'administers the account at the upstream'
+/** Why an interface that reconfigures a server is refused. */
+export const SERVER = 'changes the server for every client'
+
+/** Refused at every provider. */
+export const REFUSED_EVERYWHERE: readonly PathGroup[] = [
+  {
+    patterns: [
+      '* **/realtime/client_secrets',
+      '* **/realtime/sessions',
+      '* **/realtime/transcription_sessions',
+      '* **/realtime/translations/client_secrets',
+      '* **/chatkit/sessions',
+      '* **/auth_tokens',
+      '* **/auth_tokens/**',
+    ],
+    why: MINTS,
+  },
+  {
+    patterns: [
+      '* **/realtime/calls',
+      '* **/realtime/calls/**',
+      '* **/chatkit/sessions/**',
+      '* **/live/sessions',
+      '* **/live/sessions/**',
+    ],
+    why: MEDIA,
+  },
+]
+
+/** The administration of OpenAI and Anthropic, also where another server has their interfaces. */
+export const ORGANIZATION_REFUSED: PathGroup = {
+  patterns: [
+    '* **/v1/organization',
+    '* **/v1/organization/**',
+    '* **/v1/organizations',
+    '* **/v1/organizations/**',
+    '* **/api_keys',
+    '* **/api_keys/**',
+    '* **/webhook_endpoints',
+    '* **/webhook_endpoints/**',
+    '* **/vaults',
+    '* **/vaults/**',
+    '* **/tunnels',
+    '* **/tunnels/**',
+    '* **/user_profiles',
+    '* **/user_profiles/**',
+    'DELETE **/v1/models/**',
+    '* **/checkpoints/*/permissions',
+    '* **/checkpoints/*/permissions/*',
+  ],
+  why: ADMIN,
+}
+
+/** The administration of Google's interfaces. */
+export const GOOGLE_REFUSED: PathGroup = {
+  patterns: [
+    'POST **:transferOwnership',
+    '* **/permissions',
+    '* **/permissions/*',
+    '* **/webhooks',
+    '* **/webhooks/*',
+    '* **/credentials',
+    '* **/credentials/*',
+    'DELETE **/tunedModels/*',
+    '* **:setIamPolicy',
+    '* **:deployModel',
+    '* **:undeployModel',
+    '* **:mutateDeployedModel',
+    '* **:enableModel',
+    '* **:setPublisherModelConfig',
+  ],
+  why: ADMIN,
+}
+
+/** Keys and credits of hosts and routers. */
+export const KEYS_REFUSED: PathGroup = {
+  patterns: ['* **/keys', '* **/keys/**', '* **/credits', '* **/credits/**'],
+  why: ADMIN,
+}
+
+/** What changes an Ollama server. */
+export const OLLAMA_REFUSED: PathGroup = {
+  patterns: [
+    'POST **/api/pull',
+    'POST **/api/push',
+    'POST **/api/create',
+    'DELETE **/api/delete',
+    'POST **/api/copy',
+    '* **/api/blobs/*',
+  ],
+  why: SERVER,
+}
+
+/** What changes a vLLM server, or one put together like it. */
+export const VLLM_REFUSED: PathGroup = {
+  patterns: [
+    'POST **/load_lora_adapter',
+    'POST **/unload_lora_adapter',
+    'POST **/sleep',
+    'POST **/wake_up',
+    'POST **/reset_prefix_cache',
+    'POST **/reset_mm_cache',
+    'POST **/collective_rpc',
+    'POST **/start_profile',
+    'POST **/stop_profile',
+    '* **/flush_cache',
+    'POST **/update_weights*',
+    'POST **/scale_elastic_ep',
+  ],
+  why: SERVER,
+}
+
+/** What changes a llama.cpp server. */
+export const LLAMACPP_REFUSED: PathGroup = {
+  patterns: [
+    'POST **/slots/*',
+    'POST **/props',
+    'POST **/lora-adapters',
+    'POST **/models/load',
+    'POST **/models/unload',
+  ],
+  why: SERVER,
+}

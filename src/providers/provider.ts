@@ -1,0 +1,70 @@
+import type { CatalogLists } from './catalog-lists.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { OpenAiOverrides } from './openai/openai-overrides.ts'
+import type { PathGroup } from './paths/path-group.ts'
+
+/** The header in which a provider takes our API key. */
+export interface CredentialHeader {
+  /** Lower case. */
+  readonly name: string
+  /** What stands before the key in the value; '' where the value is the key. */
+  readonly prefix: string
+}
+
+/** `Authorization: Bearer <key>`: what most providers take. */
+export const BEARER: CredentialHeader = { name: 'authorization', prefix: 'Bearer ' }
+
+/** A header of the provider's own whose value is the key. */
+export function keyHeader(name: string): CredentialHeader {
+  return { name, prefix: '' }
+}
+
+/** What the entry of every provider says. */
+interface ProviderFields {
+  readonly credential: CredentialHeader
+  /**
+   * The provider's own endpoints. A path means the first that matches; after these come the endpoints in OpenAI's
+   * formats, which every provider may have.
+   */
+  readonly endpoints: readonly Endpoint[]
+  /** How usage in OpenAI's formats differs here from OpenAI's own. */
+  readonly openAi: OpenAiOverrides
+  /** Headers of requests that the gateway makes for itself; absent: none. */
+  readonly requestHeaders?: Readonly<Record<string, string>>
+  /** Path and query of the list of models; absent: `/v1/models`. */
+  readonly modelListPath?: string
+  /** Requests with a body that cost nothing, or only begin work that is billed later. When in doubt a path stays out. */
+  readonly freePaths?: readonly PathGroup[]
+  /** Requests that cost something, in answers without figures: unpriced, never 0. */
+  readonly billedApartPaths?: readonly PathGroup[]
+  /** What is refused unless the operator allows it. */
+  readonly refusedPaths?: readonly PathGroup[]
+}
+
+/** A provider that serves at addresses of its own and has a price list. */
+export interface HostedProvider extends ProviderFields {
+  /**
+   * Host names in lower case, without port, by which the provider is known: `*.` before one stands for any
+   * subdomains, `*` inside a label for any text of that label.
+   */
+  readonly hosts: readonly [string, ...string[]]
+  readonly catalog: CatalogLists
+  /** Its answers say what a call cost, and that is what it bills: the figure is believed at these hosts. */
+  readonly reportsCost?: true
+  /** Most of its models reason without showing it: a model whose name says nothing is taken for one of those. */
+  readonly hidesReasoning?: true
+}
+
+/**
+ * Software that anyone may run at any address: known only by the configuration, priced only by the operator. Its router
+ * may serve a generation below a path that is free elsewhere, so an answer with usage always counts.
+ */
+export interface OwnServer extends ProviderFields {
+  readonly hosts: readonly []
+  readonly catalog: null
+  readonly reportsCost?: never
+  readonly hidesReasoning?: never
+}
+
+/** Everything that the gateway knows of one provider: each table over providers is derived from these entries. */
+export type ProviderEntry = HostedProvider | OwnServer
