@@ -1,7 +1,7 @@
 import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { createCloseWatch } from '../../../src/providers/wires/frames/close-watch.ts'
 import {
-  createCloseWatch,
   createFrameReader,
   type FrameReaderOptions,
 } from '../../../src/providers/wires/frames/websocket-frames.ts'

@@ -2,6 +2,7 @@ import { inflateRawSync, constants as zlib } from 'node:zlib'
 import { ChunkBuffer } from '../chunk-buffer.ts'
 import { asBuffer } from '../elements.ts'
 import { findMembers, mayContainUsage } from '../prefilter.ts'
+import { BINARY, CLOSE, CONTINUATION, type FrameHead, headSize, PONG, parseHead, TEXT } from './frame-head.ts'
 
 /** What both ends agreed on in the handshake, as far as it concerns bytes from the server. */
 export interface FrameReaderOptions {
@@ -39,24 +40,6 @@ const WORD_BYTES = 32
 const WINDOW_BYTES = 32 * 1024
 /** What the sender took off the end of a compressed message (RFC 7692 section 7.2.2). */
 const DEFLATE_TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff])
-
-const CONTINUATION = 0x0
-const TEXT = 0x1
-const BINARY = 0x2
-const CLOSE = 0x8
-const PONG = 0xa
-
-/** What a frame says before its payload. */
-interface FrameHead {
-  readonly final: boolean
-  /** The first of three reserved bits: in a message's first frame, that the message is compressed. */
-  readonly reserved1: boolean
-  /** One of the other two, which have no meaning. */
-  readonly reservedOther: boolean
-  readonly opcode: number
-  readonly mask: Buffer | null
-  readonly payloadBytes: number
-}
 
 /**
  * A frame parser (RFC 6455) with permessage-deflate (RFC 7692) that watches one direction of a connection.
@@ -201,61 +184,5 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     get blind() {
       return broken || windowLost || lostFigures
     },
-  }
-}
-
-/**
- * Watches the frames of one direction for a close frame and reads nothing else, so that a large upload costs a look at
- * each of its heads. Gives whether the sender has closed the session. Never throws.
- */
-export function createCloseWatch(): (chunk: Uint8Array) => boolean {
-  let pending = Buffer.alloc(0)
-  let payloadLeft = 0
-  let closed = false
-  return (chunk) => {
-    let bytes = asBuffer(chunk)
-    while (!closed && bytes.length > 0) {
-      const passed = Math.min(payloadLeft, bytes.length)
-      payloadLeft -= passed
-      bytes = bytes.subarray(passed)
-      if (bytes.length === 0) break
-      if (pending.length > 0) bytes = Buffer.concat([pending, bytes])
-      const size = headSize(bytes)
-      pending = size === null ? Buffer.from(bytes) : Buffer.alloc(0)
-      if (size === null) break
-      const head = parseHead(bytes.subarray(0, size))
-      closed = head.opcode === CLOSE
-      payloadLeft = head.payloadBytes
-      bytes = bytes.subarray(size)
-    }
-    return closed
-  }
-}
-
-/** Bytes of the head that begins `bytes`; `null` when it is not all there. */
-function headSize(bytes: Buffer): number | null {
-  const second = bytes[1]
-  if (second === undefined) return null
-  const length = second & 0x7f
-  const size = 2 + (length === 127 ? 8 : length === 126 ? 2 : 0) + (second & 0x80 ? 4 : 0)
-  return bytes.length < size ? null : size
-}
-
-function parseHead(head: Buffer): FrameHead {
-  const first = head.readUInt8(0)
-  const second = head.readUInt8(1)
-  const shortLength = second & 0x7f
-  return {
-    final: (first & 0x80) !== 0,
-    reserved1: (first & 0x40) !== 0,
-    reservedOther: (first & 0x30) !== 0,
-    opcode: first & 0x0f,
-    mask: second & 0x80 ? Buffer.from(head.subarray(-4)) : null,
-    payloadBytes:
-      shortLength === 127
-        ? head.readUInt32BE(2) * 2 ** 32 + head.readUInt32BE(6)
-        : shortLength === 126
-          ? head.readUInt16BE(2)
-          : shortLength,
   }
 }
