@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { JOURNAL_FILE } from '../../src/ledger/recovery/producer-folder.ts'
+import { JOURNAL_FILE } from '../../src/ledger/journal/sqlite/journal-files.ts'
 
 const PREFIX = 'synced-'
 

@@ -8,7 +8,8 @@ import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/health.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
 import { openKeyDirectory } from '../keys/key-directory.ts'
-import { type Ledger, openLedger } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { openLedger } from '../ledger/running-ledger.ts'
 import { withinDeadline } from '../lib/deadline.ts'
 import type { Logger } from '../lib/log.ts'
 import { buildMetrics } from '../metrics/metrics.ts'
@@ -20,12 +21,8 @@ import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
 import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
-import {
-  readCommittedOffsets,
-  readDatabaseId,
-  readGaps,
-  registerStream,
-} from '../store/ledger/ledger-state.ts'
+import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
+import { readCommittedOffsets } from '../store/ledger/ledger-state.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { selectUsageSummary } from '../usage/daily-usage.ts'
 import { renderFigures, renderSummary, sumTotals } from '../usage/usage-summary.ts'
@@ -128,10 +125,7 @@ export async function runGateway(
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
     stream: streamOf(config),
-    readCommittedOffsets: (producers) => readCommittedOffsets(polls, producers),
-    readGaps: (producer) => readGaps(polls, producer),
-    readDatabase: () => readDatabaseId(polls),
-    registerStream: (stream) => registerStream(polls, stream),
+    database: buildLedgerDatabase(polls),
     buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
     log,
   })

@@ -56,12 +56,13 @@ export const LOG_EVENTS = {
   'keys.read_again': 'API keys are read from Postgres again',
   'keys.unreadable': 'API keys cannot be read from Postgres; known ones stay valid for a time',
 
-  'ledger.adoption_stopped': 'no process of this machine adopts the journals of dead gateways',
   'ledger.database_changed': 'another database answers than before',
   'ledger.gap': 'records exist nowhere any more; they are recorded as a gap',
   'ledger.redis_lost_entries': 'Redis lost entries; the journal sends them again',
   'ledger.regressed': 'Postgres was restored to an earlier state; the journal sends records again',
   'ledger.regressed_too_far': 'Postgres was restored behind a journal that is gone; its records are lost',
+  'ledger.retired_check_failed':
+    'producers whose journals are gone cannot be checked against Postgres; it is tried again',
   'ledger.stream_not_registered': 'the stream of this producer cannot be registered yet',
 
   'postgres.away': 'Postgres does not answer; records wait in the journal',

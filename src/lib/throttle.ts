@@ -1,17 +1,32 @@
+/** Lets something through at most once in a time. */
+export interface Gate {
+  /** Whether it may pass now. */
+  passes(): boolean
+  /** The next one passes at once. Returns whether any has passed since the gate was opened last. */
+  reopen(): boolean
+}
+
 /**
- * A gate that opens at most once in `ms`, for log lines that would repeat during an outage. `reopen` lets the
- * next line through after recovery.
+ * A gate for log lines that would repeat during an outage: one line in `ms`, and each further one after twice the time,
+ * up to `maxMs`. `reopen` starts again after recovery.
  */
-export function atMostEvery(ms: number): { passes(): boolean; reopen(): void } {
+export function atMostEvery(ms: number, maxMs: number = ms): Gate {
   let passedAtMs = Number.NEGATIVE_INFINITY
+  let everyMs = ms
   return {
     passes() {
-      if (performance.now() - passedAtMs < ms) return false
-      passedAtMs = performance.now()
+      const isFirst = passedAtMs === Number.NEGATIVE_INFINITY
+      const nowMs = performance.now()
+      if (nowMs - passedAtMs < everyMs) return false
+      if (!isFirst) everyMs = Math.min(everyMs * 2, maxMs)
+      passedAtMs = nowMs
       return true
     },
     reopen() {
+      const hasPassed = passedAtMs !== Number.NEGATIVE_INFINITY
       passedAtMs = Number.NEGATIVE_INFINITY
+      everyMs = ms
+      return hasPassed
     },
   }
 }

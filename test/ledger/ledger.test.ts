@@ -52,7 +52,7 @@ describe('a finished call', () => {
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 10)
     await vi.waitFor(() =>
-      expect(site.log.lines.map(({ message }) => message)).toContain('the stream cannot be registered yet'),
+      expect(site.log.lines.map(({ event }) => event)).toContain('ledger.stream_not_registered'),
     )
     expect(await redis.xlen(stream)).toBe(0)
     totals.away = false
@@ -106,7 +106,7 @@ describe('Redis', () => {
     await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(400), SOON)
     await redis.del(stream)
     await site.expectCounted(numbers)
-    expect(site.log.lines.map(({ message }) => message)).toContain('Redis has lost entries; sending again')
+    expect(site.log.lines.map(({ event }) => event)).toContain('ledger.redis_lost_entries')
   })
 
   test('losing one entry in the middle loses no call', async () => {

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { DAMAGED_FILE, JOURNAL_FILE } from '../../../src/ledger/recovery/producer-folder.ts'
+import { DAMAGED_FILE, JOURNAL_FILE } from '../../../src/ledger/journal/sqlite/journal-files.ts'
 import { gapsBetween } from '../../../src/rollup/gap-check.ts'
 import type { ExpectedGap } from '../allowances.ts'
 import {

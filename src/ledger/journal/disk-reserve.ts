@@ -4,10 +4,10 @@ import { open, rename, rm } from 'node:fs/promises'
 
 /** Room for some thousand records: what the running calls of a busy gateway need to be closed. */
 const RESERVE_BYTES = 4 * 1024 * 1024
-/** Random, so that a file system that compresses, or leaves out zeros, holds the space too. */
+/** Random, so that a file system that compresses or skips zeros really holds the space. */
 const FILLING = randomBytes(256 * 1024)
 
-/** Disk space held by a file, given up when the disk is full so that running calls can still be recorded. */
+/** Disk space held by a file. It is released when the disk is full, so that running calls can still be recorded. */
 export class DiskReserve {
   readonly #path: string
   #held = false
@@ -21,7 +21,7 @@ export class DiskReserve {
     return this.#held
   }
 
-  /** Deletes the file; false: there was nothing to give up. */
+  /** Deletes the file. False: there was none. */
   release(): boolean {
     if (!this.#held) return false
     this.#held = false
@@ -33,7 +33,7 @@ export class DiskReserve {
     }
   }
 
-  /** Writes the file where it is missing; false: the disk has no room for it yet. */
+  /** Writes the file if it is missing. False: the disk has no room for it yet. */
   allocate(): Promise<boolean> {
     if (this.#held) return Promise.resolve(true)
     this.#allocating ??= this.#write().finally(() => {
@@ -55,7 +55,7 @@ export class DiskReserve {
       await rename(part, this.#path)
       this.#held = true
     } catch {
-      await rm(part, { force: true }).catch(() => {}) // The next try writes over it.
+      await rm(part, { force: true }).catch(() => {}) // The next try overwrites it.
     }
     return this.#held
   }

@@ -1,11 +1,11 @@
-import type { JournalRow } from './sqlite/journal-database.ts'
+import type { JournalRow } from './journal.ts'
 
-/** What a second of a very busy gateway writes; more is read back from the journal. */
+/** What a very busy gateway writes in a second; more is read back from the journal. */
 const MAX_BYTES = 2 * 1024 * 1024
 
-/** The records committed last, so that the shipper need not read back what was just written. */
+/** The records committed last, so that the shipper need not read from disk what was just written. */
 export class RecentRows {
-  /** One run of sequences without a hole; those before `#start` are done with. */
+  /** One run of sequences without a gap; those before `#start` are no longer needed. */
   #rows: JournalRow[] = []
   #start = 0
   #bytes = 0
@@ -16,7 +16,7 @@ export class RecentRows {
     while (this.#bytes > MAX_BYTES) this.#drop()
   }
 
-  /** Forgets the records at or under `sequence`. */
+  /** Drops the records at or under `sequence`. */
   dropThrough(sequence: number): void {
     for (let first = this.#rows[this.#start]; first !== undefined; first = this.#rows[this.#start]) {
       if (first.sequence > sequence) return
@@ -25,8 +25,8 @@ export class RecentRows {
   }
 
   /**
-   * The records after `sequence`, at most `maxRows` and, but for the first, at most `maxBytes` of bodies; none
-   * when the first of them is not here.
+   * The records after `sequence`: at most `maxRows` and, but for the first, at most `maxBytes` of bodies. None when
+   * the first of them is not in memory.
    */
   after(sequence: number, maxRows: number, maxBytes: number): JournalRow[] {
     const first = this.#rows[this.#start]

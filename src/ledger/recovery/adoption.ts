@@ -1,132 +1,98 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { CallRecord, OpenCall } from '../../call/call-record.ts'
-import type { SequenceRange } from '../../domain/sequence-range.ts'
-import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { Journal } from '../journal/sqlite/sqlite-journal.ts'
-import { isDamage } from '../journal/sqlite/sqlite-result.ts'
-import type { JournalWork } from '../journal/sqlite/thread/journal-work.ts'
+import type { JournalStore } from '../journal/journal-store.ts'
+import type { LedgerDatabase } from '../ledger-database.ts'
 import type { Producer } from '../shipping/producer.ts'
-import { adoptJournal } from './adopt-journal.ts'
+import type { Producers } from '../shipping/producers.ts'
+import { adoptJournal, type BuildInterrupted } from './adopt-journal.ts'
 import { finishProducer } from './finish-producer.ts'
 import { isDatabaseMismatch, readJournalDatabaseId, writeJournalDatabaseId } from './journal-database-id.ts'
-import { acquireLivenessLock, LIVENESS_FILE, type LivenessLock } from './liveness-lock.ts'
+import { acquireAnyLock } from './liveness-lock.ts'
 import { type ProducerFolder, readJournalDirectory } from './producer-folder.ts'
 import { readRetiredProducer } from './retired-producers.ts'
+import { RetryTimes } from './retry-times.ts'
 
-/** Each costs some descriptors and memory; the rest of many is taken as these are done. */
+/** Each costs some descriptors and memory. Where there are more, the rest is adopted as these are done. */
 const MAX_ADOPTED = 64
-/** A journal that cannot be adopted now is tried again, less and less often. */
-const RETRY_MIN_MS = 5_000
-const RETRY_MAX_MS = 300_000
-const READ_LIMIT_MS = 5_000
 
 export interface AdoptionOptions {
   readonly journalDir: string
   /** This process's own producer, never adopted. */
   readonly ownProducer: string
-  /** Where this process's own records go; those of a producer that nothing tells of went there, too. */
+  /** Where this process's own records go; those of a producer whose stream is not known went there, too. */
   readonly ownStream: string
-  readonly work: JournalWork
-  readonly buildInterrupted: (open: OpenCall, snapshot: string | null) => CallRecord
-  /** Marks in Postgres now; rejects when it is away. */
-  readonly readCommittedOffsets: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
-  readonly readGaps: (producer: string) => Promise<readonly SequenceRange[]>
-  /** The identity of the database that answers; `null`: it has none. Rejects when it is away. */
-  readonly readDatabase: () => Promise<string | null>
-  /** Takes a journal into care: ships and forgets. */
-  readonly take: (
-    folder: ProducerFolder,
-    journal: Journal,
-    stream: string,
-    committedOffset: number,
-  ) => Producer
+  readonly journals: JournalStore
+  readonly buildInterrupted: BuildInterrupted
+  readonly database: LedgerDatabase
+  /** Ships the adopted journals. */
+  readonly producers: Producers
   readonly log: Logger
 }
 
 interface Adopted {
   readonly producer: Producer
+  readonly folder: ProducerFolder
   /** Something in it could not be read: in the end its folder is kept. */
   readonly damaged: boolean
 }
 
-/** Finds the journals of producers that are gone and has them in its care until nothing in them is needed. */
+/** Finds the journals of dead producers and manages them until nothing in them is needed. */
 export class Adoption {
   readonly #options: AdoptionOptions
   readonly #adopted = new Map<string, Adopted>()
-  readonly #retries = new Map<string, { readonly atMs: number; readonly delayMs: number }>()
-  /** Producers of another database, of which the log was told. */
-  readonly #mismatched = new Set<string>()
+  readonly #retries = new RetryTimes()
+  /** Producers of another database that the log has named. */
+  readonly #foreign = new Set<string>()
   #corrupt = 0
-  #scanningStopped = false
+  #stopped = false
 
   constructor(options: AdoptionOptions) {
     this.#options = options
   }
 
-  get producers(): Producer[] {
-    return [...this.#adopted.values()].map(({ producer }) => producer)
+  /** Folders of the producers that are adopted. */
+  get folders(): readonly ProducerFolder[] {
+    return [...this.#adopted.values()].map(({ folder }) => folder)
   }
 
-  /** How many are in its care. */
+  /** How many producers are adopted. */
   get size(): number {
     return this.#adopted.size
   }
 
-  /** How many folders were set aside in the journal directory, by whomever. */
+  /** How many folders of the journal directory are quarantined, by any process. */
   get corrupt(): number {
     return this.#corrupt
   }
 
-  /** Looks for journals whose producer is gone and adopts them. */
+  /** Looks for journals whose producer is dead and adopts them. */
   async scan(): Promise<void> {
-    const { journalDir, readCommittedOffsets, readDatabase, log } = this.#options
+    const { journalDir } = this.#options
     const directory = readJournalDirectory(journalDir)
     this.#corrupt = directory.corrupt
     for (const leftover of directory.leftovers) await rm(leftover, { recursive: true, force: true })
-    for (const producer of this.#retries.keys()) {
-      if (!directory.producers.includes(producer)) this.#retries.delete(producer)
-    }
+    this.#retries.keepOnly(directory.producers)
     const folders: ProducerFolder[] = []
     for (const producer of directory.producers) {
       if (this.#adopted.size + folders.length >= MAX_ADOPTED) break
       const folder = this.#tryLock(producer)
       if (folder !== null) folders.push(folder)
     }
-    if (folders.length === 0) return
-    let committedOffsets: ReadonlyMap<string, number>
-    let database: string | null
-    try {
-      // Before any is touched: a journal that has fallen behind its mark must not number new records.
-      const asked = folders.map(({ producer }) => producer)
-      const answers = Promise.all([readCommittedOffsets(asked), readDatabase()])
-      ;[committedOffsets, database] = await withinDeadline(answers, READ_LIMIT_MS)
-    } catch (error) {
-      for (const { lock } of folders) lock.release()
-      if (!this.#scanningStopped)
-        log.warn({ err: error, journals: folders.length }, 'journals wait for Postgres to be adopted')
-      return
-    }
-    for (const folder of folders)
-      await this.#adopt(folder, committedOffsets.get(folder.producer) ?? 0, database)
+    if (folders.length > 0) await this.#adoptAll(folders)
   }
 
   /** Deletes the folders of those of which nothing is needed any more. */
   async releaseEmpty(): Promise<void> {
-    for (const { producer, damaged } of [...this.#adopted.values()]) {
+    for (const { producer, folder, damaged } of [...this.#adopted.values()]) {
       if (!producer.isEmpty) continue
       try {
         await producer.journal.shrink()
-        await producer.stop()
+        await this.#options.producers.remove(producer)
         this.#adopted.delete(producer.id)
-        await this.#finish(
-          producer.folder,
-          Math.max(producer.journal.last, producer.committedOffset),
-          producer.stream,
-          damaged,
-        )
+        const counted = Math.max(producer.journal.last, producer.committedOffset)
+        await this.#finish(folder, counted, producer.stream, damaged)
       } catch (error) {
         this.#postpone(producer.id, error)
       }
@@ -135,22 +101,21 @@ export class Adoption {
 
   /** Adopts no more. */
   stopScanning(): void {
-    this.#scanningStopped = true
+    this.#stopped = true
   }
 
-  /** Lets go of all, after `halt` and the last `scan`; they wait for the next adopter. */
+  /** Closes all journals, after `stopScanning` and the last `scan`. The next adopter finds them. */
   async releaseAll(): Promise<void> {
-    for (const { producer } of this.#adopted.values()) {
-      await producer.stop()
-      producer.folder.lock.release()
+    for (const { producer, folder } of this.#adopted.values()) {
+      await this.#options.producers.remove(producer)
+      folder.lock.release()
     }
     this.#adopted.clear()
   }
 
   #tryLock(producer: string): ProducerFolder | null {
     const { journalDir, ownProducer } = this.#options
-    if (producer === ownProducer || this.#adopted.has(producer)) return null
-    if (performance.now() < (this.#retries.get(producer)?.atMs ?? 0)) return null
+    if (producer === ownProducer || this.#adopted.has(producer) || !this.#retries.isDue(producer)) return null
     const path = join(journalDir, producer)
     try {
       const lock = acquireAnyLock(path)
@@ -161,36 +126,62 @@ export class Adoption {
     }
   }
 
-  async #adopt(folder: ProducerFolder, committedOffset: number, database: string | null): Promise<void> {
-    const { journalDir, ownStream, take, log, work, buildInterrupted, readGaps } = this.#options
-    const { producer } = folder
-    if (this.#scanningStopped) return folder.lock.release()
+  async #adoptAll(folders: readonly ProducerFolder[]): Promise<void> {
+    const { database, log } = this.#options
+    let offsets: ReadonlyMap<string, number>
+    let databaseId: string | null
     try {
-      const databaseId = await readJournalDatabaseId(folder.path)
-      if (isDatabaseMismatch(databaseId, database)) return this.#skipForeign(folder, databaseId, database)
-      if (database !== null) await writeJournalDatabaseId(folder.path, database)
-      const adopted = await adoptJournal({
+      // Before any is touched: a journal that is behind its committed offset must not number new records.
+      const asked = folders.map(({ producer }) => producer)
+      const answers = [database.readCommittedOffsets(asked), database.readDatabaseId()] as const
+      ;[offsets, databaseId] = await Promise.all(answers)
+    } catch (error) {
+      for (const { lock } of folders) lock.release()
+      if (!this.#stopped)
+        log.warn(
+          { event: 'adoption.postponed', err: error, journals: folders.length },
+          'journals cannot be adopted before Postgres answers; it is tried again',
+        )
+      return
+    }
+    for (const folder of folders) await this.#adopt(folder, offsets.get(folder.producer) ?? 0, databaseId)
+  }
+
+  async #adopt(folder: ProducerFolder, committedOffset: number, databaseId: string | null): Promise<void> {
+    const { journalDir, ownStream, producers, log, journals, buildInterrupted, database } = this.#options
+    const { producer } = folder
+    if (this.#stopped) return folder.lock.release()
+    try {
+      const bound = await readJournalDatabaseId(folder.path)
+      if (isDatabaseMismatch(bound, databaseId)) return this.#leave(folder, bound, databaseId)
+      if (databaseId !== null) await writeJournalDatabaseId(folder.path, databaseId)
+      const retired = await readRetiredProducer(journalDir, producer)
+      const numbered = Math.max(committedOffset, retired?.last ?? 0)
+      const found = await adoptJournal({
         folder,
         committedOffset,
-        numbered: Math.max(committedOffset, (await readRetiredProducer(journalDir, producer))?.last ?? 0),
-        readGaps: () => withinDeadline(readGaps(producer), READ_LIMIT_MS),
-        work,
+        numbered,
+        journals,
+        database,
         buildInterrupted,
-        onSynced: () => this.#adopted.get(producer)?.producer.wake(),
         log,
       })
-      if (adopted.kind !== 'adopted')
+      if (found.kind !== 'adopted')
         return await this.#finish(
           folder,
           committedOffset,
-          adopted.stream ?? ownStream,
-          adopted.kind === 'unusable',
+          found.stream ?? ownStream,
+          found.kind === 'unusable',
         )
-      const { journal, stream, damaged } = adopted
+      const { journal, damaged } = found
       const records = Math.max(journal.last - committedOffset, 0)
-      this.#adopted.set(producer, { producer: take(folder, journal, stream, committedOffset), damaged })
-      this.#retries.delete(producer)
-      log.info({ producer, records, damaged }, 'adopted the journal of a producer that is gone')
+      const added = producers.add({ id: producer, journal, stream: journal.stream, committedOffset })
+      this.#adopted.set(producer, { producer: added, folder, damaged })
+      this.#retries.clear(producer)
+      log.info(
+        { event: 'adoption.done', producer, records, damaged },
+        'the records of a producer that is gone were taken over',
+      )
     } catch (error) {
       folder.lock.release()
       this.#postpone(producer, error)
@@ -198,19 +189,19 @@ export class Adoption {
   }
 
   /** Its records may be in the totals of its own database, or belong there: it waits for a gateway that has that. */
-  #skipForeign({ producer, lock }: ProducerFolder, databaseId: string | null, database: string | null): void {
+  #leave({ producer, lock }: ProducerFolder, bound: string | null, database: string | null): void {
     lock.release()
-    this.#retries.set(producer, { atMs: performance.now() + RETRY_MAX_MS, delayMs: RETRY_MAX_MS })
-    if (this.#mismatched.has(producer)) return
-    this.#mismatched.add(producer)
+    this.#retries.postponeLong(producer)
+    if (this.#foreign.has(producer)) return
+    this.#foreign.add(producer)
     this.#options.log.error(
-      { producer, bound: databaseId, database },
-      'a journal belongs to another database and is left alone',
+      { event: 'adoption.foreign_journal', producer, bound, database },
+      'a journal belongs to another database and stays as it is',
     )
   }
 
   /**
-   * The folder is of no more use to us: deleted, or kept under another name; the lock is held to the end.
+   * Nothing in the folder is needed: deletes it, or keeps it under another name. Its lock is held to the end.
    *
    * @param counted up to where Postgres has its records.
    */
@@ -220,7 +211,10 @@ export class Adoption {
     try {
       const path = await finishProducer(journalDir, { folder, last: counted, stream }, keep)
       if (path === null) return
-      log.error({ producer, path }, 'a journal that was damaged is set aside')
+      log.error(
+        { event: 'adoption.journal_quarantined', producer, path },
+        'a damaged journal was renamed and kept for inspection',
+      )
       this.#corrupt++
     } finally {
       lock.release()
@@ -228,28 +222,10 @@ export class Adoption {
   }
 
   #postpone(producer: string, error: unknown): void {
-    const delayMs = this.#retries.get(producer)?.delayMs ?? RETRY_MIN_MS
-    this.#retries.set(producer, {
-      atMs: performance.now() + delayMs,
-      delayMs: Math.min(delayMs * 2, RETRY_MAX_MS),
-    })
+    const retryInMs = this.#retries.postpone(producer)
     this.#options.log.warn(
-      { err: error, producer, retryInMs: delayMs },
-      'a journal could not be adopted or let go',
+      { event: 'adoption.postponed', err: error, producer, retryInMs },
+      'a journal could not be adopted or released; it is tried again',
     )
-  }
-}
-
-/**
- * The folder's lock, with a new lock file where the old one is missing or no SQLite file. Should its owner live
- * all the same, the journal itself is found to be in use before anything is done with it.
- */
-function acquireAnyLock(folder: string): LivenessLock | null {
-  try {
-    return acquireLivenessLock(folder)
-  } catch (error) {
-    if (!isDamage(error)) throw error
-    rmSync(join(folder, LIVENESS_FILE), { force: true })
-    return acquireLivenessLock(folder)
   }
 }

@@ -2,7 +2,7 @@ import { readJournalDatabaseId } from './journal-database-id.ts'
 import { deleteProducerFolder, type ProducerFolder, quarantineProducerFolder } from './producer-folder.ts'
 import { writeRetiredProducer } from './retired-producers.ts'
 
-/** What is known of a producer whose folder is to go. */
+/** What is known of a producer whose folder is no longer needed. */
 export interface FinishedProducer {
   readonly folder: ProducerFolder
   /** Postgres has every record up to here; 0: it never had one. */
@@ -11,8 +11,9 @@ export interface FinishedProducer {
 }
 
 /**
- * Takes a producer's folder out of the way of adopters, for good: deleted, or with `keep` under another name, which
- * is returned. A tombstone stays, on disk before the folder goes. The folder's lock is ours, and stays so.
+ * Removes a producer's folder from what may be adopted: deletes it, or with `keep` quarantines it under another name,
+ * which is returned. The producer's final offset is on disk before the folder goes. The caller holds the folder's lock,
+ * before and after.
  */
 export async function finishProducer(
   journalDir: string,

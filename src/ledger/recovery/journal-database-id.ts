@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Logger } from '../../lib/logger.ts'
 import { isMissingFile } from '../../lib/missing-file.ts'
 import { writeDurably } from '../durable-file.ts'
+import type { LedgerDatabase } from '../ledger-database.ts'
 
 /** In a producer's folder: the identity of the database that its records are counted in. */
 export const DATABASE_FILE = 'database'
 
-/** `null`: the folder is not bound to any. */
+/** `null`: the folder is not bound to a database. */
 export async function readJournalDatabaseId(folder: string): Promise<string | null> {
   try {
     return (await readFile(join(folder, DATABASE_FILE), 'utf8')).trim() || null
@@ -16,7 +18,7 @@ export async function readJournalDatabaseId(folder: string): Promise<string | nu
   }
 }
 
-/** Survives power loss when it resolves. Only for who holds the folder's lock. */
+/** Survives power loss when it resolves. The caller must hold the folder's lock. */
 export async function writeJournalDatabaseId(folder: string, database: string): Promise<void> {
   if ((await readJournalDatabaseId(folder)) !== database)
     await writeDurably(join(folder, DATABASE_FILE), `${database}\n`)
@@ -25,4 +27,39 @@ export async function writeJournalDatabaseId(folder: string, database: string): 
 /** Whether what is bound to `bound` must not be looked for in, or counted by, the database `current`. */
 export function isDatabaseMismatch(databaseId: string | null, current: string | null): boolean {
   return databaseId !== null && current !== null && databaseId !== current
+}
+
+/**
+ * Binds the journals of this process to the database whose offsets they follow. When another one takes its place while
+ * the process lives, that is as if ours was restored to its beginning: what journals still have goes there, the rest is
+ * recorded as a gap.
+ */
+export class DatabaseBinding {
+  readonly #database: Pick<LedgerDatabase, 'readDatabaseId'>
+  readonly #log: Logger
+  /** The identity of the database that answered last; `null`: none has yet. */
+  #current: string | null = null
+
+  constructor(database: Pick<LedgerDatabase, 'readDatabaseId'>, log: Logger) {
+    this.#database = database
+    this.#log = log
+  }
+
+  /**
+   * Binds these folders to the database that answers. Rejects when Postgres or the disk does not answer.
+   *
+   * @returns the identity of the database; `null`: not known.
+   */
+  async bind(folders: readonly string[]): Promise<string | null> {
+    const database = await this.#database.readDatabaseId()
+    if (database === null || database === this.#current) return this.#current
+    if (this.#current !== null)
+      this.#log.error(
+        { event: 'ledger.database_changed', before: this.#current, database },
+        'another database answers than before',
+      )
+    for (const folder of folders) await writeJournalDatabaseId(folder, database)
+    this.#current = database
+    return database
+  }
 }

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { isMissingFile } from '../../lib/missing-file.ts'
 import { readJournalDirectory } from './producer-folder.ts'
 
-/** A producer's journal on this machine, as far as can be told without disturbing whoever has it. */
+/** A producer's journal on this machine, without opening any file: that could release its owner's locks. */
 export interface JournalSize {
   readonly producer: string
   readonly bytes: number
 }
 
-/** The journals in a directory; none where it is not there. */
+/** The journals in a directory; none where the directory is missing. */
 export async function readJournalSizes(
   journalDir: string,
 ): Promise<{ readonly journals: readonly JournalSize[]; readonly corrupt: number }> {
@@ -25,7 +25,7 @@ export async function readJournalSizes(
   }
 }
 
-/** Files come and go while we look. */
+/** Files appear and disappear meanwhile: a missing one counts as empty. */
 async function sizeOf(folder: string): Promise<number> {
   const files = await readdir(folder).catch((error: unknown) => {
     if (isMissingFile(error)) return []

@@ -1,23 +1,25 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { SQLITE_BUSY, sqliteResult } from '../journal/sqlite/sqlite-result.ts'
+import { isDamage, SQLITE_BUSY, sqliteResult } from '../journal/sqlite/sqlite-result.ts'
 
+/** In a producer's folder: an empty SQLite file that is locked while the producer or its adopter runs. */
 export const LIVENESS_FILE = 'alive.db'
 
-/** The sign that a folder's producer, or its adopter, lives. The kernel takes it back when the process ends. */
+/** Proves that a folder's producer, or its adopter, runs. The kernel releases it when the process ends. */
 export interface LivenessLock {
   release(): void
 }
 
 /**
- * Takes the lock of a producer's folder; `null`: somebody lives. Throws when the folder is gone or `alive.db` is
- * no SQLite file. The file must not be opened by other means than SQLite while the lock is held: closing any
- * descriptor of it in this process would drop the lock (POSIX).
+ * Acquires the lock of a producer's folder; `null`: another process holds it. Throws when the folder is gone or
+ * `alive.db` is not a SQLite file. While the lock is held, only SQLite may open the file: closing any descriptor of it
+ * in this process would release the lock (POSIX).
  */
 export function acquireLivenessLock(folder: string): LivenessLock | null {
   const database = new DatabaseSync(join(folder, LIVENESS_FILE), { timeout: 0 })
   try {
-    // Nothing is ever committed, so the rollback journal need be no file.
+    // Nothing is ever committed, so the rollback journal may stay in memory.
     database.exec('pragma journal_mode = memory; begin exclusive')
   } catch (error) {
     database.close()
@@ -25,4 +27,18 @@ export function acquireLivenessLock(folder: string): LivenessLock | null {
     throw error
   }
   return { release: () => database.close() }
+}
+
+/**
+ * The folder's lock, with a new lock file where the old one is missing or damaged. If the owner runs all the same, the
+ * journal is found to be in use before anything is done with it.
+ */
+export function acquireAnyLock(folder: string): LivenessLock | null {
+  try {
+    return acquireLivenessLock(folder)
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    rmSync(join(folder, LIVENESS_FILE), { force: true })
+    return acquireLivenessLock(folder)
+  }
 }

@@ -12,19 +12,17 @@ import {
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { isProducer } from '../entry.ts'
+import { JOURNAL_FILE } from '../journal/sqlite/journal-files.ts'
 import { acquireLivenessLock, LIVENESS_FILE, type LivenessLock } from './liveness-lock.ts'
 
-/** Names inside a producer's folder. */
-export const JOURNAL_FILE = 'journal.db'
-export const SALVAGED_FILE = 'salvaged.db'
-export const DAMAGED_FILE = 'journal.db.corrupt'
+/** In a producer's folder: disk space for the end of running calls. */
 export const RESERVE_FILE = 'reserve'
 
-/** A folder that is not complete yet, or no longer, has a prefix, so that nobody takes it for a producer's. */
+/** A folder that is not complete yet, or no longer, has a prefix, so that it does not pass for a producer's. */
 const NEW_PREFIX = '.new-'
 const GONE_PREFIX = '.gone-'
 const QUARANTINE_SUFFIX = '.corrupt'
-/** A folder is made in milliseconds. */
+/** A folder is created in milliseconds. */
 const UNFINISHED_LIMIT_MS = 3_600_000
 
 /** A producer's folder, and the lock that makes it ours. */
@@ -36,8 +34,8 @@ export interface ProducerFolder {
 }
 
 /**
- * Makes the folder of a new producer, 0700 with files of 0600, and takes its lock before it gets its name: an
- * adopter never sees it unlocked.
+ * Creates the folder of a new producer, 0700 with files of 0600. Its lock is acquired before it gets its name, so that
+ * an adopter never sees it unlocked.
  */
 export function createProducerFolder(journalDir: string): ProducerFolder {
   mkdirSync(journalDir, { recursive: true, mode: 0o700 })
@@ -54,13 +52,13 @@ export function createProducerFolder(journalDir: string): ProducerFolder {
   return { producer, path, lock }
 }
 
-/** What lies in the journal directory. */
+/** What is in the journal directory. */
 export interface JournalDirectory {
-  /** Producers whose folder is there, alive or not. */
+  /** Producers whose folder is there, whether or not they run. */
   readonly producers: readonly string[]
-  /** Folders that were set aside because something in them could not be read. */
+  /** How many folders are quarantined because something in them could not be read. */
   readonly corrupt: number
-  /** Paths of folders whose making or deletion was begun by a process that died in it. */
+  /** Paths of folders that a process was creating or deleting when it died. */
   readonly leftovers: readonly string[]
 }
 
@@ -73,14 +71,14 @@ export function readJournalDirectory(journalDir: string): JournalDirectory {
   }
 }
 
-/** Deletes the folder for good. It loses its name first and in one step, so that nobody meets half of it. */
+/** Deletes the folder for good. It loses its name first, in one step, so that no process sees half of it. */
 export async function deleteProducerFolder(journalDir: string, producer: string): Promise<void> {
   const gone = join(journalDir, `${GONE_PREFIX}${producer}`)
   renameSync(join(journalDir, producer), gone)
   await rm(gone, { recursive: true, force: true })
 }
 
-/** Renames the folder so that no adopter takes it again; returns its new path. */
+/** Renames the folder so that no process adopts it again; returns its new path. */
 export function quarantineProducerFolder(journalDir: string, producer: string): string {
   for (let number = 1; ; number++) {
     const quarantined = join(journalDir, `${producer}${QUARANTINE_SUFFIX}${number === 1 ? '' : `-${number}`}`)
@@ -98,7 +96,7 @@ function isLeftover(path: string): boolean {
   return Date.now() - changedAtMs > UNFINISHED_LIMIT_MS
 }
 
-/** Makes the names in a directory survive power loss. */
+/** Makes the names in a directory survive power loss. Blocks: only at the start. */
 function syncDirectory(path: string): void {
   const descriptor = openSync(path, 'r')
   try {

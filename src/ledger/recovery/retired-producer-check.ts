@@ -1,66 +1,61 @@
 import { serialiseGapMarker } from '../../call/record-codec.ts'
-import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { StreamLink } from '../shipping/redis-link.ts'
+import type { LedgerDatabase } from '../ledger-database.ts'
 import type { SentEntry } from '../shipping/sent-ids.ts'
+import type { StreamLink } from '../shipping/stream/stream-link.ts'
 import { isDatabaseMismatch } from './journal-database-id.ts'
 import { readJournalDirectory } from './producer-folder.ts'
 import { type RetiredProducer, RetiredProducers } from './retired-producers.ts'
 
-const READ_LIMIT_MS = 5_000
-/** Producers whose marks are asked for at once. */
+/** Producers whose committed offsets are asked for at once. */
 const BATCH = 1_000
 
 export interface RetiredProducerCheckOptions {
   readonly journalDir: string
   readonly link: Pick<StreamLink, 'connected' | 'append' | 'areThere'>
-  readonly readCommittedOffsets: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
-  readonly registerStream: (stream: string) => Promise<void>
+  readonly database: Pick<LedgerDatabase, 'readCommittedOffsets' | 'registerStream'>
   readonly log: Logger
 }
 
 /**
- * Looks whether Postgres went back behind producers whose folders are gone: nothing has those records any more, so
- * they are said to be void, as a journal would that no longer has them. Any number of gateways may do it at once:
- * the mark moves with the first void, and the others are dropped.
+ * Finds out whether Postgres was restored to before what producers had committed whose folders are gone. Nothing has
+ * those records any more, so they are recorded as gaps, as a journal does with what it has deleted. Any number of
+ * gateways may do it at once: the first gap marker moves the committed offset, and the others are dropped.
  */
 export class RetiredProducerCheck {
   readonly #options: RetiredProducerCheckOptions
-  readonly #retiredProducers: RetiredProducers
-  /** Voids that were sent and not counted yet, and the mark they were sent for. */
+  readonly #retired: RetiredProducers
+  /** Gap markers that were sent and are not counted yet, and the committed offset they were sent for. */
   readonly #sent = new Map<string, { readonly committedOffset: number; readonly entry: SentEntry }>()
 
   constructor(options: RetiredProducerCheckOptions) {
     this.#options = options
-    this.#retiredProducers = new RetiredProducers(options.journalDir)
+    this.#retired = new RetiredProducers(options.journalDir)
   }
 
   /**
-   * Rejects when Postgres is away. What Redis does not take is sent by a later look.
+   * Rejects when Postgres does not answer. What Redis does not take is sent by a later check.
    *
-   * @param database the identity of the one that is asked; `null`: not known.
+   * @param databaseId of the database that is asked; `null`: not known.
    */
-  async check(database: string | null): Promise<void> {
-    const { journalDir, readCommittedOffsets, link } = this.#options
+  async check(databaseId: string | null): Promise<void> {
+    const { journalDir, database, link } = this.#options
     const present = new Set(readJournalDirectory(journalDir).producers)
-    const all = await this.#retiredProducers.list(present, Date.now())
-    const ours = all.filter((retired) => !isDatabaseMismatch(retired.database, database))
+    const all = await this.#retired.list(present, Date.now())
+    const ours = all.filter((retired) => !isDatabaseMismatch(retired.database, databaseId))
     for (let at = 0; at < ours.length; at += BATCH) {
       const batch = ours.slice(at, at + BATCH)
-      const committedOffsets = await withinDeadline(
-        readCommittedOffsets(batch.map(({ producer }) => producer)),
-        READ_LIMIT_MS,
-      )
+      const offsets = await database.readCommittedOffsets(batch.map(({ producer }) => producer))
       for (const retired of batch) {
-        const committedOffset = committedOffsets.get(retired.producer) ?? 0
+        const committedOffset = offsets.get(retired.producer) ?? 0
         if (committedOffset >= retired.last) this.#sent.delete(retired.producer)
         else if (link.connected && !(await this.#isUnderWay(retired, committedOffset)))
-          await this.#name(retired, committedOffset)
+          await this.#shipGap(retired, committedOffset)
       }
     }
   }
 
-  /** Whether what we said for this mark still waits to be counted. Redis not saying so: we need not say it again. */
+  /** Whether the gap marker sent for this offset still waits to be counted. While Redis is silent it need not be sent. */
   async #isUnderWay({ producer, stream }: RetiredProducer, committedOffset: number): Promise<boolean> {
     const sent = this.#sent.get(producer)
     if (sent?.committedOffset !== committedOffset) return false
@@ -71,20 +66,20 @@ export class RetiredProducerCheck {
     }
   }
 
-  async #name({ producer, stream, last }: RetiredProducer, committedOffset: number): Promise<void> {
-    const { link, registerStream, log } = this.#options
+  async #shipGap({ producer, stream, last }: RetiredProducer, committedOffset: number): Promise<void> {
+    const { link, database, log } = this.#options
     const from = committedOffset + 1
     log.error(
-      { producer, from, to: last },
-      'Postgres went back behind a journal that is gone; its records are lost',
+      { event: 'ledger.regressed_too_far', producer, from, to: last },
+      'Postgres was restored behind a journal that is gone; its records are lost',
     )
-    await withinDeadline(registerStream(stream), READ_LIMIT_MS)
+    await database.registerStream(stream)
     try {
       const body = serialiseGapMarker(from, last, 'journal_pruned')
       const [id] = await link.append(stream, producer, [{ sequence: last, body }])
       if (id !== undefined) this.#sent.set(producer, { committedOffset, entry: { sequence: last, id } })
     } catch {
-      // The link says so and comes back; the next look says it again, once or twice makes no difference.
+      // The link logs it and connects again. The next check sends it again; twice does no harm.
     }
   }
 }

@@ -7,12 +7,12 @@ import { isProducer } from '../entry.ts'
 
 /** In the journal directory: a file for each producer whose folder is gone, named after it. */
 const RETIRED_PRODUCERS_FOLDER = 'tombstones'
-/** Older backups are not often restored. By the wall clock: nothing but the naming of a loss depends on it. */
+/** Older backups are rarely restored. By the wall clock: only whether a loss is recorded depends on it. */
 const KEEP_MS = 35 * 86_400_000
-/** Gateways that end every second leave no more. Some hundred bytes each. */
+/** Even gateways that end every second leave fewer. Some hundred bytes each. */
 const MAX_RETIRED_PRODUCERS = 20_000
 
-/** What is left of a producer whose folder is gone: up to where its records were counted. */
+/** A producer whose folder is gone, with its final offset: up to where its records were counted. */
 export interface RetiredProducer {
   readonly producer: string
   /** Postgres had every record up to here. */
@@ -25,7 +25,7 @@ export interface RetiredProducer {
 }
 
 /**
- * Survives power loss when it resolves. One that is there already is not made to claim less. Only for who holds the
+ * Survives power loss when it resolves. A final offset that is already there is never lowered. The caller must hold the
  * lock of the producer's folder.
  */
 export async function writeRetiredProducer(journalDir: string, retired: RetiredProducer): Promise<void> {
@@ -40,7 +40,7 @@ export async function writeRetiredProducer(journalDir: string, retired: RetiredP
   )
 }
 
-/** `null`: there is none, or it cannot be read. */
+/** `null`: there is none, or it is damaged. */
 export async function readRetiredProducer(
   journalDir: string,
   producer: string,
@@ -56,7 +56,7 @@ export async function readRetiredProducer(
   }
 }
 
-/** The tombstones of a journal directory; each is read once. */
+/** The retired producers of a journal directory; each file is read once. */
 export class RetiredProducers {
   readonly #journalDir: string
   #known = new Map<string, RetiredProducer | null>()
@@ -104,7 +104,7 @@ export class RetiredProducers {
   }
 }
 
-/** `null`: not as it was written. */
+/** `null`: the text is damaged. */
 function parseRetiredProducer(producer: string, text: string): RetiredProducer | null {
   let fields: unknown
   try {

@@ -1,4 +1,4 @@
-/** With one sample a second, an hour at full detail; a longer backlog is told to within a thousandth of its age. */
+/** With one sample a second, an hour at full detail; the age of a longer backlog is exact to a thousandth. */
 const MAX_SAMPLES = 4_096
 
 interface Sample {
@@ -28,13 +28,13 @@ export class BacklogAge {
     this.#sampledAtMs = nowMs
   }
 
-  /** Milliseconds, at most a sample's distance too many; 0: everything is committed. */
+  /** Milliseconds, too high by at most the distance of two samples; 0: everything is committed. */
   ageMs(nowMs: number, committedOffset: number): number {
     const oldest = this.#samples.find((sample) => sample.last > committedOffset)
     return oldest === undefined ? 0 : nowMs - oldest.atMs
   }
 
-  /** Makes one of each two samples, and the next ones as far apart. */
+  /** Merges every two samples into one; the next ones are as far apart. */
   #thin(nowMs: number): void {
     const thinned: Sample[] = []
     for (const [index, sample] of this.#samples.entries()) {

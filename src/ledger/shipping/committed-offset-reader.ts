@@ -1,20 +1,14 @@
-import { withinDeadline } from '../../lib/deadline.ts'
-
-/** Longer than any read of a healthy Postgres; a frozen one counts as away. */
-const READ_LIMIT_MS = 5_000
+import type { LedgerDatabase } from '../ledger-database.ts'
 
 export interface CommittedOffsetReaderOptions {
-  /** Rejects when Postgres is away; a producer without a row is absent. */
-  readonly readCommittedOffsets: (producers: readonly string[]) => Promise<ReadonlyMap<string, number>>
-  /** The producers whose marks are wanted now. */
-  readonly producers: () => readonly string[]
-  /** Told of each producer's mark, 0 without a row, in the order of the reads. */
-  readonly onCommitted: (producer: string, committedOffset: number) => void
+  readonly database: Pick<LedgerDatabase, 'readCommittedOffsets'>
+  /** The producers whose offsets are wanted now. */
+  readonly producers: () => readonly { readonly id: string; onCommitted(committedOffset: number): void }[]
 }
 
 /**
- * Reads marks from Postgres, one read at a time, all producers in each: so that marks are learned in the order in
- * which they were true, and one that is lower than the one before means that Postgres went back.
+ * Reads committed offsets from Postgres, one read at a time, all producers in each. So they are learned in the order in
+ * which they were true, and one that is lower than the one before proves that Postgres was restored.
  */
 export class CommittedOffsetReader {
   readonly #options: CommittedOffsetReaderOptions
@@ -25,15 +19,16 @@ export class CommittedOffsetReader {
     this.#options = options
   }
 
-  /** A read that begins after this call; those who ask meanwhile share it. Rejects when Postgres is away. */
+  /** A read that begins after this call; those who ask meanwhile share it. Rejects when Postgres does not answer. */
   async readAll(): Promise<void> {
     await this.#read()
   }
 
-  /** One producer's mark at some moment after this call. Rejects when Postgres is away. */
+  /** One producer's committed offset at some moment after this call. Rejects when Postgres does not answer. */
   async read(producer: string): Promise<number> {
     const committedOffset = (await this.#read()).get(producer)
-    if (committedOffset === undefined) throw new Error(`the mark of ${producer} was not asked for`)
+    if (committedOffset === undefined)
+      throw new Error(`the committed offset of ${producer} was not asked for`)
     return committedOffset
   }
 
@@ -43,17 +38,22 @@ export class CommittedOffsetReader {
   }
 
   async #afterRunning(): Promise<ReadonlyMap<string, number>> {
-    const { readCommittedOffsets, producers, onCommitted } = this.#options
     await this.#running?.catch(() => {})
-    const reading = (async () => {
-      const asked = producers()
-      const rows = await withinDeadline(readCommittedOffsets(asked), READ_LIMIT_MS)
-      const committedOffsets = new Map(asked.map((producer) => [producer, rows.get(producer) ?? 0]))
-      for (const [producer, committedOffset] of committedOffsets) onCommitted(producer, committedOffset)
-      return committedOffsets
-    })()
+    const reading = this.#readNow()
     this.#running = reading
     this.#next = null
     return await reading
+  }
+
+  async #readNow(): Promise<ReadonlyMap<string, number>> {
+    const { database, producers } = this.#options
+    const asked = producers().map(({ id }) => id)
+    const rows = await database.readCommittedOffsets(asked)
+    const offsets = new Map(asked.map((id) => [id, rows.get(id) ?? 0])) // Without a row nothing is committed.
+    for (const producer of producers()) {
+      const committedOffset = offsets.get(producer.id)
+      if (committedOffset !== undefined) producer.onCommitted(committedOffset)
+    }
+    return offsets
   }
 }

@@ -1,4 +1,4 @@
-/** How often entries that are sent and not committed are looked for. */
+/** How often entries that are sent and not committed are checked. */
 const CHECK_INTERVAL_MS = 1_000
 const CHECK_INTERVAL_MAX_MS = 30_000
 
@@ -9,9 +9,9 @@ export interface Sighting {
 }
 
 /**
- * The sequences to look for: the one the roll-up waits for, and the newest.
+ * The sequences to check: the one that the roll-up waits for, and the newest.
  *
- * @param mark read from Postgres just now.
+ * @param committedOffset read from Postgres just now.
  */
 export function sequencesToCheck(committedOffset: number, sent: number): number[] {
   if (sent <= committedOffset) return []
@@ -19,8 +19,8 @@ export function sequencesToCheck(committedOffset: number, sent: number): number[
 }
 
 /**
- * Where to send again from, or `null` when nothing is proven. An entry leaves the stream only after its commit:
- * one that was gone, and is above a mark that was read from Postgres after it was found gone, is lost.
+ * The offset after which to send again; `null`: no loss is proven. An entry leaves the stream only after its commit. One
+ * that is gone, and is above the committed offset read after it was found gone, is therefore lost.
  */
 export function provenLoss(sightings: readonly Sighting[], committedReadAfter: number): number | null {
   const lost = sightings.some(({ sequence, present }) => !present && sequence > committedReadAfter)
@@ -28,10 +28,10 @@ export function provenLoss(sightings: readonly Sighting[], committedReadAfter: n
 }
 
 /**
- * The time to the next look. Sending again without the mark moving means that something else is wrong, and more
- * of the same would only fill the stream.
+ * The time to the next check. When sending again moves no committed offset, something else is wrong, and sending more
+ * would only fill the stream.
  *
- * @param fruitless how many times in a row everything was sent again and the mark did not move.
+ * @param attempts how many times in a row everything was sent again and nothing was committed.
  */
 export function nextCheckInMs(attempts: number): number {
   return Math.min(CHECK_INTERVAL_MS * 2 ** Math.min(attempts, 10), CHECK_INTERVAL_MAX_MS)

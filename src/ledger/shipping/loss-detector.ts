@@ -1,78 +1,81 @@
+import type { Logger } from '../../lib/logger.ts'
+import type { CommittedOffsetReader } from './committed-offset-reader.ts'
+import type { LedgerState } from './ledger-state.ts'
 import { nextCheckInMs, provenLoss, sequencesToCheck } from './loss-detection.ts'
-import type { StreamLink } from './redis-link.ts'
-import type { SentIds } from './sent-ids.ts'
+import type { StreamLink } from './stream/stream-link.ts'
+import type { WakeSignal } from './wake-signal.ts'
 
 export interface LossDetectorOptions {
   readonly producer: string
   readonly stream: string
+  readonly state: LedgerState
   readonly link: StreamLink
-  readonly ids: SentIds
-  /** Reads the producer's mark from Postgres, after the call. */
-  readonly readCommittedOffset: () => Promise<number>
-  /** The highest sequence that Redis acknowledged. */
-  readonly sent: () => number
-  /** Proven: everything after `from` is to be sent again. */
-  readonly onLoss: (from: number) => void
-  /** A look has ended, whatever it found. */
-  readonly onChecked: () => void
+  readonly offsets: Pick<CommittedOffsetReader, 'read'>
+  /** Woken when a check has ended, whatever it found. */
+  readonly wake: WakeSignal
+  readonly log: Logger
   readonly now: () => number
 }
 
-/** Looks, when there is reason to, whether what was sent and not committed is still on the stream. */
+/**
+ * Checks from time to time whether what was sent and is not committed is still on the stream. What Redis has lost is
+ * sent again.
+ */
 export class LossDetector {
   readonly #options: LossDetectorOptions
-  #checking = false
-  #atMs = Number.POSITIVE_INFINITY
+  #isChecking = false
+  #dueAtMs = Number.POSITIVE_INFINITY
+  /** How many times in a row everything was sent again and nothing was committed. */
   #attempts = 0
 
   constructor(options: LossDetectorOptions) {
     this.#options = options
   }
 
-  /** Milliseconds until a look is due; infinite: none is, or one is under way. */
+  /** Milliseconds until a check is due; infinite: none is, or one is under way. */
   get dueInMs(): number {
-    return this.#checking ? Number.POSITIVE_INFINITY : this.#atMs - this.#options.now()
+    return this.#isChecking ? Number.POSITIVE_INFINITY : this.#dueAtMs - this.#options.now()
   }
 
   /** Something was sent. */
   sent(): void {
-    if (this.#atMs === Number.POSITIVE_INFINITY) this.#atMs = this.#options.now() + nextCheckInMs(0)
+    if (this.#dueAtMs === Number.POSITIVE_INFINITY) this.#dueAtMs = this.#options.now() + nextCheckInMs(0)
   }
 
-  /** The mark moved: what is on the stream is being counted. */
+  /** The committed offset moved: what is on the stream is being counted. */
   progressed(): void {
     this.#attempts = 0
-    if (this.#atMs !== Number.POSITIVE_INFINITY) this.#atMs = this.#options.now() + nextCheckInMs(0)
+    if (this.#dueAtMs !== Number.POSITIVE_INFINITY) this.#dueAtMs = this.#options.now() + nextCheckInMs(0)
   }
 
-  /** Everything sent is committed. */
-  reset(): void {
-    this.#atMs = Number.POSITIVE_INFINITY
+  /** Redis was unreachable, and may have lost data: the check is due at once. */
+  suspect(): void {
+    if (this.#options.state.sent > this.#options.state.committedOffset) this.#dueAtMs = this.#options.now()
   }
 
-  /** Redis was away, and may have forgotten. */
-  checkSoon(): void {
-    this.#atMs = this.#options.now()
-  }
-
-  /** Begins a look when one is due. */
+  /** Starts a check when one is due. Everything committed: none is due until something is sent. */
   check(): void {
-    if (this.dueInMs > 0) return
-    this.#checking = true
-    void this.#check()
-      .catch(() => {}) // Redis or Postgres is away: that proves nothing.
+    const { state, link } = this.#options
+    if (state.sent <= state.committedOffset) this.#dueAtMs = Number.POSITIVE_INFINITY
+    else if (link.connected && this.dueInMs <= 0) this.#start()
+  }
+
+  #start(): void {
+    this.#isChecking = true
+    void this.#detect()
+      .catch(() => {}) // Redis or Postgres is unreachable: that proves nothing.
       .finally(() => {
-        this.#checking = false
-        this.#atMs = this.#options.now() + nextCheckInMs(this.#attempts)
-        this.#options.onChecked()
+        this.#isChecking = false
+        this.#dueAtMs = this.#options.now() + nextCheckInMs(this.#attempts)
+        this.#options.wake.wake()
       })
   }
 
-  async #check(): Promise<void> {
-    const { link, producer, stream, ids, readCommittedOffset, sent, onLoss } = this.#options
-    const sequences = sequencesToCheck(await readCommittedOffset(), sent())
+  async #detect(): Promise<void> {
+    const { producer, stream, state, link, offsets, log } = this.#options
+    const sequences = sequencesToCheck(await offsets.read(producer), state.sent)
     const known = sequences.flatMap((sequence) => {
-      const entry = ids.find(sequence)
+      const entry = state.sentIds.find(sequence)
       return entry === null ? [] : [{ sequence, entry }]
     })
     if (known.length === 0) return
@@ -83,9 +86,13 @@ export class LossDetector {
     )
     const sightings = known.map(({ sequence }, index) => ({ sequence, present: present[index] ?? true }))
     if (sightings.every((sighting) => sighting.present)) return
-    const from = provenLoss(sightings, await readCommittedOffset())
+    const from = provenLoss(sightings, await offsets.read(producer))
     if (from === null) return
     this.#attempts++
-    onLoss(from)
+    log.warn(
+      { event: 'ledger.redis_lost_entries', producer, stream, from, sent: state.sent },
+      'Redis lost entries; the journal sends them again',
+    )
+    state.sendAgainFrom(from)
   }
 }

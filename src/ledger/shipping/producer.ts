@@ -1,81 +1,73 @@
-import type { SequenceRange } from '../../domain/sequence-range.ts'
-import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { Journal } from '../journal/sqlite/sqlite-journal.ts'
-import type { ProducerFolder } from '../recovery/producer-folder.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { LedgerDatabase } from '../ledger-database.ts'
 import { BacklogAge } from './backlog-age.ts'
-import type { StreamLink } from './redis-link.ts'
+import type { CommittedOffsetReader } from './committed-offset-reader.ts'
+import { LedgerState } from './ledger-state.ts'
 import { countedTo, type OffsetReading, prunableUpTo, READINGS, withReading } from './retention.ts'
 import { Shipper } from './shipper.ts'
+import type { StreamLink } from './stream/stream-link.ts'
 
 /** Deleted in one transaction: a fraction of a millisecond on the event loop. */
 const PRUNE_ROWS = 500
-const GAPS_LIMIT_MS = 5_000
 
 export interface ProducerOptions {
-  readonly folder: ProducerFolder
+  /** 32 lower-case hex digits. */
+  readonly id: string
+  /** The full key of the stream that its records go to. */
   readonly stream: string
   readonly journal: Journal
-  /** In Postgres when this begins; 0 for a new producer. */
+  /** The committed offset in Postgres when this begins; 0 for a new producer. */
   readonly committedOffset: number
+  /** How long committed records are kept. */
   readonly keepMs: number
   readonly link: StreamLink
-  readonly readCommittedOffset: () => Promise<number>
-  /** Unfilled holes that workers recorded for this producer. */
-  readonly readGaps: () => Promise<readonly SequenceRange[]>
+  readonly offsets: Pick<CommittedOffsetReader, 'read'>
+  readonly database: Pick<LedgerDatabase, 'readGaps'>
   readonly log: Logger
   readonly now: () => number
 }
 
-/** A producer in this process's care, its own or an adopted one: its journal, its shipping and its forgetting. */
+/** A producer that this process owns or has adopted: its journal, its shipping and its retention. */
 export class Producer {
-  readonly folder: ProducerFolder
+  readonly id: string
   readonly stream: string
   readonly journal: Journal
   readonly #options: ProducerOptions
+  readonly #state: LedgerState
   readonly #shipper: Shipper
   readonly #backlog: BacklogAge
   /** Up to where everything was counted, as far as this journal can help. */
   #readings: readonly OffsetReading[] = []
-  #committedReadMs = Number.NEGATIVE_INFINITY
+  #readAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: ProducerOptions) {
-    const { folder, stream, journal, link, readCommittedOffset, committedOffset, log, now } = options
-    this.folder = folder
+    const { id, stream, journal, committedOffset, link, offsets, log, now } = options
+    this.id = id
     this.stream = stream
     this.journal = journal
     this.#options = options
     this.#backlog = new BacklogAge(now())
-    this.#shipper = new Shipper({
-      producer: folder.producer,
-      stream,
-      journal,
-      link,
-      readCommittedOffset,
-      committedOffset,
-      log,
-      now,
-    })
-  }
-
-  get id(): string {
-    return this.folder.producer
+    this.#state = new LedgerState(journal, committedOffset)
+    const state = this.#state
+    this.#shipper = new Shipper({ producer: id, stream, journal, state, link, offsets, log, now })
+    journal.onSynced(() => this.#shipper.wake())
   }
 
   get committedOffset(): number {
-    return this.#shipper.committedOffset
+    return this.#state.committedOffset
   }
 
   get sent(): number {
-    return this.#shipper.sent
+    return this.#state.sent
   }
 
   get uncommittedRecords(): number {
-    return Math.max(this.journal.last - this.committedOffset, 0)
+    return Math.max(this.journal.last - this.#state.committedOffset, 0)
   }
 
   get uncommittedBytes(): number {
-    return Math.max(this.journal.bytesTotal - this.#shipper.committedBytes, 0)
+    return Math.max(this.journal.bytesTotal - this.#state.committedBytes, 0)
   }
 
   /** Of the oldest record that is not committed; 0: none. */
@@ -84,8 +76,8 @@ export class Producer {
   }
 
   /**
-   * Whether every record was committed and has been forgotten. Where Postgres has gone back behind what was
-   * forgotten, the void that names it is still to be counted.
+   * Whether every record was committed and has been deleted. Where Postgres was restored to before what was deleted,
+   * the gap marker that names it must still be counted.
    */
   get isEmpty(): boolean {
     const { prunedTo, last } = this.journal
@@ -96,47 +88,42 @@ export class Producer {
     this.#shipper.start()
   }
 
-  /** Records were synced, or Redis is there. */
-  wake(): void {
-    this.#shipper.wake()
-  }
-
-  /** Redis was away. */
+  /** Redis was unreachable, and may have lost what was sent. */
   checkForLossSoon(): void {
     this.#shipper.checkForLossSoon()
   }
 
-  /** The mark as read from Postgres now. */
+  /** The committed offset as read from Postgres now. */
   onCommitted(committedOffset: number): void {
     const nowMs = this.#options.now()
     if (committedOffset < this.committedOffset)
       this.#readings = withReading(this.#readings, { atMs: nowMs, committedOffset }, this.#options.keepMs)
-    this.#committedReadMs = nowMs
+    this.#readAtMs = nowMs
     this.#shipper.onCommitted(committedOffset)
     this.#backlog.sample(nowMs, this.journal.last, committedOffset)
   }
 
-  /** Whether a mark read now would be of use: something is not committed; or, less often, not forgotten. */
-  get wantsCommittedOffset(): boolean {
+  /** Whether a reading now would be of use: something is not committed; or, less often, not deleted. */
+  get wantsReading(): boolean {
     if (this.uncommittedRecords > 0) return true
     const { now, keepMs } = this.#options
-    return !this.isEmpty && now() - this.#committedReadMs >= keepMs / READINGS
+    return !this.isEmpty && now() - this.#readAtMs >= keepMs / READINGS
   }
 
   /**
-   * Sends again what a worker gave up for lost and this journal still has, then deletes what was committed for
-   * long enough, in small steps between which the event loop runs. Rejects when Postgres is away.
+   * Sends again what a worker recorded as a gap and this journal still has, then deletes what was committed for long
+   * enough, in small steps between which the event loop runs. Rejects when Postgres does not answer.
    */
   async prune(): Promise<void> {
-    const { readCommittedOffset, readGaps, keepMs, now } = this.#options
+    const { offsets, database, keepMs, now } = this.#options
     const askedMs = now()
-    // The mark first: a gap that it passed over is then among the gaps, or was filled.
-    const committedOffset = await readCommittedOffset()
-    const gaps = await withinDeadline(readGaps(), GAPS_LIMIT_MS)
+    // The offset first: a gap that it passed over is then among the gaps, or was filled.
+    const committedOffset = await offsets.read(this.id)
+    const gaps = await database.readGaps(this.id)
     const held = gaps.filter(({ from, to }) => this.journal.hasAnyOf(from, to))
-    this.#shipper.sendAgain(held)
+    this.#shipper.fillGaps(held)
     const counted = countedTo(committedOffset, held)
-    // Postgres may have gone back since it was asked: as a beginning the reading is as late as its answer, as an
+    // Postgres may have been restored since it was asked: as a beginning the reading is as late as its answer, as an
     // end as early as its question.
     this.#readings = withReading(this.#readings, { atMs: now(), committedOffset: counted }, keepMs)
     const upTo = prunableUpTo(this.#readings, { atMs: askedMs, committedOffset: counted }, keepMs)
@@ -150,7 +137,7 @@ export class Producer {
     await this.#shipper.shipAll(limitMs)
   }
 
-  /** Ends shipping and lets go of the journal, not of the folder's lock. */
+  /** Ends shipping and closes the journal. */
   async stop(): Promise<void> {
     await this.#shipper.stop()
     await this.journal.stop()

@@ -1,15 +1,15 @@
-/** A mark as read from Postgres, at a time of the monotonic clock. */
+/** A committed offset as read from Postgres, at a time of the monotonic clock. */
 export interface OffsetReading {
   readonly atMs: number
   readonly committedOffset: number
 }
 
-/** So many readings tell the age of a mark to a sixteenth of the keeping time. */
+/** So many readings give the age of an offset to a sixteenth of the keep time. */
 export const READINGS = 16
 
 /**
- * `history`, oldest first, with one more reading. One that is lower than any before means that Postgres went back,
- * nobody knows how far: it may be on its way forward again. Everything is then to be kept for the whole time anew.
+ * `history`, oldest first, with one more reading. A reading lower than an earlier one means that Postgres was restored,
+ * and how far is not known: it may have moved forward again already. The keep time then starts again for everything.
  */
 export function withReading(
   history: readonly OffsetReading[],
@@ -25,10 +25,10 @@ export function withReading(
 }
 
 /**
- * The highest record that may be deleted: at or under every mark read in the last `keepMs`, and under one read
+ * The highest record that may be deleted: at or under every offset read in the last `keepMs`, and under one read
  * before that. 0: none.
  *
- * @param latest the reading made last, whether or not it is in `history`.
+ * @param latest the newest reading, whether or not it is in `history`.
  */
 export function prunableUpTo(
   history: readonly OffsetReading[],
@@ -40,10 +40,10 @@ export function prunableUpTo(
 }
 
 /**
- * Up to where everything is in the totals, as far as this journal can still help: under the first recorded hole
- * that it has records of. Those are wanted again, and what has filled a hole must then be kept like the rest.
+ * Up to where everything is in the totals, as far as this journal can still help: under the first recorded gap that it
+ * has records of. Those are sent again, and what fills a gap must then be kept like the rest.
  *
- * @param held holes that the journal has records of, read after the mark.
+ * @param held gaps that the journal has records of, read after the committed offset.
  */
 export function countedTo(committedOffset: number, held: readonly { readonly from: number }[]): number {
   return Math.min(committedOffset, ...held.map(({ from }) => from - 1))

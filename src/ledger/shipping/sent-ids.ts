@@ -1,13 +1,13 @@
 /** Where a record of a producer was put on its stream. */
 export interface SentEntry {
-  /** Of a void: the last one it stands for. */
+  /** Of a gap marker: the last sequence it stands for. */
   readonly sequence: number
   readonly id: string
 }
 
 /**
- * The stream ids under which sequences were acknowledged last, in rising order. An id stands for its sequence
- * and, of a void, for all down to the one before.
+ * The stream ids under which sequences were acknowledged last, in rising order. The id of a gap marker stands for every
+ * sequence of the gap.
  */
 export class SentIds {
   #sequences: number[] = []
@@ -19,7 +19,7 @@ export class SentIds {
     this.#ids.push(id)
   }
 
-  /** The entry that stands for `sequence`; `null`: not sent, or forgotten. */
+  /** The entry that stands for `sequence`; `null`: not sent, or dropped. */
   find(sequence: number): SentEntry | null {
     let low = this.#start
     let high = this.#sequences.length
@@ -33,7 +33,7 @@ export class SentIds {
     return own === undefined || id === undefined ? null : { sequence: own, id }
   }
 
-  /** Forgets the sequences at or under `sequence`. */
+  /** Drops the sequences at or under `sequence`. */
   dropThrough(sequence: number): void {
     while ((this.#sequences[this.#start] ?? Number.POSITIVE_INFINITY) <= sequence) this.#start++
     if (this.#start > 1_024 && this.#start * 2 > this.#sequences.length) {
@@ -43,7 +43,7 @@ export class SentIds {
     }
   }
 
-  /** Forgets all: everything will be sent again. */
+  /** Drops all: everything will be sent again. */
   clear(): void {
     this.#sequences = []
     this.#ids = []

@@ -6,15 +6,15 @@ export interface ShippingState {
   readonly prunedTo: number
   /** The highest record that survives power loss here: nothing above it may be shipped. */
   readonly synced: number
-  /** Redis has acknowledged every record up to here since the last one was known lost. Never below `mark`. */
+  /** Redis has acknowledged every record up to here since entries were last found lost. Never below `committedOffset`. */
   readonly sent: number
-  /** Postgres's mark, as last read. */
+  /** As read last from Postgres: every record at or under it is in the totals. */
   readonly committedOffset: number
-  /** The mark as workers hinted it in Redis: used for the window's size and nothing else. */
+  /** The committed offset as workers hint it in Redis: used for the window's size and nothing else. */
   readonly hintedOffset: number
 }
 
-/** What goes on the stream next. `window`: too much is uncommitted, a mark must move first. */
+/** What goes on the stream next. `window`: too much is uncommitted; the committed offset must move first. */
 export type Shipment =
   | { readonly kind: 'records'; readonly after: number; readonly maxRows: number }
   | { readonly kind: 'gap'; readonly from: number; readonly to: number }
@@ -28,11 +28,11 @@ export const SHIP_WINDOW_BYTES = 16 * 1024 * 1024
 /**
  * What to ship next, at most `batchRows` records.
  *
- * @param uncommittedBytes of the bodies after the mark (or its hint) up to `sent`.
+ * @param uncommittedBytes of the bodies after the committed offset (or its hint) up to `sent`.
  */
 export function nextShipment(state: ShippingState, uncommittedBytes: number, batchRows: number): Shipment {
   const { prunedTo, synced, sent, committedOffset, hintedOffset } = state
-  // Postgres has forgotten what the journal no longer has: said on the stream, or the producer would stall.
+  // Postgres was restored to before what the journal has deleted. Without a gap marker the producer would stall.
   if (sent < prunedTo) return { kind: 'gap', from: sent + 1, to: prunedTo }
   if (sent >= synced) return { kind: 'nothing' }
   const committed = Math.min(Math.max(committedOffset, hintedOffset), sent)
@@ -42,16 +42,16 @@ export function nextShipment(state: ShippingState, uncommittedBytes: number, bat
 }
 
 /**
- * `sent` after a mark was read: records at or under the mark need no sending; and where the mark is lower than it
- * was before (Postgres fell back to a moment ago), everything after it is to be sent again.
+ * `sent` after the committed offset was read. Records at or under it need no sending. Where it is lower than before,
+ * Postgres was restored to an earlier state, and everything after it must be sent again.
  */
 export function sentAfterCommit(sent: number, committedBefore: number, committedOffset: number): number {
   return committedOffset < committedBefore ? committedOffset : Math.max(sent, committedOffset)
 }
 
 /**
- * Records wanted after `sequence` against those that the journal has: the hole before its next one, to be shipped
- * as a void, or `null` when the next one is there.
+ * The gap between `sequence` and the journal's next record, to be shipped as a gap marker; `null`: the next record
+ * follows at once.
  */
 export function gapBefore(nextInJournal: number, sequence: number): SequenceRange | null {
   return nextInJournal > sequence + 1 ? { from: sequence + 1, to: nextInJournal - 1 } : null

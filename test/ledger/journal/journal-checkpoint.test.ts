@@ -39,7 +39,7 @@ function checkpointWith(answers: (Partial<CheckpointResult> | Error)[], { walFra
 describe('a checkpoint', () => {
   test('lets commits go on until only a small rest is left, and holds them for that', async () => {
     const { checkpoint, steps, synced, ended } = checkpointWith([{ framesLeft: 5_000 }, { framesLeft: 10 }])
-    checkpoint.consider()
+    checkpoint.runIfDue()
     await checkpoint.settled()
     expect(steps).toEqual([
       { mode: 'passive', paused: false },
@@ -53,25 +53,25 @@ describe('a checkpoint', () => {
 
   test('is not begun for a short WAL', async () => {
     const { checkpoint, steps } = checkpointWith([], { walFrames: 100 })
-    checkpoint.consider()
+    checkpoint.runIfDue()
     await checkpoint.settled()
     expect(steps).toEqual([])
   })
 
   test('under a load that never lets up pauses it after some rounds all the same', async () => {
     const { checkpoint, steps } = checkpointWith(Array.from({ length: 4 }, () => ({ framesLeft: 9_000 })))
-    checkpoint.consider()
+    checkpoint.runIfDue()
     await checkpoint.settled()
     expect(steps.map(({ mode }) => mode)).toEqual(['passive', 'passive', 'passive', 'passive', 'restart'])
   })
 
   test('that fails lets commits go on, proves nothing, and is not tried again at once', async () => {
     const { checkpoint, steps, synced, log, ended } = checkpointWith([{}, new Error('disk full')])
-    checkpoint.consider()
+    checkpoint.runIfDue()
     await checkpoint.settled()
     expect([checkpoint.pausesCommits, synced.length, log.lines.length]).toEqual([false, 0, 1])
     expect(ended).toHaveBeenCalledTimes(1)
-    checkpoint.consider()
+    checkpoint.runIfDue()
     await checkpoint.settled()
     expect(steps).toHaveLength(2)
   })

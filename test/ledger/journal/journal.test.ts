@@ -208,7 +208,7 @@ describe('a disk that refuses', () => {
     expect(journal.refuses).toBe(true)
     expect(journal.openCalls).toBe(0)
     expect(contents(path)).toMatchObject({ open: [], calls: [[1, callId(1)]] })
-    expect(log.lines).toMatchObject([{ level: 'error', message: 'the journal cannot be written' }])
+    expect(log.lines).toMatchObject([{ level: 'error', event: 'journal.unwritable' }])
   })
 
   test('takes new calls again when it has room, with the reserve made again', async () => {

@@ -32,8 +32,5 @@ test('after a sync that failed, a later one that succeeds proves nothing: only a
   expect(journal.synced).toBe(1)
   await vi.waitFor(() => expect(journal.refuses).toBe(false), { timeout: 5_000 })
   await vi.waitFor(() => expect(journal.synced).toBe(3))
-  expect(log.lines.map(({ message }) => message)).toEqual([
-    'the journal cannot be synced',
-    'the journal takes writes again',
-  ])
+  expect(log.lines.map(({ event }) => event)).toEqual(['journal.sync_failed', 'journal.recovered'])
 })

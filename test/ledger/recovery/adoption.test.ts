@@ -105,8 +105,11 @@ describe('a journal whose producer is gone', () => {
     site.totals.away = true
     const second = await site.ledger()
     await vi.waitFor(() =>
-      expect(site.log.lines.map(({ message }) => message)).toContain(
-        'journals wait for Postgres to be adopted',
+      expect(site.log.lines).toContainEqual(
+        expect.objectContaining({
+          event: 'adoption.postponed',
+          fields: expect.objectContaining({ err: new Error('Postgres is away') }),
+        }),
       ),
     )
     expect(second.stats().adopted).toBe(0)
@@ -191,10 +194,10 @@ describe('a journal whose producer is gone', () => {
       () =>
         expect(site.log.lines).toContainEqual(
           expect.objectContaining({
-            message: 'a journal could not be adopted or let go',
+            event: 'adoption.postponed',
             fields: expect.objectContaining({
               err: expect.objectContaining({
-                message: 'its lock is free, but some process has the journal open',
+                message: 'its lock is free, but a process has the journal open',
               }),
             }),
           }),
@@ -218,10 +221,7 @@ describe('a journal of another database', () => {
     await open(first, 11)
     await first.stop(0)
     site.totals.database = 'b'
-    const said = () =>
-      site.log.lines.filter(
-        ({ message }) => message === 'a journal belongs to another database and is left alone',
-      )
+    const said = () => site.log.lines.filter(({ event }) => event === 'adoption.foreign_journal')
     const foreignJournal = await site.ledger()
     await vi.waitFor(() => expect(said()).toHaveLength(1), SOON)
     await site.expectCounted(await makeCalls(foreignJournal, 101, 105))
@@ -334,7 +334,7 @@ describe('a damaged journal', () => {
     expect(site.log.lines).toContainEqual(
       expect.objectContaining({
         level: 'error',
-        message: 'a call that was cut cannot be read and is not counted',
+        event: 'adoption.unreadable_call',
       }),
     )
   })

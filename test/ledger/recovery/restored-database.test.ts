@@ -3,16 +3,12 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { selectRequestProof } from '../../../src/corrections/ledger-proof.ts'
-import { type Ledger, openLedger } from '../../../src/ledger/ledger.ts'
+import type { Ledger } from '../../../src/ledger/ledger.ts'
+import { openLedger } from '../../../src/ledger/running-ledger.ts'
 import { createDrain } from '../../../src/rollup/drain.ts'
 import { createGapCheck } from '../../../src/rollup/gap-check.ts'
-import {
-  readCommittedOffsets,
-  readDatabaseId,
-  readGaps,
-  registerStream,
-  selectLedgerStatus,
-} from '../../../src/store/ledger/ledger-state.ts'
+import { buildLedgerDatabase } from '../../../src/store/ledger/ledger-database.ts'
+import { selectLedgerStatus } from '../../../src/store/ledger/ledger-state.ts'
 import { openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { testRedisPrefix } from '../../support/servers/redis.ts'
 import { interruptedRecord } from '../support/calls.ts'
@@ -49,10 +45,7 @@ test('with real servers: a backup of before a gateway that came and went names i
       redisUrl,
       redisPrefix: prefix,
       stream,
-      readCommittedOffsets: (producers) => readCommittedOffsets(pool, producers),
-      readGaps: (producer) => readGaps(pool, producer),
-      readDatabase: () => readDatabaseId(pool),
-      registerStream: (name) => registerStream(pool, name),
+      database: buildLedgerDatabase(pool),
       buildInterrupted: interruptedRecord,
       log: logLines(),
     })

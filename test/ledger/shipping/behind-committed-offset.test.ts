@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { JournalWork } from '../../../src/ledger/journal/sqlite/thread/journal-work.ts'
+import { SqliteJournals } from '../../../src/ledger/journal/sqlite/sqlite-journals.ts'
 import { adoptJournal } from '../../../src/ledger/recovery/adopt-journal.ts'
 import { acquireLivenessLock } from '../../../src/ledger/recovery/liveness-lock.ts'
 import { interruptedRecord } from '../support/calls.ts'
@@ -21,22 +21,22 @@ async function adoptedWith(committedOffset: number, changeWal: (wal: Buffer) => 
   for (let number = 1; number <= CALLS; number++) await close(number)
   copyFileSync(join(folder, 'journal.db'), join(crashed, 'journal.db'))
   writeFileSync(join(crashed, 'journal.db-wal'), changeWal(readFileSync(join(folder, 'journal.db-wal'))))
-  const work = new JournalWork()
+  const log = logLines()
+  const journals = new SqliteJournals(log)
   const lock = acquireLivenessLock(crashed)
   if (lock === null) throw new Error('the lock is taken')
   onTestFinished(async () => {
     lock.release()
-    await work.stop()
+    await journals.stop()
   })
   return await adoptJournal({
     folder: { producer: 'a'.repeat(32), path: crashed, lock },
     committedOffset,
     numbered: committedOffset,
-    readGaps: async () => [],
-    work,
+    database: { readGaps: async () => [] },
+    journals,
     buildInterrupted: interruptedRecord,
-    onSynced: () => {},
-    log: logLines(),
+    log,
   })
 }
 

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { encodeEntry, serialiseRecord } from '../../../src/ledger/entry.ts'
-import { RedisLink } from '../../../src/ledger/shipping/redis-link.ts'
+import { RedisLink } from '../../../src/ledger/shipping/stream/redis-link.ts'
 import { testRedisPrefix } from '../../support/servers/redis.ts'
 import { callRecord } from '../support/calls.ts'
 import { logLines } from '../support/log-lines.ts'
@@ -55,11 +55,9 @@ test('a Redis that is connected and refuses is said once, and again only when it
   // Of another type: every entry is refused, and each refusal ends the connection.
   await redis.set(stream, 'no stream')
   for (let attempt = 0; attempt < 5; attempt += 1) await expect(append()).rejects.toThrow()
-  expect(log.lines.map(({ message }) => message)).toEqual([
-    'Redis does not answer; records wait in the journal',
-  ])
+  expect(log.lines.map(({ event }) => event)).toEqual(['redis.away'])
   await redis.del(stream)
   expect(await append()).toHaveLength(1)
-  expect(log.lines.at(-1)?.message).toBe('shipping to Redis again')
+  expect(log.lines.at(-1)?.event).toBe('redis.back')
   expect(log.lines).toHaveLength(2)
 })

@@ -1,7 +1,7 @@
 // A gateway's ledger in a process of its own, to be killed. Arguments: journal directory, Redis URL, prefix, the number
 // of the first call. Says `opened N` and `closed N` only after the ledger has said so, as a client would see it.
 import { writeSync } from 'node:fs'
-import { openLedger } from '../../../src/ledger/ledger.ts'
+import { openLedger } from '../../../src/ledger/running-ledger.ts'
 import { callRecord, interruptedRecord, openCall } from './calls.ts'
 
 const [, , journalDir = '', redisUrl = '', redisPrefix = '', first = '0'] = process.argv
@@ -13,11 +13,13 @@ const ledger = await openLedger({
   redisUrl,
   redisPrefix,
   stream: `${redisPrefix}calls`,
-  // Postgres is for those who live: this one ships and never learns what became of it.
-  readCommittedOffsets: () => Promise.reject(new Error('away')),
-  readGaps: () => Promise.reject(new Error('away')),
-  readDatabase: () => Promise.reject(new Error('away')),
-  registerStream: async () => {},
+  // This process ships, and never learns what was committed: its adopters do.
+  database: {
+    readCommittedOffsets: () => Promise.reject(new Error('away')),
+    readGaps: () => Promise.reject(new Error('away')),
+    readDatabaseId: () => Promise.reject(new Error('away')),
+    registerStream: async () => {},
+  },
   buildInterrupted: interruptedRecord,
   log: { info: () => {}, warn: () => {}, error: () => {} },
 })

@@ -1,6 +1,6 @@
 // A gateway's ledger under a limit on the size of files, which its journal reaches. Arguments: journal directory.
 // Prints, as JSON, how the calls of its clients went.
-import { openLedger } from '../../../src/ledger/ledger.ts'
+import { openLedger } from '../../../src/ledger/running-ledger.ts'
 import { callRecord, interruptedRecord, openCall } from './calls.ts'
 
 const RUNNING = 300
@@ -13,10 +13,7 @@ const ledger = await openLedger({
   redisUrl: 'redis://127.0.0.1:1',
   redisPrefix: '',
   stream: process.argv[3] ?? '',
-  readCommittedOffsets: away,
-  readGaps: away,
-  readDatabase: away,
-  registerStream: away,
+  database: { readCommittedOffsets: away, readGaps: away, readDatabaseId: away, registerStream: away },
   buildInterrupted: interruptedRecord,
   log: { info: () => {}, warn: () => {}, error: () => {} },
 })

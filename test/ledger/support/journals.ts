@@ -3,8 +3,9 @@ import { onTestFinished } from 'vitest'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { serialiseRecord } from '../../../src/ledger/entry.ts'
 import type { DiskReserve } from '../../../src/ledger/journal/disk-reserve.ts'
+import type { Journal } from '../../../src/ledger/journal/journal.ts'
 import { JournalDatabase } from '../../../src/ledger/journal/sqlite/journal-database.ts'
-import { Journal } from '../../../src/ledger/journal/sqlite/sqlite-journal.ts'
+import { SqliteJournal } from '../../../src/ledger/journal/sqlite/sqlite-journal.ts'
 import { JournalWork } from '../../../src/ledger/journal/sqlite/thread/journal-work.ts'
 import { callId, callRecord, openCall } from './calls.ts'
 import { testFolder } from './folders.ts'
@@ -54,7 +55,7 @@ export function testJournal({
   const database = new FailingDatabase(path, create ? STREAM : undefined)
   const work = new JournalWork()
   const log = logLines()
-  const journal = new Journal({ path, database, work, reserve, log, onSynced: () => {} })
+  const journal = new SqliteJournal({ path, database, work, reserve, log })
   onTestFinished(async () => {
     await journal.stop()
     await work.stop()

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { expect, inject, onTestFinished, vi } from 'vitest'
-import { type Ledger, type LedgerOptions, openLedger } from '../../../src/ledger/ledger.ts'
+import type { Ledger, LedgerOptions } from '../../../src/ledger/ledger.ts'
+import { openLedger } from '../../../src/ledger/running-ledger.ts'
 import { testRedisPrefix } from '../../support/servers/redis.ts'
 import { callId, callRecord, interruptedRecord, openCall } from './calls.ts'
 import { testFolder } from './folders.ts'
@@ -64,10 +65,7 @@ export function testSite({ redisUrl = inject('redisUrl') } = {}): Site {
         redisUrl,
         redisPrefix: prefix,
         stream,
-        readCommittedOffsets: totals.readCommittedOffsets,
-        readGaps: totals.readGaps,
-        readDatabase: totals.readDatabase,
-        registerStream: totals.registerStream,
+        database: totals,
         buildInterrupted: interruptedRecord,
         log,
         ...changes,

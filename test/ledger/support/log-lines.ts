@@ -2,6 +2,8 @@ import type { Logger } from '../../../src/lib/logger.ts'
 
 export interface LogLine {
   readonly level: 'info' | 'warn' | 'error'
+  /** The code of the event; `null`: the line carries none. */
+  readonly event: string | null
   readonly message: string
   readonly fields: object
 }
@@ -10,7 +12,8 @@ export interface LogLine {
 export function logLines(): Logger & { readonly lines: LogLine[] } {
   const lines: LogLine[] = []
   const at = (level: LogLine['level']) => (fields: object, message: string) => {
-    lines.push({ level, message, fields })
+    const event = 'event' in fields ? String(fields.event) : null
+    lines.push({ level, event, message, fields })
   }
   return { lines, info: at('info'), warn: at('warn'), error: at('error') }
 }

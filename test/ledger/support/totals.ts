@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { parseEntry, parseRecord } from '../../../src/ledger/entry.ts'
+import type { LedgerDatabase } from '../../../src/ledger/ledger-database.ts'
 
 interface Range {
   readonly from: number
@@ -14,7 +15,7 @@ interface State {
 }
 
 /** Stands for Postgres and its workers: marks and totals that move together, by the rules of docs/ledger.md. */
-export class Totals {
+export class Totals implements LedgerDatabase {
   #state: State = { committedOffsets: new Map(), counted: new Map(), gaps: [] }
   /** Every question is refused while true. */
   away = false
@@ -60,7 +61,7 @@ export class Totals {
   /** Another one is another database. */
   database = 'a'
 
-  readonly readDatabase = async (): Promise<string> => {
+  readonly readDatabaseId = async (): Promise<string> => {
     this.#answer()
     return this.database
   }

@@ -3,16 +3,16 @@ import type { Logger } from '../../../lib/logger.ts'
 import type { JournalWork } from './thread/journal-work.ts'
 
 /**
- * 32 MiB of frames, each a page of 4 KiB and its header: so seldom that the short pause at a checkpoint's end is
- * not seen at the 99th percentile, and little to read for an adopter.
+ * 32 MiB of frames, each a page of 4 KiB and its header. Checkpoints are then so rare that their short pause does not
+ * show at the 99th percentile, and an adopter has little to read.
  */
 const MAX_WAL_FRAMES = 8_000
-/** So few frames are moved in the time of a sync or two: for these commits may wait. */
+/** So few frames are moved in the time of a sync or two: commits may wait for that. */
 export const FEW_FRAMES = 128
 const PASSIVE_ROUNDS = 4
-/** A checkpoint that holds up commits for longer lets them go on, and is tried again with the next sync. */
+/** A checkpoint that holds up commits for longer is abandoned and tried again with the next sync. */
 const PAUSE_LIMIT_MS = 5_000
-/** Moving 32 MiB on a disk that is next to unusable. */
+/** The time to move 32 MiB on a disk that is almost unusable. */
 const PASSIVE_LIMIT_MS = 30_000
 /** After a checkpoint that failed. */
 const RETRY_MS = 5_000
@@ -21,21 +21,21 @@ export interface JournalCheckpointOptions {
   readonly path: string
   readonly work: Pick<JournalWork, 'checkpoint'>
   readonly log: Logger
-  /** The WAL's length now. */
+  /** The WAL's length now, in frames. */
   readonly walFrames: () => number
   /** The highest sequence committed. */
   readonly committed: () => number
-  /** The thread's connection must be let in. */
+  /** The thread's connection needs access. */
   readonly begins: () => void
-  /** It is done: others may be kept out, and commits may go on. */
+  /** It has ended: other connections may be kept out, and commits may continue. */
   readonly ended: () => void
   /** Everything at or under `sequence` is on the disk. */
   readonly synced: (sequence: number) => void
 }
 
 /**
- * Decides when a journal's WAL goes into its database and begins anew. The work is done in the thread: most of it
- * beside commits, the small rest while they wait. The loop never does.
+ * Decides when a journal's WAL is moved into its database and started again. The thread does the work: most of it
+ * beside commits, the small rest while commits wait. The event loop never waits.
  */
 export class JournalCheckpoint {
   readonly #options: JournalCheckpointOptions
@@ -54,8 +54,8 @@ export class JournalCheckpoint {
   }
 
   /**
-   * A sync of the WAL failed. The kernel reports that once and then takes the pages for clean, so that later
-   * syncs prove nothing: only a checkpoint, which writes everything to another file, does.
+   * A sync of the WAL failed. The kernel reports that once and then treats the pages as clean, so that a later sync
+   * proves nothing. Only a checkpoint does, because it writes everything to another file.
    */
   get distrustsSync(): boolean {
     return this.#distrustsSync
@@ -65,18 +65,18 @@ export class JournalCheckpoint {
     this.#distrustsSync = true
   }
 
-  /** Begins a checkpoint when the WAL is long enough. */
-  consider(): void {
+  /** Starts a checkpoint when the WAL is long enough. */
+  runIfDue(): void {
     if (this.#running !== null || performance.now() < this.#notBeforeMs) return
     if (this.#options.walFrames() > MAX_WAL_FRAMES) void this.run()
   }
 
-  /** Checkpoints now; resolves when it was done or has failed. */
+  /** Checkpoints now; resolves when that succeeded or failed. */
   run(): Promise<void> {
     return this.#begin('restart')
   }
 
-  /** Gives the room of the WAL back to a full disk; commits wait from now on until it was tried. */
+  /** Frees the space of the WAL on a full disk; commits wait from now on until that was tried. */
   async makeRoom(): Promise<void> {
     this.#pausesCommits = true
     await this.#running
@@ -84,7 +84,7 @@ export class JournalCheckpoint {
     await this.#begin('truncate')
   }
 
-  /** Resolves when none is under way. */
+  /** Resolves when no checkpoint is under way. */
   async settled(): Promise<void> {
     await this.#running
   }
@@ -112,7 +112,10 @@ export class JournalCheckpoint {
       synced(upTo)
     } catch (error) {
       this.#notBeforeMs = performance.now() + RETRY_MS
-      log.warn({ err: error }, 'a checkpoint of the journal failed; its WAL grows until one succeeds')
+      log.warn(
+        { event: 'journal.checkpoint_failed', err: error },
+        'the journal could not be compacted; it grows until that succeeds',
+      )
     } finally {
       this.#pausesCommits = false
       ended()

@@ -1,46 +1,11 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
-
-/** The tables' version, in `user_version`. A journal of a higher one is left to a newer release. */
-export const JOURNAL_VERSION = 1
-
-/**
- * `open.slot` is a small number that is used again, so that the rows of short calls stay on the same few pages.
- * `calls.bytes_total` is the size of all bodies up to and with this one: any range's size is a difference.
- */
-const TABLES = `
-  create table open(slot integer primary key, call text not null, seen text);
-  create table calls(sequence integer primary key, bytes_total integer not null, body text not null);
-  create table meta(name text primary key, value not null) without rowid;
-  pragma user_version = ${JOURNAL_VERSION};`
-
-/** A finished record as the journal has it. */
-export interface JournalRow {
-  readonly sequence: number
-  /** Bytes of all bodies of this journal up to and with this one. */
-  readonly bytesTotal: number
-  /** The exact text that is shipped. */
-  readonly body: string
-}
-
-/** A call that was under way: `call` as `serialiseOpenCall` wrote it, `seen` as it was noted last. */
-export interface OpenRow {
-  readonly slot: number
-  readonly call: string
-  readonly snapshot: string | null
-}
-
-/** Sets up the tables of an empty journal. WAL from here on, as the file remembers. */
-export function createTables(database: DatabaseSync, stream: string): void {
-  database.exec(`pragma journal_mode = wal; begin; ${TABLES}`)
-  const set = database.prepare('insert into meta(name, value) values (?, ?)')
-  set.run('pruned_to', 0)
-  set.run('stream', stream)
-  database.exec('commit')
-}
+import type { JournalRow } from '../journal.ts'
+import type { InterruptedRow } from '../journal-store.ts'
+import { createTables } from './journal-tables.ts'
 
 /**
- * The statements on one `journal.db`, nothing decided here. Writing ones stand between `begin` and `commit`.
- * Every method throws `node:sqlite`'s errors.
+ * The statements on one `journal.db`; nothing is decided here. Those that write belong in `transact`.
+ * Every method throws the errors of `node:sqlite`.
  */
 export class JournalDatabase {
   readonly #database: DatabaseSync
@@ -55,7 +20,11 @@ export class JournalDatabase {
   readonly #setMeta: StatementSync
   readonly #walFrames: StatementSync
 
-  /** Opens the journal at `path`, with `stream`'s name also makes its tables. */
+  /**
+   * Opens the journal at `path`.
+   *
+   * @param stream the full key of its stream: creates the tables of a new journal.
+   */
   constructor(path: string, stream?: string) {
     const database = new DatabaseSync(path, { timeout: 0 })
     this.#database = database
@@ -92,13 +61,26 @@ export class JournalDatabase {
     this.#database.exec('pragma locking_mode = exclusive')
   }
 
-  /** Lets other connections in, as the checkpoint's one in the thread. */
+  /** Lets other connections in, such as that of the thread for a checkpoint. */
   share(): void {
     this.#database.exec('pragma locking_mode = normal')
     try {
       this.#database.exec('select 1 from meta limit 1') // The lock goes at the end of the next transaction.
     } catch {
-      // Another has the journal for itself just now: there is no lock of ours to let go of.
+      // Another connection has the journal for itself just now: there is no lock of ours to release.
+    }
+  }
+
+  /** Runs `statements` in one transaction; when they or the commit throw, nothing of them is written. */
+  transact<T>(statements: () => T): T {
+    try {
+      this.begin()
+      const result = statements()
+      this.commit()
+      return result
+    } catch (error) {
+      this.rollback()
+      throw error
     }
   }
 
@@ -159,8 +141,8 @@ export class JournalDatabase {
     return rows
   }
 
-  /** Rows of calls under way, in the order of their slots. */
-  selectOpen(afterSlot: number, maxRows: number): OpenRow[] {
+  /** Calls under way with slots above `afterSlot`, in order. */
+  selectOpen(afterSlot: number, maxRows: number): InterruptedRow[] {
     const select = this.#database.prepare(
       'select slot, call, seen from open where slot > ? order by slot limit ?',
     )
@@ -176,7 +158,7 @@ export class JournalDatabase {
     return this.#number('select max(sequence) as number from calls')
   }
 
-  /** `bytes_total` of the last record at or under `sequence`; just before the first record when there is none. */
+  /** `bytes_total` of the last record at or under `sequence`; without one, of what was before the first record. */
   bytesTotalAt(sequence: number): number {
     const at = 'select bytes_total as number from calls where sequence <= ? order by sequence desc limit 1'
     const before = 'select bytes_total - octet_length(body) as number from calls order by sequence limit 1'

@@ -1,33 +1,33 @@
-import type { JournalDatabase, JournalRow } from './journal-database.ts'
+import type { JournalRow, OnWritten } from '../journal.ts'
+import type { JournalDatabase } from './journal-database.ts'
 import type { OpenSlot } from './open-slots.ts'
 
-/** Called once: `null` after the commit, else why there was none. */
-export type OnWritten = (error: Error | null) => void
-
-/** Something that happened to a call, to be written with all else that happened in the same turn. */
+/** What happened to a call; written together with everything else that happened in the same turn. */
 export interface JournalOperation {
   readonly kind: 'open' | 'snapshot' | 'close' | 'discard'
-  /** `null`: a record, or usage seen, without an open row. */
+  /** `null`: a record or a snapshot of a call that has no open row. */
   readonly call: Pick<OpenSlot, 'slot'> | null
-  /** The open call, the usage seen, or the record's body. */
+  /** The open call, the usage snapshot, or the record's body. */
   readonly text: string
   onWritten: OnWritten | null
 }
 
-/** The end of the journal: the highest sequence and the bytes of all bodies. */
+/** The end of the journal. */
 export interface JournalEnd {
-  readonly sequence: number
+  /** The highest sequence. */
+  readonly last: number
+  /** Bytes of all bodies. */
   readonly bytesTotal: number
 }
 
-/** Writes the turn's operations, in order, inside the caller's transaction. Returns the records it numbered. */
+/** Writes the turn's operations, in order, inside the caller's transaction. Returns the records with their numbers. */
 export function writeTurn(
   database: JournalDatabase,
   end: JournalEnd,
   operations: readonly JournalOperation[],
 ): readonly JournalRow[] {
   const closed: JournalRow[] = []
-  let { sequence, bytesTotal } = end
+  let { last: sequence, bytesTotal } = end
   for (const { kind, call, text } of operations) {
     switch (kind) {
       case 'open':

@@ -2,11 +2,11 @@
 export interface OpenSlot {
   readonly callId: string
   readonly slot: number
-  /** Usage noted and not written yet. */
+  /** The usage snapshot that is not written yet. */
   snapshot: string | null
 }
 
-/** Which call has which row of `open`, and of which the usage seen is still to be written. */
+/** Which call has which row of `open`, and whose usage snapshots must still be written. */
 export class OpenSlots {
   readonly #calls = new Map<string, OpenSlot>()
   /** Last freed, first used: its page is likely to be written in the same turn anyway. */
@@ -29,7 +29,7 @@ export class OpenSlots {
     return this.#calls.get(callId) ?? null
   }
 
-  /** The call needs its row no more. The row is another's only after the deletion that must follow now. */
+  /** The call needs its row no longer. The caller must delete the row before another call's open row is written. */
   release(callId: string): OpenSlot | null {
     const call = this.find(callId)
     if (call !== null) this.free(call)
@@ -50,12 +50,12 @@ export class OpenSlots {
     this.#pendingSnapshots.add(call)
   }
 
-  /** Those whose usage seen is to be written. */
+  /** Calls whose usage snapshots must still be written. */
   get pendingSnapshots(): readonly OpenSlot[] {
     return [...this.#pendingSnapshots]
   }
 
-  /** What was noted of the call is written, or overtaken. */
+  /** The call's snapshot is written, or a later one is. */
   discardSnapshot(call: OpenSlot): void {
     this.#pendingSnapshots.delete(call)
   }

@@ -1,17 +1,17 @@
-/** SQLite's primary result codes that we decide by; https://www.sqlite.org/rescode.html */
+/** SQLite's primary result codes that decisions depend on; https://www.sqlite.org/rescode.html */
 export const SQLITE_BUSY = 5
 export const SQLITE_CORRUPT = 11
 export const SQLITE_FULL = 13
 export const SQLITE_CANTOPEN = 14
 export const SQLITE_NOTADB = 26
 
-/** The primary result code of an error that `node:sqlite` threw; 0 for any other error. */
+/** The primary result code of an error of `node:sqlite`; 0 for any other error. */
 export function sqliteResult(error: unknown): number {
   if (!(error instanceof Error) || !('errcode' in error)) return 0
   return typeof error.errcode === 'number' ? error.errcode & 0xff : 0
 }
 
-/** Whether the file's content, not the disk or a lock, is what SQLite stumbled over. */
+/** Whether SQLite failed because of the file's content, not because of the disk or a lock. */
 export function isDamage(error: unknown): boolean {
   const result = sqliteResult(error)
   return result === SQLITE_CORRUPT || result === SQLITE_NOTADB

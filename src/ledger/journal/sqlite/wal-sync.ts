@@ -1,15 +1,15 @@
 import { closeSync, fdatasync, openSync } from 'node:fs'
 
-/** A finished call waits this long for its sync at most, and a busy gateway syncs this often. */
+/** A finished call waits at most this long for its sync; a busy gateway syncs this often. */
 const SYNC_INTERVAL_MS = 25
 
 /** `sequence`: every record at or under it survives power loss. */
 export type OnSynced = (sequence: number) => void
 
 /**
- * `fdatasync` of a journal's WAL, off the event loop, while there is something to sync. The descriptor stays
- * open: SQLite keeps one WAL file as long as any connection is open, and closing a descriptor of the WAL (other
- * than one of `journal.db`) drops no lock.
+ * Calls `fdatasync` on a journal's WAL, off the event loop, while there is something to sync. The descriptor stays
+ * open: SQLite keeps one WAL file as long as any connection is open. Closing a descriptor of the WAL drops no lock, as
+ * closing one of `journal.db` would.
  */
 export class WalSync {
   readonly #descriptor: number
@@ -29,7 +29,7 @@ export class WalSync {
     this.#onError = onError
   }
 
-  /** Something was committed; `committed` is now the highest sequence. */
+  /** Something was committed; the highest sequence is now `committed`. */
   touch(committed: number): void {
     this.#committed = committed
     this.#dirty = true
@@ -38,7 +38,7 @@ export class WalSync {
     }
   }
 
-  /** Syncs what was committed before this call, and resolves when that was tried. */
+  /** Syncs what was committed before this call; resolves when that was tried. */
   async sync(): Promise<void> {
     while (this.#running !== null) await this.#running
     if (this.#closed || !this.#dirty) return

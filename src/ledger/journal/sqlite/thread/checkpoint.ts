@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 
 /**
- * `passive`: moves what it can into the database while the owner goes on writing.
- * `restart`: moves the rest and makes the WAL begin anew; the owner must not write meanwhile. `truncate`: also
- * gives the WAL's room back, which makes the syncs after it dearer (they must record the file's growth).
+ * `passive`: moves what it can into the database while the owner writes on.
+ * `restart`: moves the rest and starts the WAL again; the owner must not write meanwhile. `truncate`: also frees the
+ * WAL's space, which makes later syncs slower, because they must record the file's growth.
  */
 export type CheckpointMode = 'passive' | 'restart' | 'truncate'
 
@@ -13,8 +13,8 @@ export interface CheckpointResult {
 }
 
 /**
- * Checkpoints the journal at `path` through a connection of its own. Blocks for disk writes and syncs: for the
- * thread only. After `restart` and `truncate` everything committed before is synced, in the database or the WAL.
+ * Checkpoints the journal at `path` through a connection of its own. It blocks on disk writes and syncs, so only the
+ * thread may call it. After `restart` and `truncate` everything committed before is synced, in the database or the WAL.
  */
 export function checkpoint(path: string, mode: CheckpointMode): CheckpointResult {
   const database = new DatabaseSync(path, { timeout: 2_000 })
@@ -22,7 +22,7 @@ export function checkpoint(path: string, mode: CheckpointMode): CheckpointResult
     database.exec('pragma synchronous = normal; pragma wal_autocheckpoint = 0')
     const result = database.prepare(`pragma wal_checkpoint(${mode})`).get()
     const framesLeft = Number(result?.log ?? 0) - Number(result?.checkpointed ?? 0)
-    // The first commit in a WAL that begins anew writes and syncs its header: here, not on the event loop.
+    // The first commit in a restarted WAL writes and syncs its header. It is made here, not on the event loop.
     if (mode !== 'passive' && Number(result?.busy) === 0) {
       database.exec("update meta set value = value where name = 'pruned_to'")
     }

@@ -3,7 +3,7 @@ import { checkpoint } from './checkpoint.ts'
 import type { ThreadReply, ThreadRequest } from './journal-work.ts'
 import { prepareForAdoption } from './prepare-for-adoption.ts'
 
-// The thread in which journals are worked on where it would stall the event loop. One request at a time.
+// The thread for work on journals that would stall the event loop. One request at a time.
 parentPort?.on('message', (request: ThreadRequest) => {
   parentPort?.postMessage(answer(request))
 })

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
+import type { Prepared } from '../../journal-store.ts'
 import type { CheckpointMode, CheckpointResult } from './checkpoint.ts'
-import type { Prepared } from './prepare-for-adoption.ts'
 
-/** What the thread is asked; `path` is a journal's file for `checkpoint`, its folder for `prepare`. */
+/** What the thread is to do; `path` is a journal's file for `checkpoint`, its folder for `prepare`. */
 export type ThreadRequest =
   | { readonly id: number; readonly task: 'checkpoint'; readonly path: string; readonly mode: CheckpointMode }
   | { readonly id: number; readonly task: 'prepare'; readonly path: string }
@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * Work on journals that blocks on the disk, done one after the other in a thread that starts with the first of
- * it. A task that fails, or whose thread dies, rejects; the next one gets a new thread.
+ * Work on journals that blocks on the disk, one task after the other, in a thread that starts with the first task. A
+ * task that fails, or whose thread dies, rejects; the next one gets a new thread.
  */
 export class JournalWork {
   #thread: JournalThread | null = null

@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
-import { DAMAGED_FILE, JOURNAL_FILE, SALVAGED_FILE } from '../../../recovery/producer-folder.ts'
-import { createTables } from '../journal-database.ts'
+import { DAMAGED_FILE, JOURNAL_FILE, SALVAGED_FILE } from '../journal-files.ts'
+import { createTables } from '../journal-tables.ts'
 
 const SALVAGE_PART_FILE = `${SALVAGED_FILE}.part`
 const HEADER_BYTES = 100
@@ -20,11 +20,11 @@ const PAGE_BYTES = 4_096
 type Row = Record<string, SQLOutputValue>
 
 /**
- * Copies every row that can still be read from a damaged journal into a sound one that takes its place; the
- * damaged one stays beside it. False: not even a record or a name could be read, nothing was changed.
+ * Copies every row that can still be read from a damaged journal into a sound one that takes its place; the damaged
+ * one stays beside it. False: not even the stream's name could be read, and nothing was changed.
  *
- * When the end of `calls` is unreadable, nobody knows which numbers were used: `meta.tail_lost` is then 1, and
- * no new record may be numbered.
+ * When the end of `calls` is unreadable, it is not known which numbers were used: `meta.tail_lost` is then 1, and no
+ * new record may be numbered.
  */
 export function salvage(folder: string): boolean {
   const target = join(folder, SALVAGE_PART_FILE)
@@ -53,7 +53,7 @@ export function salvage(folder: string): boolean {
   return true
 }
 
-/** Puts a complete salvaged journal in its place, also where an earlier try died between the renames. */
+/** Puts a complete salvaged journal in its place, even where an earlier try died between the renames. */
 export function finishSalvage(folder: string): void {
   const salvaged = join(folder, SALVAGED_FILE)
   if (!existsSync(salvaged)) return
@@ -65,7 +65,7 @@ export function finishSalvage(folder: string): void {
   renameSync(salvaged, journal)
 }
 
-/** Fills a file that was cut up to the length its header tells: SQLite reads nothing of a shorter one. */
+/** Fills a file that was cut, up to the length that its header states: SQLite reads nothing of a shorter one. */
 function padToHeader(path: string): void {
   const header = Buffer.alloc(HEADER_BYTES)
   const file = openSync(path, 'r')
@@ -103,7 +103,7 @@ function copy(from: DatabaseSync, to: DatabaseSync, table: string, key: string, 
     try {
       insert.run(...columns.map((column) => row[column] ?? null))
     } catch {
-      // A row that breaks the table's own rules is damage like any other.
+      // A row that breaks the table's rules is damaged, too.
     }
   }
   let endReadable = false
@@ -111,7 +111,7 @@ function copy(from: DatabaseSync, to: DatabaseSync, table: string, key: string, 
     for (const row of from.prepare(`select * from ${table} order by ${key}`).iterate()) put(row)
     return { endReadable: true }
   } catch {
-    // Somewhere behind here lies the damage; the other direction reads what is behind it.
+    // The damage begins here; reading backward finds the rows behind it.
   }
   try {
     for (const row of from.prepare(`select * from ${table} order by ${key} desc`).iterate()) {
@@ -119,7 +119,7 @@ function copy(from: DatabaseSync, to: DatabaseSync, table: string, key: string, 
       put(row)
     }
   } catch {
-    // Met the damage from behind.
+    // The damage ends here.
   }
   return { endReadable }
 }

@@ -1,22 +1,23 @@
-import type { Logger } from '../../lib/logger.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import type { LedgerDatabase } from '../../ledger-database.ts'
 
 const RETRY_MIN_MS = 250
 const RETRY_MAX_MS = 5_000
 
-/** Makes streams known to the workers, each until that has succeeded once. */
+/** Registers streams with the workers; each is tried until that succeeds once. */
 export class StreamRegister {
-  readonly #register: (stream: string) => Promise<void>
+  readonly #database: Pick<LedgerDatabase, 'registerStream'>
   readonly #log: Logger
   readonly #streams = new Map<string, Promise<void>>()
   #timer: NodeJS.Timeout | null = null
   #stopped = false
 
-  constructor(register: (stream: string) => Promise<void>, log: Logger) {
-    this.#register = register
+  constructor(database: Pick<LedgerDatabase, 'registerStream'>, log: Logger) {
+    this.#database = database
     this.#log = log
   }
 
-  /** Calls `then` when workers know of `stream`. */
+  /** Calls `then` when `stream` is registered. */
   whenRegistered(stream: string, then: () => void): void {
     const known = this.#streams.get(stream) ?? this.#keepTrying(stream)
     this.#streams.set(stream, known)
@@ -33,10 +34,13 @@ export class StreamRegister {
   async #keepTrying(stream: string): Promise<void> {
     for (let delayMs = RETRY_MIN_MS; !this.#stopped; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
       try {
-        return await this.#register(stream)
+        return await this.#database.registerStream(stream)
       } catch (error) {
         if (delayMs === RETRY_MIN_MS)
-          this.#log.warn({ err: error, stream }, 'the stream cannot be registered yet')
+          this.#log.warn(
+            { event: 'ledger.stream_not_registered', err: error, stream },
+            'the stream of this producer cannot be registered yet',
+          )
       }
       await new Promise((resolve) => {
         this.#timer = setTimeout(resolve, delayMs)

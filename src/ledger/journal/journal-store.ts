@@ -1,0 +1,56 @@
+import type { DiskReserve } from './disk-reserve.ts'
+import type { Journal, OnWritten } from './journal.ts'
+
+/**
+ * What the journal of a dead producer turned out to be.
+ * `ready`: may be opened. `damaged`: parts were lost; what could be read is in its place. `in_use`: some process has it
+ * open although its liveness lock was free. `newer`: written by a later release. `absent`: the folder has no journal.
+ * `unreadable`: nothing in it could be read.
+ */
+export type Prepared = 'ready' | 'damaged' | 'in_use' | 'newer' | 'absent' | 'unreadable'
+
+/** A call that was under way when its producer died. */
+export interface InterruptedRow {
+  /** Names the row within its journal; rows are read in rising order. */
+  readonly slot: number
+  /** The call as `serialiseOpenCall` wrote it. */
+  readonly call: string
+  /** The last usage snapshot; `null`: none was saved. */
+  readonly snapshot: string | null
+}
+
+/** The journal of a dead producer, opened by its adopter. */
+export interface DeadJournal extends Journal {
+  /** The full key of the stream that its records go to. */
+  readonly stream: string
+  /** Its end is unreadable: which numbers were used is not known, so nothing may be numbered. */
+  readonly isTailLost: boolean
+  /** Calls that were under way, with slots above `afterSlot`, in order. */
+  selectInterrupted(afterSlot: number, maxRows: number): readonly InterruptedRow[]
+  /** As `close`, for a call that was under way. */
+  closeInterrupted(row: InterruptedRow, body: string, onWritten: OnWritten): void
+}
+
+/** How journals are kept on disk: the one place that knows the format. */
+export interface JournalStore {
+  /**
+   * Opens the journal in the folder of a new producer.
+   *
+   * @param stream the full key of the stream that its records go to.
+   * @throws When the folder is not usable.
+   */
+  create(folder: string, stream: string, reserve: DiskReserve): Journal
+  /**
+   * Makes a dead producer's journal fit to be opened, off the event loop: the caller holds the folder's lock.
+   * Rejects where another try, later, may do better.
+   */
+  prepare(folder: string): Promise<Prepared>
+  /**
+   * Opens a journal that `prepare` found `ready` or `damaged`.
+   *
+   * @throws When it cannot be read or written after all.
+   */
+  reopen(folder: string): DeadJournal
+  /** Ends the work that is done off the event loop. */
+  stop(): Promise<void>
+}

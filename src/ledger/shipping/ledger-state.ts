@@ -1,0 +1,120 @@
+import type { Journal } from '../journal/journal.ts'
+import { SentIds } from './sent-ids.ts'
+import { type ShippingState, sentAfterCommit } from './shipment.ts'
+
+/** What a reading of the committed offset showed. `regressed`: Postgres was restored to an earlier state. */
+export type OffsetChange = 'unchanged' | 'advanced' | 'regressed'
+
+/**
+ * How far the records of one producer have come: onto its stream, and into Postgres. The one owner of these offsets:
+ * shipping, loss detection and retention read them here and move them here.
+ */
+export class LedgerState {
+  /** Where on the stream those records are that were sent and are not committed. */
+  readonly sentIds = new SentIds()
+  readonly #journal: Pick<Journal, 'prunedTo' | 'synced' | 'bytesTotalAt'>
+  #committed: number
+  #hinted = 0
+  #sent: number
+  /** Bytes of all bodies up to `sent`, up to `committed`, and up to `committed` or its hint. */
+  #sentBytes: number
+  #committedBytes: number
+  #windowStartBytes: number
+  #rewindTo: number | null = null
+
+  /** @param committed the offset in Postgres when this begins; 0 for a new producer. */
+  constructor(journal: Pick<Journal, 'prunedTo' | 'synced' | 'bytesTotalAt'>, committedOffset: number) {
+    this.#journal = journal
+    this.#committed = committedOffset
+    this.#sent = committedOffset
+    this.#committedBytes = journal.bytesTotalAt(committedOffset)
+    this.#windowStartBytes = this.#committedBytes
+    this.#sentBytes = this.#committedBytes
+  }
+
+  /** The committed offset as read last from Postgres. */
+  get committedOffset(): number {
+    return this.#committed
+  }
+
+  /** The highest sequence that Redis has acknowledged, since entries were last found lost. */
+  get sent(): number {
+    return this.#sent
+  }
+
+  /** Bytes of all bodies up to the committed offset. */
+  get committedBytes(): number {
+    return this.#committedBytes
+  }
+
+  /** Bytes of the bodies that are on the stream and, by offset or hint, not committed. */
+  get windowBytes(): number {
+    return this.#sentBytes - this.#windowStartBytes
+  }
+
+  /** All that the choice of the next shipment depends on. */
+  offsets(): ShippingState {
+    const { prunedTo, synced } = this.#journal
+    return {
+      prunedTo,
+      synced,
+      sent: this.#sent,
+      committedOffset: this.#committed,
+      hintedOffset: this.#hinted,
+    }
+  }
+
+  /** A committed offset was read from Postgres. */
+  setCommittedOffset(committedOffset: number): OffsetChange {
+    const before = this.#committed
+    if (committedOffset === before) return 'unchanged'
+    this.#committed = committedOffset
+    if (committedOffset < before) this.sendAgainFrom(committedOffset)
+    else this.sentIds.dropThrough(committedOffset)
+    if (this.#rewindTo === null) this.#moveSent(sentAfterCommit(this.#sent, before, committedOffset))
+    this.#measureWindow()
+    return committedOffset < before ? 'regressed' : 'advanced'
+  }
+
+  /** A worker's hint of the committed offset; it decides only how much may be on the stream. */
+  setHint(committedOffset: number): void {
+    if (committedOffset <= this.#hinted || committedOffset > this.#sent) return
+    this.#hinted = committedOffset
+    this.#measureWindow()
+  }
+
+  /** Redis acknowledged an entry. True: it is a new one, not one that was sent again. */
+  addSent(sequence: number, bytesTotal: number, id: string): boolean {
+    this.sentIds.add(sequence, id)
+    if (sequence <= this.#sent) return false
+    this.#sent = sequence
+    this.#sentBytes = bytesTotal
+    return true
+  }
+
+  /** Everything after `sequence` must be sent again. It takes effect with `rewind`: a batch may be under way. */
+  sendAgainFrom(sequence: number): void {
+    this.#rewindTo = Math.min(this.#rewindTo ?? sequence, sequence)
+  }
+
+  /** Between two batches: goes back to where sending begins again, if anything was found lost. */
+  rewind(): void {
+    if (this.#rewindTo === null) return
+    this.#moveSent(Math.max(this.#rewindTo, this.#committed))
+    this.#rewindTo = null
+    this.#hinted = 0
+    this.sentIds.clear()
+    this.#measureWindow()
+  }
+
+  #moveSent(sequence: number): void {
+    this.#sent = sequence
+    this.#sentBytes = this.#journal.bytesTotalAt(sequence)
+  }
+
+  #measureWindow(): void {
+    this.#committedBytes = this.#journal.bytesTotalAt(this.#committed)
+    const start = Math.min(Math.max(this.#committed, this.#hinted), this.#sent)
+    this.#windowStartBytes = this.#journal.bytesTotalAt(start)
+  }
+}

@@ -1,0 +1,144 @@
+import { Redis } from 'ioredis'
+import { withinDeadline } from '../../../lib/deadline.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { atMostEvery } from '../../../lib/throttle.ts'
+import { ENTRY_VERSION, encodeEntry } from '../../entry.ts'
+import type { JournalRow } from '../../journal/journal.ts'
+import type { SentEntry } from '../sent-ids.ts'
+import type { StreamLink } from './stream-link.ts'
+import { APPEND, ARE_THERE } from './stream-scripts.ts'
+
+/** A frozen Redis accepts connections and never answers: no answer is awaited for longer. */
+const ANSWER_LIMIT_MS = 2_000
+const BACKOFF_MIN_MS = 50
+const BACKOFF_MAX_MS = 5_000
+/** An unreachable Redis fails some attempts a second. One log line in this time says it, then in twice that, and so on. */
+const LOG_EVERY_MIN_MS = 10_000
+const LOG_EVERY_MAX_MS = 10 * 60_000
+
+/**
+ * One connection for all shippers of the process. After any failure the connection is destroyed, the answers that were
+ * due count as unclear, and a new connection is made after a pause.
+ */
+export class RedisLink implements StreamLink {
+  readonly #url: string
+  readonly #hintKey: string
+  readonly #log: Logger
+  readonly #onConnected: () => void
+  #redis: Redis | null = null
+  #connected = false
+  #timer: NodeJS.Timeout | null = null
+  #backoffMs = BACKOFF_MIN_MS
+  /** Lets log lines through while Redis is unreachable. */
+  readonly #awayLog = atMostEvery(LOG_EVERY_MIN_MS, LOG_EVERY_MAX_MS)
+  #closed = false
+
+  /** Connects at once, and again after every failure, until `close`. */
+  constructor(options: { redisUrl: string; redisPrefix: string; log: Logger; onConnected: () => void }) {
+    this.#url = options.redisUrl
+    this.#hintKey = `${options.redisPrefix}marks`
+    this.#log = options.log
+    this.#onConnected = options.onConnected
+    void this.#connect()
+  }
+
+  get connected(): boolean {
+    return this.#connected
+  }
+
+  async append(
+    stream: string,
+    producer: string,
+    rows: readonly Pick<JournalRow, 'sequence' | 'body'>[],
+  ): Promise<string[]> {
+    const values: string[] = [producer, `${ENTRY_VERSION}`]
+    for (const { sequence, body } of rows) {
+      const [, , , number = '', , , , checksum = ''] = encodeEntry(producer, sequence, body)
+      values.push(number, checksum, body)
+    }
+    const ids = await this.#ask((redis) => redis.eval(APPEND, 1, stream, ...values))
+    if (!Array.isArray(ids)) return []
+    if (ids.length > 0) this.#logShipped()
+    return ids.map(String)
+  }
+
+  async areThere(stream: string, producer: string, entries: readonly SentEntry[]): Promise<boolean[]> {
+    const values = entries.flatMap(({ id, sequence }) => [id, `${sequence}`])
+    const present = await this.#ask((redis) => redis.eval(ARE_THERE, 1, stream, producer, ...values))
+    if (!Array.isArray(present) || present.length !== entries.length) throw new Error('no clear answer')
+    return present.map((one) => one === 1)
+  }
+
+  async readHint(producer: string): Promise<number> {
+    const hint = Number(await this.#ask((redis) => redis.hget(this.#hintKey, producer)))
+    return Number.isSafeInteger(hint) ? hint : 0
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#connected = false
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#redis?.disconnect()
+  }
+
+  async #ask<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+    const redis = this.#redis
+    if (redis === null || !this.#connected) throw new Error('not connected to Redis')
+    try {
+      return await withinDeadline(command(redis), ANSWER_LIMIT_MS)
+    } catch (error) {
+      this.#lose(redis, error)
+      throw error
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const redis = new Redis(this.#url, {
+      connectionName: 'tallygate-shipper',
+      lazyConnect: true,
+      connectTimeout: ANSWER_LIMIT_MS,
+      disconnectTimeout: 50,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => null,
+    })
+    this.#redis = redis
+    redis.on('error', (error: Error) => this.#lose(redis, error))
+    redis.on('close', () => this.#lose(redis, new Error('the connection was closed')))
+    try {
+      await withinDeadline(redis.connect(), ANSWER_LIMIT_MS)
+    } catch (error) {
+      this.#lose(redis, error)
+    }
+    if (this.#redis !== redis || this.#closed) return
+    this.#connected = true
+    this.#backoffMs = BACKOFF_MIN_MS
+    this.#onConnected()
+  }
+
+  /** Entries are on the stream. A connection alone proves little: a full Redis is connected, and refuses. */
+  #logShipped(): void {
+    if (this.#awayLog.reopen()) this.#log.info({ event: 'redis.back' }, 'records are sent to Redis again')
+  }
+
+  #logAway(error: unknown): void {
+    if (this.#awayLog.passes())
+      this.#log.warn(
+        { event: 'redis.away', err: error },
+        'Redis does not answer; records wait in the journal',
+      )
+  }
+
+  /** Destroys a connection that failed, and makes another after the backoff. */
+  #lose(redis: Redis, error: unknown): void {
+    if (redis !== this.#redis) return
+    this.#redis = null
+    this.#connected = false
+    redis.disconnect()
+    if (this.#closed) return
+    this.#logAway(error)
+    this.#timer = setTimeout(() => void this.#connect(), this.#backoffMs)
+    this.#backoffMs = Math.min(this.#backoffMs * 2, BACKOFF_MAX_MS)
+  }
+}

@@ -1,0 +1,21 @@
+import type { JournalRow } from '../../journal/journal.ts'
+import type { SentEntry } from '../sent-ids.ts'
+
+/** What the shippers of a process need of Redis. Every method rejects when the answer is not clear. */
+export interface StreamLink {
+  /** Whether commands may be tried now. */
+  readonly connected: boolean
+  /**
+   * Appends records of one producer to a stream, in order; the ids of those that are on it, from the first on.
+   * Rejected, or shorter than asked: the rest may or may not be there.
+   */
+  append(
+    stream: string,
+    producer: string,
+    rows: readonly Pick<JournalRow, 'sequence' | 'body'>[],
+  ): Promise<string[]>
+  /** Whether each entry of the producer is on the stream. */
+  areThere(stream: string, producer: string, entries: readonly SentEntry[]): Promise<boolean[]>
+  /** The producer's committed offset as a worker hinted it last; 0: none. */
+  readHint(producer: string): Promise<number>
+}
