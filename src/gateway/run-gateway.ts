@@ -26,7 +26,6 @@ import { readCommittedOffsets } from '../store/ledger/ledger-state.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { selectUsageSummary } from '../usage/daily-usage.ts'
 import { renderFigures, renderSummary, sumTotals } from '../usage/usage-summary.ts'
-import type { Stages } from './admission/admission.ts'
 import { STAGES } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
@@ -77,11 +76,7 @@ export interface RunningGateway {
 }
 
 /** Opens stores, ledger and server, in this order, and closes them in reverse. */
-export async function runGateway(
-  config: GatewayConfig,
-  log: Logger,
-  stages: Stages = STAGES,
-): Promise<RunningGateway> {
+export async function runGateway(config: GatewayConfig, log: Logger): Promise<RunningGateway> {
   const polls = openPostgres(config.databaseUrl, {
     max: 4,
     statementTimeoutMs: POLL_STATEMENT_MS,
@@ -186,7 +181,7 @@ export async function runGateway(
   const { app, webSockets } = buildGateway({
     logger: log,
     admission: {
-      stages,
+      stages: STAGES,
       basePath: config.basePath,
       findCaller: (key) => keys.find(key),
       ledger: shared.ledger,

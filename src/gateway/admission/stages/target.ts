@@ -3,7 +3,10 @@ import { readCallTarget } from '../../routing/call-target.ts'
 import { isOwnOperation } from '../../routing/own-operation.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
-const INVALID_TARGET: CallRefusal = { error: 'invalid_request' }
+const INVALID_TARGET: CallRefusal = {
+  error: 'invalid_request',
+  detail: { message: 'The path of the request is not a valid one.' },
+}
 const OUTSIDE_BASE_PATH: CallRefusal = { error: 'not_found' }
 const NO_SESSION: CallRefusal = {
   error: 'invalid_request',

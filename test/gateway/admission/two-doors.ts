@@ -1,0 +1,175 @@
+import type { AddressInfo } from 'node:net'
+import type { CallLedger } from '../../../src/call/call-ledger.ts'
+import type { CallerLookup } from '../../../src/call/caller.ts'
+import { NO_PATH_RULES } from '../../../src/domain/path-rules.ts'
+import type { Stages } from '../../../src/gateway/admission/admission.ts'
+import { STAGES } from '../../../src/gateway/admission/admit.ts'
+import { buildPathPolicy } from '../../../src/gateway/admission/path-policy.ts'
+import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
+import { buildGateway } from '../../../src/gateway/gateway.ts'
+import { buildUpstreamTable } from '../../../src/gateway/routing/upstream-table.ts'
+import { openPool, type Upstream } from '../../../src/gateway/routing/upstreams.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { ObjectIndex } from '../../../src/objects/object-index.ts'
+import { Objects } from '../../../src/objects/objects.ts'
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { createLooseOptions } from '../bodies/loose-parts.ts'
+import { exchange, type RawResponse } from '../raw-http.ts'
+
+export const DOORS = ['http', 'websocket'] as const
+export type Door = (typeof DOORS)[number]
+
+/** A request as it is made at either door; `body` is sent over HTTP alone, as a POST. */
+export interface Request {
+  readonly target?: string
+  readonly headers?: readonly string[]
+  readonly key?: string | null
+  readonly host?: boolean
+  readonly body?: string
+}
+
+/** A gateway without stores, and what has come through its doors. */
+export interface TwoDoors {
+  /** What calls have reached, in order: `journal`, and the upstream by its request's line. */
+  readonly reached: string[]
+  /** What stages threw. */
+  readonly failures: unknown[]
+  /** How the journal does. */
+  journal: 'works' | 'full' | 'fails'
+  knock(door: Door, request?: Request): Promise<RawResponse>
+  close(): Promise<void>
+}
+
+/** A response of another client's, at the upstream without a prefix. */
+export const OTHERS_RESPONSE = 'resp_0123456789abcdef0123456789abcdef'
+
+const BODY_LIMIT_BYTES = 1024 * 1024
+
+export async function openTwoDoors(stages: Stages = STAGES): Promise<TwoDoors> {
+  const reached: string[] = []
+  const failures: unknown[] = []
+  const upstream = await startUpstream((request, response) => {
+    reached.push(`${request.method} ${request.url}`)
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': 2 }).end('{}')
+  })
+  const loose = createLooseOptions()
+  const ledger: CallLedger = {
+    ...loose.ledger,
+    get canTakeCalls() {
+      return doors.journal !== 'full'
+    },
+    open(call, onWritten) {
+      reached.push('journal')
+      if (doors.journal === 'fails') queueMicrotask(() => onWritten(new Error('the disk refuses')))
+      else loose.ledger.open(call, onWritten)
+    },
+  }
+  const index = new ObjectIndex({ selectOwners: async () => [] })
+  index.add('open', OTHERS_RESPONSE, { clientId: 'other', keyId: 'other' })
+  const objects = new Objects(index)
+  const options = { ...loose, ledger }
+  const { app } = buildGateway({
+    logger: createLog('silent', 'test'),
+    tls: null,
+    admission: {
+      stages,
+      basePath: '/gw',
+      findCaller,
+      ledger,
+      upstreams: buildUpstreamTable(upstreamsAt(upstream), 'open'),
+      pathPolicy: buildPathPolicy({
+        all: { ...NO_PATH_RULES, deny: ['GET /v1/denied', 'POST /v1/denied'] },
+        byUpstream: new Map(),
+        byKey: [],
+      }),
+      objects,
+      now: Date.now,
+      stageFailed: (error) => failures.push(error),
+    },
+    listModels: () => [],
+    summariseUsage: async () => ({}),
+    readiness: () => ({ ready: true, degraded: [] }),
+    forward: {
+      ...options,
+      objects,
+      bodyLimitBytes: BODY_LIMIT_BYTES,
+      bodyBudget: new BodyBudget(BODY_LIMIT_BYTES, BODY_LIMIT_BYTES),
+    },
+    webSockets: { ...options, handshakeTimeoutMs: 5_000, onDeactivated: () => () => {} },
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const doors: TwoDoors = {
+    reached,
+    failures,
+    journal: 'works',
+    knock: async (door, request = {}) => await exchange(`http://127.0.0.1:${port}`, requestAt(door, request)),
+    async close() {
+      await app.close()
+      await upstream.close()
+    },
+  }
+  return doors
+}
+
+function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
+  const { origin, host } = new URL(url)
+  const pool = openPool(origin, { headersTimeoutMs: 5_000, idleTimeoutMs: 5_000 })
+  const open: Upstream = {
+    name: 'open',
+    origin,
+    host,
+    basePath: '',
+    provider: 'openai',
+    credential: null,
+    models: null,
+    pathPrefix: null,
+    includeUsage: 'auto',
+    objects: 'owned',
+    account: ['open', 'other'],
+    pool,
+  }
+  return [open, { ...open, name: 'other', pathPrefix: '/other' }]
+}
+
+function findCaller(key: string): CallerLookup | Promise<CallerLookup> {
+  const caller = { clientId: 'c', clientName: 'c', keyId: key, keyName: key, models: null }
+  switch (key) {
+    case 'good':
+      return { kind: 'active', caller }
+    case 'asked for':
+      return Promise.resolve({ kind: 'active', caller })
+    case 'restricted':
+      return { kind: 'active', caller: { ...caller, models: ['gpt-4o'] } }
+    case 'revoked':
+      return { kind: 'key_inactive' }
+    case 'disabled':
+      return Promise.resolve({ kind: 'client_disabled' })
+    case 'away':
+      return Promise.reject(new Error('the store is away'))
+    default:
+      return { kind: 'unknown' }
+  }
+}
+
+function requestAt(door: Door, request: Request): string {
+  const { target = '/gw/v1/embeddings', headers = [], key = 'good', host = true, body } = request
+  const isPost = door === 'http' && body !== undefined
+  const upgrade = [
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
+  ]
+  const json = isPost ? ['Content-Type: application/json', `Content-Length: ${body.length}`] : []
+  return [
+    `${isPost ? 'POST' : 'GET'} ${target} HTTP/1.1`,
+    ...(host ? ['Host: gateway.test'] : []),
+    ...(key === null ? [] : [`Authorization: Bearer ${key}`]),
+    ...(door === 'http' ? ['Connection: close'] : upgrade),
+    ...json,
+    ...headers,
+    '',
+    isPost ? body : '',
+  ].join('\r\n')
+}
