@@ -8,7 +8,7 @@ import type { Route } from '../../../src/gateway/routing/route.ts'
 import { Session } from '../../../src/gateway/websocket/web-socket-session.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
-import { createCloseWatch } from '../../../src/providers/wires/frames/websocket-frames.ts'
+import { createCloseWatch } from '../../../src/providers/wires/frames/close-watch.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
 
 /** A session as its upstream sends it, and how it ends. */
