@@ -5,7 +5,7 @@ import { ENVIRONMENT, loadGatewayConfig } from '../../src/config/config.ts'
 const readme = readFileSync('README.md', 'utf8')
 
 test('the README lists every variable with the default that the code has', () => {
-  const rows = [...readme.matchAll(/^\| `([A-Z_]+)` \| .* \| (?:`(.*)`)? ?\|$/gm)].map(([, name, value]) => [
+  const rows = [...readme.matchAll(/^- `([A-Z_]+)`(?: \(`(.*)`\))?:/gm)].map(([, name, value]) => [
     name,
     value ?? '',
   ])
