@@ -1,0 +1,78 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const FOLDERS = ['docs', 'src', 'workers', 'test', 'bench']
+
+/** Pages that people write; `bench/results` is written by programs. */
+const PAGES = [
+  ...readdirSync('.'),
+  ...FOLDERS.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  ),
+].filter((name) => name.endsWith('.md') && !name.startsWith('bench/results/'))
+
+const WIDTH = 110
+/** A word that no line can hold beside its bullet. */
+const LONG_WORD = /\S{90,}/
+
+/** A page without its code blocks. */
+function proseOf(page: string): string {
+  return readFileSync(page, 'utf8').replace(/^```[\s\S]*?^```$/gm, '')
+}
+
+/** The anchor that a heading gets where Markdown is shown. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-')
+}
+
+function anchorsIn(page: string): string[] {
+  return [...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
+}
+
+/** Files and folders of ours that a page names in code style: `src/call/usage.ts`. `NAME` is one that is still to be made. */
+function pathsIn(page: string): string[] {
+  const named = proseOf(page).matchAll(
+    /`((?:src|workers|test|bench|docs|scripts|examples|deploy)\/[\w./-]*)`/g,
+  )
+  return [...named].map(([, path = '']) => path)
+}
+
+describe.each(PAGES)('%s', (page) => {
+  test('has lines of at most 110 columns', () => {
+    const long = proseOf(page)
+      .split('\n')
+      .filter((line) => line.length > WIDTH && !LONG_WORD.test(line))
+    expect(long).toEqual([])
+  })
+
+  test('links to files and headings that exist', () => {
+    const links = [...proseOf(page).matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)].map(
+      ([, link = '']) => link,
+    )
+    const dead = links.filter((link) => {
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : join(dirname(page), path)
+      if (!existsSync(target)) return true
+      return anchor !== undefined && target.endsWith('.md') && !anchorsIn(target).includes(anchor)
+    })
+    expect(dead).toEqual([])
+  })
+
+  test('names files and folders that exist', () => {
+    expect(pathsIn(page).filter((path) => !path.includes('NAME') && !existsSync(path))).toEqual([])
+  })
+})
+
+test('every page of docs is linked from the README or from another page', () => {
+  const linked = new Set(
+    PAGES.flatMap((page) =>
+      [...proseOf(page).matchAll(/\]\(([^)#\s]+)/g)].map(([, path = '']) => join(dirname(page), path)),
+    ),
+  )
+  const alone = PAGES.filter((page) => page.startsWith('docs/') && !page.startsWith('docs/decisions/'))
+  expect(alone.filter((page) => !linked.has(page))).toEqual([])
+})
