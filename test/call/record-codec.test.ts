@@ -25,15 +25,15 @@ test('the file of golden bytes has every golden record', () => {
 describe.each(Object.entries(GOLDEN_RECORDS))('the record %s', (name, record) => {
   const bytes = GOLDEN_BYTES.get(name) ?? ''
 
-  test('is written with the bytes that earlier releases write', () => {
+  test(`the record ${name} is written with the bytes that earlier releases write`, () => {
     expect(serialiseRecord(record)).toBe(bytes)
   })
 
-  test('is read back as it was', () => {
+  test(`the record ${name} is read back as it was`, () => {
     expect(parseRecord(bytes)).toEqual(record)
   })
 
-  test('begins with the bytes of its open call', () => {
+  test(`the record ${name} begins with the bytes of its open call`, () => {
     const open = serialiseOpenCall(record)
     expect(bytes.startsWith(open.slice(0, -1))).toBe(true)
     expect(record).toMatchObject(parseOpenCall(open) ?? { callId: 'not read' })

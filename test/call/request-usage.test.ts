@@ -75,13 +75,13 @@ const RERANK = {
 } as const
 
 describe('speech is counted by the characters of its request', () => {
-  test('of whatever bytes a character takes', () => {
+  test('speech is counted by its characters, whatever bytes a character takes', () => {
     expect(readRequest({ ...SPEECH, request: { model: 'tts-1', input: 'aé語😀' } })).toEqual({
       characters: 4,
     })
   })
 
-  test('at ElevenLabs as its answer says, else as the request does', () => {
+  test('speech at ElevenLabs is counted as its answer says, else as the request does', () => {
     const call = {
       provider: 'openai-compatible',
       path: '/v1/text-to-speech/v/stream',
@@ -100,7 +100,7 @@ describe('speech is counted by the characters of its request', () => {
     })
   })
 
-  test('beside the tokens that a stream of events tells', () => {
+  test('the characters of speech count beside the tokens that a stream of events reports', () => {
     const answer =
       'data: {"type":"speech.audio.done","usage":{"input_tokens":5,"output_tokens":90,"total_tokens":95}}\n\n'
     const headers = { 'content-type': 'text/event-stream' }
@@ -108,7 +108,7 @@ describe('speech is counted by the characters of its request', () => {
     expect(observed).toMatchObject({ usageSource: 'reported', usage: { inputTokens: 5, outputTokens: 90 } })
   })
 
-  test('not at all where the text is no text, too long to be kept, or stands there twice', () => {
+  test('speech has no characters where the text is not a string, too long to be kept, or given twice', () => {
     for (const request of [
       { input: 7 },
       { input: 'a'.repeat(70_000) },
@@ -120,7 +120,7 @@ describe('speech is counted by the characters of its request', () => {
     expect(readRequest(SPEECH)).toEqual({})
   })
 
-  test('not at all where the answer is none', () => {
+  test('speech has no characters where the answer has no speech', () => {
     const request = { input: 'Hello' }
     expect(readRequest({ ...SPEECH, request, status: 400, answer: { error: { message: 'no' } } })).toEqual({})
     const json = { 'content-type': 'application/json' }
@@ -131,7 +131,7 @@ describe('speech is counted by the characters of its request', () => {
 })
 
 describe('films are counted by their seconds', () => {
-  test('as OpenAI’s job says, whatever was asked for', () => {
+  test('a film is counted as OpenAI’s job says, whatever was asked for', () => {
     const answer = { id: 'video_1', model: 'sora-2-pro', seconds: '12', size: '1792x1024', status: 'queued' }
     const call = { provider: 'openai', path: '/v1/videos', answer } as const
     const expected = { videoMs: 12_000, model: 'sora-2-pro', serviceTier: '1024p' }
@@ -141,14 +141,14 @@ describe('films are counted by their seconds', () => {
     expect(readRequest({ ...call, path: '/v1/videos/video_0/remix' })).toEqual(expected)
   })
 
-  test('of an OpenAI job that was refused in its answer, none', () => {
+  test('an OpenAI film job that is refused in its answer counts nothing', () => {
     const answer = { id: 'video_1', error: { code: 'moderation_blocked', message: 'no' } }
     expect(
       readRequest({ provider: 'openai', path: '/v1/videos', answer, request: { seconds: '8' } }),
     ).toEqual({})
   })
 
-  test('of a job of Azure’s first Sora times its variants', () => {
+  test('a job of Azure’s first Sora counts its seconds times its variants', () => {
     const path = '/openai/v1/video/generations/jobs'
     const request = { model: 'sora', n_seconds: 5, n_variants: 2, width: 480, height: 480 }
     expect(
@@ -173,7 +173,7 @@ describe('films are counted by their seconds', () => {
     ],
     [{ instances: [{ prompt: 'p', video: { uri: 'u' } }] }, {}],
     [{ instances: [{}], parameters: { durationSeconds: 'long' } }, {}],
-  ])('at Google as the request has it: %j', (request, expected) => {
+  ])('a film at Google is counted as the request has it: %j', (request, expected) => {
     expect(readRequest({ ...VEO, request })).toEqual(expected)
   })
 
@@ -187,7 +187,7 @@ describe('films are counted by their seconds', () => {
     { durationSeconds: 4, duration_seconds: 8 },
     { sample_count: 4 },
     { number_of_videos: 4 },
-  ])('at Google not at all where the request leaves them in doubt: %j', (parameters) => {
+  ])('a film at Google counts nothing where the request leaves its seconds in doubt: %j', (parameters) => {
     expect(readRequest({ ...VEO, request: { instances: [{}], parameters } })).toEqual({})
   })
 
@@ -196,7 +196,7 @@ describe('films are counted by their seconds', () => {
     { resolution: 'auto' },
     { resolution: ['4k'] },
     { generate_audio: false },
-  ])('at Google at no size where the request leaves it in doubt: %j', (parameters) => {
+  ])('a film at Google is counted at no size where the request leaves it in doubt: %j', (parameters) => {
     const expected = { videoMs: 8_000, serviceTier: 'unknown_size' }
     expect(readRequest({ ...VEO, request: { instances: [{}], parameters } })).toEqual(expected)
   })
@@ -206,12 +206,12 @@ describe('films are counted by their seconds', () => {
     [{ size: '1792X1024' }, { seconds: '8' }],
     [{ size: 1080 }, { seconds: '8' }],
     [{}, { seconds: '8', size: 'large' }],
-  ])('at OpenAI at no size where neither side says a known one: %j', (request, answer) => {
+  ])('a film at OpenAI is counted at no size where neither side says a known one: %j', (request, answer) => {
     const call = { provider: 'openai', path: '/v1/videos' } as const
     expect(readRequest({ ...call, request, answer })).toEqual({ videoMs: 8_000, serviceTier: 'unknown_size' })
   })
 
-  test('at Bedrock by the shots only of a film that is made of them', () => {
+  test('a film at Bedrock is counted by its shots only where it consists of shots', () => {
     const film = (modelInput: object) =>
       readRequest({ ...ASYNC, request: { modelId: 'amazon.nova-reel-v1:1', modelInput } })
     const model = 'amazon.nova-reel-v1:1'
@@ -225,7 +225,7 @@ describe('films are counted by their seconds', () => {
     expect(film({ taskType: 'TEXT_VIDEO', videoGenerationConfig: { durationSeconds: 0 } })).toEqual({ model })
   })
 
-  test('at Google under the operation’s name, and not for models that nobody knows', () => {
+  test('a film at Google is counted under the operation’s name, and not for unknown models', () => {
     expect(observe({ ...VEO, request: { instances: [{}] } }).responseId).toBe('operations/1')
     const path = '/v1/projects/p/locations/l/publishers/google/models/other-1:predictLongRunning'
     expect(
@@ -233,7 +233,7 @@ describe('films are counted by their seconds', () => {
     ).toEqual({})
   })
 
-  test('at xAI when the job is found done, with the cost that it says', () => {
+  test('a film at xAI is counted when its job is found done, with the cost that it says', () => {
     const created = observe({
       provider: 'xai',
       path: '/v1/videos/generations',
@@ -285,7 +285,7 @@ describe('films are counted by their seconds', () => {
       { videoMs: 5_000, model: 'luma.ray-v2:0', serviceTier: '540p' },
     ],
     [{ modelId: 'twelvelabs.marengo-made', modelInput: {} }, { model: 'twelvelabs.marengo-made' }],
-  ])('at Bedrock as the request has it: %j', (request, expected) => {
+  ])('a film at Bedrock is counted as the request has it: %j', (request, expected) => {
     expect(readRequest({ ...ASYNC, request })).toEqual(expected)
   })
 })
@@ -300,11 +300,11 @@ describe('pictures are counted as they come', () => {
       { size: '1792x1024', quality: 'hd' },
       { images: 2, serviceTier: 'hd_1792x1024' },
     ],
-  ])('of DALL-E at the size and quality of the request: %j', (request, expected) => {
+  ])('pictures of DALL-E are counted at the size and quality of the request: %j', (request, expected) => {
     expect(readRequest({ ...DALLE, request })).toEqual(expected)
   })
 
-  test('of DALL-E without a known size at none, and of other models never at one', () => {
+  test('pictures of DALL-E without a known size are counted at none, those of other models never at one', () => {
     expect(readRequest({ ...DALLE, path: '/v1/images/edits' })).toEqual({
       images: 2,
       serviceTier: 'unknown_size',
@@ -328,7 +328,7 @@ describe('pictures are counted as they come', () => {
       { imageGenerationConfig: { width: 2048, height: 512, quality: 'premium' } },
       { images: 1, serviceTier: 'premium_2048' },
     ],
-  ])('of Nova Canvas at the size and quality of the request: %j', (config, expected) => {
+  ])('pictures of Nova Canvas are counted at the size and quality of the request: %j', (config, expected) => {
     const request = { taskType: 'TEXT_IMAGE', ...config }
     expect(readRequest({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual(expected)
   })
@@ -341,7 +341,7 @@ describe('pictures are counted as they come', () => {
     { imageGenerationConfig: { quality: 'Premium' } },
     { taskType: 'OUTPAINTING', imageGenerationConfig: { numberOfImages: 1 } },
     { taskType: 'BACKGROUND_REMOVAL' },
-  ])('of Nova Canvas at no size where the request leaves it in doubt: %j', (request) => {
+  ])('pictures of Nova Canvas are counted at no size where the request leaves it in doubt: %j', (request) => {
     expect(readRequest({ ...CANVAS, request, answer: { images: ['AA'] } })).toEqual({
       images: 1,
       serviceTier: 'unknown_size',
@@ -353,11 +353,11 @@ describe('pictures are counted as they come', () => {
     { size: 'auto' },
     { quality: 3 },
     { quality: 'HD' },
-  ])('of DALL-E at no size where the request leaves it in doubt: %j', (request) => {
+  ])('pictures of DALL-E are counted at no size where the request leaves it in doubt: %j', (request) => {
     expect(readRequest({ ...DALLE, request })).toEqual({ images: 2, serviceTier: 'unknown_size' })
   })
 
-  test('of Stability less those that its filter kept back', () => {
+  test('pictures of Stability are counted less those that its filter kept back', () => {
     const path = '/model/us.stability.stable-image-inpaint-v1%3A0/invoke'
     const answer = { seeds: [1, 2], finish_reasons: [null, 'Filter reason: prompt'], images: ['AA', ''] }
     expect(readRequest({ provider: 'bedrock', path, request: { prompt: 'p' }, answer })).toEqual({
@@ -365,14 +365,14 @@ describe('pictures are counted as they come', () => {
     })
   })
 
-  test('of a profile of Bedrock whose name does not say that it draws', () => {
+  test('pictures of a Bedrock profile are counted although its name does not say that it draws', () => {
     const path = '/model/arn:aws:bedrock:us-east-1:1:application-inference-profile%2Fmade/invoke'
     expect(readRequest({ provider: 'bedrock', path, answer: { images: ['AA', 'BB'] } })).toEqual({
       images: 2,
     })
   })
 
-  test('of a workflow of Fireworks by its steps', () => {
+  test('pictures of a Fireworks workflow are counted by its steps', () => {
     const path = '/inference/v1/workflows/accounts/fireworks/models/flux-1-schnell-fp8/text_to_image'
     const call = {
       provider: 'fireworks',
@@ -399,26 +399,26 @@ describe('rankings are counted by the hundred documents', () => {
     [101, 10, 2],
     [1_000, 10, 10],
     [20, 12_000, 2],
-  ])('%i of %i characters are as many units as %i', (count, length, searchUnits) => {
+  ])('%i documents of %i characters are as many rankings as %i', (count, length, searchUnits) => {
     const documents = Array.from({ length: count }, () => 'd'.repeat(length))
     expect(readRequest({ ...RERANK, request: { query: 'q', documents } })).toEqual({ searchUnits })
   })
 
-  test('by what the answer bills, where it says that', () => {
+  test('rankings are counted by what the answer bills, where it says that', () => {
     const answer = { results: [], meta: { billed_units: { search_units: 3 } } }
     expect(readRequest({ ...RERANK, answer, request: { query: 'q', documents: ['a'] } })).toEqual({
       searchUnits: 3,
     })
   })
 
-  test('and not at all where nobody could count the documents', () => {
+  test('rankings are not counted where the documents could not be counted', () => {
     const documents = Array.from({ length: 2_000 }, () => 'd')
     for (const request of [{ documents }, { query: 'q' }, { documents: 'one' }]) {
       expect(readRequest({ ...RERANK, request })).toEqual({})
     }
   })
 
-  test('at Bedrock’s own path and at Google’s with the model of the body', () => {
+  test('rankings at Bedrock’s own path and at Google’s are counted with the model of the body', () => {
     const modelArn = 'arn:aws:bedrock:us-west-2::foundation-model/amazon.rerank-v1:0'
     const request = {
       queries: [{ type: 'TEXT', textQuery: { text: 'q' } }],
@@ -441,7 +441,7 @@ describe('rankings are counted by the hundred documents', () => {
 })
 
 describe('services that run no model are counted under names of ours', () => {
-  test('a container by its memory', () => {
+  test('a container is counted by its memory', () => {
     const call = { provider: 'openai', path: '/v1/containers', answer: { id: 'cntr_1' } } as const
     expect(readRequest({ ...call, request: { name: 'c' } })).toEqual({ codeRuns: 1, model: 'container' })
     expect(readRequest({ ...call, request: { memory_limit: '4g' } })).toEqual({
@@ -453,13 +453,13 @@ describe('services that run no model are counted under names of ours', () => {
     expect(readRequest({ ...call, request: { memory_limit: 'all' } })).toEqual({ model: 'container' })
   })
 
-  test('a list of them is none', () => {
+  test('a list of containers is not counted as one', () => {
     expect(
       readRequest({ provider: 'openai', path: '/v1/containers', answer: { data: [{ id: 'cntr_1' }] } }),
     ).toEqual({})
   })
 
-  test('a search of a vector store, and of the web', () => {
+  test('a search of a vector store and of the web is counted', () => {
     const found = { answer: { data: [] }, request: { query: 'q' } }
     expect(readRequest({ provider: 'openai', path: '/v1/vector_stores/vs_1/search', ...found })).toEqual({
       fileSearches: 1,
@@ -471,7 +471,7 @@ describe('services that run no model are counted under names of ours', () => {
     })
   })
 
-  test('a cache of Gemini by what was written to it, and its storage as something that has no price', () => {
+  test('a cache of Gemini is counted by what was written to it, and its storage has no price', () => {
     const answer = {
       name: 'cachedContents/1',
       model: 'models/gemini-2.5-pro',
@@ -485,7 +485,7 @@ describe('services that run no model are counted under names of ours', () => {
     })
   })
 
-  test('pages of Mistral, and those that were annotated', () => {
+  test('pages of Mistral are counted, and those that were annotated', () => {
     const call = { provider: 'mistral', path: '/v1/ocr' } as const
     const info = (extra = {}) => ({ model: 'mistral-ocr-2512', usage_info: { pages_processed: 3, ...extra } })
     const model = 'mistral-ocr-2512'

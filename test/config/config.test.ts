@@ -300,7 +300,7 @@ describe('upstream URLs', () => {
     ['https://api.voyageai.com/v1', 'https://api.voyageai.com', '', 'voyageai'],
     ['https://api.openai.com.evil.example', 'https://api.openai.com.evil.example', '', 'openai-compatible'],
     ['https://notapi.x.ai.example', 'https://notapi.x.ai.example', '', 'openai-compatible'],
-  ])('%s', (url, origin, basePath, provider) => {
+  ])('upstream URLs: %s', (url, origin, basePath, provider) => {
     const [upstream] = loadGatewayConfig({ ...MINIMAL, UPSTREAM_URL: url }).upstreams
     expect(upstream).toMatchObject({ origin, basePath, provider })
   })
@@ -313,7 +313,7 @@ describe('upstream URLs', () => {
     'https://example.com?api-version=1',
     'https://example.com/#top',
     'javascript:alert(1)',
-  ])('%s is none', (url) => {
+  ])('%s is not an upstream URL', (url) => {
     const problems = problemsOf({ ...MINIMAL, UPSTREAM_URL: url })
     expect(problems).toHaveLength(1)
     expect(problems[0]).toMatch(/^UPSTREAM_URL: must /)
@@ -321,7 +321,7 @@ describe('upstream URLs', () => {
 })
 
 describe('the YAML file', () => {
-  test("says whose prices hold at a host, and whose word on a call's cost is not believed", () => {
+  test('the YAML file says whose prices hold at a host, and whose reported cost is not believed', () => {
     const { upstreams } = loadGatewayConfig(
       withFile(
         'upstreams:',
@@ -346,7 +346,7 @@ describe('the YAML file', () => {
     ).toEqual([expect.stringContaining('upstreams[0].prices_of must be one of')])
   })
 
-  test('of the contract is read whole', () => {
+  test('the YAML file of the contract is read whole', () => {
     const config = loadGatewayConfig({
       ...withFile(
         'upstreams:',
@@ -418,7 +418,7 @@ describe('the YAML file', () => {
     ])
   })
 
-  test('stands beside UPSTREAM_URL, whose upstream is the first and named default', () => {
+  test('the YAML file stands beside UPSTREAM_URL, whose upstream is the first and named default', () => {
     const file = withFile('upstreams:', '  - { name: a, url: http://a, path_prefix: /a/ }')
     const both = loadGatewayConfig({ ...file, UPSTREAM_URL: 'http://b' })
     expect(both.upstreams.map(({ name, pathPrefix }) => [name, pathPrefix])).toEqual([
@@ -431,12 +431,12 @@ describe('the YAML file', () => {
     expect(loadGatewayConfig({ ...chosen, UPSTREAM_URL: 'http://b' }).defaultUpstream).toBe('default')
   })
 
-  test('may be empty beside UPSTREAM_URL', () => {
+  test('the YAML file may be empty beside UPSTREAM_URL', () => {
     expect(loadGatewayConfig({ ...withFile(''), ...MINIMAL })).toEqual(loadGatewayConfig(MINIMAL))
     expect(loadGatewayConfig({ ...withFile('# nothing yet'), ...MINIMAL }).models).toBeNull()
   })
 
-  test('a model shown belongs to its upstream’s provider when nobody is named', () => {
+  test('a model shown belongs to its upstream’s provider when no owner is named', () => {
     const config = loadGatewayConfig(
       withFile(
         'upstreams:',
@@ -469,7 +469,7 @@ describe('the YAML file', () => {
     ])
   })
 
-  test('says whose objects clients see, for all upstreams or for one', () => {
+  test('the YAML file says whose objects clients see, for all upstreams or for one', () => {
     const sharing = (...lines: readonly string[]) =>
       loadGatewayConfig(withFile(...lines)).upstreams.map(({ name, objects }) => [name, objects])
     const upstreams = 'upstreams: [{ name: a, url: http://a }, { name: b, url: http://b, objects: shared }]'
@@ -487,7 +487,7 @@ describe('the YAML file', () => {
     ])
   })
 
-  test('a rule of paths that is none is named with its line', () => {
+  test('an invalid rule of paths is named with its line', () => {
     expect(
       fileProblems(
         'upstreams: [{ name: a, url: http://a, paths: { deny: [v1/files] } }]',
@@ -507,7 +507,7 @@ describe('the YAML file', () => {
     ])
   })
 
-  test('every problem is told at once with its line, beside those of the environment', () => {
+  test('every problem of the YAML file is reported at once with its line, beside those of the environment', () => {
     const problems = problemsOf({
       ...withFile(
         'upstreams:',
@@ -574,7 +574,7 @@ describe('the YAML file', () => {
     ['with nothing where a list belongs', ['upstreams:', 'models:']],
     ['with an unknown tag', ['upstreams: !secret x']],
     ['with __proto__', ['__proto__: { upstreams: [] }', 'upstreams: [{ name: a, url: http://a }]']],
-  ])('a file %s is a problem with its line, not an exception', (_what, lines) => {
+  ])('a YAML file %s is a problem with its line, not an exception', (_what, lines) => {
     const problems = fileProblems(...lines)
     expect(problems.length).toBeGreaterThan(0)
     for (const problem of problems) expect(problem).toMatch(/^config\.yaml:\d+: |^UPSTREAM_URL: /)
@@ -583,7 +583,7 @@ describe('the YAML file', () => {
 })
 
 describe('HTTPS', () => {
-  test('takes a certificate and its key, and no other pair', () => {
+  test('HTTPS takes a certificate and its key, and no other pair', () => {
     const [cert, key, otherKey] = ['cert.pem', 'key.pem', 'other-key.pem'].map((name) =>
       fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url)),
     )

@@ -70,7 +70,9 @@ const bodies: readonly (readonly [codings: string, body: Buffer])[] = [
 ]
 
 describe('every coding', () => {
-  test.each(bodies)('%s comes out as it went in, in pieces of any size', async (codings, body) => {
+  test.each(
+    bodies,
+  )('a body coded in %s comes out as it went in, in pieces of any size', async (codings, body) => {
     for (const size of [1, 7, 1000, body.length]) {
       const pieces =
         size === 1 ? [...inPieces(body.subarray(0, 300), 1), body.subarray(300)] : inPieces(body, size)
@@ -173,7 +175,7 @@ describe('a body that is not what it says', () => {
     ['gzip as zstd', 'zstd', gzipSync(text), text],
     ['gzip as brotli', 'br', gzipSync(text), text],
     ['gzip as deflate', 'deflate', gzipSync(text), text],
-  ])('%s is read as what it is', async (_, codings, body, expected) => {
+  ])('%s is read as what it is, whatever its coding is said to be', async (_, codings, body, expected) => {
     for (const size of [1, 7, body.length]) {
       const { result, bytes } = await decode(codings, inPieces(body, size))
       expect([result, bytes.equals(expected)]).toEqual(['complete', true])
@@ -207,11 +209,11 @@ describe('what cannot be read', () => {
       'gzip',
       Buffer.concat([gzipSync(randomBytes(1e5)).subarray(0, 5e4), Buffer.alloc(1e5, 0xff)]),
     ],
-  ])('%s is told', async (_, codings, body) => {
+  ])('%s is reported as unreadable', async (_, codings, body) => {
     expect((await decode(codings, inPieces(body, 1000))).result).toBe('unreadable')
   })
 
-  test('a sink that throws ends the decoding and harms nobody', async () => {
+  test('a sink that throws ends the decoding and harms no other call', async () => {
     let calls = 0
     for (const codings of ['gzip', '']) {
       calls = 0
@@ -226,7 +228,7 @@ describe('what cannot be read', () => {
     }
   })
 
-  test('nothing is called after destroy', async () => {
+  test('the sink is not called after destroy', async () => {
     let called = 0
     const decoder = createDecoder('gzip', () => called++)
     decoder.push(gzipSync(text))

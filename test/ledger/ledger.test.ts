@@ -11,7 +11,7 @@ import { close, makeCalls, open, testSite } from './support/ledgers.ts'
 const SOON = { timeout: 10_000, interval: 10 }
 
 describe('a finished call', () => {
-  test('is on the stream within 100 ms, as the record it was', async () => {
+  test('a finished call is on the stream within 100 ms, as the record it was', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     await makeCalls(ledger, 1, 1)
@@ -37,7 +37,7 @@ describe('a finished call', () => {
     })
   })
 
-  test('is on the stream in order and once, however many there are', async () => {
+  test('a finished call is on the stream in order and once, however many there are', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     await makeCalls(ledger, 1, 3_000)
@@ -46,7 +46,7 @@ describe('a finished call', () => {
     expect(sequences).toEqual(Array.from({ length: 3_000 }, (_, index) => index + 1))
   })
 
-  test('waits for its stream to be registered, which is tried until it succeeds', async () => {
+  test('a finished call waits for its stream to be registered, which is tried until it succeeds', async () => {
     const { redis, stream, totals, ...site } = testSite()
     totals.away = true
     const ledger = await site.ledger()
@@ -71,7 +71,7 @@ test('a stream that Postgres has forgotten, restored to before it, is registered
 })
 
 describe('calls are refused', () => {
-  test('while uncommitted records are at the cap, and taken again when they are committed', async () => {
+  test('calls are refused while uncommitted records are at the cap, and taken again when they are committed', async () => {
     const site = testSite()
     const ledger = await site.ledger({ journalMaxBytes: 50_000 })
     let number = 0
@@ -86,7 +86,7 @@ describe('calls are refused', () => {
     )
   })
 
-  test('after a stop has begun', async () => {
+  test('calls are refused after a stop has begun', async () => {
     const site = testSite()
     const ledger = await site.ledger()
     const stopping = ledger.stop(1_000)
@@ -96,7 +96,7 @@ describe('calls are refused', () => {
 })
 
 describe('Redis', () => {
-  test('losing everything loses no call', async () => {
+  test('Redis losing everything loses no call', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 500)
@@ -109,7 +109,7 @@ describe('Redis', () => {
     expect(site.log.lines.map(({ event }) => event)).toContain('ledger.redis_lost_entries')
   })
 
-  test('losing one entry in the middle loses no call', async () => {
+  test('Redis losing one entry in the middle loses no call', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 100)
@@ -119,7 +119,7 @@ describe('Redis', () => {
     await site.expectCounted(numbers)
   })
 
-  test('losing the newest entries, as after a restart, loses no call', async () => {
+  test('Redis losing the newest entries, as after a restart, loses no call', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 100)
@@ -129,7 +129,7 @@ describe('Redis', () => {
     await site.expectCounted(numbers)
   })
 
-  test('starting empty with a clock that stepped back, so that it gives the same ids to other entries, loses no call', async () => {
+  test('Redis starting empty with a clock that stepped back, so that it gives the same ids to other entries, loses no call', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 10)
@@ -142,7 +142,7 @@ describe('Redis', () => {
     await site.expectCounted(numbers)
   })
 
-  test('bringing back entries that were counted doubles no call', async () => {
+  test('Redis bringing back entries that were counted doubles no call', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 100)
@@ -154,7 +154,7 @@ describe('Redis', () => {
     await site.expectCounted(numbers)
   })
 
-  test('with a damaged entry, which the worker drops, loses no call', async () => {
+  test('Redis with a damaged entry, which the worker drops, loses no call', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 10)
@@ -167,7 +167,7 @@ describe('Redis', () => {
 })
 
 describe('while nothing is committed', () => {
-  test('nothing is sent again for that alone', async () => {
+  test('nothing is sent again only because nothing is committed', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     await makeCalls(ledger, 1, 100)
@@ -177,7 +177,7 @@ describe('while nothing is committed', () => {
     expect(await redis.xlen(stream)).toBe(100)
   })
 
-  test('and the stream is lost with Postgres away, nothing is sent until Postgres says what it has', async () => {
+  test('with the stream lost and Postgres away, nothing is sent until Postgres says what it has', async () => {
     const { redis, stream, totals, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 50)
@@ -191,7 +191,7 @@ describe('while nothing is committed', () => {
     await site.expectCounted(numbers)
   })
 
-  test('only a window of it is in Redis, the rest waits on disk', async () => {
+  test('while nothing is committed, only a window of records is in Redis, the others wait on disk', async () => {
     const { redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers: number[] = []
@@ -218,7 +218,7 @@ describe('while nothing is committed', () => {
 })
 
 describe('Postgres', () => {
-  test('falling back to a moment ago is refilled, each call counted once', async () => {
+  test('a Postgres restored to a moment ago is refilled, each call counted once', async () => {
     const { totals, redis, stream, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 300)
@@ -237,7 +237,7 @@ describe('Postgres', () => {
     expect(totals.miscounted).toEqual([])
   })
 
-  test('restored to before what the journal still has: the loss is named and the rest is counted', async () => {
+  test('with Postgres restored to before what the journal still has, the loss is recorded and the rest is counted', async () => {
     const { totals, ...site } = testSite()
     const ledger = await site.ledger({ keepSeconds: 0.2 })
     const early = await makeCalls(ledger, 1, 20)
@@ -252,7 +252,7 @@ describe('Postgres', () => {
     expect(totals.gaps).toEqual([{ producer, from: 21, to: 100, reason: 'journal_pruned' }])
   })
 
-  test('away: calls are taken and kept, and counted when it is back', async () => {
+  test('with Postgres away, calls are taken and kept, and counted when it is back', async () => {
     const { totals, ...site } = testSite()
     const ledger = await site.ledger()
     const numbers = await makeCalls(ledger, 1, 50)
@@ -280,7 +280,7 @@ test('records that a worker took for lost are sent again and counted late', asyn
 })
 
 describe('committed records', () => {
-  test('are forgotten after the keeping time and not before', async () => {
+  test('committed records are pruned after the retention time and not before', async () => {
     const site = testSite()
     const ledger = await site.ledger({ keepSeconds: 1.5 })
     const numbers = await makeCalls(ledger, 1, 40)
@@ -290,7 +290,7 @@ describe('committed records', () => {
     expect(performance.now() - countedAtMs).toBeGreaterThan(1_400)
   })
 
-  test('are kept while Postgres does not say', async () => {
+  test('committed records are kept while Postgres does not answer', async () => {
     const { totals, ...site } = testSite()
     const ledger = await site.ledger({ keepSeconds: 0.1 })
     const numbers = await makeCalls(ledger, 1, 40)
@@ -305,7 +305,7 @@ describe('committed records', () => {
 })
 
 describe('stopping', () => {
-  test('ships what was closed, leaves what must be kept, and lets the next run adopt it at once', async () => {
+  test('stopping ships what was closed, keeps what must be kept, and lets the next run adopt it at once', async () => {
     const { redis, stream, journalDir, ...site } = testSite()
     const first = await site.ledger()
     const numbers = await makeCalls(first, 1, 200)
@@ -318,7 +318,7 @@ describe('stopping', () => {
     await site.expectCounted([...numbers, 201])
   })
 
-  test('leaves no folder of a run that had no call', async () => {
+  test('stopping leaves no folder of a run that had no call', async () => {
     const { journalDir, ...site } = testSite()
     const ledger = await site.ledger()
     await open(ledger, 1)
@@ -327,7 +327,7 @@ describe('stopping', () => {
     expect(namesIn(journalDir)).toEqual([])
   })
 
-  test('while the disk refuses the end of the last call keeps its folder, and the call is counted', async () => {
+  test('stopping while the disk refuses the end of the last call keeps its folder, and the call is counted', async () => {
     const site = testSite()
     const ledger = await site.ledger()
     expect(await open(ledger, 1)).toBeNull()
@@ -341,7 +341,7 @@ describe('stopping', () => {
     await site.expectCounted([1])
   })
 
-  test('ends within its time when Redis is away, with nothing lost', async () => {
+  test('stopping ends within its time when Redis is away, with nothing lost', async () => {
     const { ...site } = testSite()
     const ledger = await site.ledger({ redisUrl: 'redis://127.0.0.1:1' })
     const numbers = await makeCalls(ledger, 1, 20)

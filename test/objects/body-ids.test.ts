@@ -22,23 +22,23 @@ describe('the ids that a body names', () => {
     ['{"file_id"', []],
     ['{"file_id":"file-1', []],
     ['', []],
-  ])('of %s are %j', async (body, ids) => {
+  ])('the ids in the body %s are %j', async (body, ids) => {
     expect(await idsOf(body)).toEqual(ids)
   })
 
-  test('are found where letters of a name are written in escapes', async () => {
+  test('the ids of a body are found where letters of a name are written in escapes', async () => {
     expect(await idsOf('{"\\u0066ile_id":"file-1"}')).toEqual(['file-1'])
     // An escaped backslash: the text is "\\u0066ile_id" itself.
     expect(await idsOf('{"\\\\u0066ile_id":"file-1"}')).toEqual([])
     expect(await idsOf('{"text":"caf\\u00e9 \\u003c\\u0026"}')).toEqual([])
   })
 
-  test('are those that the endpoint takes', async () => {
+  test('the ids of a body are those that the endpoint takes', async () => {
     expect(await idsOf('{"input_file_id":"file-1"}', CHAT)).toEqual([])
     expect(await idsOf('{"input_file_id":"file-1"}', BATCHES)).toEqual(['file-1'])
   })
 
-  test('are found in a long body, also across the places where it is cut', async () => {
+  test('the ids of a long body are found, also across the places where it is cut', async () => {
     const slice = 4 * 1024 * 1024
     for (const at of [slice - 12, slice - 5, slice - 1, slice, slice + 60]) {
       const before = `{"input":"${'x'.repeat(at - 12)}",`
@@ -46,7 +46,7 @@ describe('the ids that a body names', () => {
     }
   })
 
-  test('that are too many, or hidden in a body too long to be parsed, are not passed over', async () => {
+  test('ids that are too many, or hidden in a body too long to be parsed, make the body unreadable', async () => {
     const many = Array.from({ length: 300 }, (_, index) => `"file-${index}"`).join()
     expect(await idsOf(`{"file_ids":[${many}]}`)).toBe('unreadable')
     expect(await idsOf(`{"\\u0066ile_id":"file-1","x":"${'x'.repeat(2_000_000)}"}`)).toBe('unreadable')

@@ -33,7 +33,7 @@ describe('a page without others’ objects', () => {
       '{"id":"a","choices":[{"x":1}],"usage":{"d":[1]}}',
     ],
     ['{"data":[{"id":"\\u0061"}]}', ['a'], '{"data":[{"id":"\\u0061"}]}'],
-  ])('%s with %j is %s', async (text, shown, expected) => {
+  ])('a page of %s without others’ objects, with %j, is %s', async (text, shown, expected) => {
     expect(await cut(text, shown)).toBe(expected)
   })
 
@@ -45,11 +45,11 @@ describe('a page without others’ objects', () => {
     '{"data":[{]}',
     '{"data":[{"id":"a"}]} x',
     '{"page":{"data":[{"id":"a"}]}}',
-  ])('%s is none, and is not shown', async (text) => {
+  ])('%s is not a page, and is not shown', async (text) => {
     expect(await cut(text, ['a'])).toBeNull()
   })
 
-  test('of ten thousand objects keeps the right ones', async () => {
+  test('a page of ten thousand objects keeps the right ones', async () => {
     const items = Array.from({ length: 10_000 }, (_, index) => ({
       id: `f${index}`,
       filename: 'x'.repeat(100),

@@ -95,13 +95,13 @@ const KINDS = [
   ["Google's tuned model", '/gemini/v1beta/tunedModels'],
 ] as const
 
-describe.each(KINDS)('%s of one client', (_name, path) => {
+describe.each(KINDS)('%s of one client', (name, path) => {
   let id: string
   beforeAll(async () => {
     id = await make(acme, path)
   })
 
-  test('is read, used and deleted by no other, who is told that it is not there', async () => {
+  test(`${name} of one client cannot be read, used or deleted by another, which gets 404`, async () => {
     const before = upstream.asked.length
     for (const [method, below] of [
       ['GET', ''],
@@ -117,14 +117,14 @@ describe.each(KINDS)('%s of one client', (_name, path) => {
     expect(upstream.objects.has(id)).toBe(true)
   })
 
-  test('is listed to its owner alone', async () => {
+  test(`${name} of one client is listed to its owner alone`, async () => {
     expect((await ask(acme, 'GET', path)).text).toContain(id)
     const others = await ask(beta, 'GET', path)
     expect(others.status).toBe(200)
     expect(others.text).not.toContain(id)
   })
 
-  test('is read and deleted by its owner', async () => {
+  test(`${name} of one client is read and deleted by its owner`, async () => {
     expect((await ask(acme, 'GET', `${path}/${id}`)).text).toContain(id)
     expect((await ask(acme, 'DELETE', `${path}/${id}`)).status).toBe(200)
     expect(upstream.objects.has(id)).toBe(false)
@@ -179,14 +179,17 @@ describe('another spelling of a path', () => {
     ['another prefix before it', () => `/openai/v1/files/${id}`],
     ['a collection nobody knows', () => `/v1/things/${id}`],
     ['another upstream of the same account', () => `/claude/v1/files/${id}`],
-  ])('with %s does not open it', async (_name, path) => {
+  ])('a path spelled with %s does not open another client’s object', async (_name, path) => {
     const before = upstream.asked.length
     const answer = await ask(beta, 'GET', path())
     expect([400, 404]).toContain(answer.status)
     expect(upstream.asked.length).toBe(before)
   })
 
-  test.each(['/v1/files/x/../', '/v1/x/%2e%2e/files/'])('with %s leads nowhere', async (path) => {
+  test.each([
+    '/v1/files/x/../',
+    '/v1/x/%2e%2e/files/',
+  ])('a path spelled with %s leads nowhere', async (path) => {
     // fetch itself resolves dot segments, so what arrives is either the plain path or refused.
     expect([400, 404]).toContain((await ask(beta, 'GET', path + id)).status)
   })
@@ -259,14 +262,14 @@ describe('an id in a body or a query', () => {
     ['a name in escapes', '/v1/batches', () => `{"input_\\u0066ile_id":"${file}"}`],
     ['a value in escapes', '/v1/batches', () => `{"input_file_id":"\\u0066${file.slice(1)}"}`],
     ['a value behind spaces', '/v1/batches', () => `{"input_file_id" :\n "${file}"}`],
-  ])('%s is refused to another, and goes on for its owner', async (_name, path, body) => {
+  ])('%s that names an object is refused to another client, and goes on for the owner', async (_name, path, body) => {
     const before = upstream.asked.length
     expect((await ask(beta, 'POST', path, body())).status).toBe(404)
     expect(upstream.asked.length).toBe(before)
     expect((await ask(acme, 'POST', path, body())).status).toBe(200)
   })
 
-  test('a body whose type is not said to be JSON is read all the same', async () => {
+  test('a body with ids whose type is not said to be JSON is read all the same', async () => {
     const answer = await fetch(`${stack.url}/v1/batches`, {
       method: 'POST',
       headers: { authorization: `Bearer ${beta.key}`, 'content-type': 'text/plain' },
@@ -279,14 +282,14 @@ describe('an id in a body or a query', () => {
     ['a cursor', '/v1/files?limit=1&after='],
     ['a file', '/v1/containers?file_id='],
     ['an encoded name', '/v1/containers?%66ile_id='],
-  ])('%s in a query is refused to another', async (_name, path) => {
+  ])('%s in a query is refused to another client', async (_name, path) => {
     expect((await ask(beta, 'GET', path + file)).status).toBe(404)
     expect((await ask(acme, 'GET', path + file)).status).toBe(200)
   })
 })
 
 describe('a list', () => {
-  test('keeps every byte that is not about others', async () => {
+  test('a list keeps every byte that is not about others', async () => {
     const [mine] = [await make(beta, '/v1/evals'), await make(acme, '/v1/evals')]
     const { text } = await ask(beta, 'GET', '/v1/evals')
     const stored = [...upstream.objects.values()].filter(({ id }) => id === mine)
@@ -300,7 +303,7 @@ describe('a list', () => {
     expect(text).toBe(JSON.stringify(page, null, 1))
   })
 
-  test('whose page is all others’ is followed until it holds one of the client’s, or ends', async () => {
+  test('a list whose page is all others’ is followed until it holds one of the client’s objects, or ends', async () => {
     for (let i = 0; i < 5; i += 1) await make(acme, '/v1/uploads')
     const mine = await make(beta, '/v1/uploads')
     await make(acme, '/v1/uploads')
@@ -315,7 +318,7 @@ describe('a list', () => {
     expect((await ask(beta, 'GET', '/gemini/v1beta/files?pageSize=1')).text).toContain(googles)
   })
 
-  test('that comes compressed although it was not asked for is read and cut', async () => {
+  test('a list that comes compressed although it was not asked for is read and cut', async () => {
     const hers = await make(acme, '/v1/containers')
     const mine = await make(beta, '/v1/containers')
     upstream.compress(true)
@@ -325,7 +328,7 @@ describe('a list', () => {
     expect(text).not.toContain(hers)
   })
 
-  test('that is asked for with a body is cut all the same, and what is no list is counted and not shown', async () => {
+  test('a list that is asked for with a body is cut all the same, and what is not a list is counted and not shown', async () => {
     const hers = await make(acme, '/v1/files')
     const body = JSON.stringify({ model: 'gpt-4o-mini' })
     const send = async (path: string) => {
@@ -345,7 +348,7 @@ describe('a list', () => {
     expect(await stack.usageOf(liar, 2)).toMatchObject({ input_tokens: 11, output_tokens: 7 })
   })
 
-  test('is neither shown whole to a method that servers take for GET, nor deleted whole', async () => {
+  test('a list is neither shown whole to a method that servers take for GET, nor deleted whole', async () => {
     const hers = await make(acme, '/v1/files')
     for (const method of ['OPTIONS', 'PUT', 'PATCH', 'REPORT']) {
       const answer = await ask(beta, method, '/v1/files?any')
@@ -355,7 +358,7 @@ describe('a list', () => {
     expect((await ask(acme, 'DELETE', '/v1/files')).status).toBe(404)
   })
 
-  test('shows no object that none of the clients made, which is read by who knows its id', async () => {
+  test('a list shows no object that none of the clients made, while a client that knows its id can read it', async () => {
     const { id } = upstream.put('vector_stores')
     expect((await ask(beta, 'GET', '/v1/vector_stores')).text).not.toContain(id)
     expect((await ask(beta, 'GET', `/v1/vector_stores/${id}`)).status).toBe(200)
@@ -363,7 +366,7 @@ describe('a list', () => {
 })
 
 describe('what an object used', () => {
-  test('is its creator’s, and the request is the fetcher’s, who gets none of it', async () => {
+  test('what an object used is its creator’s, and the request is the fetcher’s, which gets none of the use', async () => {
     const [one, two] = await Promise.all([stack.addClient('one'), stack.addClient('two')])
     const batch = await make(one, '/v1/batches')
     const response = await make(one, '/v1/responses', { model: 'gpt-4o-mini', background: true })
@@ -376,7 +379,7 @@ describe('what an object used', () => {
     expect(await stack.usageOf(two, 0)).toMatchObject({ input_tokens: 0 })
   })
 
-  test('is its creator’s also where objects are shared and another fetches first', async () => {
+  test('what an object used is its creator’s also where objects are shared and another client fetches first', async () => {
     const [maker, fetcher] = await Promise.all([stack.addClient('maker'), stack.addClient('fetcher')])
     const batch = await make(maker, '/open/v1/batches')
     await stack.usageOf(maker, 1)

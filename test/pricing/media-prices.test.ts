@@ -35,7 +35,7 @@ function costUsd(...call: Parameters<typeof callOf>): number | string {
 }
 
 describe('what is billed by other than tokens', () => {
-  test('costs its count times the fee, to the picodollar', () => {
+  test('a unit costs its count times the fee, to the picodollar', () => {
     expect(costUsd('openai', 'tts-1', { characters: 1_100 })).toBe(0.0165)
     expect(costUsd('openai', 'sora-2', { videoMs: 8_000 })).toBe(0.8)
     expect(costUsd('gemini', 'models/veo-3.1-generate-preview', { videoMs: 8_000 })).toBe(3.2)
@@ -48,25 +48,25 @@ describe('what is billed by other than tokens', () => {
     expect(costUsd('perplexity', 'search', { webSearches: 1 })).toBe(0.005)
   })
 
-  test('costs what its size and quality do, and nothing that is known at one that nobody lists', () => {
+  test('a picture costs what its size and quality do, and has no known cost at one that is not listed', () => {
     expect(costUsd('openai', 'dall-e-3', { images: 1 }, 'hd_1024x1792')).toBe(0.12)
     expect(costUsd('openai', 'sora-2-pro', { videoMs: 4_000 }, '1024p')).toBe(2)
     expect(costUsd('openai', 'sora-2-pro', { videoMs: 4_000 }, '4k')).toBe('unknown_tier')
   })
 
-  test('has no price at other providers, nor by a name that goes on', () => {
+  test('a unit has no price at other providers, nor by a longer name', () => {
     expect(costUsd('openai-compatible', 'tts-1', { characters: 5 })).toBe('no_price')
     expect(costUsd('openai', 'sora-2-mini', { videoMs: 4_000 })).toBe('no_price')
     expect(costUsd('openai', 'tts-1-hd-x', { characters: 5 })).toBe('no_price')
   })
 
-  test('is priced at another host where the operator says whose prices hold there', () => {
+  test('a unit is priced at another host where the operator says whose prices hold there', () => {
     const own = buildCatalog({ pricesOf: new Map([['mirror', 'openai']]) })
     const atMirror = { ...callOf('openai-compatible', 'tts-1', { characters: 1_000 }), upstream: 'mirror' }
     expect(own.priceCall(atMirror)).toMatchObject({ kind: 'priced', costPico: 15_000_000_000n })
   })
 
-  test('takes with its many sizes no other tier its price', () => {
+  test('the many sizes of a model take no other tier its price', () => {
     const house = { model: 'house', service_tier: 'our-own', input: '1', output: '1', line: 1 }
     const own = buildCatalog({ overrides: parseOverrides([house], []).overrides })
     const price = (call: CallToPrice) => own.priceCall(call)
@@ -83,7 +83,7 @@ describe('what is billed by other than tokens', () => {
     expect(ofTier('openai', 'house', 'our-own')).toMatchObject({ costPico: 1_000_000_000_000n })
   })
 
-  test('is listed once for each model and tier, with its page and its day', () => {
+  test('a unit’s price is listed once for each model and tier, with its page and its day', () => {
     for (const { models, source, seen } of MEDIA_PRICES) {
       expect(models.source).toMatch(/^\^.*\$$/)
       expect(source).toMatch(/^https:\/\//)

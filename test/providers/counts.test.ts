@@ -21,7 +21,7 @@ describe('a count', () => {
     [MAX_COUNT, MAX_COUNT],
     [null, null],
     [undefined, null],
-  ])('%s is read as %s', (written, count) => {
+  ])('the count %s is read as %s', (written, count) => {
     expect(Object.is(parseCount(written), count)).toBe(true)
   })
 
@@ -40,48 +40,48 @@ describe('a count', () => {
     {},
     [],
     [1],
-  ])('%s is none', (written) => {
+  ])('%s is not a count', (written) => {
     expect(parseCount(written)).toBe('invalid')
   })
 
-  test('that is not reported adds nothing, and nothing but such adds up to nothing reported', () => {
+  test('a count that is not reported adds nothing, and a sum of only such counts is not reported', () => {
     expect(addCounts(1, null, 2)).toBe(3)
     expect(addCounts(null, null)).toBe(null)
   })
 
-  test('that is impossible spoils a sum, as does a sum beyond the largest count', () => {
+  test('an impossible count spoils a sum, as does a sum beyond the largest count', () => {
     expect(addCounts(1, 'invalid')).toBe('invalid')
     expect(addCounts(MAX_COUNT, 1)).toBe('invalid')
   })
 
-  test('cannot be less than its part', () => {
+  test('a count cannot be less than its part', () => {
     expect(subtractCounts(5, 3)).toBe(2)
     expect(subtractCounts(3, 5)).toBe('invalid')
     expect(subtractCounts(null, 5)).toBe(null)
   })
 
-  test('reported under several names is the first that was reported', () => {
+  test('a count reported under several names is the first that was reported', () => {
     expect(firstCount(null, 0, 7)).toBe(0)
     expect(firstCount(null, 'invalid', 7)).toBe('invalid')
   })
 })
 
 describe('usage', () => {
-  test('with an impossible count keeps the others and is invalid', () => {
+  test('usage with an impossible count keeps the others and is invalid', () => {
     expect(countUsage({ inputTokens: 0, outputTokens: 'invalid' })).toEqual({
       usage: { ...NO_USAGE, inputTokens: 0 },
       invalid: true,
     })
   })
 
-  test('disagrees with a total that is not its sum, but not with one that was not written', () => {
+  test('usage disagrees with a total that is not its sum, but not with one that was not reported', () => {
     const usage = { ...NO_USAGE, inputTokens: 3, outputTokens: 4 }
     expect(totalDisagrees(7, usage)).toBe(false)
     expect(totalDisagrees(8, usage)).toBe(true)
     expect(totalDisagrees(null, usage)).toBe(false)
   })
 
-  test('of which the text is long is cut at 8 KiB and never inside a character', () => {
+  test('the raw text of usage is cut at 8 KiB and never inside a character', () => {
     expect(boundRawUsage('{"a":1}')).toBe('{"a":1}')
     const cut = boundRawUsage(`{"a":"${'é😀'.repeat(3000)}"}`)
     expect(Buffer.byteLength(cut)).toBeLessThanOrEqual(8192)

@@ -35,7 +35,7 @@ describe('the dialect of a call', () => {
     ['mistral', '/v1/fim/completions', 'openai.completions'],
     ['cloudflare', '/client/v4/accounts/0/ai/run/@cf/meta/llama', 'cloudflare.run'],
     ['openai-compatible', '/v1/chat', CHAT],
-  ])('%s POST %s is %s', (provider, path, name) => {
+  ])('the dialect at %s of POST %s is %s', (provider, path, name) => {
     expect(dialectOf(provider, 'POST', path)?.name).toBe(name)
   })
 
@@ -57,24 +57,24 @@ describe('the dialect of a call', () => {
     expect(dialectOf('openai', method, path)).toBe(null)
   })
 
-  test('is that of the Responses API for fetching a response and for its WebSocket mode', () => {
+  test('the dialect of a call is that of the Responses API for fetching a response and for its WebSocket mode', () => {
     expect(dialectOf('openai', 'GET', '/v1/responses/resp_1')?.name).toBe('openai.responses')
     expect(dialectOf('openai', 'GET', '/v1/responses')?.createMessageReader).toBeDefined()
   })
 
-  test('is the same object for every call: choosing it makes nothing new', () => {
+  test('the dialect of a call is the same object for every call: choosing it makes nothing new', () => {
     const once = dialectOf('openai', 'POST', '/v1/chat/completions')
     expect(dialectOf('openai', 'POST', '/other/v1/chat/completions')).toBe(once)
   })
 
-  test('knows chat completions at every provider', () => {
+  test('the dialect of a call knows chat completions at every provider', () => {
     const without = PROVIDERS.filter(
       (provider) => dialectOf(provider, 'POST', '/v1/chat/completions') === null,
     )
     expect(without).toEqual([])
   })
 
-  test('asks a chat stream for usage only where the provider knows the option and needs it', () => {
+  test('the dialect of a call asks a chat stream for usage only where the provider knows the option and needs it', () => {
     const unasked: readonly Provider[] = [
       'openrouter',
       'mistral',
@@ -105,7 +105,7 @@ describe('the dialect of a call', () => {
     }
   })
 
-  test('refuses in the shape of errors that the clients of that path expect', () => {
+  test('the dialect of a call refuses in the shape of errors that the clients of that path expect', () => {
     expect(dialectOf('anthropic', 'POST', '/v1/messages')?.errorShape).toBe('anthropic')
     expect(dialectOf('anthropic', 'POST', '/v1/chat/completions')?.errorShape).toBe('openai')
   })
@@ -117,7 +117,7 @@ describe('the dialect of a call', () => {
     ['databricks', '/serving-endpoints/my-model/invocations', 'my-model'],
     ['cloudflare', '/client/v4/accounts/0/ai/run/@cf/meta/llama', '@cf/meta/llama'],
     ['openai', '/v1/chat/completions', null],
-  ])('of %s reads from the path %s the model %s', (provider, path, model) => {
+  ])('the dialect of %s reads from the path %s the model %s', (provider, path, model) => {
     expect(modelInPathOf(provider, 'POST', path)).toBe(model)
   })
 })

@@ -191,7 +191,7 @@ function heapBytes(): number {
 
 describe('readers under hostile bytes', () => {
   test(
-    `never throw, never say nonsense and never touch the bytes (seed ${SEED}, ${SECONDS} s)`,
+    `readers under hostile bytes never throw, never say nonsense and never touch the bytes (seed ${SEED}, ${SECONDS} s)`,
     () => {
       const random = seededRandom(SEED)
       const until = performance.now() + SECONDS * 1000
@@ -243,7 +243,7 @@ describe('readers under hostile bytes', () => {
     },
   ]
   for (const { name, first, again } of endless) {
-    test(`keep a bounded part of ${name}`, () => {
+    test(`readers keep a bounded part of ${name}`, () => {
       const readers = BOUNDED.map(([provider, path, contentType]) => readerOf(provider, path, contentType))
       const chunk = Buffer.from(again)
       for (const reader of readers) reader.push(Buffer.from(first))

@@ -161,7 +161,9 @@ const SHAPES: readonly [string, string, typeof JSON_HEAD, number, number, string
 ]
 
 describe('on a path that nobody knows', () => {
-  test.each(SHAPES)('%s is read, at every split', (_, body, head, input, output, model) => {
+  test.each(
+    SHAPES,
+  )('the usage %s on an unknown path is read, at every split', (_, body, head, input, output, model) => {
     const one = exchange(body, head)
     const whole = readWhole(one)
     expect(whole).toMatchObject({ usageSource: 'reported', model })
@@ -178,11 +180,11 @@ describe('on a path that nobody knows', () => {
     ['usage without counts', { usage: { credits: 4 } }],
     ['a count of tokens', { input_tokens: 14 }],
     ['nothing', {}],
-  ])('%s is no usage', (_, body) => {
+  ])('%s on an unknown path is not usage', (_, body) => {
     expect(readWhole(exchange(JSON.stringify(body)))).toMatchObject({ usageSource: 'none', usage: NO_USAGE })
   })
 
-  test('impossible counts are invalid, an error is a failure', () => {
+  test('impossible counts on an unknown path are invalid, an error is a failure', () => {
     const usage = { prompt_tokens: -1, completion_tokens: 7 }
     expect(readWhole(exchange(JSON.stringify({ usage }))).usageSource).toBe('invalid')
     expect(readWhole(exchange(JSON.stringify({ error: { message: 'no' } }))).failed).toBe(true)
@@ -197,11 +199,11 @@ describe('on a path that nobody knows', () => {
       true,
     ],
     ['a batch that has ended', { object: 'batch', id: 'batch_1', status: 'completed' }, false],
-  ])('%s says whether its usage comes later, and under which id', (_, body, pending) => {
+  ])('%s on an unknown path says whether its usage comes later, and under which id', (_, body, pending) => {
     expect(readWhole(exchange(JSON.stringify(body)))).toMatchObject({ pending, responseId: 'batch_1' })
   })
 
-  test('no body makes it keep more than a little', () => {
+  test('no body on an unknown path makes the reader keep more than a little', () => {
     const reader = genericUsage.createReader(REQUEST, JSON_HEAD)
     reader.push(Buffer.from('{"model":"m","data":["'))
     const chunk = Buffer.alloc(1024 * 1024, 0x61)

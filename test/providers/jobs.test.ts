@@ -57,7 +57,7 @@ describe('a page of batches', () => {
     ['azure-openai', '/openai/batches'],
     ['azure-openai', '/openai/v1/batches'],
     ['groq', '/openai/v1/batches'],
-  ])('%s %s tells what each has used that has ended', (provider, path) => {
+  ])('a page of batches at %s %s reports what each ended batch has used', (provider, path) => {
     const body = page(
       { id: 'batch_1', status: 'completed', model: 'gpt-5', created_at: CREATED, usage: tokens(1_000, 500) },
       { id: 'batch_2', status: 'in_progress', model: 'gpt-5', usage: tokens(7, 7) },
@@ -82,7 +82,7 @@ describe('a page of batches', () => {
     ])
   })
 
-  test('of a hundred is read whole, and one that is cut tells nothing', () => {
+  test('a page of a hundred batches is read whole, and one that is cut reports nothing', () => {
     const body = page(
       ...Array.from({ length: 100 }, (_, index) => ({
         id: `batch_${index}`,
@@ -197,14 +197,14 @@ describe('a batch of Gemini’s', () => {
     madeAtMs: Date.parse('2026-11-20T10:00:00.5Z'),
   }
 
-  test('is the sum of its responses, failed ones left out', () => {
+  test('a batch of Gemini’s is the sum of its responses, failed ones left out', () => {
     const body = batch([response(1_000, 500), { error: { code: 8 } }, response(10, 5)])
     expect(jobsIn('gemini', PATH, body)).toEqual([
       { ...reported, model: 'gemini-2.5-flash', counts: { inputTokens: 1_010, outputTokens: 505 } },
     ])
   })
 
-  test('of many long responses is read whole, and is by model', () => {
+  test('a batch of Gemini’s with many long responses is read whole, and is by model', () => {
     const long = { padding: 'x'.repeat(90_000) }
     const responses = Array.from({ length: 3_000 }, (_, index) =>
       response(1, 2, index % 1_000 === 0 ? { ...long, modelVersion: 'gemini-3' } : {}),
@@ -216,7 +216,7 @@ describe('a batch of Gemini’s', () => {
     ])
   })
 
-  test('that still runs, or is cut, tells nothing', () => {
+  test('a batch of Gemini’s that still runs, or is cut, reports nothing', () => {
     const running = batch([response(1, 2)], 'BATCH_STATE_RUNNING')
     expect(read('gemini', PATH, running).jobs).toBeUndefined()
     expect(read('gemini', PATH, batch([response(1, 2)]), { isCut: true }).jobs).toBeUndefined()
@@ -239,7 +239,7 @@ describe('the file that a batch left', () => {
     ['azure-openai', '/openai/files/file-out1/content', 'application/octet-stream'],
     ['mistral', '/v1/files/file-out1/content', 'application/octet-stream'],
     ['mistral', '/v1/files/file-out1/content', 'text/plain; charset=utf-8'],
-  ])('%s %s as %s is the sum of its lines, by model', (provider, path, type) => {
+  ])('the batch file at %s %s as %s is the sum of its lines, by model', (provider, path, type) => {
     const body = lines(
       chat('m-1', 100, 10),
       { custom_id: 'b', response: { status_code: 400, body: { error: {} } } },
@@ -260,7 +260,7 @@ describe('the file that a batch left', () => {
     expect(read(provider, path, body, { type }).jobs?.every(({ isFile }) => isFile)).toBe(true)
   })
 
-  test('Gemini’s has each response as the model gave it', () => {
+  test('the batch file of Gemini has each response as the model gave it', () => {
     const line = {
       key: 'a',
       response: {
@@ -278,7 +278,7 @@ describe('the file that a batch left', () => {
     ])
   })
 
-  test('read in part, cut, or of another kind tells nothing', () => {
+  test('a batch file that is read in part, cut, or of another kind reports nothing', () => {
     const path = '/v1/files/file-1/content'
     expect(read('openai', path, lines(chat('m', 1, 1)), { status: 206 }).jobs).toBeUndefined()
     expect(read('openai', path, lines(chat('m', 1, 1)), { isCut: true }).jobs).toBeUndefined()
@@ -309,12 +309,12 @@ describe('what several requests used', () => {
   const file = (...prompts: readonly number[]) =>
     read('openai', '/v1/files/file-1/content', prompts.map(line).join(''), { type: 'application/jsonl' })
 
-  test('a file says how long the longest prompt was, where it has more than one', () => {
+  test('a batch file says how long the longest prompt was, where it has more than one', () => {
     expect(file(5, 900, 7).jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([900])
     expect(file(900).jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([undefined])
   })
 
-  test('a batch and a run of an eval tell sums, of whose prompts nothing is known', () => {
+  test('a batch and a run of an eval report sums, of whose prompts nothing is known', () => {
     const batch = { id: 'batch_1', model: 'm', status: 'completed', usage: tokens(10, 1) }
     expect(read('openai', '/v1/batches/batch_1', JSON.stringify(batch)).largestPrompt).toBeNull()
     const page = read('openai', '/v1/batches', JSON.stringify({ data: [batch] }))

@@ -73,7 +73,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ['openai', '/v1/videos', 'openai.videos'],
     ['xai', '/v1/videos/generations', 'xai.videos'],
     ['openai', '/v1/realtime/client_secrets', 'passes-by'],
-  ])('%s POST %s is %s', (provider, path, name) => {
+  ])('the native dialect at %s of POST %s is %s', (provider, path, name) => {
     expect(dialectOf(provider, 'POST', path)?.name).toBe(name)
   })
 
@@ -95,7 +95,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     expect(dialectOf(provider, method, path)).toBe(null)
   })
 
-  test('is that of a session where the handshake of one comes', () => {
+  test('the native dialect is that of a session where the handshake of one comes', () => {
     for (const provider of PROVIDERS) {
       expect(dialectOf(provider, 'GET', '/v1/realtime')?.createMessageReader).toBeDefined()
     }
@@ -103,7 +103,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     expect(dialectOf('gemini', 'GET', live)?.name).toBe('gemini.live')
   })
 
-  test('never asks for usage that these formats bring unasked', () => {
+  test('the native dialects never ask for usage that their formats bring unasked', () => {
     const paths: readonly [Provider, string][] = [
       ['gemini', '/v1beta/models/gemini-made:streamGenerateContent'],
       ['vertex', `${PARTNER}/mistralai/models/mistral-made:streamRawPredict`],
@@ -136,7 +136,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
       'application-inference-profile/abc',
     ],
     ['bedrock', '/model/arn:aws:bedrock:us-east-1::foundation-model/made.m-v1:0/converse', 'made.m-v1:0'],
-  ])('of %s reads from the path %s the model %s', (provider, path, model) => {
+  ])('the native dialect of %s reads from the path %s the model %s', (provider, path, model) => {
     expect(modelInPathOf(provider, 'POST', path)).toBe(model)
   })
 })
@@ -225,11 +225,11 @@ describe('the generated text', () => {
     ['tgi', '/', [{ generated_text: 'a' }], 'a'],
     ['llamacpp', '/completion', { content: 'a' }, 'a'],
     ['voyageai', '/v1/embeddings', { data: [] }, ''],
-  ])('of %s %s %j is %s', (provider, path, json, text) => {
+  ])('the generated text at %s %s of %j is %s', (provider, path, json, text) => {
     expect(dialectOf(provider, 'POST', path)?.textOf(json)).toBe(text)
   })
 
-  test('of anything that is no answer is empty', () => {
+  test('the generated text of anything that is not an answer is empty', () => {
     const dialects = PROVIDERS.flatMap((provider) =>
       [
         '/v2/chat',

@@ -30,7 +30,7 @@ const ended = (type: string, id: string, input: number, output: number): object 
 const delta = { type: 'response.output_text.delta', delta: 'x' }
 
 describe('a WebSocket session of the Responses API', () => {
-  test('uses the sum of its responses, however each ended', () => {
+  test('a WebSocket session of the Responses API uses the sum of its responses, however each ended', () => {
     const session = createSession()
     send(session, created('a'), delta, ended('completed', 'a', 100, 10))
     send(session, created('b'), delta, ended('incomplete', 'b', 200, 20))
@@ -40,13 +40,13 @@ describe('a WebSocket session of the Responses API', () => {
     expect(observed.model).toBe('made')
   })
 
-  test('has told nothing before its first response has ended', () => {
+  test('a WebSocket session of the Responses API has reported nothing before its first response has ended', () => {
     const session = createSession()
     send(session, created('a'), delta)
     expect(session.peek().usageSource).toBe('none')
   })
 
-  test('says by its revision when there is more to see', () => {
+  test('a WebSocket session of the Responses API says by its revision when there is more to see', () => {
     const session = createSession()
     send(session, created('a'))
     const before = session.revision
@@ -56,7 +56,7 @@ describe('a WebSocket session of the Responses API', () => {
     expect(session.revision).toBeGreaterThan(before)
   })
 
-  test('goes on after an error and after what is no JSON', () => {
+  test('a WebSocket session of the Responses API goes on after an error and after a message that is not JSON', () => {
     const session = createSession()
     send(session, { type: 'error', error: { code: 'x' } })
     session.message(Buffer.from('{"type":'))

@@ -17,7 +17,7 @@ describe('dollars as a provider writes them', () => {
     ['12.5', 12_500_000_000_000n],
     ['1E2', 100_000_000_000_000n],
     [123, 123_000_000_000_000n],
-  ])('%s is %s pico-dollars', (usd, pico) => {
+  ])('a reported cost of %s is %s pico-dollars', (usd, pico) => {
     expect(picoFromUsd(usd)).toBe(pico)
   })
 
@@ -33,11 +33,11 @@ describe('dollars as a provider writes them', () => {
     undefined,
     {},
     true,
-  ])('%s is no amount', (usd) => {
+  ])('%s is not an amount of dollars', (usd) => {
     expect(picoFromUsd(usd)).toBe(null)
   })
 
-  test('come back unchanged for every whole number of pico-dollars that a double can hold', () => {
+  test('reported dollars come back unchanged for every whole number of pico-dollars that a double can hold', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n }), (pico) => {
         const text = pico.toString().padStart(13, '0')
@@ -51,13 +51,13 @@ describe('dollars as a provider writes them', () => {
 })
 
 describe('a cost in usage', () => {
-  test('in ticks of 1e-10 dollars is exact', () => {
+  test('a reported cost in ticks of 1e-10 dollars is exact', () => {
     expect(costInTicks({ cost_in_usd_ticks: 2_733_250 })).toBe(273_325_000n)
     expect(costInTicks({ cost_in_usd_ticks: 1.5 })).toBe(null)
     expect(costInTicks({})).toBe(null)
   })
 
-  test('in parts is their total', () => {
+  test('a reported cost in parts is their total', () => {
     expect(totalCostInUsd({ cost: { request_cost: 0.005, total_cost: 0.0053 } })).toBe(5_300_000_000n)
   })
 })

@@ -43,7 +43,7 @@ const SPOKEN = {
 describe('a realtime session', () => {
   const open = (provider: Provider = 'openai'): MessageReader => createSession(provider, '/v1/realtime')
 
-  test('uses the sum of its responses, each class by itself', () => {
+  test('a realtime session uses the sum of its responses, each class by itself', () => {
     const session = open()
     send(session, { type: 'session.created', session: { type: 'realtime', model: 'gpt-realtime' } })
     send(
@@ -71,7 +71,7 @@ describe('a realtime session', () => {
     })
   })
 
-  test('is known only in part while a response is under way', () => {
+  test('a realtime session is known only in part while a response is under way', () => {
     const session = open('azure-openai')
     send(session, created, done(SPOKEN), created)
     expect(session.peek().usageSource).toBe('partial')
@@ -79,13 +79,13 @@ describe('a realtime session', () => {
     expect(session.peek().usageSource).toBe('reported')
   })
 
-  test('takes nothing from a response that was cancelled without usage', () => {
+  test('a realtime session takes nothing from a response that was cancelled without usage', () => {
     const session = open()
     send(session, created, done(null))
     expect(session.peek()).toMatchObject({ usageSource: 'none', usage: NO_USAGE })
   })
 
-  test('reads xAI, whose usage stands beside an empty one and whose seconds are those of the session', () => {
+  test('a realtime session reads xAI, whose usage stands beside an empty one and whose seconds are those of the session', () => {
     const session = open('xai')
     const usage = { input_tokens: 10, output_tokens: 277, total_tokens: 287 }
     send(session, created, { ...done({}), usage: { ...usage, billable_audio_seconds: 3 } })
@@ -103,7 +103,7 @@ describe('a realtime session', () => {
     usage,
   })
 
-  test('keeps the usage of input transcription as text and does not add it', () => {
+  test('a realtime session keeps the usage of input transcription as text and does not add it', () => {
     const session = open()
     const usage = { type: 'tokens', total_tokens: 35, input_tokens: 26, output_tokens: 9 }
     send(session, transcribed(usage), created, done({ input_tokens: 5, output_tokens: 2 }))
@@ -112,7 +112,7 @@ describe('a realtime session', () => {
     expect(JSON.parse(raw ?? '')).toEqual([usage, { input_tokens: 5, output_tokens: 2 }])
   })
 
-  test('that only transcribes uses what its transcriptions use, in tokens or in seconds', () => {
+  test('a realtime session that only transcribes uses what its transcriptions use, in tokens or in seconds', () => {
     const session = open()
     const transcription = { model: 'gpt-4o-transcribe' }
     send(session, {
@@ -129,7 +129,7 @@ describe('a realtime session', () => {
     })
   })
 
-  test('is invalid with an impossible count, and keeps the possible ones', () => {
+  test('a realtime session is invalid with an impossible count, and keeps the possible ones', () => {
     const session = open()
     send(session, created, done({ input_tokens: 7, output_tokens: -9 }))
     expect(session.peek()).toMatchObject({
@@ -138,7 +138,7 @@ describe('a realtime session', () => {
     })
   })
 
-  test('goes on after what is no JSON, and after text that speaks of usage', () => {
+  test('a realtime session goes on after a message that is not JSON, and after text that speaks of usage', () => {
     const session = open()
     send(session, '', 'no json {', '[]', '{"type":"response.done"', '"response.done"')
     send(session, {
@@ -152,7 +152,7 @@ describe('a realtime session', () => {
     })
   })
 
-  test('says by its revision when there is more to see', () => {
+  test('a realtime session says by its revision when there is more to see', () => {
     const session = open()
     const before = session.revision
     send(session, { type: 'response.output_audio.delta', delta: 'AAAA' })
@@ -161,7 +161,7 @@ describe('a realtime session', () => {
     expect(session.revision).toBeGreaterThan(before)
   })
 
-  test('knows the sound of a response under way by its length, in the format that the session has', () => {
+  test('a realtime session counts the sound of a response under way by its length, in the format that the session has', () => {
     const session = open()
     const second = 'A'.repeat(64_000)
     const format = (type: string) => ({
@@ -176,7 +176,7 @@ describe('a realtime session', () => {
     expect(session).toMatchObject({ underWay: false, soundTokens: 0, contextTokens: 219 })
   })
 
-  test('that only transcribes has one under way from its first piece to its usage', () => {
+  test('a realtime session that only transcribes has a transcription under way from its first piece to its usage', () => {
     const session = open()
     const piece = { type: 'conversation.item.input_audio_transcription.delta', delta: 'hel' }
     send(session, piece)
@@ -187,7 +187,7 @@ describe('a realtime session', () => {
     expect(session.underWay).toBe(false)
   })
 
-  test('keeps a bounded part of ten thousand usages', () => {
+  test('a realtime session keeps a bounded part of ten thousand usages', () => {
     const session = open()
     for (let turn = 0; turn < 10_000; turn += 1) send(session, created, done(SPOKEN))
     const { usage, raw } = session.peek()
@@ -200,7 +200,7 @@ describe('a Gemini Live session', () => {
   const STUDIO = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent'
   const turn = (usageMetadata: object): object => ({ serverContent: { turnComplete: true }, usageMetadata })
 
-  test('uses the sum of its turns; thoughts are output and not in its total', () => {
+  test('a Gemini Live session uses the sum of its turns; thoughts are output and not in its total', () => {
     const session = createSession('gemini', STUDIO)
     send(session, { setupComplete: {} })
     send(session, {
@@ -230,7 +230,7 @@ describe('a Gemini Live session', () => {
     expect({ usageSource, totalMismatch }).toEqual({ usageSource: 'reported', totalMismatch: false })
   })
 
-  test('has a turn under way from what it first generates to the usage, and is partial until then', () => {
+  test('a Gemini Live session has a turn under way from what it first generates to the usage, and is partial until then', () => {
     const session = createSession('gemini', STUDIO)
     send(session, { setupComplete: {} }, turn({ promptTokenCount: 5, responseTokenCount: 2 }))
     expect(session).toMatchObject({ underWay: false, contextTokens: 7 })
@@ -244,7 +244,7 @@ describe('a Gemini Live session', () => {
     expect(session.underWay).toBe(true)
   })
 
-  test('counts the queries of each turn once, and those of a turn under way', () => {
+  test('a Gemini Live session counts the queries of each turn once, and those of a turn under way', () => {
     const session = createSession('gemini', STUDIO)
     const searched = (...webSearchQueries: readonly string[]): object => ({
       serverContent: { groundingMetadata: { webSearchQueries } },
@@ -257,7 +257,7 @@ describe('a Gemini Live session', () => {
     expect(session.peek().units).toEqual({ ...NO_UNITS, webSearches: 3 })
   })
 
-  test('is read on Vertex too, and has told nothing before its first turn has ended', () => {
+  test('a Gemini Live session is read on Vertex too, and has reported nothing before its first turn has ended', () => {
     const session = createSession(
       'vertex',
       '/ws/google.cloud.aiplatform.v1beta1.LlmBidiService/BidiGenerateContent',
@@ -269,7 +269,7 @@ describe('a Gemini Live session', () => {
 })
 
 describe('a Responses session', () => {
-  test('has a response under way until its end is told, whatever that is', () => {
+  test('a Responses session has a response under way until its end is reported, whatever that is', () => {
     const session = createSession('openai', '/v1/responses')
     const response = (status: string, usage: object | null) => ({
       type: `response.${status}`,
@@ -286,7 +286,7 @@ describe('a Responses session', () => {
     expect(session.peek().usageSource).toBe('partial')
   })
 
-  test('adds up what its responses used of tools, and the tokens of each model', () => {
+  test('a Responses session adds up what its responses used of tools, and the tokens of each model', () => {
     const session = createSession('openai', '/v1/responses')
     const ended = (usage: object, more: object) => ({
       type: 'response.completed',

@@ -13,7 +13,7 @@ const messages = (json: unknown): string => textOf('anthropic', '/v1/messages', 
 const responses = (json: unknown): string => textOf('openai', '/v1/responses', json)
 
 describe('the generated text', () => {
-  test('of a chat chunk is content, reasoning, refusal and calls', () => {
+  test('the generated text of a chat chunk is content, reasoning, refusal and calls', () => {
     expect(chat({ choices: [{ delta: { content: 'a', reasoning_content: 'b' } }] })).toBe('ab')
     expect(chat({ choices: [{ delta: { reasoning: 'r' } }, { delta: { refusal: 'no' } }] })).toBe('rno')
     expect(
@@ -21,7 +21,7 @@ describe('the generated text', () => {
     ).toBe('f{"x"')
   })
 
-  test('of a chat body is each message, in parts too', () => {
+  test('the generated text of a chat body is each message, in parts too', () => {
     const content = [
       { type: 'thinking', thinking: [{ type: 'text', text: 'hm ' }] },
       { type: 'text', text: 'yes' },
@@ -29,11 +29,11 @@ describe('the generated text', () => {
     expect(chat({ choices: [{ message: { content } }] })).toBe('hm yes')
   })
 
-  test('of a completion is its text', () => {
+  test('the generated text of a completion is its text', () => {
     expect(textOf('openai', '/v1/completions', { choices: [{ text: 'a' }, { text: 'b' }] })).toBe('ab')
   })
 
-  test('of a message event is text, thinking and tool input', () => {
+  test('the generated text of a message event is text, thinking and tool input', () => {
     expect(messages({ type: 'content_block_delta', delta: { type: 'text_delta', text: 'a' } })).toBe('a')
     expect(messages({ type: 'content_block_delta', delta: { type: 'thinking_delta', thinking: 'b' } })).toBe(
       'b',
@@ -45,7 +45,7 @@ describe('the generated text', () => {
     expect(messages({ type: 'message_start', message: { content: [], usage: {} } })).toBe('')
   })
 
-  test('of a message is all of its blocks', () => {
+  test('the generated text of a message is all of its blocks', () => {
     const content = [
       { type: 'thinking', thinking: 'a' },
       { type: 'text', text: 'b' },
@@ -54,7 +54,7 @@ describe('the generated text', () => {
     expect(messages({ type: 'message', content })).toBe('abf{"x":1}')
   })
 
-  test('of a response event is its delta, and nothing twice', () => {
+  test('the generated text of a response event is its delta, and nothing twice', () => {
     expect(responses({ type: 'response.output_text.delta', delta: 'a' })).toBe('a')
     expect(responses({ type: 'response.function_call_arguments.delta', delta: '{' })).toBe('{')
     expect(responses({ type: 'response.output_text.done', text: 'a' })).toBe('')
@@ -64,7 +64,7 @@ describe('the generated text', () => {
     expect(responses({ type: 'response.audio.delta', delta: 'QUJD' })).toBe('')
   })
 
-  test('of a response is its messages, reasoning and calls', () => {
+  test('the generated text of a response is its messages, reasoning and calls', () => {
     const output = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'a' }] },
       {
@@ -79,7 +79,7 @@ describe('the generated text', () => {
     expect(responses({ object: 'response', output })).toBe('abcf{}')
   })
 
-  test('of anything else is empty', () => {
+  test('the generated text of anything else is empty', () => {
     for (const read of [chat, messages, responses]) {
       for (const json of [null, 1, 'text', [], {}, { choices: 'x' }, { content: 1 }])
         expect(read(json)).toBe('')

@@ -12,7 +12,7 @@ describe('a key in the query', () => {
     [`/v1/x?api-key=${key}&key=${key}`, '/v1/x'],
     [`/v1/x?k%65y=tg%5f${key.slice(3)}&a`, '/v1/x?a'],
     [`/a?b?key=1&key=${key}`, '/a?b?key=1'],
-  ])('%s', (url, rest) => {
+  ])('the key is taken out of the query: %s', (url, rest) => {
     expect(takeQueryKey(url)).toEqual({ url: rest, key })
   })
 
@@ -27,7 +27,7 @@ describe('a key in the query', () => {
     `/v1/x?q=key=${key}`,
     `/key=${key}`,
     '/v1/100%?%=%&key=%',
-  ])('%s stays byte for byte', (url) => {
+  ])('the query %s stays byte for byte', (url) => {
     expect(takeQueryKey(url)).toEqual({ url, key: null })
   })
 })

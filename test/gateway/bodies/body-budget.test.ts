@@ -37,7 +37,7 @@ function fill(budget: Budget, clientId: string): void {
 }
 
 describe('the room for bodies', () => {
-  test('the first 64 KiB of a body take none, so that small calls always find it', () => {
+  test('the first 64 KiB of a body take no room, so that small calls always find it', () => {
     const budget = new Budget(MIB, MIB)
     budget.upload('full', MIB)?.arrived()
     for (let call = 0; call < 10_000; call += 1) expect(budget.upload('small', 64 * KIB)).not.toBe(null)
@@ -45,7 +45,7 @@ describe('the room for bodies', () => {
     expect(budget.upload('large', 64 * KIB + 1)).toBe(null)
   })
 
-  test('what was announced and not sent takes none, what came takes as much as it is', () => {
+  test('what was announced and not sent takes no room, what came takes as much as it is', () => {
     const budget = new Budget()
     const room = budget.open('client')
     expect(budget.budget.heldBytes).toBe(0)
@@ -57,7 +57,7 @@ describe('the room for bodies', () => {
     expect([budget.budget.heldBytes, room.heldBytes]).toEqual([70 * KIB + 1, 70 * KIB + 1])
   })
 
-  test('it is given back once, however often and by whom', () => {
+  test('room for a body is given back once, however often its release is called', () => {
     const budget = new Budget()
     const [one, other] = [budget.upload('client', MIB), budget.upload('client', 2 * MIB)]
     one?.release()
@@ -68,7 +68,7 @@ describe('the room for bodies', () => {
     expect(budget.budget.heldBytes).toBe(0)
   })
 
-  test('one client holds less than half, and each next one finds some of what the others leave', () => {
+  test('one client holds less than half of the room, and each next one finds some of what the others leave', () => {
     const budget = new Budget()
     const held: number[] = []
     for (const client of ['a', 'b', 'c', 'd', 'e']) {
@@ -112,7 +112,7 @@ describe('uploads that hold the room', () => {
     expect(budget.budget.heldBytes).toBeLessThanOrEqual(256 * MIB)
   })
 
-  test('those that come fast give way too, to a client that wants little', () => {
+  test('fast uploads give way too, to a client that wants little', () => {
     const budget = new Budget(MIB, MIB)
     for (const client of ['a', 'b', 'c', 'd', 'e', 'f']) {
       for (const bytes of [512, 256, 128, 70]) budget.upload(client, bytes * KIB)

@@ -31,7 +31,7 @@ describe('what stands in a body', () => {
     expect(scan(`{"${key}":null}`).streamOptions?.kind).toBe('null')
   })
 
-  test('a model named twice is told, also with an escape or another case in its key', () => {
+  test('a model named twice is reported, also with an escape or another case in its key', () => {
     expect(scan('{"model":"a","model":"a"}').duplicateModel).toBe(true)
     expect(scan('{"model":"a","mod\\u0065l":"b"}').duplicateModel).toBe(true)
     expect(scan('{"Model":"b","model":"a"}')).toMatchObject({ duplicateModel: true, model: 'a' })
@@ -39,19 +39,19 @@ describe('what stands in a body', () => {
     expect(scan('{"x":{"model":"b"},"model":"a"}').duplicateModel).toBe(false)
   })
 
-  test('stream or stream_options written twice are told', () => {
+  test('stream or stream_options written twice are reported', () => {
     expect(scan('{"stream":true,"stream":true}').duplicateStream).toBe(true)
     expect(scan('{"stream_options":{},"stream":true,"stream_options":null}').duplicateStream).toBe(true)
     expect(scan('{"stream_options":{},"stream":true}').duplicateStream).toBe(false)
   })
 
-  test('keys that name more models are told', () => {
+  test('keys that name more models are reported', () => {
     expect(scan('{"model":"a","models":["b"]}').namesOtherModels).toBe(true)
     expect(scan('{"model":"a","fallbacks":["b"]}').namesOtherModels).toBe(true)
     expect(scan('{"model":"a","x":{"models":["b"]}}').namesOtherModels).toBe(false)
   })
 
-  test('a value of another type is no model and no stream', () => {
+  test('a value of another type is not read as model or stream', () => {
     expect(scan('{"model":7,"stream":"true"}')).toMatchObject({ readable: true, model: null, stream: null })
     expect(scan('{"model":null,"stream":null}')).toMatchObject({ readable: true, model: null, stream: null })
     expect(scan('{"model":{"model":"x"},"stream":1}')).toMatchObject({ model: null, stream: null })
@@ -97,17 +97,17 @@ describe('what parsers read differently is not readable', () => {
     ['a cut object', '{"model":"a","x":{"y":1}'],
     ['NUL between tokens', '{"model":"a",\0"x":1}'],
     ['UTF-16', Buffer.from('{"model":"a"}', 'utf16le').toString('latin1')],
-  ])('%s', (_, body) => {
+  ])('a body that parsers read differently is not readable: %s', (_, body) => {
     expect(scan(body).readable).toBe(false)
   })
 
-  test('a raw control character in the model makes it no model', () => {
+  test('a model with a raw control character is not read', () => {
     expect(scan('{"model":"a\nb"}').model).toBe(null)
   })
 })
 
 describe('harmless', () => {
-  test('a byte order mark, __proto__, invalid UTF-8, NUL and lone surrogates', () => {
+  test('a byte order mark, __proto__, invalid UTF-8, NUL and lone surrogates are harmless in a body', () => {
     expect(scan('\ufeff{"model":"a"}')).toMatchObject({ readable: true, model: 'a' })
     expect(scan('{"__proto__":{"model":"b"},"constructor":1,"model":"a"}')).toMatchObject({
       readable: true,

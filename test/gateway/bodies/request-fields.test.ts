@@ -10,7 +10,7 @@ function fieldsOf(body: string, isWanted = () => true): Promise<JsonObject | nul
 }
 
 describe('what an endpoint wants to know of its request', () => {
-  test('is read of a small body at once', () => {
+  test('the wanted fields of a small body are read at once', () => {
     let read: unknown
     readRequestFields(
       'client',
@@ -24,7 +24,7 @@ describe('what an endpoint wants to know of its request', () => {
     expect(read).toEqual({ seconds: '8' })
   })
 
-  test('is read of a body of megabytes in slices, and the same', async () => {
+  test('the wanted fields of a body of megabytes are read in slices, with the same result', async () => {
     const picture = 'x'.repeat(3_000_000)
     expect(await fieldsOf(JSON.stringify({ picture, seconds: 4, documents: ['ab', 'c'] }))).toEqual({
       seconds: 4,
@@ -32,12 +32,12 @@ describe('what an endpoint wants to know of its request', () => {
     })
   })
 
-  test('is in doubt where a field stands there twice', async () => {
+  test('a wanted field that a body has twice is in doubt', async () => {
     expect(await fieldsOf('{"seconds":4,"seconds":12}')).toBeNull()
     expect(await fieldsOf(`{"seconds":4,"x":"${'x'.repeat(400_000)}","seconds":12}`)).toBeNull()
   })
 
-  test('is not read on for a client that left', async () => {
+  test('a body is not read on for wanted fields when its client has left', async () => {
     expect(await fieldsOf(`{"x":"${'x'.repeat(400_000)}","seconds":12}`, () => false)).toBe('gone')
   })
 })

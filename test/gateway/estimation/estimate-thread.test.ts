@@ -35,7 +35,7 @@ function estimateAll(
 }
 
 describe('the thread that estimates', () => {
-  test('answers each job, texts and just the bytes that were given', async () => {
+  test('the estimation thread answers each job, texts and just the bytes that were given', async () => {
     const bytes = Buffer.from('a pool full of other bytes').subarray(2, 6)
     const long = Buffer.alloc(3_000_000, 'x')
     expect(await estimateAll(openThread({ bytes: 1e9 }), ['four', '', bytes, long, 'sixsix'])).toEqual([
@@ -46,14 +46,14 @@ describe('the thread that estimates', () => {
     expect(long).toHaveLength(3_000_000)
   })
 
-  test('what it cannot count is a token for four bytes', async () => {
+  test('a text that the estimation thread cannot count is a token for four bytes', async () => {
     expect(await estimateAll(openThread(), ['null'])).toEqual([1])
   })
 
   test.each([
     'die',
     'throw',
-  ])('its death (%s) costs what it had in hand, the rest goes to a new one', async (word) => {
+  ])('the death of the estimation thread (%s) costs the jobs that it was counting, the others go to a new thread', async (word) => {
     const thread = openThread()
     const results = await estimateAll(thread, ['a', word, 'a', 'a', 'bb', 'bb', 'bb', 'bb'])
     expect(results[1]).toBe(Math.ceil(word.length / 4))
@@ -81,7 +81,7 @@ describe('the thread that estimates', () => {
     expect(order).toHaveLength(1_001)
   })
 
-  test('of one client so many jobs and bytes wait, what comes above is a token for four bytes', async () => {
+  test('so many jobs and bytes of one client wait, a job above that is a token for four bytes', async () => {
     const jobs = await estimateAll(openThread(), Array<string>(1_100).fill('five!'))
     expect(jobs.slice(0, 1_000)).toEqual(Array<number>(1_000).fill(50))
     expect(jobs.at(-1)).toBe(2)
@@ -92,7 +92,7 @@ describe('the thread that estimates', () => {
     expect(await estimateAll(thread, ['again'])).toEqual([50])
   })
 
-  test('above the bounds for all, whoever has most waiting goes without, not who comes last', async () => {
+  test('above the bounds for all, the client with most waiting goes without a count, not the last one', async () => {
     const thread = openThread({ jobs: 100, bytes: 20_000 })
     const many = estimateAll(thread, Array<string>(200).fill('five!'), 'many')
     const large = estimateAll(thread, Array<string>(12).fill('x'.repeat(2_000)), 'large')
@@ -103,7 +103,7 @@ describe('the thread that estimates', () => {
     expect([...(await many), ...(await large)].every((tokens) => tokens > 0)).toBe(true)
   })
 
-  test('who has waited too long is answered without counting', async () => {
+  test('a job that has waited too long is answered without counting', async () => {
     const thread = openThread({ waitMs: -1 })
     expect(await estimateAll(thread, ['eight by', 'six by'])).toEqual([2, 2])
   })

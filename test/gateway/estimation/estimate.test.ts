@@ -276,7 +276,7 @@ describe("the prompt's tokens", () => {
     }
   })
 
-  test('nesting, odd values and special tokens are harmless', async () => {
+  test('nesting, odd values and special tokens are harmless in a prompt', async () => {
     const deep = `{"messages":${'[{"content":'.repeat(50_000)}"x"${'}]'.repeat(50_000)}}`
     expect(await estimateBody(CHAT, Buffer.from(deep), 'gpt-4o')).toBeGreaterThan(0)
     for (const messages of [

@@ -15,7 +15,7 @@ function textIn(body: string | Buffer, dialect = plainDialect): string {
 }
 
 describe('text is found in every wire that carries JSON objects', () => {
-  test('server-sent events, lines, an array, one body', () => {
+  test('text is found in server-sent events, lines, an array and one body', () => {
     expect(
       textIn(`: {comment\n\n${chatEvent('Hel')}${chatEvent('lo {"')}data: [DONE]\n\n`, chatDialect),
     ).toBe('Hello {"')
@@ -24,7 +24,7 @@ describe('text is found in every wire that carries JSON objects', () => {
     expect(textIn('  {"x":{"t":"inner"},"t":"a}"}')).toBe('a}')
   })
 
-  test('binary frames around it, with braces and quotes among their bytes', () => {
+  test('text is found inside binary frames with braces and quotes among their bytes', () => {
     const frame = (payload: string, noise: number[]) =>
       Buffer.concat([
         Buffer.from([0, 0, 0, 0x7b, ...noise]),
@@ -68,7 +68,7 @@ describe('a JSON body that was cut', () => {
     `{"id":"c1","list":[1,2.5,{"a":null}],"choices":[{"index":0,"message":{"role":"assistant","content":${JSON.stringify(content).replace('ï', '\\u00ef')},"refusal":null},"finish_reason":"stop"}],"model":"m"}`,
   )
 
-  test('gives the text up to the cut, wherever it is', () => {
+  test('a JSON body that was cut gives the text up to the cut, wherever it is', () => {
     let longest = ''
     for (let cut = 0; cut <= body.length; cut++) {
       const text = textInCutJson(body.subarray(0, cut), chatDialect).replace(/\ufffd+$/, '')

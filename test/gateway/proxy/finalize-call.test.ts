@@ -186,7 +186,7 @@ describe('a call that told no figures', () => {
     ['and says that it is still at work', METERED, 202, pending, 'billed_later'],
     ['in a session', METERED, 101, NOTHING_OBSERVED, 'no_figures'],
     ['in a session on a path that is free to GET', FREE, 101, null, 'no_reader'],
-  ] as const)('%s is unpriced, with the reason', (_, endpoint, status, observation, reason) => {
+  ] as const)('a call whose answer reports no figures (%s) is unpriced, with the reason', (_, endpoint, status, observation, reason) => {
     expect(finalizeCall({ ...context, endpoint, status, observation }, pricing)).toMatchObject({
       usageSource: 'none',
       costPico: null,
@@ -201,7 +201,7 @@ describe('a call that told no figures', () => {
     ['as it failed in its body', METERED, 200, failed],
     ['as there was no answer', METERED, null, null],
     ['as it asked for what another call made', FETCHED, 200, pending],
-  ] as const)('%s costs nothing', (_, endpoint, status, observation) => {
+  ] as const)('a call without figures costs nothing where it is known to be free: %s', (_, endpoint, status, observation) => {
     expect(finalizeCall({ ...context, endpoint, status, observation }, pricing)).toMatchObject({
       costPico: 0n,
       unpricedReason: null,
@@ -282,7 +282,7 @@ describe('what a fetch tells', () => {
     return times
   }
 
-  test('is priced as of its submission, each job of several too', () => {
+  test('what a fetch reports is priced as of its submission, each job of several too', () => {
     const madeAtMs = fetchedAtMs - 30 * HOUR_MS
     expect(pricedAt('fetched', madeAtMs)).toEqual([madeAtMs, madeAtMs])
   })
@@ -291,11 +291,11 @@ describe('what a fetch tells', () => {
     ['it says no time', null],
     ['it says one to come', fetchedAtMs + HOUR_MS],
     ['it says one that is too long ago', fetchedAtMs - 91 * 24 * HOUR_MS],
-  ])('is priced as of the fetch where %s', (_, madeAtMs) => {
+  ])('what a fetch reports is priced as of the fetch where %s', (_, madeAtMs) => {
     expect(pricedAt('fetched', madeAtMs)).toEqual([fetchedAtMs, fetchedAtMs])
   })
 
-  test('and what a call made itself is priced as of its arrival by our clock', () => {
+  test('what a call made itself is priced as of its arrival by our clock', () => {
     expect(pricedAt('created', fetchedAtMs - HOUR_MS)).toEqual([fetchedAtMs, fetchedAtMs])
   })
 })

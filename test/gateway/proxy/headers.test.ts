@@ -19,12 +19,12 @@ function forwarded(raw: readonly string[], options: Partial<RequestHeaderOptions
 }
 
 describe('to the upstream', () => {
-  test('names, values, order and repetitions stay as they were, bytes above ASCII too', () => {
+  test('names, values, order and repetitions of headers stay as they were upstream, bytes above ASCII too', () => {
     const raw = ['X-Ünï', 'caf\xe9 ', 'Accept', 'text/event-stream', 'X-A', '1', 'x-a', '2', 'X-Empty', '']
     expect(forwarded(raw)).toEqual(['host', 'api.example', ...raw])
   })
 
-  test('where usage is read for, nobody asks for a part of the answer', () => {
+  test('no header asks for a part of an answer whose usage is read', () => {
     const raw = ['Range', 'bytes=0-99', 'If-Range', '"a"', 'X-Goog-FieldMask', 'candidates']
     expect(forwarded(raw)).toEqual(['host', 'api.example', ...raw])
     expect(forwarded(raw, { askIdentity: true })).toEqual([
@@ -61,7 +61,7 @@ describe('to the upstream', () => {
     expect(forwarded(['TE', 'gzip, Trailers'])).toEqual(['host', 'api.example', 'TE', 'trailers'])
   })
 
-  test('what Connection names goes, several lines of it too', () => {
+  test('the headers that Connection names are removed, also on several lines', () => {
     const raw = [
       'X-Hop',
       'a',
@@ -77,7 +77,7 @@ describe('to the upstream', () => {
     expect(forwarded(raw)).toEqual(['host', 'api.example', 'X-Stays', 'c'])
   })
 
-  test('what says how to read the body stays, though Connection names it: the upstream must not read other bytes than we', () => {
+  test('a header that says how to read the body stays though Connection names it: the upstream must not read other bytes than we', () => {
     const raw = [
       'Connection',
       'content-type, Content-Encoding',
@@ -97,7 +97,7 @@ describe('to the upstream', () => {
     expect(headers).toEqual(['host', 'api.example', 'content-length', '9'])
   })
 
-  test('Connection can name neither our credential, nor host, nor the length away', () => {
+  test('Connection can remove neither our credential, nor host, nor the length', () => {
     const raw = ['Connection', 'authorization, host, content-length', 'Content-Length', '3', 'Host', 'us']
     expect(forwarded(raw, { credential: ['authorization', 'Bearer up'] })).toEqual([
       ...['host', 'api.example', 'Content-Length', '3', 'authorization', 'Bearer up'],
@@ -147,7 +147,7 @@ describe('to the upstream', () => {
 })
 
 describe('to the client', () => {
-  test('all but hop-by-hop headers come back as sent, repeated ones and odd bytes too', () => {
+  test('all but hop-by-hop headers come back to the client as sent, repeated ones and odd bytes too', () => {
     const kept = ['Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'X-Request-ID', 'r\xe9', 'content-length', '5']
     const hops = [
       'Connection',
@@ -164,13 +164,13 @@ describe('to the client', () => {
     expect(forwardableResponseHeaders(buffers, false)).toEqual(kept)
   })
 
-  test('the length goes where the body may get shorter', () => {
+  test('the length is removed where the body may get shorter', () => {
     expect(forwardableResponseHeaders(['Content-Length', '5', 'ETag', 'x'], true)).toEqual(['ETag', 'x'])
   })
 })
 
 describe('our credential', () => {
-  test('goes into the header that the provider reads', () => {
+  test('our credential goes into the header that the provider reads', () => {
     const names = new Map<string, string[]>()
     for (const provider of PROVIDERS) {
       const [name, value] = credentialHeader(provider, 'k')

@@ -16,7 +16,7 @@ describe('asking for usage', () => {
     )
   })
 
-  test('an object that is there gets the member, or has false or null replaced', () => {
+  test('stream_options that are there get the member, or have false or null replaced', () => {
     expect(splice('{"stream":true,"stream_options":{}}')).toBe(
       '{"stream":true,"stream_options":{"include_usage":true}}',
     )
@@ -45,7 +45,7 @@ describe('asking for usage', () => {
     ['stream_options twice', '{"stream":true,"stream_options":{},"stream_options":{}}'],
     ['an unreadable body', '{"stream":true'],
     ['a stream inside another value', '{"x":{"stream":true}}'],
-  ])('nothing is done with %s', (_, body) => {
+  ])('a request body with %s stays as it is', (_, body) => {
     expect(splice(body)).toBe(null)
   })
 
@@ -124,7 +124,7 @@ describe('taking the usage event out', () => {
     ['LF', '\n'],
     ['CRLF', '\r\n'],
     ['CR', '\r'],
-  ])('exactly that event goes, at every split, with line ends in %s', (_, eol) => {
+  ])('exactly the usage event is taken out, at every split, with line ends in %s', (_, eol) => {
     expectAtEverySplit([
       kept(`: comment${eol}${eol}`),
       kept(`event: x${eol}id: 7${eol}${chunkEvent}${eol}${eol}`),
@@ -134,7 +134,7 @@ describe('taking the usage event out', () => {
     ])
   })
 
-  test('mixed line ends', () => {
+  test('the usage event is taken out where line ends are mixed', () => {
     expectAtEverySplit([
       kept(`${chunkEvent}\r\n\n`),
       taken(`${usageEvent}\n\r\n`),
@@ -146,21 +146,21 @@ describe('taking the usage event out', () => {
     ])
   })
 
-  test('the last event may lack its blank line', () => {
+  test('the usage event is taken out where the last event lacks its blank line', () => {
     expectAtEverySplit([kept(`${chunkEvent}\n\n`), taken(usageEvent)])
     expectAtEverySplit([kept(`${chunkEvent}\n\n`), taken(`${usageEvent}\r`)])
     expectAtEverySplit([kept(`${chunkEvent}\n\n`), kept(chunkEvent)])
     expectAtEverySplit([taken(usageEvent)])
   })
 
-  test('a data line without a space, spaces in the JSON, a byte order mark, JSON over several lines', () => {
+  test('the usage event is found without a space after data, with spaces in the JSON, a byte order mark, or JSON over several lines', () => {
     const compact = 'data:{"usage" : { "prompt_tokens":1},"choices" : [ ] }'
     expectAtEverySplit([kept('data:1\n\n'), taken(`${compact}\n\n`), taken(`${usageEvent}   \n\n`)])
     expectAtEverySplit([taken(`\ufeff${usageEvent}\n\n`), kept(`${chunkEvent}\n\n`)])
     expectAtEverySplit([taken('data: {"choices": [\ndata: ],\ndata: "usage": {\ndata: "x": 1}}\n\n')])
   })
 
-  test('what only looks like it stays', () => {
+  test('an event that only looks like the usage event stays', () => {
     const azureFirst = '{"choices":[],"model":"","prompt_filter_results":[{"x":{"usage":{}}}]}'
     expectAtEverySplit([
       kept(`data: ${azureFirst}\n\n`),
@@ -177,7 +177,7 @@ describe('taking the usage event out', () => {
     ])
   })
 
-  test('every such event goes, and an x_groq or error event stays', () => {
+  test('every usage event is taken out, and an x_groq or error event stays', () => {
     expectAtEverySplit([
       taken(`${usageEvent}\n\n`),
       kept('event: error\ndata: {"error":{"message":"x"}}\n\n'),
@@ -186,7 +186,7 @@ describe('taking the usage event out', () => {
     ])
   })
 
-  test('any stream in any pieces comes out whole but for that event', () => {
+  test('any stream in any pieces comes out whole but for the usage event', () => {
     const eol = fc.constantFrom('\n', '\r\n', '\r')
     const keptLine = fc.oneof(
       fc.constant(chunkEvent),
@@ -235,7 +235,7 @@ describe('what is held', () => {
     expect(more).toEqual([])
   })
 
-  test('only the unfinished event waits, as a view of the bytes that came', () => {
+  test('only an unfinished event is held, as a view of the bytes that came', () => {
     const filter = new UsageEventFilter()
     const chunk = Buffer.from(`${chunkEvent}\n\n${chunkEvent}`)
     const out = filter.push(chunk)
@@ -245,7 +245,7 @@ describe('what is held', () => {
     expect(filter.end()).toEqual([])
   })
 
-  test('an event over 64 KiB is let go at once, and the next ones are filtered again', () => {
+  test('an event over 64 KiB is passed on at once, and the next ones are filtered again', () => {
     const filter = new UsageEventFilter()
     const piece = Buffer.from('x'.repeat(1000))
     let pushed = 0

@@ -37,7 +37,7 @@ function checkpointWith(answers: (Partial<CheckpointResult> | Error)[], { walFra
 }
 
 describe('a checkpoint', () => {
-  test('lets commits go on until only a small rest is left, and holds them for that', async () => {
+  test('a checkpoint lets commits continue until only a small remainder is left, and holds them for that', async () => {
     const { checkpoint, steps, synced, ended } = checkpointWith([{ framesLeft: 5_000 }, { framesLeft: 10 }])
     checkpoint.runIfDue()
     await checkpoint.settled()
@@ -51,21 +51,21 @@ describe('a checkpoint', () => {
     expect(ended).toHaveBeenCalledTimes(1)
   })
 
-  test('is not begun for a short WAL', async () => {
+  test('a checkpoint is not begun for a short WAL', async () => {
     const { checkpoint, steps } = checkpointWith([], { walFrames: 100 })
     checkpoint.runIfDue()
     await checkpoint.settled()
     expect(steps).toEqual([])
   })
 
-  test('under a load that never lets up pauses it after some rounds all the same', async () => {
+  test('a checkpoint under a load that never pauses holds commits after some rounds all the same', async () => {
     const { checkpoint, steps } = checkpointWith(Array.from({ length: 4 }, () => ({ framesLeft: 9_000 })))
     checkpoint.runIfDue()
     await checkpoint.settled()
     expect(steps.map(({ mode }) => mode)).toEqual(['passive', 'passive', 'passive', 'passive', 'restart'])
   })
 
-  test('that fails lets commits go on, proves nothing, and is not tried again at once', async () => {
+  test('a checkpoint that fails lets commits continue, proves nothing, and is not tried again at once', async () => {
     const { checkpoint, steps, synced, log, ended } = checkpointWith([{}, new Error('disk full')])
     checkpoint.runIfDue()
     await checkpoint.settled()
@@ -76,21 +76,21 @@ describe('a checkpoint', () => {
     expect(steps).toHaveLength(2)
   })
 
-  test('that could not move everything proves nothing', async () => {
+  test('a checkpoint that could not move everything proves nothing', async () => {
     const { checkpoint, synced } = checkpointWith([{}, { framesLeft: 1 }])
     checkpoint.distrustSync()
     await checkpoint.run()
     expect([checkpoint.distrustsSync, synced.length]).toEqual([true, 0])
   })
 
-  test('gives back trust in what was written before it', async () => {
+  test('a checkpoint gives back trust in what was written before it', async () => {
     const { checkpoint, synced } = checkpointWith([])
     checkpoint.distrustSync()
     await checkpoint.run()
     expect([checkpoint.distrustsSync, synced]).toEqual([false, [42]])
   })
 
-  test('to make room holds commits from its first moment, also when another is under way', async () => {
+  test('a checkpoint to make room holds commits from its first moment, also when another is under way', async () => {
     const { checkpoint, steps } = checkpointWith([])
     const first = checkpoint.run()
     const second = checkpoint.makeRoom()

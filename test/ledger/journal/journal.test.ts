@@ -42,7 +42,7 @@ function fakeDiskReserve(): DiskReserve & { held: boolean; makes: number } {
 }
 
 describe('a call', () => {
-  test('that was opened is in the file when the callback runs, and open until it is closed', async () => {
+  test('a call that was opened is in the file when the callback runs, and open until it is closed', async () => {
     const { journal, path, open, close } = testJournal()
     expect(await open(1)).toBeNull()
     expect(contents(path)).toMatchObject({ open: [callId(1)], calls: [] })
@@ -52,7 +52,7 @@ describe('a call', () => {
     expect(journal.openCalls).toBe(0)
   })
 
-  test('that was discarded leaves nothing', async () => {
+  test('a call that was discarded leaves nothing', async () => {
     const { journal, path, open, close } = testJournal()
     await open(1)
     journal.discard(callId(1))
@@ -61,13 +61,13 @@ describe('a call', () => {
     expect(contents(path)).toEqual({ open: [], seen: [], calls: [[1, callId(2)]] })
   })
 
-  test('that was never opened can be closed', async () => {
+  test('a call that was never opened can be closed', async () => {
     const { path, close } = testJournal()
     expect(await close(9)).toBeNull()
     expect(contents(path).calls).toEqual([[1, callId(9)]])
   })
 
-  test('that is opened and closed in one turn is one record', async () => {
+  test('a call that is opened and closed in one turn is one record', async () => {
     const { path, open, close } = testJournal()
     expect(await Promise.all([open(1), close(1)])).toEqual([null, null])
     expect(contents(path)).toMatchObject({ open: [], calls: [[1, callId(1)]] })
@@ -122,13 +122,13 @@ test('usage noted now is in the file when its callback runs, and is not overtake
 })
 
 describe('synced', () => {
-  test('follows the last record', async () => {
+  test('the synced sequence follows the last record', async () => {
     const { journal, close } = testJournal()
     for (let number = 1; number <= 5; number++) await close(number)
     await vi.waitFor(() => expect(journal.synced).toBe(5))
   })
 
-  test('is reached at once by a flush', async () => {
+  test('a flush syncs the last record at once', async () => {
     const { journal, close } = testJournal()
     void close(1)
     await journal.flush()
@@ -137,7 +137,7 @@ describe('synced', () => {
 })
 
 describe('reading', () => {
-  test('gives records in order, from memory or from the file', async () => {
+  test('reading gives records in order, from memory or from the file', async () => {
     const { journal, close } = testJournal()
     for (let number = 1; number <= 20; number++) await close(number)
     const fromMemory = journal.read(5, 10, 1e9)
@@ -148,7 +148,7 @@ describe('reading', () => {
     expect(fromFile[0]?.body).toBe(serialiseRecord(callRecord(6)))
   })
 
-  test('keeps to the bytes asked for, but for the first record', async () => {
+  test('reading stops at the bytes asked for, but always gives the first record', async () => {
     const { journal, close } = testJournal()
     for (let number = 1; number <= 5; number++) await close(number)
     journal.dropRecent(5)
@@ -156,7 +156,7 @@ describe('reading', () => {
     expect(journal.read(0, 10, serialiseRecord(callRecord(1)).length * 2 + 5)).toHaveLength(2)
   })
 
-  test('tells the size of any range', async () => {
+  test('reading gives the size of any range', async () => {
     const { journal, close } = testJournal()
     for (let number = 1; number <= 5; number++) await close(number)
     const size = Buffer.byteLength(serialiseRecord(callRecord(3)))
@@ -168,7 +168,7 @@ describe('reading', () => {
 })
 
 describe('deleting', () => {
-  test('goes in small steps and never beyond what is asked', async () => {
+  test('deleting works in small steps and never beyond what is asked', async () => {
     const { journal, path, close } = testJournal()
     await Promise.all(Array.from({ length: 30 }, (_, number) => close(number)))
     expect(journal.prune(25, 10)).toBe(true)
@@ -178,7 +178,7 @@ describe('deleting', () => {
     expect(contents(path).calls.map(([sequence]) => sequence)).toEqual([26, 27, 28, 29, 30])
   })
 
-  test('does not make a number be used again, also when nothing is left', async () => {
+  test('deleting does not make a sequence be used again, also when nothing is left', async () => {
     const folder = testFolder()
     const first = testJournal({ folder })
     await Promise.all([first.close(1), first.close(2)])
@@ -192,7 +192,7 @@ describe('deleting', () => {
 })
 
 describe('a disk that refuses', () => {
-  test('refuses new calls, and takes the end of running ones with the reserve', async () => {
+  test('a full disk refuses new calls, and takes the end of running ones with the reserve', async () => {
     const reserve = fakeDiskReserve()
     const { journal, database, path, open, close, log } = testJournal({ reserve })
     await open(1)
@@ -211,7 +211,7 @@ describe('a disk that refuses', () => {
     expect(log.lines).toMatchObject([{ level: 'error', event: 'journal.unwritable' }])
   })
 
-  test('takes new calls again when it has room, with the reserve made again', async () => {
+  test('a disk that has room again takes new calls, with the reserve allocated again', async () => {
     const reserve = fakeDiskReserve()
     const { journal, database, open, close } = testJournal({ reserve })
     database.failure = diskFull()
@@ -224,7 +224,7 @@ describe('a disk that refuses', () => {
     expect(journal.last).toBe(1)
   })
 
-  test('never loses an ended call in silence: its caller is told, and it is recorded once when that works', async () => {
+  test('a disk that refuses an ended call never loses it in silence: its caller gets the error, and it is recorded once when that works', async () => {
     const { journal, database, path, open, close } = testJournal({ reserve: fakeDiskReserve() })
     await Promise.all([open(1), open(2), open(3)])
     await close(1)
@@ -243,7 +243,7 @@ describe('a disk that refuses', () => {
     })
   })
 
-  test('does not mix up calls whose place was used again', async () => {
+  test('a disk that refuses does not mix up calls whose slot was reused', async () => {
     const { journal, database, path, open, close } = testJournal({ reserve: fakeDiskReserve() })
     await Promise.all([open(1), open(2)])
     database.failure = diskFull()

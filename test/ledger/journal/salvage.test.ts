@@ -60,13 +60,13 @@ function leafPages(path: string, table: string): number[] {
 }
 
 describe('a dead producer’s journal', () => {
-  test('that is sound is ready, its WAL in the database', async () => {
+  test('a dead producer’s journal that is sound is ready, its WAL in the database', async () => {
     const { folder, path } = await deadJournal()
     expect(prepareForAdoption(folder)).toBe<Prepared>('ready')
     expect(sequences(path)).toHaveLength(CALLS)
   })
 
-  test('is ready after a crash too, with all that was committed', async () => {
+  test('a dead producer’s journal is ready after a crash too, with all that was committed', async () => {
     const folder = testFolder()
     const crashed = testFolder()
     const { open, close, path } = testJournal({ folder })
@@ -79,7 +79,7 @@ describe('a dead producer’s journal', () => {
     expect(existsSync(path)).toBe(true)
   })
 
-  test('with a torn WAL is what was committed before the tear', async () => {
+  test('a dead producer’s journal with a torn WAL is what was committed before the tear', async () => {
     const folder = testFolder()
     const crashed = testFolder()
     const { close } = testJournal({ folder })
@@ -95,13 +95,13 @@ describe('a dead producer’s journal', () => {
     expect(kept).toEqual(Array.from({ length: kept.length }, (_, index) => index + 1))
   })
 
-  test('that some process still has open is left alone, though its lock file is gone', () => {
+  test('a dead producer’s journal that a process still has open is left alone, though its lock file is gone', () => {
     const folder = testFolder()
     testJournal({ folder })
     expect(prepareForAdoption(folder)).toBe<Prepared>('in_use')
   })
 
-  test('written by a newer release is left alone', async () => {
+  test('a dead producer’s journal written by a newer release is left alone', async () => {
     const { folder, path } = await deadJournal()
     const database = new DatabaseSync(path)
     database.exec('pragma user_version = 99')
@@ -110,20 +110,20 @@ describe('a dead producer’s journal', () => {
     expect(sequences(path)).toHaveLength(CALLS)
   })
 
-  test('that was never begun is absent', () => {
+  test('a dead producer’s journal that was never created is absent', () => {
     const folder = testFolder()
     expect(prepareForAdoption(folder)).toBe<Prepared>('absent')
     writeFileSync(join(folder, 'journal.db'), '')
     expect(prepareForAdoption(folder)).toBe<Prepared>('absent')
   })
 
-  test('that is no database at all is unreadable', async () => {
+  test('a dead producer’s journal that is not a database is unreadable', async () => {
     const { folder, path } = await deadJournal()
     garble(path, 0, 4_096)
     expect(prepareForAdoption(folder)).toBe<Prepared>('unreadable')
   })
 
-  test('whose database is gone while its WAL is there is unreadable', () => {
+  test('a dead producer’s journal whose database is gone while its WAL is there is unreadable', () => {
     const folder = testFolder()
     writeFileSync(join(folder, 'journal.db-wal'), 'x')
     expect(prepareForAdoption(folder)).toBe<Prepared>('unreadable')
@@ -131,7 +131,7 @@ describe('a dead producer’s journal', () => {
 })
 
 describe('a journal with bad pages', () => {
-  test('keeps every record outside of them, and the damaged file stays beside it', async () => {
+  test('a journal with bad pages keeps every record outside of them, and the damaged file stays beside it', async () => {
     const { folder, path } = await deadJournal()
     const pages = leafPages(path, 'calls')
     const bad = pages[Math.floor(pages.length / 2)] ?? 0
@@ -146,7 +146,7 @@ describe('a journal with bad pages', () => {
     expect(namesIn(folder)).toContain('journal.db.corrupt')
   })
 
-  test('says so when its end is among them: then nobody knows which numbers were used', async () => {
+  test('a journal whose last page is bad says so: which sequences were used is then unknown', async () => {
     const { folder, path } = await deadJournal()
     const bad = leafPages(path, 'calls').at(-1) ?? 0
     garble(path, (bad - 1) * 4_096, 4_096)
@@ -155,7 +155,7 @@ describe('a journal with bad pages', () => {
     expect(sequences(path).length).toBeGreaterThan(CALLS - 20)
   })
 
-  test('is still known as damaged after it was salvaged, and a salvage that died between two renames is finished', async () => {
+  test('a journal with bad pages is still known as damaged after it was salvaged, and a salvage that died between two renames is finished', async () => {
     const { folder, path } = await deadJournal()
     const pages = leafPages(path, 'calls')
     garble(path, ((pages[3] ?? 0) - 1) * 4_096, 4_096)
@@ -168,7 +168,7 @@ describe('a journal with bad pages', () => {
     expect(sequences(path)).toEqual(salvaged)
   })
 
-  test('cut short keeps what is before the cut', async () => {
+  test('a journal that was cut short keeps what is before the cut', async () => {
     const { folder, path } = await deadJournal()
     truncateSync(path, Math.floor(statSync(path).size / 2 / 4_096) * 4_096)
     expect(prepareForAdoption(folder)).toBe<Prepared>('damaged')

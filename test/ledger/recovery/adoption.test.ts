@@ -40,7 +40,7 @@ async function adopted(ledger: Ledger): Promise<void> {
 }
 
 describe('a journal whose producer is gone', () => {
-  test('is adopted: its records are shipped under its own numbers, its open calls as interrupted', async () => {
+  test('a journal whose producer is gone is adopted: its records are shipped under its own numbers, its open calls as interrupted', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     const numbers = await makeCalls(first, 1, 50)
@@ -67,7 +67,7 @@ describe('a journal whose producer is gone', () => {
     await site.expectCounted([...numbers, 51, 52])
   })
 
-  test('is left to the first who takes it, and open calls become records once, however many adopters race', async () => {
+  test('a journal whose producer is gone goes to the first adopter, and open calls become records once, however many race', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     const numbers = await makeCalls(first, 1, 20)
@@ -81,7 +81,7 @@ describe('a journal whose producer is gone', () => {
     await site.expectCounted([...numbers, ...Array.from({ length: 10 }, (_, index) => index + 21)])
   })
 
-  test('goes from adopter to adopter with its numbers, each adding nothing twice', async () => {
+  test('a journal whose producer is gone goes from adopter to adopter with its numbers, each adding nothing twice', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     const numbers = await makeCalls(first, 1, 10)
@@ -96,7 +96,7 @@ describe('a journal whose producer is gone', () => {
     expect(site.totals.committedOffset(first.stats().producer)).toBe(11)
   })
 
-  test('waits for Postgres, without which nobody knows what it has', async () => {
+  test('a journal whose producer is gone waits for Postgres, which alone says what is counted of it', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     const numbers = await makeCalls(first, 1, 10)
@@ -118,7 +118,7 @@ describe('a journal whose producer is gone', () => {
     await site.expectCounted([...numbers, 11])
   })
 
-  test('is deleted when all of it was committed for long enough', async () => {
+  test('a journal whose producer is gone is deleted when all of it was committed for long enough', async () => {
     const site = testSite()
     const first = await site.ledger()
     const numbers = await makeCalls(first, 1, 10)
@@ -135,7 +135,7 @@ describe('a journal whose producer is gone', () => {
     )
   })
 
-  test('with nothing left, behind a mark that went back: what it had is named before it is deleted', async () => {
+  test('an empty journal behind a committed offset that regressed: what it had is recorded as a gap before it is deleted', async () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const first = await site.ledger({ keepSeconds: 0.2 })
@@ -159,7 +159,7 @@ describe('a journal whose producer is gone', () => {
     )
   })
 
-  test('is refilled from while its adopter keeps it, when Postgres falls back', async () => {
+  test('a Postgres that regressed is refilled from an adopted journal while its adopter keeps it', async () => {
     const site = testSite()
     const first = await site.ledger()
     const numbers = await makeCalls(first, 1, 40)
@@ -173,7 +173,7 @@ describe('a journal whose producer is gone', () => {
     await site.expectCounted(numbers)
   })
 
-  test('counts toward the cap of its adopter', async () => {
+  test('a journal whose producer is gone counts toward the cap of its adopter', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     await makeCalls(first, 1, 100)
@@ -184,7 +184,7 @@ describe('a journal whose producer is gone', () => {
     expect(second.canTakeCalls).toBe(false)
   })
 
-  test('whose producer lives is never adopted, whatever became of its lock file', async () => {
+  test('a journal whose producer runs is never adopted, whatever became of its lock file', async () => {
     const site = testSite()
     const first = await site.ledger()
     await open(first, 1)
@@ -212,7 +212,7 @@ describe('a journal whose producer is gone', () => {
 })
 
 describe('a journal of another database', () => {
-  test('is left alone, and said so once; it is adopted for its own, or when it is bound to none any more', async () => {
+  test('a journal of another database is left alone with one log line, and adopted for its own, or when it is bound to none any more', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     const databaseId = join(folderOf(site, first), 'database')
@@ -237,7 +237,7 @@ describe('a journal of another database', () => {
     expect(readFileSync(databaseId, 'utf8')).toBe('b\n')
   })
 
-  test('in the place of the one before, while its gateway lives: what it still has goes there, and it is bound to that', async () => {
+  test('a new database in the place of the one before gets what a running gateway’s journal still has, and binds it', async () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const ledger = await site.ledger({ keepSeconds: 2 })
@@ -262,7 +262,7 @@ describe('a damaged journal', () => {
     return folderOf(site, first)
   }
 
-  test('with a bad page: what can be read is counted, the rest is named, the folder is kept', async () => {
+  test('a journal with a bad page: what can be read is counted, the rest is recorded as a gap, the folder is kept', async () => {
     const site = testSite()
     const folder = await deadFolder(site, 300)
     const path = join(folder, 'journal.db')
@@ -292,7 +292,7 @@ describe('a damaged journal', () => {
     expect(namesIn(`${folder}.corrupt`)).toContain('journal.db.corrupt')
   })
 
-  test('that is no database is set aside with an error, and disturbs no other', async () => {
+  test('a journal that is not a database is quarantined with an error, and disturbs no other', async () => {
     const site = testSite()
     const folder = await deadFolder(site, 10)
     writeFileSync(join(folder, 'journal.db'), 'no database '.repeat(1_000))
@@ -303,7 +303,7 @@ describe('a damaged journal', () => {
     await site.expectCounted(await makeCalls(second, 100, 110))
   })
 
-  test('whose lock file is no lock file is adopted all the same', async () => {
+  test('a journal with a damaged lock file is adopted all the same', async () => {
     const site = testSite()
     const folder = await deadFolder(site, 10)
     writeFileSync(join(folder, 'alive.db'), 'no database '.repeat(1_000))
@@ -311,7 +311,7 @@ describe('a damaged journal', () => {
     await site.expectCounted([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   })
 
-  test('that lacks records which Postgres has is set aside: its numbers were used already', async () => {
+  test('a journal that lacks records which Postgres has is quarantined: its sequences were used already', async () => {
     const site = testSite()
     const folder = await deadFolder(site, 10)
     const producer = folder.slice(-32)
@@ -321,7 +321,7 @@ describe('a damaged journal', () => {
     expect(await site.redis.xlen(site.stream)).toBe(0)
   })
 
-  test('with an open row that cannot be read: the others are counted, the row is named in the log', async () => {
+  test('a journal with an unreadable open row: the others are counted, the row is named in the log', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     for (let number = 1; number <= 3; number++) await open(first, number)
@@ -339,7 +339,7 @@ describe('a damaged journal', () => {
     )
   })
 
-  test('whose calls cannot be built into records keeps the rows and goes on', async () => {
+  test('a journal whose calls cannot be built into records keeps the rows and goes on', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     await makeCalls(first, 1, 5)

@@ -36,7 +36,7 @@ async function crash(site: Site, calls: number, first: number): Promise<Crashed>
 }
 
 describe('kill -9 of a gateway in the middle of a burst', () => {
-  test('loses no call that a client saw, doubles none, and counts those under way as interrupted', async () => {
+  test('kill -9 of a gateway in the middle of a burst loses no call that a client saw, doubles none, and counts those under way as interrupted', async () => {
     const site = testSite()
     const crashes: Crashed[] = []
     for (const [index, calls] of [1, 50, 700, 3_000].entries()) {
@@ -56,7 +56,7 @@ describe('kill -9 of a gateway in the middle of a burst', () => {
     }
   })
 
-  test('beside a living gateway: its calls are counted within seconds, by the living one', async () => {
+  test('kill -9 of a gateway beside a running one: its calls are counted within seconds, by the running one', async () => {
     const site = testSite()
     const living = await site.ledger()
     site.keepRollingUp()
@@ -70,7 +70,7 @@ describe('kill -9 of a gateway in the middle of a burst', () => {
     expect(site.totals.miscounted).toEqual([])
   })
 
-  test('of every gateway in turn, each adopting the ones before, leaves totals that are exact', async () => {
+  test('kill -9 of every gateway in turn, each adopting the ones before, leaves totals that are exact', async () => {
     const site = testSite()
     const seen: number[] = []
     for (let run = 0; run < 4; run++) {
@@ -90,7 +90,7 @@ describe('kill -9 of a gateway in the middle of a burst', () => {
 })
 
 describe('a Redis of one’s own', () => {
-  test('frozen: calls go on, the connection is given up, and all is counted once when it thaws', async () => {
+  test('with Redis frozen, calls go on, the connection is given up, and all is counted once when it thaws', async () => {
     const server = await startPrivateRedis()
     try {
       const site = testSite({ redisUrl: server.url })
@@ -111,7 +111,7 @@ describe('a Redis of one’s own', () => {
     }
   })
 
-  test('killed and started empty, again and again under load: nothing lost, nothing doubled', {
+  test('a Redis killed and started empty, again and again under load, loses nothing and doubles nothing', {
     timeout: 60_000,
   }, async () => {
     const server = await startPrivateRedis()
@@ -137,7 +137,7 @@ describe('a Redis of one’s own', () => {
     }
   })
 
-  test('full: what it refuses is sent again when it has room', async () => {
+  test('what a full Redis refuses is sent again when it has room', async () => {
     const server = await startPrivateRedis()
     try {
       const site = testSite({ redisUrl: server.url })

@@ -15,7 +15,7 @@ import { namesIn, testFolder } from '../support/folders.ts'
 const LIVENESS_LOCK = new URL('../../../src/ledger/recovery/liveness-lock.ts', import.meta.url).href
 
 describe('the lock of a folder', () => {
-  test('is refused while it is held, also in the same process, and free after', () => {
+  test('the lock of a folder is refused while it is held, also in the same process, and free after', () => {
     const { path, lock } = createProducerFolder(testFolder())
     expect(acquireLivenessLock(path)).toBeNull()
     lock.release()
@@ -24,7 +24,7 @@ describe('the lock of a folder', () => {
     again?.release()
   })
 
-  test('is refused to another process, and free as soon as its holder is killed', async () => {
+  test('the lock of a folder is refused to another process, and free as soon as its holder is killed', async () => {
     const { path, lock } = createProducerFolder(testFolder())
     lock.release()
     const program = `import { acquireLivenessLock } from '${LIVENESS_LOCK}'
@@ -46,7 +46,7 @@ describe('the lock of a folder', () => {
     taken?.release()
   })
 
-  test('stays held when other files of the folder are opened, closed and listed', () => {
+  test('the lock of a folder stays held when other files of the folder are opened, closed and listed', () => {
     const { path, lock } = createProducerFolder(testFolder())
     namesIn(path)
     statSync(join(path, 'alive.db'))
@@ -57,14 +57,14 @@ describe('the lock of a folder', () => {
 })
 
 describe('a producer’s folder', () => {
-  test('is for its owner alone', () => {
+  test('a producer’s folder is readable by its owner alone', () => {
     const { path, lock } = createProducerFolder(testFolder())
     expect(statSync(path).mode & 0o777).toBe(0o700)
     for (const name of namesIn(path)) expect(statSync(join(path, name)).mode & 0o777).toBe(0o600)
     lock.release()
   })
 
-  test('never shows before its lock is held', () => {
+  test('a producer’s folder never appears before its lock is held', () => {
     const directory = testFolder()
     const { producer, lock } = createProducerFolder(directory)
     expect(readJournalDirectory(directory)).toEqual({ producers: [producer], corrupt: 0, leftovers: [] })
@@ -72,7 +72,7 @@ describe('a producer’s folder', () => {
     lock.release()
   })
 
-  test('is gone in one step when it is deleted', async () => {
+  test('a producer’s folder is gone in one step when it is deleted', async () => {
     const directory = testFolder()
     const { producer, lock } = createProducerFolder(directory)
     const deleting = deleteProducerFolder(directory, producer)
@@ -82,7 +82,7 @@ describe('a producer’s folder', () => {
     expect(namesIn(directory)).toEqual([])
   })
 
-  test('that is set aside is nobody’s any more, is counted, and replaces no other', () => {
+  test('a quarantined folder belongs to no producer any more, is counted, and replaces no other', () => {
     const directory = testFolder()
     const { producer, lock } = createProducerFolder(directory)
     lock.release()

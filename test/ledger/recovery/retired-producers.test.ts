@@ -48,7 +48,7 @@ async function expectGaps(site: Site, gaps: readonly object[]): Promise<void> {
 }
 
 describe('Postgres restored to before a producer whose folder is gone', () => {
-  test('what was counted since is named, whether its owner or an adopter deleted it, by however many gateways', async () => {
+  test('what Postgres lost of a retired producer is recorded once as a gap, whether its owner or an adopter deleted the folder, by however many gateways', async () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const one = await finished(site, 1, 10)
@@ -74,7 +74,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     expect(site.totals.gaps).toHaveLength(2)
   })
 
-  test('in the middle of it: only what is missing is named, and a living gateway sees it too', async () => {
+  test('with Postgres restored to the middle of a retired producer only what is missing becomes a gap, and a running gateway sees it too', async () => {
     const site = testSite()
     const living = await site.ledger({ keepSeconds: 0.2 })
     const ledger = await site.ledger({ keepSeconds: 0.2 })
@@ -91,7 +91,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     await expectGaps(site, [{ producer, from: 5, to: 10, reason: 'journal_pruned' }])
   })
 
-  test('a void that Redis loses is sent again, one that waits is not', async () => {
+  test('a gap marker that Redis loses is sent again, one that waits is not', async () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const producer = await finished(site, 1, 3)
@@ -106,7 +106,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     await expectGaps(site, [{ producer, from: 1, to: 3, reason: 'journal_pruned' }])
   })
 
-  test('entries of its that turn up on the stream are counted, whenever they do', async () => {
+  test('entries of a retired producer that turn up on the stream are counted, whenever they do', async () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const ledger = await site.ledger({ keepSeconds: 0.2 })
@@ -132,7 +132,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     expect([...site.totals.counted.values()]).toEqual([1, 1, 1])
   })
 
-  test('a folder of its that turns up again fills what was named, though it is an old copy; its open calls are not counted', async () => {
+  test('a retired producer’s folder that turns up again fills its gap, though it is an old copy; its open calls are not counted', async () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const copies = testFolder()
@@ -159,7 +159,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     expect(await readRetiredProducer(site.journalDir, producer)).toMatchObject({ last: 10 })
   })
 
-  test('and an old copy of its folder: what that has is counted, the rest is named, no number is given twice', async () => {
+  test('from an old copy of a retired producer’s folder what it has is counted, the rest becomes a gap, no sequence is given twice', async () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const copies = testFolder()
@@ -195,7 +195,7 @@ test('another database: nothing is named there that it never had', async () => {
 })
 
 describe('a tombstone', () => {
-  test('is on disk before the folder goes: where it cannot be written, the folder stays', async () => {
+  test('the file of a retired producer is on disk before its folder is deleted: where it cannot be written, the folder stays', async () => {
     const directory = testFolder()
     const folder = createProducerFolder(directory)
     writeFileSync(join(directory, 'tombstones'), 'in its way')
@@ -212,7 +212,7 @@ describe('a tombstone', () => {
     folder.lock.release()
   })
 
-  test('is left of a folder that is set aside, and of none that never had a record', async () => {
+  test('the file of a retired producer is left of a quarantined folder, and of none that never had a record', async () => {
     const directory = testFolder()
     const [used, unused] = [createProducerFolder(directory), createProducerFolder(directory)]
     await finishProducer(directory, { folder: used, last: 3, stream: 's' }, true)
@@ -223,7 +223,7 @@ describe('a tombstone', () => {
     unused.lock.release()
   })
 
-  test('never comes to claim less', async () => {
+  test('the file of a retired producer never comes to claim less', async () => {
     const directory = testFolder()
     const producer = 'a'.repeat(32)
     await writeRetiredProducer(directory, retired(producer, { last: 7 }))
@@ -231,7 +231,7 @@ describe('a tombstone', () => {
     expect(await readRetiredProducer(directory, producer)).toMatchObject({ last: 7 })
   })
 
-  test('is kept for 35 days, and one that was garbled disturbs no other', async () => {
+  test('the file of a retired producer is kept for 35 days, and a damaged one disturbs no other', async () => {
     const directory = testFolder()
     const nowMs = Date.now()
     const [young, old, garbled, back] = ['a', 'b', 'c', 'd'].map((digit) => digit.repeat(32)) as [

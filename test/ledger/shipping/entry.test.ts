@@ -72,7 +72,7 @@ const objectEvent = fc.record({
 })
 
 describe('a record', () => {
-  test('says what its call did to objects only where it did something', () => {
+  test('a record says what its call did to objects only where it did something', () => {
     fc.assert(
       fc.property(record, fc.array(objectEvent, { maxLength: 5 }), (one, objects) => {
         const said = { ...one, objects }
@@ -89,12 +89,12 @@ describe('a record', () => {
     '[{"id":"a","kind":"file","is":"stolen"}]',
     '[{"id":"a","kind":"file","is":"created","job":1}]',
     `[${Array(65).fill('{"id":"a","kind":"file","is":"created"}').join()}]`,
-  ])('with objects %s is none', (objects) => {
+  ])('a record with objects %s is not a record', (objects) => {
     const written = serialiseRecord(oneRecord())
     expect(parseRecord(`${written.slice(0, -1)},"objects":${objects}}`)).toBeNull()
   })
 
-  test('comes back as it was, whatever its strings and numbers', () => {
+  test('a record comes back as it was, whatever its strings and numbers', () => {
     fc.assert(
       fc.property(record, (one) => {
         expect(parseRecord(serialiseRecord(one))).toEqual(one)
@@ -102,7 +102,7 @@ describe('a record', () => {
     )
   })
 
-  test('is JSON without nulls', () => {
+  test('a record is JSON without nulls', () => {
     fc.assert(
       fc.property(record, (one) => {
         const written = JSON.parse(serialiseRecord(one)) as object
@@ -111,7 +111,7 @@ describe('a record', () => {
     )
   })
 
-  test('that is open comes back as it was', () => {
+  test('a record that is open comes back as it was', () => {
     fc.assert(
       fc.property(record, (one) => {
         const open = parseOpenCall(serialiseOpenCall(one))
@@ -126,7 +126,7 @@ describe('a record', () => {
     ['not an object', '[1]'],
     ['null', 'null'],
     ['without fields', '{}'],
-  ])('that is %s is refused', (_, body) => {
+  ])('a record that is %s is refused', (_, body) => {
     expect(parseRecord(body)).toBeNull()
   })
 
@@ -149,17 +149,17 @@ describe('a record', () => {
     ['a use of its response that is not known', { responseUse: 'guessed' }],
     ['a reason that is no text', { unpricedReason: 1 }],
     ['a latency that is not a number', { latencyUs: 'NaN' }],
-  ])('with %s is refused', (_, change) => {
+  ])('a record with %s is refused', (_, change) => {
     expect(parseRecord(JSON.stringify({ ...oneRecord(), ...change }))).toBeNull()
   })
 
-  test('with a field of a later release is read', () => {
+  test('a record with a field of a later release is read', () => {
     expect(parseRecord(JSON.stringify({ ...oneRecord(), later: 1 }))).toEqual(oneRecord())
   })
 })
 
 describe('a void', () => {
-  test('comes back as it was', () => {
+  test('a gap marker comes back as it was', () => {
     expect(parseRecord(serialiseGapMarker(3, 9, 'journal_pruned'))).toEqual({
       void: { from: 3, to: 9, reason: 'journal_pruned' },
     })
@@ -170,13 +170,13 @@ describe('a void', () => {
     ['{"void":{"from":0,"to":3,"reason":"x"}}'],
     ['{"void":{"from":1,"to":3}}'],
     ['{"void":7}'],
-  ])('that makes no sense is refused: %s', (body) => {
+  ])('a gap marker that makes no sense is refused: %s', (body) => {
     expect(parseRecord(body)).toBeNull()
   })
 })
 
 describe('an entry', () => {
-  test('comes back as it was, its fields in any order', () => {
+  test('an entry comes back as it was, its fields in any order', () => {
     fc.assert(
       fc.property(record, fc.integer({ min: 1 }), (one, sequence) => {
         const body = serialiseRecord(one)
@@ -189,7 +189,7 @@ describe('an entry', () => {
     )
   })
 
-  test('has the checksum that other languages compute: CRC-32 of p:s:v:r', () => {
+  test('an entry has the checksum that other languages compute: CRC-32 of p:s:v:r', () => {
     expect(encodeEntry(PRODUCER, 1, '{}')).toEqual([
       'p',
       PRODUCER,
@@ -204,7 +204,7 @@ describe('an entry', () => {
     ])
   })
 
-  test('with any one character changed is corrupt, never newer', () => {
+  test('an entry with any one character changed is corrupt, never newer', () => {
     const fields = encodeEntry(PRODUCER, 12, '{"a":1}')
     for (let field = 1; field < fields.length; field += 2) {
       const value = fields[field] ?? ''
@@ -216,7 +216,7 @@ describe('an entry', () => {
     }
   })
 
-  test('that lacks a field, or is of another kind altogether, is corrupt', () => {
+  test('an entry that lacks a field, or is of another kind altogether, is corrupt', () => {
     const fields = encodeEntry(PRODUCER, 12, '{"a":1}')
     for (let at = 0; at < fields.length; at += 2) {
       expect(parseEntry(fields.toSpliced(at, 2))).toEqual({ kind: 'corrupt' })
@@ -225,7 +225,7 @@ describe('an entry', () => {
     expect(parseEntry(['hello'])).toEqual({ kind: 'corrupt' })
   })
 
-  test('of a later version is newer, so that it is left for a newer worker', () => {
+  test('an entry of a later version is newer, so that it is left for a newer worker', () => {
     expect(parseEntry(['p', PRODUCER, 's', '1', 'v', '2', 'c', 'fdba6099', 'r', '{}'])).toEqual({
       kind: 'newer',
     })

@@ -8,7 +8,7 @@ test('looked for are the record that the roll-up waits for and the newest', () =
 })
 
 describe('loss', () => {
-  test('is proven by an entry that is gone and not committed: all after the mark is sent again', () => {
+  test('loss is proven by an entry that is gone and not committed: all after the committed offset is sent again', () => {
     expect(provenLoss([{ sequence: 8, present: false }], 7)).toBe(7)
     expect(
       provenLoss(
@@ -21,11 +21,11 @@ describe('loss', () => {
     ).toBe(9)
   })
 
-  test('is not proven by an entry that left the stream because it was committed', () => {
+  test('loss is not proven by an entry that left the stream because it was committed', () => {
     expect(provenLoss([{ sequence: 8, present: false }], 8)).toBeNull()
   })
 
-  test('is not proven by entries that wait', () => {
+  test('loss is not proven by entries that wait', () => {
     expect(provenLoss([{ sequence: 8, present: true }], 3)).toBeNull()
   })
 })

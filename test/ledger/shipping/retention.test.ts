@@ -26,13 +26,13 @@ function follow(readings: readonly OffsetReading[]): { history: readonly OffsetR
 }
 
 describe('a record is forgotten', () => {
-  test('when it was committed for the whole keeping time, and not before', () => {
+  test('a record is pruned when it was committed for the whole retention time, and not before', () => {
     const first = { atMs: 1_000, committedOffset: 50 }
     expect(follow([first, { atMs: 1_000 + KEEP_MS - 1, committedOffset: 90 }]).upTo).toBe(0)
     expect(follow([first, { atMs: 1_000 + KEEP_MS, committedOffset: 90 }]).upTo).toBe(50)
   })
 
-  test('not when Postgres went back behind it meanwhile, though it came forward again', () => {
+  test('a record is not pruned when Postgres regressed behind it meanwhile, though it caught up again', () => {
     const readings = [
       { atMs: 0, committedOffset: 100 },
       { atMs: 150_000, committedOffset: 40 },
@@ -44,7 +44,7 @@ describe('a record is forgotten', () => {
     expect(follow([...readings, { atMs: 470_000, committedOffset: 100 }]).upTo).toBe(100)
   })
 
-  test('never before the rule allows it, however marks jump', () => {
+  test('a record is never pruned before the rule allows it, however committed offsets jump', () => {
     const step = fc.record({
       afterMs: fc.integer({ min: 1, max: 40_000 }),
       committedOffset: fc.nat({ max: 30 }),

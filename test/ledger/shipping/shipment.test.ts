@@ -10,20 +10,20 @@ import {
 const state = { prunedTo: 0, synced: 100, sent: 40, committedOffset: 30, hintedOffset: 0 }
 
 describe('the next shipment', () => {
-  test('is what follows the last record that Redis has', () => {
+  test('the next shipment is what follows the last record that Redis has', () => {
     expect(nextShipment(state, 0, 500)).toEqual({ kind: 'records', after: 40, maxRows: 60 })
   })
 
-  test('never goes beyond what survives power loss', () => {
+  test('the next shipment never goes beyond what survives power loss', () => {
     expect(nextShipment({ ...state, synced: 41 }, 0, 500)).toEqual({ kind: 'records', after: 40, maxRows: 1 })
     expect(nextShipment({ ...state, synced: 40 }, 0, 500)).toEqual({ kind: 'nothing' })
   })
 
-  test('is at most a batch', () => {
+  test('the next shipment is at most a batch', () => {
     expect(nextShipment(state, 0, 8)).toEqual({ kind: 'records', after: 40, maxRows: 8 })
   })
 
-  test('waits for a mark when too many records are uncommitted', () => {
+  test('the next shipment waits for a commit when too many records are uncommitted', () => {
     const far = { ...state, sent: 30 + SHIP_WINDOW_ENTRIES, synced: 1_000_000 }
     expect(nextShipment(far, 0, 500)).toEqual({ kind: 'window' })
     expect(nextShipment({ ...far, committedOffset: 35 }, 0, 500)).toMatchObject({
@@ -33,19 +33,19 @@ describe('the next shipment', () => {
     expect(nextShipment({ ...far, hintedOffset: 36 }, 0, 500)).toMatchObject({ kind: 'records', maxRows: 6 })
   })
 
-  test('does not believe a hint beyond what was sent', () => {
+  test('the next shipment does not believe a hint beyond what was sent', () => {
     const wild = { ...state, sent: 30 + SHIP_WINDOW_ENTRIES, synced: 1_000_000, hintedOffset: 10 ** 9 }
     expect(nextShipment(wild, 0, 500)).toMatchObject({ kind: 'records', maxRows: 500 })
   })
 
-  test('waits for a mark when too many bytes are uncommitted, but lets one record through', () => {
+  test('the next shipment waits for a commit when too many bytes are uncommitted, but lets one record through', () => {
     expect(nextShipment(state, SHIP_WINDOW_BYTES, 500)).toEqual({ kind: 'window' })
     expect(nextShipment({ ...state, committedOffset: 40 }, SHIP_WINDOW_BYTES, 500)).toMatchObject({
       kind: 'records',
     })
   })
 
-  test('is a void where Postgres has forgotten what the journal no longer has', () => {
+  test('the next shipment is a gap marker where Postgres has lost what the journal no longer has', () => {
     expect(nextShipment({ ...state, prunedTo: 20, sent: 10, committedOffset: 10 }, 0, 500)).toEqual({
       kind: 'gap',
       from: 11,
@@ -55,12 +55,12 @@ describe('the next shipment', () => {
 })
 
 describe('what counts as sent', () => {
-  test('is at least the mark', () => {
+  test('what counts as sent is at least the committed offset', () => {
     expect(sentAfterCommit(40, 30, 35)).toBe(40)
     expect(sentAfterCommit(40, 30, 50)).toBe(50)
   })
 
-  test('goes back with a mark that goes back', () => {
+  test('what counts as sent regresses with the committed offset', () => {
     expect(sentAfterCommit(40, 30, 29)).toBe(29)
   })
 })

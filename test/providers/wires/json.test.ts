@@ -62,7 +62,7 @@ const documents = fc.letrec((tie) => ({
 })).object
 
 describe('a JSON document read as it passes', () => {
-  test('keeps what parsing the whole document and picking by path would keep, whatever the pieces', () => {
+  test('a JSON document read as it passes keeps what parsing the whole document and picking by path would keep, whatever the pieces', () => {
     fc.assert(
       fc.property(
         documents,
@@ -79,51 +79,51 @@ describe('a JSON document read as it passes', () => {
     )
   })
 
-  test('gives the text of the last usage that is not null, byte for byte', () => {
+  test('a JSON document read as it passes gives the text of the last usage that is not null, byte for byte', () => {
     const text = '{"usage": {"a" : 28.0 , "b":"\u00e9"},"nested":{"usage":null}}'
     expect(scanJson(Buffer.from(text), PROJECTION).raw).toBe('{"a" : 28.0 , "b":"\u00e9"}')
   })
 
-  test('knows a key written with escapes', () => {
+  test('a JSON document read as it passes knows a key written with escapes', () => {
     expect(scanJson(Buffer.from('{"us\\u0061ge":{"n":1}}'), PROJECTION).value).toEqual({ usage: { n: 1 } })
   })
 
-  test('takes the later of two members of the same name, as JSON.parse does', () => {
+  test('a JSON document read as it passes takes the later of two members of the same name, as JSON.parse does', () => {
     expect(scanJson(Buffer.from('{"model":"a","model":"b"}'), PROJECTION).value).toEqual({ model: 'b' })
   })
 
-  test('looks past a byte order mark and kilobytes of white space', () => {
+  test('a JSON document read as it passes looks past a byte order mark and kilobytes of white space', () => {
     const text = `\ufeff${' \n'.repeat(1500)}{"model":"m"}`
     expect(scanJson(Buffer.from(text), PROJECTION).value).toEqual({ model: 'm' })
   })
 
-  test('ignores what follows the document', () => {
+  test('a JSON document read as it passes ignores what follows the document', () => {
     expect(scanJson(Buffer.from('{"model":"m"} {"model":"n"}]'), PROJECTION).value).toEqual({ model: 'm' })
   })
 
-  test('keeps what was complete before the text broke off', () => {
+  test('a JSON document read as it passes keeps what was complete before the text broke off', () => {
     const text = '{"usage":{"n":1},"model":"cut of'
     expect(scanJson(Buffer.from(text), PROJECTION).value).toEqual({ usage: { n: 1 } })
   })
 
-  test('marks a value that is too long to keep and goes on', () => {
+  test('a JSON document read as it passes flags a value that is too long to keep and goes on', () => {
     const text = `{"model":"${'m'.repeat(10_000)}","usage":{"n":1}}`
     expect(scanJson(Buffer.from(text), PROJECTION).value).toEqual({ model: true, usage: { n: 1 } })
   })
 
-  test('keeps a usage object of many kilobytes', () => {
+  test('a JSON document read as it passes keeps a usage object of many kilobytes', () => {
     const usage = {
       iterations: Array.from({ length: 200 }, (_, n) => ({ type: 'message', input_tokens: n })),
     }
     expect(scanJson(Buffer.from(JSON.stringify({ usage })), PROJECTION).value).toEqual({ usage })
   })
 
-  test('is not exhausted by depth', () => {
+  test('a JSON document read as it passes is not exhausted by depth', () => {
     const deep = Buffer.from(`{"x":${'['.repeat(200_000)}${']'.repeat(200_000)},"model":"m"}`)
     expect(scanJson(deep, PROJECTION).value).toEqual({ model: 'm' })
   })
 
-  test('keeps no more than a bound of what a hostile document wants it to keep', () => {
+  test('a JSON document read as it passes keeps no more than a bound of what a hostile document wants it to keep', () => {
     const element = `{"type":"${'t'.repeat(4000)}"}`
     const text = Buffer.from(`{"nested":{"items":[${Array(5000).fill(element).join(',')}]}}`)
     const kept = JSON.stringify(scanJson(text, PROJECTION).value)
@@ -154,7 +154,7 @@ describe('what is kept of a request', () => {
     }
   })
 
-  test('a text is kept up to 64 KiB, a longer one is told as true', () => {
+  test('a text is kept up to 64 KiB, a longer one is given as true', () => {
     const input = 'é'.repeat(32_000)
     expect(scanRequest(JSON.stringify({ input }), 1000).extracted.value).toEqual({ input })
     expect(scanRequest(JSON.stringify({ input: `${input}${input}` }), 1000).extracted.value).toEqual({
@@ -162,7 +162,7 @@ describe('what is kept of a request', () => {
     })
   })
 
-  test('a strict scan tells a wanted key that stands twice in one object, and no other', () => {
+  test('a strict scan reports a wanted key that stands twice in one object, and no other', () => {
     expect(scanRequest('{"n":1,"\\u006e":2}', 4).isAmbiguous).toBe(true)
     expect(scanRequest('{"config":{"n":1},"config":{}}', 4).isAmbiguous).toBe(true)
     expect(scanRequest('{"n":1,"config":{"n":2},"x":1,"x":2}', 4).isAmbiguous).toBe(false)

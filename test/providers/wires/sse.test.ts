@@ -92,7 +92,7 @@ const streams = fc
   )
 
 describe('a stream of events read as it passes', () => {
-  test('is split as the standard splits the whole text, whatever the line ends and the pieces', () => {
+  test('a stream of events is split as the standard splits the whole text, whatever the line ends and the pieces', () => {
     fc.assert(
       fc.property(streams, fc.array(fc.nat(), { maxLength: 12 }), (text, cuts) => {
         const bytes = Buffer.from(text, 'latin1')
@@ -102,7 +102,7 @@ describe('a stream of events read as it passes', () => {
     )
   })
 
-  test('has only LF line ends as well: the same events by the short way', () => {
+  test('a stream of events with only LF line ends gives the same events by the short way', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 20 }), fc.array(fc.nat(), { maxLength: 12 }), (lines, cuts) => {
         const text = lines.join('\n')
@@ -112,7 +112,7 @@ describe('a stream of events read as it passes', () => {
     )
   })
 
-  test('passes on the telling events and no others once nothing else is wanted', () => {
+  test('a stream of events passes on those that may contain usage and no others once nothing else is wanted', () => {
     fc.assert(
       fc.property(streams, fc.array(fc.nat(), { maxLength: 12 }), (text, cuts) => {
         const given = split(pieces(Buffer.from(text, 'latin1'), cuts), false)
@@ -123,7 +123,7 @@ describe('a stream of events read as it passes', () => {
     )
   })
 
-  test('has an event longer than may be held: its data comes in pieces and nothing is lost', () => {
+  test('a stream with an event longer than may be held gives its data in pieces and loses nothing', () => {
     const long = `{"b64":"${'x'.repeat(MAX_HELD_EVENT_BYTES * 3)}","usage":{"n":1}}`
     const text = `: hello\n\nevent: a\ndata: ${long}\n\ndata: short\n\n`
     const bytes = Buffer.from(text)
@@ -135,7 +135,7 @@ describe('a stream of events read as it passes', () => {
     }
   })
 
-  test('has a long event with CRLF line ends and an error for a name', () => {
+  test('a stream may have a long event with CRLF line ends and an error for a name', () => {
     const long = 'y'.repeat(MAX_HELD_EVENT_BYTES * 2)
     const bytes = Buffer.from(`event: error\r\nid: 1\r\ndata: ${long}\r\n\r\ndata: z\r\n\r\n`)
     const chunks = [bytes.subarray(0, 70_000), bytes.subarray(70_000, 70_001), bytes.subarray(70_001)]
@@ -145,7 +145,7 @@ describe('a stream of events read as it passes', () => {
     ])
   })
 
-  test('holds at most its bound of an unfinished event', () => {
+  test('a stream reader holds at most its bound of an unfinished event', () => {
     const splitter = new SseSplitter(
       { wantsEvery: true, event: () => {}, openLong: () => ({ push: () => {}, end: () => {} }) },
       findMembers(['usage']),
