@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { withoutKeys } from '../domain/api-key.ts'
+import { NO_MODEL, UNKNOWN_MODEL } from '../domain/billed-model.ts'
+import { cleanModel, cleanText } from '../domain/clean-text.ts'
 import { type CallRecord, type JobUse, MAX_JOB_USES, type OpenCall, type Outcome } from './call-record.ts'
 import { useOf } from './job-use.ts'
 import type { ResponseUse } from './response-use.ts'
@@ -15,42 +15,8 @@ import {
   type UsageSource,
 } from './usage.ts'
 
-const MAX_MODEL_BYTES = 128
-const MAX_PATH_BYTES = 512
 const MAX_RAW_USAGE_BYTES = 8192
 const MAX_RESPONSE_ID_BYTES = 256
-
-/** Total under which calls stand that named a model nobody knows. */
-export const UNKNOWN_MODEL = '(unknown)'
-/** Total under which calls stand that named no model. */
-export const NO_MODEL = '(none)'
-
-/**
- * A string that every store takes: no NUL, no lone surrogate, no key that its owner put there, at most `maxBytes` of
- * UTF-8. What is longer is cut and ends in a hash of the whole, so that two long names stay two.
- */
-export function cleanText(text: string, maxBytes: number): string {
-  let clean = withoutKeys(text)
-  if (clean.includes('\0')) clean = clean.replaceAll('\0', '\uFFFD')
-  if (!clean.isWellFormed()) clean = clean.toWellFormed()
-  if (clean.length * 3 <= maxBytes || Buffer.byteLength(clean) <= maxBytes) return clean
-  const hash = createHash('sha256').update(clean).digest('hex').slice(0, 12)
-  const kept = Buffer.from(clean)
-    .subarray(0, maxBytes - hash.length - 4)
-    .toString('utf8')
-    .replace(/\uFFFD+$/, '')
-  return `${kept}~${hash}`
-}
-
-/** A model name safe to keep and compare, or `null`. */
-export function cleanModel(model: string | null): string | null {
-  return model === null || model === '' ? null : cleanText(model, MAX_MODEL_BYTES)
-}
-
-/** A path without query, safe to keep. */
-export function cleanPath(path: string): string {
-  return cleanText(path, MAX_PATH_BYTES)
-}
 
 /** How a call ended, as the stations of the walk saw it. */
 export interface CallResult {

@@ -1,6 +1,5 @@
 // Whether a call may go on, as far as objects are concerned, and what its answer makes of them.
 import type { Dispatcher } from 'undici'
-import { cleanText } from '../call/build-call-record.ts'
 import {
   foldObjectId,
   MAX_OBJECT_EVENTS,
@@ -8,6 +7,7 @@ import {
   type ObjectEvent,
   type ObjectKind,
 } from '../call/object-event.ts'
+import { cleanText } from '../domain/clean-text.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/registry.ts'
 import { type AnswerObjects, hasEnded, hasFailed, isRunning } from './answer-objects.ts'

@@ -1,5 +1,5 @@
-import { cleanText } from '../call/build-call-record.ts'
 import type { CallRecord } from '../call/call-record.ts'
+import { cleanText } from '../domain/clean-text.ts'
 import { parseRecord } from '../ledger/entry.ts'
 import { lockCorrections } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../store/connection/postgres.ts'

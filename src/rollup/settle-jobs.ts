@@ -1,9 +1,9 @@
-import { NO_MODEL, UNKNOWN_MODEL } from '../call/build-call-record.ts'
 import type { CallRecord, JobUse } from '../call/call-record.ts'
 import { reportsUse, useOf } from '../call/job-use.ts'
 import { foldObjectId, type ObjectEvent } from '../call/object-event.ts'
 import { responseUseOf } from '../call/response-use.ts'
 import { type CountedCall, type SettledCall, settlementIdOf } from '../call/settlement.ts'
+import { NO_MODEL, UNKNOWN_MODEL } from '../domain/billed-model.ts'
 import {
   type NewObject,
   type ObjectKey,

@@ -1,7 +1,7 @@
-import { cleanModel, cleanPath } from '../../call/build-call-record.ts'
 import { newCallId } from '../../call/call-id.ts'
 import type { CallObserver } from '../../call/call-observer.ts'
 import type { OpenCall } from '../../call/call-record.ts'
+import { cleanModel, cleanPath } from '../../domain/clean-text.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission } from './admission.ts'
 import { METERING_UNAVAILABLE } from './stages/ledger.ts'

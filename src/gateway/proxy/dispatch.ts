@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import { cleanModel } from '../../call/build-call-record.ts'
 import type { OpenCall } from '../../call/call-record.ts'
+import { cleanModel } from '../../domain/clean-text.ts'
 import { errorShapeOf, writeError } from '../../http/answer-error.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Objects } from '../../objects/objects.ts'
