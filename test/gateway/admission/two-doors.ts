@@ -13,7 +13,7 @@ import { createLog } from '../../../src/lib/log.ts'
 import { ObjectIndex } from '../../../src/objects/object-index.ts'
 import { Objects } from '../../../src/objects/objects.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
-import { createLooseOptions } from '../bodies/loose-parts.ts'
+import { createLooseOptions } from '../bodies/loose-options.ts'
 import { exchange, type RawResponse } from '../raw-http.ts'
 
 export const DOORS = ['http', 'websocket'] as const
