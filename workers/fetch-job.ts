@@ -1,12 +1,12 @@
 import type { Dispatcher } from 'undici'
-import { buildCallRecord } from '../src/call/build-call-record.ts'
 import { newCallId } from '../src/call/call-id.ts'
 import type { CallRecord } from '../src/call/call-record.ts'
 import { reportsUse } from '../src/call/job-use.ts'
 import type { ObjectKind } from '../src/call/object-event.ts'
 import type { JobObservation, Observation } from '../src/call/observation.ts'
 import { cleanPath } from '../src/domain/clean-text.ts'
-import { finalizeCall, type Pricing } from '../src/gateway/recording/finalize-call.ts'
+import { finalizeCall } from '../src/gateway/recording/finalize-call.ts'
+import type { Pricing } from '../src/gateway/recording/pricing.ts'
 import { endpointContextOf } from '../src/gateway/routing/endpoint-context.ts'
 import type { Upstream } from '../src/gateway/routing/upstreams.ts'
 import { AnswerReader, hasEnded, hasFailed } from '../src/objects/answer-objects.ts'
@@ -109,11 +109,11 @@ function recordOf(
     webSocket: false,
   }
   const { jobs, ...own } = observed
-  const end = finalizeCall(
+  return finalizeCall(
     {
       call,
       endpoint: endpointContextOf(dialect),
-      clientName: job.clientName,
+      client: job,
       status: 200,
       outcome: 'complete',
       observation: {
@@ -127,7 +127,6 @@ function recordOf(
     },
     pricing,
   )
-  return buildCallRecord(call, end)
 }
 
 interface Answered {

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { buildCallRecord } from '../../call/build-call-record.ts'
 import type { CallLedger } from '../../call/call-ledger.ts'
 import type { CallObserver } from '../../call/call-observer.ts'
 import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
@@ -13,14 +12,9 @@ import type { Dialect, RequestContext, UsageReader } from '../../providers/diale
 import { type DeliveredSample, estimateInput, openDeliveredSample } from '../estimation/estimate.ts'
 import { isCountedUpstreamOnly, reportsNoTokens } from '../estimation/hidden-output.ts'
 import { unseenTokens } from '../estimation/unseen-output.ts'
-import {
-  type CallContext,
-  type Estimates,
-  finalizeCall,
-  finalizeWithEstimate,
-  needsEstimate,
-  type Pricing,
-} from '../recording/finalize-call.ts'
+import type { CallResult, Estimates } from '../recording/call-result.ts'
+import { finalizeCall, finalizeWithEstimate, needsEstimate } from '../recording/finalize-call.ts'
+import type { Pricing } from '../recording/pricing.ts'
 import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
 import { endpointContextOf } from '../routing/endpoint-context.ts'
 import { answerHasEnded } from './answer-end.ts'
@@ -432,10 +426,10 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
 
   #finalize(outcome: Outcome, error: Error | null, endedAt: number): void {
     const { pricing, observer } = this.#options
-    const { call, clientName, arrivedAt } = this.#context
-    const context: CallContext = {
+    const { call, arrivedAt } = this.#context
+    const result: CallResult = {
       call,
-      clientName,
+      client: this.#context,
       endpoint: endpointContextOf(this.#context.dialect),
       status: this.#status,
       outcome,
@@ -444,16 +438,16 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
       ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
       estimates: this.#estimates(endedAt - arrivedAt, error === null),
     }
-    if (context.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
-    if (!needsEstimate(context)) {
-      this.#record(buildCallRecord(call, finalizeCall(context, pricing)), error)
+    if (result.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
+    if (!needsEstimate(result)) {
+      this.#record(finalizeCall(result, pricing), error)
       return
     }
-    finalizeWithEstimate(context, pricing).then(
-      (end) => this.#record(buildCallRecord(call, end), error),
+    finalizeWithEstimate(result, pricing).then(
+      (record) => this.#record(record, error),
       (reason: unknown) => {
         observer.readingFailed(call.provider, reason)
-        this.#record(buildCallRecord(call, finalizeCall(context, pricing)), error)
+        this.#record(finalizeCall(result, pricing), error)
       },
     )
   }
@@ -474,8 +468,8 @@ export class ProxiedCall implements Dispatcher.DispatchHandler {
     if (dialect === null || dialect.isFree === true || reportsNoTokens(dialect)) return null
     const sample = this.#sample
     return {
-      input: () => estimateInput(call.clientId, dialect, requestBody, requestBytes, request.model),
-      output: async () => {
+      estimateInput: () => estimateInput(call.clientId, dialect, requestBody, requestBytes, request.model),
+      estimateOutput: async () => {
         if (this.#unreadable) return null
         const isUnseen = this.#cutUnseen || (isWhole && this.#endedUnreported())
         const delivered = sample === null ? 0 : await sample.estimateOutput(request.model)

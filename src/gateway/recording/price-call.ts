@@ -1,9 +1,9 @@
 import type { Catalog } from '../../pricing/catalog/catalog.ts'
 import { isPartly, type Price } from '../../pricing/price.ts'
-import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './finalize-call.ts'
+import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './pricing.ts'
 
 /**
- * The catalog as the walk of a call asks it. A price's definition goes with the first record that uses it, so
+ * The prices of `catalog`, as calls ask for them. A price's definition goes with the first record that uses it, so
  * that it reaches Postgres by the ledger's own way.
  */
 export function buildPricing(
@@ -21,21 +21,8 @@ export function buildPricing(
 
   return {
     alertAbovePico,
-    priceCall({ call, observation, usage, clientName }): PricedCall {
-      const priced = catalog.priceCall({
-        provider: call.provider,
-        upstream: call.upstream,
-        clientName,
-        model: observation.model,
-        requestedModel: call.requestedModel,
-        usage,
-        units: observation.units,
-        serviceTier: observation.serviceTier,
-        arrivedAtMs: call.arrivedAtMs,
-        reportedCostPico: observation.reportedCostPico,
-        parts: observation.parts,
-        largestPrompt: observation.largestPrompt,
-      })
+    priceCall(call): PricedCall {
+      const priced = catalog.priceCall(call)
       const { reported } = priced
       if (priced.kind === 'unpriced') {
         if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE

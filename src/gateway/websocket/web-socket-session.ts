@@ -1,8 +1,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { buildCallRecord, type CallResult } from '../../call/build-call-record.ts'
-import type { OpenCall, Outcome } from '../../call/call-record.ts'
+import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { createCloseWatch } from '../../providers/wires/frames/close-watch.ts'
@@ -10,7 +9,8 @@ import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers.ts'
 import type { ProxiedCallOptions } from '../proxy/proxied-call.ts'
-import { type CallContext, finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
+import type { CallResult } from '../recording/call-result.ts'
+import { finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
 import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
 import { endpointContextOf } from '../routing/endpoint-context.ts'
 import { closeFrame, maskedCloseFrame } from './close-frames.ts'
@@ -358,9 +358,9 @@ export class Session {
     this.#finalized = true
     this.#continueUnattended?.()
     const meter = this.#meter
-    const context: CallContext = {
+    const result: CallResult = {
       call: this.#call,
-      clientName: this.#admission.caller.clientName,
+      client: this.#admission.caller,
       endpoint: endpointContextOf(this.#admission.route.dialect),
       status: this.#status,
       outcome,
@@ -371,18 +371,15 @@ export class Session {
       estimates: null,
     }
     const { pricing } = this.#options
-    if (meter === null || !meter.underWay || context.observation?.usageSource === 'invalid') {
-      this.#record(finalizeCall(context, pricing), afterwards)
+    if (meter === null || !meter.underWay || result.observation?.usageSource === 'invalid') {
+      this.#record(finalizeCall(result, pricing), afterwards)
       return
     }
-    void meter
-      .estimate()
-      .then((usage) => this.#record(finalizeEstimated(context, usage, pricing), afterwards))
+    void meter.estimate().then((usage) => this.#record(finalizeEstimated(result, usage, pricing), afterwards))
   }
 
-  #record(end: CallResult, afterwards: () => void): void {
+  #record(record: CallRecord, afterwards: () => void): void {
     const { ledger, observer } = this.#options
-    const record = buildCallRecord(this.#call, end)
     ledger.close(record, () => {
       observer.callEnded(record)
       afterwards()

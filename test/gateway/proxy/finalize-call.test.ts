@@ -1,20 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { NOTHING_OBSERVED } from '../../../src/call/observation.ts'
 import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
+import type { CallResult } from '../../../src/gateway/recording/call-result.ts'
 import {
-  type CallContext,
   finalizeCall,
   finalizeWithEstimate,
-  NOTHING_TO_PRICE,
   needsEstimate,
-  type Pricing,
 } from '../../../src/gateway/recording/finalize-call.ts'
+import { NOTHING_TO_PRICE, type Pricing } from '../../../src/gateway/recording/pricing.ts'
 import { type EndpointContext, endpointContextOf } from '../../../src/gateway/routing/endpoint-context.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import { openAiChat } from '../../../src/providers/openai/openai-chat.ts'
 import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
 
-const context: CallContext = {
+const result: CallResult = {
   call: {
     callId: '01900000-0000-7000-8000-000000000000',
     arrivedAtMs: 0,
@@ -27,14 +26,14 @@ const context: CallContext = {
     requestedModel: 'm',
     webSocket: false,
   },
-  clientName: 'c',
+  client: { clientName: 'c' },
   endpoint: endpointContextOf(openAiChat(USAGE_IF_ASKED)),
   status: 200,
   outcome: 'complete',
   observation: NOTHING_OBSERVED,
   latencyUs: 1,
   ttftUs: 1,
-  estimates: { input: async () => 5, output: async () => 3 },
+  estimates: { estimateInput: async () => 5, estimateOutput: async () => 3 },
 }
 const pricing = {
   priceCall: () => ({ kind: 'unpriced', reason: 'no_price' }) as const,
@@ -42,35 +41,35 @@ const pricing = {
 }
 
 test('an answer without usage is estimated, one that is billed by other units is not', () => {
-  expect(needsEstimate(context)).toBe(true)
+  expect(needsEstimate(result)).toBe(true)
   expect(
     needsEstimate({
-      ...context,
+      ...result,
       observation: { ...NOTHING_OBSERVED, units: { ...NO_UNITS, searchUnits: 1 } },
     }),
   ).toBe(false)
   // Tools run amid an answer, whose tokens are billed too.
   for (const tool of ['webSearches', 'fileSearches', 'codeRuns', 'otherToolCalls'] as const) {
     const observation = { ...NOTHING_OBSERVED, units: { ...NO_UNITS, [tool]: 1 } }
-    expect(needsEstimate({ ...context, observation })).toBe(true)
+    expect(needsEstimate({ ...result, observation })).toBe(true)
   }
 })
 
 test('errors, pending responses and endpoints without tokens are not estimated', () => {
-  expect(needsEstimate({ ...context, status: 500 })).toBe(false)
-  expect(needsEstimate({ ...context, observation: { ...NOTHING_OBSERVED, pending: true } })).toBe(false)
-  expect(needsEstimate({ ...context, estimates: null })).toBe(false)
+  expect(needsEstimate({ ...result, status: 500 })).toBe(false)
+  expect(needsEstimate({ ...result, observation: { ...NOTHING_OBSERVED, pending: true } })).toBe(false)
+  expect(needsEstimate({ ...result, estimates: null })).toBe(false)
 })
 
 test.each([
   ['created', 'billed_later', null],
-  ['fetched', null, 0n],
+  ['fetched', undefined, '0'],
 ] as const)('figures of work that runs on, %s, are left to the fetch that tells the last ones', (responseUse, unpricedReason, costPico) => {
   const usage = { ...NO_USAGE, inputTokens: 0, outputTokens: 0 }
   for (const usageSource of ['reported', 'partial'] as const) {
     const observation = { ...NOTHING_OBSERVED, pending: true, usageSource, usage, responseId: 'batch_1' }
     const end = finalizeCall(
-      { ...context, endpoint: { metering: 'metered', responseUse }, observation },
+      { ...result, endpoint: { metering: 'metered', responseUse }, observation },
       pricing,
     )
     expect(end).toMatchObject({ usageSource: 'none', usage: NO_USAGE, unpricedReason, costPico })
@@ -80,7 +79,7 @@ test.each([
 test('an answer that tells its cost and no figures has that cost where it is believed, else none', () => {
   const observation = { ...NOTHING_OBSERVED, reportedCostPico: 300_000_000_000n }
   const fetched = {
-    ...context,
+    ...result,
     endpoint: { metering: 'metered', responseUse: 'created' },
     observation,
   } as const
@@ -91,7 +90,7 @@ test('an answer that tells its cost and no figures has that cost where it is bel
     definition: null,
   } as const
   expect(finalizeCall(fetched, { ...pricing, priceCall: () => asReported })).toMatchObject({
-    costPico: 300_000_000_000n,
+    costPico: '300000000000',
     priceId: 'xai/reported',
     usageSource: 'none',
   })
@@ -103,7 +102,7 @@ test('an answer that tells its cost and no figures has that cost where it is bel
 
 test('a call cut before its answer, of which no tokens can be estimated, is unpriced unless it was a fetch', () => {
   const cut = {
-    ...context,
+    ...result,
     status: null,
     outcome: 'client_aborted',
     estimates: null,
@@ -111,17 +110,17 @@ test('a call cut before its answer, of which no tokens can be estimated, is unpr
   } as const
   expect(finalizeCall(cut, pricing)).toMatchObject({ costPico: null, unpricedReason: 'no_figures' })
   const fetch = { ...cut, endpoint: { metering: 'metered', responseUse: 'fetched' } } as const
-  expect(finalizeCall(fetch, pricing)).toMatchObject({ costPico: 0n, unpricedReason: null })
-  expect(finalizeCall({ ...cut, outcome: 'upstream_error' }, pricing)).toMatchObject({ costPico: 0n })
+  expect(finalizeCall(fetch, pricing)).toMatchObject({ costPico: '0', unpricedReason: undefined })
+  expect(finalizeCall({ ...cut, outcome: 'upstream_error' }, pricing)).toMatchObject({ costPico: '0' })
 })
 
 test('an estimate says that it is one, and nothing to count is no estimate', async () => {
-  expect(await finalizeWithEstimate(context, pricing)).toMatchObject({
+  expect(await finalizeWithEstimate(result, pricing)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: 5, outputTokens: 3 },
     costPico: null,
   })
-  const silent = { ...context, estimates: { input: async () => null, output: async () => 0 } }
+  const silent = { ...result, estimates: { estimateInput: async () => null, estimateOutput: async () => 0 } }
   expect(await finalizeWithEstimate(silent, pricing)).toMatchObject({
     usageSource: 'none',
     costPico: null,
@@ -131,9 +130,9 @@ test('an estimate says that it is one, and nothing to count is no estimate', asy
 
 test('the prompt of an answer that nobody could read has no cost', async () => {
   const unread = {
-    ...context,
+    ...result,
     observation: null,
-    estimates: { input: async () => 5, output: async () => null },
+    estimates: { estimateInput: async () => 5, estimateOutput: async () => null },
   }
   expect(await finalizeWithEstimate(unread, pricing)).toMatchObject({
     usageSource: 'estimated',
@@ -144,14 +143,14 @@ test('the prompt of an answer that nobody could read has no cost', async () => {
 })
 
 test('an error amid an answer leaves what had been delivered; one in its place used nothing', async () => {
-  const failed = { ...context, observation: { ...NOTHING_OBSERVED, failed: true } }
+  const failed = { ...result, observation: { ...NOTHING_OBSERVED, failed: true } }
   expect(needsEstimate(failed)).toBe(true)
   expect(await finalizeWithEstimate(failed, pricing)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: 5, outputTokens: 3 },
   })
-  const refused = { ...failed, estimates: { input: async () => 5, output: async () => 0 } }
-  expect(await finalizeWithEstimate(refused, pricing)).toMatchObject({ usageSource: 'none', costPico: 0n })
+  const refused = { ...failed, estimates: { estimateInput: async () => 5, estimateOutput: async () => 0 } }
+  expect(await finalizeWithEstimate(refused, pricing)).toMatchObject({ usageSource: 'none', costPico: '0' })
 })
 
 test('an output without its prompt is counted, and its cost is not taken for the whole', async () => {
@@ -159,7 +158,7 @@ test('an output without its prompt is counted, and its cost is not taken for the
     ...pricing,
     priceCall: () => ({ kind: 'priced', costPico: 7n, priceId: 'p', definition: null }) as const,
   }
-  const half = { ...context, estimates: { input: async () => null, output: async () => 3 } }
+  const half = { ...result, estimates: { estimateInput: async () => null, estimateOutput: async () => 3 } }
   expect(await finalizeWithEstimate(half, priced)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: null, outputTokens: 3 },
@@ -169,7 +168,7 @@ test('an output without its prompt is counted, and its cost is not taken for the
 })
 
 describe('a call that told no figures', () => {
-  const METERED = context.endpoint
+  const METERED = result.endpoint
   const FETCHED: EndpointContext = { metering: 'metered', responseUse: 'fetched' }
   const UNKNOWN: EndpointContext = { metering: 'unknown', responseUse: 'created' }
   const FREE: EndpointContext = { metering: 'free', responseUse: 'created' }
@@ -187,7 +186,7 @@ describe('a call that told no figures', () => {
     ['in a session', METERED, 101, NOTHING_OBSERVED, 'no_figures'],
     ['in a session on a path that is free to GET', FREE, 101, null, 'no_reader'],
   ] as const)('a call whose answer reports no figures (%s) is unpriced, with the reason', (_, endpoint, status, observation, reason) => {
-    expect(finalizeCall({ ...context, endpoint, status, observation }, pricing)).toMatchObject({
+    expect(finalizeCall({ ...result, endpoint, status, observation }, pricing)).toMatchObject({
       usageSource: 'none',
       costPico: null,
       unpricedReason: reason,
@@ -202,9 +201,9 @@ describe('a call that told no figures', () => {
     ['as there was no answer', METERED, null, null],
     ['as it asked for what another call made', FETCHED, 200, pending],
   ] as const)('a call without figures costs nothing where it is known to be free: %s', (_, endpoint, status, observation) => {
-    expect(finalizeCall({ ...context, endpoint, status, observation }, pricing)).toMatchObject({
-      costPico: 0n,
-      unpricedReason: null,
+    expect(finalizeCall({ ...result, endpoint, status, observation }, pricing)).toMatchObject({
+      costPico: '0',
+      unpricedReason: undefined,
     })
   })
 })
@@ -230,20 +229,20 @@ test.each([
 test('a call above the limit is booked as it is and flagged, one at the limit is not', () => {
   const costing = (costPico: bigint) =>
     finalizeCall(
-      { ...context, observation: { ...NOTHING_OBSERVED, usageSource: 'reported' } },
+      { ...result, observation: { ...NOTHING_OBSERVED, usageSource: 'reported' } },
       {
         ...pricing,
         alertAbovePico: 1_000n,
         priceCall: () => ({ kind: 'priced', costPico, priceId: 'p', definition: null }),
       },
     )
-  expect(costing(1_001n)).toMatchObject({ costPico: 1_001n, suspect: true })
-  expect(costing(1_000n)).toMatchObject({ costPico: 1_000n, suspect: false })
+  expect(costing(1_001n)).toMatchObject({ costPico: '1001', suspect: true })
+  expect(costing(1_000n)).toMatchObject({ costPico: '1000', suspect: undefined })
 })
 
 test('a client gone before headers is charged its prompt and no output', async () => {
-  const estimates = { input: async () => 5, output: async () => 0 }
-  const gone: CallContext = { ...context, status: null, outcome: 'client_aborted', estimates }
+  const estimates = { estimateInput: async () => 5, estimateOutput: async () => 0 }
+  const gone: CallResult = { ...result, status: null, outcome: 'client_aborted', estimates }
   expect(needsEstimate(gone)).toBe(true)
   expect(await finalizeWithEstimate(gone, pricing)).toMatchObject({
     usageSource: 'estimated',
@@ -256,7 +255,7 @@ test('impossible counts are unpriced, never free', () => {
     ...pricing,
     priceCall: () => ({ kind: 'priced', costPico: 0n, priceId: 'p', definition: null }) as const,
   }
-  const end = finalizeCall({ ...context, observation: { ...NOTHING_OBSERVED, usageSource: 'invalid' } }, free)
+  const end = finalizeCall({ ...result, observation: { ...NOTHING_OBSERVED, usageSource: 'invalid' } }, free)
   expect(end).toMatchObject({ usageSource: 'invalid', costPico: null, priceId: null })
 })
 
@@ -268,15 +267,15 @@ describe('what a fetch tells', () => {
   /** The times at which calls were priced. */
   function pricedAt(responseUse: EndpointContext['responseUse'], madeAtMs: number | null): number[] {
     const times: number[] = []
-    const priceCall: Pricing['priceCall'] = ({ call }) => {
-      times.push(call.arrivedAtMs)
+    const priceCall: Pricing['priceCall'] = ({ arrivedAtMs }) => {
+      times.push(arrivedAtMs)
       return pricing.priceCall()
     }
-    const call = { ...context.call, arrivedAtMs: fetchedAtMs }
+    const call = { ...result.call, arrivedAtMs: fetchedAtMs }
     const observed = { ...observation, madeAtMs }
     const endpoint = { metering: 'metered', responseUse } as const
     finalizeCall(
-      { ...context, call, endpoint, observation: { ...observed, jobs: [observed] } },
+      { ...result, call, endpoint, observation: { ...observed, jobs: [observed] } },
       { ...pricing, priceCall },
     )
     return times
@@ -304,20 +303,20 @@ test('of more jobs than a record takes whole ones are left to the next fetch, an
   const checked: (string | null)[] = []
   const counting: Pricing = {
     ...pricing,
-    priceCall({ observation }) {
-      checked.push(observation.responseId)
+    priceCall({ model }) {
+      checked.push(model)
       return { kind: 'unpriced', reason: 'no_price' }
     },
   }
   const usage = { ...NO_USAGE, inputTokens: 1, outputTokens: 1 }
   const reported = (responseId: string | null) =>
-    ({ ...NOTHING_OBSERVED, usageSource: 'reported', usage, responseId }) as const
+    ({ ...NOTHING_OBSERVED, usageSource: 'reported', usage, responseId, model: responseId }) as const
   const three = (id: string) => [reported(id), reported(id), reported(id)]
   const jobs = [reported(null), ...Array.from({ length: 100 }, (_, index) => three(`run_${index}`)).flat()]
   const observation = { ...NOTHING_OBSERVED, pending: true, jobs }
-  const end = finalizeCall({ ...context, observation }, counting)
+  const end = finalizeCall({ ...result, observation }, counting)
   // 85 of three models each are 255; the 86th would be cut.
   expect(end.jobs?.length).toBe(255)
-  expect(end.jobs?.at(-1)?.responseId).toBe('run_84')
-  expect(checked).toEqual(end.jobs?.map(({ responseId }) => responseId))
+  expect(end.jobs?.at(-1)?.id).toBe('run_84')
+  expect(checked).toEqual(end.jobs?.map(({ id }) => id))
 })

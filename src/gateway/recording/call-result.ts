@@ -1,0 +1,33 @@
+import type { OpenCall, Outcome } from '../../call/call-record.ts'
+import type { Observation } from '../../call/observation.ts'
+import type { EndpointContext } from '../routing/endpoint-context.ts'
+
+/** Whose call it is, as far as its price depends on that. */
+export interface NamedClient {
+  /** `null`: no longer known, so no markup of the client's applies. */
+  readonly clientName: string | null
+}
+
+/** Token counts by our own tokenizer, for what the upstream did not report. */
+export interface Estimates {
+  /** Prompt tokens; `null`: this endpoint has none to count. */
+  estimateInput(): Promise<number | null>
+  /** Tokens of what was delivered; `null`: it could not be read. */
+  estimateOutput(): Promise<number | null>
+}
+
+/** How a call ended, as the stages that it passed saw it: all that its record is made of. */
+export interface CallResult {
+  readonly call: OpenCall
+  readonly client: NamedClient
+  readonly endpoint: EndpointContext
+  /** The upstream's HTTP status; `null`: it never answered. */
+  readonly status: number | null
+  readonly outcome: Outcome
+  /** `null`: the answer was not read, or could not be. */
+  readonly observation: Observation | null
+  readonly latencyUs: number | null
+  readonly ttftUs: number | null
+  /** `null`: this endpoint's answers carry no tokens, so their absence is nothing to estimate. */
+  readonly estimates: Estimates | null
+}

@@ -1,0 +1,39 @@
+import type { OpenCall } from '../../call/call-record.ts'
+import type { UnpricedReason } from '../../call/unpriced-reason.ts'
+import type { BesideReported, CallToPrice } from '../../pricing/catalog/catalog-call.ts'
+
+/** What a call costs, or why that cannot be said. */
+export type PricedCall =
+  | {
+      readonly kind: 'priced'
+      readonly costPico: bigint
+      readonly priceId: string | null
+      readonly definition: string | null
+      /** Something that was counted has no price, so the cost is not all of it. */
+      readonly isPartly?: boolean
+      readonly reported?: BesideReported | undefined
+    }
+  | {
+      readonly kind: 'unpriced'
+      readonly reason: UnpricedReason
+      /** Of a call at another service tier than standard: what keeps it apart. */
+      readonly priceId?: string | null
+      readonly definition?: string | null
+      readonly reported?: BesideReported | undefined
+    }
+
+/** The prices of a process, as the end of a call asks for them. */
+export interface Pricing {
+  /** Never throws; a call without a price is `unpriced`, never free. */
+  priceCall(call: CallToPrice): PricedCall
+  /** Whether an upstream or the configuration lists the model that `call` asked for, or the catalog has a price for it. */
+  knowsModel(call: OpenCall, model: string): boolean
+  /** A single call that costs more is booked and flagged; `null` or left out: none is. */
+  readonly alertAbovePico?: bigint | null
+}
+
+/**
+ * A call that used nothing costs nothing, whatever its model would cost. Only for what is known to have used nothing:
+ * an answer that was served and reported no figures is unpriced.
+ */
+export const NOTHING_TO_PRICE: PricedCall = { kind: 'priced', costPico: 0n, priceId: null, definition: null }
