@@ -1,3 +1,8 @@
+/** Calls that named an unknown model are totalled under this. */
+export const UNKNOWN_MODEL = '(unknown)'
+/** Calls that named no model are totalled under this. */
+export const NO_MODEL = '(none)'
+
 /** A model's name in lower case, and where its revision begins: a date, `-latest`, `-preview`, a version. */
 export interface ModelName {
   readonly text: string

@@ -3,7 +3,7 @@ import { reportsUse, useOf } from '../call/job-use.ts'
 import { foldObjectId, type ObjectEvent } from '../call/object-event.ts'
 import { responseUseOf } from '../call/response-use.ts'
 import { type CountedCall, type SettledCall, settlementIdOf } from '../call/settlement.ts'
-import { NO_MODEL, UNKNOWN_MODEL } from '../domain/billed-model.ts'
+import { NO_MODEL, UNKNOWN_MODEL } from '../domain/model-name.ts'
 import {
   type NewObject,
   type ObjectKey,

@@ -1,4 +1,4 @@
-import { UNKNOWN_MODEL } from '../domain/billed-model.ts'
+import { UNKNOWN_MODEL } from '../domain/model-name.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import type { UsageQuery } from './daily-usage.ts'

@@ -1,5 +1,5 @@
 import { WITHOUT_FIGURES } from '../call/unpriced-reason.ts'
-import { UNKNOWN_MODEL } from '../domain/billed-model.ts'
+import { UNKNOWN_MODEL } from '../domain/model-name.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { Failure } from '../../doctor/failure.ts'
-import { UNKNOWN_MODEL } from '../../domain/billed-model.ts'
+import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'

@@ -11,8 +11,8 @@ import {
   type TokenUsage,
   type UsageSource,
 } from '../../call/usage.ts'
-import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/billed-model.ts'
 import { cleanModel, cleanText } from '../../domain/clean-text.ts'
+import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import type { CallResult } from './call-result.ts'
 import { priceResult, wasServed } from './price-result.ts'
 import type { PricedCall, Pricing } from './pricing.ts'
