@@ -1,5 +1,5 @@
 import { findMembers, mayContainUsage } from '../../providers/wires/prefilter.ts'
-import type { KeptBytes } from '../estimation/estimate.ts'
+import type { KeptBytes } from './estimate.ts'
 
 /**
  * What stands in the bytes of an answer once its generated part is over, in the formats of all dialects: usage may

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { answerHasEnded } from '../../../src/gateway/estimation/answer-end.ts'
 import type { KeptBytes } from '../../../src/gateway/estimation/estimate.ts'
-import { answerHasEnded } from '../../../src/gateway/proxy/answer-end.ts'
 import { createMadeStreams } from '../cuts/made-ends.ts'
 
 const SSE = 'text/event-stream'
