@@ -50,11 +50,11 @@ export interface Gateway {
 /**
  * The gateway's server, not yet listening. The router picks a request's route: health, one of the gateway's own
  * operations, or everything else, which goes upstream. Hooks run before the routes of their scope, so that the order of
- * lines here decides nothing. The order of a call's stages does, and stands in `STAGES`.
+ * lines here decides nothing. The order of a call's stages does, and stands in `buildStages`.
  */
 export function buildGateway(options: GatewayOptions): Gateway {
   const { admission } = options
-  const { basePath } = admission
+  const { basePath } = admission.config
   const app = Fastify({
     loggerInstance: options.logger,
     // One line per call costs a quarter of the call's CPU, and would hold the URL, and so a key in its query.

@@ -26,7 +26,7 @@ import { readCommittedOffsets } from '../store/ledger/ledger-state.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { selectUsageSummary } from '../usage/daily-usage.ts'
 import { renderFigures, renderSummary, sumTotals } from '../usage/usage-summary.ts'
-import { STAGES } from './admission/admit.ts'
+import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
@@ -181,8 +181,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   const { app, webSockets } = buildGateway({
     logger: log,
     admission: {
-      stages: STAGES,
-      basePath: config.basePath,
+      stages: buildStages(),
+      config,
       findCaller: (key) => keys.find(key),
       ledger: shared.ledger,
       upstreams: reloadable.table,

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Caller, CallerLookup } from '../../call/caller.ts'
+import type { GatewayConfig } from '../../config/config.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Objects } from '../../objects/objects.ts'
 import { type ReadableBody, UNREAD } from '../bodies/body-reading.ts'
@@ -16,7 +17,7 @@ export type Stage = (
   options: AdmissionOptions,
 ) => CallRefusal | null | Promise<CallRefusal | null>
 
-/** When a stage runs, in this order: see `STAGES`. */
+/** When a stage runs, in this order: see `buildStages`. */
 export type Moment = 'arrival' | 'caller' | 'head' | 'model'
 
 export type Stages = Readonly<Record<Moment, readonly Stage[]>>
@@ -24,7 +25,8 @@ export type Stages = Readonly<Record<Moment, readonly Stage[]>>
 /** What the stages of a process decide by. */
 export interface AdmissionOptions {
   readonly stages: Stages
-  readonly basePath: string
+  /** As of the start. What a reload changes comes from `upstreams` and `pathPolicy`. */
+  readonly config: GatewayConfig
   /** Synchronous for a known key. */
   readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
   /** `canTakeCalls` false: the journal is full, or the disk takes no writes. */

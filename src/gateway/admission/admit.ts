@@ -16,51 +16,54 @@ import { readTarget, refuseOwnOperation } from './stages/target.ts'
  * until then the journal knows nothing of it, and nothing went upstream. Behind the last stage comes `openCall`.
  *
  * A new stage is one file in `stages/` and one line here. What it takes for as long as the call lasts (a slot, a
- * lease) it gives to `Admission.hold`.
+ * lease) it gives to `Admission.hold`. What it counts over calls it keeps to itself, made here: the list is built once
+ * for each gateway.
  */
-export const STAGES: Stages = {
-  /** Every request passes these, with a key or without. */
-  arrival: [
-    // First: servers differ in where such a target ends, so every later stage might judge another request.
-    checkFragment,
-    // Before the key: a request without Host may have been smuggled into another one, key included.
-    checkHost,
-  ],
-  /** Everything that needs a key passes these, the gateway's own operations too. */
-  caller: [
-    // Before the target is read: this takes the key out of the URL, and nothing later may see it there.
-    readCredential,
-    // Before anything that depends on configuration: without a key, a client learns nothing about upstreams.
-    findCaller,
-  ],
-  /** Every call passes these before a byte of its body is read. Limits on requests and on calls at once belong here. */
-  head: [
-    // Before all that judge by path: they need its canonical form.
-    readTarget,
-    // Before the route: the gateway's own operations have no upstream.
-    refuseOwnOperation,
-    // Before more work is done: while the journal is full, every call is refused, and that has to stay cheap.
-    checkLedger,
-    // Before the path rules: an upstream may have its own, written without its prefix.
-    routeByHead,
-    // Before the body is read: a call to a refused path does not wait for its upload.
-    checkPath,
-    // Last before the body: the dialect of the route says how to read it.
-    planBody,
-  ],
-  /** Every call passes these once as much of its body is read as planned. Limits by model or cost belong here. */
-  model: [
-    // Before the model chooses the route: in an upload, another model may follow.
-    requireModelFirst,
-    // Before the other checks: each depends on the upstream.
-    routeByModel,
-    // Again, for calls whose upstream was unknown until now; the others pass at once.
-    checkPath,
-    // After the route: its dialect knows where a call names its model.
-    checkModel,
-    // Last: this alone may wait for a store, and it costs most.
-    checkObjects,
-  ],
+export function buildStages(): Stages {
+  return {
+    /** Every request passes these, with a key or without. */
+    arrival: [
+      // First: servers differ in where such a target ends, so every later stage might judge another request.
+      checkFragment,
+      // Before the key: a request without Host may have been smuggled into another one, key included.
+      checkHost,
+    ],
+    /** Everything that needs a key passes these, the gateway's own operations too. */
+    caller: [
+      // Before the target is read: this takes the key out of the URL, and nothing later may see it there.
+      readCredential,
+      // Before anything that depends on configuration: without a key, a client learns nothing about upstreams.
+      findCaller,
+    ],
+    /** Every call passes these before a byte of its body is read. Limits on requests and on calls at once belong here. */
+    head: [
+      // Before all that judge by path: they need its canonical form.
+      readTarget,
+      // Before the route: the gateway's own operations have no upstream.
+      refuseOwnOperation,
+      // Before more work is done: while the journal is full, every call is refused, and that has to stay cheap.
+      checkLedger,
+      // Before the path rules: an upstream may have its own, written without its prefix.
+      routeByHead,
+      // Before the body is read: a call to a refused path does not wait for its upload.
+      checkPath,
+      // Last before the body: the dialect of the route says how to read it.
+      planBody,
+    ],
+    /** Every call passes these once as much of its body is read as planned. Limits by model or cost belong here. */
+    model: [
+      // Before the model chooses the route: in an upload, another model may follow.
+      requireModelFirst,
+      // Before the other checks: each depends on the upstream.
+      routeByModel,
+      // Again, for calls whose upstream was unknown until now; the others pass at once.
+      checkPath,
+      // After the route: its dialect knows where a call names its model.
+      checkModel,
+      // Last: this alone may wait for a store, and it costs most.
+      checkObjects,
+    ],
+  }
 }
 
 const FAILED: CallRefusal = { error: 'internal_error' }

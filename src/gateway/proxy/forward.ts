@@ -33,7 +33,7 @@ export function forward(app: FastifyInstance, options: ForwardOptions): void {
   app.register(httpProxy, {
     // The library owns the routes. The bytes are ours from there on: they have to stay untouched, be counted, and stop
     // when their client leaves.
-    prefix: options.admission.basePath,
+    prefix: options.admission.config.basePath,
     upstream: 'http://upstream.invalid',
     proxyPayloads: false,
     httpMethods: [...options.methods],

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Moment, Stage, Stages } from '../../../src/gateway/admission/admission.ts'
-import { MOMENTS, STAGES } from '../../../src/gateway/admission/admit.ts'
+import { buildStages, MOMENTS } from '../../../src/gateway/admission/admit.ts'
 import type { CallRefusal } from '../../../src/http/errors.ts'
 import type { RawResponse } from '../raw-http.ts'
 import { DOORS, OTHERS_RESPONSE, openTwoDoors, type Request, type TwoDoors } from './two-doors.ts'
@@ -8,6 +8,8 @@ import { DOORS, OTHERS_RESPONSE, openTwoDoors, type Request, type TwoDoors } fro
 let doors: TwoDoors
 
 afterEach(() => doors.close())
+
+const STAGES = buildStages()
 
 const LATER: CallRefusal = {
   error: 'overloaded',

@@ -1,9 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { CallerLookup } from '../../../src/call/caller.ts'
+import { loadGatewayConfig } from '../../../src/config/config.ts'
 import { NO_PATH_RULES } from '../../../src/domain/path-rules.ts'
 import type { Stages } from '../../../src/gateway/admission/admission.ts'
-import { STAGES } from '../../../src/gateway/admission/admit.ts'
+import { buildStages } from '../../../src/gateway/admission/admit.ts'
 import { buildPathPolicy } from '../../../src/gateway/admission/path-policy.ts'
 import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
 import { buildGateway } from '../../../src/gateway/gateway.ts'
@@ -45,7 +46,7 @@ export const OTHERS_RESPONSE = 'resp_0123456789abcdef0123456789abcdef'
 
 const BODY_LIMIT_BYTES = 1024 * 1024
 
-export async function openTwoDoors(stages: Stages = STAGES): Promise<TwoDoors> {
+export async function openTwoDoors(stages: Stages = buildStages()): Promise<TwoDoors> {
   const reached: string[] = []
   const failures: unknown[] = []
   const upstream = await startUpstream((request, response) => {
@@ -73,7 +74,13 @@ export async function openTwoDoors(stages: Stages = STAGES): Promise<TwoDoors> {
     tls: null,
     admission: {
       stages,
-      basePath: '/gw',
+      config: loadGatewayConfig({
+        UPSTREAM_URL: upstream.url,
+        BASE_PATH: '/gw',
+        DATABASE_URL: 'postgresql://x',
+        REDIS_URL: 'redis://x',
+        KEY_PEPPER: 'x',
+      }),
       findCaller,
       ledger,
       upstreams: buildUpstreamTable(upstreamsAt(upstream), 'open'),

@@ -4,7 +4,8 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { STAGES } from '../../../src/gateway/admission/admit.ts'
+import { loadGatewayConfig } from '../../../src/config/config.ts'
+import { buildStages } from '../../../src/gateway/admission/admit.ts'
 import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
 import type { UpstreamTable } from '../../../src/gateway/routing/upstream-table.ts'
 import { openPool, type Upstream } from '../../../src/gateway/routing/upstreams.ts'
@@ -155,8 +156,13 @@ beforeAll(async () => {
     acceptWebSockets(gateway, {
       ...options,
       admission: {
-        stages: STAGES,
-        basePath: '',
+        stages: buildStages(),
+        config: loadGatewayConfig({
+          UPSTREAM_URL: origin,
+          DATABASE_URL: 'postgresql://x',
+          REDIS_URL: 'redis://x',
+          KEY_PEPPER: 'x',
+        }),
         ledger: options.ledger,
         upstreams,
         pathPolicy: { permits: () => true },

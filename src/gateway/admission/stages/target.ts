@@ -19,9 +19,9 @@ const NO_SESSION: CallRefusal = {
  */
 export function readTarget(
   admission: Admission,
-  { basePath }: Pick<AdmissionOptions, 'basePath'>,
+  { config }: Pick<AdmissionOptions, 'config'>,
 ): CallRefusal | null {
-  const target = readCallTarget(admission.urlWithoutKey, basePath)
+  const target = readCallTarget(admission.urlWithoutKey, config.basePath)
   if (target === 'invalid_request') return INVALID_TARGET
   if (target === 'not_found') return OUTSIDE_BASE_PATH
   admission.target = target
