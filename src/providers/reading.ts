@@ -1,8 +1,8 @@
 import type { Dialect } from './dialect.ts'
 import { selectDialect } from './dialects.ts'
+import { genericUsage } from './generic/generic-usage.ts'
 import { deferredWork } from './jobs/deferred.ts'
 import { FREE_PATHS } from './paths/known-paths.ts'
-import { genericUsage } from './reading/generic-usage.ts'
 import { entryOf, type Provider } from './registry.ts'
 
 /** How the answer of a call is read. */

@@ -1,6 +1,6 @@
 import type { Observation } from '../../call/observation.ts'
 import type { Dialect, UsageReader } from '../dialect.ts'
-import { genericUsage } from '../reading/generic-usage.ts'
+import { genericUsage } from '../generic/generic-usage.ts'
 
 /**
  * Requests that only begin work, as batches do: what it uses is told by a later request, or by none. The id that a later

@@ -1,7 +1,7 @@
 import type { Dialect, ResponseHead } from '../dialect.ts'
+import { createUsageShapes } from '../generic/usage-shapes.ts'
 import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
-import { createUsageShapes } from '../reading/generic-usage-shapes.ts'
 import { member, textIn } from '../reading/json-value.ts'
 import { compileProjection, type Extracted } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'

@@ -4,9 +4,9 @@ import { geminiUsage, interactionUsage } from '../google/gemini-usage.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatUsage, type OpenAiUsage, promptOnlyUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { cohereUsage } from '../others/cohere-usage.ts'
-import { type CountedUsage, countUsage, parseCount, totalDisagrees } from './counts.ts'
-import { type JsonObject, member, textIn } from './json-value.ts'
-import { ifCounted, type UsageUpdate } from './usage-update.ts'
+import { type CountedUsage, countUsage, parseCount, totalDisagrees } from '../reading/counts.ts'
+import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import { ifCounted, type UsageUpdate } from '../reading/usage-update.ts'
 
 export type FoundUsage = Pick<UsageUpdate, 'usage' | 'units' | 'serviceTier'>
 

@@ -1,13 +1,13 @@
 import { createEventStreamBody, isEventStream } from '../bedrock/event-stream-body.ts'
 import type { Dialect } from '../dialect.ts'
+import type { BodyFormat, UsageAccumulator } from '../reading/body-reader.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
+import { carriesError } from '../reading/error-in-body.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers } from '../wires/prefilter.ts'
-import type { BodyFormat, UsageAccumulator } from './body-reader.ts'
-import { createBodyReader } from './body-reader.ts'
-import { carriesError } from './error-in-body.ts'
-import { createUsageShapes } from './generic-usage-shapes.ts'
-import { arrayIn, type JsonObject, member, objectIn, textIn } from './json-value.ts'
-import { createUpdateAccumulator, type UsageUpdate } from './usage-update.ts'
+import { createUsageShapes } from './usage-shapes.ts'
 
 const RESPONSE = {
   id: 'value',
