@@ -58,7 +58,7 @@ class Misfortunes {
     await happenings[this.#upTo(happenings.length)]?.()
   }
 
-  /** Things mend: by a new gateway alone, to which all that is open was cut, or by those that live, who close it. */
+  /** The faults end: by a new gateway alone, to which all that is open was cut, or by those that run, which close it. */
   async end(): Promise<void> {
     this.#site.totals.away = false
     const repairThemselves = this.#random() < 0.5

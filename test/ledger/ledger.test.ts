@@ -61,7 +61,7 @@ describe('a finished call', () => {
   })
 })
 
-test('a stream that Postgres has forgotten, restored to before it, is registered again while it is needed', async () => {
+test('a stream that Postgres has lost, restored to before it, is registered again while it is needed', async () => {
   const { stream, totals, ...site } = testSite()
   const ledger = await site.ledger({ keepSeconds: 0.2 })
   await vi.waitFor(() => expect(totals.streams).toEqual([stream]), SOON)
@@ -353,7 +353,7 @@ describe('stopping', () => {
   })
 })
 
-test('a hole in the journal is shipped as a void, so that the rest is counted', async () => {
+test('a gap in the journal is shipped as a gap marker, so that the rest is counted', async () => {
   const { journalDir, totals, ...site } = testSite()
   const first = await site.ledger({ redisUrl: 'redis://127.0.0.1:1' })
   const numbers = await makeCalls(first, 1, 20)

@@ -11,11 +11,11 @@ interface Call {
   answered: boolean
   /** Postgres lost more than the keep time, or the journal was lost: it may be in a recorded gap. */
   mayBeGap: boolean
-  /** When Postgres last went back behind it. */
+  /** When Postgres last regressed behind it. */
   uncountedMs: number
 }
 
-/** What really happened to each call, which nobody in the model can see, against what is counted. */
+/** What really happened to each call, which no part of the model can see, against what is counted. */
 export class Calls {
   readonly #calls: Call[] = []
   readonly #numbered = new Map<string, Map<number, number>>()
@@ -47,7 +47,7 @@ export class Calls {
     numbers.set(sequence, call)
   }
 
-  /** Power loss took these writes: what only they told is excepted from the claim. */
+  /** Power loss took these writes: what only they had is excepted from the claim. */
   cut(journal: JournalModel, lost: readonly JournalWrite[]): void {
     for (const write of lost) {
       if (write.kind === 'prune') continue
@@ -62,7 +62,7 @@ export class Calls {
   }
 
   /**
-   * The disk is gone: owed is only what is counted, or is on the stream. What Postgres went back behind may be on
+   * The disk is gone: owed is only what is counted, or is on the stream. What Postgres regressed behind may be on
    * its way out of the stream, by a worker that committed it before: that it is refilled takes the journal.
    */
   journalLost(journal: JournalModel, totals: Totals, stream: StreamModel): void {
@@ -75,14 +75,14 @@ export class Calls {
     })
   }
 
-  /** Redis forgot, or Postgres went back: what had no other place is not owed any more. */
+  /** Redis lost entries, or Postgres regressed: what had no other place is not owed any more. */
   entriesLost(lost: ReadonlySet<string>, totals: Totals, stream: StreamModel): void {
     this.#calls.forEach((call, number) => {
       if (lost.has(call.producer) && !totals.counted.has(number)) call.owed &&= isOn(stream, number)
     })
   }
 
-  /** Postgres went back; `beyond`: by more than the keep time. What no journal has any more is then to be named. */
+  /** Postgres regressed; `beyond`: by more than the keep time. What no journal has any more is then to be named. */
   regressed(
     before: Totals,
     database: DatabaseModel,
@@ -102,7 +102,10 @@ export class Calls {
     }
   }
 
-  /** After every commit: nothing twice, what was told of a job once, and no mark over what is neither counted nor a recorded gap. */
+  /**
+   * After every commit: nothing counts twice, what a job reported counts once, and no committed offset covers what is
+   * neither counted nor a recorded gap.
+   */
   checkTotals({ counted, committedOffsets, gaps, jobs }: Totals): void {
     for (const [call, { times, complete }] of counted) {
       if (times > 1) throw new Violation(`call ${call} is counted ${times} times`)
@@ -116,14 +119,16 @@ export class Calls {
           continue
         const call = this.#numbered.get(producer)?.get(sequence)
         if (call === undefined || !counted.has(call))
-          throw new Violation(`the mark of ${producer} claims ${sequence}, which is not in the totals`)
+          throw new Violation(
+            `the committed offset of ${producer} claims ${sequence}, which is not in the totals`,
+          )
       }
   }
 
   /**
-   * Before a journal forgets: nothing may go that Postgres, as it is or as it was within the keep time, may need.
+   * Before a journal prunes: nothing may go that Postgres, as it is or as it was within the keep time, may need.
    *
-   * @param unseenMs Postgres went back since then, and is as before again, unseen: the claim excepts a second time.
+   * @param unseenMs Postgres regressed since then, and is as before again, unseen: the claim excepts a second time.
    */
   checkPrune(
     { producer, prunedTo }: JournalModel,

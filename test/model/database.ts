@@ -23,7 +23,7 @@ export interface Effects {
   readonly committedOffsets: ReadonlyMap<string, number>
   readonly replacedGaps: readonly string[]
   readonly newGaps: readonly (Gap & { readonly producer: string })[]
-  /** Jobs whose use may be counted; `null`: those that nobody has claimed; `all`: every one that is told. */
+  /** Jobs whose use may be counted; `null`: those that are not claimed; `all`: every one that is reported. */
   readonly jobs: ReadonlySet<number> | 'all' | null
 }
 
@@ -37,7 +37,7 @@ export interface Session {
 const SESSION_IDLE_MS = 10_000
 const RECORDED = new Date(0)
 
-/** Postgres: transactions and locks; it may go back to what it was. */
+/** Postgres: transactions and locks; it may be restored to what it was. */
 export class DatabaseModel {
   totals: Totals = { committedOffsets: new Map(), counted: new Map(), gaps: [], jobs: new Map() }
   /** What it was, and until when. */
@@ -93,7 +93,7 @@ export class DatabaseModel {
     }
   }
 
-  /** Claims jobs in a transaction of its own. @returns Those that nobody had claimed. */
+  /** Claims jobs in a transaction of its own. @returns Those that were not claimed. */
   claim(calls: Effects['counts'], nowMs: number): ReadonlySet<number> {
     const reported = calls.flatMap(({ call, complete }) => (complete ? (jobReportedBy(call) ?? []) : []))
     const fresh = new Set(reported.filter((job) => !this.totals.jobs.has(job)))
@@ -114,7 +114,7 @@ export class DatabaseModel {
     for (const session of this.#sessions) if (nowMs - session.usedMs >= SESSION_IDLE_MS) this.end(session)
   }
 
-  /** Goes back to `past[index]`; sessions do not survive it. */
+  /** Is restored to `past[index]`; sessions do not survive it. */
   regress(index: number): void {
     const target = this.past[index]
     if (target === undefined) return

@@ -3,15 +3,15 @@ import { JournalModel } from './journal.ts'
 import { Violation } from './violation.ts'
 import type { World } from './world.ts'
 
-/** A gateway process: its own producer, those it has adopted, and one reading of marks at a time. */
+/** A gateway process: its own producer, those it has adopted, and one reading of committed offsets at a time. */
 export class GatewayModel {
   readonly id: number
   ownedJournals: OwnedJournal[]
   readonly #world: World
   #reading: ReadonlyMap<OwnedJournal, number> | null = null
-  /** The marks of producers whose folders are gone, as they were when they were asked for. */
+  /** The committed offsets of producers whose folders are gone, as they were when they were asked for. */
   #checkedAt: ReadonlyMap<JournalModel, number> | null = null
-  /** Tombstones to be written after their folders went. */
+  /** Retired producers to be written after their folders went. */
   #unwritten: readonly JournalModel[] = []
 
   constructor(world: World, id: number) {
@@ -40,7 +40,7 @@ export class GatewayModel {
     return this.ownedJournals.find(({ isOwn }) => isOwn)
   }
 
-  /** Asks Postgres for the marks, or has the answer, which may be old by now. */
+  /** Asks Postgres for the committed offsets, or has the answer, which may be old by now. */
   readCommittedOffsets(): void {
     if (this.#reading === null) {
       const { database } = this.#world
@@ -53,12 +53,12 @@ export class GatewayModel {
     this.#reading = null
   }
 
-  /** What reads marks itself waits for the reading under way. */
+  /** What reads committed offsets itself waits for the reading under way. */
   finishReading(): void {
     if (this.#reading !== null) this.readCommittedOffsets()
   }
 
-  /** Takes a dead producer's journal into care, if its lock is free. */
+  /** Takes over a dead producer's journal, if its lock is free. */
   adopt(journal: JournalModel): void {
     const { database } = this.#world
     const isFree = journal.owner === null || !this.#world.has('adoptionLock')
@@ -70,7 +70,7 @@ export class GatewayModel {
       return
     }
     if (committedOffset > journal.last)
-      throw new Violation(`the journal of ${journal.producer} is behind its mark`)
+      throw new Violation(`the journal of ${journal.producer} is behind its committed offset`)
     journal.owner = this.id
     this.ownedJournals.push(new OwnedJournal(this.#world, journal, false, committedOffset))
   }
@@ -89,7 +89,7 @@ export class GatewayModel {
     journal.state = 'finished'
   }
 
-  /** Asks for the marks of producers whose folders are gone, or sends a void for what they are behind by. */
+  /** Asks for the committed offsets of producers whose folders are gone, or sends a gap marker for what they lack. */
   checkRetiredProducers(): void {
     const { database, journals, network } = this.#world
     if (!this.#world.has('retiredProducers')) return

@@ -24,7 +24,7 @@ export function stepsOf(seed: number): Step[] {
   return randomSteps(MIN_STEPS + random(MAX_STEPS), random, FAULT_PROFILES[seed % FAULT_PROFILES.length])
 }
 
-/** Lets everything happen, then everything mend, and tells what was broken. */
+/** Lets everything happen, then everything recover, and reports what was broken. */
 export function play(steps: readonly Step[], seed: number, without: Rule | null): string | null {
   const world = new World(without)
   try {
@@ -48,7 +48,7 @@ export function shrink(steps: readonly Step[], seed: number, without: Rule | nul
   return fewest
 }
 
-/** No more misfortunes: those who live go on, or die and leave it to one that starts. */
+/** No more faults: the processes that run go on, or die and leave it to one that starts. */
 function mend(world: World, seed: number): string | null {
   const random = randomOf(~seed)
   if (random(2) === 0) for (const gateway of world.gateways) world.kill(gateway)
@@ -58,7 +58,7 @@ function mend(world: World, seed: number): string | null {
   for (let round = 0; round < REPAIR_ROUNDS; round++) {
     settleRound(world, random)
     problems = world.calls.owed(world.database.totals)
-    if (!world.isSettled) problems = [...problems, 'a mark stays behind its journal']
+    if (!world.isSettled) problems = [...problems, 'a committed offset stays behind its journal']
     if (problems.length === 0) return null
     world.pass(round < 20 ? 1_000 : 40_000)
   }

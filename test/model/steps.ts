@@ -26,12 +26,12 @@ const STEPS: Readonly<
     run: (world, random) => anyOwnedJournal(world, random)?.giveUp(),
   },
   'what was sent is lost on the way': { weight: 2, run: lose },
-  'a gateway asks for marks or has them': {
+  'a gateway asks for committed offsets or has them': {
     weight: 8,
     run: (world, random) => oneOf(world.gateways, random)?.readCommittedOffsets(),
   },
   'a shipper looks for loss': { weight: 8, run: (world, random) => alone(world, random)?.checkLoss() },
-  'a gateway forgets': { weight: 8, run: (world, random) => alone(world, random)?.prune() },
+  'a gateway prunes': { weight: 8, run: (world, random) => alone(world, random)?.prune() },
   'a gateway adopts': {
     weight: 5,
     run: (world, random) => {
@@ -51,7 +51,7 @@ const STEPS: Readonly<
     weight: 2,
     run: (world, random) => oneOf(world.gateways, random)?.release(),
   },
-  'a gateway looks at tombstones': {
+  'a gateway checks retired producers': {
     weight: 3,
     run: (world, random) => oneOf(world.gateways, random)?.checkRetiredProducers(),
   },
@@ -95,7 +95,7 @@ const STEPS: Readonly<
       if (journal?.state === 'there') world.loseJournal(journal)
     },
   },
-  'Redis forgets all': { weight: 1, run: (world) => world.loseEntries(() => world.stream.restoreTo([])) },
+  'Redis loses all': { weight: 1, run: (world) => world.loseEntries(() => world.stream.restoreTo([])) },
   'Redis starts empty and gives the same ids again': {
     weight: 0.5,
     run: (world, random) => {
@@ -103,14 +103,14 @@ const STEPS: Readonly<
       world.loseEntries(() => world.stream.startEmpty(Math.max(lastId - 1 - random(12), 0)))
     },
   },
-  'Redis forgets the newest': {
+  'Redis loses the newest': {
     weight: 1,
     run: (world, random) => {
       const { entries } = world.stream
       world.loseEntries(() => world.stream.restoreTo(entries.slice(0, random(entries.length + 1))))
     },
   },
-  'Redis forgets one': {
+  'Redis loses one': {
     weight: 1,
     run: (world, random) => {
       const lost = oneOf(world.stream.entries, random)
@@ -119,7 +119,7 @@ const STEPS: Readonly<
   },
   'Redis saves': { weight: 2, run: (world) => world.stream.save() },
   'Redis is as it was saved': { weight: 1, run: (world) => world.loseEntries(() => world.stream.restore()) },
-  'Postgres goes back a moment': {
+  'Postgres is restored to a moment ago': {
     weight: 2,
     run: (world, random) => {
       const { past } = world.database
@@ -171,7 +171,7 @@ function anyOwnedJournal(world: World, random: Random): OwnedJournal | undefined
   return oneOf(ownedJournals(world), random)
 }
 
-/** A care whose gateway waits for no marks. */
+/** An owned journal whose gateway waits for no committed offsets. */
 function alone(world: World, random: Random): OwnedJournal | undefined {
   const gateway = oneOf(world.gateways, random)
   gateway?.finishReading()

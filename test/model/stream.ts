@@ -1,6 +1,6 @@
 import type { Numbered } from '../../src/rollup/contiguous.ts'
 
-/** A record, or a void (`call` is `null`), as it is sent. */
+/** A record, or a gap marker (`call` is `null`), as it is sent. */
 export interface Sent extends Numbered {
   readonly producer: string
   readonly call: number | null
@@ -11,7 +11,7 @@ export interface StreamEntry extends Sent {
   readonly id: number
 }
 
-/** Redis: it does what it is told, and may forget. */
+/** Redis: it does what it is asked, and may lose entries. */
 export class StreamModel {
   entries: readonly StreamEntry[] = []
   #saved: readonly StreamEntry[] = []

@@ -35,7 +35,7 @@ export class World {
     return rule !== this.#without
   }
 
-  /** Whether every record of every journal is at or under its mark. */
+  /** Whether every record of every journal is at or under its committed offset. */
   get isSettled(): boolean {
     return this.journals.every(
       ({ state, producer, last, open }) =>
@@ -73,13 +73,13 @@ export class World {
     else packet.owned.giveUp()
   }
 
-  /** Redis forgets. */
+  /** Redis loses entries. */
   loseEntries(change: () => void): void {
     change()
     this.calls.entriesLost(this.#lostJournals(), this.database.totals, this.stream)
   }
 
-  /** Postgres goes back to one of its past states. */
+  /** Postgres is restored to one of its past states. */
   regress(index: number): void {
     const { database, nowMs } = this
     const target = database.past[index]

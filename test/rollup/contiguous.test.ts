@@ -18,7 +18,7 @@ const unfilled = ({ newGaps }: Decision<Numbered>) =>
 const filled = ({ newGaps }: Decision<Numbered>) =>
   newGaps.filter((row) => row.filled).map(({ from, to }) => [from, to])
 
-test('records that follow the mark count in the order of their numbers, however they lie', () => {
+test('records that follow the committed offset count in the order of their sequences, however they lie', () => {
   const decision = decide(at(4), [record(7), record(5), record(6)])
   expect(counted(decision)).toEqual([5, 6, 7])
   expect(decision.committedOffset).toBe(7)
@@ -28,40 +28,40 @@ test('the same record twice counts once', () => {
   expect(counted(decide(at(0), [record(1), record(1), record(2), record(2)]))).toEqual([1, 2])
 })
 
-test('a record at or under the mark is dropped', () => {
+test('a record at or under the committed offset is dropped', () => {
   const decision = decide(at(9), [record(3), record(9)])
   expect(counted(decision)).toEqual([])
   expect(decision.waiting).toEqual([])
 })
 
-test('records beyond a hole wait', () => {
+test('records beyond a gap wait', () => {
   const decision = decide(at(1), [record(4), record(2), record(5)])
   expect(decision.committedOffset).toBe(2)
   expect(decision.waiting).toEqual([record(4), record(5)])
 })
 
-test('a void moves the mark and leaves a gap of exactly what was not counted', () => {
+test('a gap marker moves the committed offset and leaves a gap of exactly what was not counted', () => {
   const decision = decide(at(5), [gapMarker(3, 9), record(10)])
   expect(unfilled(decision)).toEqual([[6, 9]])
   expect(counted(decision)).toEqual([10])
   expect(decision.committedOffset).toBe(10)
 })
 
-test('a void beyond a hole waits, one at or under the mark is dropped', () => {
+test('a gap marker beyond a gap waits, one at or under the committed offset is dropped', () => {
   const decision = decide(at(5), [gapMarker(8, 9), gapMarker(2, 5)])
   expect(decision.waiting).toEqual([gapMarker(8, 9)])
   expect(decision.newGaps).toEqual([])
   expect(decision.committedOffset).toBe(5)
 })
 
-test('a record that is there counts although a void beside it says it is not', () => {
+test('a record that is there counts although a gap marker beside it says it is not', () => {
   const decision = decide(at(2), [gapMarker(3, 6), record(3), record(6), record(5)])
   expect(counted(decision)).toEqual([3, 5, 6])
   expect(unfilled(decision)).toEqual([[4, 4]])
   expect(decision.committedOffset).toBe(6)
 })
 
-test('a hole is passed over only when it is the one that was given up, and entries stand behind it', () => {
+test('a gap is passed over only when it is the one that was given up, and entries stand behind it', () => {
   const given = [{ from: 3, to: 4 }]
   expect(unfilled(decide(at(2), [record(5)], given))).toEqual([[3, 4]])
   expect(counted(decide(at(2), [record(5), record(6)], given))).toEqual([5, 6])
@@ -70,7 +70,7 @@ test('a hole is passed over only when it is the one that was given up, and entri
   expect(decide(at(2), [], given).committedOffset).toBe(2)
 })
 
-test('a hole that began to fill is not passed over', () => {
+test('a gap that began to fill is not passed over', () => {
   const decision = decide(at(2), [record(3), record(5)], [{ from: 3, to: 4 }])
   expect(counted(decision)).toEqual([3])
   expect(decision.waiting).toEqual([record(5)])

@@ -63,7 +63,7 @@ function newDrain(
   })
 }
 
-test('a drain counts everything, publishes the marks and leaves an empty stream', async () => {
+test('a drain counts everything, publishes the committed offsets and leaves an empty stream', async () => {
   await append(redis, stream, producer, 1, records(950))
   expect(await newDrain()(stream, redis, never)).toMatchObject({ end: 'idle', counted: 950 })
   expect(await ledger.counts()).toMatchObject({ requests: 950, calls: 950 })
@@ -90,7 +90,7 @@ test('entries left in the stream after their commit are dropped by the next drai
   expect(await ledger.counts()).toMatchObject({ requests: 20 })
 })
 
-test('entries behind a hole stay, others are counted past them, and they count when the hole is filled', async () => {
+test('entries behind a gap stay, others are counted past them, and they count when the gap is filled', async () => {
   const other = newProducer()
   await append(redis, stream, producer, 4, records(300))
   await append(redis, stream, other, 1, records(300))
@@ -103,7 +103,7 @@ test('entries behind a hole stay, others are counted past them, and they count w
   expect(await ledger.committedOffset(producer)).toBe(303)
 })
 
-test('a hole that is filled while a drain waits for more is counted by that same drain', async () => {
+test('a gap that is filled while a drain waits for more is counted by that same drain', async () => {
   await append(redis, stream, producer, 2, records(5))
   const drained = newDrain()(stream, redis, never)
   await append(writer, stream, producer, 1, records(1))
@@ -142,7 +142,7 @@ test('a stream with an entry of a later version is left alone', async () => {
   expect(await ledger.counts()).toMatchObject({ requests: 0 })
 })
 
-test('a void ends a hole at once', async () => {
+test('a gap marker closes a gap at once', async () => {
   await append(redis, stream, producer, 8, records(2))
   await redis.xadd(stream, '*', ...encodeEntry(producer, 7, serialiseGapMarker(1, 7, 'journal_pruned')))
   const drained = await newDrain()(stream, redis, never)
@@ -151,7 +151,7 @@ test('a void ends a hole at once', async () => {
   expect(await redis.xlen(stream)).toBe(0)
 })
 
-test('a producer that stands before holes for too long is counted run by run, and every hole is written down', async () => {
+test('a producer that stands before gaps for too long is counted run by run, and every gap is recorded', async () => {
   await append(redis, stream, producer, 30, records(5))
   await append(redis, stream, producer, 10, records(5))
   await append(redis, stream, producer, 50, records(350))
@@ -184,7 +184,7 @@ test('a drain ends when its slot is over although entries keep coming', async ()
   await writing
 })
 
-test('a drain that is told to stop ends at once, also while it waits', async () => {
+test('a drain that is asked to stop ends at once, also while it waits', async () => {
   const connection = redis.duplicate()
   await untilReady(connection, 5_000)
   const stop = new AbortController()

@@ -6,7 +6,7 @@ const waiting = (committedOffset: number, ...sequences: number[]): ReadonlyMap<s
     ['p', { committedOffset, entries: sequences.map((sequence) => ({ from: sequence, to: sequence })) }],
   ])
 
-test('a hole is given up when the mark has stood before it for the whole patience, not sooner', () => {
+test('a gap is given up when the committed offset has stood before it for the whole patience, not sooner', () => {
   let now = 0
   const watch = createGapCheck({ patienceMs: 1_000, now: () => now })
   expect(watch.observe('s', waiting(4, 7)).size).toBe(0)
@@ -26,7 +26,7 @@ test('a hole is given up when the mark has stood before it for the whole patienc
   )
 })
 
-test('a mark that moves, or entries that are gone, begin the wait anew', () => {
+test('a committed offset that moves, or entries that are gone, restart the wait', () => {
   let now = 0
   const watch = createGapCheck({ patienceMs: 1_000, now: () => now })
   watch.observe('s', waiting(4, 7))
@@ -39,7 +39,7 @@ test('a mark that moves, or entries that are gone, begin the wait anew', () => {
   expect(watch.observe('s', waiting(5, 7)).size).toBe(0)
 })
 
-test('holes are what lies between the mark and the last entry and no entry covers', () => {
+test('gaps are what lies between the committed offset and the last entry and no entry covers', () => {
   const ranges = [
     { from: 9, to: 9 },
     { from: 3, to: 5 },

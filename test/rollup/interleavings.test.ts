@@ -129,7 +129,7 @@ test(`over ${RUNS} random schedules with three producers and workers the totals 
         await setImmediate()
       }
       await Promise.all(running)
-      // In the end every producer finds out what was lost and sends it again, and somebody drains.
+      // In the end every producer finds out what was lost and sends it again, and a worker drains.
       for (const { id, journal } of producers) await append(redis, stream, id, 1, journal)
       await expect
         .poll(

@@ -96,7 +96,7 @@ test('fetched again it is a request of who fetched it, without tokens', async ()
   ])
 })
 
-test('what nobody of ours made is the fetcher’s', async () => {
+test('what no client of ours made is the fetcher’s', async () => {
   await rollUp(fetching('batch_9'))
   expect(await totals()).toEqual([{ client_id: 'cli_b', key_id: 'key_b', requests: 1, input: 100 }])
 })
@@ -216,7 +216,7 @@ test('roll-ups side by side that make, fetch and delete the same objects in any 
   expect(await objects()).toHaveLength(40)
 })
 
-test('responses are forgotten with the time after which none can be fetched, files are kept until deleted', async () => {
+test('responses are pruned with the time after which none can be fetched, files are kept until deleted', async () => {
   await rollUp({
     ...making(),
     objects: [

@@ -26,7 +26,7 @@ beforeEach(async () => {
 const run = (first: number, last: number) =>
   Array.from({ length: last - first + 1 }, (_, index) => aCandidate(producer, first + index))
 
-test('a batch is in the totals and in calls, and the mark stands behind it', async () => {
+test('a batch is in the totals and in calls, and the committed offset stands behind it', async () => {
   const result = await ledger.rollUp(STREAM, run(1, 50))
   expect(result).toMatchObject({ kind: 'done', counted: 50, waiting: [] })
   expect(result.settled).toHaveLength(50)
@@ -62,7 +62,7 @@ test('were the lock of the shard to fail, the rows of the producers still keep t
   expect(await ledger.counts()).toMatchObject({ requests: 400, calls: 400 })
 })
 
-test('entries behind a hole wait, and count when it is filled', async () => {
+test('entries behind a gap wait, and count when it is filled', async () => {
   const behind = await ledger.rollUp(STREAM, [...run(1, 3), ...run(6, 8)])
   expect(behind.waiting.map(({ sequence }) => sequence)).toEqual([6, 7, 8])
   expect(behind.settled).toHaveLength(3)
@@ -71,14 +71,14 @@ test('entries behind a hole wait, and count when it is filled', async () => {
   expect(await ledger.counts()).toMatchObject({ requests: 8, missing: 0 })
 })
 
-test('a void moves the mark, and what is missing is written down in the same transaction', async () => {
+test('a gap marker moves the committed offset, and what is missing is recorded in the same transaction', async () => {
   const result = await ledger.rollUp(STREAM, [...run(1, 3), aGapMarker(producer, 4, 9), ...run(10, 11)])
   expect(result.gaps).toMatchObject([{ producer, from: 4, to: 9, reason: 'journal_pruned' }])
   expect(await ledger.counts()).toMatchObject({ requests: 5, missing: 6 })
   expect(await ledger.committedOffset(producer)).toBe(11)
 })
 
-test('a hole that was given up is passed over, and filled when its records come after all', async () => {
+test('a gap that was given up is passed over, and filled when its records come after all', async () => {
   await ledger.rollUp(STREAM, run(1, 3))
   const overdueGaps = new Map([[producer, [{ from: 4, to: 9 }]]])
   const passed = await ledger.rollUp(STREAM, run(10, 12), overdueGaps)
@@ -122,7 +122,7 @@ test('several poisoned entries of several producers each stand alone', async () 
   expect(await ledger.committedOffset(producer)).toBe(21)
 })
 
-test('a body that is no record, or a void that is none, becomes a dead letter and stops nobody', async () => {
+test('a body that is not a record, or an invalid gap marker, becomes a dead letter and stops no other', async () => {
   const body = 'not JSON \0 \ud800'
   await ledger.rollUp(STREAM, [...run(1, 2), aForeignEntry(producer, 3, body), ...run(4, 5)])
   expect(await ledger.counts()).toMatchObject({ requests: 4, deadLetters: 1 })
@@ -169,7 +169,7 @@ test('a connection that breaks at any statement leaves all of a batch or nothing
 const FETCH = { method: 'GET', path: '/v1/responses/resp_1', responseUse: 'fetched' } as const
 const CREATE = { method: 'POST', path: '/v1/responses', responseUse: 'created' } as const
 
-test('a response made in the background counts at its first fetch, whoever fetches it again', async () => {
+test('a response made in the background counts at its first fetch, whichever client fetches it again', async () => {
   const response = { ...FETCH, responseId: 'resp_1' }
   const queued = aRecord({
     ...CREATE,
@@ -217,7 +217,7 @@ test('a creation that was cut and estimated leaves what its fetch reports to cou
   await ledger.rollUp(STREAM, [aCandidate(producer, 5, estimated(FETCH, 'resp_1'))])
   expect(await ledger.counts()).toMatchObject({ requests: 5, inputTokens: 200, costPico: 900_000_000n })
 
-  // Nothing but cut fetches: one estimate, until somebody reads it to its end.
+  // Nothing but cut fetches: one estimate, until a client reads it to its end.
   await ledger.rollUp(STREAM, [aCandidate(producer, 6, estimated(FETCH, 'resp_2'))])
   await ledger.rollUp(STREAM, [aCandidate(producer, 7, estimated(FETCH, 'resp_2'))])
   expect(await ledger.counts()).toMatchObject({ requests: 7, inputTokens: 300 })
@@ -362,7 +362,7 @@ test('a partition dropped after it was last looked for costs a call its row, not
   expect(await ledger.counts()).toMatchObject({ requests: 3, calls: 1 })
 })
 
-test("partitions that Postgres went back behind are made again, and no call's row is lost", async () => {
+test("partitions that Postgres was restored to before are made again, and no call's row is lost", async () => {
   const { rows: partitions } = await ledger.pool.query(
     `select inhrelid::regclass as name from pg_inherits where inhparent = 'tallygate.calls'::regclass`,
   )

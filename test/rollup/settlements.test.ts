@@ -198,7 +198,7 @@ test('a job is unpriced until a call tells what it used: then that is its submit
   await expectSound()
 })
 
-test('a settlement names the call that it settles and the call that told it', async () => {
+test('a settlement names the call that it settles and the call that reported it', async () => {
   const [made, reporting] = [submitting('batch_1'), fetching('batch_1')]
   await rollUp([made, reporting])
   const { rows } = await ledger.pool.query(
@@ -302,7 +302,7 @@ test('a fetch that was counted before its submission stays its fetcher’s, and 
   await expectSound()
 })
 
-test('what nobody of ours submitted is its fetcher’s, on the day of the fetch', async () => {
+test('what no client of ours submitted is its fetcher’s, on the day of the fetch', async () => {
   await rollUp([fetching('batch_8'), reporting([use('batch_9')])])
   expect(await totals()).toEqual([FETCHED, { ...FETCHED, settlements: 1, input: 200, cost: 2 * COST }])
   await expectSound()
@@ -317,7 +317,7 @@ test('of a submission whose calls are no longer kept the totals are settled all 
   await expectSound()
 })
 
-test('a job that failed used nothing; of one that ended and told nothing the cost is still missing', async () => {
+test('a job that failed used nothing; the cost of one that ended and reported nothing is still missing', async () => {
   await rollUp([submitting('batch_1'), submitting('batch_2')])
   const ended = (id: string, failed?: true) =>
     reporting([], { jobs: undefined, objects: [{ id, kind: 'batch', is: 'ended', job: true, failed }] })
@@ -328,7 +328,7 @@ test('a job that failed used nothing; of one that ended and told nothing the cos
   await expectSound()
 })
 
-test('a list settles each of its jobs, and one that was told before by itself not again', async () => {
+test('a list settles each of its jobs, and one that was reported before by itself not again', async () => {
   await rollUp([submitting('batch_1'), submitting('batch_2'), submitting('batch_3')])
   await rollUp([fetching('batch_2')])
   const list = reporting([use('batch_1'), use('batch_2'), use('batch_3')])
@@ -371,7 +371,7 @@ test('a file that a job left tells for the job, once for both; any other file te
     })
   await rollUp([submitting('batch_1'), submitting('batch_2')])
   await rollUp([left('batch_1', 'file-out1'), left('batch_2', 'file-out2')])
-  // They have ended, and wait for somebody to read what they used.
+  // They have ended, and wait for a call to read what they used.
   expect((await totals())[0]).toMatchObject({ unpriced: 2 })
   await rollUp([file('file-out1'), file('file-mine')])
   await rollUp([file('FILE-out1'), fetching('batch_1'), fetching('batch_2'), file('file-out2')])
@@ -404,7 +404,7 @@ test('beyond the models of a client and day a submission is settled where it is 
   await expectSound()
 })
 
-test('a day’s totals are made anew from its calls with what was settled', async () => {
+test('a day’s totals are rebuilt from its calls with what was settled', async () => {
   await rollUp([submitting('batch_1'), submitting('batch_2')])
   await rollUp([fetching('batch_1')])
   const before = await totals()
@@ -418,7 +418,7 @@ test('a day’s totals are made anew from its calls with what was settled', asyn
   await expectSound()
 })
 
-test('a job that is listed for as long as its provider keeps it counts once, whoever submitted it', async () => {
+test('a job that is listed for as long as its provider keeps it counts once, whichever client submitted it', async () => {
   await rollUp([submitting('batch_Ours'), submitting('batch_Deleted')])
   const list = reporting([use('batch_Ours'), use('batch_Theirs'), use('batch_Deleted')])
   await rollUp([list])
@@ -428,7 +428,7 @@ test('a job that is listed for as long as its provider keeps it counts once, who
     ledger.pool.query('update tallygate.responses_seen set seen_at = seen_at - make_interval(days => $1)', [
       days,
     ])
-  // Listed every month: what is still told is not forgotten.
+  // Listed every month: what is still reported is not pruned.
   for (let month = 0; month < 3; month += 1) {
     await later(30)
     await prune()
@@ -437,7 +437,7 @@ test('a job that is listed for as long as its provider keeps it counts once, who
   expect((await totals()).map(({ settlements, input }) => [settlements, input])).toEqual(
     before.map(({ settlements, input }) => [settlements, input]),
   )
-  // Not told for long: a job of ours is known while its object is.
+  // Not reported for long: a job of ours is known while its object is.
   await later(100)
   await prune()
   await rollUp([reporting([use('batch_Ours')]), fetching('batch_Deleted')])
@@ -500,7 +500,7 @@ test.each([
   await expectSound()
 })
 
-test('a rebuilt day has no figures left of settlements that no call is kept of, though somebody was credited', async () => {
+test('a rebuilt day has no figures left of settlements that no call is kept of, though a client was credited', async () => {
   await rollUp([submitting('batch_1')])
   await rollUp([fetching('batch_1')])
   for (const model of ['gpt-4o', 'gpt-5']) {

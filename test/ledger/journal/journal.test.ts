@@ -111,7 +111,7 @@ test('usage seen is written once a second for all calls, the last of each', asyn
   expect(database.commits - before).toBe(2)
 })
 
-test('usage noted now is in the file when its callback runs, and is not overtaken by what was noted before', async () => {
+test('a snapshot saved now is in the file when its callback runs, and is not overtaken by an earlier one', async () => {
   const { journal, path, open } = testJournal()
   await open(1)
   journal.saveSnapshot(callId(1), '{"early":1}')

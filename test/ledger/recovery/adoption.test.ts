@@ -231,7 +231,7 @@ describe('a journal of another database', () => {
 
     rmSync(databaseId)
     const last = await site.ledger()
-    // With that of the stranger, whose records are kept.
+    // With the journal of the other database, whose records are kept.
     await vi.waitFor(() => expect(last.stats().adopted).toBe(2), SOON)
     await site.expectCounted([...numbers, 11, 101, 102, 103, 104, 105])
     expect(readFileSync(databaseId, 'utf8')).toBe('b\n')

@@ -11,7 +11,7 @@ const GATEWAY = fileURLToPath(new URL('../support/crashing-gateway.ts', import.m
 const SOON = { timeout: 20_000, interval: 10 }
 
 interface Crashed {
-  /** What its clients were told before it died. */
+  /** What its clients were answered before it died. */
   readonly opened: ReadonlySet<number>
   readonly closed: ReadonlySet<number>
 }

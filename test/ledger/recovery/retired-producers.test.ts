@@ -194,7 +194,7 @@ test('another database: nothing is named there that it never had', async () => {
   expect(await readRetiredProducer(site.journalDir, ours)).toMatchObject({ database: 'a', last: 5 })
 })
 
-describe('a tombstone', () => {
+describe('the file of a retired producer', () => {
   test('the file of a retired producer is on disk before its folder is deleted: where it cannot be written, the folder stays', async () => {
     const directory = testFolder()
     const folder = createProducerFolder(directory)

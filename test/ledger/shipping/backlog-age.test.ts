@@ -12,14 +12,14 @@ test('the backlog is as old as its oldest record, to a second', () => {
   expect(age.ageMs(3_500, 30)).toBe(0)
 })
 
-test('a mark that goes back makes a backlog again', () => {
+test('a committed offset that regresses makes a backlog again', () => {
   const age = new BacklogAge(0)
   age.sample(1_000, 30, 30)
   age.sample(2_000, 30, 5)
   expect(age.ageMs(2_500, 5)).toBe(1_500)
 })
 
-test('a backlog of a day is remembered in little memory and told to within minutes', () => {
+test('a backlog of a day is remembered in little memory and reported to within minutes', () => {
   const age = new BacklogAge(0)
   for (let second = 1; second <= 86_400; second++) age.sample(second * 1_000, second * 100, 0)
   expect(age.ageMs(86_400_000, 0)).toBe(86_400_000)

@@ -13,7 +13,7 @@ const CALLS = 40
 const WAL_HEADER_BYTES = 32
 const FRAME_BYTES = 24 + 4_096
 
-/** What an adopter makes of a journal of `CALLS` records, never checkpointed, with this WAL and this mark. */
+/** What an adopter makes of a journal of `CALLS` records, never checkpointed, with this WAL and this committed offset. */
 async function adoptedWith(committedOffset: number, changeWal: (wal: Buffer) => Buffer) {
   const folder = testFolder()
   const crashed = testFolder()
@@ -51,7 +51,7 @@ test('a journal whose WAL is unreadable from its beginning is not one that was n
   expect(await adoptedWith(CALLS / 2, noHeader)).toMatchObject({ kind: 'unusable' })
 })
 
-test('a journal without a record or an open call is set aside where Postgres has records of it', async () => {
+test('a journal without a record or an open call is quarantined where Postgres has records of it', async () => {
   const onlyTables = (wal: Buffer) => wal.subarray(0, endOfTables(wal))
   expect(await adoptedWith(CALLS / 2, onlyTables)).toMatchObject({ kind: 'unusable' })
 })

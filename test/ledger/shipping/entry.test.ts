@@ -147,7 +147,7 @@ describe('a record', () => {
     ['no model', { model: undefined }],
     ['a status that is text', { status: '200' }],
     ['a use of its response that is not known', { responseUse: 'guessed' }],
-    ['a reason that is no text', { unpricedReason: 1 }],
+    ['a reason that is not a string', { unpricedReason: 1 }],
     ['a latency that is not a number', { latencyUs: 'NaN' }],
   ])('a record with %s is refused', (_, change) => {
     expect(parseRecord(JSON.stringify({ ...oneRecord(), ...change }))).toBeNull()
@@ -158,7 +158,7 @@ describe('a record', () => {
   })
 })
 
-describe('a void', () => {
+describe('a gap marker', () => {
   test('a gap marker comes back as it was', () => {
     expect(parseRecord(serialiseGapMarker(3, 9, 'journal_pruned'))).toEqual({
       void: { from: 3, to: 9, reason: 'journal_pruned' },

@@ -30,6 +30,6 @@ describe('loss', () => {
   })
 })
 
-test('a loss that sending again does not mend is looked for less and less often, every 30 s at least', () => {
+test('a loss that sending again does not repair is checked for less and less often, every 30 s at least', () => {
   expect([0, 1, 2, 5, 1_000].map(nextCheckInMs)).toEqual([1_000, 2_000, 4_000, 30_000, 30_000])
 })

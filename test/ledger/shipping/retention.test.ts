@@ -25,7 +25,7 @@ function follow(readings: readonly OffsetReading[]): { history: readonly OffsetR
   return { history, upTo: latest === undefined ? 0 : prunableUpTo(history, latest, KEEP_MS) }
 }
 
-describe('a record is forgotten', () => {
+describe('a record is pruned', () => {
   test('a record is pruned when it was committed for the whole retention time, and not before', () => {
     const first = { atMs: 1_000, committedOffset: 50 }
     expect(follow([first, { atMs: 1_000 + KEEP_MS - 1, committedOffset: 90 }]).upTo).toBe(0)
@@ -62,7 +62,7 @@ describe('a record is forgotten', () => {
   })
 })
 
-test('what must be remembered of the marks stays small, however often they are read', () => {
+test('what must be remembered of committed offsets stays small, however often they are read', () => {
   const readings = Array.from({ length: 10_000 }, (_, second) => ({
     atMs: second * 1_000,
     committedOffset: second,
@@ -72,12 +72,12 @@ test('what must be remembered of the marks stays small, however often they are r
   expect(upTo).toBeGreaterThanOrEqual(9_999 - 300 - 300 / READINGS - 1)
 })
 
-test('a record in a hole that this journal can fill is not counted, nor is what comes after it kept for less', () => {
+test('a record in a gap that this journal can fill is not counted, nor is what comes after it kept for less', () => {
   expect(countedTo(40, [])).toBe(40)
   expect(countedTo(40, [{ from: 11 }, { from: 31 }])).toBe(10)
 })
 
-test('what filled a hole is kept for the whole time from when it was filled', () => {
+test('what filled a gap is kept for the whole time from when it was filled', () => {
   const passed = { atMs: 0, committedOffset: countedTo(40, [{ from: 11 }]) }
   const filled = { atMs: KEEP_MS, committedOffset: countedTo(40, []) }
   expect(follow([passed, filled]).upTo).toBe(10)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { SentIds } from '../../../src/ledger/shipping/sent-ids.ts'
 
-test('an entry is found by its sequence, a void by any that it stands for', () => {
+test('an entry is found by its sequence, a gap marker by any that it stands for', () => {
   const ids = new SentIds()
   ids.add(1, 'a')
   ids.add(5, 'void')
@@ -15,7 +15,7 @@ test('an entry is found by its sequence, a void by any that it stands for', () =
   ])
 })
 
-test('what is committed is forgotten, what follows is still found, over many thousands', () => {
+test('what is committed is dropped, what follows is still found, over many thousands', () => {
   const ids = new SentIds()
   for (let sequence = 1; sequence <= 50_000; sequence++) {
     ids.add(sequence, `${sequence}-0`)

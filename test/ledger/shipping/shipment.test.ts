@@ -65,7 +65,7 @@ describe('what counts as sent', () => {
   })
 })
 
-test('a hole is from the record wanted to the one before the next there is', () => {
+test('a gap reaches from the wanted record to the one before the next existing one', () => {
   expect(gapBefore(8, 7)).toBeNull()
   expect(gapBefore(12, 7)).toEqual({ from: 8, to: 11 })
 })

@@ -42,7 +42,7 @@ export function callRecord(number: number): CallRecord {
   }
 }
 
-/** As the gateway builds it: what was noted last is in `usageRaw`. */
+/** As the gateway builds it: the last snapshot is in `usageRaw`. */
 export function interruptedRecord(open: OpenCall, snapshot: string | null): CallRecord {
   return {
     ...callRecord(0),

@@ -14,10 +14,10 @@ interface State {
   readonly gaps: { readonly producer: string; readonly from: number; to: number; readonly reason: string }[]
 }
 
-/** Stands for Postgres and its workers: marks and totals that move together, by the rules of docs/ledger.md. */
+/** Stands for Postgres and its workers: committed offsets and totals that move together, by the rules of docs/ledger.md. */
 export class Totals implements LedgerDatabase {
   #state: State = { committedOffsets: new Map(), counted: new Map(), gaps: [] }
-  /** Every question is refused while true. */
+  /** Every query is refused while true. */
   away = false
   readonly streams: string[] = []
 
@@ -80,7 +80,7 @@ export class Totals implements LedgerDatabase {
     this.#state = structuredClone(state)
   }
 
-  /** A worker takes records after the mark for lost and goes on behind them. */
+  /** A worker takes records after the committed offset for lost and goes on behind them. */
   giveUp(producer: string, to: number): void {
     this.#state.gaps.push({ producer, from: this.committedOffset(producer) + 1, to, reason: 'producer_lost' })
     this.setCommittedOffset(producer, to)

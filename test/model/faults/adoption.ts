@@ -16,10 +16,10 @@ import type { Random } from './random.ts'
 
 /** Commands on their way to Redis, which may come late, in part or not at all. */
 export interface Packet {
-  /** `null`: sent for a journal that is gone; nobody waits for an answer. */
+  /** `null`: sent for a journal that is gone; no journal waits for an answer. */
   readonly owned: OwnedJournal | null
   readonly entries: readonly Sent[]
-  /** Sent for a recorded hole. */
+  /** Sent for a recorded gap. */
   readonly again: boolean
 }
 
@@ -31,7 +31,7 @@ interface LossCheck {
 
 const MAX_BATCH = 4
 
-/** A journal in a gateway's care, as `Producer`, `Shipper` and `LossDetector` have it; adopted while `adopting`. */
+/** A journal that a gateway owns, as `Producer`, `Shipper` and `LossDetector` have it; adopted while `adopting`. */
 export class OwnedJournal {
   readonly journal: JournalModel
   readonly isOwn: boolean
@@ -42,7 +42,7 @@ export class OwnedJournal {
   committedOffset: number
   sent: number
   inFlight: Packet | null = null
-  /** Postgres went back behind what this knew, and it has not seen it yet. */
+  /** Postgres regressed behind what this knew, and it has not seen it yet. */
   unseenMs: number | null = null
   readonly #world: World
   readonly #ids = new SentIds()
@@ -159,7 +159,7 @@ export class OwnedJournal {
     })
   }
 
-  /** No answer: nobody knows what became of what was sent. */
+  /** No answer: what became of what was sent is unknown. */
   giveUp(): void {
     const to = this.inFlight?.entries.at(-1)?.to ?? 0
     const again = this.inFlight?.again === true
@@ -167,7 +167,7 @@ export class OwnedJournal {
     if (!this.#world.has('appendAgain') && !again) this.sent = Math.max(this.sent, to)
   }
 
-  /** A mark that was read. */
+  /** A committed offset that was read. */
   learn(committedOffset: number): void {
     const before = this.committedOffset
     this.committedOffset = committedOffset
@@ -184,7 +184,7 @@ export class OwnedJournal {
       : Math.max(this.sent, committedOffset)
   }
 
-  /** The next step of a look for what Redis may have lost. Marks are read and learned at once. */
+  /** The next step of a check for what Redis may have lost. Committed offsets are read and learned at once. */
   checkLoss(): void {
     if (!this.#world.has('lossProof')) return
     const { database, stream } = this.#world
@@ -218,7 +218,7 @@ export class OwnedJournal {
     }
   }
 
-  /** Reads mark and gaps, has the gaps' records sent again, and deletes what may be forgotten. */
+  /** Reads committed offset and gaps, has the gaps' records sent again, and deletes what may be pruned. */
   prune(): void {
     const world = this.#world
     const { database, nowMs } = world

@@ -3,12 +3,12 @@ import type { Emphasis } from '../steps.ts'
 /** Kinds of schedules: how much likelier a step is than by its own weight. Rules differ in what tries them. */
 export const FAULT_PROFILES: readonly Emphasis[] = [
   {},
-  // Entries are lost, and gateways are slow to see it: workers pass holes of journals that are there.
+  // Entries are lost, and gateways are slow to see it: workers pass gaps of journals that are there.
   {
-    'Redis forgets one': 12,
-    'Redis forgets all': 0,
+    'Redis loses one': 12,
+    'Redis loses all': 0,
     'a shipper looks for loss': 0.05,
-    'a gateway forgets': 2,
+    'a gateway prunes': 2,
     'time passes': 2,
     'a worker goes some steps': 2,
     'a gateway is killed': 0.3,
@@ -16,10 +16,10 @@ export const FAULT_PROFILES: readonly Emphasis[] = [
   },
   // The same by the hour.
   {
-    'Redis forgets one': 10,
-    'Redis forgets all': 0,
+    'Redis loses one': 10,
+    'Redis loses all': 0,
     'a shipper looks for loss': 0.02,
-    'a gateway forgets': 4,
+    'a gateway prunes': 4,
     'time passes': 5,
     'a worker goes some steps': 3,
     'a gateway is killed': 0.2,
@@ -33,41 +33,41 @@ export const FAULT_PROFILES: readonly Emphasis[] = [
     'a journal is lost': 12,
     'a worker dies': 10,
     'a shipper looks for loss': 0.05,
-    'Redis forgets all': 0.2,
-    'Redis forgets one': 0.2,
-    'Redis forgets the newest': 0.2,
-    'Postgres goes back a moment': 0.2,
+    'Redis loses all': 0.2,
+    'Redis loses one': 0.2,
+    'Redis loses the newest': 0.2,
+    'Postgres is restored to a moment ago': 0.2,
     'time passes': 1.5,
     'a worker goes some steps': 1.5,
     'power is lost': 0.3,
   },
-  // Postgres goes back, again and again.
+  // Postgres regresses, again and again.
   {
-    'Postgres goes back a moment': 3,
+    'Postgres is restored to a moment ago': 3,
     'Postgres is restored from long ago': 8,
-    'a gateway forgets': 3,
+    'a gateway prunes': 3,
     'time passes': 4,
     'a worker goes some steps': 2,
     'power is lost': 0.2,
     'a gateway is killed': 0.5,
   },
-  // Long calls: gateways die when what they closed has long been forgotten.
+  // Long calls: gateways die when what they closed has long been pruned.
   {
     'a call ends': 0.6,
-    'a gateway forgets': 4,
+    'a gateway prunes': 4,
     'time passes': 2,
     'a worker goes some steps': 2,
     'power is lost': 0.2,
-    'Redis forgets all': 0.3,
-    'Redis forgets one': 0.3,
+    'Redis loses all': 0.3,
+    'Redis loses one': 0.3,
   },
   // The same for producers that have done their work.
   {
     'a call begins': 0.2,
     'a call ends': 4,
     'Postgres is restored from long ago': 15,
-    'Postgres goes back a moment': 0.2,
-    'a gateway forgets': 4,
+    'Postgres is restored to a moment ago': 0.2,
+    'a gateway prunes': 4,
     'time passes': 4,
     'a worker goes some steps': 2,
     'power is lost': 0.2,
@@ -82,7 +82,7 @@ export const FAULT_PROFILES: readonly Emphasis[] = [
     'a gateway is killed': 2,
     'a finished journal is deleted': 4,
     'Postgres is restored from long ago': 5,
-    'Postgres goes back a moment': 0.2,
+    'Postgres is restored to a moment ago': 0.2,
     'power is lost': 0.2,
     'a journal is lost': 0,
   },
