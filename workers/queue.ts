@@ -1,7 +1,7 @@
 import { type Job, Queue, Worker } from 'bullmq'
+import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { atMostEvery } from '../src/lib/throttle.ts'
-import { withinMs } from '../src/lib/within-ms.ts'
 import { openRedis, type Redis } from '../src/store/connection/redis.ts'
 
 /** A job that BullMQ starts again and again. */
@@ -109,7 +109,7 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
       if (worker.concurrency !== count) worker.concurrency = count
     },
     async close() {
-      await withinMs(Promise.allSettled([worker.close(), queue.close()]), CLOSE_MS)
+      await settledWithin(Promise.allSettled([worker.close(), queue.close()]), CLOSE_MS)
       for (const connection of [commands, jobs] satisfies Redis[]) connection.disconnect()
     },
   }

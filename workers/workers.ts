@@ -1,6 +1,6 @@
 import type { JobFetchConfig, PriceRefreshConfig } from '../src/config/config.ts'
+import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import { withinMs } from '../src/lib/within-ms.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'
@@ -143,12 +143,12 @@ export function startWorkers(options: WorkersOptions): Workers {
   return {
     sums: shards.sums,
     async close() {
-      await withinMs(Promise.all([watch.close(), shards.close()]), TRANSACTION_END_MS)
+      await settledWithin(Promise.all([watch.close(), shards.close()]), TRANSACTION_END_MS)
       await queue.close()
-      await withinMs(following?.stop() ?? Promise.resolve(), POOL_END_MS)
-      await withinMs(jobFetcher?.close() ?? Promise.resolve(), TRANSACTION_END_MS)
+      await settledWithin(following?.stop() ?? Promise.resolve(), POOL_END_MS)
+      await settledWithin(jobFetcher?.close() ?? Promise.resolve(), TRANSACTION_END_MS)
       redis.disconnect()
-      await withinMs(pool.end(), POOL_END_MS)
+      await settledWithin(pool.end(), POOL_END_MS)
     },
   }
 }

@@ -1,6 +1,6 @@
 import { SILENT_LOG } from '../lib/logger.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import { withRedis } from '../store/connection/redis-once.ts'
+import { withRedis } from '../store/connection/redis.ts'
 import { readDatabaseId, selectLedgerStatus, selectStreams } from '../store/ledger/ledger-state.ts'
 import { checkGateway } from './checks/gateway.ts'
 import { checkGatewayPrices, type OwnPrices } from './checks/gateway-prices.ts'

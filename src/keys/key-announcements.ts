@@ -1,6 +1,5 @@
 import type { Logger } from '../lib/logger.ts'
-import { openRedis } from '../store/connection/redis.ts'
-import { withRedis } from '../store/connection/redis-once.ts'
+import { openRedis, withRedis } from '../store/connection/redis.ts'
 
 /**
  * A Redis that does not answer is given up after this. Announcing only speeds things up, so callers must not

@@ -1,4 +1,5 @@
 import type { CallerLookup } from '../call/caller.ts'
+import { DeadlineError, withinDeadline } from '../lib/deadline.ts'
 import type { Logger } from '../lib/logger.ts'
 import { SharedRefresh } from '../lib/shared-refresh.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
@@ -54,6 +55,7 @@ const POLL_MS = 500
 const REFRESH_SPACING_MS = 50
 /** A slower Postgres counts as unreachable: callers with unknown keys wait for it. */
 const REFRESH_DEADLINE_MS = 2_000
+const SILENT = `Postgres did not answer within ${REFRESH_DEADLINE_MS} ms`
 const USE_PERIOD_MS = 60_000
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
@@ -192,22 +194,19 @@ class PolledKeyDirectory implements KeyDirectory {
     this.#version = version // read first: what changed meanwhile has a higher number and is read again
   }
 
+  /** Counts answers that did not come in time, until they come after all: no further question is asked meanwhile. */
   async #withinDeadline<T>(answer: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined
-    const deadline = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
+    try {
+      return await withinDeadline(answer, REFRESH_DEADLINE_MS, SILENT)
+    } catch (error) {
+      if (error instanceof DeadlineError) {
         this.#hanging += 1
         const ended = () => {
           this.#hanging -= 1
         }
         answer.then(ended, ended)
-        reject(new Error(`Postgres did not answer within ${REFRESH_DEADLINE_MS} ms`))
-      }, REFRESH_DEADLINE_MS)
-    })
-    try {
-      return await Promise.race([answer, deadline])
-    } finally {
-      clearTimeout(timer)
+      }
+      throw error
     }
   }
 

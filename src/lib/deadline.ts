@@ -1,3 +1,29 @@
+/** Something did not answer in time. What it comes to later is ignored. */
+export class DeadlineError extends Error {
+  override readonly name = 'DeadlineError'
+}
+
+/**
+ * `work`, or a rejection after `limitMs`. What `work` comes to later is ignored.
+ *
+ * @param message of the `DeadlineError`.
+ */
+export async function withinDeadline<T>(work: Promise<T>, limitMs: number, message?: string): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const expire = () => reject(new DeadlineError(message ?? `no answer in ${limitMs} ms`))
+  const timer = setTimeout(expire, limitMs)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Waits for the end of `work`, however it ends, but for `limitMs` at most. */
+export async function settledWithin(work: Promise<unknown>, limitMs: number): Promise<void> {
+  await withinDeadline(work, limitMs).catch(() => {})
+}
+
 /** `work`, or a rejection once `signal` is aborted. What `work` comes to later is ignored. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
@@ -8,16 +34,5 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
     return await Promise.race([work, promise])
   } finally {
     signal.removeEventListener('abort', abort)
-  }
-}
-
-/** `work`, or a rejection after `limitMs`. What `work` comes to later is ignored. */
-export async function withinDeadline<T>(work: Promise<T>, limitMs: number): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer in ${limitMs} ms`)), limitMs)
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
   }
 }

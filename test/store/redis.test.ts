@@ -35,8 +35,8 @@ test('a command fails soon when the server accepts and never answers, and works 
 })
 
 test('with the server away commands fail at once or wait, as asked, and one line is logged for many attempts', async () => {
-  const lines: string[] = []
-  const counting = { ...quiet, warn: (_: object, message: string) => void lines.push(message) }
+  const events: unknown[] = []
+  const counting = { ...quiet, warn: (fields: object) => void events.push('event' in fields && fields.event) }
   const [failing, waiting] = [open('fail', counting), open('wait')]
   await Promise.all([untilReady(failing, 5_000), untilReady(waiting, 5_000)])
   await server.kill()
@@ -44,7 +44,7 @@ test('with the server away commands fail at once or wait, as asked, and one line
   await expect(failing.ping()).rejects.toThrow()
   const answer = waiting.ping()
   await expect(untilReady(failing, 300)).rejects.toThrow('not reachable')
-  expect(lines).toEqual(['Redis is not reachable'])
+  expect(events).toEqual(['redis.unreachable'])
   await server.start()
   expect(await answer).toBe('PONG')
   await untilReady(failing, 5_000)
