@@ -1,4 +1,4 @@
-import { serialiseRecord } from '../src/call/record-codec.ts'
+import { serialiseRecord } from '../src/call/codec/record-codec.ts'
 import type { JobFetchConfig } from '../src/config/yaml/job-fetch-config.ts'
 import { credentialHeader } from '../src/gateway/proxy/headers.ts'
 import { buildPricing } from '../src/gateway/recording/price-call.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
-import { serialiseRecord } from '../call/record-codec.ts'
+import { serialiseRecord } from '../call/codec/record-codec.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { DiskReserve } from './journal/disk-reserve.ts'
 import type { Journal, OnWritten } from './journal/journal.ts'

@@ -1,5 +1,5 @@
 import type { CallRecord, OpenCall } from '../../call/call-record.ts'
-import { parseOpenCall, serialiseRecord } from '../../call/record-codec.ts'
+import { parseOpenCall, serialiseRecord } from '../../call/codec/record-codec.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { DeadJournal, InterruptedRow, JournalStore } from '../journal/journal-store.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CallRecord, OpenCall } from '../../../src/call/call-record.ts'
-import { serialiseOpenCall, serialiseRecord } from '../../../src/call/record-codec.ts'
+import { serialiseOpenCall, serialiseRecord } from '../../../src/call/codec/record-codec.ts'
 import { Unattended } from '../../../src/gateway/proxy/unattended.ts'
 import { buildInterrupted } from '../../../src/gateway/recording/interrupted-call.ts'
 import { buildPricing } from '../../../src/gateway/recording/price-call.ts'

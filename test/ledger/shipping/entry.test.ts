@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CallRecord } from '../../../src/call/call-record.ts'
+import { parseOpenCall, serialiseOpenCall } from '../../../src/call/codec/record-codec.ts'
 import { OBJECT_KINDS } from '../../../src/call/object-event.ts'
-import { parseOpenCall, serialiseOpenCall } from '../../../src/call/record-codec.ts'
 import { BILLED_UNITS, MAX_COUNT, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../../../src/call/usage.ts'
 import {
   encodeEntry,

@@ -1,5 +1,5 @@
 import type { OpenCall } from '../../../call/call-record.ts'
-import { serialiseOpenCall } from '../../../call/record-codec.ts'
+import { serialiseOpenCall } from '../../../call/codec/record-codec.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import type { DiskReserve } from '../disk-reserve.ts'
 import type { JournalRow, OnWritten } from '../journal.ts'

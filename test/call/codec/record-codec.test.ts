@@ -6,8 +6,8 @@ import {
   serialiseGapMarker,
   serialiseOpenCall,
   serialiseRecord,
-} from '../../src/call/record-codec.ts'
-import { NO_UNITS, NO_USAGE } from '../../src/call/usage.ts'
+} from '../../../src/call/codec/record-codec.ts'
+import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
 import { GOLDEN_RECORDS, OPEN, SPARSE } from './golden-records.ts'
 
 /** Lines of a file beside this one, each split at its tabs: JSON has none. */

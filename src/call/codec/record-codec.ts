@@ -1,6 +1,6 @@
-import { type CallRecord, type JobUse, MAX_JOB_USES, type OpenCall, type Outcome } from './call-record.ts'
-import { useOf } from './job-use.ts'
-import { type ObjectEvent, parseObjectEvents } from './object-event.ts'
+import { type CallRecord, type JobUse, MAX_JOB_USES, type OpenCall, type Outcome } from '../call-record.ts'
+import { useOf } from '../job-use.ts'
+import { type ObjectEvent, parseObjectEvents } from '../object-event.ts'
 import {
   BILLED_UNITS,
   type BilledUnit,
@@ -12,7 +12,7 @@ import {
   type TokenClass,
   type TokenUsage,
   type UsageSource,
-} from './usage.ts'
+} from '../usage.ts'
 
 /** A body that stands for records that exist nowhere any more: `from` to `to`, both included. */
 export interface GapMarker {

@@ -1,5 +1,12 @@
-import type { CallRecord, JobUse, OpenCall } from '../../src/call/call-record.ts'
-import { BILLED_UNITS, countsBy, MAX_COUNT, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../../src/call/usage.ts'
+import type { CallRecord, JobUse, OpenCall } from '../../../src/call/call-record.ts'
+import {
+  BILLED_UNITS,
+  countsBy,
+  MAX_COUNT,
+  NO_UNITS,
+  NO_USAGE,
+  TOKEN_CLASSES,
+} from '../../../src/call/usage.ts'
 
 /** Everything that may be absent is absent: what an open call has, and nothing more. */
 export const OPEN: OpenCall = {
