@@ -3,7 +3,9 @@ import type { ResponseUse } from './response-use.ts'
 import type { BilledUnits, TokenUsage, UsageSource } from './usage.ts'
 
 /** How a call ended. */
-export type Outcome = 'complete' | 'client_aborted' | 'upstream_error' | 'interrupted'
+export const OUTCOMES = ['complete', 'client_aborted', 'upstream_error', 'interrupted'] as const
+
+export type Outcome = (typeof OUTCOMES)[number]
 
 /** What is known of a call when it is about to go upstream: written to the journal first. */
 export interface OpenCall {
@@ -25,26 +27,16 @@ export interface OpenCall {
   readonly webSocket: boolean
 }
 
-/**
- * The fact that a call happened and what it used: the unit of the ledger, written once, never changed.
- * Built only by `buildCallRecord`, which makes every string storable and every number sane.
- */
-export interface CallRecord extends OpenCall {
+/** What one model used and cost. A call has one; so has each job that its answer reports. */
+export interface CallUse {
   readonly reportedModel: string | null
-  /** The name this call is totalled under in `daily_usage`. */
+  /** The name this use is totalled under in `daily_usage`. */
   readonly model: string
-  /** The upstream's HTTP status; `null` when it never answered. */
-  readonly status: number | null
-  readonly outcome: Outcome
   readonly usageSource: UsageSource
   readonly usage: TokenUsage
   readonly units: BilledUnits
   /** The usage object as the upstream wrote it, at most 8 KiB. */
   readonly usageRaw: string | null
-  /** Arrival to the upstream's last byte or the abort, in microseconds; `null` when the upstream never answered. */
-  readonly latencyUs: number | null
-  /** Arrival to the upstream's first body byte, in microseconds. */
-  readonly ttftUs: number | null
   /** Integer pico-USD in decimal; `null`: unpriced. */
   readonly costPico: string | null
   /** Names the price, its tier and service tier; `null`: unpriced or nothing to price. */
@@ -54,38 +46,62 @@ export interface CallRecord extends OpenCall {
    * definition reaches Postgres by the same exactly-once way as the records that rely on it.
    */
   readonly price: string | null
-  /** The provider's response id where the same response may be fetched (and so reported) again. */
-  readonly responseId: string | null
-  /**
-   * The id by which the answer named itself, where that is not `responseId`: known, to find the call by, and no reason to
-   * count or not to count anything. Servers and clients choose these ids, and some choose one for all.
-   */
-  readonly answerId?: string | undefined
-  /** The service tier the answer named, as written, bounded; nor in records of older releases. */
+  /** The service tier the answer named, as written, bounded. */
   readonly serviceTier?: string | undefined
   /** What the upstream said the call cost, whether it is believed or not; integer pico-USD in decimal. */
   readonly reportedCostPico?: string | undefined
-  /** What our prices say of it, only beside the upstream's word. */
+  /** The cost by our prices, only beside the cost that the upstream reported. */
   readonly ownCostPico?: string | undefined
   /** These two are more than one in a hundred apart. */
   readonly costDiffers?: true | undefined
   /** Something that was counted has no price, so the cost is not all of it. */
   readonly partlyUnpriced?: true | undefined
-  /** Whether the call made that response or fetched it; only beside an id, and not in records of older releases. */
-  readonly responseUse?: ResponseUse | undefined
-  /** Why there is no cost, one of `UNPRICED_REASONS`; not where there is one, nor in records of older releases. */
+  /** Why there is no cost, one of `UNPRICED_REASONS`; absent where there is a cost. */
   readonly unpricedReason?: string | undefined
-  /** It cost more than one call should (`CALL_ALERT_USD`): booked as it is, and to be looked at. */
+  /** It cost more than one call should (`CALL_ALERT_USD`): booked as it is, and to be checked. */
   readonly suspect?: true | undefined
+}
+
+/**
+ * The fact that a call happened and what it used: the unit of the ledger, written once, never changed.
+ * Built only by `buildCallRecord`, which makes every string storable and every number sane. `RECORD_FIELDS`
+ * says of each field how it is written and stored. Fields of later releases are optional: records of older
+ * releases do not have them.
+ */
+export interface CallRecord extends OpenCall, CallUse {
+  /** The upstream's HTTP status; `null` when it never answered. */
+  readonly status: number | null
+  readonly outcome: Outcome
+  /** Arrival to the upstream's last byte or the abort, in microseconds; `null` when the upstream never answered. */
+  readonly latencyUs: number | null
+  /** Arrival to the upstream's first body byte, in microseconds. */
+  readonly ttftUs: number | null
+  /** The provider's response id where the same response may be fetched (and so reported) again. */
+  readonly responseId: string | null
+  /**
+   * The id by which the answer named itself, where that is not `responseId`. It finds the call and never decides
+   * whether a call counts: servers and clients choose these ids, and some choose one for all.
+   */
+  readonly answerId?: string | undefined
+  /** Whether the call made that response or fetched it; only beside a `responseId`. */
+  readonly responseUse?: ResponseUse | undefined
   /** A success status, but the body carried an error. */
   readonly failedInBody: boolean
-  /** What the call did to objects that the upstream keeps; not there where it did nothing to any. */
-  readonly objects?: readonly ObjectEvent[]
+  /** What the call did to objects that the upstream keeps; absent where it did nothing to any. */
+  readonly objects?: readonly ObjectEvent[] | undefined
   /**
-   * What its answer told of jobs that other calls had submitted, where that is not one job by one model, which the
-   * fields above tell: a page of jobs, a file of results. At most `MAX_JOB_USES`.
+   * What its answer reported of jobs that other calls had submitted, where that is not one job by one model, which
+   * the fields above hold: a page of jobs, a file of results. At most `MAX_JOB_USES`.
    */
   readonly jobs?: readonly JobUse[] | undefined
+}
+
+/** What one model used in a job; a job of several models has one for each, under one id. */
+export interface JobUse extends CallUse {
+  /** The job's id, or that of the file that it left. */
+  readonly id: string
+  /** `id` is a file's: it counts only where the file is known to be one that a job left. */
+  readonly isFile?: true | undefined
 }
 
 /** More than any provider lists on a page. */
@@ -100,30 +116,4 @@ export function firstJobs<Reported extends { readonly responseId: string | null 
   return cut === undefined
     ? named
     : named.slice(0, MAX_JOB_USES).filter(({ responseId }) => responseId !== cut)
-}
-
-/** What one model used in a job; a job of several models has one for each, under one id. */
-export type JobUse = Pick<
-  CallRecord,
-  | 'reportedModel'
-  | 'model'
-  | 'usageSource'
-  | 'usage'
-  | 'units'
-  | 'usageRaw'
-  | 'costPico'
-  | 'priceId'
-  | 'price'
-  | 'serviceTier'
-  | 'reportedCostPico'
-  | 'ownCostPico'
-  | 'costDiffers'
-  | 'partlyUnpriced'
-  | 'unpricedReason'
-  | 'suspect'
-> & {
-  /** The job's id, or that of the file that it left. */
-  readonly id: string
-  /** `id` is a file's: it counts only where the file is known to be one that a job left. */
-  readonly isFile?: true | undefined
 }

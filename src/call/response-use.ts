@@ -3,7 +3,9 @@
  * its id: ids are the server's to choose, or the client's (vLLM), and come twice. `fetched`: it asked for a response
  * that was there, whose usage counts once however often and by whomever it is fetched.
  */
-export type ResponseUse = 'created' | 'fetched'
+export const RESPONSE_USES = ['created', 'fetched'] as const
+
+export type ResponseUse = (typeof RESPONSE_USES)[number]
 
 /**
  * The same of a record that does not say it, as records of earlier releases: by method, and by a path that carries the

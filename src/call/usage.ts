@@ -220,4 +220,6 @@ export function countsBy<Name extends string, Count>(
  * final ones. `estimated`: counted by our tokenizer. `none`: the upstream reported none and nothing was to be
  * estimated (errors, endpoints without tokens). `invalid`: the upstream reported impossible figures.
  */
-export type UsageSource = 'reported' | 'partial' | 'estimated' | 'none' | 'invalid'
+export const USAGE_SOURCES = ['reported', 'partial', 'estimated', 'none', 'invalid'] as const
+
+export type UsageSource = (typeof USAGE_SOURCES)[number]

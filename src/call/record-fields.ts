@@ -1,0 +1,130 @@
+import { type CallRecord, type CallUse, type OpenCall, OUTCOMES } from './call-record.ts'
+import { RESPONSE_USES } from './response-use.ts'
+import { type BilledUnits, type TokenUsage, USAGE_SOURCES } from './usage.ts'
+
+/** The last millisecond of the year 9999: what a date of four digits can say. */
+export const LATEST_MS = 253_402_300_799_999
+const HIGHEST_STATUS = 999
+
+/**
+ * How a field's value is written in JSON and in SQL. `id`: a UUID. `text`: any. `word`: one of a list, which needs
+ * no escaping. `pico`: pico-USD in decimal. `time`: milliseconds since 1970. `flag`: written only where true.
+ * `tokens`, `units`: counts by name, written where they are not `null`. `list`: has a form of its own.
+ */
+type FormOf<Value> = [Value] extends [boolean]
+  ? { readonly form: 'flag' }
+  : [Value] extends [string]
+    ? string extends Value
+      ? { readonly form: 'id' | 'text' | 'pico' }
+      : { readonly form: 'word'; readonly words: readonly Value[] }
+    : [Value] extends [number]
+      ? { readonly form: 'time' | 'integer' | 'microseconds'; readonly highest: number }
+      : [Value] extends [TokenUsage]
+        ? { readonly form: 'tokens' }
+        : [Value] extends [BilledUnits]
+          ? { readonly form: 'units' }
+          : { readonly form: 'list' }
+
+/** What the record has where the JSON lacks the key. `never`: the JSON always has it. `none`: not one count. */
+type AbsentOf<Value> = undefined extends Value
+  ? 'undefined'
+  : null extends Value
+    ? 'null'
+    : [Value] extends [boolean]
+      ? 'false'
+      : [Value] extends [TokenUsage | BilledUnits]
+        ? 'none'
+        : 'never'
+
+/** `open`: known before the call goes upstream. `use`: of the call, and of each job that it reports. */
+type PartOf<Field> = Field extends keyof OpenCall ? 'open' : Field extends keyof CallUse ? 'use' : 'call'
+
+type Fields = {
+  readonly [Field in keyof CallRecord]-?: FormOf<NonNullable<CallRecord[Field]>> & {
+    readonly absent: AbsentOf<CallRecord[Field]>
+    readonly part: PartOf<Field>
+    /** Its column of `calls`; `null`: it has none, or several of its own. */
+    readonly column: string | null
+  }
+}
+
+/**
+ * The fields of a record, in the order in which its JSON has them: what SQL and exports of single calls derive
+ * from, and what the hand-written codec is tested against. A field's name is its key in the JSON, and both stay
+ * for good: journals and streams of earlier releases are read by it. A new field is optional, and its place is free.
+ */
+export const RECORD_FIELDS = {
+  callId: { part: 'open', form: 'id', absent: 'never', column: 'call_id' },
+  arrivedAtMs: { part: 'open', form: 'time', absent: 'never', column: 'arrived_at', highest: LATEST_MS },
+  clientId: { part: 'open', form: 'text', absent: 'never', column: 'client_id' },
+  keyId: { part: 'open', form: 'text', absent: 'never', column: 'key_id' },
+  upstream: { part: 'open', form: 'text', absent: 'never', column: 'upstream' },
+  provider: { part: 'open', form: 'text', absent: 'never', column: 'provider' },
+  method: { part: 'open', form: 'text', absent: 'never', column: 'method' },
+  path: { part: 'open', form: 'text', absent: 'never', column: 'path' },
+  requestedModel: { part: 'open', form: 'text', absent: 'null', column: 'requested_model' },
+  webSocket: { part: 'open', form: 'flag', absent: 'false', column: 'web_socket' },
+  reportedModel: { part: 'use', form: 'text', absent: 'null', column: 'reported_model' },
+  model: { part: 'use', form: 'text', absent: 'never', column: 'model' },
+  status: { part: 'call', form: 'integer', absent: 'null', column: 'status', highest: HIGHEST_STATUS },
+  outcome: { part: 'call', form: 'word', absent: 'never', column: 'outcome', words: OUTCOMES },
+  usageSource: { part: 'use', form: 'word', absent: 'never', column: 'usage_source', words: USAGE_SOURCES },
+  usage: { part: 'use', form: 'tokens', absent: 'none', column: null },
+  units: { part: 'use', form: 'units', absent: 'none', column: null },
+  usageRaw: { part: 'use', form: 'text', absent: 'null', column: 'usage_raw' },
+  costPico: { part: 'use', form: 'pico', absent: 'null', column: 'cost_pico' },
+  priceId: { part: 'use', form: 'text', absent: 'null', column: 'price_id' },
+  // In `prices`, once for all records that it belongs to.
+  price: { part: 'use', form: 'text', absent: 'null', column: null },
+  serviceTier: { part: 'use', form: 'text', absent: 'undefined', column: 'service_tier' },
+  reportedCostPico: { part: 'use', form: 'pico', absent: 'undefined', column: 'reported_cost_pico' },
+  ownCostPico: { part: 'use', form: 'pico', absent: 'undefined', column: 'own_cost_pico' },
+  costDiffers: { part: 'use', form: 'flag', absent: 'undefined', column: 'cost_differs' },
+  partlyUnpriced: { part: 'use', form: 'flag', absent: 'undefined', column: 'partly_unpriced' },
+  unpricedReason: { part: 'use', form: 'text', absent: 'undefined', column: 'unpriced_reason' },
+  suspect: { part: 'use', form: 'flag', absent: 'undefined', column: 'suspect' },
+  latencyUs: {
+    part: 'call',
+    form: 'microseconds',
+    absent: 'null',
+    column: 'latency_ms',
+    highest: Number.MAX_SAFE_INTEGER,
+  },
+  ttftUs: {
+    part: 'call',
+    form: 'microseconds',
+    absent: 'null',
+    column: 'ttft_ms',
+    highest: Number.MAX_SAFE_INTEGER,
+  },
+  responseId: { part: 'call', form: 'text', absent: 'null', column: 'response_id' },
+  // In `response_id` too, where the call has no `responseId`.
+  answerId: { part: 'call', form: 'text', absent: 'undefined', column: null },
+  responseUse: { part: 'call', form: 'word', absent: 'undefined', column: null, words: RESPONSE_USES },
+  failedInBody: { part: 'call', form: 'flag', absent: 'false', column: 'failed_in_body' },
+  // In `objects`.
+  objects: { part: 'call', form: 'list', absent: 'undefined', column: null },
+  // Each is counted as a settlement, in a row of its own.
+  jobs: { part: 'call', form: 'list', absent: 'undefined', column: null },
+} as const satisfies Fields
+
+export type RecordField = keyof typeof RECORD_FIELDS
+
+/** A record's field with what the table says of it. */
+export interface FieldDescription {
+  readonly name: RecordField
+  readonly form: (typeof RECORD_FIELDS)[RecordField]['form']
+  readonly absent: (typeof RECORD_FIELDS)[RecordField]['absent']
+  readonly part: (typeof RECORD_FIELDS)[RecordField]['part']
+  readonly column: string | null
+  /** Of numbers. */
+  readonly highest?: number
+  /** Of words. */
+  readonly words?: readonly string[]
+}
+
+/** The table as a list, in the same order. */
+export const FIELD_LIST: readonly FieldDescription[] = Object.entries(RECORD_FIELDS).map(([name, field]) => ({
+  name: name as RecordField,
+  ...field,
+}))
