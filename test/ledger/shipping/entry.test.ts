@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CallRecord } from '../../../src/call/call-record.ts'
 import { parseOpenCall, serialiseOpenCall } from '../../../src/call/codec/record-codec.ts'
-import { OBJECT_KINDS } from '../../../src/call/object-event.ts'
-import { BILLED_UNITS, MAX_COUNT, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../../../src/call/usage.ts'
+import { MAX_COUNT } from '../../../src/call/usage.ts'
 import {
   encodeEntry,
   parseEntry,
@@ -11,70 +10,16 @@ import {
   serialiseGapMarker,
   serialiseRecord,
 } from '../../../src/ledger/entry.ts'
+import { anyObjectEvent, anyRecord } from '../../call/codec/any-record.ts'
 
 const PRODUCER = '0123456789abcdef0123456789abcdef'
 
-const count = fc.option(fc.integer({ min: 0, max: MAX_COUNT }))
-const text = fc.option(fc.string({ unit: 'binary' }))
-const counts = <Name extends string>(names: readonly Name[]) =>
-  fc
-    .array(count, { minLength: names.length, maxLength: names.length })
-    .map(
-      (list) => Object.fromEntries(names.map((name, at) => [name, list[at]])) as Record<Name, number | null>,
-    )
-
-const record: fc.Arbitrary<CallRecord> = fc.record({
-  callId: fc.uuid({ version: 7 }),
-  arrivedAtMs: fc.integer({ min: 0, max: 4_102_444_800_000 }),
-  clientId: fc.string({ unit: 'binary' }),
-  keyId: fc.string(),
-  upstream: fc.string(),
-  provider: fc.string(),
-  method: fc.string(),
-  path: fc.string({ unit: 'binary' }),
-  requestedModel: text,
-  webSocket: fc.boolean(),
-  reportedModel: text,
-  model: fc.string({ unit: 'binary' }),
-  status: fc.option(fc.integer({ min: 100, max: 999 })),
-  outcome: fc.constantFrom('complete' as const, 'client_aborted', 'upstream_error', 'interrupted'),
-  usageSource: fc.constantFrom('reported' as const, 'partial', 'estimated', 'none', 'invalid'),
-  usage: fc.oneof(fc.constant(NO_USAGE), counts(TOKEN_CLASSES)),
-  units: fc.oneof(fc.constant(NO_UNITS), counts(BILLED_UNITS)),
-  usageRaw: text,
-  latencyUs: fc.option(fc.maxSafeNat()),
-  ttftUs: fc.option(fc.maxSafeNat()),
-  costPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 38n - 1n }).map(String)),
-  priceId: text,
-  price: text,
-  responseId: text,
-  answerId: fc.option(fc.string({ unit: 'binary' }), { nil: undefined }),
-  responseUse: fc.constantFrom('created' as const, 'fetched', undefined),
-  unpricedReason: fc.option(fc.string(), { nil: undefined }),
-  serviceTier: fc.option(fc.string(), { nil: undefined }),
-  reportedCostPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 38n - 1n }).map(String), { nil: undefined }),
-  ownCostPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 38n - 1n }).map(String), { nil: undefined }),
-  costDiffers: fc.constantFrom(true as const, undefined),
-  partlyUnpriced: fc.constantFrom(true as const, undefined),
-  suspect: fc.constantFrom(true as const, undefined),
-  failedInBody: fc.boolean(),
-})
-
-const oneRecord = (): CallRecord => fc.sample(record, { seed: 7, numRuns: 1 })[0] as CallRecord
-
-const objectEvent = fc.record({
-  id: fc
-    .string({ minLength: 1, maxLength: 60, unit: 'grapheme' })
-    .filter((id) => Buffer.byteLength(id) <= 256),
-  kind: fc.constantFrom(...OBJECT_KINDS),
-  is: fc.constantFrom('created' as const, 'ended' as const, 'deleted' as const),
-  job: fc.boolean(),
-})
+const oneRecord = (): CallRecord => fc.sample(anyRecord, { seed: 7, numRuns: 1 })[0] as CallRecord
 
 describe('a record', () => {
   test('a record says what its call did to objects only where it did something', () => {
     fc.assert(
-      fc.property(record, fc.array(objectEvent, { maxLength: 5 }), (one, objects) => {
+      fc.property(anyRecord, fc.array(anyObjectEvent, { maxLength: 5 }), (one, objects) => {
         const said = { ...one, objects }
         expect(parseRecord(serialiseRecord(said))).toEqual(said)
         expect(serialiseRecord(one)).not.toContain('"objects"')
@@ -96,7 +41,7 @@ describe('a record', () => {
 
   test('a record comes back as it was, whatever its strings and numbers', () => {
     fc.assert(
-      fc.property(record, (one) => {
+      fc.property(anyRecord, (one) => {
         expect(parseRecord(serialiseRecord(one))).toEqual(one)
       }),
     )
@@ -104,7 +49,7 @@ describe('a record', () => {
 
   test('a record is JSON without nulls', () => {
     fc.assert(
-      fc.property(record, (one) => {
+      fc.property(anyRecord, (one) => {
         const written = JSON.parse(serialiseRecord(one)) as object
         expect(JSON.stringify(written)).not.toMatch(/:null[,}]/)
       }),
@@ -113,7 +58,7 @@ describe('a record', () => {
 
   test('a record that is open comes back as it was', () => {
     fc.assert(
-      fc.property(record, (one) => {
+      fc.property(anyRecord, (one) => {
         const open = parseOpenCall(serialiseOpenCall(one))
         expect(open).not.toBeNull()
         expect(one).toMatchObject(open ?? {})
@@ -178,7 +123,7 @@ describe('a gap marker', () => {
 describe('an entry', () => {
   test('an entry comes back as it was, its fields in any order', () => {
     fc.assert(
-      fc.property(record, fc.integer({ min: 1 }), (one, sequence) => {
+      fc.property(anyRecord, fc.integer({ min: 1 }), (one, sequence) => {
         const body = serialiseRecord(one)
         const fields = encodeEntry(PRODUCER, sequence, body)
         const turned = [8, 2, 0, 6, 4].flatMap((at) => fields.slice(at, at + 2))
