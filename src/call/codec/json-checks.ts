@@ -7,7 +7,7 @@ export class RefusedValue extends Error {}
 // One for all: damaged bodies come in large numbers, and a stack for each would be the larger part of their cost.
 const REFUSED = new RefusedValue('a value that no gateway writes')
 
-export type JsonObject = { readonly [key: string]: unknown }
+export type JsonFields = { readonly [key: string]: unknown }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /** What `numeric(38,0)` holds. */
@@ -17,12 +17,12 @@ export function refuse(): never {
   throw REFUSED
 }
 
-export function isObject(value: unknown): value is JsonObject {
+export function isObject(value: unknown): value is JsonFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The object that `text` is the JSON of. */
-export function objectFrom(text: string): JsonObject {
+export function objectFrom(text: string): JsonFields {
   let value: unknown
   try {
     value = JSON.parse(text)

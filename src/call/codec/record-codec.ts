@@ -17,7 +17,7 @@ import {
   integerFrom,
   integerOrNull,
   isObject,
-  type JsonObject,
+  type JsonFields,
   objectFrom,
   picoOrAbsent,
   picoOrNull,
@@ -123,7 +123,7 @@ export function parseOpenCall(text: string): OpenCall | null {
   }
 }
 
-function openCallFrom(json: JsonObject): Required<OpenCall> {
+function openCallFrom(json: JsonFields): Required<OpenCall> {
   return {
     callId: uuidFrom(json.callId),
     arrivedAtMs: integerFrom(json.arrivedAtMs, arrivedAtMs.highest),
@@ -138,7 +138,7 @@ function openCallFrom(json: JsonObject): Required<OpenCall> {
   }
 }
 
-function recordFrom(open: OpenCall, json: JsonObject): Required<CallRecord> {
+function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
   return {
     ...open,
     reportedModel: textOrNull(json.reportedModel),
