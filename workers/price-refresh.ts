@@ -4,7 +4,7 @@ import { problemOf, refreshPrices } from '../src/pricing/refresh/refresh-prices.
 import type { Postgres } from '../src/store/connection/postgres.ts'
 import { TryAgain } from './queue.ts'
 
-export interface PriceRefresh {
+export interface PriceRefresher {
   /**
    * Fetches newer prices and logs the result in one line; nothing where there are none.
    * @param isRepeat Whether it was tried before: a source that is still unreachable is not logged again.
@@ -13,7 +13,7 @@ export interface PriceRefresh {
   run(isRepeat: boolean): Promise<void>
 }
 
-export interface PriceRefreshOptions {
+export interface PriceRefresherOptions {
   readonly pool: Postgres
   /** `null`: another worker refreshes. */
   readonly config: PriceRefreshConfig | null
@@ -22,7 +22,7 @@ export interface PriceRefreshOptions {
 
 const NOT_PUT = 'newer prices cannot be put into Postgres: the old ones stand, and it is tried again later'
 
-export function createPriceRefresh({ pool, config, log }: PriceRefreshOptions): PriceRefresh {
+export function createPriceRefresher({ pool, config, log }: PriceRefresherOptions): PriceRefresher {
   return {
     async run(isRepeat) {
       if (config === null) return

@@ -11,7 +11,7 @@ import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/ledger-state.ts'
 import { createJobFetcher } from './job-fetcher.ts'
-import { createPriceRefresh } from './price-refresh.ts'
+import { createPriceRefresher } from './price-refresh.ts'
 import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
 import { createShards, type ShardSums } from './shards.ts'
@@ -84,7 +84,7 @@ export function startWorkers(options: WorkersOptions): Workers {
   })
 
   const priceRefresh = options.priceRefresh ?? null
-  const refreshing = createPriceRefresh({ pool, config: priceRefresh, log })
+  const refreshing = createPriceRefresher({ pool, config: priceRefresh, log })
   const jobs: Readonly<Record<string, (subject: string, isRepeat: boolean) => Promise<void>>> = {
     'roll-up': (stream) => shards.drain(stream),
     prune: async () => {

@@ -9,7 +9,7 @@ import { reasonOf } from './explain-error.ts'
 
 const REDIS_SILENCE_MS = 3_000
 
-export interface LedgerState extends LedgerSnapshot {
+export interface LedgerOverview extends LedgerSnapshot {
   readonly ledger: LedgerStatus
   /** Why `backlogs` is `null`. */
   readonly redisProblem: string | null
@@ -28,7 +28,7 @@ export async function inspectLedger({
   /** `null`: not told. */
   readonly redisUrl: string | null
   readonly journalDir: string
-}): Promise<LedgerState> {
+}): Promise<LedgerOverview> {
   const ledger = await selectLedgerStatus(pool)
   const { journals, corrupt } = await readJournalSizes(journalDir)
   return {
@@ -42,7 +42,7 @@ export async function inspectLedger({
 async function readBacklogs(
   redisUrl: string | null,
   streams: readonly string[],
-): Promise<Pick<LedgerState, 'backlogs' | 'redisProblem'>> {
+): Promise<Pick<LedgerOverview, 'backlogs' | 'redisProblem'>> {
   if (redisUrl === null) return { backlogs: null, redisProblem: 'REDIS_URL is not set' }
   try {
     const backlogs = await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, (redis) =>

@@ -14,7 +14,7 @@ export const name = z
 /** The name of something that exists. */
 export const anyName = z.string('must be a text')
 
-export const models = z
+export const modelList = z
   .array(
     z.string('must be a text').refine(isModelPattern, 'must be the name of a model; a * may only end it'),
     'must be a list of names of models',

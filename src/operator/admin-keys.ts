@@ -7,10 +7,10 @@ import {
   type ShownOnceKey,
 } from '../domain/documents/key-document.ts'
 import { GatewayError } from '../http/errors.ts'
-import { anyName, duration, models, name, parseInput } from './admin-input.ts'
+import { anyName, duration, modelList, name, parseInput } from './admin-input.ts'
 
 /** The properties of a new key. */
-export interface KeyOrder {
+export interface NewKeyRequest {
   /** The client's name. */
   readonly client: string
   readonly name: string
@@ -29,7 +29,7 @@ export interface AdminKeysOptions {
   /** Of one client by its name, or of all; `null`: there is no such client. */
   readonly selectKeys: (client: string | null) => Promise<readonly ListedKey[] | null>
   /** `null`: there is no such client. */
-  readonly createKey: (order: KeyOrder) => Promise<ShownOnceKey | null>
+  readonly createKey: (order: NewKeyRequest) => Promise<ShownOnceKey | null>
   /** `null`: there is no such key. */
   readonly revokeKey: (id: string) => Promise<ListedKey | null>
   readonly rotateKey: (id: string, overlapSeconds: number) => Promise<KeyRotation>
@@ -42,7 +42,7 @@ export const newKeyBody = z.strictObject({
   client: anyName,
   name: name.default('default'),
   expires_in: duration.refine((seconds) => seconds > 0, 'must be longer than nothing').optional(),
-  models: models.optional(),
+  models: modelList.optional(),
 })
 
 /** How a key is rotated. */

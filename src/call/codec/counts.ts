@@ -1,5 +1,5 @@
 import { MAX_COUNT } from '../usage.ts'
-import { integerOrNull, isObject, refuse } from './json-checks.ts'
+import { integerOrNull, isObject, throwMalformed } from './json-checks.ts'
 
 /** The member `key` of an object, with the counts that are not `null`; empty where all are. */
 export function serialiseCounts<Name extends string>(
@@ -22,7 +22,7 @@ export function countsFrom<Name extends string>(
   value: unknown,
 ): Readonly<Record<Name, number | null>> {
   if (value === undefined) return none
-  if (!isObject(value)) return refuse()
+  if (!isObject(value)) return throwMalformed()
   const counts: Record<Name, number | null> = { ...none }
   for (const name of names) counts[name] = integerOrNull(value[name], MAX_COUNT)
   return counts

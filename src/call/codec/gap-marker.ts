@@ -1,4 +1,4 @@
-import { integerFrom, isObject, refuse, textFrom } from './json-checks.ts'
+import { integerFrom, isObject, textFrom, throwMalformed } from './json-checks.ts'
 
 /** A body that stands for records that exist nowhere any more: `from` to `to`, both included. */
 export interface GapMarker {
@@ -12,9 +12,9 @@ export function serialiseGapMarker(from: number, to: number, reason: string): st
 
 /** From the value under the key `void`; throws `RefusedValue`. */
 export function gapMarkerFrom(value: unknown): GapMarker {
-  if (!isObject(value)) return refuse()
+  if (!isObject(value)) return throwMalformed()
   const from = integerFrom(value.from, Number.MAX_SAFE_INTEGER)
   const to = integerFrom(value.to, Number.MAX_SAFE_INTEGER)
   const reason = textFrom(value.reason)
-  return from >= 1 && from <= to ? { void: { from, to, reason } } : refuse()
+  return from >= 1 && from <= to ? { void: { from, to, reason } } : throwMalformed()
 }

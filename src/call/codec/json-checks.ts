@@ -13,7 +13,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /** What `numeric(38,0)` holds. */
 const PICO = /^(?:0|[1-9][0-9]{0,37})$/
 
-export function refuse(): never {
+export function throwMalformed(): never {
   throw REFUSED
 }
 
@@ -27,13 +27,13 @@ export function objectFrom(text: string): JsonFields {
   try {
     value = JSON.parse(text)
   } catch {
-    return refuse()
+    return throwMalformed()
   }
-  return isObject(value) ? value : refuse()
+  return isObject(value) ? value : throwMalformed()
 }
 
 export function textFrom(value: unknown): string {
-  return typeof value === 'string' ? value : refuse()
+  return typeof value === 'string' ? value : throwMalformed()
 }
 
 export function textOrNull(value: unknown): string | null {
@@ -45,19 +45,19 @@ export function textOrAbsent(value: unknown): string | undefined {
 }
 
 export function uuidFrom(value: unknown): string {
-  return typeof value === 'string' && UUID.test(value) ? value : refuse()
+  return typeof value === 'string' && UUID.test(value) ? value : throwMalformed()
 }
 
 export function wordFrom<Word extends string>(words: readonly Word[], value: unknown): Word {
   for (const word of words) if (word === value) return word
-  return refuse()
+  return throwMalformed()
 }
 
 /** An integer from 0 to `highest`, which is a safe one. */
 export function integerFrom(value: unknown, highest: number): number {
   return Number.isInteger(value) && typeof value === 'number' && value >= 0 && value <= highest
     ? value
-    : refuse()
+    : throwMalformed()
 }
 
 export function integerOrNull(value: unknown, highest: number): number | null {
@@ -66,7 +66,7 @@ export function integerOrNull(value: unknown, highest: number): number | null {
 
 /** Pico-USD in decimal. */
 export function picoFrom(value: unknown): string {
-  return typeof value === 'string' && PICO.test(value) ? value : refuse()
+  return typeof value === 'string' && PICO.test(value) ? value : throwMalformed()
 }
 
 export function picoOrNull(value: unknown): string | null {
@@ -79,9 +79,9 @@ export function picoOrAbsent(value: unknown): string | undefined {
 
 /** Absent: false. */
 export function flagFrom(value: unknown): boolean {
-  return value === undefined ? false : typeof value === 'boolean' ? value : refuse()
+  return value === undefined ? false : typeof value === 'boolean' ? value : throwMalformed()
 }
 
 export function trueOrAbsent(value: unknown): true | undefined {
-  return value === undefined || value === true ? value : refuse()
+  return value === undefined || value === true ? value : throwMalformed()
 }

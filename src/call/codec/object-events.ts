@@ -5,7 +5,7 @@ import {
   OBJECT_KINDS,
   type ObjectEvent,
 } from '../object-event.ts'
-import { flagFrom, isObject, refuse, textFrom, wordFrom } from './json-checks.ts'
+import { flagFrom, isObject, textFrom, throwMalformed, wordFrom } from './json-checks.ts'
 
 export function serialiseObjectEvent({ id, kind, is, job, failed, leftBy }: ObjectEvent): string {
   const ofJob = `${job ? ',"job":true' : ''}${failed === true ? ',"failed":true' : ''}`
@@ -15,9 +15,9 @@ export function serialiseObjectEvent({ id, kind, is, job, failed, leftBy }: Obje
 
 /** From a record's JSON; throws `RefusedValue`. */
 export function objectEventsFrom(value: unknown): readonly ObjectEvent[] {
-  if (!Array.isArray(value) || value.length > MAX_OBJECT_EVENTS) return refuse()
+  if (!Array.isArray(value) || value.length > MAX_OBJECT_EVENTS) return throwMalformed()
   return value.map((event: unknown) => {
-    if (!isObject(event) || event.id === '') return refuse()
+    if (!isObject(event) || event.id === '') return throwMalformed()
     return {
       id: objectIdFrom(event.id),
       kind: wordFrom(OBJECT_KINDS, event.kind),
@@ -31,5 +31,5 @@ export function objectEventsFrom(value: unknown): readonly ObjectEvent[] {
 
 function objectIdFrom(value: unknown): string {
   const id = textFrom(value)
-  return Buffer.byteLength(id) > MAX_OBJECT_ID_BYTES ? refuse() : id
+  return Buffer.byteLength(id) > MAX_OBJECT_ID_BYTES ? throwMalformed() : id
 }

@@ -22,10 +22,10 @@ import {
   picoOrAbsent,
   picoOrNull,
   RefusedValue,
-  refuse,
   textFrom,
   textOrAbsent,
   textOrNull,
+  throwMalformed,
   trueOrAbsent,
   uuidFrom,
   wordFrom,
@@ -172,9 +172,9 @@ function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
 
 /** What was used in a job has the form of what was used in a call, so it is read as such. */
 function jobsFrom(open: OpenCall, value: unknown): readonly JobUse[] {
-  if (!Array.isArray(value) || value.length > MAX_JOB_USES) return refuse()
+  if (!Array.isArray(value) || value.length > MAX_JOB_USES) return throwMalformed()
   return value.map((job: unknown) => {
-    if (!isObject(job) || job.id === '') return refuse()
+    if (!isObject(job) || job.id === '') return throwMalformed()
     const use = useOf(recordFrom(open, { outcome: 'complete', ...job, jobs: undefined }))
     return { ...use, id: textFrom(job.id), ...(job.isFile === true ? { isFile: true } : {}) }
   })

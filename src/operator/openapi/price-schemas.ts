@@ -1,4 +1,4 @@
-import { count, countOrNull, list, object, ref, text, textOrNull } from './schema-parts.ts'
+import { count, countOrNull, list, nullableText, object, ref, text } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
 /** The schemas of prices. */
@@ -13,16 +13,16 @@ export const PRICE_SCHEMAS: Readonly<Record<string, Schema>> = {
     }),
   }),
   ModelPrice: object({
-    upstream: textOrNull('The name of the upstream; null: it only stands for its provider.'),
+    upstream: nullableText('The name of the upstream; null: it only stands for its provider.'),
     provider: text('The provider of the upstream.'),
     price_id: text("The price's identity, as calls and totals have it."),
     source: text("Where it comes from: yaml, or a catalog's name and version."),
     line: { type: ['integer', 'null'], description: 'Of the configuration file; null: not known here.' },
     catalog_provider: text('Whose price it is.'),
     catalog_model: text('The model it is the price of.'),
-    from: textOrNull('The first UTC day on which it is in force; null: since ever.'),
-    hours: textOrNull('The hours of the day in which it is; null: all.'),
-    service_tier: textOrNull('null: the standard one.'),
+    from: nullableText('The first UTC day on which it is in force; null: since ever.'),
+    hours: nullableText('The hours of the day in which it is; null: all.'),
+    service_tier: nullableText('null: the standard one.'),
     context: {
       anyOf: [
         object({

@@ -26,7 +26,7 @@ export function text(description: string, rest: Schema = {}): Schema {
   return { type: 'string', description, ...rest }
 }
 
-export function textOrNull(description: string): Schema {
+export function nullableText(description: string): Schema {
   return { type: ['string', 'null'], description }
 }
 

@@ -1,5 +1,5 @@
 import { UNPRICED_REASONS } from '../../call/unpriced-reason.ts'
-import { count, list, object, ref, text, textOrNull, time } from './schema-parts.ts'
+import { count, list, nullableText, object, ref, text, time } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
 const FIGURES: Readonly<Record<string, Schema>> = {
@@ -93,11 +93,11 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
       model: MODEL,
       provider: text('The provider of the upstream.'),
       upstream: text('The name of the upstream.'),
-      service_tier: textOrNull(
+      service_tier: nullableText(
         'As the upstream named it; null: it named none, or the single calls are not kept.',
       ),
-      method: textOrNull('Of these calls; null: the single calls are not kept.'),
-      path: textOrNull('Of these calls, ids in it as {id}; null as method.'),
+      method: nullableText('Of these calls; null: the single calls are not kept.'),
+      path: nullableText('Of these calls, ids in it as {id}; null as method.'),
       reason: {
         description:
           'Why they have no cost; null: not known, as the single calls are not kept or an older release metered them.',

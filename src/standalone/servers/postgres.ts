@@ -18,7 +18,7 @@ import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from 
 import { chooseServerAccount, type RunAs } from './server-account.ts'
 
 /** The options of a private PostgreSQL. */
-export interface PostgresOptions {
+export interface PrivatePostgresOptions {
   /** Folder of its own, made if missing; the cluster is in `data` below it, its log beside. */
   readonly folder: string
   /** The superuser's password, set when the cluster is made. */
@@ -40,7 +40,7 @@ const START_TIMEOUT_MS = 60_000
  *
  * @throws Error with what the server said, when it does not come up
  */
-export async function startPostgres(options: PostgresOptions): Promise<PrivateServer> {
+export async function startPostgres(options: PrivatePostgresOptions): Promise<PrivateServer> {
   const programs = await findPrograms()
   const data = join(options.folder, 'data')
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
@@ -83,7 +83,7 @@ function serverSettings(port: number, durable: boolean): string[] {
   ]
 }
 
-async function makeCluster(runAs: RunAs, initdb: string, options: PostgresOptions): Promise<void> {
+async function makeCluster(runAs: RunAs, initdb: string, options: PrivatePostgresOptions): Promise<void> {
   const data = join(options.folder, 'data')
   rmSync(data, { recursive: true, force: true }) // what a first start that was cut left behind: without PG_VERSION it is no cluster
   const passwordFile = join(options.folder, 'password')

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { inspectLedger, type LedgerState } from '../../../doctor/inspect-ledger.ts'
+import { inspectLedger, type LedgerOverview } from '../../../doctor/inspect-ledger.ts'
 import { renderGap, renderLedger } from '../../../domain/documents/ledger-document.ts'
 import { type LedgerStatus, selectLedgerStatus } from '../../../store/ledger/ledger-state.ts'
 import type { Cli } from '../../cli.ts'
@@ -27,7 +27,7 @@ export function addLedgerGapsCommand(ledger: Command, cli: Cli): void {
     })
 }
 
-function text(state: LedgerState): string {
+function text(state: LedgerOverview): string {
   const { ledger, backlogs, redisProblem, journals, corruptJournals } = state
   const { gapCount, missingRecords, deadLetters, producerCount } = ledger
   const others = producerCount - ledger.producers.length
