@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { CallerLookup } from '../../../src/call/caller.ts'
-import { loadGatewayConfig } from '../../../src/config/config.ts'
+import { type GatewayConfig, loadGatewayConfig } from '../../../src/config/config.ts'
 import { NO_PATH_RULES } from '../../../src/domain/path-rules.ts'
 import type { Stages } from '../../../src/gateway/admission/admission.ts'
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
@@ -46,7 +46,11 @@ export const OTHERS_RESPONSE = 'resp_0123456789abcdef0123456789abcdef'
 
 const BODY_LIMIT_BYTES = 1024 * 1024
 
-export async function openTwoDoors(stages: Stages = buildStages()): Promise<TwoDoors> {
+/** @param settings in place of the configuration's defaults. */
+export async function openTwoDoors(
+  stages: Stages = buildStages(),
+  settings: Partial<GatewayConfig> = {},
+): Promise<TwoDoors> {
   const reached: string[] = []
   const failures: unknown[] = []
   const upstream = await startUpstream((request, response) => {
@@ -74,13 +78,7 @@ export async function openTwoDoors(stages: Stages = buildStages()): Promise<TwoD
     tls: null,
     admission: {
       stages,
-      config: loadGatewayConfig({
-        UPSTREAM_URL: upstream.url,
-        BASE_PATH: '/gw',
-        DATABASE_URL: 'postgresql://x',
-        REDIS_URL: 'redis://x',
-        KEY_PEPPER: 'x',
-      }),
+      config: { ...loadGatewayConfig(environmentOf(upstream)), ...settings },
       findCaller,
       ledger,
       upstreams: buildUpstreamTable(upstreamsAt(upstream), 'open'),
@@ -117,6 +115,11 @@ export async function openTwoDoors(stages: Stages = buildStages()): Promise<TwoD
     },
   }
   return doors
+}
+
+function environmentOf({ url }: TestUpstream): Record<string, string> {
+  const stores = { DATABASE_URL: 'postgresql://x', REDIS_URL: 'redis://x' }
+  return { ...stores, UPSTREAM_URL: url, BASE_PATH: '/gw', KEY_PEPPER: 'x' }
 }
 
 function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
