@@ -1,7 +1,7 @@
 import { addDays, type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { Logger } from '../lib/logger.ts'
+import { lockPartitions } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../store/connection/postgres.ts'
-import { lockPartitions } from '../store/connection/prune-locks.ts'
 import { addCallDay, selectCallDays, selectToday } from '../usage/calls/call-partitions.ts'
 import { isPassing } from './refusal.ts'
 

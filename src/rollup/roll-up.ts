@@ -1,6 +1,6 @@
 import type { CallRecord } from '../call/call-record.ts'
 import type { SequenceRange } from '../domain/sequence-range.ts'
-import { shareCorrections } from '../store/connection/advisory-locks.ts'
+import { lockShard, shareCorrections } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import {
   addDeadLetters,
@@ -8,7 +8,6 @@ import {
   type DeadLetter,
   type GapRow,
   lockOffsets,
-  lockShard,
   moveOffsets,
   type OffsetMove,
   replaceGaps,

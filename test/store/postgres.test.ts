@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { lockShard } from '../../src/store/connection/advisory-locks.ts'
 import {
   inTransaction,
   openPostgres,
   type Postgres,
   sqlStateOf,
 } from '../../src/store/connection/postgres.ts'
-import { lockShard } from '../../src/store/ledger/ledger-transaction.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { ADVISORY_LOCKS } from '../../src/store/connection/advisory-locks.ts'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis } from '../../src/store/connection/redis.ts'
@@ -12,7 +13,6 @@ import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../sup
 const PREFIX = 'test:'
 const STREAM = `${PREFIX}calls`
 /** What src/store/connection/prune-locks.ts takes to make partitions. */
-const PARTITIONS_LOCK = 1_952_541_808
 
 let postgres: TestServer
 let redisServer: TestServer
@@ -134,7 +134,7 @@ test('a worker that has to wait long for the first partitions keeps the first ca
     (await pool.query(`select 1 from pg_locks where locktype = 'advisory' and not granted`)).rowCount
   const other = await pool.connect()
   try {
-    await other.query('select pg_advisory_lock($1)', [PARTITIONS_LOCK])
+    await other.query('select pg_advisory_lock($1)', [ADVISORY_LOCKS.partitions])
     start()
     await send(1)
     await expect.poll(waiters, { timeout: 5_000, interval: 5 }).toBe(1)

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { lockPriceCatalogs } from '../../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
@@ -49,7 +50,7 @@ export async function putPriceCatalog(
   const data = await promisify(gzip)(catalog.text)
   return await inTransaction(pool, async (session) => {
     // 1. One at a time: whoever comes second sees what the first one put, also where there was none.
-    await session.query(`select pg_advisory_xact_lock(hashtext('tallygate price catalogs'))`)
+    await lockPriceCatalogs(session)
     if ((await findCurrentSource(session, catalog.kind)) !== expected) return false
     // 2. The text, before anything names it. One that was dropped comes back.
     await session.query(

@@ -2,12 +2,11 @@ import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
+import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import { SCHEMA } from './schema.ts'
 
 /** Where the runner notes what was applied, in the same schema. */
 const MIGRATIONS_TABLE = 'migrations'
-/** Names the advisory lock that makes a second runner wait for the first. */
-const LOCK_VALUE = 1_952_541_804
 
 /**
  * Brings the database to the schema this release needs. Two runners at once are safe: the second waits, then
@@ -41,7 +40,7 @@ async function applyPending(client: pg.Client, log: Logger): Promise<string[]> {
     // A database may have a later one already, from a state of the source that did not have all before it.
     checkOrder: false,
     advisoryLockMode: 'wait',
-    lockValue: LOCK_VALUE,
+    lockValue: ADVISORY_LOCKS.migrations,
     logger: {
       debug: () => {},
       info: () => {},

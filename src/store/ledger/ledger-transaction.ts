@@ -2,23 +2,6 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 import type { PostgresSession } from '../connection/postgres.ts'
 import { SCHEMA } from '../connection/schema.ts'
 
-/** First key of our advisory locks, so that other users of the database do not meet them. */
-const LOCK_CLASS = { shard: 1_952_541_805, clientDay: 1_952_541_806 } as const
-
-/**
- * Makes this transaction the only one that rolls up the stream. It must be the transaction's first statement,
- * alone: the snapshot of the next one then begins after the last holder's commit.
- *
- * @returns `false`: another has it.
- */
-export async function lockShard(session: PostgresSession, stream: string): Promise<boolean> {
-  const { rows } = await session.query<{ locked: boolean }>(
-    'select pg_try_advisory_xact_lock($1, hashtext($2)) as locked',
-    [LOCK_CLASS.shard, stream],
-  )
-  return rows[0]?.locked === true
-}
-
 /** Gives each producer a row, which `lockOffsets` can lock: `for update` on a row that is not there locks nothing. */
 export async function addProducers(
   session: PostgresSession,
@@ -154,22 +137,6 @@ export async function addDeadLetters(
 
 function storableText(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\uFFFD')
-}
-
-/**
- * Takes part in deciding which models of a client and day are totalled apart: two that hold the same pair wait
- * for one another until they commit. Only then does `selectModels` see what the other added. Locks are taken in
- * one order everywhere, so that two cannot wait for one another in a circle.
- */
-export async function lockClientDays(
-  session: PostgresSession,
-  clientDays: readonly ClientDay[],
-): Promise<void> {
-  await session.query(
-    `select pg_advisory_xact_lock($1, hash) from
-       (select distinct hashtext(pair) as hash from unnest($2::text[]) pair order by hash offset 0) h`,
-    [LOCK_CLASS.clientDay, clientDays.map(({ clientId, day }) => `${day} ${clientId}`)],
-  )
 }
 
 export interface ClientDay {
