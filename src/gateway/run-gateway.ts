@@ -164,7 +164,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     }),
   )
   const recorded = recordObjects(ledger, objects)
-  const shared = {
+  const services = {
     unattended,
     ledger:
       config.onJournalFull === 'unmetered' ? failOpenLedger(recorded, observer.callUnmetered) : recorded,
@@ -184,7 +184,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       stages: buildStages(),
       config,
       findCaller: (key) => keys.find(key),
-      ledger: shared.ledger,
+      ledger: services.ledger,
       upstreams: reloadable.table,
       pathPolicy: reloadable.pathPolicy,
       objects,
@@ -202,13 +202,13 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     },
     readiness,
     forward: {
-      ...shared,
+      services,
       objects,
       bodyLimitBytes: config.bodyLimitBytes,
       bodyBudget: new BodyBudget(BODY_BUDGET_BYTES, config.bodyLimitBytes),
     },
     webSockets: {
-      ...shared,
+      services,
       onDeactivated: (listener) => keys.onDeactivated(listener),
       handshakeTimeoutMs: config.upstreamHeadersTimeoutMs,
     },

@@ -1,16 +1,21 @@
+import type { OpenCall } from '../../call/call-record.ts'
 import type { Dialect, RequestContext, UsageReader } from '../../providers/dialect.ts'
 import type { DeliveredSample } from './estimate.ts'
 import { mayGenerateUnseen } from './unseen-output.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** A call and its answer so far, as far as it matters whether something of it is hidden. */
-export interface AnswerSoFar {
-  readonly provider: string
+/** A call, as far as it matters whether its answer hides something. */
+export interface AskingCall {
+  readonly call: Pick<OpenCall, 'provider'>
   /** `null`: the path is known to be free. */
   readonly dialect: Dialect | null
   readonly request: RequestContext
   readonly requestBody: Buffer | null
+}
+
+/** What has come of its answer. */
+export interface AnswerSoFar {
   /** `null`: there is no answer yet. */
   readonly status: number | null
   /** Lower case. */
@@ -20,18 +25,19 @@ export interface AnswerSoFar {
   readonly sample: DeliveredSample | null
 }
 
-/** Whether the answers of `dialect` tell no tokens, so that none are to be estimated. */
+/** Whether the answers of `dialect` report no tokens, so that none are estimated. */
 export function reportsNoTokens(dialect: Dialect): boolean {
   return dialect.countsTokens === false
 }
 
-/** Whether tokens may have been generated that what was delivered does not show, and that only the upstream can tell. */
-export function isCountedUpstreamOnly(answer: AnswerSoFar): boolean {
-  const { provider, dialect, request, requestBody, status, contentType, reader, sample } = answer
+/** Whether the delivered part may show less than was generated, so that only the upstream can count the tokens. */
+export function isCountedUpstreamOnly(asking: AskingCall, answer: AnswerSoFar): boolean {
+  const { call, dialect, request, requestBody } = asking
+  const { status, contentType, reader, sample } = answer
   if (dialect === null) return false
   if (dialect.billsUnits === true) return reportsMore(answer)
   if (dialect.generatesNothing === true) return false
-  // No answer yet: nobody knows. A refusal, or one that cannot be read: there is nothing to wait for.
+  // Before the answer comes it may. A refusal, or an answer that cannot be read, has nothing to wait for.
   if (status !== null && (status < 200 || status >= 300 || reader === null)) return false
   if (reportsNoTokens(dialect)) return contentType.startsWith('text/event-stream')
   const observed = reader?.peek()
@@ -39,7 +45,7 @@ export function isCountedUpstreamOnly(answer: AnswerSoFar): boolean {
   const runs = dialect.runningUsageHasThoughts === true && (observed?.usage.outputTokens ?? null) !== null
   if (runs || observed?.usageSource === 'reported') return false
   return mayGenerateUnseen({
-    provider,
+    provider: call.provider,
     models: [request.model, observed?.model ?? null],
     requestBody,
     answerHead: sample?.kept().head ?? NO_BYTES,
@@ -47,8 +53,8 @@ export function isCountedUpstreamOnly(answer: AnswerSoFar): boolean {
 }
 
 /**
- * Whether there is more to learn of what is billed by other than tokens: it is once the request is taken, whoever waits
- * for the answer. Sound and pictures themselves tell nothing, and what the request told is known.
+ * Whether there is more to learn of a call that is not billed by tokens. It is billed once the request is taken, even
+ * if its client has left. Sound and pictures report nothing themselves, and what the request says is known.
  */
 function reportsMore({ status, contentType, reader }: AnswerSoFar): boolean {
   if (status === null) return true

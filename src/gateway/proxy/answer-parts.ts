@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type ErrorName, GatewayError } from '../../http/errors.ts'
-import { FormInDoubt } from '../forms/form-upload.ts'
+import type { ResponseHead } from '../../providers/dialect.ts'
 
 /** The headers as they stood on the wire: name, value, name, value, ... */
 export function rawHeadersOf(controller: Dispatcher.DispatchController): readonly (string | Buffer)[] {
@@ -13,25 +12,19 @@ export function writableReason(status: number, reason: string): string {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(reason) ? reason : (STATUS_CODES[status] ?? '')
 }
 
-/** `content-length`; `null`: none that says anything. */
+/** The length that `content-length` announces; `null`: it is absent or unreadable. */
 export function announcedLength(header: string | string[] | undefined): number | null {
   return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : null
 }
 
-/** `[name, value, ...]` as `[[name, value], ...]`. */
-export function pairsOf(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = []
-  for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([flat[i] ?? '', flat[i + 1] ?? ''])
-  return pairs
+/** The trailers behind an answer's body, as name and value each. */
+export function trailersOf(trailers: ResponseHead['headers'] | null | undefined): [string, string][] {
+  if (trailers === null || trailers === undefined) return []
+  return Object.entries(trailers).map(([name, value]) => [name, String(value)])
 }
 
-const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-
-/** What a client is told of an upstream that did not answer. */
-export function errorCodeOf(error: Error): ErrorName {
-  if (error instanceof FormInDoubt) return 'invalid_request'
-  if (error instanceof GatewayError) return error.error
-  return 'code' in error && TIMEOUT_CODES.has(String(error.code))
-    ? 'upstream_timeout'
-    : 'upstream_unreachable'
+/** Whether an answer is an event stream that is not compressed. `headers` have lower-case names. */
+export function isPlainEventStream(headers: ResponseHead['headers']): boolean {
+  const type = String(headers['content-type'] ?? '').toLowerCase()
+  return type.startsWith('text/event-stream') && headers['content-encoding'] === undefined
 }

@@ -2,24 +2,25 @@ import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { OpenCall } from '../../call/call-record.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
-import { errorShapeOf, writeError } from '../../http/answer-error.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { Admission } from '../admission/admission.ts'
 import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
 import { streamedBody } from '../forms/upload.ts'
 import { askUpstream } from './ask-upstream.ts'
+import type { CallServices } from './call-services.ts'
+import { Exchange } from './exchange.ts'
 import { forwardableRequestHeaders } from './headers.ts'
-import { ProxiedCall, type ProxiedCallOptions } from './proxied-call.ts'
 
 /** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
 
-export interface DispatchOptions extends ProxiedCallOptions {
+export interface DispatchOptions {
+  readonly services: CallServices
   readonly objects: Objects
 }
 
-/** Sends a call upstream that stands in the journal; from here on, `ProxiedCall` brings it to its end. */
+/** Sends a call upstream that stands in the journal; from here on, `Exchange` brings it to its end. */
 export function dispatch(
   options: DispatchOptions,
   admission: Admission,
@@ -28,7 +29,7 @@ export function dispatch(
 ): void {
   const { request, route, body, method } = admission
   const { upstream, dialect } = route
-  const call = buildProxiedCall(options, admission, response, open)
+  const call = buildExchange(options.services, admission, response, open)
   // The call keeps what it needs of the body: the rest is free once it was sent.
   admission.body = UNREAD_BODY
   response.on('close', () => {
@@ -70,42 +71,36 @@ export function dispatch(
   }
 }
 
-function buildProxiedCall(
-  options: DispatchOptions,
+function buildExchange(
+  services: CallServices,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
-): ProxiedCall {
+): Exchange {
   const { body, method, route } = admission
   const { plain, scan } = body
-  const { dialect, target } = route
-  return new ProxiedCall(
-    options,
-    {
-      call: open,
-      clientName: admission.caller.clientName,
-      request: {
-        method,
-        path: target.canonicalPath,
-        model: open.requestedModel,
-        stream: scan?.stream ?? null,
-        fields: body.fields,
-      },
-      arrivedAt: admission.arrivedAt,
-      dialect,
-      stripUsageEvent: body.isEdited,
-      requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
-      requestBytes: plain?.length ?? 0,
+  return new Exchange(services, {
+    call: open,
+    request: {
+      method,
+      path: route.target.canonicalPath,
+      model: open.requestedModel,
+      stream: scan?.stream ?? null,
+      fields: body.fields,
     },
+    client: admission.caller,
+    arrivedAt: admission.arrivedAt,
+    dialect: route.dialect,
+    requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
+    requestBytes: plain?.length ?? 0,
     response,
-    (failed, code) =>
-      writeError(failed, dialect?.errorShape ?? errorShapeOf(target.canonicalPath), code, open),
-    () => admission.release(),
-  )
+    stripUsageEvent: body.isEdited,
+    onEnd: () => admission.release(),
+  })
 }
 
 /** A body that goes upstream as it comes; `null`: there is none. */
-function uploadOf(call: ProxiedCall, admission: Admission, { form }: CallBody): Readable | null {
+function uploadOf(call: Exchange, admission: Admission, { form }: CallBody): Readable | null {
   if (form === null) return streamedBody(admission.request)
   return form.body((model) => {
     call.nameModel(cleanModel(admission.route.modelInPath ?? model))

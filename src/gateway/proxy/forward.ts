@@ -92,7 +92,7 @@ const open: Step = (options, admission, response) => {
     }
     admission.body = body
     const call = buildOpenCall(admission, options.admission.now())
-    openCall(call, response, options, (refusal) => {
+    openCall(call, response, options.services, (refusal) => {
       if (refusal === null) dispatch(options, admission, response, call)
       else if (refusal === 'gone') admission.release()
       else refuse(refusal, admission, response)

@@ -3,23 +3,19 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { OpenCall } from '../../call/call-record.ts'
-import { errorShapeOf, writeError } from '../../http/answer-error.ts'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { readingOf } from '../../providers/reading.ts'
-import { ProxiedCall, type ProxiedCallOptions } from '../proxy/proxied-call.ts'
-import type { Route } from '../routing/route.ts'
+import type { Admission } from '../admission/admission.ts'
+import type { CallServices } from '../proxy/call-services.ts'
+import { Exchange } from '../proxy/exchange.ts'
 
 const PLAIN_GET = { method: 'GET', hasBody: false, webSocket: false }
 
 export interface RejectedHandshake {
   readonly call: OpenCall
-  readonly clientName: string
-  readonly route: Route
-  /** Monotonic milliseconds at the request's arrival. */
-  readonly arrivedAt: number
-  readonly request: IncomingMessage
+  readonly admission: Admission
   readonly client: Duplex
-  /** The upstream's answer, which is no 101. */
+  /** The upstream's answer, whose status is not 101. */
   readonly answer: IncomingMessage
 }
 
@@ -27,32 +23,25 @@ export interface RejectedHandshake {
  * Passes on an answer to a handshake that accepts no session. To an upstream that takes no notice of `Upgrade` it was a
  * GET, which may answer with a response and its usage: it is read, priced and recorded as that GET.
  */
-export function relayRejection(
-  options: ProxiedCallOptions,
-  rejected: RejectedHandshake,
-  onEnd: () => void,
-): void {
-  const { client, answer, request, route } = rejected
+export function relayRejection(services: CallServices, rejected: RejectedHandshake, onEnd: () => void): void {
+  const { client, answer, admission } = rejected
   const call: OpenCall = { ...rejected.call, webSocket: false }
-  const path = route.target.canonicalPath
-  const { dialect } = readingOf(route.upstream.provider, PLAIN_GET, path)
-  const response = new ServerResponse(request)
-  const proxied = new ProxiedCall(
-    options,
-    {
-      call,
-      clientName: rejected.clientName,
-      request: { method: 'GET', path, model: call.requestedModel, stream: null },
-      arrivedAt: rejected.arrivedAt,
-      dialect,
-      stripUsageEvent: false,
-      requestBody: null,
-      requestBytes: 0,
-    },
+  const { upstream, target } = admission.route
+  const path = target.canonicalPath
+  const { dialect } = readingOf(upstream.provider, PLAIN_GET, path)
+  const response = new ServerResponse(admission.request)
+  const exchange = new Exchange(services, {
+    call,
+    request: { method: 'GET', path, model: call.requestedModel, stream: null },
+    client: admission.caller,
+    arrivedAt: admission.arrivedAt,
+    dialect,
+    requestBody: null,
+    requestBytes: 0,
     response,
-    (failed, code) => writeError(failed, dialect?.errorShape ?? errorShapeOf(path), code, call),
+    stripUsageEvent: false,
     onEnd,
-  )
+  })
   // The server's parser has let go of the connection: it is not used again.
   response.shouldKeepAlive = false
   if (client instanceof Socket) response.assignSocket(client)
@@ -63,13 +52,13 @@ export function relayRejection(
     if (!response.writableFinished) client.destroy()
   })
   client.on('close', () => {
-    if (!response.writableFinished) proxied.clientLeft()
+    if (!response.writableFinished) exchange.clientLeft()
   })
-  relayAnswer(answer, proxied)
+  relayAnswer(answer, exchange)
 }
 
 /** Tells of the answer as undici would. */
-function relayAnswer(answer: IncomingMessage, call: ProxiedCall): void {
+function relayAnswer(answer: IncomingMessage, call: Exchange): void {
   const controller: Dispatcher.DispatchController = {
     aborted: false,
     paused: false,

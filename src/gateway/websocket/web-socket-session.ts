@@ -7,8 +7,8 @@ import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { createCloseWatch } from '../../providers/wires/frames/close-watch.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
+import type { CallServices } from '../proxy/call-services.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers.ts'
-import type { ProxiedCallOptions } from '../proxy/proxied-call.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
 import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
@@ -18,7 +18,8 @@ import { headText, refuse } from './refuse-handshake.ts'
 import { relayRejection } from './rejected-handshake.ts'
 import { SessionMeter } from './session-meter.ts'
 
-export interface SessionOptions extends ProxiedCallOptions {
+export interface SessionOptions {
+  readonly services: CallServices
   /** Milliseconds to wait for the upstream's answer to the handshake. */
   readonly handshakeTimeoutMs: number
   readonly admission: Pick<AdmissionOptions, 'now'>
@@ -80,7 +81,7 @@ export class Session {
 
   start(): void {
     this.#watchClient()
-    openCall(this.#call, this.#client, this.#options, (refusal) => {
+    openCall(this.#call, this.#client, this.#options.services, (refusal) => {
       if (refusal === null) {
         this.#startHandshake()
         return
@@ -155,7 +156,7 @@ export class Session {
   #readOn(upstream: Duplex): boolean {
     const meter = this.#meter
     if (meter === null || !meter.underWay) return false
-    const { unattended } = this.#options
+    const { unattended } = this.#options.services
     const { answerMs, usageMs } = unattended.limits
     const release = unattended.admit(this.#call.clientId, meter.mayHide ? answerMs : usageMs, () =>
       this.#finish(upstream),
@@ -300,7 +301,7 @@ export class Session {
       stream: null,
     })
     if (dialect === null || reader === undefined) return null
-    const { ledger, observer } = this.#options
+    const { ledger, observer } = this.#options.services
     return new SessionMeter({
       dialect,
       reader,
@@ -333,20 +334,8 @@ export class Session {
     this.#status = answer.statusCode ?? 502
     this.#finalized = true
     this.#early = []
-    const { caller, route } = this.#admission
-    relayRejection(
-      this.#options,
-      {
-        call: this.#call,
-        clientName: caller.clientName,
-        route,
-        arrivedAt: this.#admission.arrivedAt,
-        request: this.#admission.request,
-        client: this.#client,
-        answer,
-      },
-      () => this.#release(),
-    )
+    const rejected = { call: this.#call, admission: this.#admission, client: this.#client, answer }
+    relayRejection(this.#options.services, rejected, () => this.#release())
   }
 
   #fail(error: 'upstream_timeout' | 'upstream_unreachable'): void {
@@ -370,7 +359,7 @@ export class Session {
       ttftUs: null,
       estimates: null,
     }
-    const { pricing } = this.#options
+    const { pricing } = this.#options.services
     if (meter === null || !meter.underWay || result.observation?.usageSource === 'invalid') {
       this.#record(finalizeCall(result, pricing), afterwards)
       return
@@ -379,7 +368,7 @@ export class Session {
   }
 
   #record(record: CallRecord, afterwards: () => void): void {
-    const { ledger, observer } = this.#options
+    const { ledger, observer } = this.#options.services
     ledger.close(record, () => {
       observer.callEnded(record)
       afterwards()

@@ -1,11 +1,11 @@
 import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { CallRecord } from '../../../src/call/call-record.ts'
-import type { ProxiedCallOptions } from '../../../src/gateway/proxy/proxied-call.ts'
+import type { CallServices } from '../../../src/gateway/proxy/call-services.ts'
 import { Unattended, type UnattendedLimits } from '../../../src/gateway/proxy/unattended.ts'
 import { NO_METRICS } from '../../support/no-metrics.ts'
 
 /** What calls need of the process around them, where there is none: records are kept by the id of their key. */
-export interface LooseOptions extends ProxiedCallOptions {
+export interface LooseOptions extends CallServices {
   readonly records: ReadonlyMap<string, CallRecord>
 }
 

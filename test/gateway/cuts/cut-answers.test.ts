@@ -5,7 +5,7 @@ import { Pool } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
 import { generatedTextIn } from '../../../src/gateway/estimation/generated-text.ts'
-import { ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
+import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
@@ -147,33 +147,29 @@ function proxy(number: string, response: ServerResponse): void {
   const visit = visits.get(number)
   if (visit === undefined) throw new RangeError(`no visit ${number}`)
   const { answer, clientLeft, options } = visit
-  const call = new ProxiedCall(
-    options,
-    {
-      call: {
-        callId: '0190c1d2-0000-7000-8000-000000000000',
-        arrivedAtMs: 0,
-        clientId: 'client',
-        keyId: number,
-        upstream: 'u',
-        provider: answer.provider,
-        method: 'POST',
-        path: answer.path,
-        requestedModel: answer.model,
-        webSocket: false,
-      },
-      clientName: 'client',
-      request: { method: 'POST', path: answer.path, model: answer.model, stream: true },
-      arrivedAt: performance.now(),
-      dialect: answer.dialect,
-      stripUsageEvent: false,
-      requestBody: REQUEST,
-      requestBytes: REQUEST.length,
+  const call = new Exchange(options, {
+    call: {
+      callId: '0190c1d2-0000-7000-8000-000000000000',
+      arrivedAtMs: 0,
+      clientId: 'client',
+      keyId: number,
+      upstream: 'u',
+      provider: answer.provider,
+      method: 'POST',
+      path: answer.path,
+      requestedModel: answer.model,
+      webSocket: false,
     },
+    request: { method: 'POST', path: answer.path, model: answer.model, stream: true },
+    client: { clientName: 'client' },
+    arrivedAt: performance.now(),
+    dialect: answer.dialect,
+    requestBody: REQUEST,
+    requestBytes: REQUEST.length,
     response,
-    () => response.destroy(),
-    () => {},
-  )
+    stripUsageEvent: false,
+    onEnd: () => {},
+  })
   response.on('close', () => {
     if (!response.writableFinished) call.clientLeft()
     clientLeft.resolve()

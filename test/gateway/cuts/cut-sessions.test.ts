@@ -154,7 +154,7 @@ beforeAll(async () => {
   for (const options of [patient, impatient]) {
     const gateway = createServer({ shouldUpgradeCallback: () => true })
     acceptWebSockets(gateway, {
-      ...options,
+      services: options,
       admission: {
         stages: buildStages(),
         config: loadGatewayConfig({

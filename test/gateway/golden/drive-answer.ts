@@ -2,8 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { OpenCall } from '../../../src/call/call-record.ts'
-import { ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
-import { writeError } from '../../../src/http/answer-error.ts'
+import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
@@ -85,36 +84,32 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
   response.assignSocket(wire)
   wire.on('drain', () => response.emit('drain'))
   const requestBody = answer.requestBody ?? null
-  const proxied = new ProxiedCall(
-    world,
-    {
-      call,
-      clientName: 'Client of the call',
-      request: { method, path, model, stream: null },
-      arrivedAt: clock.now,
-      dialect,
-      stripUsageEvent: way.stripUsageEvent === true,
-      requestBody,
-      requestBytes: requestBody?.length ?? 0,
-    },
+  const exchange = new Exchange(world, {
+    call,
+    request: { method, path, model, stream: null },
+    client: { clientName: 'Client of the call' },
+    arrivedAt: clock.now,
+    dialect,
+    requestBody,
+    requestBytes: requestBody?.length ?? 0,
     response,
-    (failed, code) => writeError(failed, 'openai', code),
-    () => world.lines.push('over'),
-  )
-  if (way.named !== undefined) proxied.nameModel(way.named)
-  const controller = controllerOf(answer, proxied)
+    stripUsageEvent: way.stripUsageEvent === true,
+    onEnd: () => world.lines.push('over'),
+  })
+  if (way.named !== undefined) exchange.nameModel(way.named)
+  const controller = controllerOf(answer, exchange)
   const leave = () => {
-    proxied.clientLeft()
+    exchange.clientLeft()
     response.destroy()
   }
   clock.now += 7.25
   if (way.cut === 'leaves' && way.cutAt === 0) leave()
-  proxied.onRequestStart(controller)
+  exchange.onRequestStart(controller)
   if (way.error !== undefined) {
     if (way.cut === 'leaves' && way.cutAt !== 0) leave()
-    proxied.onResponseError(controller, way.error)
+    exchange.onResponseError(controller, way.error)
   } else if (!controller.aborted) {
-    await play(answer, way, proxied, controller, leave)
+    await play(answer, way, exchange, controller, leave)
   }
   await soon(() => world.ended > 0)
   await new Promise((resolve) => setImmediate(resolve))
@@ -127,13 +122,13 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
 async function play(
   { status, headers, body }: Answer,
   way: Way,
-  proxied: ProxiedCall,
+  exchange: Exchange,
   controller: Dispatcher.DispatchController,
   leave: () => void,
 ): Promise<void> {
   clock.now += 2.5
   const length = way.announced === true ? { 'content-length': `${body.length}` } : {}
-  proxied.onResponseStart(controller, status, { ...headers, ...length }, 'Fine')
+  exchange.onResponseStart(controller, status, { ...headers, ...length }, 'Fine')
   await new Promise((resolve) => setImmediate(resolve))
   const pieces: Buffer[] = []
   for (let at = 0; at < body.length; at += way.pieceBytes) pieces.push(body.subarray(at, at + way.pieceBytes))
@@ -143,7 +138,7 @@ async function play(
       clock.now += 5
       if (way.pauseMs !== undefined) await new Promise((resolve) => setTimeout(resolve, way.pauseMs))
       if (way.cut === 'breaks') {
-        proxied.onResponseError(controller, new Error('the upstream broke off'))
+        exchange.onResponseError(controller, new Error('the upstream broke off'))
         return
       }
       leave()
@@ -156,16 +151,16 @@ async function play(
     if (controller.aborted) return
     if (piece === null) break
     clock.now += 0.125
-    proxied.onResponseData(controller, Buffer.from(piece))
+    exchange.onResponseData(controller, Buffer.from(piece))
     await Promise.resolve()
     await Promise.resolve()
     await soon(() => !controller.paused || controller.aborted)
   }
   clock.now += 1
-  proxied.onResponseEnd(controller, way.trailers ?? {})
+  exchange.onResponseEnd(controller, way.trailers ?? {})
 }
 
-function controllerOf({ headers }: Answer, proxied: ProxiedCall): Dispatcher.DispatchController {
+function controllerOf({ headers }: Answer, exchange: Exchange): Dispatcher.DispatchController {
   let aborted = false
   let paused = false
   return {
@@ -187,7 +182,7 @@ function controllerOf({ headers }: Answer, proxied: ProxiedCall): Dispatcher.Dis
     // As the connection's client does it: an abort reports the error at once.
     abort(error: Error) {
       aborted = true
-      proxied.onResponseError(this, error)
+      exchange.onResponseError(this, error)
     },
   } as Dispatcher.DispatchController
 }

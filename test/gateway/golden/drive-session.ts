@@ -66,7 +66,7 @@ export async function driveSession(played: PlayedSession): Promise<readonly stri
     const caller = { clientId: 'c', clientName: 'Client of the call', keyId: 'k', keyName: 'k', models: null }
     const route = routeOf(played, upstream)
     Object.assign(admission, { caller, route, target: route.target })
-    const options = { ...world, handshakeTimeoutMs: 10_000, admission: world }
+    const options = { services: world, handshakeTimeoutMs: 10_000, admission: world }
     const session = new Session(options, admission, socket, head, () => world.lines.push('over'))
     sessions.push(session)
     session.start()

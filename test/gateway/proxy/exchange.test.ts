@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { OpenCall } from '../../../src/call/call-record.ts'
-import { ProxiedCall } from '../../../src/gateway/proxy/proxied-call.ts'
+import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import { Unattended } from '../../../src/gateway/proxy/unattended.ts'
 import { NO_METRICS } from '../../support/no-metrics.ts'
 
@@ -30,7 +30,8 @@ test('a call whose client leaves while the connection upstream is being made is 
     close: () => calls.push('close'),
     discard: (callId) => calls.push(`discard ${callId}`),
   }
-  const call = new ProxiedCall(
+  const response = new ServerResponse(new IncomingMessage(new Socket()))
+  const call = new Exchange(
     {
       ledger,
       pricing: {
@@ -43,17 +44,16 @@ test('a call whose client leaves while the connection upstream is being made is 
     },
     {
       call: OPEN,
-      clientName: 'client',
       request: { method: 'POST', path: OPEN.path, model: 'gpt-4o', stream: null },
+      client: { clientName: 'client' },
       arrivedAt: performance.now(),
       dialect: null,
-      stripUsageEvent: false,
       requestBody: null,
       requestBytes: 0,
+      response,
+      stripUsageEvent: false,
+      onEnd: () => calls.push('ended'),
     },
-    new ServerResponse(new IncomingMessage(new Socket())),
-    () => calls.push('answered'),
-    () => calls.push('ended'),
   )
 
   call.clientLeft()
@@ -71,4 +71,5 @@ test('a call whose client leaves while the connection upstream is being made is 
   call.onRequestStart(controller)
 
   expect(calls).toEqual([`discard ${OPEN.callId}`, 'ended'])
+  expect(response.headersSent).toBe(false)
 })

@@ -1,0 +1,198 @@
+import type { ServerResponse } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
+import type { CallContext } from '../recording/call-context.ts'
+import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
+import { answerFailure } from './answer-failure.ts'
+import {
+  announcedLength,
+  isPlainEventStream,
+  rawHeadersOf,
+  trailersOf,
+  writableReason,
+} from './answer-parts.ts'
+import { forwardableResponseHeaders } from './headers.ts'
+import { UsageEventFilter } from './include-usage.ts'
+
+/** An answer of announced length up to this is held and sent in one piece with its headers. */
+const HELD_ANSWER_BYTES = 64 * 1024
+
+type Controller = Dispatcher.DispatchController
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+/** A call, as far as its answer's way to the client depends on it. */
+export interface DeliveredCall extends CallContext {
+  readonly response: ServerResponse
+  /** The gateway asked for the usage event, so it is taken out again. */
+  readonly stripUsageEvent: boolean
+}
+
+/**
+ * Passes one answer on to its client: with back-pressure, byte for byte, and never whole before {@link finish}. The
+ * last byte goes out only when the call's record is in the journal, so a client that has a whole answer implies a
+ * record that survives a kill.
+ */
+export class Delivery implements HoldableDelivery {
+  readonly #context: DeliveredCall
+  readonly #response: ServerResponse
+  #controller: Controller | null = null
+  #status = 502
+  #statusMessage = ''
+  #headers: string[] = []
+  #trailers: readonly [name: string, value: string][] = []
+  #filter: UsageEventFilter | null = null
+  #announcedBytes: number | null = null
+  #passedBytes = 0
+  #headWritten = false
+  /** Pieces not to be written yet. */
+  #held: Buffer[] = []
+  #holdsAll = false
+  #isHolding = false
+  #clientGone = false
+  #finished = false
+
+  constructor(context: DeliveredCall) {
+    this.#context = context
+    this.#response = context.response
+  }
+
+  get holdsAll(): boolean {
+    return this.#holdsAll
+  }
+
+  get isHolding(): boolean {
+    return this.#isHolding
+  }
+
+  get clientGone(): boolean {
+    return this.#clientGone
+  }
+
+  /** The head of the answer has come: decides whether the whole is held or streamed. */
+  begin(controller: Controller, status: number, statusMessage: string, headers: Headers): void {
+    this.#controller = controller
+    this.#status = status
+    this.#statusMessage = writableReason(status, statusMessage)
+    this.#announcedBytes = announcedLength(headers['content-length'])
+    const { call, request, stripUsageEvent } = this.#context
+    if (stripUsageEvent && status === 200 && isPlainEventStream(headers)) {
+      this.#filter = new UsageEventFilter()
+      this.#announcedBytes = null
+    }
+    this.#headers = forwardableResponseHeaders(rawHeadersOf(controller), this.#filter !== null)
+    this.#headers.push('x-tallygate-call-id', call.callId)
+    if (this.#clientGone) return
+    const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304
+    if (hasNoBody || (this.#announcedBytes !== null && this.#announcedBytes <= HELD_ANSWER_BYTES)) {
+      this.#holdsAll = true
+      return
+    }
+    // The first event of a stream may be long in coming; its headers are not held back for it.
+    setImmediate(() => this.#flushHead(controller))
+  }
+
+  /** The next bytes of the body. */
+  pass(chunk: Buffer): void {
+    this.#passedBytes += chunk.length
+    if (this.#clientGone) return
+    if (this.#filter === null) {
+      this.#write(chunk)
+      return
+    }
+    for (const piece of this.#filter.push(chunk)) this.#write(piece)
+  }
+
+  hold(): void {
+    this.#isHolding = true
+  }
+
+  release(): void {
+    this.#isHolding = false
+    if (this.#clientGone) return
+    const held = this.#held
+    this.#held = []
+    for (const piece of held) this.#write(piece)
+  }
+
+  /** The client's connection closed: nothing more is written. False: it had closed before, or has all it gets. */
+  abandon(): boolean {
+    if (this.#clientGone || this.#finished) return false
+    this.#clientGone = true
+    this.#held = []
+    return true
+  }
+
+  /** The upstream ended the answer as it should. */
+  endBody(trailers: Headers | null | undefined): void {
+    this.#trailers = trailersOf(trailers)
+    if (this.#filter !== null && !this.#clientGone) this.#held.push(...this.#filter.end())
+  }
+
+  /** The upstream broke off. What came of the answer is the client's. */
+  breakOff(): void {
+    this.#controller = null
+    if (this.#filter === null || !this.#headWritten || this.#clientGone) return
+    for (const piece of this.#filter.end()) this.#write(piece)
+  }
+
+  /** The record is written, or could not be (`ledgerError`): the client gets the rest, a cut, or an error. */
+  finish(upstreamError: Error | null, ledgerError: Error | null): void {
+    this.#finished = true
+    const response = this.#response
+    if (this.#clientGone || response.destroyed) return
+    if (ledgerError !== null) {
+      // Without a record the client must not have a whole answer: it is cut, and the caller may try again.
+      response.destroy()
+      return
+    }
+    if (upstreamError !== null) {
+      if (this.#headWritten) this.#cut()
+      else answerFailure(response, this.#context, upstreamError)
+      return
+    }
+    if (!this.#headWritten) this.#writeHead()
+    const last = this.#held.length === 1 ? this.#held[0] : Buffer.concat(this.#held)
+    if (this.#trailers.length > 0 && this.#announcedBytes === null) response.addTrailers(this.#trailers)
+    if (last === undefined || last.length === 0) response.end()
+    else response.end(last)
+    if (response.writableLength > 0) setWriteIdleTimeout(response, 'finish')
+  }
+
+  #write(piece: Buffer): void {
+    const isLast = this.#announcedBytes !== null && this.#passedBytes >= this.#announcedBytes
+    if (this.#holdsAll || this.#isHolding || isLast) {
+      this.#held.push(piece)
+      return
+    }
+    if (!this.#headWritten) this.#writeHead()
+    const controller = this.#controller
+    if (this.#response.write(piece) || controller === null) return
+    controller.pause()
+    setWriteIdleTimeout(this.#response, 'drain')
+    this.#response.once('drain', () => controller.resume())
+  }
+
+  #flushHead(controller: Controller): void {
+    if (this.#headWritten || this.#clientGone || this.#finished) return
+    try {
+      this.#writeHead()
+      this.#response.flushHeaders()
+    } catch (error) {
+      // No caller would catch this here: bytes that one upstream wrote must not end the process.
+      controller.abort(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  #writeHead(): void {
+    this.#headWritten = true
+    this.#response.sendDate = false
+    this.#response.writeHead(this.#status, this.#statusMessage, this.#headers)
+  }
+
+  /** The client gets what came, and sees that it is not the whole. */
+  #cut(): void {
+    const response = this.#response
+    if (this.#held.length === 0) response.destroy()
+    else response.write(Buffer.concat(this.#held), () => response.destroy())
+  }
+}

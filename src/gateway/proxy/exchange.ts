@@ -1,0 +1,183 @@
+import type { Dispatcher } from 'undici'
+import type { CallRecord, Outcome } from '../../call/call-record.ts'
+import type { CallResult } from '../recording/call-result.ts'
+import { finalizeCall, finalizeWithEstimate, needsEstimate } from '../recording/finalize-call.ts'
+import { ObservedAnswer } from '../recording/observed-answer.ts'
+import { endpointContextOf } from '../routing/endpoint-context.ts'
+import type { CallServices } from './call-services.ts'
+import { type DeliveredCall, Delivery } from './delivery.ts'
+
+/** A coded answer is decoded a moment behind its bytes: what a client had seen when it left is known by then. */
+const DECODING_MS = 200
+
+type Controller = Dispatcher.DispatchController
+type Headers = Record<string, string | string[] | undefined>
+
+/** One call that is about to go upstream. */
+export interface ExchangeContext extends DeliveredCall {
+  /** Called once, when the call has its record and its client all that it will get. */
+  readonly onEnd: () => void
+}
+
+/**
+ * One call on its way through the upstream and back. undici calls its `on…` methods in the order of the answer; the
+ * bytes go to the client ({@link Delivery}) and past the reader ({@link ObservedAnswer}), and it ends in exactly one
+ * record.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #services: CallServices
+  readonly #context: ExchangeContext
+  readonly #delivery: Delivery
+  readonly #answer: ObservedAnswer
+  #controller: Controller | null = null
+  /** Says that the call has ended, while it goes on without its client. */
+  #leaveUnattended: (() => void) | null = null
+  #status: number | null = null
+  #firstByteAt: number | null = null
+  #ended = false
+
+  constructor(services: CallServices, context: ExchangeContext) {
+    this.#services = services
+    this.#context = context
+    this.#delivery = new Delivery(context)
+    this.#answer = new ObservedAnswer(context, services, this.#delivery)
+  }
+
+  get callId(): string {
+    return this.#context.call.callId
+  }
+
+  /** What the request's body, still on its way, names as the call's model; `null`: it leaves that in doubt. */
+  nameModel(model: string | null): void {
+    const context = this.#context
+    context.call = { ...context.call, requestedModel: model }
+    context.request = { ...context.request, model }
+  }
+
+  /** The client's connection closed before its answer was whole. */
+  clientLeft(): void {
+    if (!this.#delivery.abandon() || this.#ended) return
+    // Before a byte went upstream there is nothing to read on: see `onRequestStart`.
+    if (this.#controller === null) return
+    const answer = this.#answer
+    const { onClientAbort, unattended } = this.#services
+    const { usageMs, answerMs } = unattended.limits
+    if (onClientAbort === 'drain' || answer.isCountedUpstreamOnly()) this.#readOn(answerMs)
+    else if (answer.hasGenerated()) this.#readOn(usageMs)
+    else if (!answer.isCoded) this.#cancel()
+    else this.#readOn(DECODING_MS, () => (answer.hasGenerated() ? this.#readOn(usageMs) : this.#cancel()))
+  }
+
+  /** Goes on without the client, for what the upstream still has to report; then `giveUp`. */
+  #readOn(ms: number, giveUp = () => this.#cancel()): void {
+    const { clientId } = this.#context.call
+    this.#leaveUnattended = this.#services.unattended.admit(clientId, ms, giveUp)
+    if (this.#leaveUnattended === null) this.#cancel()
+    else this.#controller?.resume()
+  }
+
+  #cancel(): void {
+    if (this.#ended) return
+    this.#answer.cut()
+    this.#controller?.abort(new Error('client left'))
+  }
+
+  onRequestStart(controller: Controller): void {
+    if (this.#delivery.clientGone) {
+      // It left while the connection was being made: nothing was sent yet, and nothing will be. No controller: no call.
+      controller.abort(new Error('client left'))
+      return
+    }
+    this.#controller = controller
+  }
+
+  onResponseStart(controller: Controller, status: number, headers: Headers, statusMessage?: string): void {
+    if (status < 200) return
+    this.#status = status
+    this.#answer.begin(status, headers)
+    this.#delivery.begin(controller, status, statusMessage ?? '', headers)
+  }
+
+  onResponseData(_controller: Controller, chunk: Buffer): void {
+    this.#firstByteAt ??= performance.now()
+    this.#answer.read(chunk)
+    this.#delivery.pass(chunk)
+  }
+
+  onResponseEnd(_controller: Controller, trailers: Headers): void {
+    if (this.#ended) return
+    this.#delivery.endBody(trailers)
+    this.#end(this.#delivery.clientGone ? 'client_aborted' : 'complete', null)
+  }
+
+  onResponseError(_controller: Controller | null, error: Error): void {
+    if (this.#ended) return
+    const { clientGone } = this.#delivery
+    if (clientGone && this.#controller === null) {
+      // It never left this machine: not a call.
+      this.#ended = true
+      this.#services.ledger.discard(this.callId)
+      this.#context.onEnd()
+      return
+    }
+    this.#delivery.breakOff()
+    this.#end(clientGone ? 'client_aborted' : 'upstream_error', error)
+  }
+
+  #end(outcome: Outcome, error: Error | null): void {
+    this.#ended = true
+    this.#leaveUnattended?.()
+    this.#answer.stop()
+    const endedAt = performance.now()
+    if (this.#answer.isCoded) this.#answer.finishDecoding(() => this.#finalize(outcome, error, endedAt))
+    else this.#finalize(outcome, error, endedAt)
+  }
+
+  #finalize(outcome: Outcome, error: Error | null, endedAt: number): void {
+    const { pricing, observer } = this.#services
+    const { call, client, arrivedAt, dialect } = this.#context
+    const answer = this.#answer
+    const result: CallResult = {
+      call,
+      client,
+      endpoint: endpointContextOf(dialect),
+      status: this.#status,
+      outcome,
+      observation: answer.end(error === null, endedAt - arrivedAt),
+      latencyUs: this.#status === null ? null : (endedAt - arrivedAt) * 1000,
+      ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
+      estimates: answer.estimates,
+    }
+    if (result.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
+    if (!needsEstimate(result)) {
+      this.#record(finalizeCall(result, pricing), error)
+      return
+    }
+    finalizeWithEstimate(result, pricing).then(
+      (record) => this.#record(record, error),
+      (reason: unknown) => {
+        observer.readingFailed(call.provider, reason)
+        this.#record(finalizeCall(result, pricing), error)
+      },
+    )
+  }
+
+  #record(record: CallRecord, upstreamError: Error | null): void {
+    this.#services.ledger.close(record, (ledgerError) => {
+      this.#services.observer.callEnded(record)
+      this.#finish(upstreamError, ledgerError)
+    })
+  }
+
+  /** The record is written: the client may have the rest. */
+  #finish(upstreamError: Error | null, ledgerError: Error | null): void {
+    try {
+      this.#delivery.finish(upstreamError, ledgerError)
+    } catch (error) {
+      this.#services.observer.callFailed(this.#context.call, error)
+      this.#context.response.destroy()
+    } finally {
+      this.#context.onEnd()
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import type { CallLedger } from '../../call/call-ledger.ts'
+import type { CallObserver } from '../../call/call-observer.ts'
+import type { Observation } from '../../call/observation.ts'
+import { type BodyDecoder, createDecoder } from '../../http/codings/decode.ts'
+import { mayBeCoded } from '../../http/codings/sniff-coding.ts'
+import type { ResponseHead, UsageReader } from '../../providers/dialect.ts'
+import { answerHasEnded } from '../estimation/answer-end.ts'
+import { type DeliveredSample, estimateInput, openDeliveredSample } from '../estimation/estimate.ts'
+import { isCountedUpstreamOnly, reportsNoTokens } from '../estimation/hidden-output.ts'
+import { unseenTokens } from '../estimation/unseen-output.ts'
+import type { CallContext } from './call-context.ts'
+import type { Estimates } from './call-result.ts'
+import { type HoldableDelivery, SnapshotSaver } from './snapshot-saver.ts'
+
+type Services = { readonly ledger: CallLedger; readonly observer: CallObserver }
+
+/**
+ * The answer of one call, read while its bytes pass: its dialect's reader looks for usage, a sample of it is kept for
+ * an estimate. Reading never fails the call: what cannot be read is recorded as such.
+ */
+export class ObservedAnswer implements Estimates {
+  readonly #context: CallContext
+  readonly #services: Services
+  readonly #delivery: HoldableDelivery
+  #status: number | null = null
+  #contentType = ''
+  #bytes = 0
+  #reader: UsageReader | null = null
+  #revision = 0
+  #decoder: BodyDecoder | null = null
+  #sample: DeliveredSample | null = null
+  #snapshots: SnapshotSaver | null = null
+  /** What was delivered could not be read, or not all of it, so its tokens are unknown. */
+  #unreadable = false
+  #ended = false
+  /** The upstream ended the answer by itself: what it has not reported by then, it never will. */
+  #isWhole = false
+  /** The gateway cut an answer that may hold tokens which were never delivered. */
+  #isCutUnseen = false
+  /** From the request's arrival to the answer's end. */
+  #tookMs = 0
+
+  constructor(context: CallContext, services: Services, delivery: HoldableDelivery) {
+    this.#context = context
+    this.#services = services
+    this.#delivery = delivery
+  }
+
+  /** Whether the bytes are read through a decoder, which is a moment behind them. */
+  get isCoded(): boolean {
+    return this.#decoder !== null
+  }
+
+  /** The head of the answer has come. */
+  begin(status: number, headers: ResponseHead['headers']): void {
+    this.#status = status
+    this.#contentType = String(headers['content-type'] ?? '').toLowerCase()
+    const { dialect, request, call } = this.#context
+    if (dialect === null) return
+    try {
+      const reader = dialect.createReader(request, { status, headers })
+      this.#reader = reader
+      this.#revision = reader.revision
+      this.#sample = openDeliveredSample(dialect, call.clientId)
+      const encoding = headers['content-encoding']
+      if (typeof encoding === 'string' && encoding !== 'identity') {
+        this.#decoder = createDecoder(encoding, (decoded) => this.#push(reader, decoded))
+      }
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** The next bytes of the body, as the upstream sent them. */
+  read(chunk: Buffer): void {
+    const isFirst = this.#bytes === 0
+    this.#bytes += chunk.length
+    const reader = this.#reader
+    if (reader === null) return
+    try {
+      if (isFirst && this.#decoder === null && mayBeCoded(chunk[0])) {
+        this.#decoder = createDecoder('identity', (decoded) => this.#push(reader, decoded))
+      }
+      if (this.#decoder !== null) this.#decoder.push(chunk)
+      else this.#push(reader, chunk)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** No more bytes come. Those of a coded answer are known only after {@link finishDecoding}. */
+  stop(): void {
+    this.#ended = true
+    this.#snapshots?.stop()
+  }
+
+  /** Calls back once a coded answer is decoded as far as it came. */
+  finishDecoding(onDecoded: () => void): void {
+    this.#decoder?.end((result) => {
+      // Bytes behind the last usage (a proxy's junk) take nothing back.
+      if (result === 'unreadable' && !this.#hasReported()) {
+        this.#fail(new Error('content-encoding could not be decoded'))
+      }
+      onDecoded()
+    })
+  }
+
+  /**
+   * What the answer reported in all; `null`: it was not read, or could not be. Called once.
+   *
+   * @param isWhole the upstream ended the answer as it should
+   * @param tookMs from the request's arrival to the answer's end
+   */
+  end(isWhole: boolean, tookMs: number): Observation | null {
+    this.#isWhole = isWhole
+    this.#tookMs = tookMs
+    if (this.#reader === null) return null
+    try {
+      return isWhole ? this.#reader.end() : this.#reader.peek()
+    } catch (error) {
+      this.#fail(error)
+      return null
+    }
+  }
+
+  /** Estimates of what the answer did not report; `null`: none are made of answers of this endpoint. */
+  get estimates(): Estimates | null {
+    const { dialect } = this.#context
+    return dialect === null || dialect.isFree === true || reportsNoTokens(dialect) ? null : this
+  }
+
+  estimateInput(): Promise<number | null> {
+    const { call, dialect, requestBody, requestBytes, request } = this.#context
+    if (dialect === null) return Promise.resolve(null)
+    return estimateInput(call.clientId, dialect, requestBody, requestBytes, request.model)
+  }
+
+  async estimateOutput(): Promise<number | null> {
+    if (this.#unreadable) return null
+    const isUnseen = this.#isCutUnseen || this.#endedUnreported()
+    const delivered = (await this.#sample?.estimateOutput(this.#context.request.model)) ?? 0
+    return isUnseen ? Math.max(unseenTokens(this.#tookMs), delivered) : delivered
+  }
+
+  /** Whether the generated part of the answer has passed. */
+  hasGenerated(): boolean {
+    return this.#sample !== null && answerHasEnded(this.#sample.kept(), this.#contentType)
+  }
+
+  /** Whether tokens may have been generated that what was delivered does not show. */
+  isCountedUpstreamOnly(): boolean {
+    return isCountedUpstreamOnly(this.#context, {
+      status: this.#status,
+      contentType: this.#contentType,
+      reader: this.#reader,
+      sample: this.#sample,
+    })
+  }
+
+  /** The gateway cuts the answer here. */
+  cut(): void {
+    this.#isCutUnseen = this.isCountedUpstreamOnly()
+  }
+
+  /** Whether the answer has ended well without its usage, of a model whose answers do not show all of it. */
+  #endedUnreported(): boolean {
+    if (!this.#isWhole || this.#bytes === 0) return false
+    return this.#reader?.peek().failed !== true && this.isCountedUpstreamOnly()
+  }
+
+  #hasReported(): boolean {
+    try {
+      return this.#reader?.peek().usageSource === 'reported'
+    } catch {
+      return false
+    }
+  }
+
+  /** @param bytes content-encoding undone */
+  #push(reader: UsageReader, bytes: Uint8Array): void {
+    reader.push(bytes)
+    this.#sample?.push(bytes)
+    if (reader.revision === this.#revision || this.#ended) return
+    this.#revision = reader.revision
+    if (this.#delivery.holdsAll) return
+    this.#snapshots ??= new SnapshotSaver(this.#context, this.#services.ledger, this.#delivery)
+    this.#snapshots.save(reader, this.#status ?? 200)
+  }
+
+  #fail(error: unknown): void {
+    this.#unreadable = true
+    this.#reader = null
+    this.#snapshots?.cancelRunning()
+    this.#decoder?.destroy()
+    this.#decoder = null
+    this.#services.observer.readingFailed(this.#context.call.provider, error)
+  }
+}
