@@ -72,7 +72,7 @@ export async function openTwoDoors(
   const index = new ObjectIndex({ selectOwners: async () => [] })
   index.add('open', OTHERS_RESPONSE, { clientId: 'other', keyId: 'other' })
   const objects = new Objects(index)
-  const options = { ...loose, ledger }
+  const services = { ...loose, ledger }
   const { app } = buildGateway({
     logger: createLog('silent', 'test'),
     tls: null,
@@ -95,12 +95,12 @@ export async function openTwoDoors(
     summariseUsage: async () => ({}),
     readiness: () => ({ ready: true, degraded: [] }),
     forward: {
-      ...options,
+      services,
       objects,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       bodyBudget: new BodyBudget(BODY_LIMIT_BYTES, BODY_LIMIT_BYTES),
     },
-    webSockets: { ...options, handshakeTimeoutMs: 5_000, onDeactivated: () => () => {} },
+    webSockets: { services, handshakeTimeoutMs: 5_000, onDeactivated: () => () => {} },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
