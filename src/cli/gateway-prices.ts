@@ -1,7 +1,5 @@
 import type { Command } from 'commander'
 import type { Environment } from '../config/config.ts'
-import { ConfigError } from '../config/config-error.ts'
-import { readVariable } from '../config/environment.ts'
 import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/yaml/price-config.ts'
 import { Failure } from '../doctor/failure.ts'
 import {
@@ -21,6 +19,7 @@ import { catalogOfText } from '../pricing/sources/catalog-file.ts'
 import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import type { Cli } from './cli.ts'
+import { configurationGiven, configurationNamed, hasOwnConfig } from './own-prices.ts'
 
 /** Which prices a command uses, where its options say. */
 export interface PriceOptions {
@@ -119,12 +118,6 @@ function wayOut([first]: readonly GatewayPrices[], mustName: boolean): string {
   return `Say --gateway ${first?.gateway} to price as the gateways do`
 }
 
-/** The prices of the command's own configuration; without TALLYGATE_CONFIG no prices and no markups. */
-function configurationNamed(own: PriceConfig, theirs: PriceConfiguration): PriceConfiguration {
-  const catalog = own.source.file === null ? theirs.catalog : own.source.entries.source
-  return buildPriceConfiguration(catalog, own.settings)
-}
-
 /** The prices that a gateway would have if it started now. */
 async function findStored(pool: Postgres): Promise<StoredPrices> {
   const read = async (kind: PriceCatalogKind) => {
@@ -132,31 +125,6 @@ async function findStored(pool: Postgres): Promise<StoredPrices> {
     return stored === null ? null : readStored(stored)
   }
   return { 'genai-prices': await read('genai-prices'), litellm: await read('litellm') }
-}
-
-/** The prices of the command's own configuration, completed by those of the gateways. */
-function configurationGiven(
-  env: Environment,
-  own: PriceConfig,
-  theirs: PriceConfiguration,
-): PriceConfiguration {
-  const catalog = own.source.file === null ? theirs.catalog : own.source.entries.source
-  const settings = hasOwnConfig(env) ? own.settings : { ...theirs.settings, upstreams: [] }
-  return buildPriceConfiguration(catalog, settings)
-}
-
-/** The same for commands that only show prices: an unreadable own configuration is reported elsewhere. */
-export function findOwnConfiguration(env: Environment, theirs: PriceConfiguration): PriceConfiguration {
-  try {
-    return configurationGiven(env, loadPriceConfig(env), theirs)
-  } catch (error) {
-    if (error instanceof ConfigError) return theirs
-    throw error
-  }
-}
-
-function hasOwnConfig(env: Environment): boolean {
-  return readVariable(env, 'TALLYGATE_CONFIG') !== null
 }
 
 function ownPrices(config: PriceConfig): PricesInForce {

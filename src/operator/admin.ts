@@ -1,7 +1,6 @@
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
-  type FastifyReply,
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
@@ -11,7 +10,6 @@ import { inspectLedger } from '../doctor/inspect-ledger.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-client-error.ts'
 import { sendError } from '../http/answer-error.ts'
-import { GatewayError } from '../http/errors.ts'
 import { health, type Readiness } from '../http/health.ts'
 import { requireHost } from '../http/require-host.ts'
 import {
@@ -23,13 +21,14 @@ import {
 } from '../keys/clients.ts'
 import { createClientKey, revokeKey, rotateKey, selectKeys } from '../keys/keys.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
-import { selectUnsettledJobs } from '../objects/objects-table.ts'
+import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-state.ts'
 import { selectUsageSummary } from '../usage/daily-usage.ts'
 import { couldBePriced } from '../usage/unpriced-document.ts'
 import { type UnpricedUse as StoredUnpricedUse, selectUnpricedUse } from '../usage/unpriced-use.ts'
+import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
 import { adminClients } from './admin-clients.ts'
 import { adminHealth } from './admin-health.ts'
 import { adminJobs } from './admin-jobs.ts'
@@ -122,21 +121,6 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   return app
 }
 
-/**
- * Headers that forbid browsers to guess an answer's type, frame it, store it, or load it from another origin.
- */
-function protect(reply: FastifyReply): void {
-  reply.headers({
-    'cache-control': 'no-store',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    'cross-origin-opener-policy': 'same-origin',
-    'cross-origin-resource-policy': 'same-origin',
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
-  })
-}
-
 /** Connects the admin routes to the stores. */
 function operations(app: FastifyInstance, options: AdminOptions): void {
   const { pool, peppers, redisUrl, redisPrefix, journalDir, now } = options
@@ -210,43 +194,4 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
         await runChecks({ pool, redisUrl, redisPrefix, keyPeppers: peppers, journalDir, adminUrl: null }),
       ),
   })
-}
-
-/** A store that refuses or is unreachable: the cause goes to the log only. */
-async function stored<Result>(answer: Promise<Result>): Promise<Result> {
-  try {
-    return await answer
-  } catch (cause) {
-    throw new GatewayError('storage_unavailable', { cause })
-  }
-}
-
-/** Accepts JSON bodies only, also an empty one, which many clients send with the type of JSON. */
-function readJsonOnly(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined)
-    else parse(request, body, done)
-  })
-}
-
-function answerError(error: Partial<FastifyError>, reply: FastifyReply): void {
-  if (error instanceof GatewayError) {
-    if (error.statusCode >= 500)
-      reply.log.error({ event: 'admin.request_failed', err: error.cause }, error.message)
-    const { param } = error.detail
-    sendError(reply, error.error, { message: error.message, ...(param === undefined ? {} : { param }) })
-    return
-  }
-  const status = error.statusCode ?? 500
-  if (status >= 500) {
-    reply.log.error({ event: 'admin.request_failed', err: error }, 'a request of the operator failed')
-    sendError(reply, 'internal_error')
-  } else if (status === 413) sendError(reply, 'body_too_large')
-  else if (status === 415) {
-    sendError(reply, 'invalid_request', { message: 'Send JSON, with content-type: application/json.' })
-  } else if (error.code?.startsWith('FST_ERR_CTP') === true || error instanceof SyntaxError) {
-    sendError(reply, 'invalid_request', { message: 'The body is not valid JSON.' })
-  } else sendError(reply, 'invalid_request')
 }

@@ -1,6 +1,6 @@
 import type { CallRecord, JobUse } from '../call/call-record.ts'
 import { foldObjectId } from '../call/object-event.ts'
-import { selectJobsOfFiles } from '../objects/objects-table.ts'
+import { selectJobsOfFiles } from '../objects/table/jobs-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
 

@@ -1,7 +1,7 @@
 import type { CallRecord } from '../call/call-record.ts'
 import { foldObjectId } from '../call/object-event.ts'
 import { reportedNoFigures } from '../call/unpriced-reason.ts'
-import { addObjects, type NewObject, type ObjectKey, selectMakings } from '../objects/objects-table.ts'
+import { addObjects, type NewObject, type ObjectKey, selectMakings } from '../objects/table/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 
 export interface MadeObjects {

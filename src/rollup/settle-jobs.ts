@@ -11,7 +11,7 @@ import {
   selectMakings,
   setObjectsState,
   settleObjects,
-} from '../objects/objects-table.ts'
+} from '../objects/table/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { selectResponses } from '../store/ledger/ledger-transaction.ts'
 import { withoutUsage } from '../usage/total-by-day.ts'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import type { ObjectEvent } from '../../src/call/object-event.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
-import { pruneObjects } from '../../src/objects/objects-table.ts'
+import { pruneObjects } from '../../src/objects/table/objects-table.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from './records.ts'
 

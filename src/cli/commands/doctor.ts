@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type Finding, renderFindings } from '../../doctor/finding.ts'
 import { runChecks } from '../../doctor/run-checks.ts'
 import type { Cli } from '../cli.ts'
-import { findOwnConfiguration } from '../gateway-prices.ts'
+import { findOwnConfiguration } from '../own-prices.ts'
 import { printable } from '../table.ts'
 
 /**

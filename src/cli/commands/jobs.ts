@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { Failure } from '../../doctor/failure.ts'
 import { renderJob, type UnsettledJob } from '../../domain/documents/job-document.ts'
 import { findClient } from '../../keys/clients.ts'
-import { selectUnsettledJobs } from '../../objects/objects-table.ts'
+import { selectUnsettledJobs } from '../../objects/table/jobs-table.ts'
 import type { Cli } from '../cli.ts'
 import { renderTable } from '../table.ts'
 

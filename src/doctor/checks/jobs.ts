@@ -1,4 +1,4 @@
-import { countUnsettledJobs } from '../../objects/objects-table.ts'
+import { countUnsettledJobs } from '../../objects/table/jobs-table.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Finding, ok, warning } from '../finding.ts'
 

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { decodeList, MAX_LIST_BYTES } from '../../objects/listed-answer.ts'
+import { decodeList, MAX_LIST_BYTES } from '../../objects/lists/listed-answer.ts'
 import type { Upstream } from '../routing/upstreams.ts'
 
 /** Of one further page; the call that waits for it has its own limits. */

@@ -1,9 +1,9 @@
 // One page of a list, as bytes: which objects stand in it, and the same page without some of them.
 
-import { objectIn, textIn } from '../providers/reading/json-value.ts'
-import { nestedEnd, spaceEnd, stringEnd } from '../providers/wires/json-bytes.ts'
-import { ObjectWalk } from '../providers/wires/object-walk.ts'
-import { namesIn } from './object-path.ts'
+import { objectIn, textIn } from '../../providers/reading/json-value.ts'
+import { nestedEnd, spaceEnd, stringEnd } from '../../providers/wires/json-bytes.ts'
+import { ObjectWalk } from '../../providers/wires/object-walk.ts'
+import { namesIn } from '../object-path.ts'
 
 interface Element {
   readonly start: number

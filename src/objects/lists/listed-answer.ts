@@ -1,7 +1,7 @@
 // Holds a list until what is not the client's has been taken out of it.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { createDecoder } from '../http/codings/decode.ts'
+import { createDecoder } from '../../http/codings/decode.ts'
 
 type Handler = Dispatcher.DispatchHandler
 type Controller = Dispatcher.DispatchController

@@ -1,9 +1,9 @@
 // What of a list its client may see, page by page: one that is all others' is followed by the next.
 
-import { foldObjectId } from '../call/object-event.ts'
-import type { Provider } from '../providers/registry.ts'
+import { foldObjectId } from '../../call/object-event.ts'
+import type { Provider } from '../../providers/registry.ts'
+import type { Owners } from '../object-index.ts'
 import { cutPage, endsOfPage, idsInPage, type ListPage, readListPage } from './list-page.ts'
-import type { Owners } from './object-index.ts'
 
 export interface ListFilterQuery {
   readonly provider: Provider

@@ -1,0 +1,57 @@
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
+import { sendError } from '../http/answer-error.ts'
+import { GatewayError } from '../http/errors.ts'
+
+/**
+ * Headers that forbid browsers to guess an answer's type, frame it, store it, or load it from another origin.
+ */
+export function protect(reply: FastifyReply): void {
+  reply.headers({
+    'cache-control': 'no-store',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  })
+}
+
+/** A store that refuses or is unreachable: the cause goes to the log only. */
+export async function stored<Result>(answer: Promise<Result>): Promise<Result> {
+  try {
+    return await answer
+  } catch (cause) {
+    throw new GatewayError('storage_unavailable', { cause })
+  }
+}
+
+/** Accepts JSON bodies only, also an empty one, which many clients send with the type of JSON. */
+export function readJsonOnly(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else parse(request, body, done)
+  })
+}
+
+export function answerError(error: Partial<FastifyError>, reply: FastifyReply): void {
+  if (error instanceof GatewayError) {
+    if (error.statusCode >= 500)
+      reply.log.error({ event: 'admin.request_failed', err: error.cause }, error.message)
+    const { param } = error.detail
+    sendError(reply, error.error, { message: error.message, ...(param === undefined ? {} : { param }) })
+    return
+  }
+  const status = error.statusCode ?? 500
+  if (status >= 500) {
+    reply.log.error({ event: 'admin.request_failed', err: error }, 'a request of the operator failed')
+    sendError(reply, 'internal_error')
+  } else if (status === 413) sendError(reply, 'body_too_large')
+  else if (status === 415) {
+    sendError(reply, 'invalid_request', { message: 'Send JSON, with content-type: application/json.' })
+  } else if (error.code?.startsWith('FST_ERR_CTP') === true || error instanceof SyntaxError) {
+    sendError(reply, 'invalid_request', { message: 'The body is not valid JSON.' })
+  } else sendError(reply, 'invalid_request')
+}
