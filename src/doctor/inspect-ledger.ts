@@ -4,7 +4,7 @@ import { SILENT_LOG } from '../lib/logger.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { withRedis } from '../store/connection/redis.ts'
 import { readStreamBacklog } from '../store/connection/redis-state.ts'
-import { type LedgerStatus, selectLedgerStatus } from '../store/ledger/ledger-state.ts'
+import { type LedgerStatus, selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import { reasonOf } from './explain-error.ts'
 
 const REDIS_SILENCE_MS = 3_000

@@ -2,8 +2,8 @@ import { open, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 /**
- * Writes a small file of 0600 in one step: whoever reads it finds all of it or what was there before, and when this
- * resolves it survives power loss. Two must not write the same file at once.
+ * Writes a small file of 0600 in one step: a reader finds all of it or what was there before. It survives power loss
+ * when this resolves. Two callers must not write the same file at once.
  */
 export async function writeDurably(path: string, text: string): Promise<void> {
   const folder = dirname(path)

@@ -11,9 +11,9 @@ export interface Entry {
   readonly kind: 'entry'
   /** 32 lower-case hex digits. */
   readonly producer: string
-  /** 1, 2, 3, ... within the producer. Of a void: the last sequence it stands for. */
+  /** 1, 2, 3, ... within the producer. Of a gap marker: the last sequence it stands for. */
   readonly sequence: number
-  /** A record or a void, for `parseRecord`. */
+  /** A record or a gap marker, for `parseRecord`. */
   readonly body: string
 }
 

@@ -2,7 +2,7 @@ import type { CallRecord } from '../call/call-record.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
 import { lockClientDays } from '../store/connection/advisory-locks.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
-import { type ClientDay, selectModels } from '../store/ledger/ledger-transaction.ts'
+import { type ClientDay, selectModels } from '../store/ledger/client-models.ts'
 import { MODELS_PER_CLIENT_AND_DAY, OTHER_MODEL } from '../usage/total-by-day.ts'
 
 /** Pairs of client and day remembered at most; one day of as many busy clients. */

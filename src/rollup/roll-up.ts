@@ -2,17 +2,9 @@ import type { CallRecord } from '../call/call-record.ts'
 import type { SequenceRange } from '../domain/sequence-range.ts'
 import { lockShard, shareCorrections } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
-import {
-  addDeadLetters,
-  addProducers,
-  type DeadLetter,
-  type GapRow,
-  lockOffsets,
-  moveOffsets,
-  type OffsetMove,
-  replaceGaps,
-  selectGaps,
-} from '../store/ledger/ledger-transaction.ts'
+import { addProducers, lockOffsets, moveOffsets, type OffsetMove } from '../store/ledger/committed-offsets.ts'
+import { addDeadLetters, type DeadLetter } from '../store/ledger/dead-letters.ts'
+import { type GapRow, replaceGaps, selectGaps } from '../store/ledger/gaps.ts'
 import { isPartitionMissing } from '../usage/calls/add-calls.ts'
 import type { CallDays } from './call-days.ts'
 import { type Decision, decide, type Numbered } from './contiguous.ts'

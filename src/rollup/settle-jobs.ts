@@ -13,7 +13,7 @@ import {
   settleObjects,
 } from '../objects/table/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
-import { selectResponses } from '../store/ledger/ledger-transaction.ts'
+import { selectResponses } from '../store/ledger/claimed-responses.ts'
 import { withoutUsage } from '../usage/total-by-day.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
 

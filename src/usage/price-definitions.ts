@@ -22,3 +22,16 @@ export async function selectPrices(
   }
   return prices
 }
+
+/** Keeps the definitions of prices, by id; the first one of an id stays. */
+export async function addPrices(
+  session: PostgresSession,
+  prices: readonly { readonly priceId: string; readonly definition: string }[],
+): Promise<void> {
+  await session.query(
+    `insert into ${SCHEMA}.prices (price_id, definition)
+     select id, definition::jsonb from unnest($1::text[], $2::text[]) as p (id, definition)
+     on conflict do nothing`,
+    [prices.map(({ priceId }) => priceId), prices.map(({ definition }) => definition)],
+  )
+}

@@ -1,4 +1,4 @@
-import type { LedgerStatus } from '../../store/ledger/ledger-state.ts'
+import type { LedgerStatus } from '../../store/ledger/ledger-status.ts'
 import { type Finding, failure, ok, warning } from '../finding.ts'
 
 /** A gap younger than this is an error, an older one a hint. */

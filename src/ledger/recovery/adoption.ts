@@ -153,7 +153,7 @@ export class Adoption {
     if (this.#stopped) return folder.lock.release()
     try {
       const bound = await readJournalDatabaseId(folder.path)
-      if (isDatabaseMismatch(bound, databaseId)) return this.#leave(folder, bound, databaseId)
+      if (isDatabaseMismatch(bound, databaseId)) return this.#skipForeign(folder, bound, databaseId)
       if (databaseId !== null) await writeJournalDatabaseId(folder.path, databaseId)
       const retired = await readRetiredProducer(journalDir, producer)
       const numbered = Math.max(committedOffset, retired?.last ?? 0)
@@ -189,7 +189,7 @@ export class Adoption {
   }
 
   /** Its records may be in the totals of its own database, or belong there: it waits for a gateway that has that. */
-  #leave({ producer, lock }: ProducerFolder, bound: string | null, database: string | null): void {
+  #skipForeign({ producer, lock }: ProducerFolder, bound: string | null, database: string | null): void {
     lock.release()
     this.#retries.postponeLong(producer)
     if (this.#foreign.has(producer)) return

@@ -30,9 +30,9 @@ export function isDatabaseMismatch(databaseId: string | null, current: string | 
 }
 
 /**
- * Binds the journals of this process to the database whose offsets they follow. When another one takes its place while
- * the process lives, that is as if ours was restored to its beginning: what journals still have goes there, the rest is
- * recorded as a gap.
+ * Binds the journals of this process to the database whose offsets they follow. When another database takes its place
+ * while the process runs, that is as if ours was restored to its beginning: what journals still have goes there, the
+ * rest is recorded as a gap.
  */
 export class DatabaseBinding {
   readonly #database: Pick<LedgerDatabase, 'readDatabaseId'>

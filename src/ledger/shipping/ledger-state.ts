@@ -97,7 +97,7 @@ export class LedgerState {
     this.#rewindTo = Math.min(this.#rewindTo ?? sequence, sequence)
   }
 
-  /** Between two batches: goes back to where sending begins again, if anything was found lost. */
+  /** Between two batches: begins again where `sendAgainFrom` asked, if it did. */
   rewind(): void {
     if (this.#rewindTo === null) return
     this.#moveSent(Math.max(this.#rewindTo, this.#committed))

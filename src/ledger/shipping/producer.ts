@@ -123,8 +123,8 @@ export class Producer {
     const held = gaps.filter(({ from, to }) => this.journal.hasAnyOf(from, to))
     this.#shipper.fillGaps(held)
     const counted = countedTo(committedOffset, held)
-    // Postgres may have been restored since it was asked: as a beginning the reading is as late as its answer, as an
-    // end as early as its question.
+    // Postgres may have been restored since it was asked. So where the reading starts a keep time, it counts from the
+    // answer; where it ends one, from the moment of asking.
     this.#readings = withReading(this.#readings, { atMs: now(), committedOffset: counted }, keepMs)
     const upTo = prunableUpTo(this.#readings, { atMs: askedMs, committedOffset: counted }, keepMs)
     while (this.journal.prune(Math.min(upTo, this.committedOffset), PRUNE_ROWS)) {

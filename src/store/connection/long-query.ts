@@ -1,12 +1,11 @@
 import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import type { PostgresSession } from './postgres.ts'
 
-/** A day of a busy gateway has millions of calls; one look over them may take minutes. */
+/** A day of a busy gateway has millions of calls; one query over them may take minutes. */
 const LONG_MS = 600_000
 
 /**
- * Runs a statement that looks over many calls, inside a transaction: neither the server nor the client gives up on it
- * as soon as on others.
+ * Runs a statement over many calls, inside a transaction. The server and the client allow it more time than others.
  */
 export async function queryLong<Row extends QueryResultRow>(
   session: PostgresSession,
@@ -18,7 +17,7 @@ export async function queryLong<Row extends QueryResultRow>(
   return await session.query<Row>(config)
 }
 
-/** The driver takes a limit of its own for each statement, which its types do not tell. */
+/** The driver accepts a limit for each statement, which its types lack. */
 interface PatientQuery extends QueryConfig {
   readonly query_timeout: number
 }

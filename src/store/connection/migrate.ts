@@ -5,20 +5,20 @@ import type { Logger } from '../../lib/logger.ts'
 import { ADVISORY_LOCKS } from './advisory-locks.ts'
 import { SCHEMA } from './schema.ts'
 
-/** Where the runner notes what was applied, in the same schema. */
+/** Where the runner records what was applied, in the same schema. */
 const MIGRATIONS_TABLE = 'migrations'
 
 /**
- * Brings the database to the schema this release needs. Two runners at once are safe: the second waits, then
- * finds nothing to do. All that is pending is applied in one transaction, or nothing.
+ * Applies the migrations that the database lacks, in one transaction: all of them or none. Two runners at once are
+ * safe: the second one waits, then finds nothing to do.
  *
  * @returns The names of the migrations applied now, in order.
  * @throws When the server is away, or a migration fails.
  */
 export async function migrate(databaseUrl: string, log: Logger): Promise<string[]> {
-  // A connection of our own: the runner neither listens to the errors of one that it opens nor waits for its end.
+  // A connection of our own: the runner neither handles the errors of one that it opens nor waits for its end.
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'tallygate migrate' })
-  // When the server ends the session, the query under way rejects; without a listener the event would end the process.
+  // When the server ends the session, the query under way rejects. Without a listener the event would end the process.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -37,17 +37,18 @@ async function applyPending(client: pg.Client, log: Logger): Promise<string[]> {
     schema: SCHEMA,
     createSchema: true,
     singleTransaction: true,
-    // A database may have a later one already, from a state of the source that did not have all before it.
+    // A development database may have a later migration already, but lack an earlier one.
     checkOrder: false,
     advisoryLockMode: 'wait',
     lockValue: ADVISORY_LOCKS.migrations,
     logger: {
       debug: () => {},
       info: () => {},
-      warn: (message) => log.warn({}, message),
-      error: (message) => log.error({}, message),
+      warn: (message) => log.warn({ event: 'schema.message' }, message),
+      error: (message) => log.error({ event: 'schema.message' }, message),
     },
   })
-  for (const { name } of applied) log.info({ migration: name }, 'migrated')
+  for (const { name } of applied)
+    log.info({ event: 'schema.migrated', migration: name }, 'a migration was applied')
   return applied.map(({ name }) => name)
 }

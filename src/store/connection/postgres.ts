@@ -3,10 +3,10 @@ import type { Logger } from '../../lib/logger.ts'
 
 /** A pool of connections to Postgres. `int8` and `numeric` arrive as strings, `date` as YYYY-MM-DD. */
 export type Postgres = pg.Pool
-/** One connection of it, for a transaction. */
+/** One connection of the pool, for a transaction. */
 export type PostgresSession = pg.PoolClient
 
-export interface PostgresOptions {
+export interface PostgresPoolOptions {
   /** Connections at most. */
   readonly max: number
   /** Longest a statement may run, by the server's clock. */
@@ -17,13 +17,13 @@ export interface PostgresOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 3_000
-/** How long the server may be silent beyond the statement's own limit before the client gives up on it. */
+/** How long the server may be silent beyond the statement's own limit before the client closes the connection. */
 const SILENCE_MS = 5_000
 
 /**
- * What frees the locks of a process that froze or vanished: the session ends when its transaction idles, a lock
- * is not waited for without bound, and the server notices a peer that no longer acknowledges bytes.
- * A commit that was answered is on disk.
+ * These settings free the locks of a process that froze or vanished. The session ends when its transaction idles, no
+ * lock is awaited without limit, and the server notices a peer that no longer acknowledges bytes. `synchronous_commit`:
+ * a commit that was answered is on disk.
  */
 const SESSION_SETTINGS = [
   ['idle_in_transaction_session_timeout', '10000'],
@@ -38,12 +38,12 @@ const SESSION_SETTINGS = [
 const DATE_OID = 1082
 
 /**
- * Opens a pool. It never throws because the server is away: queries reject then, and work again when it is back.
+ * Opens a pool. It never throws because the server is away: queries reject then, and succeed again when it is back.
  * Connections that break while idle are logged and replaced.
  *
  * @param url `postgres://user:password@host:port/database`, `?host=` with a folder for a Unix socket.
  */
-export function openPostgres(url: string, options: PostgresOptions): Postgres {
+export function openPostgres(url: string, options: PostgresPoolOptions): Postgres {
   const settings = [...SESSION_SETTINGS, ['statement_timeout', `${options.statementTimeoutMs}`] as const]
   const pool = new pg.Pool({
     connectionString: url,
@@ -57,20 +57,22 @@ export function openPostgres(url: string, options: PostgresOptions): Postgres {
     keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser },
   })
-  pool.on('error', (error) => options.log.warn({ err: error }, 'a connection to Postgres broke'))
-  // While a session is handed out nobody listens to it: its next query rejects, and that is enough to know. Without
-  // a listener the event would end the process.
+  pool.on('error', (error) =>
+    options.log.warn({ event: 'postgres.connection_broken', err: error }, 'a connection to Postgres broke'),
+  )
+  // The pool does not listen to the errors of a session in use; its next query rejects, which is enough. Without a
+  // listener the event would end the process.
   pool.on('connect', (session) => session.on('error', () => {}))
   return pool
 }
 
-/** The driver's parsers, but a date stays text: as a `Date` it would move with the process's time zone. */
+/** The driver's parsers, but a date stays text: as a `Date` it would shift with the process's time zone. */
 const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
   oid === DATE_OID ? (text: string) => text : pg.types.getTypeParser(oid, format)
 
 /**
- * Runs `work` in one transaction. It commits when `work` resolves, rolls back when it rejects. A connection
- * whose state is not known for certain afterwards is closed, not reused.
+ * Runs `work` in one transaction. It commits when `work` resolves and rolls back when it rejects. A connection whose
+ * state is uncertain afterwards is closed, not reused.
  */
 export async function inTransaction<T>(
   pool: Postgres,
@@ -82,7 +84,7 @@ export async function inTransaction<T>(
     await session.query('begin isolation level read committed')
     const result = await work(session)
     const { command } = await session.query('commit')
-    // An aborted transaction answers `commit` with ROLLBACK, as if nothing were wrong.
+    // An aborted transaction answers `commit` with ROLLBACK, without an error.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed')
     return result
   } catch (error) {
@@ -99,7 +101,7 @@ export async function inTransaction<T>(
   }
 }
 
-/** The error as the server answered it; `null` for every other error, a broken connection for one. */
+/** The error as the server answered it; `null` for every other error, such as a broken connection. */
 export function sqlErrorOf(error: unknown): pg.DatabaseError | null {
   return error instanceof pg.DatabaseError && typeof error.code === 'string' ? error : null
 }

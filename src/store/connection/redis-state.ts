@@ -1,14 +1,14 @@
 import type { Redis } from './redis.ts'
 
-/** What an operator wants to know of a Redis. */
+/** Version and settings of a Redis, for `doctor`. */
 export interface RedisState {
-  /** `Redis`, or what it is compatible with: `Valkey`. */
+  /** `Redis` or `Valkey`. */
   readonly product: string
   /** `7.2.4`. */
   readonly version: string
-  /** The Redis release that it understands the commands of. */
+  /** The Redis release whose commands it supports. */
   readonly redisVersion: string
-  /** Whether it writes what it is told to disk. */
+  /** Whether it writes every command to disk. */
   readonly appendOnly: boolean
   /** What it does when memory is full. */
   readonly evictionPolicy: string
@@ -32,10 +32,10 @@ export async function readRedisState(redis: Redis): Promise<RedisState> {
   }
 }
 
-/** A stream on which records wait to be rolled up. */
+/** The records that wait on a stream to be rolled up. */
 export interface StreamBacklog {
   readonly entries: number
-  /** Age of the entry that waits longest, by Redis's clock; 0 when there is none. */
+  /** Age of the oldest entry, in ms, by Redis's clock; 0: the stream is empty. */
   readonly oldestMs: number
 }
 

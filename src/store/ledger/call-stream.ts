@@ -1,6 +1,6 @@
 import type { Redis } from '../connection/redis.ts'
 
-/** An entry of a stream, not yet believed. */
+/** An entry of a stream whose checksum is not verified yet. */
 export interface StreamEntry {
   /** Redis's id, `milliseconds-number`. */
   readonly id: string
@@ -11,7 +11,7 @@ export interface StreamEntry {
 /** Before every entry. */
 export const STREAM_START = '0-0'
 
-/** Ids in one XDEL: Redis does nothing else meanwhile. */
+/** Ids in one XDEL: Redis serves no other command meanwhile. */
 const DELETE_AT_A_TIME = 1_000
 
 export interface ReadLimit {
@@ -46,9 +46,9 @@ export async function readEntries(
 }
 
 /**
- * Publishes marks as a hint, and takes entries out of the stream: in this order, after the commit.
+ * Publishes committed offsets as a hint, then deletes entries from the stream: in this order, after the commit.
  *
- * @param offsetsKey Hash of producer to mark. Only a hint: it may be lost, and never decides what is forgotten.
+ * @param offsetsKey Hash of producer to committed offset. A hint only: it may be lost, and never decides what is pruned.
  */
 export async function trimEntries(
   redis: Redis,
@@ -71,7 +71,7 @@ export interface StreamHead {
   readonly firstId: string | null
 }
 
-/** How much waits in a stream, and since which entry. */
+/** How many entries wait on a stream, and which has waited longest. */
 export async function readStreamHead(redis: Redis, stream: string): Promise<StreamHead> {
   const [length, first] = await Promise.all([redis.xlen(stream), redis.xrange(stream, '-', '+', 'COUNT', 1)])
   return { length, firstId: first[0]?.[0] ?? null }

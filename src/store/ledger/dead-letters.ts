@@ -1,17 +1,17 @@
 import type { Postgres, PostgresSession } from '../connection/postgres.ts'
 import { SCHEMA } from '../connection/schema.ts'
 
-/** A record that could not be counted, as it came. */
+/** A record that could not be counted, as it was received. */
 export interface StoredDeadLetter {
   readonly producer: string
   readonly sequence: number
   readonly stream: string
   readonly body: string
-  /** Why Postgres refused it; `null`: it is no record at all. */
+  /** Why Postgres refused it; `null`: its body is not a record. */
   readonly sqlState: string | null
   readonly message: string
   readonly at: Date
-  /** When it was counted after all; `null`: it is not. */
+  /** When it was counted after all; `null`: it has not been. */
   readonly resolvedAt: Date | null
 }
 
@@ -28,7 +28,7 @@ interface LetterRow {
 
 const COLUMNS = 'producer, sequence, stream, body, sqlstate, message, at, resolved_at'
 
-/** What is waiting for somebody to look at it, oldest first; with `all` also what was counted since. */
+/** Dead letters that were not counted, oldest first, at most 10,000; with `all` also those that were counted since. */
 export async function selectDeadLetters(pool: Postgres, all: boolean): Promise<StoredDeadLetter[]> {
   const { rows } = await pool.query<LetterRow>(
     `select ${COLUMNS} from ${SCHEMA}.dead_letters where $1 or resolved_at is null
@@ -51,9 +51,10 @@ export async function findDeadLetter(
 }
 
 /**
- * Marks an unresolved letter as counted; of two that try, the second waits for the first and then finds it done.
+ * Marks an unresolved letter as counted. Of two transactions that try, the second waits for the first and then finds
+ * it done.
  *
- * @returns `false`: it is not there, or was counted before.
+ * @returns `false`: it does not exist, or was counted before.
  */
 export async function resolveDeadLetter(
   session: PostgresSession,
@@ -79,4 +80,34 @@ function letterFrom(row: LetterRow): StoredDeadLetter {
     at: row.at,
     resolvedAt: row.resolved_at,
   }
+}
+
+/** A record that is to be kept because it cannot be counted. */
+export interface DeadLetter {
+  readonly producer: string
+  readonly sequence: number
+  readonly body: string
+  /** Why Postgres refused it; `null`: its body is not a record. */
+  readonly sqlState: string | null
+  readonly message: string
+}
+
+/** Keeps what cannot be counted, as it was received. Only characters that no text column can hold are replaced. */
+export async function addDeadLetters(
+  session: PostgresSession,
+  stream: string,
+  letters: readonly DeadLetter[],
+): Promise<void> {
+  const storable = letters.map((letter) => ({ ...letter, body: storableText(letter.body) }))
+  await session.query(
+    `insert into ${SCHEMA}.dead_letters (producer, sequence, stream, body, sqlstate, message)
+     select producer, sequence, $2, body, "sqlState", message
+     from json_to_recordset($1) as d (producer text, sequence bigint, body text, "sqlState" text, message text)
+     on conflict do nothing`,
+    [JSON.stringify(storable), stream],
+  )
+}
+
+function storableText(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD')
 }

@@ -1,7 +1,10 @@
 import type { Postgres } from '../connection/postgres.ts'
-import { readCommittedOffsets, readDatabaseId, readGaps, registerStream } from './ledger-state.ts'
+import { SCHEMA } from '../connection/schema.ts'
+import { readCommittedOffsets } from './committed-offsets.ts'
+import { readGaps } from './gaps.ts'
+import { registerStream } from './streams.ts'
 
-/** What the ledger of a gateway asks of Postgres, as questions to `pool`. Every answer rejects when Postgres is away. */
+/** What the ledger of a gateway asks of Postgres, as queries to `pool`. Every answer rejects when Postgres is away. */
 export function buildLedgerDatabase(pool: Postgres) {
   return {
     readCommittedOffsets: (producers: readonly string[]) => readCommittedOffsets(pool, producers),
@@ -9,4 +12,18 @@ export function buildLedgerDatabase(pool: Postgres) {
     readDatabaseId: () => readDatabaseId(pool),
     registerStream: (stream: string) => registerStream(pool, stream),
   }
+}
+
+/**
+ * The identity of the database: when its first migration ran, in seconds, to the microsecond. A restore, a replica and
+ * a dump keep it; a database that was created again has another. `null`: not known.
+ *
+ * @throws When Postgres is away.
+ */
+export async function readDatabaseId(pool: Postgres): Promise<string | null> {
+  const { rows } = await pool.query<{ made_at: string }>(
+    `select extract(epoch from run_on)::text as made_at
+     from ${SCHEMA}.migrations order by id limit 1`,
+  )
+  return rows[0]?.made_at ?? null
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { inspectLedger, type LedgerOverview } from '../../../doctor/inspect-ledger.ts'
 import { renderGap, renderLedger } from '../../../domain/documents/ledger-document.ts'
-import { type LedgerStatus, selectLedgerStatus } from '../../../store/ledger/ledger-state.ts'
+import { type LedgerStatus, selectLedgerStatus } from '../../../store/ledger/ledger-status.ts'
 import type { Cli } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
 

@@ -108,8 +108,8 @@ export class TurnWriter {
 
   /**
    * Nothing of `operations` was committed. New calls are refused. What ends running calls is tried again with the
-   * reserve released and the WAL emptied. If that does not help, its callers get the error, and it waits to be tried
-   * again while the process lives.
+   * reserve released and the WAL emptied. If that does not help, its callers get the error, and it is tried again as
+   * long as the process runs.
    */
   #refused(operations: readonly JournalOperation[], error: Error): void {
     const failure = this.#failure

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
-import {
-  readCommittedOffsets,
-  readDatabaseId,
-  readGaps,
-  registerStream,
-  selectLedgerStatus,
-  selectStreams,
-} from '../../src/store/ledger/ledger-state.ts'
+import { readCommittedOffsets } from '../../src/store/ledger/committed-offsets.ts'
+import { readGaps } from '../../src/store/ledger/gaps.ts'
+import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
+import { selectLedgerStatus } from '../../src/store/ledger/ledger-status.ts'
+import { registerStream, selectStreams } from '../../src/store/ledger/streams.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aForeignEntry, aGapMarker, newProducer } from '../rollup/records.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -19,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 
-test('marks, gaps, streams and what could not be counted are told as they were committed', async () => {
+test('committed offsets, gaps, streams and dead letters are read as they were committed', async () => {
   const [one, two] = [newProducer(), newProducer()]
   await registerStream(ledger.pool, 'b')
   await registerStream(ledger.pool, 'a')
@@ -63,7 +60,7 @@ test('marks, gaps, streams and what could not be counted are told as they were c
   ])
 })
 
-test('copies of a database have its identity, one made anew has another', async () => {
+test('copies of a database have its identity, one created again has another', async () => {
   const log = { info() {}, warn() {}, error() {} }
   const identityOf = async ({ url, drop }: TestDatabase): Promise<string | null> => {
     const pool = openPostgres(url, { max: 1, statementTimeoutMs: 5_000, applicationName: 'test', log })
