@@ -1,14 +1,14 @@
 import type { Logger } from '../../lib/logger.ts'
 import type { CommittedOffsetReader } from './committed-offset-reader.ts'
-import type { LedgerState } from './ledger-state.ts'
 import { nextCheckInMs, provenLoss, sequencesToCheck } from './loss-detection.ts'
+import type { ShippingProgress } from './shipping-progress.ts'
 import type { StreamLink } from './stream/stream-link.ts'
 import type { WakeSignal } from './wake-signal.ts'
 
 export interface LossDetectorOptions {
   readonly producer: string
   readonly stream: string
-  readonly state: LedgerState
+  readonly progress: ShippingProgress
   readonly link: StreamLink
   readonly offsets: Pick<CommittedOffsetReader, 'read'>
   /** Woken when a check has ended, whatever it found. */
@@ -50,13 +50,14 @@ export class LossDetector {
 
   /** Redis was unreachable, and may have lost data: the check is due at once. */
   suspect(): void {
-    if (this.#options.state.sent > this.#options.state.committedOffset) this.#dueAtMs = this.#options.now()
+    if (this.#options.progress.sent > this.#options.progress.committedOffset)
+      this.#dueAtMs = this.#options.now()
   }
 
   /** Starts a check when one is due. Everything committed: none is due until something is sent. */
   check(): void {
-    const { state, link } = this.#options
-    if (state.sent <= state.committedOffset) this.#dueAtMs = Number.POSITIVE_INFINITY
+    const { progress, link } = this.#options
+    if (progress.sent <= progress.committedOffset) this.#dueAtMs = Number.POSITIVE_INFINITY
     else if (link.connected && this.dueInMs <= 0) this.#start()
   }
 
@@ -72,10 +73,10 @@ export class LossDetector {
   }
 
   async #detect(): Promise<void> {
-    const { producer, stream, state, link, offsets, log } = this.#options
-    const sequences = sequencesToCheck(await offsets.read(producer), state.sent)
+    const { producer, stream, progress, link, offsets, log } = this.#options
+    const sequences = sequencesToCheck(await offsets.read(producer), progress.sent)
     const known = sequences.flatMap((sequence) => {
-      const entry = state.sentIds.find(sequence)
+      const entry = progress.sentIds.find(sequence)
       return entry === null ? [] : [{ sequence, entry }]
     })
     if (known.length === 0) return
@@ -90,9 +91,9 @@ export class LossDetector {
     if (from === null) return
     this.#attempts++
     log.warn(
-      { event: 'ledger.redis_lost_entries', producer, stream, from, sent: state.sent },
+      { event: 'ledger.redis_lost_entries', producer, stream, from, sent: progress.sent },
       'Redis lost entries; the journal sends them again',
     )
-    state.sendAgainFrom(from)
+    progress.sendAgainFrom(from)
   }
 }

@@ -3,9 +3,9 @@ import type { Journal } from '../journal/journal.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
 import { BacklogAge } from './backlog-age.ts'
 import type { CommittedOffsetReader } from './committed-offset-reader.ts'
-import { LedgerState } from './ledger-state.ts'
 import { countedTo, type OffsetReading, prunableUpTo, READINGS, withReading } from './retention.ts'
 import { Shipper } from './shipper.ts'
+import { ShippingProgress } from './shipping-progress.ts'
 import type { StreamLink } from './stream/stream-link.ts'
 
 /** Deleted in one transaction: a fraction of a millisecond on the event loop. */
@@ -34,7 +34,7 @@ export class Producer {
   readonly stream: string
   readonly journal: Journal
   readonly #options: ProducerOptions
-  readonly #state: LedgerState
+  readonly #progress: ShippingProgress
   readonly #shipper: Shipper
   readonly #backlog: BacklogAge
   /** Up to where everything was counted, as far as this journal can help. */
@@ -48,26 +48,26 @@ export class Producer {
     this.journal = journal
     this.#options = options
     this.#backlog = new BacklogAge(now())
-    this.#state = new LedgerState(journal, committedOffset)
-    const state = this.#state
-    this.#shipper = new Shipper({ producer: id, stream, journal, state, link, offsets, log, now })
+    this.#progress = new ShippingProgress(journal, committedOffset)
+    const progress = this.#progress
+    this.#shipper = new Shipper({ producer: id, stream, journal, progress, link, offsets, log, now })
     journal.onSynced(() => this.#shipper.wake())
   }
 
   get committedOffset(): number {
-    return this.#state.committedOffset
+    return this.#progress.committedOffset
   }
 
   get sent(): number {
-    return this.#state.sent
+    return this.#progress.sent
   }
 
   get uncommittedRecords(): number {
-    return Math.max(this.journal.last - this.#state.committedOffset, 0)
+    return Math.max(this.journal.last - this.#progress.committedOffset, 0)
   }
 
   get uncommittedBytes(): number {
-    return Math.max(this.journal.bytesTotal - this.#state.committedBytes, 0)
+    return Math.max(this.journal.bytesTotal - this.#progress.committedBytes, 0)
   }
 
   /** Of the oldest record that is not committed; 0: none. */

@@ -4,9 +4,9 @@ import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { CommittedOffsetReader } from './committed-offset-reader.ts'
-import type { LedgerState } from './ledger-state.ts'
 import { LossDetector } from './loss-detector.ts'
 import { gapBefore, nextShipment, type Shipment } from './shipment.ts'
+import type { ShippingProgress } from './shipping-progress.ts'
 import type { StreamLink } from './stream/stream-link.ts'
 import { WakeSignal } from './wake-signal.ts'
 
@@ -23,7 +23,7 @@ export interface ShipperOptions {
   readonly producer: string
   readonly stream: string
   readonly journal: Journal
-  readonly state: LedgerState
+  readonly progress: ShippingProgress
   readonly link: StreamLink
   readonly offsets: Pick<CommittedOffsetReader, 'read'>
   readonly log: Logger
@@ -65,9 +65,9 @@ export class Shipper {
 
   /** A committed offset was read from Postgres. */
   onCommitted(committedOffset: number): void {
-    const { state, log } = this.#options
-    const before = state.committedOffset
-    const change = state.setCommittedOffset(committedOffset)
+    const { progress, log } = this.#options
+    const before = progress.committedOffset
+    const change = progress.setCommittedOffset(committedOffset)
     if (change === 'unchanged') return
     if (change === 'advanced') this.#losses.progressed()
     else
@@ -86,9 +86,9 @@ export class Shipper {
 
   /** Resolves when everything synced is on the stream, or after `limitMs`. */
   async shipAll(limitMs: number): Promise<void> {
-    const { now, journal, state } = this.#options
+    const { now, journal, progress } = this.#options
     const endMs = now() + limitMs
-    while (state.sent < journal.synced && now() < endMs) await delay(SHIP_ALL_POLL_MS)
+    while (progress.sent < journal.synced && now() < endMs) await delay(SHIP_ALL_POLL_MS)
   }
 
   /** Ends the loop after the batch in flight. */
@@ -99,15 +99,15 @@ export class Shipper {
   }
 
   async #run(): Promise<void> {
-    const { state, link, log } = this.#options
+    const { progress, link, log } = this.#options
     while (!this.#stopped) {
       this.#wake.reset()
       try {
-        state.rewind()
+        progress.rewind()
         this.#losses.check()
         if (!link.connected) await this.#sleep(null)
         else if (this.#sendAgain.length > 0) await this.#shipAgain()
-        else await this.#ship(nextShipment(state.offsets(), state.windowBytes, this.#batchRows))
+        else await this.#ship(nextShipment(progress.offsets(), progress.windowBytes, this.#batchRows))
       } catch (error) {
         log.error({ event: 'journal.unreadable', ...this.#names(), err: error }, 'the journal cannot be read')
         await this.#sleep(FAILURE_RETRY_MS)
@@ -129,7 +129,7 @@ export class Shipper {
   }
 
   async #shipRecords(after: number, maxRows: number): Promise<void> {
-    const { journal, state } = this.#options
+    const { journal, progress } = this.#options
     const rows = journal.read(after, maxRows, BATCH_BYTES)
     const gap = gapBefore(rows[0]?.sequence ?? journal.synced + 1, after)
     if (gap !== null) return await this.#shipGap(gap, 'journal_corrupt')
@@ -139,19 +139,19 @@ export class Shipper {
     for (const [index, id] of ids.entries()) {
       const row = batch[index]
       if (row === undefined) break
-      if (state.addSent(row.sequence, row.bytesTotal, id)) this.#losses.sent()
+      if (progress.addSent(row.sequence, row.bytesTotal, id)) this.#losses.sent()
     }
-    journal.dropRecent(state.sent)
+    journal.dropRecent(progress.sent)
   }
 
   async #shipGap({ from, to }: SequenceRange, reason: string): Promise<void> {
-    const { journal, state, log } = this.#options
+    const { journal, progress, log } = this.#options
     log.error(
       { event: 'ledger.gap', ...this.#names(), from, to, reason },
       'records exist nowhere any more; they are recorded as a gap',
     )
     const [id] = await this.#append([{ sequence: to, body: serialiseGapMarker(from, to, reason) }])
-    if (id !== undefined && state.addSent(to, journal.bytesTotalAt(to), id)) this.#losses.sent()
+    if (id !== undefined && progress.addSent(to, journal.bytesTotalAt(to), id)) this.#losses.sent()
   }
 
   /** Records at or under the committed offset that fill a recorded gap; what the journal lacks stays a gap. */
@@ -159,10 +159,10 @@ export class Shipper {
     const [range, ...later] = this.#sendAgain
     this.#sendAgain = later
     if (range === undefined) return
-    const { journal, state } = this.#options
+    const { journal, progress } = this.#options
     const rows = journal
       .read(range.from - 1, this.#batchRows, BATCH_BYTES)
-      .filter(({ sequence }) => sequence <= range.to && sequence <= state.committedOffset)
+      .filter(({ sequence }) => sequence <= range.to && sequence <= progress.committedOffset)
     const newest = rows.at(-1)
     if (newest === undefined) return
     const ids = await this.#append(rows)
@@ -186,11 +186,11 @@ export class Shipper {
   }
 
   async #awaitWindow(): Promise<void> {
-    const { link, producer, state } = this.#options
+    const { link, producer, progress } = this.#options
     await this.#sleep(WINDOW_RETRY_MS)
     if (!link.connected) return
     try {
-      state.setHint(await link.readHint(producer))
+      progress.setHint(await link.readHint(producer))
     } catch {
       // Only a hint: the committed offset itself is read from Postgres every second.
     }

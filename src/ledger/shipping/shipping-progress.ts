@@ -9,7 +9,7 @@ export type OffsetChange = 'unchanged' | 'advanced' | 'regressed'
  * How far the records of one producer have come: onto its stream, and into Postgres. The one owner of these offsets:
  * shipping, loss detection and retention read them here and move them here.
  */
-export class LedgerState {
+export class ShippingProgress {
   /** Where on the stream those records are that were sent and are not committed. */
   readonly sentIds = new SentIds()
   readonly #journal: Pick<Journal, 'prunedTo' | 'synced' | 'bytesTotalAt'>
