@@ -13,8 +13,8 @@ export interface LedgerDatabase {
    */
   readDatabaseId(): Promise<string | null>
   /**
-   * Makes a stream known to the workers; idempotent. It is called until it succeeds before anything is shipped to
-   * the stream, and from time to time afterwards, because a restored Postgres may lack the registration.
+   * Registers a stream with the workers; idempotent. It must succeed before anything is shipped to the stream. It is
+   * repeated from time to time, because a restored Postgres may lack the registration.
    */
   registerStream(stream: string): Promise<void>
 }

@@ -22,9 +22,7 @@ export interface JournalOffsets {
   readonly prunedTo: number
 }
 
-/**
- * The records of a journal, for those who ship and delete them. Reads throw when the file cannot be read.
- */
+/** The records of a journal, to be shipped and deleted. Reads throw when the file cannot be read. */
 export interface JournalRecords extends JournalOffsets {
   /** Bytes of all bodies up to `last`, those of deleted records included. */
   readonly bytesTotal: number
@@ -52,7 +50,7 @@ export interface Journal extends JournalRecords {
   readonly isWritten: boolean
   /** The disk refuses, or the reserve for running calls is not there: no new call may be taken. */
   readonly refuses: boolean
-  /** Calls `listener` each time more records survive power loss. There is one listener. */
+  /** Calls `listener` each time more records survive power loss. A later listener replaces the one before. */
   onSynced(listener: () => void): void
   /** Writes a call before it goes upstream. After an error the journal does not know the call. */
   open(call: OpenCall, onWritten: OnWritten): void

@@ -67,7 +67,7 @@ export class Adoption {
     return this.#corrupt
   }
 
-  /** Looks for journals whose producer is dead and adopts them. */
+  /** Finds journals whose producer is dead and adopts them. */
   async scan(): Promise<void> {
     const { journalDir } = this.#options
     const directory = readJournalDirectory(journalDir)

@@ -25,7 +25,7 @@ const QUARANTINE_SUFFIX = '.corrupt'
 /** A folder is created in milliseconds. */
 const UNFINISHED_LIMIT_MS = 3_600_000
 
-/** A producer's folder, and the lock that makes it ours. */
+/** A producer's folder, whose lock this process holds. */
 export interface ProducerFolder {
   /** 32 lower-case hex digits. */
   readonly producer: string

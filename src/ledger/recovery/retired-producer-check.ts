@@ -18,9 +18,9 @@ export interface RetiredProducerCheckOptions {
 }
 
 /**
- * Finds out whether Postgres was restored to before what producers had committed whose folders are gone. Nothing has
- * those records any more, so they are recorded as gaps, as a journal does with what it has deleted. Any number of
- * gateways may do it at once: the first gap marker moves the committed offset, and the others are dropped.
+ * Finds retired producers whose committed offset in Postgres is lower than their final one: Postgres was restored to an
+ * earlier state. Their records exist nowhere any more, so they are recorded as gaps, as a journal does for deleted
+ * records. Any number of gateways may do it at once: the first gap marker moves the offset, the others are dropped.
  */
 export class RetiredProducerCheck {
   readonly #options: RetiredProducerCheckOptions

@@ -68,7 +68,7 @@ export class RetiredProducers {
   /**
    * Those that are younger than 35 days, the newest 20,000; the others are deleted.
    *
-   * @param except producers whose folder is there again: it can tell more.
+   * @param except producers whose folder exists: it holds more than the final offset.
    * @param nowMs Unix milliseconds.
    */
   async list(except: ReadonlySet<string>, nowMs: number): Promise<readonly RetiredProducer[]> {

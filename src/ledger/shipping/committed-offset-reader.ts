@@ -7,8 +7,8 @@ export interface CommittedOffsetReaderOptions {
 }
 
 /**
- * Reads committed offsets from Postgres, one read at a time, all producers in each. So they are learned in the order in
- * which they were true, and one that is lower than the one before proves that Postgres was restored.
+ * Reads committed offsets from Postgres, one read at a time, all producers in each. So the answers come in the order in
+ * which they were true, and a lower offset than before proves that Postgres was restored.
  */
 export class CommittedOffsetReader {
   readonly #options: CommittedOffsetReaderOptions
@@ -19,7 +19,7 @@ export class CommittedOffsetReader {
     this.#options = options
   }
 
-  /** A read that begins after this call; those who ask meanwhile share it. Rejects when Postgres does not answer. */
+  /** A read that begins after this call; other callers meanwhile share it. Rejects when Postgres does not answer. */
   async readAll(): Promise<void> {
     await this.#read()
   }

@@ -111,7 +111,7 @@ export class Producer {
   }
 
   /**
-   * Sends again what a worker recorded as a gap and this journal still has, then deletes what was committed for long
+   * Sends again what a worker recorded as a gap and this journal still has. Then deletes what was committed for long
    * enough, in small steps between which the event loop runs. Rejects when Postgres does not answer.
    */
   async prune(): Promise<void> {

@@ -7,7 +7,7 @@ export class WakeSignal {
     this.#next.resolve()
   }
 
-  /** Called before looking for work: wakes from before this call are dealt with by that look. */
+  /** To be called before the loop searches for work: that search covers all wakes before this call. */
   reset(): void {
     this.#next = Promise.withResolvers()
   }

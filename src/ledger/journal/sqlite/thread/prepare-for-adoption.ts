@@ -41,7 +41,7 @@ function inspectJournal(path: string): Prepared {
   }
 }
 
-/** A producer that died before its tables were created has made no call. */
+/** A producer that died before its tables were created has sent no call upstream. */
 function isEmpty(database: DatabaseSync): boolean {
   return database.prepare('select 1 from sqlite_schema limit 1').get() === undefined
 }
