@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import type { Logger } from '../../lib/logger.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
-import type { Producer } from '../shipping/producer.ts'
 import type { Producers } from '../shipping/producers.ts'
 import { adoptJournal, type BuildInterrupted } from './adopt-journal.ts'
-import { finishProducer } from './finish-producer.ts'
+import { AdoptedProducers } from './adopted-producers.ts'
 import { isDatabaseMismatch, readJournalDatabaseId, writeJournalDatabaseId } from './journal-database-id.ts'
 import { acquireAnyLock } from './liveness-lock.ts'
 import { type ProducerFolder, readJournalDirectory } from './producer-folder.ts'
@@ -31,30 +30,23 @@ export interface AdoptionOptions {
   readonly log: Logger
 }
 
-interface Adopted {
-  readonly producer: Producer
-  readonly folder: ProducerFolder
-  /** Something in it could not be read: in the end its folder is kept. */
-  readonly damaged: boolean
-}
-
 /** Finds the journals of dead producers and manages them until nothing in them is needed. */
 export class Adoption {
   readonly #options: AdoptionOptions
-  readonly #adopted = new Map<string, Adopted>()
+  readonly #adopted: AdoptedProducers
   readonly #retries = new RetryTimes()
   /** Producers of another database that the log has named. */
   readonly #foreign = new Set<string>()
-  #corrupt = 0
   #stopped = false
 
   constructor(options: AdoptionOptions) {
     this.#options = options
+    this.#adopted = new AdoptedProducers(options)
   }
 
   /** Folders of the producers that are adopted. */
   get folders(): readonly ProducerFolder[] {
-    return [...this.#adopted.values()].map(({ folder }) => folder)
+    return this.#adopted.folders
   }
 
   /** How many producers are adopted. */
@@ -64,14 +56,14 @@ export class Adoption {
 
   /** How many folders of the journal directory are quarantined, by any process. */
   get corrupt(): number {
-    return this.#corrupt
+    return this.#adopted.corrupt
   }
 
   /** Finds journals whose producer is dead and adopts them. */
   async scan(): Promise<void> {
     const { journalDir } = this.#options
     const directory = readJournalDirectory(journalDir)
-    this.#corrupt = directory.corrupt
+    this.#adopted.corrupt = directory.corrupt
     for (const leftover of directory.leftovers) await rm(leftover, { recursive: true, force: true })
     this.#retries.keepOnly(directory.producers)
     const folders: ProducerFolder[] = []
@@ -85,16 +77,12 @@ export class Adoption {
 
   /** Deletes the folders of those of which nothing is needed any more. */
   async releaseEmpty(): Promise<void> {
-    for (const { producer, folder, damaged } of [...this.#adopted.values()]) {
-      if (!producer.isEmpty) continue
+    for (const adopted of this.#adopted.all) {
+      if (!adopted.producer.isEmpty) continue
       try {
-        await producer.journal.shrink()
-        await this.#options.producers.remove(producer)
-        this.#adopted.delete(producer.id)
-        const counted = Math.max(producer.journal.last, producer.committedOffset)
-        await this.#finish(folder, counted, producer.stream, damaged)
+        await this.#adopted.finish(adopted)
       } catch (error) {
-        this.#postpone(producer.id, error)
+        this.#postpone(adopted.producer.id, error)
       }
     }
   }
@@ -106,11 +94,7 @@ export class Adoption {
 
   /** Closes all journals, after `stopScanning` and the last `scan`. The next adopter finds them. */
   async releaseAll(): Promise<void> {
-    for (const { producer, folder } of this.#adopted.values()) {
-      await this.#options.producers.remove(producer)
-      folder.lock.release()
-    }
-    this.#adopted.clear()
+    await this.#adopted.releaseAll()
   }
 
   #tryLock(producer: string): ProducerFolder | null {
@@ -167,7 +151,7 @@ export class Adoption {
         log,
       })
       if (found.kind !== 'adopted')
-        return await this.#finish(
+        return await this.#adopted.finishFolder(
           folder,
           committedOffset,
           found.stream ?? ownStream,
@@ -176,7 +160,7 @@ export class Adoption {
       const { journal, damaged } = found
       const records = Math.max(journal.last - committedOffset, 0)
       const added = producers.add({ id: producer, journal, stream: journal.stream, committedOffset })
-      this.#adopted.set(producer, { producer: added, folder, damaged })
+      this.#adopted.add({ producer: added, folder, damaged })
       this.#retries.clear(producer)
       log.info(
         { event: 'adoption.done', producer, records, damaged },
@@ -198,27 +182,6 @@ export class Adoption {
       { event: 'adoption.foreign_journal', producer, bound, database },
       'a journal belongs to another database and stays as it is',
     )
-  }
-
-  /**
-   * Nothing in the folder is needed: deletes it, or keeps it under another name. Its lock is held to the end.
-   *
-   * @param counted up to where Postgres has its records.
-   */
-  async #finish(folder: ProducerFolder, counted: number, stream: string, keep: boolean): Promise<void> {
-    const { journalDir, log } = this.#options
-    const { producer, lock } = folder
-    try {
-      const path = await finishProducer(journalDir, { folder, last: counted, stream }, keep)
-      if (path === null) return
-      log.error(
-        { event: 'adoption.journal_quarantined', producer, path },
-        'a damaged journal was renamed and kept for inspection',
-      )
-      this.#corrupt++
-    } finally {
-      lock.release()
-    }
   }
 
   #postpone(producer: string, error: unknown): void {

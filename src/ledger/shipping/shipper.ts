@@ -3,15 +3,15 @@ import { serialiseGapMarker } from '../../call/codec/gap-marker.ts'
 import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Journal } from '../journal/journal.ts'
+import { BatchAppender } from './batch-appender.ts'
 import type { CommittedOffsetReader } from './committed-offset-reader.ts'
+import { GapFiller } from './gap-filler.ts'
 import { LossDetector } from './loss-detector.ts'
 import { gapBefore, nextShipment, type Shipment } from './shipment.ts'
 import type { ShippingProgress } from './shipping-progress.ts'
 import type { StreamLink } from './stream/stream-link.ts'
 import { WakeSignal } from './wake-signal.ts'
 
-const BATCH_ROWS = 500
-const BATCH_ROWS_MIN = 8
 const BATCH_BYTES = 1024 * 1024
 /** How often a full window looks for a hint that it may go on. */
 const WINDOW_RETRY_MS = 100
@@ -38,14 +38,17 @@ export class Shipper {
   readonly #options: ShipperOptions
   readonly #wake = new WakeSignal()
   readonly #losses: LossDetector
-  #sendAgain: SequenceRange[] = []
-  #batchRows = BATCH_ROWS
+  readonly #appender: BatchAppender
+  readonly #gapFiller: GapFiller
   #stopped = false
   #running: Promise<void> | null = null
 
   constructor(options: ShipperOptions) {
     this.#options = options
+    const { producer, stream, journal, progress, link } = options
     this.#losses = new LossDetector({ ...options, wake: this.#wake })
+    this.#appender = new BatchAppender(link, stream, producer)
+    this.#gapFiller = new GapFiller({ journal, progress, appender: this.#appender, maxBytes: BATCH_BYTES })
   }
 
   start(): void {
@@ -78,10 +81,10 @@ export class Shipper {
     this.#wake.wake()
   }
 
-  /** Sends records of recorded gaps again: those of `ranges` that the journal still has. */
-  fillGaps(ranges: readonly SequenceRange[]): void {
-    this.#sendAgain = [...ranges]
-    if (ranges.length > 0) this.#wake.wake()
+  /** Sends records of recorded gaps again: those of `gaps` that the journal still has. */
+  fillGaps(gaps: readonly SequenceRange[]): void {
+    this.#gapFiller.set(gaps)
+    if (gaps.length > 0) this.#wake.wake()
   }
 
   /** Resolves when everything synced is on the stream, or after `limitMs`. */
@@ -106,8 +109,8 @@ export class Shipper {
         progress.rewind()
         this.#losses.check()
         if (!link.connected) await this.#sleep(null)
-        else if (this.#sendAgain.length > 0) await this.#shipAgain()
-        else await this.#ship(nextShipment(progress.offsets(), progress.windowBytes, this.#batchRows))
+        else if (!this.#gapFiller.isDone) await this.#gapFiller.sendBatch()
+        else await this.#ship(nextShipment(progress.offsets(), progress.windowBytes, this.#appender.maxRows))
       } catch (error) {
         log.error({ event: 'journal.unreadable', ...this.#names(), err: error }, 'the journal cannot be read')
         await this.#sleep(FAILURE_RETRY_MS)
@@ -135,7 +138,7 @@ export class Shipper {
     if (gap !== null) return await this.#shipGap(gap, 'journal_corrupt')
     const end = rows.findIndex(({ sequence }, index) => sequence !== after + 1 + index)
     const batch = end === -1 ? rows : rows.slice(0, end)
-    const ids = await this.#append(batch)
+    const ids = await this.#appender.append(batch)
     for (const [index, id] of ids.entries()) {
       const row = batch[index]
       if (row === undefined) break
@@ -150,39 +153,8 @@ export class Shipper {
       { event: 'ledger.gap', ...this.#names(), from, to, reason },
       'records exist nowhere any more; they are recorded as a gap',
     )
-    const [id] = await this.#append([{ sequence: to, body: serialiseGapMarker(from, to, reason) }])
+    const [id] = await this.#appender.append([{ sequence: to, body: serialiseGapMarker(from, to, reason) }])
     if (id !== undefined && progress.addSent(to, journal.bytesTotalAt(to), id)) this.#losses.sent()
-  }
-
-  /** Records at or under the committed offset that fill a recorded gap; what the journal lacks stays a gap. */
-  async #shipAgain(): Promise<void> {
-    const [range, ...later] = this.#sendAgain
-    this.#sendAgain = later
-    if (range === undefined) return
-    const { journal, progress } = this.#options
-    const rows = journal
-      .read(range.from - 1, this.#batchRows, BATCH_BYTES)
-      .filter(({ sequence }) => sequence <= range.to && sequence <= progress.committedOffset)
-    const newest = rows.at(-1)
-    if (newest === undefined) return
-    const ids = await this.#append(rows)
-    if (ids.length < rows.length) this.#sendAgain = [range, ...this.#sendAgain]
-    else if (newest.sequence < range.to)
-      this.#sendAgain = [{ from: newest.sequence + 1, to: range.to }, ...this.#sendAgain]
-  }
-
-  /** The ids of the rows that are on the stream, from the first on; none when the answer is not clear. */
-  async #append(rows: readonly { sequence: number; body: string }[]): Promise<readonly string[]> {
-    const { link, stream, producer } = this.#options
-    try {
-      const ids = await link.append(stream, producer, rows)
-      this.#batchRows = Math.min(this.#batchRows * 2, BATCH_ROWS)
-      return ids
-    } catch {
-      // The link logs it and connects again; a smaller batch may get through where this one took too long.
-      this.#batchRows = Math.max(this.#batchRows >>> 1, BATCH_ROWS_MIN)
-      return []
-    }
   }
 
   async #awaitWindow(): Promise<void> {
