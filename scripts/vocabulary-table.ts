@@ -134,7 +134,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     reason: 'a column',
-    what: /^mark$/,
+    what: /^mark$|\bset mark = |\bp\.mark\b/,
     within: /^src\/store\/ledger\/|^bench\/chaos\/dead-gateway|ledger-database|worker-process|ledger-verify/,
   },
   { reason: 'a field of the log', what: /^mark$/, within: /^src\/ledger\/shipping\/shipper/ },
