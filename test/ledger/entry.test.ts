@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { CallRecord } from '../../../src/call/call-record.ts'
-import { parseOpenCall, serialiseOpenCall } from '../../../src/call/codec/record-codec.ts'
-import { MAX_COUNT } from '../../../src/call/usage.ts'
+import type { CallRecord } from '../../src/call/call-record.ts'
+import { parseOpenCall, serialiseOpenCall } from '../../src/call/codec/record-codec.ts'
+import { MAX_COUNT } from '../../src/call/usage.ts'
 import {
   encodeEntry,
   parseEntry,
   parseRecord,
   serialiseGapMarker,
   serialiseRecord,
-} from '../../../src/ledger/entry.ts'
-import { anyObjectEvent, anyRecord } from '../../call/codec/any-record.ts'
+} from '../../src/ledger/entry.ts'
+import { anyObjectEvent, anyRecord } from '../call/codec/any-record.ts'
 
 const PRODUCER = '0123456789abcdef0123456789abcdef'
 

@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { encodeEntry, serialiseRecord } from '../../../src/ledger/entry.ts'
-import { RedisLink } from '../../../src/ledger/shipping/stream/redis-link.ts'
-import { testRedisPrefix } from '../../support/servers/redis.ts'
-import { callRecord } from '../support/calls.ts'
-import { logLines } from '../support/log-lines.ts'
+import { encodeEntry, serialiseRecord } from '../../../../src/ledger/entry.ts'
+import { RedisLink } from '../../../../src/ledger/shipping/stream/redis-link.ts'
+import { testRedisPrefix } from '../../../support/servers/redis.ts'
+import { callRecord } from '../../support/calls.ts'
+import { logLines } from '../../support/log-lines.ts'
 
 const PRODUCER = 'a'.repeat(32)
 const OTHER = 'b'.repeat(32)

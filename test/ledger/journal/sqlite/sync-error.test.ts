@@ -1,6 +1,6 @@
 import type * as fs from 'node:fs'
 import { expect, test, vi } from 'vitest'
-import { testJournal } from '../support/journals.ts'
+import { testJournal } from '../../support/journals.ts'
 
 /** The disk's answers to syncs, of which only errors can be made here. */
 const disk = vi.hoisted(() => ({ error: null as Error | null, failed: 0 }))

@@ -11,10 +11,10 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import type { Prepared } from '../../../src/ledger/journal/journal-store.ts'
-import { prepareForAdoption } from '../../../src/ledger/journal/sqlite/thread/prepare-for-adoption.ts'
-import { namesIn, testFolder } from '../support/folders.ts'
-import { testJournal } from '../support/journals.ts'
+import type { Prepared } from '../../../../src/ledger/journal/journal-store.ts'
+import { prepareForAdoption } from '../../../../src/ledger/journal/sqlite/thread/prepare-for-adoption.ts'
+import { namesIn, testFolder } from '../../support/folders.ts'
+import { testJournal } from '../../support/journals.ts'
 
 const CALLS = 400
 

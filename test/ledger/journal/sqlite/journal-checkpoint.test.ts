@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
-import { JournalCheckpoint } from '../../../src/ledger/journal/sqlite/journal-checkpoint.ts'
+import { JournalCheckpoint } from '../../../../src/ledger/journal/sqlite/journal-checkpoint.ts'
 import type {
   CheckpointMode,
   CheckpointResult,
-} from '../../../src/ledger/journal/sqlite/thread/checkpoint.ts'
-import { logLines } from '../support/log-lines.ts'
+} from '../../../../src/ledger/journal/sqlite/thread/checkpoint.ts'
+import { logLines } from '../../support/log-lines.ts'
 
 interface Step {
   readonly mode: CheckpointMode

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
-import { serialiseRecord } from '../../../src/ledger/entry.ts'
-import type { DiskReserve } from '../../../src/ledger/journal/disk-reserve.ts'
-import { callId, callRecord } from '../support/calls.ts'
-import { testFolder } from '../support/folders.ts'
-import { diskFull, testJournal } from '../support/journals.ts'
+import { serialiseRecord } from '../../../../src/ledger/entry.ts'
+import type { DiskReserve } from '../../../../src/ledger/journal/disk-reserve.ts'
+import { callId, callRecord } from '../../support/calls.ts'
+import { testFolder } from '../../support/folders.ts'
+import { diskFull, testJournal } from '../../support/journals.ts'
 
 /** What another process would find if this one died now. */
 function contents(path: string): { open: string[]; seen: (string | null)[]; calls: [number, string][] } {
