@@ -96,7 +96,7 @@ test('workers killed with -9 again and again in the middle of their work lose an
 
 test('SIGTERM ends a worker in order, within seconds', async () => {
   const worker = startWorker({ LOG_LEVEL: 'info' })
-  await outputOf(worker, /has started/)
+  await outputOf(worker, /worker\.started/)
   worker.kill('SIGTERM')
   const [code, signal] = await once(worker, 'exit')
   expect({ code, signal }).toEqual({ code: 0, signal: null })
