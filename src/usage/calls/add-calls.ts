@@ -1,67 +1,44 @@
 import type { CountedCall, SettledCall } from '../../call/settlement.ts'
-import {
-  BILLED_UNITS,
-  NO_UNITS,
-  NO_USAGE,
-  TOKEN_CLASSES,
-  TOKEN_COLUMNS,
-  UNIT_COLUMNS,
-} from '../../call/usage.ts'
+import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import { type PostgresSession, sqlErrorOf } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import {
+  type ColumnForm,
+  type CountColumn,
+  FIELD_COLUMNS,
+  TOKEN_COUNT_COLUMNS,
+  UNIT_COUNT_COLUMNS,
+} from './call-columns.ts'
 
-/** Columns of `calls` and their types, as `rowOf` fills them. */
-const FIELDS: readonly (readonly [column: string, type: string])[] = [
+/** Columns of a call that its record has no field for, or several. */
+const OTHER_COLUMNS = [
   ['day', 'date'],
-  ['call_id', 'uuid'],
-  ['arrived_at', 'timestamptz'],
-  ['client_id', 'text'],
-  ['key_id', 'text'],
-  ['upstream', 'text'],
-  ['provider', 'text'],
-  ['requested_model', 'text'],
-  ['reported_model', 'text'],
-  ['model', 'text'],
-  ['method', 'text'],
-  ['path', 'text'],
-  ['status', 'integer'],
-  ['outcome', 'text'],
-  ['usage_source', 'text'],
-  ['failed_in_body', 'boolean'],
-  ['web_socket', 'boolean'],
-  ['latency_ms', 'numeric'],
-  ['ttft_ms', 'numeric'],
-  ['cost_pico', 'numeric'],
-  ['price_id', 'text'],
-  ['response_id', 'text'],
-  ['service_tier', 'text'],
-  ['reported_cost_pico', 'numeric'],
-  ['own_cost_pico', 'numeric'],
-  ['cost_differs', 'boolean'],
-  ['partly_unpriced', 'boolean'],
-  ['unpriced_reason', 'text'],
-  ['suspect', 'boolean'],
-  ['usage_raw', 'text'],
   ['fetched_by_client_id', 'text'],
   ['fetched_by_key_id', 'text'],
   ['told_by', 'uuid'],
   ['settles', 'uuid'],
-  ...[...TOKEN_COLUMNS, ...UNIT_COLUMNS].map((column) => [column, 'bigint'] as const),
-]
-const COLUMNS = FIELDS.map(([column]) => column)
+] as const
 
-/** JSON in one parameter costs the worker's CPU half of what an array for each column does. */
+/** Columns of `calls` with their types, as `rowText` fills them. A column that a row lacks is null. */
+const COLUMNS: readonly (readonly [column: string, type: string])[] = [
+  ...OTHER_COLUMNS,
+  ...FIELD_COLUMNS.map(({ column, type }) => [column, type] as const),
+  ...[...TOKEN_COUNT_COLUMNS, ...UNIT_COUNT_COLUMNS].map(({ column }) => [column, 'bigint'] as const),
+]
+
+/** JSON in one parameter costs the worker's CPU half of what an array for each column does. Flags are never null. */
 const ADD_CALLS = `
-insert into ${SCHEMA}.calls (client, ${COLUMNS.join(', ')})
-select coalesce(c.name, r.client_id), ${COLUMNS.map((column) => `r.${column}`).join(', ')}
-from json_to_recordset($1) as r (${FIELDS.map((field) => field.join(' ')).join(', ')})
+insert into ${SCHEMA}.calls (client, ${COLUMNS.map(([column]) => column).join(', ')})
+select coalesce(c.name, r.client_id),
+  ${COLUMNS.map(([column, type]) => (type === 'boolean' ? `coalesce(r.${column}, false)` : `r.${column}`)).join(', ')}
+from json_to_recordset($1) as r (${COLUMNS.map((column) => column.join(' ')).join(', ')})
 left join ${SCHEMA}.clients c on c.id = r.client_id
 on conflict do nothing`
 
 /** Adds single calls, in one statement. Every day among them must have a partition. */
 export async function addCalls(session: PostgresSession, records: readonly CountedCall[]): Promise<void> {
-  await session.query(ADD_CALLS, [JSON.stringify(records.map(rowOf))])
+  await session.query(ADD_CALLS, [`[${records.map(rowText).join(',')}]`])
 }
 
 /** Notes of calls that their jobs have told what they used; of those whose day is not kept, nothing. */
@@ -77,60 +54,78 @@ export async function setCallsSettled(
   )
 }
 
-function rowOf(record: CountedCall): object {
-  const row: Record<string, string | number | boolean | null> = {
-    day: utcDayOf(record.arrivedAtMs),
-    call_id: record.callId,
-    arrived_at: new Date(record.arrivedAtMs).toISOString(),
-    client_id: record.clientId,
-    key_id: record.keyId,
-    upstream: record.upstream,
-    provider: record.provider,
-    requested_model: record.requestedModel,
-    reported_model: record.reportedModel,
-    model: record.model,
-    method: record.method,
-    path: record.path,
-    status: record.status,
-    outcome: record.outcome,
-    usage_source: record.usageSource,
-    failed_in_body: record.failedInBody,
-    web_socket: record.webSocket,
-    latency_ms: millisecondsOf(record.latencyUs),
-    ttft_ms: millisecondsOf(record.ttftUs),
-    cost_pico: record.costPico,
-    price_id: record.priceId,
-    response_id: record.responseId ?? record.answerId ?? null,
-    service_tier: record.serviceTier ?? null,
-    reported_cost_pico: record.reportedCostPico ?? null,
-    own_cost_pico: record.ownCostPico ?? null,
-    cost_differs: record.costDiffers === true,
-    partly_unpriced: record.partlyUnpriced === true,
-    unpriced_reason: record.unpricedReason ?? null,
-    suspect: record.suspect === true,
-    usage_raw: record.usageRaw,
+const quote = JSON.stringify as (text: string) => string
+
+/** With what a column's value is written behind. */
+function withKey<Column extends { readonly column: string }>(columns: readonly Column[]) {
+  return columns.map((column) => ({ ...column, key: `,"${column.column}":` }))
+}
+
+const FIELDS = withKey(FIELD_COLUMNS)
+const TOKENS = withKey(TOKEN_COUNT_COLUMNS)
+const UNITS = withKey(UNIT_COUNT_COLUMNS)
+
+/**
+ * The row as JSON, without what is null or false. Written directly: an object built from the table, for
+ * `JSON.stringify`, costs twice as much.
+ */
+function rowText(call: CountedCall): string {
+  let text = `{"day":"${utcDayOf(call.arrivedAtMs)}"`
+  for (const { name, key, form } of FIELDS) {
+    const value = call[name]
+    if (value !== null && value !== undefined && value !== false) text += key + valueText(form, value)
   }
-  // A column that is not in the JSON is null.
-  if (record.fetchedBy !== undefined) {
-    row.fetched_by_client_id = record.fetchedBy.clientId
-    row.fetched_by_key_id = record.fetchedBy.keyId
+  // Either is the id that the answer can be found by.
+  if (call.responseId === null && call.answerId !== undefined)
+    text += `,"response_id":${quote(call.answerId)}`
+  if (call.fetchedBy !== undefined) {
+    const { clientId, keyId } = call.fetchedBy
+    text += `,"fetched_by_client_id":${quote(clientId)},"fetched_by_key_id":${quote(keyId)}`
   }
-  if (record.settlement !== undefined) {
-    row.told_by = record.settlement.reportedBy
-    row.settles = record.settlement.settles
+  if (call.settlement !== undefined) {
+    const { reportedBy, settles } = call.settlement
+    text += `,"told_by":"${reportedBy}"`
+    if (settles !== null) text += `,"settles":"${settles}"`
   }
-  if (record.usage !== NO_USAGE) {
-    for (const [index, name] of TOKEN_CLASSES.entries()) row[TOKEN_COLUMNS[index] ?? ''] = record.usage[name]
+  if (call.usage !== NO_USAGE) text += countsText(TOKENS, call.usage)
+  if (call.units !== NO_UNITS) text += countsText(UNITS, call.units)
+  return `${text}}`
+}
+
+function valueText(form: ColumnForm, value: string | number | true): string {
+  switch (form) {
+    case 'text':
+      return quote(`${value}`)
+    case 'id':
+    case 'word':
+    case 'pico':
+      return `"${value}"`
+    case 'time':
+      return `"${new Date(Number(value)).toISOString()}"`
+    case 'microseconds':
+      return millisecondsOf(Number(value))
+    case 'integer':
+    case 'flag':
+      return `${value}`
+    default:
+      return form satisfies never
   }
-  if (record.units !== NO_UNITS) {
-    for (const [index, name] of BILLED_UNITS.entries()) row[UNIT_COLUMNS[index] ?? ''] = record.units[name]
+}
+
+function countsText<Name extends string>(
+  columns: readonly (CountColumn<Name> & { readonly key: string })[],
+  counts: Readonly<Record<Name, number | null>>,
+): string {
+  let text = ''
+  for (const { name, key } of columns) {
+    const count = counts[name]
+    if (count !== null) text += `${key}${count}`
   }
-  return row
+  return text
 }
 
 /** Whole microseconds as milliseconds with three decimals, exactly. */
-function millisecondsOf(microseconds: number | null): string | null {
-  if (microseconds === null) return null
+function millisecondsOf(microseconds: number): string {
   const digits = `${microseconds}`.padStart(4, '0')
   return `${digits.slice(0, -3)}.${digits.slice(-3)}`
 }
