@@ -1,55 +1,40 @@
+import type { CallRecord } from '../../call/call-record.ts'
+import { RECORD_FIELDS } from '../../call/record-fields.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { type CallRow, fieldsFrom, type StoredField } from './call-columns.ts'
 
-/** A single call, as who looks for it wants to see it. */
-export interface FoundCall {
-  readonly callId: string
-  readonly arrivedAt: Date
-  readonly client: string
-  readonly keyId: string
-  readonly upstream: string
-  readonly provider: string
-  readonly requestedModel: string | null
-  readonly model: string
-  readonly method: string
-  readonly path: string
-  readonly status: number | null
-  readonly outcome: string
-  readonly usageSource: string
-  readonly serviceTier: string | null
-  readonly inputTokens: bigint | null
-  readonly outputTokens: bigint | null
-  /** As metered; `null`: it has none, and `unpricedReason` says why. */
-  readonly costPico: bigint | null
-  readonly priceId: string | null
-  readonly partlyUnpriced: boolean
-  readonly unpricedReason: string | null
-  /** The upstream's id of its answer; `null`: it named none. */
-  readonly responseId: string | null
-}
+/** What is shown of a call, in this order. */
+const SHOWN = [
+  'callId',
+  'responseId',
+  'arrivedAtMs',
+  'client',
+  'keyId',
+  'upstream',
+  'provider',
+  'requestedModel',
+  'model',
+  'method',
+  'path',
+  'status',
+  'outcome',
+  'usageSource',
+  'serviceTier',
+  'usage',
+  'costPico',
+  'priceId',
+  'partlyUnpriced',
+  'unpricedReason',
+] as const satisfies readonly (StoredField | 'client')[]
 
-interface SqlRow {
-  readonly call_id: string
-  readonly arrived_at: Date
+const SHOWN_FIELDS = SHOWN.filter((field) => field !== 'client')
+
+/** A single call that was found. Its `responseId` may be an id under which its answer cannot be fetched again. */
+export interface FoundCall extends Pick<CallRecord, (typeof SHOWN_FIELDS)[number]> {
+  /** The client's name when the call was counted. */
   readonly client: string
-  readonly key_id: string
-  readonly upstream: string
-  readonly provider: string
-  readonly requested_model: string | null
-  readonly model: string
-  readonly method: string
-  readonly path: string
-  readonly status: number | null
-  readonly outcome: string
-  readonly usage_source: string
-  readonly service_tier: string | null
-  readonly input_tokens: string | null
-  readonly output_tokens: string | null
-  readonly cost_pico: string | null
-  readonly price_id: string | null
-  readonly partly_unpriced: boolean
-  readonly unpriced_reason: string | null
-  readonly response_id: string | null
 }
 
 const SHOWN_CALLS = 100
@@ -60,33 +45,34 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
  * first, at most 100, as far as single calls are kept.
  */
 export async function findCalls(pool: Postgres, id: string): Promise<FoundCall[]> {
-  const { rows } = await pool.query<SqlRow>(
+  const { rows } = await pool.query<CallRow & { readonly client: string }>(
     `select * from ${SCHEMA}.calls where response_id = $1 or call_id = $2
      order by day desc, arrived_at desc limit ${SHOWN_CALLS}`,
     [id, UUID.test(id) ? id : null],
   )
-  const count = (text: string | null) => (text === null ? null : BigInt(text))
-  return rows.map((row) => ({
-    callId: row.call_id,
-    arrivedAt: row.arrived_at,
-    client: row.client,
-    keyId: row.key_id,
-    upstream: row.upstream,
-    provider: row.provider,
-    requestedModel: row.requested_model,
-    model: row.model,
-    method: row.method,
-    path: row.path,
-    status: row.status,
-    outcome: row.outcome,
-    usageSource: row.usage_source,
-    serviceTier: row.service_tier,
-    inputTokens: count(row.input_tokens),
-    outputTokens: count(row.output_tokens),
-    costPico: count(row.cost_pico),
-    priceId: row.price_id,
-    partlyUnpriced: row.partly_unpriced,
-    unpricedReason: row.unpriced_reason,
-    responseId: row.response_id,
-  }))
+  return rows.map((row) => ({ ...fieldsFrom(row, SHOWN_FIELDS), client: row.client }))
+}
+
+export type CallDocument = Readonly<Record<string, string | number | boolean | null>>
+
+/** The call as an operator reads it: under the names of its columns, with its cost in USD. */
+export function callDocument(call: FoundCall): CallDocument {
+  return Object.assign({}, ...SHOWN.map((field) => membersOf(call, field)))
+}
+
+function membersOf(call: FoundCall, field: (typeof SHOWN)[number]): CallDocument {
+  switch (field) {
+    case 'client':
+      return { client: call.client }
+    case 'arrivedAtMs':
+      return { arrived_at: new Date(call.arrivedAtMs).toISOString() }
+    case 'usage':
+      return { input_tokens: call.usage.inputTokens, output_tokens: call.usage.outputTokens }
+    case 'costPico':
+      return { cost_usd: call.costPico === null ? null : picoToUsdText(BigInt(call.costPico)) }
+    case 'partlyUnpriced':
+      return { partly_unpriced: call.partlyUnpriced === true }
+    default:
+      return { [RECORD_FIELDS[field].column]: call[field] ?? null }
+  }
 }
