@@ -1,40 +1,40 @@
+import type { CallRecord } from '../../call/call-record.ts'
+import { RECORD_FIELDS } from '../../call/record-fields.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
+import type { StoredField } from '../calls/call-columns.ts'
+
+/** What an event's `data` says of its call, in this order; new ones are only ever added at the end. */
+const DATA = [
+  'keyId',
+  'model',
+  'provider',
+  'upstream',
+  'status',
+  'outcome',
+  'usageSource',
+  'usage',
+  'costPico',
+  'priceId',
+  'responseId',
+] as const satisfies readonly StoredField[]
+
+/** What is read of a call's record for its event. */
+export const EXPORTED_FIELDS = ['callId', 'arrivedAtMs', 'clientId', ...DATA] as const
 
 /** A single call as it is given to others. */
-export interface ExportedCall {
-  readonly callId: string
-  /** ISO 8601, UTC. */
-  readonly arrivedAt: string
-  readonly clientId: string
-  /** As it was when the call was counted. */
+export interface ExportedCall extends Pick<CallRecord, (typeof EXPORTED_FIELDS)[number]> {
+  /** The client's name when the call was counted. */
   readonly client: string
-  readonly keyId: string
-  readonly upstream: string
-  readonly provider: string
-  readonly model: string
-  readonly status: number | null
-  readonly outcome: string
-  readonly usageSource: string
-  readonly inputTokens: bigint
-  readonly outputTokens: bigint
-  readonly cacheReadTokens: bigint
-  readonly cacheWriteTokens: bigint
-  readonly reasoningTokens: bigint
-  /** As metered; `null`: unpriced. */
-  readonly costPico: bigint | null
-  readonly priceId: string | null
-  /** The upstream's id of the answer; `null`: it named none. */
-  readonly responseId: string | null
-  /** Not `null`: it is no request, but what this call told of the work of another. */
+  /** Not `null`: it is no request, but what this call reported of the work of another. */
   readonly reportedBy: string | null
   /** The call that submitted that work, as far as it was one of ours. */
   readonly settles: string | null
 }
 
 /**
- * A call as a CloudEvents 1.0 event in JSON, without its line's end. Its id is the call's, so that whoever takes an
- * event twice can tell; its subject is the client's id. What a meter sums up is a number, but cost, which is exact
- * decimal text; meters read text as numbers too.
+ * A call as a CloudEvents 1.0 event in JSON, without its line's end. Its id is the call's, so that a receiver can
+ * tell an event that it has already; its subject is the client's id. What a meter sums up is a number, but cost,
+ * which is exact decimal text; meters read text as numbers too.
  */
 export function cloudEvent(call: ExportedCall): string {
   return JSON.stringify({
@@ -43,28 +43,40 @@ export function cloudEvent(call: ExportedCall): string {
     source: 'tallygate',
     type: 'tallygate.call',
     subject: call.clientId,
-    time: call.arrivedAt,
+    time: new Date(call.arrivedAtMs).toISOString(),
     datacontenttype: 'application/json',
     data: {
       client: call.client,
-      key_id: call.keyId,
-      model: call.model,
-      provider: call.provider,
-      upstream: call.upstream,
-      ...(call.status === null ? {} : { status: call.status }),
-      outcome: call.outcome,
-      usage_source: call.usageSource,
-      input_tokens: Number(call.inputTokens),
-      output_tokens: Number(call.outputTokens),
-      total_tokens: Number(call.inputTokens + call.outputTokens),
-      cache_read_tokens: Number(call.cacheReadTokens),
-      cache_write_tokens: Number(call.cacheWriteTokens),
-      reasoning_tokens: Number(call.reasoningTokens),
-      ...(call.costPico === null ? {} : { cost_usd: picoToUsdText(call.costPico) }),
-      ...(call.priceId === null ? {} : { price_id: call.priceId }),
-      ...(call.responseId === null ? {} : { response_id: call.responseId }),
+      ...Object.assign({}, ...DATA.map((field) => membersOf(call, field))),
       ...(call.reportedBy === null ? {} : { told_by: call.reportedBy }),
       ...(call.settles === null ? {} : { settles: call.settles }),
     },
   })
+}
+
+/** Under the field's column. What the call does not have is left out. */
+function membersOf(call: ExportedCall, field: (typeof DATA)[number]): object {
+  switch (field) {
+    case 'usage':
+      return tokensOf(call)
+    case 'costPico':
+      return call.costPico === null ? {} : { cost_usd: picoToUsdText(BigInt(call.costPico)) }
+    default: {
+      const value = call[field] ?? null
+      return value === null ? {} : { [RECORD_FIELDS[field].column]: value }
+    }
+  }
+}
+
+/** Meters sum numbers, so what is not known adds nothing. */
+function tokensOf({ usage }: ExportedCall): object {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
+  return {
+    input_tokens: inputTokens ?? 0,
+    output_tokens: outputTokens ?? 0,
+    total_tokens: (inputTokens ?? 0) + (outputTokens ?? 0),
+    cache_read_tokens: cacheReadTokens ?? 0,
+    cache_write_tokens: cacheWriteTokens ?? 0,
+    reasoning_tokens: reasoningTokens ?? 0,
+  }
 }

@@ -1,8 +1,9 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { type CallRow, columnsOf, fieldsFrom } from '../calls/call-columns.ts'
 import { sumsFrom } from '../usage-sums.ts'
-import type { ExportedCall } from './export-cloudevents.ts'
+import { EXPORTED_FIELDS, type ExportedCall } from './export-cloudevents.ts'
 import type { ExportedDay } from './exported-day.ts'
 
 /** What is exported: UTC days, both included, of one client or (`null`) of all. */
@@ -27,21 +28,24 @@ order by u.day, u.client_id, u.key_id, u.model, u.upstream, u.price_id`
 
 /** Daily totals as of one moment, by day, client, key, model, upstream and price; a page at a time. */
 export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportedDay[]> {
-  for await (const rows of readPages(pool, SELECT_DAYS, scope)) yield rows.map(dayFrom)
+  for await (const rows of readPages<SqlRow>(pool, SELECT_DAYS, scope)) yield rows.map(dayFrom)
+}
+
+interface SqlCall extends CallRow {
+  readonly client: string
+  readonly told_by: string | null
+  readonly settles: string | null
 }
 
 const SELECT_CALLS = `
-select call_id, to_char(arrived_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as arrived_at, client_id,
-  client, key_id, upstream, provider, model, status::text as status, outcome, usage_source, input_tokens,
-  output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_pico, price_id, response_id,
-  told_by, settles
+select ${columnsOf(EXPORTED_FIELDS)}, client, told_by, settles
 from ${SCHEMA}.calls
 where day between $1 and $2 and ($3::text is null or client_id = $3)
 order by day, call_id`
 
 /** Single calls as of one moment, by day and id; a page at a time. */
 export async function* readCalls(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportedCall[]> {
-  for await (const rows of readPages(pool, SELECT_CALLS, scope)) yield rows.map(callFrom)
+  for await (const rows of readPages<SqlCall>(pool, SELECT_CALLS, scope)) yield rows.map(callFrom)
 }
 
 /** The days with requests, rising. */
@@ -57,11 +61,11 @@ export async function selectUsedDays(
 }
 
 /** By a cursor: one snapshot for all pages, however slowly they are taken. */
-async function* readPages(
+async function* readPages<Row extends Readonly<Record<string, unknown>>>(
   pool: Postgres,
   select: string,
   { from, to, clientId }: ExportScope,
-): AsyncGenerator<SqlRow[]> {
+): AsyncGenerator<Row[]> {
   const session = await pool.connect()
   try {
     await session.query('begin isolation level repeatable read, read only')
@@ -69,7 +73,7 @@ async function* readPages(
     await session.query('set local idle_in_transaction_session_timeout = 0')
     await session.query(`declare export no scroll cursor for ${select}`, [from, to, clientId])
     for (;;) {
-      const rows = await nextPage(session)
+      const rows = await nextPage<Row>(session)
       if (rows.length > 0) yield rows
       if (rows.length < PAGE) return
     }
@@ -79,8 +83,10 @@ async function* readPages(
   }
 }
 
-async function nextPage(session: PostgresSession): Promise<SqlRow[]> {
-  const { rows } = await session.query<SqlRow>(`fetch ${PAGE} from export`)
+async function nextPage<Row extends Readonly<Record<string, unknown>>>(
+  session: PostgresSession,
+): Promise<Row[]> {
+  const { rows } = await session.query<Row>(`fetch ${PAGE} from export`)
   return rows
 }
 
@@ -116,31 +122,7 @@ function dayFrom(row: SqlRow): ExportedDay {
   }
 }
 
-function callFrom(row: SqlRow): ExportedCall {
-  const count = (column: string) => BigInt(row[column] ?? '0')
-  const { status = null, cost_pico: cost = null, price_id: priceId = null } = row
-  const { told_by: reportedBy = null, settles = null } = row
-  return {
-    callId: row.call_id ?? '',
-    arrivedAt: row.arrived_at ?? '',
-    clientId: row.client_id ?? '',
-    client: row.client ?? '',
-    keyId: row.key_id ?? '',
-    upstream: row.upstream ?? '',
-    provider: row.provider ?? '',
-    model: row.model ?? '',
-    status: status === null ? null : Number(status),
-    outcome: row.outcome ?? '',
-    usageSource: row.usage_source ?? '',
-    inputTokens: count('input_tokens'),
-    outputTokens: count('output_tokens'),
-    cacheReadTokens: count('cache_read_tokens'),
-    cacheWriteTokens: count('cache_write_tokens'),
-    reasoningTokens: count('reasoning_tokens'),
-    costPico: cost === null ? null : BigInt(cost),
-    priceId,
-    responseId: row.response_id ?? null,
-    reportedBy,
-    settles,
-  }
+function callFrom(row: SqlCall): ExportedCall {
+  const { client, told_by: reportedBy, settles } = row
+  return { ...fieldsFrom(row, EXPORTED_FIELDS), client, reportedBy, settles }
 }
