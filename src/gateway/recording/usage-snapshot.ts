@@ -1,6 +1,7 @@
-import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
+import { isObject } from '../../call/codec/json-checks.ts'
+import type { Observation } from '../../call/observation.ts'
 import type { ResponseUse } from '../../call/response-use.ts'
-import { BILLED_UNITS, TOKEN_CLASSES } from '../../call/usage.ts'
+import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
 
 /** What remains of a call that a crash cuts. */
 export interface UsageSnapshot {
@@ -11,7 +12,10 @@ export interface UsageSnapshot {
   readonly responseUse: ResponseUse
 }
 
-/** What was seen of a call so far, as text for the journal's open row. */
+/** A new field does not compile until it is restored, or is listed here: what only a whole answer reports. */
+type Restored = Required<Omit<Observation, 'madeAtMs' | 'largestPrompt' | 'jobs'>>
+
+/** What was observed of a call so far, as text for the journal's open row. */
 export function encodeUsageSnapshot({ observation, status, clientName, responseUse }: UsageSnapshot): string {
   const { reportedCostPico, ...rest } = observation
   const cost = reportedCostPico === null ? null : String(reportedCostPico)
@@ -26,23 +30,26 @@ export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
   } catch {
     return null
   }
+  // Values are not refused but skipped: whatever is known of the call is better than nothing.
   if (!isObject(json) || !isObject(json.usage) || !isObject(json.units)) return null
   const source = json.usageSource
   if (source !== 'reported' && source !== 'partial' && source !== 'none' && source !== 'invalid') return null
   const { usage, units } = json
-  const observation: Observation = {
-    ...NOTHING_OBSERVED,
+  const observation: Restored = {
     usageSource: source,
-    usage: counts(TOKEN_CLASSES, usage),
-    units: counts(BILLED_UNITS, units),
+    usage: countsBy(TOKEN_CLASSES, (name) => numberOrNull(usage[name])),
+    units: countsBy(BILLED_UNITS, (name) => numberOrNull(units[name])),
     model: textOrNull(json.model),
     raw: textOrNull(json.raw),
     failed: json.failed === true,
     responseId: textOrNull(json.responseId),
     answerId: textOrNull(json.answerId) ?? undefined,
     pending: json.pending === true,
+    // Reported when the answer was read.
+    totalMismatch: false,
     reportedCostPico: picoOrNull(json.reportedCostPico),
     serviceTier: textOrNull(json.serviceTier),
+    parts: null,
   }
   return {
     observation,
@@ -52,13 +59,8 @@ export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
   }
 }
 
-function counts<Name extends string>(
-  names: readonly Name[],
-  from: Record<string, unknown>,
-): Record<Name, number | null> {
-  return Object.fromEntries(
-    names.map((name) => [name, typeof from[name] === 'number' ? from[name] : null]),
-  ) as Record<Name, number | null>
+function numberOrNull(value: unknown): number | null {
+  return typeof value === 'number' ? value : null
 }
 
 function picoOrNull(value: unknown): bigint | null {
@@ -67,8 +69,4 @@ function picoOrNull(value: unknown): bigint | null {
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
