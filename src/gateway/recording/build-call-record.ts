@@ -23,6 +23,9 @@ const MAX_TIER_BYTES = 64
 /** Above this no column could hold it; no call costs that. */
 const MAX_PICO = 10n ** 38n
 
+/** Every field, those too that may be absent: a new one does not compile until it has a source. */
+type BuiltRecord = Required<Omit<CallRecord, 'objects'>>
+
 /**
  * Prices a call and makes its record. Whatever the client and the upstream wrote, the record can be stored: strings
  * are cleaned and bounded. Counts that no call can have make the whole usage `invalid`, not a sum that cannot be
@@ -36,7 +39,7 @@ export function buildCallRecord(
   usage: TokenUsage,
   usageSource: UsageSource,
   pricing: Pricing,
-): CallRecord {
+): BuiltRecord {
   const priced = priceResult(result, observed, usage, usageSource, pricing)
   const { call, latencyUs, ttftUs, status } = result
   const { responseId, units } = observed
