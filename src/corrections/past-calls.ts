@@ -1,19 +1,10 @@
-import {
-  BILLED_UNITS,
-  type BilledUnits,
-  NO_UNITS,
-  NO_USAGE,
-  TOKEN_CLASSES,
-  TOKEN_COLUMNS,
-  type TokenUsage,
-  UNIT_COLUMNS,
-  type UsageSource,
-} from '../call/usage.ts'
+import type { UsageSource } from '../call/usage.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { PastCall, RepricingScope } from '../pricing/repricing/repricing.ts'
 import { queryLong } from '../store/connection/long-query.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { columnsOf, fieldsFrom } from '../usage/calls/call-columns.ts'
 import type { DailyKey } from '../usage/daily-usage-table.ts'
 import { scopeCondition } from './reprice-rows.ts'
 
@@ -43,7 +34,7 @@ export async function* readKeptCalls(
     const { rows } = await queryLong<SqlRow>(
       session,
       `select call_id, day, client_id, key_id, model, upstream, price_id, provider, reported_model,
-         requested_model, usage_source, usage_raw, cost_pico, unpriced_reason, told_by, ${[...TOKEN_COLUMNS, ...UNIT_COLUMNS].join(', ')},
+         requested_model, usage_source, usage_raw, cost_pico, unpriced_reason, told_by, ${columnsOf(['usage', 'units'])},
          (extract(epoch from arrived_at) * 1000)::bigint as arrived_at_ms
        from ${SCHEMA}.calls where ${sql} and day = $${next} and call_id > $${next + 1}
        order by call_id limit ${PAGE}`,
@@ -70,8 +61,7 @@ function keptCallFrom(row: SqlRow): KeptCall {
     reportedModel: row.reported_model ?? null,
     requestedModel: row.requested_model ?? null,
     usageSource: row.usage_source as UsageSource,
-    usage: usageFrom(row),
-    units: unitsFrom(row),
+    ...fieldsFrom(row, ['usage', 'units']),
     usageRaw: row.usage_raw ?? null,
     arrivedAtMs: Number(row.arrived_at_ms),
     costPico: row.cost_pico === null || row.cost_pico === undefined ? null : BigInt(row.cost_pico),
@@ -79,23 +69,4 @@ function keptCallFrom(row: SqlRow): KeptCall {
     unpricedReason: row.unpriced_reason ?? null,
     isSettlement: typeof row.told_by === 'string',
   }
-}
-
-type Counts<Name extends string> = { [Key in Name]: number | null }
-
-function usageFrom(row: SqlRow): TokenUsage {
-  const usage: Counts<keyof TokenUsage> = { ...NO_USAGE }
-  for (const [index, name] of TOKEN_CLASSES.entries()) usage[name] = countFrom(row, TOKEN_COLUMNS[index])
-  return usage
-}
-
-function unitsFrom(row: SqlRow): BilledUnits {
-  const units: Counts<keyof BilledUnits> = { ...NO_UNITS }
-  for (const [index, name] of BILLED_UNITS.entries()) units[name] = countFrom(row, UNIT_COLUMNS[index])
-  return units
-}
-
-function countFrom(row: SqlRow, column: string | undefined): number | null {
-  const text = row[column ?? ''] ?? null
-  return text === null ? null : Number(text)
 }

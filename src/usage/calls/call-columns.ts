@@ -1,8 +1,9 @@
 import type { CallRecord } from '../../call/call-record.ts'
 import { FIELD_LIST, RECORD_FIELDS, type RecordField } from '../../call/record-fields.ts'
-import { BILLED_UNITS, countsBy, TOKEN_CLASSES, TOKEN_COLUMNS, UNIT_COLUMNS } from '../../call/usage.ts'
+import { BILLED_UNITS, TOKEN_CLASSES, TOKEN_COLUMNS, UNIT_COLUMNS } from '../../call/usage.ts'
 
 type Table = typeof RECORD_FIELDS
+
 /** The types of SQL by the form of a field that has a column. */
 const SQL_TYPES = {
   id: 'uuid',
@@ -105,12 +106,10 @@ function countsFrom<Name extends string>(
   row: CallRow,
   columns: readonly CountColumn<Name>[],
 ): Readonly<Record<Name, number | null>> {
-  const counts = new Map(columns.map(({ name, column }) => [name, row[column]]))
-  return countsBy(
-    columns.map(({ name }) => name),
-    (name) => {
-      const text = counts.get(name)
-      return typeof text === 'string' ? Number(text) : null
-    },
-  )
+  const counts: Partial<Record<Name, number | null>> = {}
+  for (const { name, column } of columns) {
+    const text = row[column]
+    counts[name] = typeof text === 'string' ? Number(text) : null
+  }
+  return counts as Record<Name, number | null>
 }
