@@ -8,6 +8,6 @@ export interface CallLedger {
   saveSnapshot(callId: string, snapshot: string): void
   saveSnapshotNow(callId: string, snapshot: string, onWritten: () => void): void
   close(record: CallRecord, onWritten: (error: Error | null) => void): void
-  /** Forgets an open call that never went upstream. */
+  /** Drops an open call that never went upstream. */
   discard(callId: string): void
 }

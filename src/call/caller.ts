@@ -1,4 +1,4 @@
-/** Who is calling now: a key that was found and is active, and the client it belongs to. */
+/** The caller: a key that was found and is active, and the client it belongs to. */
 export interface Caller {
   readonly clientId: string
   readonly clientName: string
@@ -9,7 +9,7 @@ export interface Caller {
   readonly models: readonly string[] | null
 }
 
-/** What an API key turned out to be. `unavailable`: not known here, and the store that could tell is away. */
+/** What an API key turned out to be. `unavailable`: not known here, and the store that knows is away. */
 export type CallerLookup =
   | { readonly kind: 'active'; readonly caller: Caller }
   | { readonly kind: 'unknown' }

@@ -1,4 +1,4 @@
-/** What upstreams keep for those who made it, as far as the gateway tells whose it is. */
+/** What upstreams keep for the client that made it, and the gateway guards for that client. */
 export const OBJECT_KINDS = [
   'agent',
   'assistant',
@@ -39,7 +39,7 @@ export interface ObjectEvent {
   readonly id: string
   readonly kind: ObjectKind
   readonly is: (typeof OBJECT_CHANGES)[number]
-  /** Of what is created: it runs on after its answer, and what it used is told by a later one. */
+  /** Of what is created: it runs on after its answer, and a later answer reports what it used. */
   readonly job: boolean
   /** Of a job that has ended: it failed, so it used nothing. */
   readonly failed?: true | undefined
@@ -47,15 +47,15 @@ export interface ObjectEvent {
   readonly leftBy?: string | undefined
 }
 
-/** Longest id that is kept; nobody writes longer ones but ARNs and resource names. */
+/** Longest id that is kept. Only ARNs and resource names are longer. */
 export const MAX_OBJECT_ID_BYTES = 256
 
 /** Objects that one call can make or end; a page of what a job left has a few. */
 export const MAX_OBJECT_EVENTS = 64
 
 /**
- * The form in which ids are compared. Servers differ in whether they tell letters apart by case, and no two ids of one
- * provider differ in nothing else.
+ * The form in which ids are compared. Some servers ignore the case of letters in ids, and no two ids of one provider
+ * differ in case alone.
  */
 export function foldObjectId(id: string): string {
   return id.toLowerCase()

@@ -1,6 +1,6 @@
 import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from './usage.ts'
 
-/** What a response has told about a call so far, or, once it has ended, in all. */
+/** What a response has reported about a call so far, or, once it has ended, in all. */
 export interface Observation {
   /**
    * `reported`: final counts. `partial`: counts that the response would have corrected later.
@@ -21,22 +21,22 @@ export interface Observation {
   readonly answerId?: string | undefined
   /** The response is not finished and its usage comes with a later request (`queued`, `in_progress`). */
   readonly pending: boolean
-  /** The upstream's total disagrees with our sum: a sign of a quirk we do not know yet. */
+  /** The upstream's total disagrees with our sum: a sign that the provider counts in a way we do not know yet. */
   readonly totalMismatch: boolean
-  /** Cost by the provider's own word, integer pico-USD; `null` when it names none. */
+  /** The cost that the provider reported, integer pico-USD; `null`: none. */
   readonly reportedCostPico: bigint | null
-  /** The tier the call was served at (`default`, `flex`, `priority`, `batch`, ...), as written; `null`: not said. */
+  /** The tier the call was served at (`default`, `flex`, `priority`, `batch`, ...), as written; `null`: not reported. */
   readonly serviceTier: string | null
   /** Usage per model where one call was served by several (Anthropic's advisor), adding up to `usage`. */
   readonly parts: readonly UsagePart[] | null
-  /** When the work that this tells of was submitted, by the provider's clock; `null` or left out: not said. */
+  /** When the reported work was submitted, by the provider's clock; `null` or absent: not reported. */
   readonly madeAtMs?: number | null
   /**
-   * Of the sum over several requests: the tokens of the longest prompt among them, `null` where that is not known. Left
-   * out: it is one request. Prices by the length of prompts are asked with it.
+   * Of the sum over several requests: the tokens of the longest prompt among them, `null` where that is not known.
+   * Absent: it is one request. Prices by the length of prompts are chosen by it.
    */
   readonly largestPrompt?: number | null | undefined
-  /** What it tells of jobs, where that is not one job by one model: each by its `responseId`. */
+  /** What it reports of jobs, where that is not one job by one model: each by its `responseId`. */
   readonly jobs?: readonly JobObservation[]
 }
 
@@ -57,7 +57,7 @@ export const NOTHING_OBSERVED: Observation = {
 }
 
 export interface JobObservation extends Observation {
-  /** `responseId` is that of the file that tells it. */
+  /** `responseId` is that of the file that reports it. */
   readonly isFile?: true
 }
 

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto'
 import type { CallRecord } from './call-record.ts'
 
-/** A record as it counts: a call, or what a call told of another's work. */
+/** A record as it counts: a call, or what a call reported of another's work. */
 export interface CountedCall extends CallRecord {
-  /** Who sent its request, where that is not who is billed. */
+  /** The client and key that sent its request, where another client or key is billed. */
   readonly fetchedBy?: { readonly clientId: string; readonly keyId: string }
-  /** Not there: it is a call, a request. */
+  /** Absent: it is a call, a request. */
   readonly settlement?: Settlement
 }
 
-/** It is no request: another call told what the work of an earlier one used. */
+/** Not a request: another call reported what the work of an earlier one used. */
 export interface Settlement {
-  /** The call whose answer told it. */
+  /** The call whose answer reported it. */
   readonly reportedBy: string
-  /** The call that submitted the work; `null`: none of ours, so who fetched it pays, on the day of the fetch. */
+  /** The call that submitted the work; `null`: none of ours, so the fetching client pays, on the day of the fetch. */
   readonly settles: string | null
 }
 
-/** A call that was unpriced until its job told what it used, by the row that it is totalled in. */
+/** A call that was unpriced until its job reported what it used, by the row that it is totalled in. */
 export interface SettledCall {
   readonly callId: string
   readonly arrivedAtMs: number

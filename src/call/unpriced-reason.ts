@@ -1,10 +1,10 @@
 /**
  * Why a call has no cost, in words that stay the same: they are stored, labels of a metric, and shown.
  *
- * The answer told no figures, so no price helps: `no_reader`: nobody here reads answers of this path. `no_figures`: a
- * metered endpoint whose answer told nothing, or whose prompt nobody could count. `billed_later`: the figures come with
- * a later request (background, batches, jobs). `passes_by`: what is billed goes past the gateway, by a credential or a call
- * that this one made. `invalid_usage`: figures that no call can have.
+ * The answer reported no figures, so no price helps. `no_reader`: the gateway has no reader for answers of this path.
+ * `no_figures`: a metered endpoint whose answer reported none, or whose prompt could not be counted. `billed_later`: the
+ * figures come with a later request (background, batches, jobs). `passes_by`: what is billed goes past the gateway, by a
+ * credential or a call that this one made. `invalid_usage`: figures that no call can have.
  *
  * There were figures, and no price for them: the reasons of the catalog, as `Unpriced` in catalog-call.ts has them.
  */
@@ -23,7 +23,7 @@ export const UNPRICED_REASONS = [
 
 export type UnpricedReason = (typeof UNPRICED_REASONS)[number]
 
-/** Reasons of calls that told no figures: such a call has nothing that a later price could be for. */
+/** Reasons of calls that reported no figures: a later price has nothing to price there. */
 export const WITHOUT_FIGURES = [
   'no_reader',
   'no_figures',
@@ -33,7 +33,7 @@ export const WITHOUT_FIGURES = [
 
 const WITHOUT_FIGURES_SET: ReadonlySet<string> = new Set(WITHOUT_FIGURES)
 
-/** Whether a call without a cost told nothing that a price could be for; one without a reason did. */
+/** Whether a call without a cost reported nothing to price; a call without a reason did report something. */
 export function reportedNoFigures(reason: string | null | undefined): boolean {
   return typeof reason === 'string' && WITHOUT_FIGURES_SET.has(reason)
 }

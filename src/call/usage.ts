@@ -1,8 +1,8 @@
 /**
- * What is counted of a call beside its tokens' two totals: one line here is all that says how a count is called
- * in code, in SQL, in records and exports, what its rate is called, and how the operator prices it in YAML. What cannot be
- * derived from these lines (arithmetic of prices, one SQL migration) does not compile, or fails test/call/usage.test.ts,
- * until it knows a new one. New lines go to the end of their list, as records and exports keep their order.
+ * What is counted of a call. One line here says how a count is named in code, SQL, records and exports, how its rate is
+ * named, and how the operator prices it in YAML. What cannot derive from these lines (the arithmetic of prices, one SQL
+ * migration) does not compile, or fails test/call/usage.test.ts, until it has a new one. New lines go to the end of
+ * their list, as records and exports keep their order.
  */
 interface Dimension {
   /** In code and in records. */
@@ -25,114 +25,50 @@ interface UnitDimension extends Dimension {
   readonly field: string
   /** The operator writes the price of so many. */
   readonly per: bigint
-  /** How people say that: `M searches`. */
+  /** The same in words: `M searches`. */
   readonly perText: string
 }
 
 /** Classes of tokens, in the order in which rows and records list them. */
 const TOKEN_DIMENSIONS = [
   // Every prompt token, cached and cache-writing ones included.
-  { name: 'inputTokens', column: 'input_tokens', rate: 'input', field: 'input', partOf: null },
+  token('inputTokens', 'input_tokens', 'input', 'input', null),
   // Every generated token, reasoning included.
-  { name: 'outputTokens', column: 'output_tokens', rate: 'output', field: 'output', partOf: null },
+  token('outputTokens', 'output_tokens', 'output', 'output', null),
   // Part of input, read from the provider's prompt cache.
-  {
-    name: 'cacheReadTokens',
-    column: 'cache_read_tokens',
-    rate: 'cacheRead',
-    field: 'cached_input',
-    partOf: 'input',
-  },
+  token('cacheReadTokens', 'cache_read_tokens', 'cacheRead', 'cached_input', 'input'),
   // Part of input, written to the provider's prompt cache, whatever its lifetime.
-  {
-    name: 'cacheWriteTokens',
-    column: 'cache_write_tokens',
-    rate: 'cacheWrite',
-    field: 'cache_write',
-    partOf: 'input',
-  },
+  token('cacheWriteTokens', 'cache_write_tokens', 'cacheWrite', 'cache_write', 'input'),
   // Part of cacheWriteTokens, kept for five minutes.
-  { name: 'cacheWrite5mTokens', column: 'cache_write_5m_tokens', rate: null, field: null, partOf: null },
+  token('cacheWrite5mTokens', 'cache_write_5m_tokens', null, null, null),
   // Part of cacheWriteTokens, kept for an hour.
-  {
-    name: 'cacheWrite1hTokens',
-    column: 'cache_write_1h_tokens',
-    rate: 'cacheWrite1h',
-    field: 'cache_write_1h',
-    partOf: 'input',
-  },
+  token('cacheWrite1hTokens', 'cache_write_1h_tokens', 'cacheWrite1h', 'cache_write_1h', 'input'),
   // Part of output (a few providers report more than output; then it is kept as written).
-  {
-    name: 'reasoningTokens',
-    column: 'reasoning_tokens',
-    rate: 'reasoning',
-    field: 'reasoning',
-    partOf: 'output',
-  },
-  {
-    name: 'audioInputTokens',
-    column: 'audio_input_tokens',
-    rate: 'audioInput',
-    field: 'audio_input',
-    partOf: 'input',
-  },
-  {
-    name: 'audioOutputTokens',
-    column: 'audio_output_tokens',
-    rate: 'audioOutput',
-    field: 'audio_output',
-    partOf: 'output',
-  },
-  {
-    name: 'imageInputTokens',
-    column: 'image_input_tokens',
-    rate: 'imageInput',
-    field: 'image_input',
-    partOf: 'input',
-  },
-  {
-    name: 'imageOutputTokens',
-    column: 'image_output_tokens',
-    rate: 'imageOutput',
-    field: 'image_output',
-    partOf: 'output',
-  },
+  token('reasoningTokens', 'reasoning_tokens', 'reasoning', 'reasoning', 'output'),
+  token('audioInputTokens', 'audio_input_tokens', 'audioInput', 'audio_input', 'input'),
+  token('audioOutputTokens', 'audio_output_tokens', 'audioOutput', 'audio_output', 'output'),
+  token('imageInputTokens', 'image_input_tokens', 'imageInput', 'image_input', 'input'),
+  token('imageOutputTokens', 'image_output_tokens', 'imageOutput', 'image_output', 'output'),
   // Part of both cacheReadTokens and audioInputTokens.
-  {
-    name: 'cacheReadAudioTokens',
-    column: 'cache_read_audio_tokens',
-    rate: 'cacheReadAudio',
-    field: 'cached_audio_input',
-    partOf: 'input',
-  },
+  token('cacheReadAudioTokens', 'cache_read_audio_tokens', 'cacheReadAudio', 'cached_audio_input', 'input'),
   // Part of cacheWriteTokens, kept for twelve hours.
-  {
-    name: 'cacheWrite12hTokens',
-    column: 'cache_write_12h_tokens',
-    rate: 'cacheWrite12h',
-    field: 'cache_write_12h',
-    partOf: 'input',
-  },
+  token('cacheWrite12hTokens', 'cache_write_12h_tokens', 'cacheWrite12h', 'cache_write_12h', 'input'),
   // Part of both cacheReadTokens and imageInputTokens.
-  {
-    name: 'cacheReadImageTokens',
-    column: 'cache_read_image_tokens',
-    rate: 'cacheReadImage',
-    field: 'cached_image_input',
-    partOf: 'input',
-  },
-  {
-    name: 'videoInputTokens',
-    column: 'video_input_tokens',
-    rate: 'videoInput',
-    field: 'video_input',
-    partOf: 'input',
-  },
+  token('cacheReadImageTokens', 'cache_read_image_tokens', 'cacheReadImage', 'cached_image_input', 'input'),
+  token('videoInputTokens', 'video_input_tokens', 'videoInput', 'video_input', 'input'),
 ] as const satisfies readonly TokenDimension[]
+
+function token<
+  const Name extends string,
+  const Rate extends string | null,
+  const Field extends string | null,
+>(name: Name, column: string, rate: Rate, field: Field, partOf: string | null) {
+  return { name, column, rate, field, partOf }
+}
 
 const MILLION = 1_000_000n
 
-/** What is billed by another measure than tokens in and out. Whole numbers; durations in milliseconds so that they stay so. */
+/** What is billed by another measure than tokens in and out. Durations are in milliseconds, to be whole numbers. */
 export const UNIT_DIMENSIONS = [
   unit('webSearches', 'web_searches', 'webSearch', 'web_search', MILLION, 'M searches'),
   // Rerankers': a query with up to so many documents.
@@ -149,7 +85,7 @@ export const UNIT_DIMENSIONS = [
   unit('xSearches', 'x_searches', 'xSearch', 'x_search', MILLION, 'M searches of X'),
   unit('mapSearches', 'map_searches', 'mapSearch', 'map_search', MILLION, 'M map searches'),
   unit('webFetches', 'web_fetches', 'webFetch', 'web_fetch', MILLION, 'M fetched pages'),
-  // Of the provider's own tools of a kind that nobody here knows: there is no price of these but the operator's.
+  // Of the provider's own tools of an unknown kind: only the operator can price these.
   unit('otherToolCalls', 'other_tool_calls', 'otherToolCall', 'other_tool_call', MILLION, 'M tool calls'),
   unit('videoMs', 'video_ms', 'videoMs', 'video_second', 1_000n, 'second of video'),
   // Perplexity's: tokens of what it read, in neither total.

@@ -38,7 +38,7 @@ function observe({ provider, path, method = 'POST', model, request, ...answered 
   return reader.end()
 }
 
-/** The counts that are there, beside the model and the tier where they are told. */
+/** The counts that are there, beside the model and the tier where they are reported. */
 function readRequest(exchange: Exchange): Record<string, unknown> {
   const { units, model, serviceTier } = observe(exchange)
   const counts = Object.entries(units).filter(([, count]) => count !== null)

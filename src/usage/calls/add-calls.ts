@@ -41,7 +41,7 @@ export async function addCalls(session: PostgresSession, records: readonly Count
   await session.query(ADD_CALLS, [`[${records.map(rowText).join(',')}]`])
 }
 
-/** Notes of calls that their jobs have told what they used; of those whose day is not kept, nothing. */
+/** Sets `settled` for calls whose jobs have reported what they used. Does nothing for a call whose day is no longer kept. */
 export async function setCallsSettled(
   session: PostgresSession,
   calls: readonly SettledCall[],

@@ -35,7 +35,7 @@ export async function addCallDay(session: PostgresSession, day: UtcDay): Promise
   )
 }
 
-/** Tells a partition that we are dropping from one that somebody detached to keep. */
+/** The comment of a partition that is being dropped: one without it was detached by hand, to be kept. */
 const EXPIRED = 'tallygate: expired, to be dropped'
 
 /**

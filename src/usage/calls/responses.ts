@@ -5,8 +5,8 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 const DELETE_AT_A_TIME = 10_000
 
 /**
- * Forgets the responses that were counted, and last told, more than `days` days ago; a job not while its object is known,
- * for providers list jobs for years.
+ * Prunes the responses that were counted, and last reported, more than `days` days ago. A job stays while its object is
+ * known: providers list jobs for years.
  *
  * @returns How many.
  */

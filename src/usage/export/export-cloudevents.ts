@@ -25,7 +25,7 @@ export const EXPORTED_FIELDS = ['callId', 'arrivedAtMs', 'clientId', ...DATA] as
 export interface ExportedCall extends Pick<CallRecord, (typeof EXPORTED_FIELDS)[number]> {
   /** The client's name when the call was counted. */
   readonly client: string
-  /** Not `null`: it is no request, but what this call reported of the work of another. */
+  /** The call that reported the use of another's work; `null`: this is a request, not such a report. */
   readonly reportedBy: string | null
   /** The call that submitted that work, as far as it was one of ours. */
   readonly settles: string | null

@@ -61,6 +61,6 @@ test('open calls and gap markers are written with the bytes that earlier release
       '"path":"/v1/chat/completions","requestedModel":"gpt-4o","webSocket":true}',
   )
   expect(serialiseGapMarker(3, 9, 'journal "pruned"')).toBe(
-    '{"void":{"from":3,"to":9,"reason":"journal \\"pruned\\""}}',
+    JSON.stringify({ void: { from: 3, to: 9, reason: 'journal "pruned"' } }),
   )
 })
