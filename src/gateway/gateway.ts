@@ -27,7 +27,7 @@ const MAX_HEADER_BYTES = 64 * 1024
 /** From the connection's first byte to the end of the headers. */
 const HEADERS_TIMEOUT_MS = 60_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
-/** Until then nothing is known of a connection, and nothing ends it but this. */
+/** A TLS handshake that takes longer is ended: no other limit applies until it is done. */
 const HANDSHAKE_TIMEOUT_MS = 5_000
 
 export interface GatewayOptions {
@@ -48,19 +48,20 @@ export interface Gateway {
 }
 
 /**
- * The gateway's server, not yet listening. The router picks a request's route: health, one of the gateway's own
- * operations, or everything else, which goes upstream. Hooks run before the routes of their scope, so that the order of
- * lines here decides nothing. The order of a call's stages does, and stands in `buildStages`.
+ * The gateway's server, not yet listening. The router picks a request's route: health, one of the gateway's
+ * own operations, or everything else, which goes upstream. Hooks run before the routes of their scope, so
+ * that the order of lines here decides nothing. The order of a call's stages does, and stands in
+ * `buildStages`.
  */
 export function buildGateway(options: GatewayOptions): Gateway {
   const { admission } = options
   const { basePath } = admission.config
   const app = Fastify({
     loggerInstance: options.logger,
-    // One line per call costs a quarter of the call's CPU, and would hold the URL, and so a key in its query.
+    // A line for each call costs a quarter of the call's CPU, and its URL may hold a key.
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: true,
-    // Calls that arrive while the last ones end are served; their connections are then closed.
+    // Calls that arrive while the last ones end are answered; then their connections are closed.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false, caseSensitive: true },
@@ -70,7 +71,7 @@ export function buildGateway(options: GatewayOptions): Gateway {
     clientErrorHandler: answerClientError,
   })
 
-  // The router parses no bodies: the gateway's own operations have none, and all others go upstream unread or are read in `forward`.
+  // The router parses no bodies: the gateway's own operations have none, and `forward` reads those of calls.
   const methods = METHODS.filter((method) => method !== 'CONNECT')
   for (const method of methods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
 
@@ -95,17 +96,17 @@ export function buildGateway(options: GatewayOptions): Gateway {
   return { app, webSockets: acceptWebSockets(app.server, { ...options.webSockets, admission }) }
 }
 
-/** HTTPS where there is a certificate; the limits are the same. */
+/** HTTPS where there is a certificate, with the same limits. */
 function createServer(tls: GatewayOptions['tls'], handler: RequestListener): HttpServer {
   const limits = {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // A slow upload is bounded by its silence, not by its length.
+    // A slow upload is ended when it is idle for too long, not when it takes long.
     requestTimeout: 0,
-    // Header names that only lenient parsers take are how requests are smuggled.
+    // Requests are smuggled by header names that only lenient parsers accept.
     insecureHTTPParser: false,
-    // Node would answer without a body; ours says what is wrong.
+    // Node would answer without a body; the stage `checkHost` says what is wrong.
     requireHostHeader: false,
     // RFC 6455, 4.1: any other upgrade request is treated as the plain request it would be without the
     // header.

@@ -4,7 +4,7 @@ import { ERRORS, errorBody } from './errors.ts'
 import { destroyAfterGrace } from './socket-timeouts.ts'
 
 /**
- * Answers what Node's parser refused, in the shape of every other error: there is no request, only a socket.
+ * Answers what Node's parser refused, in the shape of every other error. There is no request, only a socket.
  * For the `clientErrorHandler` of both listeners.
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {

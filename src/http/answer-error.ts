@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { ERRORS, type ErrorDetail, type ErrorName, type ErrorShape, errorBody } from './errors.ts'
 
-// Before a call is routed its path alone tells whose clients read the error.
+// Before a call is routed, only its path tells which client libraries will read the error.
 const ANTHROPIC_PATH = /\/v1\/(?:messages|complete)(?:$|[/?])/i
 
 /** The error shape that the client library behind `path` understands. */
@@ -21,7 +21,7 @@ export function sendError(reply: FastifyReply, code: ErrorName, detail: ErrorDet
     .send(JSON.stringify(errorBody(errorShapeOf(raw.url ?? ''), code, detail)))
 }
 
-/** Answers with an error of the gateway's own on a response that Fastify has handed over. */
+/** Answers with an error of the gateway's own on a response that Fastify no longer controls. */
 export function writeError(
   response: ServerResponse,
   shape: ErrorShape,
@@ -41,7 +41,7 @@ export function writeError(
   response.end(body)
 }
 
-/** The headers of an error's JSON body and what the error adds to them: name, value, name, value, ... */
+/** The headers of an error: those of its JSON body, then its own. Name, value, name, value, ... */
 export function errorHeaders(body: string, added: ErrorDetail['headers'] = {}): string[] {
   return [
     'content-type',
@@ -52,7 +52,9 @@ export function errorHeaders(body: string, added: ErrorDetail['headers'] = {}): 
   ]
 }
 
-/** Whether bytes of a body may follow. A request without one is incomplete, too, until its head was handled. */
+/**
+ * Whether bytes of a body may follow. While its head is handled, a request without a body is incomplete, too.
+ */
 function isBodyUnread({ headers, complete }: IncomingMessage): boolean {
   return !complete && (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
 }

@@ -4,29 +4,34 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Server as TlsServer } from 'node:tls'
 
 /**
- * So many looks in a row without a request, rather than a time: after a long turn of the event loop time has passed
- * in which nothing could have been read.
+ * Counted in checks without a request, and not in time: during a long turn of the event loop, time passes in
+ * which no request could have been read.
  */
 const IDLE_CHECKS = 10
 const CHECK_EVERY_MS = 20
-/** Balancers have seen `/readyz` say 503 by then, and most clients close connections that idled for 4 s. */
+/**
+ * By then, balancers have seen `/readyz` answer 503, and most clients have closed connections that idled for
+ * 4 s.
+ */
 const LONGEST_MS = 5_000
-/** A connection that was just made has its request on the way. */
+/** The request of a new connection may be on its way. */
 const UNUSED_MS = 1_000
-/** A connection that just had an answer is the one its client takes for the next call: let it rest first. */
+/**
+ * A client uses the connection of its last answer for its next call, so that connection is kept for a while.
+ */
 const REUSE_MS = 4_000
 const CLOSE_EVERY_MS = 500
 
 /**
- * The last moments in which a server still takes connections. Every answer says `connection: close`, so that clients
- * come back on connections that others accept: one that is closed from here while a request is on its way fails a call
- * that nobody may repeat unasked.
+ * Ends the connections of a server that still accepts them. Every answer says `connection: close`, so that
+ * clients come back on connections that other processes accept. Closing a connection while a request is on
+ * its way would fail a call that its client may not repeat.
  */
 export interface ConnectionDrainer {
   /**
-   * Resolves once no call has come for a moment and no connection idles any more, or after five seconds. From then on
-   * connections are closed that have idled for four seconds, or for one without ever carrying a request, and the
-   * server's `close` closes no other. Questions for health do not count as calls.
+   * Resolves once no call has come for a moment and no connection is idle, or after five seconds. From then
+   * on, connections are closed that were idle for four seconds, or for one second if they never carried a
+   * request. The server's `close` closes no others. Health checks do not count as calls.
    */
   begin(): Promise<void>
 }
@@ -34,13 +39,13 @@ export interface ConnectionDrainer {
 export function openConnectionDrainer(server: Server): ConnectionDrainer {
   let draining = false
   let idleChecks = 0
-  /** When each may be closed, by the monotonic clock. */
+  /** When each connection may be closed, by the monotonic clock. */
   const idle = new Map<Socket, number>()
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     idle.set(socket, performance.now() + UNUSED_MS)
     socket.once('close', () => idle.delete(socket))
   })
-  /** Answers under way: of a client that does not wait for one before it asks for the next, several. */
+  /** How many answers are under way on a connection: several if its client sends requests without waiting. */
   const answers = new WeakMap<Socket, number>()
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
@@ -70,9 +75,10 @@ export function openConnectionDrainer(server: Server): ConnectionDrainer {
         for (const [socket, atMs] of idle) if (performance.now() >= atMs) socket.destroy()
       }
       closeIdle()
-      // Also those whose answers were under way and had promised to keep the connection: its client would.
+      // Some answers that were under way had promised to keep their connection: these are closed once they
+      // are idle, too.
       const ending = setInterval(closeIdle, CLOSE_EVERY_MS).unref()
-      // As `close` does it unasked, and to those that had an answer a moment ago.
+      // `close` would call this, and close connections that had an answer a moment ago.
       server.closeIdleConnections = () => {}
       server.once('close', () => clearInterval(ending))
     },

@@ -1,14 +1,17 @@
-/** What an error of the gateway's own says; its cause is written to the log alone. */
+/** What an error of the gateway's own says. Its cause is written only to the log. */
 export interface ErrorDefinition {
   readonly status: number
   readonly type: string
-  /** Machine-readable; `null` where the type says it all. */
+  /** For programs; `null` where the type says enough. */
   readonly code: string | null
-  /** For the client: says what to do, shows nothing of the inside. */
+  /** For the client: says what to do, and nothing about the inside of the gateway. */
   readonly message: string
 }
 
-/** Every error that the gateway answers with itself, by name; each is sent somewhere, and described in /openapi.json. */
+/**
+ * Every error that the gateway itself answers with. Each one is sent by some code and described in
+ * /openapi.json.
+ */
 export const ERRORS = {
   invalid_request: {
     status: 400,
@@ -119,7 +122,7 @@ export type ErrorName = keyof typeof ERRORS
 
 export const ERROR_NAMES = Object.keys(ERRORS) as readonly ErrorName[]
 
-/** How an error is written: Anthropic's way on Anthropic's paths, else OpenAI's. */
+/** How an error is written: as Anthropic does on Anthropic's paths, else as OpenAI does. */
 export type ErrorShape = 'openai' | 'anthropic'
 
 /** What one occurrence of an error adds to its definition. */
@@ -128,9 +131,9 @@ export interface ErrorDetail {
   readonly param?: string | undefined
   /** In place of the definition's message. */
   readonly message?: string | undefined
-  /** Sent with it, as `retry-after`; names in lower case. */
+  /** Sent with the error, for example `retry-after`. Names are in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** In place of our own body: what the upstream itself would answer. */
+  /** In place of our own body: the one that the upstream itself would answer with. */
   readonly body?: object | undefined
 }
 
@@ -150,7 +153,7 @@ export function errorBody(shape: ErrorShape, name: ErrorName, detail: ErrorDetai
     : { error: { message: text, type, param: detail.param ?? null, code } }
 }
 
-/** Thrown inside a handler to refuse the request: the error handler answers with it. `cause` is for the log. */
+/** Thrown in a handler to refuse the request: the error handler answers with it. `cause` is for the log. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly error: ErrorName

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Whether calls can be taken, and what is away. */
+/** Whether calls are accepted, and what is unavailable. */
 export interface Readiness {
   readonly ready: boolean
-  /** What works less well just now: `redis`, `postgres`, `keys`, `journal`, `stopping`. */
+  /** What does not work fully: `redis`, `postgres`, `keys`, `journal`, `stopping`. */
   readonly degraded: readonly string[]
 }
 

@@ -1,26 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** From one piece of a body to the next, as other servers have it. */
+/** The longest time from one piece of a request's body to the next. Other servers have the same. */
 const READ_IDLE_MS = 60_000
-/** A client that takes nothing of what waits for it: as long as an upstream may be silent. */
+/** The longest time in which a client reads nothing of its answer. An upstream may be idle for as long. */
 const WRITE_IDLE_MS = 300_000
-/** For a client to close its half of a connection that is over. */
+/** The time that a client has to close its half of a connection that has ended. */
 const HALF_OPEN_MS = 2_000
 
 // A socket's own timeout needs no further timer, restarts with every byte, and ends a connection that has no
 // listener.
 
-/** Ends the connection when nothing of the request's body comes for a minute. Returns how to stop that, once the body is read. */
+/**
+ * Ends the connection when no byte of the request's body comes for a minute. The result stops that, once the
+ * body is read.
+ */
 export function setReadIdleTimeout({ socket }: IncomingMessage): () => void {
   socket.setTimeout(READ_IDLE_MS)
   return () => socket.setTimeout(0)
 }
 
 /**
- * As {@link setReadIdleTimeout}, until the body has ended, for one that goes upstream as it comes.
+ * As {@link setReadIdleTimeout}, for a body that goes upstream as it comes; ends with the body.
  *
- * @param isWanted false: the upstream takes no more just now, and the silence is not the client's.
+ * @param isWanted false while the upstream takes no more bytes: then the client is not the one that is idle.
  */
 export function setUploadIdleTimeout(request: IncomingMessage, isWanted: () => boolean): void {
   const endLimit = setReadIdleTimeout(request)
@@ -36,22 +39,28 @@ export function setUploadIdleTimeout(request: IncomingMessage, isWanted: () => b
 }
 
 /**
- * Ends the connection when the client takes nothing of what was written for five minutes, until `event`: `drain`, or `finish` when
- * there is no more to come. Otherwise one that stays connected and never reads would hold its call, and the upstream's, for ever.
+ * Ends the connection when the client reads nothing of what was written for five minutes. Otherwise a client
+ * that stays connected and never reads would hold its call, and the upstream's connection, for ever.
+ *
+ * @param event ends the limit: `drain`, or `finish` for the last bytes.
  */
 export function setWriteIdleTimeout(response: ServerResponse, event: 'drain' | 'finish'): void {
   const { socket } = response
   if (socket === null) {
-    // It waits for the answers before it on the same connection: until its turn the silence is not the client's.
+    // Earlier answers on the same connection come first: until this one's turn, the client has nothing to
+    // read.
     response.once('socket', () => setWriteIdleTimeout(response, event))
     return
   }
   socket.setTimeout(WRITE_IDLE_MS)
-  // First, because at the end of an answer node sets the time for which the connection may be idle.
+  // Before Node's own listener, which sets the time for which a connection may be idle after an answer.
   response.prependOnceListener(event, () => socket.setTimeout(0))
 }
 
-/** After the last answer: what is still on its way is read, and a client that keeps its half open does not keep ours. */
+/**
+ * After the last answer: reads what is still on its way, and destroys a connection whose client keeps its
+ * half open.
+ */
 export function destroyAfterGrace(socket: Duplex): void {
   socket.resume()
   const timer = setTimeout(() => socket.destroy(), HALF_OPEN_MS)

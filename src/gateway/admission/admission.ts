@@ -46,8 +46,8 @@ export interface Held {
 }
 
 /**
- * One request on its way in, and what is known of it: the stages fill it in. A door makes one for each request and
- * releases it when the call is over, however it ended.
+ * One request on its way in, and what is known of it: the stages fill it in. A door makes one for each
+ * request and releases it when the call is over, however it ended.
  */
 export class Admission {
   readonly request: IncomingMessage
@@ -94,7 +94,10 @@ export class Admission {
     this.urlWithoutKey = request.url ?? '/'
   }
 
-  /** From `findCaller` on. @throws Before: the stage that asks stands too early in the list. So for target and route. */
+  /**
+   * From `findCaller` on. @throws Before: the stage that asks stands too early in the list. So for target and
+   * route.
+   */
   get caller(): Caller {
     return this.#caller ?? unknownYet('caller')
   }
@@ -131,7 +134,10 @@ export class Admission {
     return this.#target?.canonicalPath ?? this.request.url ?? ''
   }
 
-  /** Keeps what the call has taken until `release`. For stages of `head` and `model`: what is not a call is not released. */
+  /**
+   * Keeps what the call has taken until `release`. For stages of `head` and `model`: what is not a call is
+   * not released.
+   */
   hold(held: Held): void {
     if (this.#held === null) this.#held = held
     else if (this.#othersHeld === null) this.#othersHeld = [held]

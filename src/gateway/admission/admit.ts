@@ -12,12 +12,13 @@ import { routeByHead, routeByModel } from './stages/route.ts'
 import { readTarget, refuseOwnOperation } from './stages/target.ts'
 
 /**
- * Every stage of a call, by HTTP or WebSocket, in the order in which they run. The first that refuses ends the call:
- * until then the journal knows nothing of it, and nothing went upstream. Behind the last stage comes `openCall`.
+ * Every stage of a call, by HTTP or WebSocket, in the order in which they run. The first that refuses ends
+ * the call: until then the journal knows nothing of it, and nothing went upstream. Behind the last stage
+ * comes `openCall`.
  *
- * A new stage is one file in `stages/` and one line here. What it takes for as long as the call lasts (a slot, a
- * lease) it gives to `Admission.hold`. What it counts over calls it keeps to itself, made here: the list is built once
- * for each gateway.
+ * A new stage is one file in `stages/` and one line here. What it takes for as long as the call lasts (a
+ * slot, a lease) it gives to `Admission.hold`. What it counts over calls it keeps to itself, made here: the
+ * list is built once for each gateway.
  */
 export function buildStages(): Stages {
   return {
@@ -32,16 +33,21 @@ export function buildStages(): Stages {
     caller: [
       // Before the target is read: this takes the key out of the URL, and nothing later may see it there.
       readCredential,
-      // Before anything that depends on configuration: without a key, a client learns nothing about upstreams.
+      // Before anything that depends on configuration: without a key, a client learns nothing about
+      // upstreams.
       findCaller,
     ],
-    /** Every call passes these before a byte of its body is read. Limits on requests and on calls at once belong here. */
+    /**
+     * Every call passes these before a byte of its body is read. Limits on requests and on calls at once
+     * belong here.
+     */
     head: [
       // Before all that judge by path: they need its canonical form.
       readTarget,
       // Before the route: the gateway's own operations have no upstream.
       refuseOwnOperation,
-      // Before more work is done: while the journal is full, every call is refused, and that has to stay cheap.
+      // Before more work is done: while the journal is full, every call is refused, and that has to stay
+      // cheap.
       checkLedger,
       // Before the path rules: an upstream may have its own, written without its prefix.
       routeByHead,
@@ -50,7 +56,10 @@ export function buildStages(): Stages {
       // Last before the body: the dialect of the route says how to read it.
       planBody,
     ],
-    /** Every call passes these once as much of its body is read as planned. Limits by model or cost belong here. */
+    /**
+     * Every call passes these once as much of its body is read as planned. Limits by model or cost belong
+     * here.
+     */
     model: [
       // Before the model chooses the route: in an upload, another model may follow.
       requireModelFirst,
@@ -72,9 +81,11 @@ const FAILED: CallRefusal = { error: 'internal_error' }
 export const MOMENTS: readonly Moment[] = ['arrival', 'caller', 'head', 'model']
 
 /**
- * Runs the stages of one moment in order, until one refuses. Never throws: a stage that does refuses the call.
+ * Runs the stages of one moment in order, until one refuses. Never throws: a stage that does refuses the
+ * call.
  *
- * @returns Why the call is refused, or `null`. A promise, which never rejects, only where a stage had to wait.
+ * @returns Why the call is refused, or `null`. A promise, which never rejects, only where a stage had to
+ *   wait.
  */
 export function admit(
   moment: Moment,

@@ -37,7 +37,8 @@ export function buildOpenCall(admission: Admission, nowMs: number): OpenCall {
  * Writes the call to the journal, before its first byte goes upstream.
  *
  * @param client destroyed once the client has left.
- * @param done `null`: the call may go upstream. `gone`: its client left before that, so nothing happened that counts.
+ * @param done `null`: the call may go upstream. `gone`: its client left before that, so nothing happened that
+ *   counts.
  */
 export function openCall(
   call: OpenCall,

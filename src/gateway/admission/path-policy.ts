@@ -14,7 +14,7 @@ export interface PathPolicy {
 export interface PathPolicyRules {
   readonly all: PathRules
   readonly byUpstream: ReadonlyMap<string, PathRules>
-  /** The first that names the caller counts. */
+  /** The first one that names the caller applies. */
   readonly byKey: readonly KeyPathRules[]
 }
 
@@ -24,12 +24,12 @@ interface CompiledRules {
   readonly unknown: PathRules['unknown']
 }
 
-/** Keys for which the rules were looked up are remembered, up to this many. */
+/** The rules of this many keys are kept, once they were found. */
 const MAX_REMEMBERED_KEYS = 10_000
 
 /**
- * The rules of the narrowest scope that says anything of a path count: the key's, else the upstream's, else those for all calls,
- * else what is refused by default.
+ * The narrowest rules that mention a path decide on it: those of the key, of the upstream, or of all calls. A
+ * path that no rule mentions is refused if it is one of those that are refused by default.
  */
 export function buildPathPolicy(rules: PathPolicyRules): PathPolicy {
   const all = compile(rules.all)
@@ -51,7 +51,8 @@ export function buildPathPolicy(rules: PathPolicyRules): PathPolicy {
   return {
     permits(caller, method, hasBody, { upstream, target, reading }) {
       const path = target.canonicalPath
-      // Many routers take any method for a path, so one that may change something is judged as a POST too.
+      // Many routers take any method for a path: a request that may change something is judged as a POST,
+      // too.
       const alsoPost = method !== 'POST' && (hasBody || !READS.has(method))
       const scopes = [ofKey(caller), byUpstream.get(upstream.name) ?? null, all]
       for (const scope of scopes) {
@@ -65,10 +66,10 @@ export function buildPathPolicy(rules: PathPolicyRules): PathPolicy {
   }
 }
 
-/** These change nothing at any server that keeps to HTTP. */
+/** Methods that change nothing at a server that follows HTTP. */
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
-/** `null`: the rules say nothing of it. */
+/** `null`: the rules do not mention it. */
 function verdictOf(rules: CompiledRules, method: string, alsoPost: boolean, path: string): boolean | null {
   if (rules.allows(method, path) !== null) return true
   return rules.denies(method, path) !== null || (alsoPost && rules.denies('POST', path) !== null)

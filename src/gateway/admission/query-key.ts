@@ -1,8 +1,10 @@
 const OUR_KEY = /^tg_[0-9A-Za-z]{36}$/
 
 /**
- * Takes our keys out of a raw URL's query: each parameter `key` or `api-key` whose value has our form goes, with
- * one `&` (or the `?` when nothing is left); not another byte changes. `key` is the first one's value.
+ * Takes our keys out of a raw URL's query: each parameter `key` or `api-key` whose value has our form,
+ * together with one `&`, or with the `?` when nothing is left. No other byte changes.
+ *
+ * @returns `key`: the value of the first one.
  */
 export function takeQueryKey(url: string): { readonly url: string; readonly key: string | null } {
   const queryStart = url.indexOf('?') + 1
@@ -28,7 +30,7 @@ function keyIn(parameter: string): string | null {
   return OUR_KEY.test(value) ? value : null
 }
 
-/** An upstream would undo these, so a key written with them is a key. */
+/** An upstream would undo percent-encoding, so a key that is written with it is a key. */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text
   try {

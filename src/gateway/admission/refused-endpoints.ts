@@ -1,7 +1,7 @@
 import { REFUSED_PATHS } from '../../providers/paths/known-paths.ts'
 import type { Provider } from '../../providers/registry.ts'
 
-/** Why a call on `path` (canonical) is refused unless the operator allows it, or `null`: it may pass. */
+/** Why a call on a canonical path is refused unless the operator allows it; `null`: it may pass. */
 export function refusedEndpoint(
   provider: Provider,
   method: string,

@@ -1,4 +1,7 @@
-/** A body, or this much of one, is outside of the room: little more than its connection and its call take anyway. */
+/**
+ * A body, or this much of one, is outside of the room: little more than its connection and its call take
+ * anyway.
+ */
 const FREE_BYTES = 64 * 1024
 /** The minimum rate: every 20 s of an upload bring this much, 1.6 KiB/s, or it ends. */
 const RATE_WINDOW_MS = 20_000
@@ -7,14 +10,20 @@ const RATE_WINDOW_BYTES = 32 * 1024
 const TRICKLE = 16
 /** How often the rates are looked at. */
 const CHECK_MS = 5_000
-/** An upload's speed is what came within the last few seconds: older bytes count for less, by half every 1.4 s. */
+/**
+ * An upload's speed is what came within the last few seconds: older bytes count for less, by half every 1.4
+ * s.
+ */
 const SPEED_MS = 2_000
 /** Of all room, one client may hold this much at most. */
 const CLIENT_SHARE = 3 / 8
 /** Of the room that the others leave, one client may hold this much, so that each newcomer finds some. */
 const LEFT_SHARE = 2 / 3
 
-/** Why an upload ends. `busy`: too many bodies in memory, of all clients or of this one; `slow`: below the minimum rate. */
+/**
+ * Why an upload ends. `busy`: too many bodies in memory, of all clients or of this one; `slow`: below the
+ * minimum rate.
+ */
 export type UploadProblem = 'busy' | 'slow'
 
 export interface BodyBudgetOptions {
@@ -25,10 +34,11 @@ export interface BodyBudgetOptions {
 }
 
 /**
- * The room that request bodies have in memory, for all calls together. Only what has arrived takes room, and of each
- * body the first 64 KiB take none. Whoever finds no room gets that of an upload that has to yield: one that trickles; one
- * that is slower, of a client that holds more; and, to a client that wants little, one of a client that holds more than
- * an equal part. What has arrived yields to nobody, as its call is under way.
+ * The room that request bodies have in memory, for all calls together. Only what has arrived takes room, and
+ * of each body the first 64 KiB take none. Whoever finds no room gets that of an upload that has to yield:
+ * one that trickles; one that is slower, of a client that holds more; and, to a client that wants little, one
+ * of a client that holds more than an equal part. What has arrived yields to nobody, as its call is under
+ * way.
  */
 export class BodyBudget {
   readonly #limitBytes: number
@@ -64,7 +74,10 @@ export class BodyBudget {
     return room
   }
 
-  /** Ends the uploads that are below the minimum rate. In a turn of its own: what has come in the meantime was read before. */
+  /**
+   * Ends the uploads that are below the minimum rate. In a turn of its own: what has come in the meantime was
+   * read before.
+   */
   endSlow(): void {
     const now = this.#now()
     for (const room of this.#uploads) {

@@ -4,9 +4,10 @@ import type { Dialect } from '../../providers/dialect.ts'
 import { formBoundary } from '../forms/form-boundary.ts'
 
 /**
- * How the body of a call is read before the call goes on. `unread`: it streams through. `whole`: it is kept and read as JSON, its
- * content codings (in the order in which they were applied) undone for the reader. `form`: its first fields are read, the rest
- * streams. `unsupported`: nobody here can read it, so the call is refused.
+ * How the body of a call is read before the call goes on. `unread`: it streams through. `whole`: it is kept
+ * and read as JSON, its content codings (in the order in which they were applied) undone for the reader.
+ * `form`: its first fields are read, the rest streams. `unsupported`: nobody here can read it, so the call is
+ * refused.
  */
 export type BodyReading =
   | { readonly kind: 'unread' }
@@ -33,8 +34,9 @@ const CHARSET = /charset([*\d]*)\s*=\s*["']?([^"';,\s]*)/gi
 const PLAIN_CHARSET = /^(?:utf-?8|utf-?16(?:le|be)?|us-ascii|ascii|iso-8859-1|latin-?1)?$/i
 
 /**
- * How to read a request's body: as its endpoint takes it, whatever the client says of it, because servers that parse JSON without
- * looking at `content-type` or `content-encoding` are many. A form is believed only where forms are taken.
+ * How to read a request's body: as its endpoint takes it, whatever the client says of it, because servers
+ * that parse JSON without looking at `content-type` or `content-encoding` are many. A form is believed only
+ * where forms are taken.
  *
  * @param modelDecides where the call goes, or whether it may be made, depends on its model.
  * @param namesObjects whether the call may be made depends on the objects that its body names.
@@ -47,8 +49,8 @@ export function howToRead(
 ): BodyReading {
   const type = headers['content-type'] ?? ''
   const transfer = headers['transfer-encoding']
-  // Node undoes the chunks alone, and the header ends here: the upstream would take coded bytes for plain ones. What is not framed by
-  // chunks in the end is refused by node.
+  // Node undoes the chunks alone, and the header ends here: the upstream would take coded bytes for plain
+  // ones. What is not framed by chunks in the end is refused by node.
   if (transfer !== undefined && CODED_CHUNKS.test(transfer)) return UNSUPPORTED
   const codings = codingsOf(headers['content-encoding'])
   if (dialect?.readsRequest !== true && !namesObjects) {
@@ -75,7 +77,10 @@ function isPlainCharset(type: string): boolean {
 
 const NONE: readonly string[] = []
 
-/** The codings that `content-encoding` names, `identity` left out; `null` when one is not known, or when there are too many. */
+/**
+ * The codings that `content-encoding` names, `identity` left out; `null` when one is not known, or when there
+ * are too many.
+ */
 function codingsOf(header: string | undefined): readonly string[] | null {
   if (header === undefined || header === '' || header === 'identity') return NONE
   const codings = header

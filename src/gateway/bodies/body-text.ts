@@ -2,8 +2,9 @@
 const MAX_UTF16_BYTES = 1024 * 1024
 
 /**
- * A JSON body that is written in UTF-16, as UTF-8; any other as it is. RFC 8259 allows only UTF-8, but servers on Python's `json`
- * tell the encoding by the first bytes (`json.detect_encoding`), and so is it told here.
+ * A JSON body that is written in UTF-16, as UTF-8; any other as it is. RFC 8259 allows only UTF-8, but
+ * servers on Python's `json` tell the encoding by the first bytes (`json.detect_encoding`), and so is it told
+ * here.
  */
 export function asUtf8(body: Buffer): Buffer {
   const order = utf16Order(body)
@@ -26,7 +27,10 @@ function utf16Order(body: Buffer): 'le' | 'be' | null {
   return null
 }
 
-/** Whether a body begins as gzip, zlib or zstd do, and no JSON does: a server that looks at the bytes reads what nobody here has read. */
+/**
+ * Whether a body begins as gzip, zlib or zstd do, and no JSON does: a server that looks at the bytes reads
+ * what nobody here has read.
+ */
 export function seemsCompressed(body: Buffer): boolean {
   const second = body[1] ?? 0
   switch (body[0]) {

@@ -10,11 +10,13 @@ export interface RequestScan {
    */
   readonly readable: boolean
   /**
-   * Escapes undone; `null` when there is no key `model`, its value is not a string of at most 1 KiB, or there are so
-   * many keys that another may follow.
+   * Escapes undone; `null` when there is no key `model`, its value is not a string of at most 1 KiB, or there
+   * are so many keys that another may follow.
    */
   readonly model: string | null
-  /** `model` stands there more than once, or may, or beside a `Model`, which Go's encoding/json takes for it. */
+  /**
+   * `model` stands there more than once, or may, or beside a `Model`, which Go's encoding/json takes for it.
+   */
   readonly duplicateModel: boolean
   /** A key names models beside `model` that may serve the call: `models` (OpenRouter) or `fallbacks`. */
   readonly namesOtherModels: boolean
@@ -54,7 +56,10 @@ const MAX_MODEL_BYTES = 1024
 /** `stream_options` with each letter written as a `\u` escape. */
 const MAX_KEY_BYTES = 'stream_options'.length * 6
 
-/** No request has so many keys at its top level; telling one takes up to 2 µs, so a body of them would take seconds. */
+/**
+ * No request has so many keys at its top level; telling one takes up to 2 µs, so a body of them would take
+ * seconds.
+ */
 const MAX_MEMBERS = 1_000
 
 /** Longer `stream_options` are not looked into. */
@@ -78,8 +83,8 @@ export function scanRequestBody(body: Buffer): RequestScan {
 }
 
 /**
- * As {@link scanRequestBody}, but a body of more than {@link WHOLE_BYTES} is scanned in slices, between which the
- * event loop serves others: then it calls back in a later turn.
+ * As {@link scanRequestBody}, but a body of more than {@link WHOLE_BYTES} is scanned in slices, between which
+ * the event loop serves others: then it calls back in a later turn.
  *
  * @param isWanted asked before each slice: false ends the scan.
  * @param done `null`: it was not wanted any more.

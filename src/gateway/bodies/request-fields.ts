@@ -6,13 +6,14 @@ import { JsonScanner, type Projection } from '../../providers/wires/json.ts'
 const WINDOW_BYTES = 64 * 1024
 
 /**
- * Reads what an endpoint's dialect wants to know of its request: of most calls nothing, so that this is not called.
- * A body of more than {@link WHOLE_BYTES} is read in slices, between which the event loop serves others.
+ * Reads what an endpoint's dialect wants to know of its request: of most calls nothing, so that this is not
+ * called. A body of more than {@link WHOLE_BYTES} is read in slices, between which the event loop serves
+ * others.
  *
  * @param body one JSON object, as its reader reads it.
  * @param isWanted asked before each slice: false ends the reading.
- * @param done the values at the paths of `plan`, or `null` where one stands there twice: what it means depends on
- *   who reads it. Called with `'gone'` when it was not wanted any more.
+ * @param done the values at the paths of `plan`, or `null` where one stands there twice: what it means
+ *   depends on who reads it. Called with `'gone'` when it was not wanted any more.
  */
 export function readRequestFields(
   clientId: string,

@@ -6,9 +6,9 @@ import type { BodyBudget, BodyRoom, UploadProblem } from './body-budget.ts'
 export type BodyProblem = UploadProblem | 'too_large' | 'gone'
 
 /**
- * Reads a whole request body of at most `limitBytes` into the client's part of `budget`; the caller releases the room
- * when it lets the body go. Calls back exactly once, with a problem after the room was given back. A client that does
- * not keep up the minimum rate is `slow`.
+ * Reads a whole request body of at most `limitBytes` into the client's part of `budget`; the caller releases
+ * the room when it lets the body go. Calls back exactly once, with a problem after the room was given back. A
+ * client that does not keep up the minimum rate is `slow`.
  */
 export function readBody(
   request: IncomingMessage,

@@ -22,8 +22,8 @@ export interface WholeBodyOptions {
 }
 
 /**
- * Reads a request's body and undoes its content codings for its reader. `undecodable`: it is not what it says, or it is compressed
- * and does not say so. Calls back exactly once.
+ * Reads a request's body and undoes its content codings for its reader. `undecodable`: it is not what it
+ * says, or it is compressed and does not say so. Calls back exactly once.
  *
  * @param codings known ones, in the order in which they were applied.
  * @param response closed when the client leaves.

@@ -5,8 +5,8 @@ const PARAMETER = /;\s*([\w-]+)=(?:"([^"\\]*)"|([^\s";,]+))\s*/gy
 const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 
 /**
- * The boundary that every server finds in this `content-type` of a form; `null` when it is not one, or when servers could find
- * different ones (two of them, escapes, continuations).
+ * The boundary that every server finds in this `content-type` of a form; `null` when it is not one, or when
+ * servers could find different ones (two of them, escapes, continuations).
  */
 export function formBoundary(contentType: string): string | null {
   const parameters = FORM.exec(contentType)?.[1]

@@ -6,8 +6,8 @@ const MULTIPART = /^\s*multipart\//i
 const MODEL = /[&;](?:m|%6d)(?:o|%6f)(?:d|%64)(?:e|%65)(?:l|%6c)/i
 
 /**
- * Whether a server that takes forms where JSON is expected, as the body's `contentType` says, may find another model in
- * `body` than stands in its JSON: text that is both is easily written.
+ * Whether a server that takes forms where JSON is expected, as the body's `contentType` says, may find
+ * another model in `body` than stands in its JSON: text that is both is easily written.
  */
 export function namesModelAsForm(contentType: string | undefined, body: Buffer): boolean {
   if (contentType === undefined || !FORM.test(contentType)) return false

@@ -49,8 +49,9 @@ export class FormUpload {
   /**
    * The form's bytes from its beginning, untouched. Fields behind the first file are read as they pass.
    *
-   * @param onModel the form names another model than was known before, or leaves in doubt which. The upload goes on only if it gives
-   *   `true`: asked before the bytes that say so go on, so that no server has a whole form.
+   * @param onModel the form names another model than was known before, or leaves in doubt which. The upload
+   *   goes on only if it gives `true`: asked before the bytes that say so go on, so that no server has a
+   *   whole form.
    */
   body(onModel: (model: string | null) => boolean): Readable {
     const reading = new ReadingTransform(this.#fields, onModel)
@@ -64,8 +65,9 @@ export class FormUpload {
 }
 
 /**
- * Reads the beginning of a form, until a file begins or 64 KiB have come. Calls back once; `null`: the client left. The request is
- * paused then, until the body is asked for. A client that is silent meanwhile loses its connection.
+ * Reads the beginning of a form, until a file begins or 64 KiB have come. Calls back once; `null`: the client
+ * left. The request is paused then, until the body is asked for. A client that is silent meanwhile loses its
+ * connection.
  */
 export function readFormStart(
   request: IncomingMessage,

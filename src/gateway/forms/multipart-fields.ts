@@ -12,9 +12,10 @@ const EMPTY = Buffer.alloc(0)
 type State = 'start' | 'delimited' | 'head' | 'content' | 'epilogue' | 'broken'
 
 /**
- * Reads the fields that the gateway needs of a form (RFC 7578) as its bytes pass, whatever the pieces they come in. It keeps at most
- * a part's headers or a short value. Strict, so that what it reads is what every server reads: anything in which lenient parsers
- * differ (a boundary inside of a line, text before or behind the form, headers with escapes) makes the form not readable.
+ * Reads the fields that the gateway needs of a form (RFC 7578) as its bytes pass, whatever the pieces they
+ * come in. It keeps at most a part's headers or a short value. Strict, so that what it reads is what every
+ * server reads: anything in which lenient parsers differ (a boundary inside of a line, text before or behind
+ * the form, headers with escapes) makes the form not readable.
  */
 export class MultipartFields {
   readonly #delimiter: Buffer
@@ -50,7 +51,10 @@ export class MultipartFields {
     return this.#sawFile
   }
 
-  /** The field `model`; `null` when it has not come, is too long, stands there twice, or the form is not readable. */
+  /**
+   * The field `model`; `null` when it has not come, is too long, stands there twice, or the form is not
+   * readable.
+   */
   get model(): string | null {
     return this.readable && this.#models === 1 ? this.#model : null
   }

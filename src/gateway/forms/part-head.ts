@@ -12,8 +12,9 @@ const PARAMETER = /\s*;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))/gy
 const PLAIN_CODING = /^(?:binary|8bit|7bit)\s*$/i
 
 /**
- * Reads a part's headers, given without their last line end; `null` when servers could read them differently: other headers than
- * `content-disposition: form-data` with one name, folded lines, escapes in the name, an encoded content.
+ * Reads a part's headers, given without their last line end; `null` when servers could read them differently:
+ * other headers than `content-disposition: form-data` with one name, folded lines, escapes in the name, an
+ * encoded content.
  */
 export function readPartHead(head: string): PartHead | null {
   let disposition: string | null = null
@@ -52,7 +53,8 @@ function readDisposition(value: string): PartHead | null {
   const name = found.get('name')
   // Some undo escapes and encodings in a name, and some do not.
   if (name === undefined || found.has('name*') || /[\\%]/.test(name)) return null
-  // A quote within a file name ends it for those who know no escapes, and what follows may be another name to them.
+  // A quote within a file name ends it for those who know no escapes, and what follows may be another name to
+  // them.
   const fileName = found.get('filename') ?? ''
   if (fileName.includes('\\"') && /name/i.test(fileName)) return null
   return { name, isFile: found.has('filename') || found.has('filename*') }

@@ -14,7 +14,10 @@ export function streamedBody(request: IncomingMessage): Readable | null {
   return pipeUpload(request, new PassThrough())
 }
 
-/** Pipes what is left of the request through `body`: apart from the request's own stream, so that an upstream's end does not take the client's connection with it. */
+/**
+ * Pipes what is left of the request through `body`: apart from the request's own stream, so that an
+ * upstream's end does not take the client's connection with it.
+ */
 export function pipeUpload(request: IncomingMessage, body: Transform): Transform {
   setUploadIdleTimeout(request, () => !body.writableNeedDrain)
   request.on('close', () => {

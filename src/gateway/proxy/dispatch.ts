@@ -12,7 +12,9 @@ import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
 import { forwardableRequestHeaders } from './headers.ts'
 
-/** Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated. */
+/**
+ * Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated.
+ */
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
 
 export interface DispatchOptions {

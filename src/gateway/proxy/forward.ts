@@ -31,8 +31,8 @@ type Step = (options: ForwardOptions, admission: Admission, response: ServerResp
 /** Everything that is not the gateway's own goes upstream, whatever its method. */
 export function forward(app: FastifyInstance, options: ForwardOptions): void {
   app.register(httpProxy, {
-    // The library owns the routes. The bytes are ours from there on: they have to stay untouched, be counted, and stop
-    // when their client leaves.
+    // The library owns the routes. The bytes are ours from there on: they have to stay untouched, be counted,
+    // and stop when their client leaves.
     prefix: options.admission.config.basePath,
     upstream: 'http://upstream.invalid',
     proxyPayloads: false,
@@ -44,7 +44,9 @@ export function forward(app: FastifyInstance, options: ForwardOptions): void {
   })
 }
 
-/** Runs the stages of `moment`, then `next` unless one of them refuses; in this turn unless one has to wait. */
+/**
+ * Runs the stages of `moment`, then `next` unless one of them refuses; in this turn unless one has to wait.
+ */
 function pass(
   moment: Moment,
   next: Step,

@@ -8,9 +8,9 @@ import { spliceIncludeUsage } from './include-usage.ts'
 type Done = (body: CallBody | 'gone') => void
 
 /**
- * Makes of an admitted call's body what goes upstream: edited to ask for the usage where the answer would not tell it,
- * else as it came, with what the endpoint's dialect wants to know of it. Calls back once, in this turn for all but
- * large bodies; `gone`: the client left meanwhile.
+ * Makes of an admitted call's body what goes upstream: edited to ask for the usage where the answer would not
+ * tell it, else as it came, with what the endpoint's dialect wants to know of it. Calls back once, in this
+ * turn for all but large bodies; `gone`: the client left meanwhile.
  */
 export function prepareBody(admission: Admission, done: Done): void {
   const { body, route } = admission

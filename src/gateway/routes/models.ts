@@ -4,22 +4,22 @@ import { sendError } from '../../http/answer-error.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
 import { matchesModel } from '../routing/upstream-table.ts'
 
-/** One model as `/v1/models` shows it. */
+/** A model as `/v1/models` shows it. */
 export interface ListedModel {
   readonly id: string
   readonly object: 'model'
-  /** Seconds since 1970; only where the source gave it. */
+  /** Seconds since 1970; only where the source has it. */
   readonly created?: number
   readonly owned_by: string
 }
 
 export interface ModelsOptions {
   readonly basePath: string
-  /** The models known now; waits only before the first list has been made, and then a bounded time. */
+  /** The models that are known now. Waits only for the first list, and for a bounded time. */
   readonly listModels: () => readonly ListedModel[] | Promise<readonly ListedModel[]>
 }
 
-/** `GET /v1/models` and `GET /v1/models/{id}`: answered from memory, no upstream call. */
+/** `GET /v1/models` and `GET /v1/models/{id}`: answered from memory, without a call upstream. */
 export function models(app: FastifyInstance, options: ModelsOptions): void {
   const path = `${options.basePath}/v1/models`
 
@@ -28,7 +28,7 @@ export function models(app: FastifyInstance, options: ModelsOptions): void {
     return reply.send({ object: 'list', data })
   })
 
-  // Ids may hold slashes (`meta-llama/Llama-3`), so the rest of the path is the id.
+  // Ids may contain slashes (`meta-llama/Llama-3`), so the id is the rest of the path.
   app.get<{ Params: { '*': string } }>(`${path}/*`, async (request, reply) => {
     const id = request.params['*']
     const found = (await allowedModels(options, admissionOf(request).caller.models)).find(

@@ -1,24 +1,34 @@
 /** Paths that are their own canonical form, as nearly all are. */
 const PLAIN = /^(?:\/(?!\.{1,2}(?:\/|$))[\w~:@$*()!',=+&.-]+)+$/
-/** Control characters, and what would end the path for a server that is sent what a proxy before it has decoded. */
+/** Control characters, and characters that end the path for a server behind a proxy that decodes it. */
 const FORBIDDEN = /[\p{Cc}?#]/u
 const ENCODED = /(?:%[0-9a-f]{2})+/gi
-/** A server behind a proxy decodes what that has decoded already; nobody honest encodes more often. */
+/**
+ * A server behind a proxy decodes what the proxy has decoded already. No honest client encodes a path more
+ * often.
+ */
 const MAX_DECODINGS = 4
-/** The paths of all APIs are far shorter, and some patterns take time by the square of a path's length. */
+/**
+ * The paths of all APIs are far shorter, and some patterns take time that grows with the square of the
+ * length.
+ */
 const MAX_PATH = 4_096
 
 /**
- * The path by which a call is judged: its dialect, the model it names, whether it may pass. Servers differ in which
- * spellings of a path they take for the same, so all that some server takes alike has one form here: percent-encoding
- * undone (`%2F` too, and repeatedly), other forms of a letter or a slash as the plain one, `\` as `/`, no empty and no
- * `.` segments, no `;parameters`, no spaces around a segment, no slash at the end. Letters keep their case, since models
- * are named in paths; compare without it.
+ * The one form of a path by which a call is judged: its dialect, its model, and whether it may pass. Servers
+ * differ in which spellings of a path they treat as the same. Spellings that any server treats alike have one
+ * form here:
  *
- * @param path An absolute path without its query, as the client sent it.
- * @returns '' for the root; `null` for a path that no upstream may get: it leaves its base (`..`), begins with `//`,
- * which some read as a host, holds a `#`, an encoded `?`, a control character or a colon behind parameters, or a percent
- * sign that encodes nothing, or is longer than 4 KiB.
+ * - percent-encoding is undone, also of `%2F`, and repeatedly
+ * - other forms of a letter or a slash become the plain one, and `\` becomes `/`
+ * - empty segments, `.` segments, `;parameters`, spaces around a segment and a slash at the end are dropped
+ *
+ * Letters keep their case, since paths name models; compare without it.
+ *
+ * @param path an absolute path without its query, as the client sent it.
+ * @returns '' for the root. `null` for a path that no upstream may get: it leaves its base (`..`) or begins
+ *   with `//`, which some servers read as a host. It holds a `#`, an encoded `?`, a control character, a
+ *   colon after parameters or a stray percent sign. Or it is longer than 4 KiB.
  */
 export function canonicalPath(path: string): string | null {
   if (path.length > MAX_PATH) return null
@@ -29,7 +39,7 @@ export function canonicalPath(path: string): string | null {
   let canonical = ''
   for (const raw of decoded.split(/[/\\]/)) {
     const parameters = raw.indexOf(';')
-    // Whether what follows the colon is a parameter's or Google's method is anybody's guess.
+    // What follows the colon may be a part of the parameter, or one of Google's methods: servers differ.
     if (parameters !== -1 && raw.includes(':', parameters)) return null
     const segment = (parameters === -1 ? raw : raw.slice(0, parameters)).trim()
     if (segment === '..') return null
@@ -41,7 +51,7 @@ export function canonicalPath(path: string): string | null {
 function fullyDecoded(path: string): string | null {
   let decoded = decodedOnce(path)
   for (let times = 1; decoded?.includes('%'); times += 1) {
-    // From the second time on a percent sign may be one that was encoded itself.
+    // From the second time on, a percent sign may itself have been encoded.
     const next: string = decoded.replace(ENCODED, (encoded) => decodedOnce(encoded) ?? encoded)
     if (next === decoded) return decoded
     if (times === MAX_DECODINGS) return null

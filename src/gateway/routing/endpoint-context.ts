@@ -1,12 +1,12 @@
 import type { ResponseUse } from '../../call/response-use.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 
-/** What an endpoint is, as far as the end of a call depends on it. */
+/** What the end of a call has to know of its endpoint. */
 export interface EndpointContext {
   /**
-   * Whether an answer that tells no figures has a cost. `free`: none, the path or the endpoint is known to be free.
-   * `metered`: one that we did not learn. `unknown`: nobody knows the path, so neither what it costs. `passes_by`: what
-   * it leads to goes past the gateway.
+   * Whether an answer without figures has a cost. `free`: it has none. `metered`: it has one that was not
+   * reported. `unknown`: the path is unknown, and so is its cost. `passes_by`: the work that it leads to
+   * bypasses the gateway.
    */
   readonly metering: 'free' | 'metered' | 'unknown' | 'passes_by'
   readonly responseUse: ResponseUse
@@ -18,7 +18,7 @@ const FETCHED: EndpointContext = { metering: 'metered', responseUse: 'fetched' }
 const UNKNOWN: EndpointContext = { metering: 'unknown', responseUse: 'created' }
 const PASSES_BY: EndpointContext = { metering: 'passes_by', responseUse: 'created' }
 
-/** The facts of an endpoint by its dialect; `null`: a path known to be free. */
+/** The context of an endpoint by its dialect; `null`: a path known to be free. */
 export function endpointContextOf(dialect: Dialect | null): EndpointContext {
   if (dialect === null || dialect.isFree === true) return FREE
   if (dialect.isGeneric === true) return UNKNOWN
@@ -26,7 +26,7 @@ export function endpointContextOf(dialect: Dialect | null): EndpointContext {
   return dialect.responseUse === 'fetched' ? FETCHED : CREATED
 }
 
-/** Those of a call that a crash cut: somebody read its answer, so the endpoint is metered. */
+/** The context of a call that a crash cut: a dialect was reading its answer, so the endpoint is metered. */
 export function endpointContextOfCut(responseUse: ResponseUse): EndpointContext {
   return responseUse === 'fetched' ? FETCHED : CREATED
 }

@@ -8,10 +8,11 @@ export function isOwnOperation(canonical: string): boolean {
 }
 
 /**
- * Writes the target of one of the gateway's own operations, `GET /v1/usage`, `GET /v1/models` and `GET /v1/models/{id}`, as the
- * router knows it, so that no other spelling of theirs is taken for a call. All other targets stay as they are.
+ * Writes the target of one of the gateway's own operations as the router knows it: `GET /v1/usage`, `GET
+ * /v1/models` and `GET /v1/models/{id}`. Otherwise another spelling of them would go upstream as a call. All
+ * other targets stay as they are.
  *
- * @param url A request's target as it came.
+ * @param url the target as it came.
  */
 export function ownOperationUrl(method: string | undefined, url: string, basePath: string): string {
   if ((method !== 'GET' && method !== 'HEAD') || !url.startsWith(basePath)) return url

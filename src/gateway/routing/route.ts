@@ -4,7 +4,7 @@ import type { CallTarget } from './call-target.ts'
 import type { UpstreamTable } from './upstream-table.ts'
 import type { Upstream } from './upstreams.ts'
 
-/** What decides, beside the path, how a call is read. */
+/** What decides how a call is read, besides its path. */
 export interface CallShape {
   readonly method: string
   /** Whether a body was announced. */
@@ -15,13 +15,13 @@ export interface CallShape {
 /** Where a call goes, and how its answer is read. */
 export interface Route {
   readonly upstream: Upstream
-  /** What to ask the upstream for, prefix taken off. */
+  /** What to ask the upstream for, without the upstream's prefix. */
   readonly target: CallTarget
-  /** `null`: the path is known to be free, nothing is metered beyond the call itself. */
+  /** `null`: the path is known to be free, and only the call itself is counted. */
   readonly dialect: Dialect | null
-  /** `deferred`: begins work that is billed later. `unknown`: nobody knows this path. */
+  /** `deferred`: the call begins work that is billed later. `unknown`: no table has this path. */
   readonly reading: Reading['reading']
-  /** It fetches what a call before it made, and runs no model. */
+  /** It fetches what an earlier call made, and runs no model. */
   readonly isFetch: boolean
   /** The model the path names; `null` without one. */
   readonly modelInPath: string | null
@@ -29,17 +29,20 @@ export interface Route {
   readonly needsModel: boolean
 }
 
-/** The route of a call as far as method and path tell it; `null`: a prefix that is not written as it is configured. */
+/**
+ * The route of a call as far as method and path tell it; `null`: the prefix is not written as it is
+ * configured.
+ */
 export function routeCall(table: UpstreamTable, shape: CallShape, target: CallTarget): Route | null {
   const prefixed = table.byPrefix(target)
   if (prefixed === 'misspelt') return null
   if (prefixed !== null) return routeTo(prefixed.upstream, shape, prefixed.target)
   if (!table.needsModel) return routeTo(table.byModel(null), shape, target)
-  // A model in the path is asked of each upstream's own provider: their paths differ.
+  // Providers name models in different places of a path, so each upstream's provider reads it its own way.
   for (const upstream of table.all) {
     if (upstream.pathPrefix !== null) continue
     const route = routeTo(upstream, shape, target)
-    // A body names its model itself, and what stands in the query beside it chooses nothing.
+    // A body names its model itself: then the query decides nothing.
     const model = route.modelInPath ?? (shape.hasBody ? null : modelInQuery(target.pathAndQuery))
     if (model !== null && table.byModel(model) === upstream) return route
   }
@@ -75,8 +78,8 @@ function routeTo(upstream: Upstream, shape: CallShape, target: CallTarget): Rout
 }
 
 /**
- * Realtime sessions name their model in the query, on Azure as `deployment`. One that stands there twice is nobody's, as servers
- * differ in which they take, and in whether a `;` parts parameters.
+ * Realtime sessions name their model in the query, on Azure as `deployment`. A query that names two has no
+ * model: servers differ in which one they take, and in whether `;` separates parameters.
  */
 export function modelInQuery(pathAndQuery: string): string | null {
   const queryStart = pathAndQuery.indexOf('?')

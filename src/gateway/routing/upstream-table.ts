@@ -1,7 +1,7 @@
 import { type CallTarget, isUnder, targetOf } from './call-target.ts'
 import type { Upstream } from './upstreams.ts'
 
-/** An upstream found by its path prefix, and what to ask it for, the prefix taken off. */
+/** An upstream found by its path prefix, and what to ask it for, without the prefix. */
 export interface PrefixMatch {
   readonly upstream: Upstream
   readonly target: CallTarget
@@ -11,13 +11,13 @@ export interface PrefixMatch {
 export interface UpstreamTable {
   readonly all: readonly Upstream[]
   /**
-   * By path prefix alone; `null` when no upstream's prefix matches. `misspelt`: some server would take the path for
-   * one below a prefix, but the prefix is not written as it is configured, so nobody can say where it would end.
+   * By path prefix alone; `null` when no upstream's prefix matches. `misspelt`: some servers would take the
+   * path for one below a prefix, but the prefix is not written as it is configured, so its end is unknown.
    */
   byPrefix(target: CallTarget): PrefixMatch | 'misspelt' | null
-  /** Whether any upstream is chosen by model name, so that the model has to be known. */
+  /** Whether an upstream is chosen by model name, so that the model has to be known. */
   readonly needsModel: boolean
-  /** Among upstreams without a prefix: by model name, else the default one. */
+  /** Chooses among upstreams without a prefix: by model name, else the default one. */
   byModel(model: string | null): Upstream
 }
 
@@ -29,7 +29,7 @@ export function matchesModel(patterns: readonly string[], model: string): boolea
   return false
 }
 
-/** How well `model` fits: exact beats prefix, a longer prefix a shorter one; -1: not at all. */
+/** How well `model` fits: an exact name beats a prefix, and a longer prefix a shorter one; -1: not at all. */
 function closeness(patterns: readonly string[], model: string): number {
   let best = -1
   for (const pattern of patterns) {
@@ -45,7 +45,7 @@ function closeness(patterns: readonly string[], model: string): number {
 export function buildUpstreamTable(upstreams: readonly Upstream[], defaultName: string): UpstreamTable {
   const fallback = upstreams.find(({ name }) => name === defaultName) ?? upstreams[0]
   if (fallback === undefined) throw new Error('an upstream table needs an upstream')
-  // The longest prefix first, so that /a/b is not swallowed by /a.
+  // The longest prefix comes first: otherwise /a would take the calls of /a/b.
   const prefixed = upstreams
     .filter((upstream) => upstream.pathPrefix !== null)
     .map((upstream) => {

@@ -1,12 +1,12 @@
 import type { Dialect } from '../../providers/dialect.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/frames/websocket-frames.ts'
 
-/** A client that has not named its model in this much of what it sent does not name it. */
+/** A client that has sent this much without naming its model names none. */
 const MAX_CLIENT_BYTES = 1024 * 1024
-/** Instructions and tools stand in the message that names the model; pictures and sound do not. */
+/** The message that names the model holds instructions and tools, too, but no pictures and no sound. */
 const MAX_MESSAGE_BYTES = 256 * 1024
 
-/** Looks for the model in the messages of a session's client, until one names it. */
+/** Reads the messages of a session's client until one names the model. */
 export class ClientModel {
   readonly #onModel: (model: string) => void
   #frames: FrameReader | null
@@ -29,7 +29,7 @@ export class ClientModel {
           })
   }
 
-  /** The next bytes of the client's. Borrowed. */
+  /** The client's next bytes; not kept. */
   push(chunk: Uint8Array): void {
     if (this.#frames === null) return
     this.#bytes += chunk.length

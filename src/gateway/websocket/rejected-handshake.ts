@@ -20,8 +20,8 @@ export interface RejectedHandshake {
 }
 
 /**
- * Passes on an answer to a handshake that accepts no session. To an upstream that takes no notice of `Upgrade` it was a
- * GET, which may answer with a response and its usage: it is read, priced and recorded as that GET.
+ * Passes on an answer that accepts no session. An upstream that ignores `Upgrade` saw a GET, and may answer
+ * it with a response and its usage. So the call is read, priced and recorded as that GET.
  */
 export function relayRejection(services: CallServices, rejected: RejectedHandshake, onEnd: () => void): void {
   const { client, answer, admission } = rejected
@@ -47,7 +47,7 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
   if (client instanceof Socket) response.assignSocket(client)
   client.on('drain', () => response.emit('drain'))
   response.on('finish', () => client.end(() => destroyAfterGrace(client)))
-  // As the server does it for a client that ends its side before it has its answer.
+  // A server does the same for a client that ends its side before it has its answer.
   client.on('end', () => {
     if (!response.writableFinished) client.destroy()
   })
@@ -77,6 +77,6 @@ function relayAnswer(answer: IncomingMessage, call: Exchange): void {
   answer.on('data', (chunk: Buffer) => call.onResponseData(controller, chunk))
   answer.on('error', () => {})
   answer.on('end', () => call.onResponseEnd(controller, {}))
-  // Behind the end it says nothing new.
+  // After the end of the answer, this changes nothing.
   answer.on('close', () => call.onResponseError(controller, new Error('the upstream broke off')))
 }

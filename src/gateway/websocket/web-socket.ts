@@ -13,7 +13,7 @@ export interface WebSocketOptions extends SessionOptions {
   readonly onDeactivated: (listener: (keyId: string) => void) => () => void
 }
 
-/** The open sessions of a server: what a stopping process has to end. */
+/** The open sessions of a server, which a stopping process has to end. */
 export interface WebSocketSessions {
   readonly count: number
   /** Closes them all (1001, going away); resolves when their records are written. */
@@ -25,8 +25,9 @@ const GOING_AWAY = 1001
 const POLICY_VIOLATION = 1008
 
 /**
- * Sessions go through as the bytes they are: the handshake is the upstream's to accept or refuse, then both directions are joined,
- * with their own back-pressure, and the upstream's frames are watched for usage.
+ * Admits the handshakes of WebSockets and passes sessions through, byte for byte. The upstream accepts or
+ * rejects the handshake. Then both directions are connected, each with its own back-pressure, and the
+ * upstream's frames are read for their usage.
  */
 export function acceptWebSockets(server: Server, options: WebSocketOptions): WebSocketSessions {
   const sessions = new Set<Session>()
@@ -60,7 +61,9 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
   }
 }
 
-/** A handshake has no body, and names its model in its query, so that nothing has to happen between the moments. */
+/**
+ * A handshake has no body and names its model in its query, so nothing has to be read between the moments.
+ */
 async function admitHandshake(admission: Admission, options: AdmissionOptions): Promise<CallRefusal | null> {
   for (const moment of MOMENTS) {
     const refusal = await admit(moment, admission, options)

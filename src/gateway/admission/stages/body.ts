@@ -8,7 +8,10 @@ const MODEL_BEHIND_FILE: CallRefusal = {
   detail: { param: 'model', message: 'Send model before file: the call depends on it.' },
 }
 
-/** Decides how much of the body is read before the call goes on. Refuses a body that has to be read and cannot be. */
+/**
+ * Decides how much of the body is read before the call goes on. Refuses a body that has to be read and cannot
+ * be.
+ */
 export function planBody(
   admission: Admission,
   { objects }: Pick<AdmissionOptions, 'objects'>,
@@ -25,7 +28,10 @@ export function planBody(
   return null
 }
 
-/** Refuses a form whose model may stand behind its file, where the call depends on it: files are not held here. */
+/**
+ * Refuses a form whose model may stand behind its file, where the call depends on it: files are not held
+ * here.
+ */
 export function requireModelFirst({ body, modelDecides, route }: Admission): CallRefusal | null {
   if (body.form === null || !modelDecides || route.modelInPath !== null) return null
   return body.form.modelMayFollow ? MODEL_BEHIND_FILE : null

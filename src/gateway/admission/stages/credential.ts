@@ -17,9 +17,9 @@ const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'] as const
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.(tg_[0-9A-Za-z]{36})\s*(?=,|$)/
 
 /**
- * Reads the client's key: the first of Authorization, x-api-key, api-key, x-goog-api-key, `?key=`, `?api-key=` and the
- * realtime subprotocol that has our form, else the first of them. Refuses two Authorization lines: two readers could
- * take different ones.
+ * Reads the client's key: the first of Authorization, x-api-key, api-key, x-goog-api-key, `?key=`,
+ * `?api-key=` and the realtime subprotocol that has our form, else the first of them. Refuses two
+ * Authorization lines: two readers could take different ones.
  */
 export function readCredential(admission: Admission): CallRefusal | null {
   const { headers, rawHeaders } = admission.request

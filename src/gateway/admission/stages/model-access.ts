@@ -6,7 +6,10 @@ import type { Admission } from '../admission.ts'
 
 const MODEL_NOT_ALLOWED: CallRefusal = { error: 'model_not_allowed' }
 
-/** Sessions whose query names the model; others name models in their messages, which are not checked against the key. */
+/**
+ * Sessions whose query names the model; others name models in their messages, which are not checked against
+ * the key.
+ */
 const REALTIME = /\/realtime$/i
 
 /** Refuses a call of a key with a list of models, unless its model is on the list and beyond doubt. */
@@ -16,9 +19,9 @@ export function checkModel(admission: Admission): CallRefusal | null {
 }
 
 /**
- * Such a key may make calls that run no model, and calls whose model is beyond doubt. On an unknown path a model may
- * stand anywhere. A batch names models that are not read here. Of two `model` keys in one body, some servers take the
- * first and others the last.
+ * Such a key may make calls that run no model, and calls whose model is beyond doubt. On an unknown path a
+ * model may stand anywhere. A batch names models that are not read here. Of two `model` keys in one body,
+ * some servers take the first and others the last.
  */
 function mayUseModel(models: readonly string[], admission: Admission): boolean {
   const { reading, isFetch, dialect } = admission.route

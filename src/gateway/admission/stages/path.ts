@@ -4,8 +4,8 @@ import type { Admission, AdmissionOptions } from '../admission.ts'
 const PATH_NOT_ALLOWED: CallRefusal = { error: 'path_not_allowed' }
 
 /**
- * Refuses a path that the rules of the key, of the upstream or of all calls do not allow. While the model still chooses
- * the upstream, nothing is decided: another upstream's rules would say nothing about this call.
+ * Refuses a path that the rules of the key, of the upstream or of all calls do not allow. While the model
+ * still chooses the upstream, nothing is decided: another upstream's rules would say nothing about this call.
  */
 export function checkPath(
   admission: Admission,

@@ -14,8 +14,8 @@ const NO_SESSION: CallRefusal = {
 }
 
 /**
- * Reads what the call asks for. Refuses `OPTIONS *` and other targets that are about this server, since they cannot be
- * appended to an upstream's address.
+ * Reads what the call asks for. Refuses `OPTIONS *` and other targets that are about this server, since they
+ * cannot be appended to an upstream's address.
  */
 export function readTarget(
   admission: Admission,
@@ -28,7 +28,9 @@ export function readTarget(
   return null
 }
 
-/** Refuses a session with one of the gateway's own operations. Over HTTP they have routes, and never get here. */
+/**
+ * Refuses a session with one of the gateway's own operations. Over HTTP they have routes, and never get here.
+ */
 export function refuseOwnOperation({ webSocket, target }: Admission): CallRefusal | null {
   return webSocket && isOwnOperation(target.canonicalPath) ? NO_SESSION : null
 }
