@@ -11,7 +11,7 @@ import { modelInQuery, type Route } from '../routing/route.ts'
 import type { UpstreamTable } from '../routing/upstream-table.ts'
 import type { PathPolicy } from './path-policy.ts'
 
-/** Says nothing of a call, or why it is refused. A promise only where a store has to be asked. */
+/** `null` lets the call pass; otherwise it is refused. A promise only where a store has to be asked. */
 export type Stage = (
   admission: Admission,
   options: AdmissionOptions,
@@ -46,8 +46,8 @@ export interface Held {
 }
 
 /**
- * One request on its way in, and what is known of it: the stages fill it in. A door makes one for each
- * request and releases it when the call is over, however it ended.
+ * One request on its way in, with what the stages found out about it. Each door makes one for a request, and
+ * releases it when the call is over, however it ended.
  */
 export class Admission {
   readonly request: IncomingMessage
@@ -94,10 +94,7 @@ export class Admission {
     this.urlWithoutKey = request.url ?? '/'
   }
 
-  /**
-   * From `findCaller` on. @throws Before: the stage that asks stands too early in the list. So for target and
-   * route.
-   */
+  /** Known after `findCaller`. @throws Before that: the stage that asks stands too early in the list. */
   get caller(): Caller {
     return this.#caller ?? unknownYet('caller')
   }
@@ -106,7 +103,7 @@ export class Admission {
     this.#caller = caller
   }
 
-  /** What the call asks for, below the gateway's base path: from `readTarget` on. */
+  /** What the call asks for, below the gateway's base path. Known after `readTarget`. @throws Before that. */
   get target(): CallTarget {
     return this.#target ?? unknownYet('target')
   }
@@ -115,7 +112,7 @@ export class Admission {
     this.#target = target
   }
 
-  /** Where the call goes: from `routeByHead` on, and finally from `routeByModel` on. */
+  /** Where the call goes. Known after `routeByHead`, and final after `routeByModel`. @throws Before that. */
   get route(): Route {
     return this.#route ?? unknownYet('route')
   }
@@ -134,17 +131,14 @@ export class Admission {
     return this.#target?.canonicalPath ?? this.request.url ?? ''
   }
 
-  /**
-   * Keeps what the call has taken until `release`. For stages of `head` and `model`: what is not a call is
-   * not released.
-   */
+  /** Keeps `held` until the call is over. Only for stages of `head` and `model`: they alone belong to calls. */
   hold(held: Held): void {
     if (this.#held === null) this.#held = held
     else if (this.#othersHeld === null) this.#othersHeld = [held]
     else this.#othersHeld.push(held)
   }
 
-  /** The call is over: refused, ended, or its client left before it began. A second call does nothing. */
+  /** The call is over: it was refused, it ended, or its client left. Calling this again does nothing. */
   release(): void {
     const held = this.#held
     const others = this.#othersHeld

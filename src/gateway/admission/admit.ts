@@ -12,24 +12,24 @@ import { routeByHead, routeByModel } from './stages/route.ts'
 import { readTarget, refuseOwnOperation } from './stages/target.ts'
 
 /**
- * Every stage of a call, by HTTP or WebSocket, in the order in which they run. The first that refuses ends
- * the call: until then the journal knows nothing of it, and nothing went upstream. Behind the last stage
- * comes `openCall`.
+ * The stages that every call passes, by HTTP or by WebSocket, in the order in which they run. The first stage
+ * that refuses ends the call: the journal has not heard of it, and nothing went upstream. After the last
+ * stage, `openCall` writes the call to the journal.
  *
- * A new stage is one file in `stages/` and one line here. What it takes for as long as the call lasts (a
- * slot, a lease) it gives to `Admission.hold`. What it counts over calls it keeps to itself, made here: the
- * list is built once for each gateway.
+ * A new stage is one file in `stages/` and one line here. A stage that takes something for the length of a
+ * call (a slot, a lease) gives it to `Admission.hold`. A stage that keeps counts over calls is made by a call
+ * here (`limitRequests()`), so that each gateway has counts of its own.
  */
 export function buildStages(): Stages {
   return {
-    /** Every request passes these, with a key or without. */
+    /** Every request, with or without a key. */
     arrival: [
       // First: servers differ in where such a target ends, so every later stage might judge another request.
       checkFragment,
       // Before the key: a request without Host may have been smuggled into another one, key included.
       checkHost,
     ],
-    /** Everything that needs a key passes these, the gateway's own operations too. */
+    /** Every request that needs a key, also for the gateway's own operations. */
     caller: [
       // Before the target is read: this takes the key out of the URL, and nothing later may see it there.
       readCredential,
@@ -37,12 +37,9 @@ export function buildStages(): Stages {
       // upstreams.
       findCaller,
     ],
-    /**
-     * Every call passes these before a byte of its body is read. Limits on requests and on calls at once
-     * belong here.
-     */
+    /** Every call, before a byte of its body is read. Limits on requests and on concurrent calls belong here. */
     head: [
-      // Before all that judge by path: they need its canonical form.
+      // Before all that judge by path: they need the canonical one.
       readTarget,
       // Before the route: the gateway's own operations have no upstream.
       refuseOwnOperation,
@@ -56,10 +53,7 @@ export function buildStages(): Stages {
       // Last before the body: the dialect of the route says how to read it.
       planBody,
     ],
-    /**
-     * Every call passes these once as much of its body is read as planned. Limits by model or cost belong
-     * here.
-     */
+    /** Every call, once its body is read as planned. Limits by model, tokens or cost belong here. */
     model: [
       // Before the model chooses the route: in an upload, another model may follow.
       requireModelFirst,
@@ -69,7 +63,7 @@ export function buildStages(): Stages {
       checkPath,
       // After the route: its dialect knows where a call names its model.
       checkModel,
-      // Last: this alone may wait for a store, and it costs most.
+      // Last: this one costs most, and may have to wait for a store.
       checkObjects,
     ],
   }

@@ -1,28 +1,27 @@
 /**
- * A body, or this much of one, is outside of the room: little more than its connection and its call take
+ * The first bytes of a body are not counted: they are little more than what its connection and its call take
  * anyway.
  */
 const FREE_BYTES = 64 * 1024
-/** The minimum rate: every 20 s of an upload bring this much, 1.6 KiB/s, or it ends. */
+/** The minimum rate: an upload that brings less in 20 s, 1.6 KiB/s, is ended. */
 const RATE_WINDOW_MS = 20_000
 const RATE_WINDOW_BYTES = 32 * 1024
-/** Whatever comes at less, in bytes per millisecond, gives way to all that comes faster: 16 KiB/s. */
+/** In bytes per millisecond, 16 KiB/s: a slower upload makes room for any faster one. */
 const TRICKLE = 16
-/** How often the rates are looked at. */
+/** How often the rates are checked. */
 const CHECK_MS = 5_000
 /**
- * An upload's speed is what came within the last few seconds: older bytes count for less, by half every 1.4
- * s.
+ * An upload's speed counts the bytes of the last few seconds. Older bytes count for less: half every 1.4 s.
  */
 const SPEED_MS = 2_000
-/** Of all room, one client may hold this much at most. */
+/** One client may hold this part of all room. */
 const CLIENT_SHARE = 3 / 8
-/** Of the room that the others leave, one client may hold this much, so that each newcomer finds some. */
+/** One client may hold this part of the room that the others leave, so that a new client finds some. */
 const LEFT_SHARE = 2 / 3
 
 /**
- * Why an upload ends. `busy`: too many bodies in memory, of all clients or of this one; `slow`: below the
- * minimum rate.
+ * Why an upload ends. `busy`: too many bodies are in memory, of all clients or of this one. `slow`: it is
+ * below the minimum rate.
  */
 export type UploadProblem = 'busy' | 'slow'
 
@@ -34,11 +33,14 @@ export interface BodyBudgetOptions {
 }
 
 /**
- * The room that request bodies have in memory, for all calls together. Only what has arrived takes room, and
- * of each body the first 64 KiB take none. Whoever finds no room gets that of an upload that has to yield:
- * one that trickles; one that is slower, of a client that holds more; and, to a client that wants little, one
- * of a client that holds more than an equal part. What has arrived yields to nobody, as its call is under
- * way.
+ * The room that request bodies have in memory, for all calls together. Only bytes that have arrived take
+ * room, and the first 64 KiB of each body take none. An upload that finds no room takes that of one of these:
+ *
+ * - an upload that trickles
+ * - a slower upload, of a client that holds more
+ * - if its own client wants little: an upload of a client that holds more than an equal part
+ *
+ * A body that has arrived keeps its room, since its call is under way.
  */
 export class BodyBudget {
   readonly #limitBytes: number
@@ -46,12 +48,12 @@ export class BodyBudget {
   readonly #rateWindowMs: number
   readonly #now: () => number
   readonly #heldBy = new Map<string, number>()
-  /** What is still arriving. */
+  /** The uploads that are still arriving. */
   readonly #uploads = new Set<BodyRoom>()
   #heldBytes = 0
   #checkTimer: NodeJS.Timeout | null = null
 
-  /** @param maxBodyBytes of one body, which finds room whenever nothing else is held. */
+  /** @param maxBodyBytes the largest body, which finds room whenever no other body holds any. */
   constructor(limitBytes: number, maxBodyBytes: number, options: BodyBudgetOptions = {}) {
     this.#limitBytes = Math.max(limitBytes, maxBodyBytes)
     this.#clientLimitBytes = Math.max(limitBytes * CLIENT_SHARE, maxBodyBytes)
@@ -63,7 +65,7 @@ export class BodyBudget {
     return this.#heldBytes
   }
 
-  /** Opens the room of one upload. `end` is called when it has to end; its room is free then. */
+  /** Opens the room of one upload. `end` is called when the upload has to end; then its room is free. */
   open(clientId: string, end: (problem: UploadProblem) => void): BodyRoom {
     const room = new BodyRoom(this, clientId, end, this.#now())
     this.#uploads.add(room)
@@ -75,8 +77,8 @@ export class BodyBudget {
   }
 
   /**
-   * Ends the uploads that are below the minimum rate. In a turn of its own: what has come in the meantime was
-   * read before.
+   * Ends the uploads that are below the minimum rate. It has a turn of its own, so that bytes which have come
+   * in the meantime were read before.
    */
   endSlow(): void {
     const now = this.#now()
@@ -124,13 +126,13 @@ export class BodyBudget {
     return this.#heldBy.get(clientId) ?? 0
   }
 
-  /** What the others leave to this client. */
+  /** The bytes that other clients leave to this one. */
   #shareOf(clientId: string): number {
     const left = this.#limitBytes - (this.#heldBytes - this.#heldOf(clientId))
     return left === this.#limitBytes ? left : left * LEFT_SHARE
   }
 
-  /** The slowest of the uploads that have to make room for one whose client would hold `wanted` bytes. */
+  /** The slowest of the uploads that have to make room for one of a client that would hold `wanted` bytes. */
   #slowestToYield(room: BodyRoom, wanted: number): BodyRoom | null {
     const now = this.#now()
     const yieldingSpeed = room.speed(now) / 2
@@ -152,7 +154,7 @@ export class BodyBudget {
   }
 }
 
-/** What one body holds of the room, from its first byte until its call lets it go. */
+/** The room that one body holds, from its first byte until its call releases it. */
 export class BodyRoom {
   readonly clientId: string
   readonly #budget: BodyBudget
@@ -173,12 +175,12 @@ export class BodyRoom {
     this.#lastAt = now
   }
 
-  /** What it holds of the room, so without its first 64 KiB as long as it is not greater. */
+  /** The bytes that are counted for it: all but its first 64 KiB. */
   get heldBytes(): number {
     return this.#heldBytes
   }
 
-  /** Takes room for the next `bytes` of the body; whether there is some. One that was given back has none. */
+  /** Takes room for the next `bytes` of the body. False: there is none, or the room was given back. */
   grow(bytes: number): boolean {
     if (this.#isReleased) return false
     const now = this.#budget.now()
@@ -192,12 +194,12 @@ export class BodyRoom {
     return true
   }
 
-  /** The body is whole: it keeps its room until {@link release}, and nobody waits for it any more. */
+  /** The body is whole: it keeps its room until {@link release}, and its rate is no longer checked. */
   arrived(): void {
     this.#budget.arrived(this)
   }
 
-  /** Gives the room back; a second time does nothing. */
+  /** Gives the room back. Calling this again does nothing. */
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
@@ -212,7 +214,7 @@ export class BodyRoom {
     this.#end(problem)
   }
 
-  /** For {@link BodyBudget}. Begins the next window when one is over. */
+  /** For {@link BodyBudget}. Begins the next window when one has passed. */
   isTooSlow(now: number, windowMs: number, windowBytes: number): boolean {
     if (now - this.#windowStart < windowMs) return false
     const isSlow = this.#windowBytes < windowBytes

@@ -4,10 +4,13 @@ import type { Dialect } from '../../providers/dialect.ts'
 import { formBoundary } from '../forms/form-boundary.ts'
 
 /**
- * How the body of a call is read before the call goes on. `unread`: it streams through. `whole`: it is kept
- * and read as JSON, its content codings (in the order in which they were applied) undone for the reader.
- * `form`: its first fields are read, the rest streams. `unsupported`: nobody here can read it, so the call is
- * refused.
+ * How the body of a call is read before the call goes on.
+ *
+ * - `unread`: it streams through.
+ * - `whole`: it is kept and read as JSON. Its content codings, in the order in which they were applied, are
+ *   undone for the reader.
+ * - `form`: its first fields are read, and the rest streams.
+ * - `unsupported`: the gateway cannot read it, so the call is refused.
  */
 export type BodyReading =
   | { readonly kind: 'unread' }
@@ -15,14 +18,14 @@ export type BodyReading =
   | { readonly kind: 'form'; readonly boundary: string }
   | { readonly kind: 'unsupported' }
 
-/** How the body of a call is read that was not refused for it. */
+/** How the body of a call is read that was not refused because of it. */
 export type ReadableBody = Exclude<BodyReading, { readonly kind: 'unsupported' }>
 
 export const UNREAD: ReadableBody = { kind: 'unread' }
 const PLAIN: BodyReading = { kind: 'whole', codings: [] }
 const UNSUPPORTED: BodyReading = { kind: 'unsupported' }
 
-/** The codings of one body; more are an attack. */
+/** One body has no more codings than this; more are an attack. */
 const MAX_CODINGS = 4
 
 const BOUNDED = /^\s*multipart\/.*boundary/i
@@ -30,13 +33,16 @@ const BOUNDED = /^\s*multipart\/.*boundary/i
 const CODED_CHUNKS = /,\s*chunked\s*$/i
 
 const CHARSET = /charset([*\d]*)\s*=\s*["']?([^"';,\s]*)/gi
-/** In these, JSON is what its bytes show. Servers that go by another one read other text. */
+/**
+ * In these character sets, JSON is what its bytes show. A server that goes by another one would read other
+ * text.
+ */
 const PLAIN_CHARSET = /^(?:utf-?8|utf-?16(?:le|be)?|us-ascii|ascii|iso-8859-1|latin-?1)?$/i
 
 /**
- * How to read a request's body: as its endpoint takes it, whatever the client says of it, because servers
- * that parse JSON without looking at `content-type` or `content-encoding` are many. A form is believed only
- * where forms are taken.
+ * How to read a request's body: as its endpoint takes it, whatever the client says about it. Many servers
+ * parse JSON without looking at `content-type` or `content-encoding`. A form is believed only where forms are
+ * taken.
  *
  * @param modelDecides where the call goes, or whether it may be made, depends on its model.
  * @param namesObjects whether the call may be made depends on the objects that its body names.
@@ -49,8 +55,8 @@ export function howToRead(
 ): BodyReading {
   const type = headers['content-type'] ?? ''
   const transfer = headers['transfer-encoding']
-  // Node undoes the chunks alone, and the header ends here: the upstream would take coded bytes for plain
-  // ones. What is not framed by chunks in the end is refused by node.
+  // Node undoes only the chunks and drops this header, so the upstream would take coded bytes for plain ones.
+  // Node itself refuses a request whose last transfer coding is not `chunked`.
   if (transfer !== undefined && CODED_CHUNKS.test(transfer)) return UNSUPPORTED
   const codings = codingsOf(headers['content-encoding'])
   if (dialect?.readsRequest !== true && !namesObjects) {
@@ -61,7 +67,7 @@ export function howToRead(
   if (dialect?.takesForm === true) {
     const boundary = formBoundary(type)
     if (boundary !== null) return codings.length === 0 ? { kind: 'form', boundary } : UNSUPPORTED
-    // A form whose boundary servers may find elsewhere can be JSON to us.
+    // Servers may find another boundary, and the form may then be JSON to this gateway.
     if (BOUNDED.test(type)) return UNSUPPORTED
   }
   return codings.length === 0 ? PLAIN : { kind: 'whole', codings }
@@ -78,8 +84,8 @@ function isPlainCharset(type: string): boolean {
 const NONE: readonly string[] = []
 
 /**
- * The codings that `content-encoding` names, `identity` left out; `null` when one is not known, or when there
- * are too many.
+ * The codings that `content-encoding` names, without `identity`. `null`: one is unknown, or there are too
+ * many.
  */
 function codingsOf(header: string | undefined): readonly string[] | null {
   if (header === undefined || header === '' || header === 'identity') return NONE

@@ -1,10 +1,10 @@
-/** Larger ones are not worth the event loop's time: nobody sends them. */
+/** Larger bodies in UTF-16 do not occur, and converting them would take long. */
 const MAX_UTF16_BYTES = 1024 * 1024
 
 /**
- * A JSON body that is written in UTF-16, as UTF-8; any other as it is. RFC 8259 allows only UTF-8, but
- * servers on Python's `json` tell the encoding by the first bytes (`json.detect_encoding`), and so is it told
- * here.
+ * A JSON body that is written in UTF-16, as UTF-8; any other body as it is. RFC 8259 allows only UTF-8. But
+ * servers that use Python's `json` detect the encoding by the first bytes (`json.detect_encoding`), and so
+ * does this.
  */
 export function asUtf8(body: Buffer): Buffer {
   const order = utf16Order(body)
@@ -14,7 +14,7 @@ export function asUtf8(body: Buffer): Buffer {
 }
 
 function utf16Order(body: Buffer): 'le' | 'be' | null {
-  // By index: this is asked of every body, and taking one apart makes an iterator.
+  // By index, because this runs for every body, and destructuring makes an iterator.
   const first = body[0]
   const second = body[1]
   const third = body[2]
@@ -28,8 +28,8 @@ function utf16Order(body: Buffer): 'le' | 'be' | null {
 }
 
 /**
- * Whether a body begins as gzip, zlib or zstd do, and no JSON does: a server that looks at the bytes reads
- * what nobody here has read.
+ * Whether a body begins like gzip, zlib or zstd, as no JSON does. A server that goes by the bytes would read
+ * what the gateway has not read.
  */
 export function seemsCompressed(body: Buffer): boolean {
   const second = body[1] ?? 0

@@ -5,18 +5,20 @@ import type { RequestScan } from './request-body.ts'
 
 /** A request's body, as far as it was read before the call goes on. */
 export interface CallBody {
-  /** What goes upstream of a body that was read whole; `null`: it streams. */
+  /** The bytes that go upstream of a body that was read whole; `null`: it streams. */
   readonly sent: Buffer | null
-  /** `sent` as its reader reads it: content codings undone, in UTF-8. */
+  /** `sent` as its reader gets it: content codings undone, in UTF-8. */
   readonly plain: Buffer | null
-  /** Both are in it; released when the call is over. */
+  /** Holds the room of both, until the call is over. */
   readonly room: BodyRoom | null
-  /** What its top level, or the first fields of a form, say; `null`: not read. */
+  /** What its top level says, or the first fields of a form; `null`: not read. */
   readonly scan: RequestScan | null
   readonly form: FormUpload | null
-  /** `sent` was edited to ask for the usage, and is plain, whatever coding the client's had. */
+  /**
+   * `sent` was edited to ask for the usage. Then it has no content coding, whatever the client's body had.
+   */
   readonly isEdited: boolean
-  /** What the endpoint's dialect wants to know of it; `null`: nothing, or it leaves that in doubt. */
+  /** What the endpoint's dialect needs to know of it; `null`: nothing, or the body leaves it in doubt. */
   readonly fields: JsonObject | null
 }
 

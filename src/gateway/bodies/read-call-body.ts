@@ -9,8 +9,8 @@ import { readWholeBody, type WholeBody, type WholeBodyOptions, type WholeBodyPro
 type Done = (body: CallBody | WholeBodyProblem) => void
 
 /**
- * Reads what has to be known of a call's body before the call goes on. Calls back exactly once; in this turn
- * when nothing has to be. Its problems leave nothing behind, and `gone` means that the client left.
+ * Reads what has to be known of a call's body before the call goes on. Calls back exactly once: in this turn
+ * when nothing has to be read. `gone`: the client left. With a problem, no room is held.
  *
  * @param response closed when the client leaves.
  */

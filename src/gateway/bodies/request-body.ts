@@ -1,30 +1,31 @@
 import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 
-/** What one pass over a request body's top level found. Offsets are into the scanned body. */
+/** What one pass over a request body's top level found. Offsets refer to the scanned body. */
 export interface RequestScan {
   /**
-   * Whether the body is one JSON object that every parser reads alike, as far as the top level goes: nothing
-   * before or after it but white space (a byte order mark may precede), and no more than {@link MAX_MEMBERS}
-   * keys. When `false`, the other fields tell what stood before the place where reading ended.
+   * Whether the body is one JSON object whose top level every parser reads alike. Nothing but white space
+   * stands around it (a byte order mark may precede it), and it has no more than {@link MAX_MEMBERS} keys.
+   * When `false`, the other fields describe what stands before the place where reading ended.
    */
   readonly readable: boolean
   /**
-   * Escapes undone; `null` when there is no key `model`, its value is not a string of at most 1 KiB, or there
-   * are so many keys that another may follow.
+   * Without escapes. `null`: there is no key `model`, its value is not a string of at most 1 KiB, or there
+   * are so many keys that another `model` may follow.
    */
   readonly model: string | null
   /**
-   * `model` stands there more than once, or may, or beside a `Model`, which Go's encoding/json takes for it.
+   * `model` stands there more than once, or may. `Model` counts too, since Go's encoding/json takes it for
+   * `model`.
    */
   readonly duplicateModel: boolean
-  /** A key names models beside `model` that may serve the call: `models` (OpenRouter) or `fallbacks`. */
+  /** Another key names models that may serve the call: `models` (OpenRouter) or `fallbacks`. */
   readonly namesOtherModels: boolean
-  /** `null` when the key is absent or its value is neither `true` nor `false`. */
+  /** `null`: the key is absent, or its value is neither `true` nor `false`. */
   readonly stream: boolean | null
   /** `stream` or `stream_options` stands there more than once. */
   readonly duplicateStream: boolean
-  /** The offset behind the value of `stream`; -1 without one. */
+  /** The offset after the value of `stream`; -1 without one. */
   readonly streamEnd: number
   readonly streamOptions: StreamOptions | null
 }
@@ -47,34 +48,34 @@ export interface IncludeUsage {
   readonly end: number
 }
 
-/** What a value is where only these three matter. */
+/** A value, where only these three matter. */
 type Literal = true | false | null | 'other'
 
-/** Longer names are nobody's model. */
+/** No model has a longer name. */
 const MAX_MODEL_BYTES = 1024
 
-/** `stream_options` with each letter written as a `\u` escape. */
+/** The length of `stream_options` with each letter written as a `\u` escape. */
 const MAX_KEY_BYTES = 'stream_options'.length * 6
 
 /**
- * No request has so many keys at its top level; telling one takes up to 2 µs, so a body of them would take
- * seconds.
+ * No request has so many keys at its top level. Reading one takes up to 2 µs, so a body full of keys would
+ * take seconds.
  */
 const MAX_MEMBERS = 1_000
 
-/** Longer `stream_options` are not looked into. */
+/** Longer `stream_options` are not read. */
 const MAX_STREAM_OPTIONS_BYTES = 16 * 1024
 
-/** Walked between two looks at the clock: at the worst some 0.6 ms. */
+/** Scanned between two readings of the clock: 0.6 ms at worst. */
 const WINDOW_BYTES = 64 * 1024
 
 type Findings = { -readonly [K in keyof RequestScan]: RequestScan[K] }
 
 /**
- * Reads what the gateway needs of a request body, in one pass over its bytes: the rest is neither decoded nor
- * built, so a body of 100 KB takes tens of microseconds, and one of 100 MB no memory. Never throws.
+ * Reads what the gateway needs of a request body, in one pass over its bytes. The rest is neither decoded nor
+ * built: a body of 100 KB takes tens of microseconds, and one of 100 MB no memory. Never throws.
  *
- * In one piece: for bodies that may be large there is {@link scanInSlices}.
+ * It runs in one piece. For bodies that may be large, use {@link scanInSlices}.
  */
 export function scanRequestBody(body: Buffer): RequestScan {
   const scan = new BodyScan(body)
@@ -83,11 +84,11 @@ export function scanRequestBody(body: Buffer): RequestScan {
 }
 
 /**
- * As {@link scanRequestBody}, but a body of more than {@link WHOLE_BYTES} is scanned in slices, between which
- * the event loop serves others: then it calls back in a later turn.
+ * As {@link scanRequestBody}, but a body of more than {@link WHOLE_BYTES} is scanned in slices. The event
+ * loop serves other calls between them, so this calls back in a later turn.
  *
- * @param isWanted asked before each slice: false ends the scan.
- * @param done `null`: it was not wanted any more.
+ * @param isWanted asked before each slice; false ends the scan.
+ * @param done gets `null` when the scan was not wanted any more.
  */
 export function scanInSlices(
   clientId: string,
@@ -118,7 +119,7 @@ export function scanInSlices(
   })
 }
 
-/** A scan of one body, as far as it has come. */
+/** The scan of one body, as far as it has come. */
 class BodyScan {
   readonly #body: Buffer
   readonly #walk: ObjectWalk
@@ -145,7 +146,7 @@ class BodyScan {
     return this.#walk.isMalformed
   }
 
-  /** @param window the first bytes of the body, or all. */
+  /** @param window the first bytes of the body, or all of them. */
   advance(window: Buffer): void {
     this.#walk.advance(window)
   }
@@ -155,7 +156,7 @@ class BodyScan {
     found.readable = this.#walk.isWhole(this.#body)
     found.duplicateModel = this.#models > 1
     if (this.#walk.hasTooManyMembers) {
-      // What follows may be another model, and most parsers take the last.
+      // Another model may follow, and most parsers take the last one.
       found.model = null
       found.duplicateModel = true
     }
@@ -176,7 +177,7 @@ class BodyScan {
         return
       case 'stream_options':
         if (found.streamOptions !== null) found.duplicateStream = true
-        // Twice: nobody edits them, and looking into each would take long.
+        // The key stands there twice: such a body is never edited, and reading every value would take long.
         found.streamOptions = found.duplicateStream
           ? { kind: 'other', start, end, empty: true, includeUsage: null }
           : scanStreamOptions(this.#body, start, end)
@@ -198,7 +199,7 @@ function scanStreamOptions(body: Buffer, start: number, end: number): StreamOpti
     const walk = new ObjectWalk(start, MAX_MEMBERS, (keyStart, keyEnd, valueStart, valueEnd) => {
       empty = false
       if (keyText(body, keyStart, keyEnd) !== 'include_usage') return
-      // Twice: what it means depends on who reads it.
+      // The key stands there twice: what it means depends on the parser.
       const value = includeUsage ? 'other' : literalAt(body, valueStart, valueEnd)
       includeUsage = { value, start: valueStart, end: valueEnd }
     })
@@ -214,7 +215,7 @@ function bomEnd(body: Buffer): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
 }
 
-/** The key without escapes; '' for one that is too long to be of interest. */
+/** The key without escapes; '' for a key that is too long to matter. */
 function keyText(body: Buffer, start: number, end: number): string {
   if (end - start > MAX_KEY_BYTES) return ''
   const text = body.toString('latin1', start, end)

@@ -2,18 +2,18 @@ import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { type JsonObject, objectIn } from '../../providers/reading/json-value.ts'
 import { JsonScanner, type Projection } from '../../providers/wires/json.ts'
 
-/** Scanned between two looks at the clock: at the worst some 0.3 ms. */
+/** Scanned between two readings of the clock: 0.3 ms at worst. */
 const WINDOW_BYTES = 64 * 1024
 
 /**
- * Reads what an endpoint's dialect wants to know of its request: of most calls nothing, so that this is not
+ * Reads what an endpoint's dialect needs to know of its request. Most need nothing, and then this is not
  * called. A body of more than {@link WHOLE_BYTES} is read in slices, between which the event loop serves
- * others.
+ * other calls.
  *
- * @param body one JSON object, as its reader reads it.
- * @param isWanted asked before each slice: false ends the reading.
- * @param done the values at the paths of `plan`, or `null` where one stands there twice: what it means
- *   depends on who reads it. Called with `'gone'` when it was not wanted any more.
+ * @param body one JSON object, as its reader gets it.
+ * @param isWanted asked before each slice; false ends the reading.
+ * @param done gets the values at the paths of the projection, or `null` where one stands there twice: what it
+ *   means depends on the parser. `'gone'`: the reading was not wanted any more.
  */
 export function readRequestFields(
   clientId: string,

@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { BodyBudget, BodyRoom, UploadProblem } from './body-budget.ts'
 
-/** Why a body was not read. `too_large`: over the limit; `gone`: client left. */
+/** Why a body was not read. `too_large`: it is over the limit. `gone`: the client left. */
 export type BodyProblem = UploadProblem | 'too_large' | 'gone'
 
 /**
- * Reads a whole request body of at most `limitBytes` into the client's part of `budget`; the caller releases
- * the room when it lets the body go. Calls back exactly once, with a problem after the room was given back. A
- * client that does not keep up the minimum rate is `slow`.
+ * Reads a whole request body of at most `limitBytes` into the client's part of `budget`. The caller releases
+ * the room when it drops the body. Calls back exactly once; with a problem, the room was given back before. A
+ * client below the minimum rate is `slow`.
  */
 export function readBody(
   request: IncomingMessage,

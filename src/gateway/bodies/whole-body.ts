@@ -8,9 +8,9 @@ import { type BodyProblem, readBody } from './request-stream.ts'
 export interface WholeBody {
   /** As the client sent it. */
   readonly sent: Buffer
-  /** As its reader reads it: content codings undone, in UTF-8. */
+  /** As its reader gets it: content codings undone, in UTF-8. */
   readonly plain: Buffer
-  /** Both are in it; the caller releases it when it lets them go. */
+  /** Holds the room of both; the caller releases it when it drops them. */
   readonly room: BodyRoom | null
 }
 
@@ -22,8 +22,8 @@ export interface WholeBodyOptions {
 }
 
 /**
- * Reads a request's body and undoes its content codings for its reader. `undecodable`: it is not what it
- * says, or it is compressed and does not say so. Calls back exactly once.
+ * Reads a request's body and undoes its content codings for its reader. `undecodable`: it is not what its
+ * headers say, or it is compressed and they do not say so. Calls back exactly once.
  *
  * @param codings known ones, in the order in which they were applied.
  * @param response closed when the client leaves.

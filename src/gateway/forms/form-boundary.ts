@@ -1,12 +1,15 @@
 const FORM = /^\s*multipart\/form-data\s*(;.*)$/i
-/** One parameter of a media type, quoted or not; escapes are not taken, as servers differ in undoing them. */
+/**
+ * One parameter of a media type, quoted or not. Escapes are refused, since servers differ in how they undo
+ * them.
+ */
 const PARAMETER = /;\s*([\w-]+)=(?:"([^"\\]*)"|([^\s";,]+))\s*/gy
 /** RFC 2046, 5.1.1. */
 const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 
 /**
- * The boundary that every server finds in this `content-type` of a form; `null` when it is not one, or when
- * servers could find different ones (two of them, escapes, continuations).
+ * The boundary that every server finds in this `content-type` of a form. `null`: it has none, or servers
+ * could find different ones (two of them, escapes, continuations).
  */
 export function formBoundary(contentType: string): string | null {
   const parameters = FORM.exec(contentType)?.[1]

@@ -5,13 +5,13 @@ import type { RequestScan } from '../bodies/request-body.ts'
 import { MultipartFields } from './multipart-fields.ts'
 import { pipeUpload } from './upload.ts'
 
-/** The upload was cut: what came of it leaves in doubt for which model it is, and the call rests on that. */
+/** The upload was cut: the call depends on its model, and the form leaves in doubt which one it is. */
 export class FormInDoubt extends Error {}
 
-/** How much of a form is held while its fields are looked for. */
+/** How much of a form is held while its fields are read. */
 const HELD_BYTES = 64 * 1024
 
-/** A form whose first fields have been read, and whose rest waits in the connection. */
+/** A form whose first fields were read. Its rest waits in the connection. */
 export class FormUpload {
   readonly #request: IncomingMessage
   readonly #fields: MultipartFields
@@ -26,12 +26,12 @@ export class FormUpload {
     this.isWhole = isWhole
   }
 
-  /** Whether a `model` may stand in what has not come yet. */
+  /** Whether a `model` may follow in the bytes that have not come yet. */
   get modelMayFollow(): boolean {
     return !this.isWhole && this.#fields.modelMayFollow
   }
 
-  /** The fields so far, as if they were a JSON body's. */
+  /** The fields so far, as if they stood in a JSON body. */
   get scan(): RequestScan {
     const { readable, model, duplicateModel, namesOtherModels, stream } = this.#fields
     return {
@@ -47,11 +47,11 @@ export class FormUpload {
   }
 
   /**
-   * The form's bytes from its beginning, untouched. Fields behind the first file are read as they pass.
+   * The form's bytes from its beginning, untouched. Fields after the first file are read as they pass.
    *
-   * @param onModel the form names another model than was known before, or leaves in doubt which. The upload
-   *   goes on only if it gives `true`: asked before the bytes that say so go on, so that no server has a
-   *   whole form.
+   * @param onModel called when the form names another model than was known, or leaves in doubt which. The
+   *   upload goes on only if this returns `true`. It is asked before those bytes go on, so that no server
+   *   gets the whole form.
    */
   body(onModel: (model: string | null) => boolean): Readable {
     const reading = new ReadingTransform(this.#fields, onModel)
@@ -66,8 +66,8 @@ export class FormUpload {
 
 /**
  * Reads the beginning of a form, until a file begins or 64 KiB have come. Calls back once; `null`: the client
- * left. The request is paused then, until the body is asked for. A client that is silent meanwhile loses its
- * connection.
+ * left. Then the request is paused until its body is asked for. A client that is idle for too long meanwhile
+ * loses its connection.
  */
 export function readFormStart(
   request: IncomingMessage,
@@ -100,7 +100,7 @@ export function readFormStart(
   request.on('close', onClose)
 }
 
-/** Shows what passes to the fields' reader first. */
+/** Shows the bytes that pass to the reader of the fields first. */
 class ReadingTransform extends Transform {
   readonly #fields: MultipartFields
   readonly #onModel: (model: string | null) => boolean

@@ -1,6 +1,6 @@
 import { type PartHead, readPartHead } from './part-head.ts'
 
-/** Longer names are nobody's model. */
+/** No model has a longer name. */
 const MAX_VALUE_BYTES = 1024
 const MAX_HEAD_BYTES = 8 * 1024
 const CRLF = Buffer.from('\r\n')
@@ -8,19 +8,19 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const DASHES = Buffer.from('--')
 const EMPTY = Buffer.alloc(0)
 
-/** Where the reading of a form stands; `broken`: in a place where servers could read on differently. */
+/** Where the reading of a form stands. `broken`: at a place where servers could read on differently. */
 type State = 'start' | 'delimited' | 'head' | 'content' | 'epilogue' | 'broken'
 
 /**
- * Reads the fields that the gateway needs of a form (RFC 7578) as its bytes pass, whatever the pieces they
- * come in. It keeps at most a part's headers or a short value. Strict, so that what it reads is what every
- * server reads: anything in which lenient parsers differ (a boundary inside of a line, text before or behind
- * the form, headers with escapes) makes the form not readable.
+ * Reads the fields that the gateway needs of a form (RFC 7578) as its bytes pass, in pieces of any size. It
+ * keeps at most the headers of a part, or a short value. It is strict, so that every server reads what it
+ * reads: whatever lenient parsers read differently makes the form unreadable. Examples are a boundary within
+ * a line, text around the form, and escapes in headers.
  */
 export class MultipartFields {
   readonly #delimiter: Buffer
   #state: State = 'start'
-  /** Bytes that cannot be told apart yet. */
+  /** Bytes whose meaning depends on the next ones. */
   #rest: Buffer = EMPTY
   #part: PartHead = { name: '', isFile: false }
   #value: Buffer[] = []
@@ -36,12 +36,12 @@ export class MultipartFields {
     this.#delimiter = Buffer.from(`--${boundary}`, 'latin1')
   }
 
-  /** `false`: not a form that all servers read alike, so far. */
+  /** `false`: so far, not a form that every server reads alike. */
   get readable(): boolean {
     return this.#state !== 'broken'
   }
 
-  /** The form has ended, or nothing more can be read of it. */
+  /** The form has ended, or the rest of it cannot be read. */
   get isOver(): boolean {
     return this.#state === 'epilogue' || this.#state === 'broken'
   }
@@ -52,14 +52,14 @@ export class MultipartFields {
   }
 
   /**
-   * The field `model`; `null` when it has not come, is too long, stands there twice, or the form is not
+   * The field `model`. `null`: it has not come, is too long or stands there twice, or the form is not
    * readable.
    */
   get model(): string | null {
     return this.readable && this.#models === 1 ? this.#model : null
   }
 
-  /** The form is readable and not over, and has named no model yet. */
+  /** The form is readable, has not ended and has named no model yet. */
   get modelMayFollow(): boolean {
     return !this.isOver && this.#models === 0
   }
@@ -72,7 +72,7 @@ export class MultipartFields {
     return this.#namesOtherModels
   }
 
-  /** What the field `stream` asks for; `null` when it does not say. */
+  /** What the field `stream` asks for; `null`: it does not say. */
   get stream(): boolean | null {
     if (this.#stream === null) return null
     if (/^(?:true|1)$/i.test(this.#stream)) return true
@@ -86,7 +86,7 @@ export class MultipartFields {
     while (data !== null && data.length > 0) data = this.#step(data)
   }
 
-  /** What is left to read; `null`: `#rest` waits for more. */
+  /** The bytes that are left to read; `null`: `#rest` waits for more. */
   #step(data: Buffer): Buffer | null {
     switch (this.#state) {
       case 'start':
@@ -133,7 +133,7 @@ export class MultipartFields {
     this.#valueBytes = 0
     if (part.isFile) this.#sawFile = true
     const name = part.name.toLowerCase()
-    // `model[]` and the like are lists to some servers.
+    // Some servers take `model[]` and similar names for lists.
     if (name === 'model' || name.startsWith('model[') || name.startsWith('model.')) {
       this.#models += 1
       if (part.isFile) return this.#break()
@@ -146,7 +146,7 @@ export class MultipartFields {
   #inContent(data: Buffer): Buffer | null {
     const at = data.indexOf(this.#delimiter)
     if (at < 0) {
-      // The line end before a delimiter, and as much of the delimiter as may have come.
+      // This holds back the line end before a delimiter, and as much of the delimiter as may have come.
       const keep = Math.min(data.length, this.#delimiter.length + CRLF.length - 1)
       this.#take(data.subarray(0, data.length - keep))
       return this.#wait(data.subarray(data.length - keep))
@@ -174,7 +174,7 @@ export class MultipartFields {
     else this.#stream = value
   }
 
-  /** Copied: the chunk that holds it is not ours to keep. */
+  /** Copied, since the chunk that holds these bytes belongs to the stream. */
   #wait(data: Buffer): null {
     this.#rest = Buffer.from(data)
     return null

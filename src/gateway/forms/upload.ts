@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough, type Readable, type Transform } from 'node:stream'
 import { setUploadIdleTimeout } from '../../http/socket-timeouts.ts'
 
-/** Whether the request has a body; an announced length of 0 is none. */
+/** Whether the request has a body. An announced length of 0 is none. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0)
@@ -15,8 +15,8 @@ export function streamedBody(request: IncomingMessage): Readable | null {
 }
 
 /**
- * Pipes what is left of the request through `body`: apart from the request's own stream, so that an
- * upstream's end does not take the client's connection with it.
+ * Pipes the rest of the request through `body`. This separates it from the request's own stream: otherwise an
+ * upstream that closes would take the client's connection with it.
  */
 export function pipeUpload(request: IncomingMessage, body: Transform): Transform {
   setUploadIdleTimeout(request, () => !body.writableNeedDrain)

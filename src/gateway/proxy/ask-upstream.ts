@@ -2,13 +2,13 @@ import type { Dispatcher } from 'undici'
 import { decodeList, MAX_LIST_BYTES } from '../../objects/lists/listed-answer.ts'
 import type { Upstream } from '../routing/upstreams.ts'
 
-/** Of one further page; the call that waits for it has its own limits. */
+/** The limit for one further page. The call that waits for it has limits of its own. */
 const PAGE_TIMEOUT_MS = 10_000
 
 /**
- * Asks the upstream for another page of a list, with the headers of the call that asked for the first one.
+ * Asks the upstream for another page of a list, with the headers of the call that asked for the first page.
  *
- * @throws Where it does not answer 200 with a page that can be held.
+ * @throws When the answer is not a 200 with a page that can be held.
  */
 export async function askUpstream(
   upstream: Upstream,

@@ -1,8 +1,8 @@
 import { entryOf, PROVIDERS, type Provider } from '../../providers/registry.ts'
 
 /**
- * Headers as they stand on the wire: name, value, name, value, ... in order, as node's `rawHeaders`. Bytes are
- * latin1 characters, and values leave as they came.
+ * Headers as they stand on the wire, like Node's `rawHeaders`: name, value, name, value, ... in order. Bytes
+ * are latin1 characters, and values leave as they came.
  */
 export type RawHeaders = readonly string[]
 
@@ -12,19 +12,19 @@ export type Header = readonly [name: string, value: string]
 export interface RequestHeaderOptions {
   /** Value of the Host header that goes upstream. */
   readonly host: string
-  /** Our credential at the upstream; `null`: none is sent. */
+  /** Our credential for the upstream; `null`: none is sent. */
   readonly credential: Header | null
-  /** Ask for an answer without content coding, in place of whatever the client accepts. */
+  /** Asks for an answer without content coding, in place of what the client accepts. */
   readonly askIdentity: boolean
-  /** Length in bytes of a body that is sent whole; `null`: what the client announced stands. */
+  /** Length in bytes of a body that is sent whole; `null`: the client's announcement stays. */
   readonly contentLength: number | null
-  /** The body that is sent has no content coding, whatever the client's had. */
+  /** The body is sent without a content coding, whatever the client's body had. */
   readonly isPlain?: boolean
 }
 
 /**
- * Hop-by-hop (RFC 9110, 7.6.1; trailers do not pass, so neither does their announcement), whatever `Connection`
- * says. All that begins with `proxy-` goes as well.
+ * Hop-by-hop headers (RFC 9110, 7.6.1), whatever `Connection` says. Trailers do not pass, so neither does
+ * their announcement. Every header that begins with `proxy-` is dropped as well.
  */
 const HOP_BY_HOP = new Set([
   'connection',
@@ -37,8 +37,9 @@ const HOP_BY_HOP = new Set([
 ])
 
 /**
- * Headers of the client's that are not for the upstream: its credentials with us wherever SDKs put them, cookies
- * that a browser holds for our origin, what is set anew here, and `Expect`, which the gateway has answered.
+ * Headers that do not go upstream: the client's credentials for this gateway, wherever SDKs put them, cookies
+ * that a browser has for this origin, headers that are set here, and `Expect`, which the gateway has
+ * answered.
  */
 const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
   ...PROVIDERS.map((provider) => entryOf(provider).credential.name),
@@ -50,28 +51,33 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
   'host',
   'x-api-key',
   'x-goog-api-key',
-  // Some frameworks take them for the method, and the call would be judged by another than it is served by.
+  // Some frameworks take these for the method, and would serve the call by another one than it was judged by.
   'x-http-method',
   'x-http-method-override',
   'x-method-override',
-  // And these for the path.
+  // Some take these for the path.
   'x-original-url',
   'x-rewrite-url',
 ])
 
-/** Headers by which a client asks for less of an answer than its reader needs: a part of it, or chosen members (Google). */
+/**
+ * Headers by which a client asks for less of an answer than its reader needs: a part of it, or chosen members
+ * (Google).
+ */
 const ASKS_FOR_PARTS = new Set(['if-range', 'range', 'x-goog-fieldmask'])
 
-/** The gateway's own name for a call: an upstream that is a gateway like this one has another for its part of it. */
+/** The gateway's id of a call. An upstream that is such a gateway itself has another one for its own part. */
 const CALL_ID_HEADER = 'x-tallygate-call-id'
 
-/** Headers that frame, address or describe the message: naming them in `Connection` must not take them away. */
+/** Headers that frame, address or describe the message. Naming them in `Connection` does not drop them. */
 const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-encoding', 'content-length', 'content-type', 'host'])
 
-/** OpenAI's way for browsers to send a key with a WebSocket handshake, which lets them set no other header. */
+/**
+ * With this, OpenAI lets browsers send a key in a WebSocket handshake, where they can set no other header.
+ */
 const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 
-/** The client's headers as they go upstream, `host` first and our credential last. */
+/** The client's headers as they go upstream, with `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
   const { host, credential, askIdentity, contentLength, isPlain } = options
   const connectionNamed = namedByConnection(rawHeaders)
@@ -90,7 +96,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
     if (lowerName === 'content-encoding' && isPlain === true) continue
     if (askIdentity && (lowerName === 'accept-encoding' || ASKS_FOR_PARTS.has(lowerName))) continue
     if (lowerName === 'content-type') {
-      // The body was read by the first; a server may go by the last.
+      // The gateway read the body by the first one, and a server may go by the last.
       if (hasType) continue
       hasType = true
     }
@@ -103,14 +109,14 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
   }
   if (askIdentity) forwarded.push('accept-encoding', 'identity')
   if (contentLength !== null) forwarded.push('content-length', String(contentLength))
-  // After what `Connection` names has gone, so that a client cannot strip it.
+  // After the headers that `Connection` names were dropped, so that a client cannot drop this one.
   if (credential !== null) forwarded.push(...credential)
   return forwarded
 }
 
 /**
- * The upstream's headers as they go to the client. `dropContentLength`: for a body that may get shorter on its
- * way. Buffers, as undici gives them, are read as latin1.
+ * The upstream's headers as they go to the client. `dropContentLength`: the body may get shorter on its way.
+ * Buffers, as undici gives them, are read as latin1.
  */
 export function forwardableResponseHeaders(
   rawHeaders: readonly (string | Buffer)[],
@@ -155,7 +161,7 @@ function namedByConnection(rawHeaders: RawHeaders): ReadonlySet<string> | null {
   return named
 }
 
-/** RFC 9110, 10.1.4: `trailers` is about the message and may pass; all else in TE is about the connection. */
+/** RFC 9110, 10.1.4: `trailers` is about the message and may pass. All else in TE is about the connection. */
 function takesTrailers(te: string): boolean {
   return te.split(',').some((coding) => coding.trim().toLowerCase() === 'trailers')
 }

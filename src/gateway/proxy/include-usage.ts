@@ -4,11 +4,14 @@ import type { RequestScan, StreamOptions } from '../bodies/request-body.ts'
 const MEMBER = '"include_usage":true'
 
 /**
- * `stream_options.include_usage: true` edited into a body's bytes, everything else as it was: the parts that make up
- * the edited body. `null` when there is nothing to do: no stream is asked for, usage is asked for already, or the body
- * is not plain enough to be edited (unreadable, keys twice, `stream_options` that are no object).
+ * Edits `stream_options.include_usage: true` into a body and leaves every other byte as it was.
  *
- * A client's explicit `false` is a wish about what it sees, so usage is asked for and the event taken out again.
+ * A client's explicit `false` is a wish about what it sees: usage is asked for, and the event is taken out
+ * again.
+ *
+ * @returns the parts that make up the edited body. `null` when there is nothing to do: no stream is asked
+ *   for, usage is asked for already, or the body cannot be edited safely (unreadable, keys twice,
+ *   `stream_options` that are not an object).
  */
 export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer[] | null {
   if (!scan.readable || scan.stream !== true || scan.duplicateStream) return null
@@ -53,26 +56,29 @@ const LETTER_D = 0x64
 const USAGE_KEY = Buffer.from('"usage"')
 const CHOICES_KEY = Buffer.from('"choices"')
 
-/** Far above any usage event. What grows longer is passed on as it comes, so that memory and delay stay bounded. */
+/**
+ * Far above the size of any usage event. A longer event passes as it comes, so that memory and delay stay
+ * bounded.
+ */
 const MAX_HELD_BYTES = 64 * 1024
 
 /**
- * Takes the usage event that the client did not ask for out of a stream of server-sent events, and nothing
- * else: an event whose data is JSON with `choices: []`, a `usage` object and no `error`. All other bytes come
- * out unchanged and in order, whatever the pieces they came in; chunks without such an event come out as they
- * are, not copied. Only an event that has not ended is held back, at most 64 KiB of it.
+ * Takes the usage event that the client did not ask for out of a stream of server-sent events, and no other:
+ * an event whose data is JSON with `choices: []`, a `usage` object and no `error`. All other bytes come out
+ * unchanged and in order, in pieces of any size. Chunks without such an event are passed on without a copy.
+ * Only an event that has not ended is held back, at most 64 KiB of it.
  */
 export class UsageEventFilter {
-  /** The unfinished event's bytes from its beginning. */
+  /** The bytes of the unfinished event, from its beginning. */
   #held: Buffer[] = []
   #heldBytes = 0
-  /** The unfinished event grew too long to be held and passes. */
+  /** The unfinished event is too long to be held, so it passes. */
   #releasesHeld = false
   #lineIsEmpty = true
-  /** The last chunk ended in CR: whose an LF would be that begins the next one. */
+  /** The last chunk ended in CR: an LF at the beginning of the next one belongs to it. */
   #lfBelongs: 'nowhere' | 'to event' | 'to passed event' | 'to taken event' = 'nowhere'
 
-  /** The bytes that may go to the client now; possibly none. */
+  /** The bytes that may go to the client now; perhaps none. */
   push(chunk: Buffer): Buffer[] {
     const passing: Buffer[] = []
     let at = chunk[0] === LF && this.#lfBelongs !== 'nowhere' ? 1 : 0
@@ -113,7 +119,10 @@ export class UsageEventFilter {
     return passing
   }
 
-  /** The stream has ended, or was cut: the bytes of its last event, unless they are the event to be taken out. */
+  /**
+   * The stream has ended, or was cut. Returns the bytes of its last event, unless that is the one to be taken
+   * out.
+   */
   end(): Buffer[] {
     const rest = this.#held
     const taken = rest.length > 0 && isUsageAlone(Buffer.concat(rest))
@@ -146,7 +155,7 @@ function part(chunk: Buffer, start: number, end: number): Buffer {
 }
 
 function isUsageAlone(event: Buffer): boolean {
-  // Nearly all events are told apart by their bytes; the few that may be it are parsed.
+  // The bytes of most events show that they are others; the few that may be the one are parsed.
   if (!holdsUsageObject(event) || !holdsEmptyChoices(event)) return false
   let json: unknown
   try {
@@ -173,13 +182,13 @@ function holdsEmptyChoices(event: Buffer): boolean {
     const value = valueAt(event, key + CHOICES_KEY.length)
     if (event[value] !== OPEN_BRACKET) continue
     const next = event[spaceEnd(event, value + 1)]
-    // JSON over several lines goes on in another `data` line.
+    // JSON that has several lines continues in another `data` line.
     if (next === CLOSE_BRACKET || next === LETTER_D) return true
   }
   return false
 }
 
-/** Where the value begins whose key ended just before `at`; -1 when no colon follows. */
+/** Where the value begins whose key ends just before `at`; -1: no colon follows. */
 function valueAt(event: Buffer, at: number): number {
   const colon = spaceEnd(event, at)
   return event[colon] === COLON ? spaceEnd(event, colon + 1) : -1
