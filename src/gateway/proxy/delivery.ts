@@ -12,7 +12,7 @@ import {
   writableReason,
 } from './answer-parts.ts'
 import { forwardableResponseHeaders } from './headers.ts'
-import { UsageEventFilter } from './include-usage.ts'
+import { UsageEventFilter } from './usage-event-filter.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
 const HELD_ANSWER_BYTES = 64 * 1024

@@ -3,7 +3,7 @@ import type { Admission } from '../admission/admission.ts'
 import type { CallBody } from '../bodies/call-body.ts'
 import { readRequestFields } from '../bodies/request-fields.ts'
 import type { Route } from '../routing/route.ts'
-import { spliceIncludeUsage } from './include-usage.ts'
+import { spliceIncludeUsage } from './usage-event-filter.ts'
 
 type Done = (body: CallBody | 'gone') => void
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
-import { spliceIncludeUsage, UsageEventFilter } from '../../../src/gateway/proxy/include-usage.ts'
+import { spliceIncludeUsage, UsageEventFilter } from '../../../src/gateway/proxy/usage-event-filter.ts'
 
 function splice(body: string): string | null {
   const bytes = Buffer.from(body)
