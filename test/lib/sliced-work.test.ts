@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type RequestScan, scanInSlices, scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
+import { scanInSlices, scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
+import type { RequestScan } from '../../src/gateway/bodies/request-scan.ts'
 import { joinInSlices, SlicedWork } from '../../src/lib/sliced-work.ts'
 
 const BODY_BYTES = 20_000_000

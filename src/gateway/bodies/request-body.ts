@@ -1,61 +1,7 @@
 import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
-
-/** What one pass over a request body's top level found. Offsets refer to the scanned body. */
-export interface RequestScan {
-  /**
-   * Whether the body is one JSON object whose top level every parser reads alike. Nothing but white space
-   * stands around it (a byte order mark may precede it), and it has no more than {@link MAX_MEMBERS} keys.
-   * When `false`, the other fields describe what stands before the place where reading ended.
-   */
-  readonly readable: boolean
-  /**
-   * Without escapes. `null`: there is no key `model`, its value is not a string of at most 1 KiB, or there
-   * are so many keys that another `model` may follow.
-   */
-  readonly model: string | null
-  /**
-   * `model` stands there more than once, or may. `Model` counts too, since Go's encoding/json takes it for
-   * `model`.
-   */
-  readonly duplicateModel: boolean
-  /** Another key names models that may serve the call: `models` (OpenRouter) or `fallbacks`. */
-  readonly namesOtherModels: boolean
-  /** `null`: the key is absent, or its value is neither `true` nor `false`. */
-  readonly stream: boolean | null
-  /** `stream` or `stream_options` stands there more than once. */
-  readonly duplicateStream: boolean
-  /** The offset after the value of `stream`; -1 without one. */
-  readonly streamEnd: number
-  readonly streamOptions: StreamOptions | null
-}
-
-/** The value of `stream_options`. */
-export interface StreamOptions {
-  readonly kind: 'object' | 'null' | 'other'
-  readonly start: number
-  /** Exclusive. */
-  readonly end: number
-  readonly empty: boolean
-  readonly includeUsage: IncludeUsage | null
-}
-
-/** The value of `include_usage` within the `stream_options`. */
-export interface IncludeUsage {
-  readonly value: Literal
-  readonly start: number
-  /** Exclusive. */
-  readonly end: number
-}
-
-/** A value, where only these three matter. */
-type Literal = true | false | null | 'other'
-
-/** No model has a longer name. */
-const MAX_MODEL_BYTES = 1024
-
-/** The length of `stream_options` with each letter written as a `\u` escape. */
-const MAX_KEY_BYTES = 'stream_options'.length * 6
+import type { IncludeUsage, RequestScan, StreamOptions } from './request-scan.ts'
+import { booleanAt, keyText, literalAt, modelText } from './scanned-values.ts'
 
 /**
  * No request has so many keys at its top level. Reading one takes up to 2 µs, so a body full of keys would
@@ -213,43 +159,4 @@ function scanStreamOptions(body: Buffer, start: number, end: number): StreamOpti
 
 function bomEnd(body: Buffer): number {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? 3 : 0
-}
-
-/** The key without escapes; '' for a key that is too long to matter. */
-function keyText(body: Buffer, start: number, end: number): string {
-  if (end - start > MAX_KEY_BYTES) return ''
-  const text = body.toString('latin1', start, end)
-  return text.includes('\\') ? (parsedString(body, start - 1, end + 1) ?? '') : text
-}
-
-function modelText(body: Buffer, start: number, end: number): string | null {
-  return end - start > MAX_MODEL_BYTES ? null : parsedString(body, start, end)
-}
-
-function parsedString(body: Buffer, start: number, end: number): string | null {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8', start, end))
-    return typeof value === 'string' ? value : null
-  } catch {
-    return null
-  }
-}
-
-function literalAt(body: Buffer, start: number, end: number): Literal {
-  if (end - start > 5) return 'other'
-  switch (body.toString('latin1', start, end)) {
-    case 'true':
-      return true
-    case 'false':
-      return false
-    case 'null':
-      return null
-    default:
-      return 'other'
-  }
-}
-
-function booleanAt(body: Buffer, start: number, end: number): boolean | null {
-  const value = literalAt(body, start, end)
-  return value === 'other' ? null : value
 }

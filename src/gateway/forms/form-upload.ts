@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 import { setReadIdleTimeout } from '../../http/socket-timeouts.ts'
-import type { RequestScan } from '../bodies/request-body.ts'
+import type { RequestScan } from '../bodies/request-scan.ts'
 import { MultipartFields } from './multipart-fields.ts'
 import { pipeUpload } from './upload.ts'
 

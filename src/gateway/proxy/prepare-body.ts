@@ -1,9 +1,9 @@
 import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { CallBody } from '../bodies/call-body.ts'
+import { spliceIncludeUsage } from '../bodies/include-usage.ts'
 import { readRequestFields } from '../bodies/request-fields.ts'
 import type { Route } from '../routing/route.ts'
-import { spliceIncludeUsage } from './usage-event-filter.ts'
 
 type Done = (body: CallBody | 'gone') => void
 

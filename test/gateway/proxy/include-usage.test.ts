@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { spliceIncludeUsage } from '../../../src/gateway/bodies/include-usage.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
-import { spliceIncludeUsage, UsageEventFilter } from '../../../src/gateway/proxy/usage-event-filter.ts'
+import { UsageEventFilter } from '../../../src/gateway/proxy/usage-event-filter.ts'
 
 function splice(body: string): string | null {
   const bytes = Buffer.from(body)

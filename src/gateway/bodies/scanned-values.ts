@@ -1,0 +1,49 @@
+import type { Literal } from './request-scan.ts'
+
+/** No model has a longer name. */
+const MAX_MODEL_BYTES = 1024
+
+/** The length of `stream_options` with each letter written as a `\u` escape. */
+const MAX_KEY_BYTES = 'stream_options'.length * 6
+
+/** The key without escapes; '' for a key that is too long to matter. */
+export function keyText(body: Buffer, start: number, end: number): string {
+  if (end - start > MAX_KEY_BYTES) return ''
+  const text = body.toString('latin1', start, end)
+  return text.includes('\\') ? (parsedString(body, start - 1, end + 1) ?? '') : text
+}
+
+/** A model's name; `null`: the value is not a string, or is too long. */
+export function modelText(body: Buffer, start: number, end: number): string | null {
+  return end - start > MAX_MODEL_BYTES ? null : parsedString(body, start, end)
+}
+
+function parsedString(body: Buffer, start: number, end: number): string | null {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8', start, end))
+    return typeof value === 'string' ? value : null
+  } catch {
+    return null
+  }
+}
+
+/** The value between `start` and `end`. */
+export function literalAt(body: Buffer, start: number, end: number): Literal {
+  if (end - start > 5) return 'other'
+  switch (body.toString('latin1', start, end)) {
+    case 'true':
+      return true
+    case 'false':
+      return false
+    case 'null':
+      return null
+    default:
+      return 'other'
+  }
+}
+
+/** `null`: the value is neither `true` nor `false`. */
+export function booleanAt(body: Buffer, start: number, end: number): boolean | null {
+  const value = literalAt(body, start, end)
+  return value === 'other' ? null : value
+}
