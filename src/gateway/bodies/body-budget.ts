@@ -1,8 +1,5 @@
-/**
- * The first bytes of a body are not counted: they are little more than what its connection and its call take
- * anyway.
- */
-const FREE_BYTES = 64 * 1024
+import { BodyRoom, type RoomOwner, type UploadProblem } from './body-room.ts'
+
 /** The minimum rate: an upload that brings less in 20 s, 1.6 KiB/s, is ended. */
 const RATE_WINDOW_MS = 20_000
 const RATE_WINDOW_BYTES = 32 * 1024
@@ -10,20 +7,10 @@ const RATE_WINDOW_BYTES = 32 * 1024
 const TRICKLE = 16
 /** How often the rates are checked. */
 const CHECK_MS = 5_000
-/**
- * An upload's speed counts the bytes of the last few seconds. Older bytes count for less: half every 1.4 s.
- */
-const SPEED_MS = 2_000
 /** One client may hold this part of all room. */
 const CLIENT_SHARE = 3 / 8
 /** One client may hold this part of the room that the others leave, so that a new client finds some. */
 const LEFT_SHARE = 2 / 3
-
-/**
- * Why an upload ends. `busy`: too many bodies are in memory, of all clients or of this one. `slow`: it is
- * below the minimum rate.
- */
-export type UploadProblem = 'busy' | 'slow'
 
 export interface BodyBudgetOptions {
   /** Monotonic milliseconds. */
@@ -42,7 +29,7 @@ export interface BodyBudgetOptions {
  *
  * A body that has arrived keeps its room, since its call is under way.
  */
-export class BodyBudget {
+export class BodyBudget implements RoomOwner {
   readonly #limitBytes: number
   readonly #clientLimitBytes: number
   readonly #rateWindowMs: number
@@ -151,84 +138,5 @@ export class BodyBudget {
       slowestSpeed = speed
     }
     return slowest
-  }
-}
-
-/** The room that one body holds, from its first byte until its call releases it. */
-export class BodyRoom {
-  readonly clientId: string
-  readonly #budget: BodyBudget
-  readonly #end: (problem: UploadProblem) => void
-  #bytes = 0
-  #heldBytes = 0
-  #windowStart: number
-  #windowBytes = 0
-  #recentBytes = 0
-  #lastAt: number
-  #isReleased = false
-
-  constructor(budget: BodyBudget, clientId: string, end: (problem: UploadProblem) => void, now: number) {
-    this.clientId = clientId
-    this.#budget = budget
-    this.#end = end
-    this.#windowStart = now
-    this.#lastAt = now
-  }
-
-  /** The bytes that are counted for it: all but its first 64 KiB. */
-  get heldBytes(): number {
-    return this.#heldBytes
-  }
-
-  /** Takes room for the next `bytes` of the body. False: there is none, or the room was given back. */
-  grow(bytes: number): boolean {
-    if (this.#isReleased) return false
-    const now = this.#budget.now()
-    this.#recentBytes = this.#recentAt(now) + bytes
-    this.#lastAt = now
-    this.#windowBytes += bytes
-    this.#bytes += bytes
-    const more = this.#bytes <= FREE_BYTES ? 0 : this.#bytes - this.#heldBytes
-    if (more > 0 && !this.#budget.take(this, more)) return false
-    this.#heldBytes += more
-    return true
-  }
-
-  /** The body is whole: it keeps its room until {@link release}, and its rate is no longer checked. */
-  arrived(): void {
-    this.#budget.arrived(this)
-  }
-
-  /** Gives the room back. Calling this again does nothing. */
-  release(): void {
-    if (this.#isReleased) return
-    this.#isReleased = true
-    this.#budget.arrived(this)
-    this.#budget.give(this.clientId, this.#heldBytes)
-    this.#heldBytes = 0
-  }
-
-  /** For {@link BodyBudget}. */
-  end(problem: UploadProblem): void {
-    this.release()
-    this.#end(problem)
-  }
-
-  /** For {@link BodyBudget}. Begins the next window when one has passed. */
-  isTooSlow(now: number, windowMs: number, windowBytes: number): boolean {
-    if (now - this.#windowStart < windowMs) return false
-    const isSlow = this.#windowBytes < windowBytes
-    this.#windowStart = now
-    this.#windowBytes = 0
-    return isSlow
-  }
-
-  /** Bytes per millisecond. */
-  speed(now: number): number {
-    return this.#recentAt(now) / SPEED_MS
-  }
-
-  #recentAt(now: number): number {
-    return this.#recentBytes * Math.exp((this.#lastAt - now) / SPEED_MS)
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../providers/reading/json-value.ts'
 import type { FormUpload } from '../forms/form-upload.ts'
-import type { BodyRoom } from './body-budget.ts'
+import type { BodyRoom } from './body-room.ts'
 import type { RequestScan } from './request-scan.ts'
 
 /** A request's body, as far as it was read before the call goes on. */

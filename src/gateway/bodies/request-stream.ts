@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
-import type { BodyBudget, BodyRoom, UploadProblem } from './body-budget.ts'
+import type { BodyBudget } from './body-budget.ts'
+import type { BodyRoom, UploadProblem } from './body-room.ts'
 
 /** Why a body was not read. `too_large`: it is over the limit. `gone`: the client left. */
 export type BodyProblem = UploadProblem | 'too_large' | 'gone'

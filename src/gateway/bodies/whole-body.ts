@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DecodeProblem, decodeBody } from '../../http/codings/decode-body.ts'
-import type { BodyBudget, BodyRoom } from './body-budget.ts'
+import type { BodyBudget } from './body-budget.ts'
+import type { BodyRoom } from './body-room.ts'
 import { asUtf8, seemsCompressed } from './body-text.ts'
 import { type BodyProblem, readBody } from './request-stream.ts'
 
