@@ -16,7 +16,7 @@ import { configuredModels, type ModelListing, watchUpstreamModels } from './upst
 
 const OLD_CONNECTIONS_MS = 60_000
 
-/** What the YAML file and the price catalog decide, as of one reading of them. */
+/** What one reading of the YAML file and of the price catalog decides. */
 interface Reloadable {
   readonly upstreams: readonly Upstream[]
   readonly table: UpstreamTable
@@ -34,8 +34,8 @@ interface Listed {
 }
 
 /**
- * Where calls go, what they cost and which models are shown: read at start and again at SIGHUP. A call keeps the rules under which
- * it began; only its price is looked up when it ends.
+ * Where calls go, what they cost, and which models are shown. Read at the start and again at SIGHUP. A call
+ * keeps the rules under which it began; only its price is found when it ends.
  */
 export class ReloadableConfig {
   readonly #log: Logger
@@ -51,7 +51,7 @@ export class ReloadableConfig {
     this.#now = readReloadable(config, stored, log)
   }
 
-  /** For the stages of a call; stays the same object over reloads. */
+  /** For the stages of a call. Stays the same object over reloads. */
   readonly table: UpstreamTable = tableOf(() => this.#now.table)
   readonly pathPolicy: PathPolicy = {
     permits: (caller, method, hasBody, route) => this.#now.pathPolicy.permits(caller, method, hasBody, route),
@@ -62,14 +62,14 @@ export class ReloadableConfig {
     return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
   }
 
-  /** The same, to be shown. */
+  /** The same, for display. */
   shownPrices() {
     const { catalog, prices } = this.#now
     const { configuration, upstreams } = prices
     return { catalog, configuration, settings: configuration.settings, upstreams }
   }
 
-  /** What calls are priced by now. */
+  /** The prices that apply to calls now. */
   recordedPrices(): RecordedPrices {
     return this.#now.prices
   }
@@ -78,19 +78,21 @@ export class ReloadableConfig {
     return this.#now.listing.list()
   }
 
-  /** Prices calls by newer data from now on; all else stays. */
+  /** Prices calls by newer data from now on. Nothing else changes. */
   takePrices(stored: StoredPrices): void {
     this.#now = { ...this.#now, ...readPrices(this.#config, stored, this.#now.listed) }
     this.#stored = stored
   }
 
-  /** All of it or, when it throws, nothing. Running calls end on the connections they have. */
+  /**
+   * Takes all of `config` or, when it throws, nothing. Running calls end on the connections that they have.
+   */
   reload(config: GatewayConfig): void {
     const before = this.#now
     this.#now = readReloadable(config, this.#stored, this.#log)
     this.#config = config
     before.listing.stop()
-    // A call may be routed already and not yet on its connection.
+    // A call may be routed already, without having its connection yet.
     setTimeout(() => {
       for (const { pool, name } of before.upstreams) {
         pool
@@ -109,7 +111,7 @@ export class ReloadableConfig {
     )
   }
 
-  /** Fetches no more model lists. */
+  /** Stops fetching model lists. */
   stopListing(): void {
     this.#now.listing.stop()
   }

@@ -39,22 +39,28 @@ import { buildInterrupted } from './recording/interrupted-call.ts'
 import { ReloadableConfig } from './reloadable-config.ts'
 import type { UsageRequest } from './routes/usage.ts'
 
-/** Request bodies in memory for all calls together; beyond it large ones are refused rather than the process lost. */
+/**
+ * The request bodies in memory, for all calls together. Beyond this, large ones are refused: otherwise the
+ * process could run out of memory.
+ */
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
 /** A poll of keys or committed offsets that takes longer than this counts as unanswered. */
 const POLL_STATEMENT_MS = 2_000
 const SUMMARY_STATEMENT_MS = 10_000
 /** A call waits no longer for the owner of an object. */
 const OWNERS_MS = 2_000
-/** A store that is silent for longer is away, for a client that asks. */
+/** A store that does not answer a client's query within this time counts as away. */
 const SUMMARY_MS = 4_000
-/** What a scrape of metrics waits for Postgres. */
+/** A scrape of metrics waits this long for Postgres. */
 const SCRAPE_MS = 1_000
-/** After the last connection: time to write the records of cut calls, whose tokens may have to be estimated first. */
+/**
+ * After the last connection, the time to write the records of cut calls, whose tokens may have to be
+ * estimated.
+ */
 const RECORD_GRACE_MS = 5_000
-/** After the last call: time to ship what its records wait for. */
+/** After the last call, the time to ship the records. */
 const SHIP_GRACE_MS = 3_000
-/** By then the stores are not needed any more: a silent one is abandoned. */
+/** By then the stores are not needed any more: one that does not answer is abandoned. */
 const STORES_GRACE_MS = 500
 
 const VERSION: string = JSON.parse(
@@ -63,16 +69,16 @@ const VERSION: string = JSON.parse(
 
 /** A running gateway process. */
 export interface RunningGateway {
-  /** Where it listens for clients, and for the operator. */
+  /** The addresses for clients and for the operator. */
   readonly address: AddressInfo
   readonly adminAddress: AddressInfo
-  /** Calls and sessions that are read on without their client just now. */
+  /** How many calls and sessions are read on without their client now. */
   unattendedCalls(): number
-  /** Takes upstreams, models and prices as `config` has them now; all else stays as it was at the start. */
+  /** Takes upstreams, models and prices from `config`. All else stays as it was at the start. */
   reload(config: GatewayConfig): void
-  /** Before `stop`: lets clients and balancers go elsewhere, for five seconds at most. */
+  /** Before `stop`: gives clients and balancers five seconds at most to go elsewhere. */
   drain(): Promise<void>
-  /** Takes no new connections, lets running calls end, ships their records. */
+  /** Accepts no new connections, lets running calls end, and ships their records. */
   stop(): Promise<void>
 }
 
@@ -258,7 +264,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       stopping = true
       reloadable.stopListing()
       const closed = app.close()
-      // Calls whose clients have left have no connection that `close` could wait for.
+      // `close` waits for connections, and a call whose client has left has none.
       const ended = closed.then(() => unattended.idle())
       await Promise.race([ended, delay(config.shutdownGraceMs, undefined, { ref: false })])
       unattended.beginStop()
@@ -296,7 +302,7 @@ async function recordsWritten(ledger: Ledger): Promise<void> {
   while (ledger.stats().openCalls > 0 && performance.now() < deadline) await delay(10)
 }
 
-/** A process's records all go to one stream; several processes spread over them. */
+/** All records of a process go to one stream; several processes spread over the streams. */
 function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
   const shard = Math.floor(Math.random() * streamShards)
   return shard === 0 ? `${redisPrefix}calls` : `${redisPrefix}calls:${shard}`

@@ -5,25 +5,25 @@ import { collectMetrics } from '../metrics/shared-metrics.ts'
 const RESTART_MS = 500
 const STARTED = 'tallygate:started'
 
-/** Tells the process that holds the others that this one takes calls, and signals. */
+/** Tells the process that started the others that this one accepts calls, and signals. */
 export function reportStarted(): void {
   if (cluster.isWorker) process.send?.(STARTED)
 }
 
-/** What runs under one `npm run gateway`: this process, or several that share the port. */
+/** The processes of one `npm run gateway`: this one, or several that share the port. */
 export interface GatewayProcesses {
   stop(): Promise<void>
 }
 
 /**
- * Starts `count` processes that share one port; each is a producer of its own. One that dies is replaced, and
- * the others adopt its journal.
+ * Starts `count` processes that share one port, each with a producer of its own. One that dies is replaced,
+ * and the others adopt its journal.
  */
 export function startProcesses(count: number, stopMs: number, log: Logger): GatewayProcesses {
   let stopping = false
   let oneStarted = false
   const started = new WeakSet<Worker>()
-  /** Asked to reload before they were ready: a signal that comes too early ends a process. */
+  /** Processes that have to reload, and were not ready: a signal that comes too early ends a process. */
   const toReload = new WeakSet<Worker>()
   collectMetrics()
   cluster.on('message', (worker, message: unknown) => {
@@ -35,7 +35,7 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   cluster.on('exit', (worker, code, signal) => {
     if (stopping) return
     if (!oneStarted) {
-      // What keeps the first from starting would keep every next one from it.
+      // Whatever keeps the first process from starting would keep every next one from it.
       log.fatal({ event: 'gateway.process_start_failed', code, signal }, 'a gateway process could not start')
       process.exit(1)
     }

@@ -23,7 +23,7 @@ async function start(): Promise<Pick<RunningGateway, 'drain' | 'stop'>> {
     const processes = startProcesses(config.gatewayProcesses, config.shutdownGraceMs + CLOSING_MS, log)
     return { drain: async () => {}, stop: () => processes.stop() } // each of them takes its own leave
   }
-  // From now on, or a signal that comes while the gateway starts would end it.
+  // From now on: otherwise a signal that comes while the gateway starts would end it.
   let reload = () => {
     reloadWanted = true
   }
@@ -44,7 +44,7 @@ function reloadInto(gateway: RunningGateway): void {
   try {
     gateway.reload(loadGatewayConfig(process.env))
   } catch (err) {
-    // Half a configuration is worse than yesterday's.
+    // Half of a new configuration is worse than all of the old one.
     if (err instanceof ConfigError)
       log.error(
         { event: 'config.reload_failed', problems: err.problems },
@@ -80,8 +80,9 @@ const shutdown = closeWithGrace(
   },
 )
 
-// Who signals the whole group (a terminal, systemd) tells these processes, and then so does the one that holds them: the
-// second word is not haste. Who is in haste tells the holder twice, and these end with it.
+// A terminal or systemd signals all processes of the group, and then the process that started these signals
+// them, too. So a second signal must not force the end. An operator who is in a hurry signals that process
+// twice, and it ends these.
 if (cluster.isWorker) {
   let shuttingDown = false
   for (const signal of STOP_SIGNALS) {

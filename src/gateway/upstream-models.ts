@@ -4,14 +4,16 @@ import type { Upstream } from './routing/upstreams.ts'
 
 const REFRESH_MS = 300_000
 const RETRY_MS = 5_000
-/** The very first `/v1/models` waits this long for an upstream's list. */
+/** The first `/v1/models` waits this long for an upstream's list. */
 const FIRST_WAIT_MS = 3_000
 const FETCH_TIMEOUT_MS = 10_000
 const MAX_LIST_BYTES = 16 * 1024 * 1024
 const MAX_PAGES = 20
 
 export interface ModelListing {
-  /** The models known now. Before any list came it waits for the first, at most three seconds. */
+  /**
+   * The models that are known now. Before the first list has come it waits for one, three seconds at most.
+   */
   list(): readonly ListedModel[] | Promise<readonly ListedModel[]>
   /** Whether a model of this name is known now. */
   has(name: string): boolean
@@ -32,8 +34,8 @@ export function configuredModels(
 }
 
 /**
- * Keeps the upstreams' own lists, fetched at start and every five minutes. While an upstream is away its last
- * known list stands; one without a list shows the exact names its configuration has.
+ * Keeps the upstreams' own lists, which are fetched at the start and every five minutes. While an upstream is
+ * away its last list stays. An upstream without a list shows the exact names of its configuration.
  */
 export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner): ModelListing {
   const lists = new Map<string, readonly ListedModel[]>()
@@ -71,7 +73,7 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
   }
 
   const first = Promise.all(upstreams.map(refresh)).then(() => undefined)
-  // Counted from the start, so that an upstream that stays away does not make every request wait.
+  // Counted from the start of the process, so that an upstream that stays away does not delay every request.
   const { promise: firstWait, resolve: waited } = Promise.withResolvers<undefined>()
   const firstTimer = setTimeout(waited, FIRST_WAIT_MS, undefined)
   const current = (): ReadonlyMap<string, ListedModel> => {
@@ -154,7 +156,7 @@ async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
   try {
     return JSON.parse(Buffer.concat(chunks).toString('utf8'))
   } catch {
-    // The parser's own words quote the answer, and nothing an upstream answers is logged.
+    // The parser's message quotes the answer, and what an upstream answers is never logged.
     throw new Error('the model list is not JSON')
   }
 }

@@ -131,7 +131,7 @@ export class Admission {
     return this.#target?.canonicalPath ?? this.request.url ?? ''
   }
 
-  /** Keeps `held` until the call is over. Only for stages of `head` and `model`: they alone belong to calls. */
+  /** Keeps `held` until the call is over. Only for stages of `head` and `model`, which belong to calls. */
   hold(held: Held): void {
     if (this.#held === null) this.#held = held
     else if (this.#othersHeld === null) this.#othersHeld = [held]

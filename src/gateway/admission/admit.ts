@@ -37,7 +37,7 @@ export function buildStages(): Stages {
       // upstreams.
       findCaller,
     ],
-    /** Every call, before a byte of its body is read. Limits on requests and on concurrent calls belong here. */
+    /** Every call, before its body is read. Limits on requests and on concurrent calls belong here. */
     head: [
       // Before all that judge by path: they need the canonical one.
       readTarget,

@@ -42,7 +42,7 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
     stripUsageEvent: false,
     onEnd,
   })
-  // The server's parser has let go of the connection: it is not used again.
+  // The server's parser has released the connection, so it cannot carry another request.
   response.shouldKeepAlive = false
   if (client instanceof Socket) response.assignSocket(client)
   client.on('drain', () => response.emit('drain'))

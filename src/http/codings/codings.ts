@@ -9,10 +9,10 @@ import {
 } from 'node:zlib'
 import { MemberInflater } from './member-inflater.ts'
 
-/** Opens a decoder of one content coding; some codings are distinguished by the body's first byte. */
+/** Opens a decoder of one content coding. Some codings differ by the body's first byte. */
 export type OpenInflater = (firstByte: number) => Transform & { readonly bytesWritten: number }
 
-/** `whole`: a body that was cut is an error. `cut`: it gives what it holds. */
+/** `whole`: a body that was cut is an error. `cut`: a cut body gives what it holds. */
 export type InflaterEnd = 'whole' | 'cut'
 
 /** 8 MiB, the largest window that RFC 9659 allows for this coding. */
@@ -26,8 +26,8 @@ const BROTLI_CUT = {
 const ZSTD_CUT = { flush: constants.ZSTD_e_flush, finishFlush: constants.ZSTD_e_flush, ...ZSTD_WINDOW }
 
 /**
- * A request's body is one compressed one: of several behind each other some servers read the first, others all. An
- * answer may be several, as a client that reads the first alone has the others nevertheless.
+ * A request's body is one compressed stream: of several, some servers read the first and others all. An
+ * answer may consist of several, since even a client that reads only the first has received the others.
  */
 const OPENERS: Readonly<Record<InflaterEnd, ReadonlyMap<string, OpenInflater>>> = {
   whole: openers({}, {}, ZSTD_WINDOW),
@@ -38,7 +38,9 @@ const OPENERS: Readonly<Record<InflaterEnd, ReadonlyMap<string, OpenInflater>>> 
   ]),
 }
 
-/** How a body with the content coding `name` (lower case) is decoded; `undefined`: that coding is not known. */
+/**
+ * How a body with the content coding `name` (in lower case) is decoded; `undefined`: the coding is unknown.
+ */
 export function inflaterOf(name: string, end: InflaterEnd): OpenInflater | undefined {
   return OPENERS[end].get(name)
 }
@@ -47,7 +49,8 @@ function openers(zlib: object, brotli: object, zstd: object): ReadonlyMap<string
   return new Map<string, OpenInflater>([
     ['gzip', () => createGunzip(zlib)],
     ['x-gzip', () => createGunzip(zlib)],
-    // RFC 9110 means zlib's format, some send the bare one: zlib's header begins with compression method 8.
+    // RFC 9110 means zlib's format, but some servers send bare deflate. zlib's header begins with compression
+    // method 8.
     ['deflate', (first) => ((first & 0x0f) === 8 ? createInflate(zlib) : createInflateRaw(zlib))],
     ['br', () => createBrotliDecompress(brotli)],
     ['zstd', () => createZstdDecompress(zstd)],

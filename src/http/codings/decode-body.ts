@@ -1,12 +1,15 @@
 import { joinInSlices } from '../../lib/sliced-work.ts'
 import { inflaterOf } from './codings.ts'
 
-/** Why a body could not be decoded. `too_large`: what it decodes to; `busy`: there is no room for that; `undecodable`: it is not what it says. */
+/**
+ * Why a body could not be decoded. `too_large`: its decoded form is over the limit. `busy`: there is no room
+ * for that form. `undecodable`: it is not what its header says.
+ */
 export type DecodeProblem = 'too_large' | 'busy' | 'undecodable'
 
-/** Decoded bytes for one encoded byte: text comes to 5 or 10, long white space to 70. */
+/** Decoded bytes for each encoded byte: text has 5 or 10, long white space 70. */
 const MAX_RATIO = 200
-/** Below this size the ratio means nothing and does no harm. */
+/** Below this size the ratio is meaningless, and the body harmless. */
 const RATIO_FREE_BYTES = 1024 * 1024
 
 const EMPTY = Buffer.alloc(0)
@@ -14,12 +17,13 @@ const OPEN_BRACE = 0x7b
 const SPACES = new Set([0x09, 0x0a, 0x0d, 0x20])
 
 /**
- * Undoes the content codings of a request body for its reader, on zlib's threads. The body must be the whole of what was encoded
- * and nothing behind it: of anything else servers read different parts. Calls back exactly once.
+ * Undoes the content codings of a request body for its reader, on zlib's threads. The body must be one whole
+ * encoded stream, with nothing after it: servers read different parts of anything else. Calls back exactly
+ * once.
  *
  * @param codings known ones, in the order in which they were applied; at least one.
- * @param limitBytes of the decoded body, and of what each coding on the way to it gives.
- * @param takeRoom for decoded bytes; `false`: there is none. Releasing it is the caller's.
+ * @param limitBytes of the decoded body, and of the output of each coding on the way.
+ * @param takeRoom takes room for decoded bytes; `false`: there is none. The caller releases it.
  */
 export function decodeBody(
   body: Buffer,
@@ -29,7 +33,8 @@ export function decodeBody(
   takeRoom: (bytes: number) => boolean,
   done: (decoded: Buffer | DecodeProblem) => void,
 ): void {
-  // JSON that is a body in brotli or bare deflate too shows a server that ignores the header another text than us.
+  // A text can be JSON and a body in brotli or bare deflate at once. A server that ignores the header would
+  // read another text than the gateway.
   if (seemsPlain(body)) {
     done('undecodable')
     return

@@ -2,39 +2,39 @@ import type { Transform } from 'node:stream'
 import { inflaterOf, type OpenInflater } from './codings.ts'
 import { SNIFFED_BYTES, sniffCoding } from './sniff-coding.ts'
 
-/** Decodes a copy of a compressed body for its reader; the client's bytes never wait for it. */
+/** Decodes a copy of a compressed body for its reader. The client's bytes never wait for it. */
 export interface BodyDecoder {
-  /** The next bytes of the body. Kept until they are decoded, not copied. */
+  /** The next bytes of the body: kept until they are decoded, and not copied. */
   push(chunk: Uint8Array): void
   /**
-   * The body has ended. `done` is called once, when all that its bytes hold has gone through the sink
-   * (`complete`) or never will (`unreadable`); at once where nothing is left to do. A body that was cut short
-   * counts as `complete` up to the cut: the caller knows that it was.
+   * The body has ended. `done` is called once, at once where nothing is left to do. `complete`: all that the
+   * bytes hold went through the sink. `unreadable`: it never will. A body that was cut counts as `complete`
+   * up to the cut, which the caller knows of.
    */
   end(done: (result: DecodeResult) => void): void
-  /** Releases everything; neither the sink nor `done` is called any more. */
+  /** Releases everything. Neither the sink nor `done` is called after that. */
   destroy(): void
 }
 
 export type DecodeResult = 'complete' | 'unreadable'
 
-/** Takes decoded bytes as they come; a throw makes the body unreadable. */
+/** Takes decoded bytes as they come. If it throws, the body is unreadable. */
 export type DecodedSink = (decoded: Uint8Array) => void
 
-/** More than any answer that carries usage. */
+/** More than any answer with usage has. */
 const MAX_DECODED_BYTES = 64 * 1024 * 1024
-/** Decoded bytes for one encoded byte: text comes to 5 or 10, long white space to 70. */
+/** Decoded bytes for each encoded byte: text has 5 or 10, long white space 70. */
 const MAX_RATIO = 200
-/** Below this size the ratio means nothing and does no harm. */
+/** Below this size the ratio is meaningless, and the body harmless. */
 const RATIO_FREE_BYTES = 1024 * 1024
 /**
- * Encoded bytes that may wait for one decoder, and for all of the process. An upstream nearby sends faster than
- * zlib's threads decode, and the client waits for neither: what goes beyond makes the body unreadable, for all
- * to see, rather than the memory unbounded or the count silently short.
+ * Encoded bytes that may wait for one decoder, and for all of the process. A nearby upstream sends faster
+ * than zlib's threads decode, and the client waits for neither. More bytes make the body unreadable:
+ * otherwise memory would be unbounded, or the count too low without notice.
  */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024
 const MAX_WAITING_BYTES_IN_ALL = 64 * 1024 * 1024
-/** The codings of one body; more are an attack. */
+/** One body has no more codings than this; more are an attack. */
 const MAX_CODINGS = 4
 
 const NO_BYTES: Uint8Array = new Uint8Array(0)
@@ -42,10 +42,11 @@ const NO_BYTES: Uint8Array = new Uint8Array(0)
 let waitingBytesInAll = 0
 
 /**
- * Opens a decoder for a body whose `content-encoding` is `codings`: gzip, x-gzip, deflate, br, zstd, identity, or
- * several of them in the order in which they were applied. Decoded bytes reach `sink` as soon as the encoded
- * ones allow. What the body begins with is believed more than `codings`: servers and the proxies before them name a
- * coding and send text, or send another one. An unknown coding of what is not known either makes the body unreadable.
+ * Opens a decoder for a body whose `content-encoding` is `codings`: gzip, x-gzip, deflate, br, zstd,
+ * identity, or several of them in the order in which they were applied. Decoded bytes reach `sink` as soon as
+ * the encoded ones allow. The first bytes of a body count for more than `codings`: servers and proxies name a
+ * coding and send text, or another coding. An unknown coding makes a body unreadable whose first bytes are
+ * unknown, too.
  */
 export function createDecoder(codings: string, sink: DecodedSink): BodyDecoder {
   return new InflatingDecoder(codings, sink)
@@ -53,13 +54,13 @@ export function createDecoder(codings: string, sink: DecodedSink): BodyDecoder {
 
 class InflatingDecoder implements BodyDecoder {
   readonly #sink: DecodedSink
-  /** In the order of decoding; `null`: not known. */
+  /** In the order of decoding; `null`: unknown. */
   readonly #codings: (OpenInflater | null)[] = []
-  /** The body's name for the first of them. */
+  /** The name that the header has for the first of them. */
   #outermost: string | null = null
-  /** The first bytes, until there are enough to tell what they are. */
+  /** The first bytes, until there are enough to recognise them. */
   #head: Uint8Array | null = NO_BYTES
-  /** The inflaters opened so far, one for each coding; each is opened with the first byte it gets. */
+  /** The inflaters that are open, one for each coding. Each is opened with its first byte. */
   readonly #inflaters: Transform[] = []
   #state: 'open' | 'ended' | DecodeResult | 'destroyed' = 'open'
   #done: (result: DecodeResult) => void = () => {}
@@ -154,7 +155,7 @@ class InflatingDecoder implements BodyDecoder {
       else if (this.#inflaters.length === index + 1) this.#openNext(index + 1, decoded)
     })
     inflater.on('end', () => {
-      // An inflater that gave nothing leaves the next one unopened, and the body empty.
+      // An inflater without output leaves the next one closed, and the body empty.
       if (isLast || this.#inflaters.length === index + 1) this.#finish('complete')
     })
     inflater.on('error', () => this.#finish('unreadable'))

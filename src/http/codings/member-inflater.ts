@@ -2,13 +2,13 @@ import { Transform, type TransformCallback } from 'node:stream'
 
 type Inflater = Transform & { readonly bytesWritten: number }
 
-/** More than any server flushes in one answer; each costs a decoder of its own. */
+/** More than any server flushes in one answer. Each one costs a decoder. */
 const MAX_MEMBERS = 10_000
 
 /**
- * Decodes a body that is several compressed ones behind each other, as servers write that end a frame with each flush
- * (zstd: RFC 8878, section 3; gzip's decoder does it by itself). Node's decoders end with the first one that ends amid
- * a chunk. What stands behind the last one and is none is left out.
+ * Decodes a body that consists of several compressed streams, as servers write that end a frame with each
+ * flush (zstd: RFC 8878, section 3; gzip's decoder does this itself). Node's decoders end with the first
+ * stream that ends within a chunk. Bytes after the last stream that begin no other are left out.
  */
 export class MemberInflater extends Transform {
   readonly #open: () => Inflater
@@ -16,9 +16,9 @@ export class MemberInflater extends Transform {
   #members = 1
   #decodedBytes = 0
   #bytesBefore = 0
-  /** What comes is none of these any more. */
+  /** What comes now belongs to no stream. */
   #isOver = false
-  /** Of the chunk that is being decoded; a decoder that fails calls none of its own. */
+  /** The callback of the chunk that is being decoded: a decoder that fails does not call it. */
   #done: TransformCallback | null = null
 
   constructor(open: () => Inflater) {
@@ -27,7 +27,7 @@ export class MemberInflater extends Transform {
     this.#inflater = this.#next()
   }
 
-  /** Encoded bytes that were decoded. */
+  /** How many encoded bytes were decoded. */
   get bytesWritten(): number {
     return this.#bytesBefore + this.#inflater.bytesWritten
   }
@@ -101,7 +101,7 @@ export class MemberInflater extends Transform {
   }
 }
 
-/** zstd's decoder begins the next frame itself where the one before it ended with a chunk. */
+/** zstd's decoder begins the next frame itself if the last one ended with its chunk. */
 function isUnknownFrame(error: Error & { readonly code?: string }): boolean {
   return error.code === 'ZSTD_error_prefix_unknown'
 }

@@ -1,18 +1,18 @@
-/** Enough of a body to tell what it is: gzip's header. */
+/** Enough of a body to recognise it: the length of gzip's header. */
 export const SNIFFED_BYTES = 10
 
-/** What the first bytes of an answer that something reads are; `null`: they do not say. */
+/** What the first bytes of an answer show; `null`: they show nothing. */
 export type SniffedCoding = 'gzip' | 'zstd' | 'deflate' | 'text'
 
-/** How the documents begin that carry usage: JSON, a list of it, server-sent events. */
+/** How documents with usage begin: JSON, a list of it, or server-sent events. */
 const TEXT = /^\s*(?:\{\s*(?:["}]|$)|\[\s*(?:[{\]]|$)|(?:data|event|id|retry)\s*:|:)/
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf]
 
 /**
- * Tells a coding by what its bodies begin with: gzip (RFC 1952), zstd (RFC 8878, also a skippable frame), zlib (RFC 1950), or
- * text. Brotli and bare deflate begin with anything.
+ * Recognises a coding by the first bytes of a body: gzip (RFC 1952), zstd (RFC 8878, also a skippable frame),
+ * zlib (RFC 1950), or text. Brotli and bare deflate may begin with any byte.
  *
- * @param head the first bytes of the body, {@link SNIFFED_BYTES} or all there are
+ * @param head the first bytes of the body: {@link SNIFFED_BYTES} of them, or all there are.
  */
 export function sniffCoding(head: Uint8Array): SniffedCoding | null {
   const [first = 0, second = 0, third = 0, fourth = 0] = head
@@ -23,14 +23,14 @@ export function sniffCoding(head: Uint8Array): SniffedCoding | null {
   return isText(head) ? 'text' : null
 }
 
-/** The whole header, as brotli's with its largest window begins with 1f and then the body's length. */
+/** All of the header, because brotli's with its largest window begins with 1f, and then the body's length. */
 function isGzip(head: Uint8Array): boolean {
   const [, , method, flags = 0xff, , , , , extra = 0xff, system = 0x80] = head
   const knowsSystem = system < 14 || system === 255
   return method === 8 && flags < 0x20 && (extra === 0 || extra === 2 || extra === 4) && knowsSystem
 }
 
-/** Whether a body that is said to be plain may be none, by its first byte: text begins with none of these. */
+/** Whether a body that is declared plain may be coded, by its first byte: text begins with none of these. */
 export function mayBeCoded(firstByte: number | undefined): boolean {
   return firstByte === 0x1f || firstByte === 0x28 || firstByte === 0x78
 }

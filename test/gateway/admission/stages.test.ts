@@ -141,7 +141,7 @@ describe('refusals', () => {
 
 test.each(
   DOORS,
-)("the gateway's own operations pass the stages of their caller, and are no calls (%s)", async (door) => {
+)("the gateway's own operations pass the stages of their caller, and are not calls (%s)", async (door) => {
   doors = await openTwoDoors(withStage('head', () => LATER, 'first'))
   const own = { target: '/gw/v1/usage' }
   expect((await doors.knock(door, { ...own, key: 'revoked' })).status).toBe(403)
