@@ -1,5 +1,5 @@
 import { entryOf } from '../providers/registry.ts'
-import type { ListedModel } from './routes/models.ts'
+import type { ShownModel } from './routes/models.ts'
 import type { Upstream } from './routing/upstreams.ts'
 
 const REFRESH_MS = 300_000
@@ -14,7 +14,7 @@ export interface ModelListing {
   /**
    * The models that are known now. Before the first list has come it waits for one, three seconds at most.
    */
-  list(): readonly ListedModel[] | Promise<readonly ListedModel[]>
+  list(): readonly ShownModel[] | Promise<readonly ShownModel[]>
   /** Whether a model of this name is known now. */
   has(name: string): boolean
   stop(): void
@@ -38,10 +38,10 @@ export function configuredModels(
  * away its last list stays. An upstream without a list shows the exact names of its configuration.
  */
 export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner): ModelListing {
-  const lists = new Map<string, readonly ListedModel[]>()
+  const lists = new Map<string, readonly ShownModel[]>()
   const timers = new Set<NodeJS.Timeout>()
   let stopped = false
-  let merged: ReadonlyMap<string, ListedModel> | null = null
+  let merged: ReadonlyMap<string, ShownModel> | null = null
 
   const refresh = async (upstream: Upstream): Promise<void> => {
     let next = REFRESH_MS
@@ -76,11 +76,11 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
   // Counted from the start of the process, so that an upstream that stays away does not delay every request.
   const { promise: firstWait, resolve: waited } = Promise.withResolvers<undefined>()
   const firstTimer = setTimeout(waited, FIRST_WAIT_MS, undefined)
-  const current = (): ReadonlyMap<string, ListedModel> => {
+  const current = (): ReadonlyMap<string, ShownModel> => {
     merged ??= mergeModels(upstreams, lists)
     return merged
   }
-  const currentList = (): readonly ListedModel[] => [...current().values()]
+  const currentList = (): readonly ShownModel[] => [...current().values()]
   return {
     list() {
       if (upstreams.every(({ name }) => lists.has(name))) return currentList()
@@ -97,30 +97,30 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
 
 function mergeModels(
   upstreams: readonly Upstream[],
-  lists: ReadonlyMap<string, readonly ListedModel[]>,
-): ReadonlyMap<string, ListedModel> {
-  const byId = new Map<string, ListedModel>()
+  lists: ReadonlyMap<string, readonly ShownModel[]>,
+): ReadonlyMap<string, ShownModel> {
+  const byId = new Map<string, ShownModel>()
   for (const { name } of upstreams) {
     for (const model of lists.get(name) ?? []) if (!byId.has(model.id)) byId.set(model.id, model)
   }
   return byId
 }
 
-function exactNames(upstream: Upstream): readonly ListedModel[] {
+function exactNames(upstream: Upstream): readonly ShownModel[] {
   return (upstream.models ?? [])
     .filter((name) => !name.endsWith('*'))
     .map((name) => toListed(name, upstream.provider, undefined))
 }
 
-function toListed(id: string, ownedBy: string, created: number | undefined): ListedModel {
+function toListed(id: string, ownedBy: string, created: number | undefined): ShownModel {
   return created === undefined
     ? { id, object: 'model', owned_by: ownedBy }
     : { id, object: 'model', created, owned_by: ownedBy }
 }
 
-async function fetchModels(upstream: Upstream): Promise<readonly ListedModel[]> {
+async function fetchModels(upstream: Upstream): Promise<readonly ShownModel[]> {
   const first = entryOf(upstream.provider).modelListPath ?? '/v1/models'
-  const found: ListedModel[] = []
+  const found: ShownModel[] = []
   let path: string | null = first
   for (let page = 0; path !== null && page < MAX_PAGES; page += 1) {
     const answer: unknown = await fetchJson(upstream, path)
@@ -162,14 +162,14 @@ async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
 }
 
 interface ModelList {
-  readonly models: readonly ListedModel[]
+  readonly models: readonly ShownModel[]
   readonly nextQuery: string | null
 }
 
 /** OpenAI's `data`, Anthropic's pages of it, Gemini's `models`, Together's bare array. */
 export function parseList(answer: unknown, provider: string): ModelList {
   const rows = Array.isArray(answer) ? answer : isObject(answer) ? (answer.data ?? answer.models) : null
-  const models: ListedModel[] = []
+  const models: ShownModel[] = []
   for (const row of Array.isArray(rows) ? rows : []) {
     if (!isObject(row)) continue
     const id = row.id ?? (typeof row.name === 'string' ? row.name.replace(/^models\//, '') : undefined)

@@ -1,7 +1,7 @@
 import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 import type { IncludeUsage, RequestScan, StreamOptions } from './request-scan.ts'
-import { booleanAt, keyText, literalAt, modelText } from './scanned-values.ts'
+import { booleanAt, literalAt, memberKey, modelText } from './scanned-values.ts'
 
 /**
  * No request has so many keys at its top level. Reading one takes up to 2 µs, so a body full of keys would
@@ -84,7 +84,7 @@ class BodyScan {
   constructor(body: Buffer) {
     this.#body = body
     this.#walk = new ObjectWalk(bomEnd(body), MAX_MEMBERS, (keyStart, keyEnd, start, end) => {
-      this.#take(keyText(body, keyStart, keyEnd), start, end)
+      this.#take(memberKey(body, keyStart, keyEnd), start, end)
     })
   }
 
@@ -144,7 +144,7 @@ function scanStreamOptions(body: Buffer, start: number, end: number): StreamOpti
   if (end - start <= MAX_STREAM_OPTIONS_BYTES) {
     const walk = new ObjectWalk(start, MAX_MEMBERS, (keyStart, keyEnd, valueStart, valueEnd) => {
       empty = false
-      if (keyText(body, keyStart, keyEnd) !== 'include_usage') return
+      if (memberKey(body, keyStart, keyEnd) !== 'include_usage') return
       // The key stands there twice: what it means depends on the parser.
       const value = includeUsage ? 'other' : literalAt(body, valueStart, valueEnd)
       includeUsage = { value, start: valueStart, end: valueEnd }

@@ -7,7 +7,7 @@ const MAX_MODEL_BYTES = 1024
 const MAX_KEY_BYTES = 'stream_options'.length * 6
 
 /** The key without escapes; '' for a key that is too long to matter. */
-export function keyText(body: Buffer, start: number, end: number): string {
+export function memberKey(body: Buffer, start: number, end: number): string {
   if (end - start > MAX_KEY_BYTES) return ''
   const text = body.toString('latin1', start, end)
   return text.includes('\\') ? (parsedString(body, start - 1, end + 1) ?? '') : text

@@ -1,10 +1,5 @@
 import { entryOf, PROVIDERS, type Provider } from '../../providers/registry.ts'
-
-/**
- * Headers as they stand on the wire, like Node's `rawHeaders`: name, value, name, value, ... in order. Bytes
- * are latin1 characters, and values leave as they came.
- */
-export type RawHeaders = readonly string[]
+import { endsHere, namedByConnection, type RawHeaders } from './hop-by-hop.ts'
 
 /** A header's name in lower case, and its value. */
 export type Header = readonly [name: string, value: string]
@@ -21,20 +16,6 @@ export interface RequestHeaderOptions {
   /** The body is sent without a content coding, whatever the client's body had. */
   readonly isPlain?: boolean
 }
-
-/**
- * Hop-by-hop headers (RFC 9110, 7.6.1), whatever `Connection` says. Trailers do not pass, so neither does
- * their announcement. Every header that begins with `proxy-` is dropped as well.
- */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
 
 /**
  * Headers that do not go upstream: the client's credentials for this gateway, wherever SDKs put them, cookies
@@ -68,9 +49,6 @@ const ASKS_FOR_PARTS = new Set(['if-range', 'range', 'x-goog-fieldmask'])
 
 /** The gateway's id of a call. An upstream that is such a gateway itself has another one for its own part. */
 const CALL_ID_HEADER = 'x-tallygate-call-id'
-
-/** Headers that frame, address or describe the message. Naming them in `Connection` does not drop them. */
-const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-encoding', 'content-length', 'content-type', 'host'])
 
 /**
  * With this, OpenAI lets browsers send a key in a WebSocket handshake, where they can set no other header.
@@ -139,26 +117,6 @@ export function forwardableResponseHeaders(
 export function credentialHeader(provider: Provider, apiKey: string): Header {
   const { name, prefix } = entryOf(provider).credential
   return [name, prefix + apiKey]
-}
-
-function endsHere(lowerName: string, connectionNamed: ReadonlySet<string> | null): boolean {
-  return (
-    HOP_BY_HOP.has(lowerName) ||
-    lowerName.startsWith('proxy-') ||
-    (connectionNamed?.has(lowerName) === true && !NOT_FOR_CONNECTION_TO_NAME.has(lowerName))
-  )
-}
-
-function namedByConnection(rawHeaders: RawHeaders): ReadonlySet<string> | null {
-  let named: Set<string> | null = null
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.toLowerCase() !== 'connection') continue
-    for (const token of (rawHeaders[i + 1] ?? '').split(',')) {
-      named ??= new Set()
-      named.add(token.trim().toLowerCase())
-    }
-  }
-  return named
 }
 
 /** RFC 9110, 10.1.4: `trailers` is about the message and may pass. All else in TE is about the connection. */

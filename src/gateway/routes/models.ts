@@ -5,7 +5,7 @@ import { admissionOf } from '../admission/http-hooks.ts'
 import { matchesModel } from '../routing/upstream-table.ts'
 
 /** A model as `/v1/models` shows it. */
-export interface ListedModel {
+export interface ShownModel {
   readonly id: string
   readonly object: 'model'
   /** Seconds since 1970; only where the source has it. */
@@ -16,7 +16,7 @@ export interface ListedModel {
 export interface ModelsOptions {
   readonly basePath: string
   /** The models that are known now. Waits only for the first list, and for a bounded time. */
-  readonly listModels: () => readonly ListedModel[] | Promise<readonly ListedModel[]>
+  readonly listModels: () => readonly ShownModel[] | Promise<readonly ShownModel[]>
 }
 
 /** `GET /v1/models` and `GET /v1/models/{id}`: answered from memory, without a call upstream. */
@@ -47,7 +47,7 @@ export function models(app: FastifyInstance, options: ModelsOptions): void {
 async function allowedModels(
   options: ModelsOptions,
   patterns: readonly string[] | null,
-): Promise<readonly ListedModel[]> {
+): Promise<readonly ShownModel[]> {
   const known = await options.listModels()
   return patterns === null ? known : known.filter(({ id }) => matchesModel(patterns, id))
 }
