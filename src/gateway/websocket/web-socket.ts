@@ -5,7 +5,7 @@ import type { CallRefusal } from '../../http/errors.ts'
 import { Admission, type AdmissionOptions } from '../admission/admission.ts'
 import { admit, MOMENTS } from '../admission/admit.ts'
 import { refuse } from './refuse-handshake.ts'
-import { Session, type SessionOptions } from './web-socket-session.ts'
+import { Session, type SessionOptions } from './session.ts'
 
 export interface WebSocketOptions extends SessionOptions {
   readonly admission: AdmissionOptions
