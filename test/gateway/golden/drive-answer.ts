@@ -62,6 +62,7 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
   clock.now = 1_000
   const world = new CallWorld(way.onClientAbort ?? 'cancel', way.goesOn === true ? 10_000 : 5)
   world.closeError = way.closeError ?? null
+  world.keepsRunning = way.pauseMs !== undefined
   const { provider, method, path, model, dialect } = answer
   const call: OpenCall = {
     callId: '0190c1d2-0000-7000-8000-000000000000',
