@@ -32,7 +32,7 @@ const POLICY_VIOLATION = 1008
 export function acceptWebSockets(server: Server, options: WebSocketOptions): WebSocketSessions {
   const sessions = new Set<Session>()
   options.onDeactivated((keyId) => {
-    for (const session of sessions) if (session.keyId === keyId) session.close(POLICY_VIOLATION)
+    for (const session of sessions) if (session.call.keyId === keyId) session.close(POLICY_VIOLATION)
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy())

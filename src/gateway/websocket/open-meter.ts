@@ -1,0 +1,55 @@
+import type { OpenCall } from '../../call/call-record.ts'
+import type { Admission } from '../admission/admission.ts'
+import type { CallServices } from '../proxy/call-services.ts'
+import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
+import { SessionMeter } from './session-meter.ts'
+
+/** A session, as far as its usage is concerned. */
+export interface MeteredSession {
+  /** With the model that the client has named by now. */
+  readonly call: OpenCall
+  nameModel(model: string): void
+}
+
+/**
+ * Usage is in the messages that the upstream sends. `null`: its path has no reader, so only the session is counted.
+ *
+ * @param extensions `sec-websocket-extensions` of the upstream's answer
+ */
+export function openMeter(
+  session: MeteredSession,
+  { route, caller }: Admission,
+  { ledger, observer }: CallServices,
+  extensions: string,
+): SessionMeter | null {
+  const { dialect } = route
+  const { callId, clientId, provider, requestedModel } = session.call
+  const reader = dialect?.createMessageReader?.({
+    method: 'GET',
+    path: route.target.canonicalPath,
+    model: requestedModel,
+    stream: null,
+  })
+  if (dialect === null || reader === undefined) return null
+  return new SessionMeter({
+    dialect,
+    reader,
+    provider,
+    clientId,
+    requestedModel,
+    onModel: (model) => session.nameModel(model),
+    extensions,
+    onNews: (observed) => {
+      // The journal knows the call from before its client named the model.
+      const model = requestedModel === null ? (observed.model ?? session.call.requestedModel) : observed.model
+      const snapshot = {
+        observation: model === observed.model ? observed : { ...observed, model },
+        status: 101,
+        clientName: caller.clientName,
+        responseUse: 'created',
+      } as const
+      ledger.saveSnapshot(callId, encodeUsageSnapshot(snapshot))
+    },
+    onFailed: (error) => observer.readingFailed(provider, error),
+  })
+}

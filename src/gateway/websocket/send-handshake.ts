@@ -1,0 +1,62 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Duplex } from 'node:stream'
+import type { Admission } from '../admission/admission.ts'
+import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers.ts'
+import { headText } from './refuse-handshake.ts'
+
+/** What becomes of a handshake. After a `failed` another may follow, which says nothing new. */
+export interface HandshakeEvents {
+  /** The upstream changes the protocol; `head`: what came with its answer. */
+  accepted(answer: IncomingMessage, upstream: Duplex, head: Buffer): void
+  /** The upstream answers as to a plain request. */
+  rejected(answer: IncomingMessage): void
+  failed(error: 'upstream_timeout' | 'upstream_unreachable'): void
+}
+
+/** Sends a client's handshake to its upstream. */
+export function sendHandshake(
+  { request, route }: Admission,
+  timeoutMs: number,
+  events: HandshakeEvents,
+): ClientRequest {
+  const { upstream, target, dialect } = route
+  const headers = forwardableRequestHeaders(request.rawHeaders, {
+    host: upstream.host,
+    credential: upstream.credential,
+    // An answer in the place of a session is read.
+    askIdentity: dialect !== null,
+    contentLength: null,
+  })
+  headers.push('connection', 'Upgrade', 'upgrade', 'websocket')
+  const url = new URL(upstream.origin)
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const handshake = send({
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port,
+    path: upstream.basePath + target.pathAndQuery,
+    method: 'GET',
+    headers,
+    setDefaultHeaders: false,
+    agent: false,
+    timeout: timeoutMs,
+    // Set here, as for calls: no variable of the environment may send our credential to a stranger.
+    rejectUnauthorized: true,
+  })
+  handshake.on('upgrade', (answer, socket, head) => events.accepted(answer, socket, head))
+  handshake.on('response', (answer) => events.rejected(answer))
+  handshake.on('timeout', () => {
+    events.failed('upstream_timeout')
+    handshake.destroy()
+  })
+  handshake.on('error', () => events.failed('upstream_unreachable'))
+  handshake.end()
+  return handshake
+}
+
+/** The head by which the client learns that its session begins, as bytes in latin1. */
+export function acceptanceText(answer: IncomingMessage, callId: string): string {
+  const headers = forwardableResponseHeaders(answer.rawHeaders, false)
+  headers.push('connection', 'Upgrade', 'upgrade', 'websocket', 'x-tallygate-call-id', callId)
+  return headText(answer.statusCode ?? 101, answer.statusMessage ?? 'Switching Protocols', headers)
+}

@@ -1,0 +1,155 @@
+import type { Duplex } from 'node:stream'
+import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
+import { createCloseWatch } from '../../providers/wires/frames/close-watch.ts'
+import { closeFrame, maskedCloseFrame } from './close-frames.ts'
+
+/** RFC 6455 section 7.4.1. */
+const GOING_AWAY = 1001
+/** A side that was told the end and does not close its connection by then is cut. */
+const CLOSING_MS = 2_000
+/** What a client may send before its handshake is answered, which no client has to; more waits in its socket. */
+const EARLY_BYTES = 64 * 1024
+
+/** What happens on the connections of a session. Bytes are borrowed. */
+export interface StreamEvents {
+  /** Bytes that the upstream gets, once there is one. */
+  clientSent(chunk: Buffer): void
+  /** @param isClosed false: the client has only ended its side of the connection */
+  clientLeft(isClosed: boolean): void
+  upstreamSent(chunk: Buffer): void
+  upstreamClosed(): void
+}
+
+/** The two connections of a session: joined byte for byte while it lasts, then closed in order. */
+export class SessionStreams {
+  readonly client: Duplex
+  readonly #events: StreamEvents
+  readonly #watchForClose = createCloseWatch()
+  /** Bytes that came before the handshake was answered; `null`: they are not kept any more. */
+  #early: Buffer[] | null
+  #earlyBytes = 0
+  #upstream: Duplex | null = null
+  #clientClosed = false
+  #upstreamEnded = false
+
+  /** @param head what came with the client's handshake */
+  constructor(client: Duplex, head: Buffer, events: StreamEvents) {
+    this.client = client
+    this.#events = events
+    this.#early = [head]
+  }
+
+  /** `null`: the upstream has accepted no session. */
+  get upstream(): Duplex | null {
+    return this.#upstream
+  }
+
+  /** Whether the client has sent a close frame. */
+  get clientClosed(): boolean {
+    return this.#clientClosed
+  }
+
+  /** Whether the upstream has ended the connection in order. */
+  get upstreamEnded(): boolean {
+    return this.#upstreamEnded
+  }
+
+  /** Reads the client, as the end of an unread connection is not seen. Early bytes are kept for the upstream. */
+  watchClient(): void {
+    const { client } = this
+    for (const head of this.#early ?? []) this.#clientClosed = this.#watchForClose(head)
+    client.on('data', (chunk: Buffer) => {
+      this.#clientClosed = this.#watchForClose(chunk)
+      this.#events.clientSent(chunk)
+      if (this.#early === null) return
+      this.#early.push(chunk)
+      this.#earlyBytes += chunk.length
+      if (this.#earlyBytes > EARLY_BYTES) client.pause()
+    })
+    client.on('end', () => this.#events.clientLeft(false))
+    client.on('close', () => this.#events.clientLeft(true))
+    client.resume()
+  }
+
+  /** No session begins: what the client sends is not kept for an upstream. */
+  dropEarly(): void {
+    this.#early = null
+  }
+
+  /**
+   * Joins both sides, behind the answer to the handshake.
+   *
+   * @param answer its head, as bytes in latin1
+   * @param head what came with it
+   */
+  connect(upstream: Duplex, answer: string, head: Buffer): void {
+    const { client } = this
+    this.#upstream = upstream
+    client.write(answer, 'latin1')
+    upstream.on('data', (chunk: Buffer) => this.#events.upstreamSent(chunk))
+    upstream.on('end', () => {
+      this.#upstreamEnded = true
+    })
+    upstream.on('close', () => {
+      client.end()
+      this.#cutSoon(upstream)
+      this.#events.upstreamClosed()
+    })
+    if (head.length > 0) {
+      this.#events.upstreamSent(head)
+      client.write(head)
+    }
+    for (const bytes of this.#early ?? []) {
+      if (bytes.length === 0) continue
+      this.#events.clientSent(bytes)
+      upstream.write(bytes)
+    }
+    this.#early = null
+    upstream.pipe(client)
+    // The end is passed on by hand: a response may be under way.
+    client.pipe(upstream, { end: false })
+  }
+
+  /** From here on what comes from either side is read, and not passed on. */
+  separate(): void {
+    const upstream = this.#upstream
+    if (upstream === null) return
+    upstream.unpipe(this.client)
+    this.client.unpipe(upstream)
+    upstream.resume()
+    this.client.resume()
+  }
+
+  /** Ends the client's side with a close frame. The upstream's bytes must not come behind it. */
+  closeClient(code: number): void {
+    this.separate()
+    this.client.end(closeFrame(code))
+    destroyAfterGrace(this.client)
+  }
+
+  /** Tells the upstream that the session is over, and closes both sides. */
+  finish(): void {
+    const upstream = this.#upstream
+    if (upstream === null) return
+    if (!this.#clientClosed && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
+    upstream.end()
+    this.#cutSoon(upstream)
+  }
+
+  /** What still comes from either side is dropped, so that the end of the connection is seen behind it. */
+  #cutSoon(upstream: Duplex): void {
+    const { client } = this
+    const timer = setTimeout(() => {
+      client.destroy()
+      upstream.destroy()
+    }, CLOSING_MS)
+    let open = 2
+    for (const side of [client, upstream]) {
+      if (side.closed) open -= 1
+      else side.on('close', () => --open === 0 && clearTimeout(timer))
+    }
+    if (open === 0) clearTimeout(timer)
+    client.resume()
+    upstream.resume()
+  }
+}
