@@ -7,7 +7,7 @@ import { hashOfProviders, listProvider, renderList, TAKEN_PROVIDERS } from './mo
 
 /**
  * `npm run prices:bundle`: writes the list of models.dev that is bundled, from the npm package that carries it. The
- * package itself has far more than prices, so it is fetched here and is no dependency. For a newer list: raise the
+ * package itself has far more than prices, so it is fetched here and is not a dependency. For a newer list: raise the
  * version and its integrity (`npm view @earendil-works/pi-ai dist.integrity`), run this, and review the difference.
  */
 const PACKAGE = '@earendil-works/pi-ai'

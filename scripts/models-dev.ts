@@ -23,7 +23,7 @@ export const TAKEN_PROVIDERS: Readonly<Record<string, string>> = {
   'cloudflare-workers-ai': 'cloudflare',
 }
 
-/** US dollars for a million tokens. Of caches, 0 says that nobody looked it up. */
+/** US dollars for a million tokens. Of caches, 0 says that it was not looked up. */
 const ratesShape = z.object({
   input: z.number().nonnegative(),
   output: z.number().nonnegative(),
@@ -62,7 +62,7 @@ const KEYS = [
 
 /**
  * One provider's list in the form of genai-prices' `data.json`. Taken is what answers with text and has a price, or is
- * named free; a 0 elsewhere says only that nobody looked.
+ * named free; a 0 elsewhere says only that it was not looked up.
  *
  * @param list The package's `data/<provider>.json`.
  * @throws {z.ZodError} when it has another shape.

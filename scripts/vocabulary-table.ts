@@ -148,5 +148,8 @@ export const EXCEPTIONS: readonly Exception[] = [
   { reason: 'a column', what: /^seen$/, within: /journal-database/ },
   { reason: 'what readline calls it', what: /^question$/, within: /terminal/ },
   { reason: 'an alias in a query', what: /^told$/, within: /object-owners/ },
+  { reason: 'the key of a gap marker on the wire', what: /"void":/ },
+  { reason: 'a label under the hashes of golden files', what: /'note now'/, within: /call-world/ },
+  { reason: 'sample text of a prompt or an answer', what: /Mrs\. O'Leary|knew its tides/ },
   { reason: 'to look something up', what: /^look-?up|lookUp$/i },
 ]
