@@ -138,7 +138,7 @@ function openCallFrom(json: JsonFields): Required<OpenCall> {
   }
 }
 
-function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
+function recordFrom(open: Required<OpenCall>, json: JsonFields): Required<CallRecord> {
   return {
     ...open,
     reportedModel: textOrNull(json.reportedModel),
@@ -171,7 +171,7 @@ function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
 }
 
 /** What was used in a job has the form of what was used in a call, so it is read as such. */
-function jobsFrom(open: OpenCall, value: unknown): readonly JobUse[] {
+function jobsFrom(open: Required<OpenCall>, value: unknown): readonly JobUse[] {
   if (!Array.isArray(value) || value.length > MAX_JOB_USES) return throwMalformed()
   return value.map((job: unknown) => {
     if (!isObject(job) || job.id === '') return throwMalformed()

@@ -36,7 +36,9 @@ describe.each(Object.entries(GOLDEN_RECORDS))('the record %s', (name, record) =>
   test(`the record ${name} begins with the bytes of its open call`, () => {
     const open = serialiseOpenCall(record)
     expect(bytes.startsWith(open.slice(0, -1))).toBe(true)
-    expect(record).toMatchObject(parseOpenCall(open) ?? { callId: 'not read' })
+    const read = parseOpenCall(open)
+    expect(read?.callId).toBe(record.callId)
+    expect({ ...record, ...read }).toEqual(record)
   })
 })
 
