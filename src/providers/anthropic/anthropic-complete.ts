@@ -1,12 +1,10 @@
 import type { Observation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { observe } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
-import { objectIn, textIn } from '../reading/json-value.ts'
-import { compileProjection, type Extracted } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import { type JsonObject, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { anthropicText } from './anthropic-text.ts'
 
 const MAX_EVENTS_FOR_MODEL = 4
@@ -17,11 +15,9 @@ const MAX_EVENTS_FOR_MODEL = 4
  */
 export const anthropicComplete: Dialect = jsonDialect({
   name: 'anthropic.complete',
-  format: {
-    projection: compileProjection({ type: 'value', model: 'value', error: 'value' }),
-    prefilter: findMembers(['error']),
-    createAccumulator: () => new CompleteAccumulator(),
-  },
+  fields: { type: 'value', model: 'value', error: 'value' },
+  prefilter: ['error'],
+  createAccumulator: () => new CompleteAccumulator(),
   errorShape: 'anthropic',
   tokenizerFamily: 'claude',
   textOf: anthropicText,
@@ -36,9 +32,8 @@ class CompleteAccumulator implements UsageAccumulator {
     return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
   }
 
-  add({ value }: Extracted, isError: boolean): boolean {
+  add(document: JsonObject | null, _raw: string | null, isError: boolean): boolean {
     this.#events += 1
-    const document = objectIn(value)
     this.#failed ||= isError || (document !== null && carriesError(document))
     this.#model = textIn(document?.model) ?? this.#model
     return true

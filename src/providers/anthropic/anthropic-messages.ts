@@ -1,12 +1,11 @@
 import type { Observation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import type { BodyFormat, UsageAccumulator } from '../reading/body-reader.ts'
+import type { UsageFormat } from '../reading/body-format.ts'
 import { boundRawUsage, observe, saysTokens } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
-import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { compileProjection, type Extracted } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { anthropicText } from './anthropic-text.ts'
 import { anthropicUsage, mergeAnthropicUsage } from './anthropic-usage.ts'
 
@@ -22,8 +21,8 @@ const MAX_EVENTS_FOR_MODEL = 4
  * input is known and the output is not: `partial`.
  * Source: platform.claude.com/docs, "Messages" and "Streaming messages".
  */
-export const ANTHROPIC_FORMAT: BodyFormat = {
-  projection: compileProjection({
+export const ANTHROPIC_FORMAT: UsageFormat = {
+  fields: {
     type: 'value',
     model: 'value',
     usage: 'usage',
@@ -31,14 +30,19 @@ export const ANTHROPIC_FORMAT: BodyFormat = {
     error: 'value',
     message: { model: 'value', usage: 'usage' },
     delta: { stop_reason: 'value' },
-  }),
-  prefilter: findMembers(['usage', 'error']),
-  createAccumulator: () => new AnthropicAccumulator(),
+  },
+  prefilter: ['usage', 'error'],
+  createAccumulator: createAnthropicAccumulator,
+}
+
+/** Combines what the documents of a message report. */
+export function createAnthropicAccumulator(): UsageAccumulator {
+  return new AnthropicAccumulator()
 }
 
 export const anthropicMessages: Dialect = jsonDialect({
   name: 'anthropic.messages',
-  format: ANTHROPIC_FORMAT,
+  ...ANTHROPIC_FORMAT,
   errorShape: 'anthropic',
   isChat: true,
   tokenizerFamily: 'claude',
@@ -60,9 +64,8 @@ class AnthropicAccumulator implements UsageAccumulator {
     return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
   }
 
-  add({ value, raw }: Extracted, isError: boolean): boolean {
+  add(document: JsonObject | null, raw: string | null, isError: boolean): boolean {
     this.#events += 1
-    const document = objectIn(value)
     const hadFailed = this.#failed
     const knewModel = this.#model !== null
     this.#failed ||= isError || (document !== null && carriesError(document))

@@ -1,9 +1,8 @@
 import type { Dialect } from '../dialect.ts'
-import { type BodyFormat, createBodyReader } from '../reading/body-reader.ts'
+import { type BodyFormat, bodyFormat, type Fields } from '../reading/body-format.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 import { bedrockModel, bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
 import { converseUsage } from './bedrock-usage.ts'
 import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
@@ -21,7 +20,7 @@ export const bedrockConverse: Dialect = {
   isChat: true,
   modelInPath: bedrockModelInPath,
   createReader(request, head) {
-    if (!isEventStream(head, isStreamPath(request.path))) return createBodyReader(head, formatOf(null))
+    if (!isEventStream(head, isStreamPath(request.path))) return createBodyReader(head, FORMAT)
     // Nothing in a stream can correct the model that the path names.
     return createEventStreamBody(
       head,
@@ -32,20 +31,16 @@ export const bedrockConverse: Dialect = {
   textOf: converseText,
 }
 
-const PREFILTER = findMembers(['usage'])
-
-const PROJECTION = compileProjection({
+const FIELDS: Fields = {
   usage: 'usage',
   trace: { promptRouter: { invokedModelId: 'value' } },
   serviceTier: { type: 'value' },
-})
+}
+
+const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage'], read })
 
 function formatOf(model: string | null): BodyFormat {
-  return {
-    projection: PROJECTION,
-    prefilter: PREFILTER,
-    createAccumulator: () => createUpdateAccumulator(read, { model }),
-  }
+  return { ...FORMAT, createAccumulator: () => createUpdateAccumulator(read, { model }) }
 }
 
 function read(document: JsonObject): UsageUpdate {

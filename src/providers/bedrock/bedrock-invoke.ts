@@ -1,18 +1,18 @@
 import type { Observation } from '../../call/observation.ts'
 import { NO_UNITS } from '../../call/usage.ts'
-import { ANTHROPIC_FORMAT } from '../anthropic/anthropic-messages.ts'
+import { createAnthropicAccumulator } from '../anthropic/anthropic-messages.ts'
 import { anthropicText } from '../anthropic/anthropic-text.ts'
 import type { Dialect, ResponseHead } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
-import { type BodyFormat, createBodyReader, type UsageAccumulator } from '../reading/body-reader.ts'
+import { type BodyFormat, bodyFormat, type Fields } from '../reading/body-format.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
 import { boundRawUsage, observe, totalDisagrees } from '../reading/counts.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 import type { EventMessage } from '../wires/eventstream.ts'
-import { compileProjection, type Extracted } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 import { converseText } from './bedrock-converse.ts'
 import { bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
 import {
@@ -42,8 +42,7 @@ export const bedrockInvoke: Dialect = {
     // Nothing in a stream can correct the model that the path names, but the model's own word.
     const model = isStream ? bedrockModelInPath(request.path) : null
     const format: BodyFormat = {
-      projection: PROJECTION,
-      prefilter: PREFILTER,
+      ...FORMAT,
       createAccumulator: () => new InvokeAccumulator(head, isStream, model),
     }
     return isStream ? createEventStreamBody(head, format, documentInChunk) : createBodyReader(head, format)
@@ -53,7 +52,7 @@ export const bedrockInvoke: Dialect = {
 
 const METRICS = 'amazon-bedrock-invocationMetrics'
 
-const PROJECTION = compileProjection({
+const FIELDS: Fields = {
   type: 'value',
   model: 'value',
   usage: 'usage',
@@ -71,16 +70,18 @@ const PROJECTION = compileProjection({
   embedding: 'value',
   embeddingsByType: 'value',
   [METRICS]: 'value',
-})
+}
 
-const PREFILTER = findMembers([
+const PREFILTER = [
   'usage',
   'error',
   'prompt_token_count',
   'generation_token_count',
   'inputTextTokenCount',
   METRICS,
-])
+]
+
+const FORMAT = bodyFormat({ fields: FIELDS, prefilter: PREFILTER })
 
 /** The model's own JSON, which a chunk carries as base64. */
 function documentInChunk({ eventType, payload }: EventMessage): Buffer | null {
@@ -103,7 +104,7 @@ class InvokeAccumulator implements UsageAccumulator {
   readonly #head: ResponseHead
   readonly #isStream: boolean
   readonly #pathModel: string | null
-  readonly #anthropic = ANTHROPIC_FORMAT.createAccumulator()
+  readonly #anthropic = createAnthropicAccumulator()
   #own: Written | null = null
   /** Counts at the root, each as last said. */
   #root: JsonObject = {}
@@ -121,15 +122,14 @@ class InvokeAccumulator implements UsageAccumulator {
     return this.#anthropic.wantsEvery
   }
 
-  add(extracted: Extracted, isError: boolean): boolean {
-    const learned = this.#anthropic.add(extracted, isError)
-    const document = objectIn(extracted.value)
+  add(document: JsonObject | null, raw: string | null, isError: boolean): boolean {
+    const learned = this.#anthropic.add(document, raw, isError)
     this.#failed ||= isError
     if (document === null) return learned
     this.#model = textIn(document.model) ?? this.#model
     this.#metrics = member(document, METRICS) ?? this.#metrics
     const counted = usageIn(document)
-    if (counted !== null) this.#own = { counted, raw: extracted.raw }
+    if (counted !== null) this.#own = { counted, raw }
     const root = Object.entries(document).filter(([, value]) => value !== null)
     this.#root = { ...this.#root, ...Object.fromEntries(root) }
     return true

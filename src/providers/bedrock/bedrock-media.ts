@@ -3,11 +3,9 @@ import { searchUnitsOf, secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../re
 import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 import { bedrockModel, bedrockModelInPath } from './bedrock-path.ts'
 
-const PREFILTER = findMembers(['error'])
+const PREFILTER = ['error']
 /** "A query with up to 100 documents ... of 512 tokens, the query's in it": https://aws.amazon.com/bedrock/pricing */
 const TOKENS_A_DOCUMENT = 512
 
@@ -18,18 +16,19 @@ const TOKENS_A_DOCUMENT = 512
  */
 export const bedrockImages: Dialect = requestDialect({
   name: 'bedrock.images',
-  format: {
-    projection: compileProjection({
-      images: ['length'],
-      artifacts: [{ finishReason: 'value' }],
-      finish_reasons: ['value'],
-      error: 'value',
-    }),
-    prefilter: PREFILTER,
+  fields: {
+    images: ['length'],
+    artifacts: [{ finishReason: 'value' }],
+    finish_reasons: ['value'],
+    error: 'value',
   },
+  prefilter: PREFILTER,
   modelInPath: bedrockModelInPath,
-  wants: { taskType: 'value', imageGenerationConfig: { width: 'value', height: 'value', quality: 'value' } },
-  readCall: ({ request, fields, isRead }) => {
+  requestFields: {
+    taskType: 'value',
+    imageGenerationConfig: { width: 'value', height: 'value', quality: 'value' },
+  },
+  readRequest: ({ request, fields, isRead }) => {
     const model = bedrockModelInPath(request.path) ?? ''
     if (!COSTS_BY_SIZE.test(model)) return {}
     const config = objectIn(fields.imageGenerationConfig) ?? {}
@@ -82,13 +81,11 @@ function isSaid(value: unknown): boolean {
  */
 export const bedrockRankInvoke: Dialect = requestDialect({
   name: 'bedrock.rerank-invoke',
-  format: {
-    projection: compileProjection({ meta: { billed_units: { search_units: 'value' } }, error: 'value' }),
-    prefilter: PREFILTER,
-  },
+  fields: { meta: { billed_units: { search_units: 'value' } }, error: 'value' },
+  prefilter: PREFILTER,
   modelInPath: bedrockModelInPath,
-  wants: { documents: ['length'], query: 'length' },
-  readCall: ({ fields }) => ({
+  requestFields: { documents: ['length'], query: 'length' },
+  readRequest: ({ fields }) => ({
     units: { searchUnits: rankUnits(fields.documents, fields.query) },
   }),
   readAnswer: (document) => {
@@ -101,13 +98,14 @@ export const bedrockRankInvoke: Dialect = requestDialect({
 export const bedrockRerank: Dialect = requestDialect({
   name: 'bedrock.rerank',
   hidesModel: true,
-  format: { projection: compileProjection({ error: 'value' }), prefilter: PREFILTER },
-  wants: {
+  fields: { error: 'value' },
+  prefilter: PREFILTER,
+  requestFields: {
     queries: ['length'],
     sources: ['length'],
     rerankingConfiguration: { bedrockRerankingConfiguration: { modelConfiguration: { modelArn: 'value' } } },
   },
-  readCall: ({ fields }) => {
+  readRequest: ({ fields }) => {
     const configuration = member(fields.rerankingConfiguration, 'bedrockRerankingConfiguration')
     const arn = textIn(member(configuration, 'modelConfiguration')?.modelArn)
     const [query] = arrayIn(fields.queries)
@@ -135,8 +133,9 @@ const REEL_MS = 6_000
 export const bedrockAsyncInvoke: Dialect = requestDialect({
   name: 'bedrock.async-invoke',
   hidesModel: true,
-  format: { projection: compileProjection({ invocationArn: 'value', error: 'value' }), prefilter: PREFILTER },
-  wants: {
+  fields: { invocationArn: 'value', error: 'value' },
+  prefilter: PREFILTER,
+  requestFields: {
     modelId: 'value',
     modelInput: {
       taskType: 'value',
@@ -146,7 +145,7 @@ export const bedrockAsyncInvoke: Dialect = requestDialect({
       resolution: 'value',
     },
   },
-  readCall: ({ fields }) => {
+  readRequest: ({ fields }) => {
     const id = textIn(fields.modelId)
     const model = id === null ? null : bedrockModel(id)
     const input = objectIn(fields.modelInput) ?? {}

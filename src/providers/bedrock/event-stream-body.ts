@@ -1,7 +1,8 @@
 import type { Observation } from '../../call/observation.ts'
 import type { ResponseHead, UsageReader } from '../dialect.ts'
 import { answerIdIn, answerIdInHead, projectionWithAnswerId } from '../reading/answer-id.ts'
-import type { BodyFormat } from '../reading/body-reader.ts'
+import type { BodyFormat } from '../reading/body-format.ts'
+import { objectIn } from '../reading/json-value.ts'
 import { createEventStreamReader, type EventMessage } from '../wires/eventstream.ts'
 import { scanJson } from '../wires/json.ts'
 import { mayContainUsage } from '../wires/prefilter.ts'
@@ -36,7 +37,7 @@ export function createEventStreamBody(
     if (!isError && !accumulator.wantsEvery && !mayContainUsage(format.prefilter, document)) return
     const extracted = scanJson(document, projection)
     answerId ??= answerIdIn(extracted.value)
-    if (!accumulator.add(extracted, isError)) return
+    if (!accumulator.add(objectIn(extracted.value), extracted.raw, isError)) return
     revision += 1
     peeked = null
   })

@@ -1,12 +1,11 @@
 import { createEventStreamBody, isEventStream } from '../bedrock/event-stream-body.ts'
 import type { Dialect } from '../dialect.ts'
-import type { BodyFormat, UsageAccumulator } from '../reading/body-reader.ts'
+import { bodyFormat } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 import { createUsageShapes } from './usage-shapes.ts'
 
 const RESPONSE = {
@@ -25,8 +24,8 @@ const RESPONSE = {
 } as const
 
 /** Every place where a format that we know has usage, and what goes with it. What a model wrote stands in none. */
-const FORMAT: BodyFormat = {
-  projection: compileProjection({
+const FORMAT = bodyFormat({
+  fields: {
     ...RESPONSE,
     modelVersion: 'value',
     usageMetadata: 'usage',
@@ -42,18 +41,10 @@ const FORMAT: BodyFormat = {
     message: { model: 'value', usage: 'usage' },
     response: RESPONSE,
     interaction: RESPONSE,
-  }),
-  prefilter: findMembers([
-    'usage',
-    'usageMetadata',
-    'eval_count',
-    'prompt_eval_count',
-    'meta',
-    'interaction',
-    'error',
-  ]),
+  },
+  prefilter: ['usage', 'usageMetadata', 'eval_count', 'prompt_eval_count', 'meta', 'interaction', 'error'],
   createAccumulator,
-}
+})
 
 /**
  * Reads the answers of paths that nobody knows for the shapes of usage that we know, where the formats that have them

@@ -3,9 +3,7 @@ import { countUsage, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { member, textIn } from '../reading/json-value.ts'
-import { createUpdateAccumulator, ifCounted, withoutOutput } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import { ifCounted, withoutOutput } from '../reading/usage-update.ts'
 
 /**
  * A cache that Gemini keeps: its tokens are read once, at the price of input, and stored by the hour. How long nobody knows here:
@@ -16,23 +14,20 @@ export const geminiCaches: Dialect = {
   ...jsonDialect({
     name: 'gemini.cached-contents',
     tokenizerFamily: 'gemini',
-    format: {
-      projection: compileProjection({ model: 'value', usageMetadata: 'usage', error: 'value' }),
-      prefilter: findMembers(['usageMetadata', 'error']),
-      createAccumulator: () =>
-        createUpdateAccumulator((document, raw) => {
-          const total = parseCount(member(document, 'usageMetadata')?.totalTokenCount)
-          const counted = ifCounted(countUsage({ inputTokens: total, cacheWriteTokens: total }))
-          const model = textIn(document.model)
-          return {
-            usage: counted === null ? null : withoutOutput(counted),
-            raw,
-            isFinal: true,
-            units: counted === null ? null : { otherToolCalls: 1 },
-            model: model === null ? null : model.slice(model.lastIndexOf('/') + 1),
-            failed: carriesError(document),
-          }
-        }),
+    fields: { model: 'value', usageMetadata: 'usage', error: 'value' },
+    prefilter: ['usageMetadata', 'error'],
+    read: (document, raw) => {
+      const total = parseCount(member(document, 'usageMetadata')?.totalTokenCount)
+      const counted = ifCounted(countUsage({ inputTokens: total, cacheWriteTokens: total }))
+      const model = textIn(document.model)
+      return {
+        usage: counted === null ? null : withoutOutput(counted),
+        raw,
+        isFinal: true,
+        units: counted === null ? null : { otherToolCalls: 1 },
+        model: model === null ? null : model.slice(model.lastIndexOf('/') + 1),
+        failed: carriesError(document),
+      }
     },
   }),
   countsTokens: false,

@@ -2,9 +2,7 @@ import type { Dialect } from '../dialect.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import type { UsageUpdate } from '../reading/usage-update.ts'
 import { interactionUnits, interactionUsage } from './gemini-usage.ts'
 
 const INTERACTION = {
@@ -24,16 +22,14 @@ export const geminiInteractions: Dialect = jsonDialect({
   name: 'gemini.interactions',
   isChat: true,
   tokenizerFamily: 'gemini',
-  format: {
-    projection: compileProjection({
-      ...INTERACTION,
-      interaction: INTERACTION,
-      event_type: 'value',
-      error: 'value',
-    }),
-    prefilter: findMembers(['usage', 'interaction', 'error']),
-    createAccumulator: () => createUpdateAccumulator(readInteraction),
+  fields: {
+    ...INTERACTION,
+    interaction: INTERACTION,
+    event_type: 'value',
+    error: 'value',
   },
+  prefilter: ['usage', 'interaction', 'error'],
+  read: readInteraction,
   textOf,
 })
 

@@ -2,17 +2,25 @@ import type { Observation } from '../../call/observation.ts'
 import { type BilledUnits, NO_UNITS } from '../../call/usage.ts'
 import type { Dialect, MessageReader } from '../dialect.ts'
 import { addUnits, unitsOf } from '../reading/billed-units.ts'
+import { bodyFormat } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { observe } from '../reading/counts.ts'
 import { arrayIn, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUsageSum } from '../reading/usage-sum.ts'
-import { createUpdateAccumulator } from '../reading/usage-update.ts'
 import { compileProjection, scanJson } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
 import { textOfPart } from './gemini.ts'
 import { createGrounding, GROUNDING } from './gemini-grounding.ts'
 import { geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
+
+const FORMAT = bodyFormat({
+  fields: {
+    usageMetadata: 'usage',
+    serverContent: { groundingMetadata: GROUNDING },
+  },
+  prefilter: ['usageMetadata'],
+})
 
 /**
  * Gemini Live, a WebSocket on AI Studio or Vertex: each turn's last message has that turn's `usageMetadata`, so
@@ -26,12 +34,7 @@ export const geminiLive: Dialect = {
   errorShape: 'openai',
   tokenizerFamily: 'gemini',
   modelInPath: () => null,
-  createReader: (_request, head) =>
-    createBodyReader(head, {
-      projection: PROJECTION,
-      prefilter: findUsage,
-      createAccumulator: () => createUpdateAccumulator(() => null),
-    }),
+  createReader: (_request, head) => createBodyReader(head, FORMAT),
   createMessageReader,
   modelInMessage(message) {
     const name = textIn(member(scanJson(message, SETUP).value, 'setup')?.model)
@@ -47,10 +50,6 @@ export const geminiLive: Dialect = {
   },
 }
 
-const PROJECTION = compileProjection({
-  usageMetadata: 'usage',
-  serverContent: { groundingMetadata: GROUNDING },
-})
 const SETUP = compileProjection({ setup: { model: 'value' } })
 const findUsage = findMembers(['usageMetadata'])
 /** What the model generates, before its turn's usage comes. */
@@ -81,7 +80,7 @@ function createMessageReader(): MessageReader {
         if (mayContainUsage(findSound, message)) soundBytes += message.length
         return
       }
-      const { value, raw } = scanJson(message, PROJECTION)
+      const { value, raw } = scanJson(message, FORMAT.projection)
       const searched = member(member(value, 'serverContent'), 'groundingMetadata')
       if (searched !== null) {
         grounding.add(searched)

@@ -1,18 +1,16 @@
 import type { Dialect } from '../dialect.ts'
-import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createUpdateAccumulator, type UsageUpdate, withoutOutput } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 import { addCandidates, createGrounding, GROUNDING } from './gemini-grounding.ts'
 import { geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
 
-const findUsage = findMembers(['usageMetadata', 'error'])
+const USAGE = ['usageMetadata', 'error']
 /** The chunk that says what was searched for need not be one with usage. */
-const findUsageOrGrounding = findMembers(['usageMetadata', 'error', 'groundingMetadata'])
+const USAGE_OR_GROUNDING = ['usageMetadata', 'error', 'groundingMetadata']
 
 /**
  * Gemini's generateContent and streamGenerateContent, on AI Studio and Vertex. A stream is server-sent events
@@ -25,16 +23,14 @@ export const geminiGenerateContent: Dialect = jsonDialect({
   isChat: true,
   tokenizerFamily: 'gemini',
   runningUsageHasThoughts: true,
-  format: {
-    projection: compileProjection({
-      usageMetadata: 'usage',
-      modelVersion: 'value',
-      candidates: [{ finishReason: 'value', groundingMetadata: GROUNDING }],
-      error: 'value',
-    }),
-    prefilter: findUsageOrGrounding,
-    createAccumulator: createContentAccumulator,
+  fields: {
+    usageMetadata: 'usage',
+    modelVersion: 'value',
+    candidates: [{ finishReason: 'value', groundingMetadata: GROUNDING }],
+    error: 'value',
   },
+  prefilter: USAGE_OR_GROUNDING,
+  createAccumulator: createContentAccumulator,
   modelInPath: googleModelInPath,
   textOf: (json) => (Array.isArray(json) ? json.map(textOfContent).join('') : textOfContent(json)),
 })
@@ -67,11 +63,9 @@ export const geminiEmbedContent: Dialect = jsonDialect({
   name: 'gemini.embed-content',
   generatesNothing: true,
   tokenizerFamily: 'gemini',
-  format: {
-    projection: compileProjection({ usageMetadata: 'usage', modelVersion: 'value', error: 'value' }),
-    prefilter: findUsage,
-    createAccumulator: () => createUpdateAccumulator(readEmbedding),
-  },
+  fields: { usageMetadata: 'usage', modelVersion: 'value', error: 'value' },
+  prefilter: USAGE,
+  read: readEmbedding,
   modelInPath: googleModelInPath,
 })
 

@@ -4,14 +4,7 @@ import { addCounts, countUsage, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectsIn, textIn } from '../reading/json-value.ts'
-import {
-  createUpdateAccumulator,
-  ifCounted,
-  type UsageUpdate,
-  withoutOutput,
-} from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import { ifCounted, type UsageUpdate, withoutOutput } from '../reading/usage-update.ts'
 import { googleModelInPath } from './google-path.ts'
 
 /**
@@ -23,21 +16,19 @@ import { googleModelInPath } from './google-path.ts'
 export const vertexPredict: Dialect = jsonDialect({
   name: 'vertex.predict',
   generatesNothing: true,
-  format: {
-    projection: compileProjection({
-      predictions: [{ embeddings: { statistics: { token_count: 'value' } }, mimeType: 'value' }],
-      metadata: {
-        billableCharacterCount: 'value',
-        tokenMetadata: {
-          inputTokenCount: { totalTokens: 'value' },
-          outputTokenCount: { totalTokens: 'value' },
-        },
+  fields: {
+    predictions: [{ embeddings: { statistics: { token_count: 'value' } }, mimeType: 'value' }],
+    metadata: {
+      billableCharacterCount: 'value',
+      tokenMetadata: {
+        inputTokenCount: { totalTokens: 'value' },
+        outputTokenCount: { totalTokens: 'value' },
       },
-      error: 'value',
-    }),
-    prefilter: findMembers(['predictions', 'metadata', 'error']),
-    createAccumulator: () => createUpdateAccumulator(read),
+    },
+    error: 'value',
   },
+  prefilter: ['predictions', 'metadata', 'error'],
+  read: read,
   modelInPath: googleModelInPath,
 })
 

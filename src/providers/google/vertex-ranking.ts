@@ -3,8 +3,6 @@ import { searchUnitsOf } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, textIn } from '../reading/json-value.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
 /** What ranks unless the request names another. */
 const VERTEX_RANKER = 'semantic-ranker-default@latest'
@@ -15,9 +13,10 @@ const VERTEX_RANKER = 'semantic-ranker-default@latest'
  */
 export const vertexRanking: Dialect = requestDialect({
   name: 'vertex.ranking',
-  format: { projection: compileProjection({ error: 'value' }), prefilter: findMembers(['error']) },
-  wants: { records: ['length'], model: 'value' },
-  readCall: ({ fields, isRead }) => ({
+  fields: { error: 'value' },
+  prefilter: ['error'],
+  requestFields: { records: ['length'], model: 'value' },
+  readRequest: ({ fields, isRead }) => ({
     model: isRead ? (textIn(fields.model) ?? VERTEX_RANKER) : null,
     units: {
       // Records are cut to what it reads, so that none counts twice.

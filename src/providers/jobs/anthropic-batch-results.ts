@@ -1,16 +1,18 @@
 import { anthropicUsage } from '../anthropic/anthropic-usage.ts'
 import type { Dialect } from '../dialect.ts'
-import { createBodyReader, type UsageAccumulator } from '../reading/body-reader.ts'
-import { member, textIn } from '../reading/json-value.ts'
-import { compileProjection, type Extracted } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import { bodyFormat, type Fields } from '../reading/body-format.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
+import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 
 const BATCH = /\/batches\/([^/]+)\/results$/
 
-const PROJECTION = compileProjection({
+const FIELDS: Fields = {
   result: { type: 'value', message: { model: 'value', usage: 'usage' } },
-})
+}
+
+const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage'], isLines: true })
 
 /**
  * The results of a message batch: one line per request, each with its message and that message's usage, billed at
@@ -28,9 +30,7 @@ export const anthropicBatchResults: Dialect = {
   modelInPath: () => null,
   createReader: ({ path }, head) =>
     createBodyReader(head, {
-      projection: PROJECTION,
-      prefilter: findMembers(['usage']),
-      isLines: true,
+      ...FORMAT,
       createAccumulator: () => new BatchAccumulator(BATCH.exec(path)?.[1] ?? null),
     }),
   textOf: () => '',
@@ -45,8 +45,8 @@ class BatchAccumulator implements UsageAccumulator {
     this.#batchId = batchId
   }
 
-  add({ value, raw }: Extracted): boolean {
-    const message = member(member(value, 'result'), 'message')
+  add(document: JsonObject | null, raw: string | null): boolean {
+    const message = member(member(document, 'result'), 'message')
     const usage = member(message, 'usage')
     if (usage === null) return false
     const model = textIn(message?.model) ?? '(unknown)'

@@ -2,11 +2,9 @@ import type { JobObservation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
-import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
-import { type JsonObject, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import { type JsonObject, objectsIn, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createListAccumulator } from './job-list.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 import { madeAtMs } from './submitted-at.ts'
@@ -25,7 +23,7 @@ const RUN = {
     },
   ],
 } as const
-const PREFILTER = findMembers(['per_model_usage'])
+const PREFILTER = ['per_model_usage']
 const ENDED = /^(?:completed|failed|cancell?ed)$/
 
 /**
@@ -34,29 +32,25 @@ const ENDED = /^(?:completed|failed|cancell?ed)$/
  */
 export const evalRun: Dialect = jsonDialect({
   name: 'openai.eval-run',
-  format: {
-    projection: compileProjection(RUN),
-    prefilter: PREFILTER,
-    createAccumulator: createRunAccumulator,
-  },
+  fields: RUN,
+  prefilter: PREFILTER,
+  createAccumulator: createRunAccumulator,
 })
 
 /** A page of them. */
 export const evalRuns: Dialect = jsonDialect({
   name: 'openai.eval-run-list',
-  format: {
-    projection: compileProjection({ data: [RUN] }),
-    prefilter: PREFILTER,
-    createAccumulator: () => createListAccumulator(usedBy),
-  },
+  fields: { data: [RUN] },
+  prefilter: PREFILTER,
+  createAccumulator: () => createListAccumulator(usedBy),
 })
 
 function createRunAccumulator(): UsageAccumulator {
   let run: JsonObject = {}
   return {
     wantsEvery: false,
-    add({ value }) {
-      run = objectIn(value) ?? {}
+    add(document) {
+      run = document ?? {}
       return true
     },
     snapshot: (ended) => observeJobs(ended ? usedBy(run) : []),

@@ -3,8 +3,6 @@ import { unitsIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, textIn } from '../reading/json-value.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
 const MODEL = /\/workflows\/(accounts\/[^/]+\/models\/[^/]+)(?:\/|$)/i
 
@@ -21,18 +19,16 @@ const STEPS: readonly (readonly [RegExp, number | null])[] = [
  */
 export const fireworksWorkflows: Dialect = requestDialect({
   name: 'fireworks.workflows',
-  format: {
-    projection: compileProjection({
-      base64: ['length'],
-      request_id: 'value',
-      model: 'value',
-      error: 'value',
-    }),
-    prefilter: findMembers(['error']),
+  fields: {
+    base64: ['length'],
+    request_id: 'value',
+    model: 'value',
+    error: 'value',
   },
+  prefilter: ['error'],
   modelInPath: workflowModel,
-  wants: { num_inference_steps: 'value' },
-  readCall: ({ request, fields, isRead }) => {
+  requestFields: { num_inference_steps: 'value' },
+  readRequest: ({ request, fields, isRead }) => {
     const model = workflowModel(request.path)
     if (!isRead || model === null) return {}
     return { units: { images: 1 }, serviceTier: stepsTier(model, fields.num_inference_steps) }

@@ -1,15 +1,16 @@
 import type { Dialect, ResponseHead } from '../dialect.ts'
 import { createUsageShapes } from '../generic/usage-shapes.ts'
-import type { UsageAccumulator } from '../reading/body-reader.ts'
+import { bodyFormat, type Fields } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { member, textIn } from '../reading/json-value.ts'
-import { compileProjection, type Extracted } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 
 const BODY = { model: 'value', modelVersion: 'value', usage: 'usage', usageMetadata: 'usage' } as const
-const PROJECTION = compileProjection({ response: { ...BODY, body: BODY } })
+const FIELDS: Fields = { response: { ...BODY, body: BODY } }
 const FILE = /\/files\/([^/:]+)(?:\/content|:download)$/
+
+const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage', 'usageMetadata'], isLines: true })
 
 /**
  * The content of a file: of one that a batch left, each line has a response with its usage (OpenAI's, Azure's and
@@ -26,9 +27,7 @@ export const jobFile: Dialect = {
   modelInPath: () => null,
   createReader: ({ path }, head) =>
     createBodyReader(asLines(head), {
-      projection: PROJECTION,
-      prefilter: findMembers(['usage', 'usageMetadata']),
-      isLines: true,
+      ...FORMAT,
       createAccumulator: () =>
         createFileAccumulator(head.status === 200 ? (FILE.exec(path)?.[1] ?? null) : null),
     }),
@@ -47,8 +46,8 @@ function createFileAccumulator(fileId: string | null): UsageAccumulator {
   const sums = createJobSums()
   return {
     wantsEvery: false,
-    add({ value, raw }: Extracted) {
-      const response = member(value, 'response')
+    add(document, raw) {
+      const response = member(document, 'response')
       const body = member(response, 'body') ?? response
       const found = body === null ? null : createUsageShapes().read(body, body)
       if (body === null || !found?.usage) return false

@@ -1,12 +1,10 @@
 import type { Observation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
-import { type JsonObject, objectIn, objectsIn } from '../reading/json-value.ts'
+import { type JsonObject, objectsIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
 import type { ProjectionSpec } from '../wires/json-projection.ts'
-import { findMembers } from '../wires/prefilter.ts'
 import { observeJobs } from './job-sums.ts'
 
 /** How one job is written, by itself and in a list. */
@@ -22,11 +20,9 @@ export interface JobFormat {
 export function jobDialect({ name, wanted, read }: JobFormat): Dialect {
   return jsonDialect({
     name,
-    format: {
-      projection: compileProjection(wanted),
-      prefilter: findMembers(['usage']),
-      createAccumulator: () => createUpdateAccumulator(read),
-    },
+    fields: wanted,
+    prefilter: ['usage'],
+    read: read,
   })
 }
 
@@ -34,11 +30,9 @@ export function jobDialect({ name, wanted, read }: JobFormat): Dialect {
 export function jobListDialect({ name, wanted, read }: JobFormat): Dialect {
   return jsonDialect({
     name: `${name}-list`,
-    format: {
-      projection: compileProjection({ data: [wanted] }),
-      prefilter: findMembers(['usage']),
-      createAccumulator: () => createListAccumulator((job) => [observationOf(read, job)]),
-    },
+    fields: { data: [wanted] },
+    prefilter: ['usage'],
+    createAccumulator: () => createListAccumulator((job) => [observationOf(read, job)]),
   })
 }
 
@@ -47,8 +41,8 @@ export function createListAccumulator(read: (job: JsonObject) => readonly Observ
   let jobs: readonly Observation[] = []
   return {
     wantsEvery: false,
-    add(extracted) {
-      jobs = objectsIn(objectIn(extracted.value)?.data)
+    add(document) {
+      jobs = objectsIn(document?.data)
         .flatMap(read)
         .filter(({ responseId, usageSource }) => responseId !== null && usageSource === 'reported')
       return jobs.length > 0
@@ -59,6 +53,6 @@ export function createListAccumulator(read: (job: JsonObject) => readonly Observ
 
 function observationOf(read: JobFormat['read'], job: JsonObject): Observation {
   const accumulator = createUpdateAccumulator(read)
-  accumulator.add({ value: job, raw: null }, false)
+  accumulator.add(job, null, false)
   return accumulator.snapshot(true)
 }

@@ -10,8 +10,6 @@ import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { totalCostInUsd } from '../reading/reported-cost.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
 const OVERRIDES: OpenAiOverrides = {
   takesIncludeUsage: false,
@@ -24,9 +22,10 @@ const OVERRIDES: OpenAiOverrides = {
 /** Perplexity's search, by the request, however many queries it has. Source: docs.perplexity.ai, "Pricing". */
 const perplexitySearch: Dialect = requestDialect({
   name: 'perplexity.search',
-  format: { projection: compileProjection({ error: 'value' }), prefilter: findMembers(['error']) },
-  wants: {},
-  readCall: ({ isRead }) => (isRead ? { model: 'search', units: { webSearches: 1 } } : {}),
+  fields: { error: 'value' },
+  prefilter: ['error'],
+  requestFields: {},
+  readRequest: ({ isRead }) => (isRead ? { model: 'search', units: { webSearches: 1 } } : {}),
   readAnswer: (document) => ({ failed: carriesError(document) }),
 })
 

@@ -9,8 +9,6 @@ import { BEARER, type HostedProvider } from '../provider.ts'
 import { type Count, countUsage, parseCount, subtractCounts } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member } from '../reading/json-value.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
 /**
  * Voyage AI's embeddings (also contextualized and multimodal) and reranking: `usage.total_tokens`, all of them
@@ -21,11 +19,9 @@ import { findMembers } from '../wires/prefilter.ts'
 const embeddings: Dialect = jsonDialect({
   name: 'voyage.embeddings',
   generatesNothing: true,
-  format: {
-    projection: compileProjection({ usage: 'usage', model: 'value', error: 'value' }),
-    prefilter: findMembers(['usage', 'error']),
-    createAccumulator: () => createLastUsageAccumulator({ readUsage: withPictures, readUnits: films }),
-  },
+  fields: { usage: 'usage', model: 'value', error: 'value' },
+  prefilter: ['usage', 'error'],
+  createAccumulator: () => createLastUsageAccumulator({ readUsage: withPictures, readUnits: films }),
 })
 
 /** Voyage AI itself. */

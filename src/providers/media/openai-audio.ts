@@ -4,13 +4,12 @@ import { createLastUsageAccumulator, type LastUsageRules } from '../openai/last-
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { chatUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { millisecondsIn } from '../reading/billed-units.ts'
+import type { Fields } from '../reading/body-format.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
-const PROJECTION = compileProjection({ model: 'value', usage: 'usage', error: 'value', duration: 'value' })
-const PREFILTER = findMembers(['usage', 'error'])
+const FIELDS: Fields = { model: 'value', usage: 'usage', error: 'value', duration: 'value' }
+const PREFILTER = ['usage', 'error']
 
 /**
  * Transcriptions and translations. `usage.type` is `tokens`, or `duration` for models billed by the second
@@ -31,11 +30,9 @@ export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
     name: 'openai.audio-transcriptions',
     takesForm: true,
     countsTokens: false,
-    format: {
-      projection: PROJECTION,
-      prefilter: PREFILTER,
-      createAccumulator: () => createLastUsageAccumulator(rules),
-    },
+    fields: FIELDS,
+    prefilter: PREFILTER,
+    createAccumulator: () => createLastUsageAccumulator(rules),
     modelInPath: deploymentIn,
     textOf: transcript,
   })

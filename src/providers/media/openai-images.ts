@@ -3,16 +3,15 @@ import { deploymentIn } from '../openai/deployment-path.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { responsesUsage } from '../openai/openai-usage.ts'
 import { UNKNOWN_SIZE, wordIn } from '../reading/billed-units.ts'
+import type { Fields } from '../reading/body-format.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
-const PROJECTION = compileProjection({ model: 'value', usage: 'usage', error: 'value', data: [{}] })
-const PREFILTER = findMembers(['usage', 'error'])
+const FIELDS: Fields = { model: 'value', usage: 'usage', error: 'value', data: [{}] }
+const PREFILTER = ['usage', 'error']
 
 /**
  * Image generation and edits. GPT image models write `usage` after megabytes of base64, in a stream in the
@@ -26,10 +25,11 @@ export function openAiImages(overrides: OpenAiOverrides, takesForm: boolean): Di
   return requestDialect({
     name: 'openai.images',
     takesForm,
-    format: { projection: PROJECTION, prefilter: PREFILTER },
+    fields: FIELDS,
+    prefilter: PREFILTER,
     modelInPath: deploymentIn,
-    wants: { size: 'value', quality: 'value' },
-    readCall: ({ request, fields, isRead }) => ({
+    requestFields: { size: 'value', quality: 'value' },
+    readRequest: ({ request, fields, isRead }) => ({
       serviceTier: isRead
         ? dalleTier(request.model, wordIn(fields.size), wordIn(fields.quality))
         : DALLE.test(request.model ?? '')

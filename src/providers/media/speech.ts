@@ -3,17 +3,16 @@ import { deploymentIn } from '../openai/deployment-path.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { chatUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { charactersIn, unitsIn } from '../reading/billed-units.ts'
+import type { UsageFormat } from '../reading/body-format.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
-const FORMAT = {
-  projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),
-  prefilter: findMembers(['usage', 'error']),
+const FORMAT: UsageFormat = {
+  fields: { model: 'value', usage: 'usage', error: 'value' },
+  prefilter: ['usage', 'error'],
 }
 
 /**
@@ -24,10 +23,10 @@ const FORMAT = {
 export function openAiSpeech(overrides: OpenAiOverrides): Dialect {
   return requestDialect({
     name: 'openai.audio-speech',
-    format: FORMAT,
+    ...FORMAT,
     modelInPath: deploymentIn,
-    wants: { input: 'text' },
-    readCall: ({ fields }) => ({ units: { characters: charactersIn(fields.input) } }),
+    requestFields: { input: 'text' },
+    readRequest: ({ fields }) => ({ units: { characters: charactersIn(fields.input) } }),
     readAnswer: (document, raw) => {
       const usage = member(document, 'usage')
       const counted =
@@ -58,9 +57,9 @@ const ELEVENLABS_DEFAULT = 'eleven_multilingual_v2'
 export const elevenLabsSpeech: Dialect = requestDialect({
   name: 'elevenlabs.audio-speech',
   hidesModel: true,
-  format: FORMAT,
-  wants: { text: 'text', model_id: 'value' },
-  readCall: ({ fields, head, isRead }) => ({
+  ...FORMAT,
+  requestFields: { text: 'text', model_id: 'value' },
+  readRequest: ({ fields, head, isRead }) => ({
     model: textIn(fields.model_id) ?? (isRead ? ELEVENLABS_DEFAULT : null),
     units: {
       characters: unitsIn(numberIn(head.headers['character-cost'])) ?? charactersIn(fields.text),

@@ -7,10 +7,8 @@ import { carriesError } from '../reading/error-in-body.ts'
 import { type CallHead, requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { costInTicks } from '../reading/reported-cost.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
-const PREFILTER = findMembers(['error'])
+const PREFILTER = ['error']
 
 /**
  * OpenAI's videos, new and remixed: the job that answers says its seconds and its size, by which it is billed. Those are
@@ -20,19 +18,17 @@ const PREFILTER = findMembers(['error'])
 export const openAiVideos: Dialect = requestDialect({
   name: 'openai.videos',
   takesForm: true,
-  format: {
-    projection: compileProjection({
-      id: 'value',
-      model: 'value',
-      seconds: 'value',
-      size: 'value',
-      error: 'value',
-    }),
-    prefilter: PREFILTER,
+  fields: {
+    id: 'value',
+    model: 'value',
+    seconds: 'value',
+    size: 'value',
+    error: 'value',
   },
+  prefilter: PREFILTER,
   modelInPath: deploymentIn,
-  wants: { seconds: 'value', size: 'value' },
-  readCall: (call) => ({
+  requestFields: { seconds: 'value', size: 'value' },
+  readRequest: (call) => ({
     units: { videoMs: secondsAsMs(call.fields.seconds) },
     serviceTier: sizeAsked(call),
   }),
@@ -67,21 +63,19 @@ function tierOfSize(value: unknown): string | null {
 export const azureVideoJobs: Dialect = requestDialect({
   name: 'azure.video-jobs',
   takesForm: true,
-  format: {
-    projection: compileProjection({
-      id: 'value',
-      model: 'value',
-      n_seconds: 'value',
-      n_variants: 'value',
-      width: 'value',
-      height: 'value',
-      error: 'value',
-    }),
-    prefilter: PREFILTER,
+  fields: {
+    id: 'value',
+    model: 'value',
+    n_seconds: 'value',
+    n_variants: 'value',
+    width: 'value',
+    height: 'value',
+    error: 'value',
   },
+  prefilter: PREFILTER,
   modelInPath: deploymentIn,
-  wants: { n_seconds: 'value', n_variants: 'value', width: 'value', height: 'value' },
-  readCall: ({ fields }) => azureFilm(fields),
+  requestFields: { n_seconds: 'value', n_variants: 'value', width: 'value', height: 'value' },
+  readRequest: ({ fields }) => azureFilm(fields),
   readAnswer: (job) => ({
     ...(job.n_seconds === undefined ? {} : azureFilm(job)),
     model: textIn(job.model),
@@ -105,9 +99,10 @@ function azureFilm({ n_seconds, n_variants, width, height }: JsonObject) {
  */
 export const xaiVideos: Dialect = requestDialect({
   name: 'xai.videos',
-  format: { projection: compileProjection({ request_id: 'value', error: 'value' }), prefilter: PREFILTER },
-  wants: {},
-  readCall: () => ({ pending: true }),
+  fields: { request_id: 'value', error: 'value' },
+  prefilter: PREFILTER,
+  requestFields: {},
+  readRequest: () => ({ pending: true }),
   readAnswer: (job) => ({
     responseId: textIn(job.request_id),
     pending: true,
@@ -118,18 +113,16 @@ export const xaiVideos: Dialect = requestDialect({
 /** The fetch of such a job, by the id in its path. */
 export const xaiVideo: Dialect = requestDialect({
   name: 'xai.video',
-  format: {
-    projection: compileProjection({
-      status: 'value',
-      model: 'value',
-      usage: 'usage',
-      video: { duration: 'value' },
-      error: 'value',
-    }),
-    prefilter: PREFILTER,
+  fields: {
+    status: 'value',
+    model: 'value',
+    usage: 'usage',
+    video: { duration: 'value' },
+    error: 'value',
   },
-  wants: {},
-  readCall: ({ request }) => ({ responseId: request.path.slice(request.path.lastIndexOf('/') + 1) }),
+  prefilter: PREFILTER,
+  requestFields: {},
+  readRequest: ({ request }) => ({ responseId: request.path.slice(request.path.lastIndexOf('/') + 1) }),
   readAnswer: (job, raw) => {
     const usage = member(job, 'usage')
     const isDone = job.status === 'done' || usage !== null
@@ -154,9 +147,10 @@ const VEO_MS = 8_000
  */
 export const veo: Dialect = requestDialect({
   name: 'google.videos',
-  format: { projection: compileProjection({ name: 'value', error: 'value' }), prefilter: PREFILTER },
+  fields: { name: 'value', error: 'value' },
+  prefilter: PREFILTER,
   modelInPath: googleModelInPath,
-  wants: {
+  requestFields: {
     instances: [{ video: 'length' }],
     parameters: {
       durationSeconds: 'value',
@@ -171,7 +165,7 @@ export const veo: Dialect = requestDialect({
       generate_audio: 'value',
     },
   },
-  readCall: ({ fields, request, isRead }) => {
+  readRequest: ({ fields, request, isRead }) => {
     const model = googleModelInPath(request.path) ?? ''
     if (!isRead || !/^veo-/.test(model)) return {}
     const parameters = objectIn(fields.parameters) ?? {}

@@ -1,9 +1,9 @@
 import type { BilledUnits } from '../../call/usage.ts'
-import type { UsageAccumulator } from '../reading/body-reader.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type JsonObject, objectIn, textIn } from '../reading/json-value.ts'
 import type { ReadCost } from '../reading/reported-cost.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createUpdateAccumulator, ifCounted } from '../reading/usage-update.ts'
 import type { OpenAiUsage } from './openai-usage.ts'
 

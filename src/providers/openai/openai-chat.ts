@@ -3,13 +3,13 @@ import type { Dialect } from '../dialect.ts'
 import { madeAtMs } from '../jobs/submitted-at.ts'
 import { COMPOUND, CompoundUse, EXECUTED } from '../others/groq-compound.ts'
 import { unitsOf } from '../reading/billed-units.ts'
-import type { UsageAccumulator } from '../reading/body-reader.ts'
+import type { UsageFormat } from '../reading/body-format.ts'
 import { boundRawUsage, observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { compileProjection, type ProjectionSpec } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
+import type { ProjectionSpec } from '../wires/json.ts'
 import { deploymentIn } from './deployment-path.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { chatText } from './openai-text.ts'
@@ -26,16 +26,15 @@ const COMPLETION = {
   error: 'value',
 } as const satisfies ProjectionSpec
 
-const PROJECTION = compileProjection(COMPLETION)
-const PREFILTER = findMembers(['usage', 'error'])
-const COMPOUND_FORMAT = {
-  projection: compileProjection({
+const CHAT_FORMAT: UsageFormat = { fields: COMPLETION, prefilter: ['usage', 'error'] }
+const COMPOUND_FORMAT: UsageFormat = {
+  fields: {
     ...COMPLETION,
     ...COMPOUND,
     choices: [{ ...COMPLETION.choices[0], ...EXECUTED }],
     x_groq: { ...COMPLETION.x_groq, ...COMPOUND },
-  }),
-  prefilter: findMembers(['usage', 'error', 'executed_tools']),
+  },
+  prefilter: ['usage', 'error', 'executed_tools'],
 }
 
 /** Azure's first chunk names no model; a stream that names none in its first events never does. */
@@ -61,10 +60,8 @@ export function openAiCompletions(overrides: OpenAiOverrides): Dialect {
 function chatDialect(name: string, overrides: OpenAiOverrides): Dialect {
   return jsonDialect({
     name,
-    format: {
-      ...(overrides.isCompound === true ? COMPOUND_FORMAT : { projection: PROJECTION, prefilter: PREFILTER }),
-      createAccumulator: () => new ChatAccumulator(overrides),
-    },
+    ...(overrides.isCompound === true ? COMPOUND_FORMAT : CHAT_FORMAT),
+    createAccumulator: () => new ChatAccumulator(overrides),
     takesIncludeUsage: overrides.takesIncludeUsage,
     knowsStreamOptions: true,
     modelInPath: deploymentIn,
@@ -80,17 +77,15 @@ export function perplexityAsyncChat(overrides: OpenAiOverrides): Dialect {
   return jsonDialect({
     name: 'perplexity.async-chat',
     countsTokens: false,
-    format: {
-      projection: compileProjection({
-        id: 'value',
-        model: 'value',
-        status: 'value',
-        created_at: 'value',
-        response: COMPLETION,
-      }),
-      prefilter: PREFILTER,
-      createAccumulator: () => createAsyncAccumulator(new ChatAccumulator(overrides)),
+    fields: {
+      id: 'value',
+      model: 'value',
+      status: 'value',
+      created_at: 'value',
+      response: COMPLETION,
     },
+    prefilter: CHAT_FORMAT.prefilter,
+    createAccumulator: () => createAsyncAccumulator(new ChatAccumulator(overrides)),
     textOf: (json) => chatText(member(objectIn(json), 'response')),
   })
 }
@@ -99,9 +94,9 @@ function createAsyncAccumulator(completion: UsageAccumulator): UsageAccumulator 
   let request: JsonObject = {}
   return {
     wantsEvery: false,
-    add(extracted, isError) {
-      request = objectIn(extracted.value) ?? {}
-      completion.add({ value: request.response, raw: extracted.raw }, isError)
+    add(document, raw, isError) {
+      request = document ?? {}
+      completion.add(objectIn(request.response), raw, isError)
       return true
     },
     snapshot(ended) {
@@ -140,9 +135,8 @@ class ChatAccumulator implements UsageAccumulator {
     return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
   }
 
-  add({ value, raw }: { value: unknown; raw: string | null }, isError: boolean): boolean {
+  add(document: JsonObject | null, raw: string | null, isError: boolean): boolean {
     this.#events += 1
-    const document = objectIn(value)
     const model = textIn(document?.model)
     const knewModel = this.#model !== null
     const hadFailed = this.#failed

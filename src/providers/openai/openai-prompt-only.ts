@@ -1,15 +1,16 @@
 import type { Dialect } from '../dialect.ts'
 import { unitsIn } from '../reading/billed-units.ts'
+import type { Fields } from '../reading/body-format.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { member } from '../reading/json-value.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 import { deploymentIn } from './deployment-path.ts'
 import { createLastUsageAccumulator } from './last-usage.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { promptOnlyUsage } from './openai-usage.ts'
 
-const PREFILTER = findMembers(['usage', 'error'])
+const FIELDS: Fields = { model: 'value', usage: 'usage', error: 'value' }
+const RERANK_FIELDS: Fields = { ...FIELDS, meta: { billed_units: { search_units: 'value' } } }
+const PREFILTER = ['usage', 'error']
 
 /**
  * Embeddings: `usage` stands after the vectors, in bodies of megabytes; the output is 0.
@@ -20,11 +21,9 @@ export function openAiEmbeddings(overrides: OpenAiOverrides): Dialect {
   return jsonDialect({
     name: 'openai.embeddings',
     generatesNothing: true,
-    format: {
-      projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),
-      prefilter: PREFILTER,
-      createAccumulator: () => createLastUsageAccumulator(rules),
-    },
+    fields: FIELDS,
+    prefilter: PREFILTER,
+    createAccumulator: () => createLastUsageAccumulator(rules),
     modelInPath: deploymentIn,
   })
 }
@@ -48,16 +47,9 @@ export function openAiRerank(overrides: OpenAiOverrides): Dialect {
     name: 'openai.rerank',
     countsTokens: false,
     generatesNothing: true,
-    format: {
-      projection: compileProjection({
-        model: 'value',
-        usage: 'usage',
-        error: 'value',
-        meta: { billed_units: { search_units: 'value' } },
-      }),
-      prefilter: PREFILTER,
-      createAccumulator: () => createLastUsageAccumulator(rules),
-    },
+    fields: RERANK_FIELDS,
+    prefilter: PREFILTER,
+    createAccumulator: () => createLastUsageAccumulator(rules),
   })
 }
 
@@ -66,9 +58,7 @@ export const openAiModerations: Dialect = jsonDialect({
   name: 'openai.moderations',
   countsTokens: false,
   isFree: true,
-  format: {
-    projection: compileProjection({ model: 'value', usage: 'usage', error: 'value' }),
-    prefilter: PREFILTER,
-    createAccumulator: () => createLastUsageAccumulator({ readUsage: promptOnlyUsage }),
-  },
+  fields: FIELDS,
+  prefilter: PREFILTER,
+  createAccumulator: () => createLastUsageAccumulator({ readUsage: promptOnlyUsage }),
 })

@@ -3,10 +3,8 @@ import { gigabytesIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { textIn } from '../reading/json-value.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
-const PREFILTER = findMembers(['error'])
+const PREFILTER = ['error']
 
 /**
  * A container of the code interpreter, by its memory in GB, as its price is for one: one session. That it lives on, or comes to
@@ -15,9 +13,10 @@ const PREFILTER = findMembers(['error'])
  */
 export const openAiContainers: Dialect = requestDialect({
   name: 'openai.containers',
-  format: { projection: compileProjection({ memory_limit: 'value', error: 'value' }), prefilter: PREFILTER },
-  wants: { memory_limit: 'value' },
-  readCall: ({ fields, isRead }) =>
+  fields: { memory_limit: 'value', error: 'value' },
+  prefilter: PREFILTER,
+  requestFields: { memory_limit: 'value' },
+  readRequest: ({ fields, isRead }) =>
     isRead ? { model: 'container', units: { codeRuns: sessionsOf(fields.memory_limit) } } : {},
   readAnswer: (document, _raw, { isRead }) => ({
     ...(isRead && textIn(document.memory_limit) !== null
@@ -35,8 +34,9 @@ function sessionsOf(limit: unknown): number | null {
 /** A search of a vector store, by the call. Source: OpenAI's API reference, "Search vector store". */
 export const vectorStoreSearch: Dialect = requestDialect({
   name: 'openai.vector-store-search',
-  format: { projection: compileProjection({ error: 'value' }), prefilter: PREFILTER },
-  wants: {},
-  readCall: ({ isRead }) => (isRead ? { model: 'vector-store-search', units: { fileSearches: 1 } } : {}),
+  fields: { error: 'value' },
+  prefilter: PREFILTER,
+  requestFields: {},
+  readRequest: ({ isRead }) => (isRead ? { model: 'vector-store-search', units: { fileSearches: 1 } } : {}),
   readAnswer: (document) => ({ failed: carriesError(document) }),
 })

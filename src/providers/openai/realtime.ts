@@ -1,13 +1,12 @@
 import { NO_UNITS } from '../../call/usage.ts'
 import type { Dialect, MessageReader } from '../dialect.ts'
 import { millisecondsIn } from '../reading/billed-units.ts'
+import { bodyFormat, type Fields } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUsageSum } from '../reading/usage-sum.ts'
-import { createUpdateAccumulator } from '../reading/usage-update.ts'
 import { compileProjection, scanJson } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 import { responsesUsage } from './openai-usage.ts'
 
 /**
@@ -22,12 +21,7 @@ export const realtime: Dialect = {
   takesIncludeUsage: false,
   errorShape: 'openai',
   modelInPath: () => null,
-  createReader: (_request, head) =>
-    createBodyReader(head, {
-      projection: PROJECTION,
-      prefilter: findMembers(['usage']),
-      createAccumulator: () => createUpdateAccumulator(() => null),
-    }),
+  createReader: (_request, head) => createBodyReader(head, FORMAT),
   createMessageReader,
   modelInMessage(message) {
     const event = scanJson(message, SESSION_UPDATE).value
@@ -45,7 +39,7 @@ export const realtime: Dialect = {
 const SESSION_UPDATE = compileProjection({ session: { model: 'value' } })
 const TRANSCRIPTION = { model: 'value' } as const
 
-const PROJECTION = compileProjection({
+const FIELDS: Fields = {
   type: 'value',
   usage: 'usage',
   response: { id: 'value', model: 'value', usage: 'usage' },
@@ -61,7 +55,8 @@ const PROJECTION = compileProjection({
       output: { format: { type: 'value', rate: 'value' } },
     },
   },
-})
+}
+const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage'] })
 
 /** https://platform.openai.com/docs/guides/realtime-costs: sound that is generated is a token for every 50 ms. */
 const SOUND_TOKENS_PER_SECOND = 20
@@ -132,7 +127,7 @@ function createMessageReader(): MessageReader {
 
   return {
     message(bytes) {
-      const { value, raw } = scanJson(bytes, PROJECTION)
+      const { value, raw } = scanJson(bytes, FORMAT.projection)
       const event = objectIn(value)
       const type = textIn(event?.type)
       if (event === null || type === null) return

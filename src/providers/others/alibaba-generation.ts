@@ -4,9 +4,6 @@ import { responsesUsage } from '../openai/openai-usage.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import { createUpdateAccumulator } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
 /**
  * DashScope's own generation API (`/api/v1/services/aigc/...`): `usage` with `input_tokens` and `output_tokens`
@@ -15,25 +12,22 @@ import { findMembers } from '../wires/prefilter.ts'
  */
 export const alibabaGeneration: Dialect = jsonDialect({
   name: 'alibaba.generation',
-  format: {
-    projection: compileProjection({
-      usage: 'usage',
-      error: 'value',
-      output: { finish_reason: 'value', choices: [{ finish_reason: 'value' }] },
-    }),
-    prefilter: findMembers(['usage', 'error']),
-    createAccumulator: () =>
-      createUpdateAccumulator((document) => {
-        const usage = member(document, 'usage')
-        if (usage === null) return null
-        const counted = responsesUsage(usage)
-        const output = member(document, 'output')
-        const reasons = [output, ...objectsIn(output?.choices)].map((choice) => textIn(choice?.finish_reason))
-        return {
-          usage: { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) },
-          isFinal: reasons.some((reason) => reason !== null && reason !== 'null'),
-        }
-      }),
+  fields: {
+    usage: 'usage',
+    error: 'value',
+    output: { finish_reason: 'value', choices: [{ finish_reason: 'value' }] },
+  },
+  prefilter: ['usage', 'error'],
+  read: (document) => {
+    const usage = member(document, 'usage')
+    if (usage === null) return null
+    const counted = responsesUsage(usage)
+    const output = member(document, 'output')
+    const reasons = [output, ...objectsIn(output?.choices)].map((choice) => textIn(choice?.finish_reason))
+    return {
+      usage: { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) },
+      isFinal: reasons.some((reason) => reason !== null && reason !== 'null'),
+    }
   },
   textOf(json) {
     const output = member(objectIn(json), 'output')

@@ -6,9 +6,6 @@ import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createUpdateAccumulator } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
 const MODEL = /\/ai\/run\/(.+)$/i
 
@@ -26,14 +23,11 @@ export function cloudflareRun(overrides: OpenAiOverrides): Dialect {
     name: 'cloudflare.run',
     // Some models that edit pictures.
     takesForm: true,
-    format: {
-      projection: compileProjection({ usage: 'usage', error: 'value', result: { usage: 'usage' } }),
-      prefilter: findMembers(['usage', 'error']),
-      createAccumulator: () =>
-        createUpdateAccumulator((document) => {
-          const usage = member(document.result, 'usage') ?? member(document, 'usage')
-          return { usage: usage === null ? null : readUsage(usage), failed: carriesError(document) }
-        }),
+    fields: { usage: 'usage', error: 'value', result: { usage: 'usage' } },
+    prefilter: ['usage', 'error'],
+    read: (document) => {
+      const usage = member(document.result, 'usage') ?? member(document, 'usage')
+      return { usage: usage === null ? null : readUsage(usage), failed: carriesError(document) }
     },
     modelInPath: (path) => MODEL.exec(path)?.[1] ?? null,
     textOf(json) {

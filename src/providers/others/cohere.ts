@@ -1,21 +1,15 @@
 import type { Dialect } from '../dialect.ts'
 import { type Endpoint, endpoint, postTo } from '../endpoint.ts'
+import type { Fields } from '../reading/body-format.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import {
-  createUpdateAccumulator,
-  ifCounted,
-  type UsageUpdate,
-  withoutOutput,
-} from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import { ifCounted, type UsageUpdate, withoutOutput } from '../reading/usage-update.ts'
 import { cohereUsage } from './cohere-usage.ts'
 
-const PREFILTER = findMembers(['usage', 'meta', 'error'])
+const PREFILTER = ['usage', 'meta', 'error']
 
-const PROJECTION = compileProjection({
+const FIELDS: Fields = {
   usage: 'usage',
   meta: 'usage',
   model: 'value',
@@ -23,7 +17,7 @@ const PROJECTION = compileProjection({
   error: 'value',
   delta: { usage: 'usage', finish_reason: 'value', error: 'value' },
   response: { meta: 'usage', finish_reason: 'value' },
-})
+}
 
 /**
  * Cohere's chat: v2 (`usage` at the root; streamed as server-sent events, in `message-end`) and v1 (`meta`;
@@ -53,12 +47,10 @@ export const COHERE_V2_ENDPOINTS: readonly Endpoint[] = [
 function dialect(name: string, reading: (document: JsonObject, raw: string | null) => UsageUpdate): Dialect {
   return jsonDialect({
     name,
-    format: {
-      projection: PROJECTION,
-      prefilter: PREFILTER,
-      namesItselfFirst: true,
-      createAccumulator: () => createUpdateAccumulator(reading),
-    },
+    fields: FIELDS,
+    prefilter: PREFILTER,
+    namesItselfFirst: true,
+    read: reading,
     textOf,
   })
 }

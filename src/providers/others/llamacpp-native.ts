@@ -1,12 +1,25 @@
 import type { Dialect } from '../dialect.ts'
-import { createBodyReader, type UsageAccumulator } from '../reading/body-reader.ts'
+import { bodyFormat } from '../reading/body-format.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
 import { type CountedUsage, countUsage, observe, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createUsageSum } from '../reading/usage-sum.ts'
 import { ifCounted } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+
+const FORMAT = bodyFormat({
+  fields: {
+    model: 'value',
+    index: 'value',
+    stop: 'value',
+    tokens_evaluated: 'value',
+    tokens_predicted: 'value',
+    timings: { cache_n: 'value' },
+    error: 'value',
+  },
+  prefilter: ['tokens_evaluated', 'error'],
+})
 
 /**
  * llama.cpp's own `/completion` and `/infill`: `tokens_evaluated` is the whole prompt, of which `timings.cache_n` came
@@ -23,25 +36,12 @@ export const llamaCppCompletion: Dialect = {
   modelInPath: () => null,
   createReader: (request, head) =>
     createBodyReader(head, {
-      projection: PROJECTION,
-      prefilter: PREFILTER,
+      ...FORMAT,
       createAccumulator: () => createAccumulator(request.stream === true),
     }),
   textOf: (json) =>
     (Array.isArray(json) ? json : [json]).map((part) => textIn(objectIn(part)?.content) ?? '').join(''),
 }
-
-const PREFILTER = findMembers(['tokens_evaluated', 'error'])
-
-const PROJECTION = compileProjection({
-  model: 'value',
-  index: 'value',
-  stop: 'value',
-  tokens_evaluated: 'value',
-  tokens_predicted: 'value',
-  timings: { cache_n: 'value' },
-  error: 'value',
-})
 
 /** What one prompt's answer has used so far. */
 interface Answer {
@@ -80,8 +80,7 @@ function createAccumulator(isStream: boolean): UsageAccumulator {
 
   return {
     wantsEvery: false,
-    add({ value }, isError) {
-      const document = objectIn(value)
+    add(document, _raw, isError) {
       const hadFailed = failed
       failed ||= isError || (document !== null && carriesError(document))
       if (document === null) return failed !== hadFailed

@@ -3,9 +3,6 @@ import { countUsage, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import { createUpdateAccumulator } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
 const RESULT = { model_instance_id: 'value', stats: 'usage' } as const
 
@@ -16,27 +13,24 @@ const RESULT = { model_instance_id: 'value', stats: 'usage' } as const
 export const lmStudioChat: Dialect = jsonDialect({
   name: 'lmstudio.chat',
   isChat: true,
-  format: {
-    projection: compileProjection({ ...RESULT, error: 'value', result: RESULT }),
-    prefilter: findMembers(['stats', 'error', 'model_instance_id']),
-    createAccumulator: () =>
-      createUpdateAccumulator((document) => {
-        const result = member(document, 'result') ?? document
-        const stats = member(result, 'stats')
-        return {
-          model: textIn(result.model_instance_id),
-          failed: carriesError(document),
-          isFinal: true,
-          usage:
-            stats === null
-              ? null
-              : countUsage({
-                  inputTokens: parseCount(stats.input_tokens),
-                  outputTokens: parseCount(stats.total_output_tokens),
-                  reasoningTokens: parseCount(stats.reasoning_output_tokens),
-                }),
-        }
-      }),
+  fields: { ...RESULT, error: 'value', result: RESULT },
+  prefilter: ['stats', 'error', 'model_instance_id'],
+  read: (document) => {
+    const result = member(document, 'result') ?? document
+    const stats = member(result, 'stats')
+    return {
+      model: textIn(result.model_instance_id),
+      failed: carriesError(document),
+      isFinal: true,
+      usage:
+        stats === null
+          ? null
+          : countUsage({
+              inputTokens: parseCount(stats.input_tokens),
+              outputTokens: parseCount(stats.total_output_tokens),
+              reasoningTokens: parseCount(stats.reasoning_output_tokens),
+            }),
+    }
   },
   textOf(json) {
     const document = objectIn(json)

@@ -6,8 +6,6 @@ import { carriesError } from '../reading/error-in-body.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
 
 /**
  * Mistral's OCR: billed by the page, `usage_info.pages_processed`, and on top of it by the page that was annotated,
@@ -16,17 +14,15 @@ import { findMembers } from '../wires/prefilter.ts'
  */
 export const mistralOcr: Dialect = requestDialect({
   name: 'mistral.ocr',
-  format: {
-    projection: compileProjection({
-      model: 'value',
-      usage: 'usage',
-      usage_info: { pages_processed: 'value', pages_processed_annotation: 'value' },
-      error: 'value',
-    }),
-    prefilter: findMembers(['usage', 'error']),
+  fields: {
+    model: 'value',
+    usage: 'usage',
+    usage_info: { pages_processed: 'value', pages_processed_annotation: 'value' },
+    error: 'value',
   },
-  wants: { document_annotation_format: 'length', bbox_annotation_format: 'length' },
-  readCall: () => ({}),
+  prefilter: ['usage', 'error'],
+  requestFields: { document_annotation_format: 'length', bbox_annotation_format: 'length' },
+  readRequest: () => ({}),
   readAnswer: (document, raw, { fields, isRead }) => {
     const usage = member(document, 'usage')
     const counted = usage === null ? null : promptOnlyUsage(usage)

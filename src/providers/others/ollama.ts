@@ -1,26 +1,21 @@
 import type { Dialect } from '../dialect.ts'
 import { type Endpoint, endpoint } from '../endpoint.ts'
-import { type BodyFormat, createBodyReader } from '../reading/body-reader.ts'
+import { bodyFormat, type Fields, type UsageFormat } from '../reading/body-format.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
 import { countUsage, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import {
-  createUpdateAccumulator,
-  ifCounted,
-  type UsageUpdate,
-  withoutOutput,
-} from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+import { ifCounted, type UsageUpdate, withoutOutput } from '../reading/usage-update.ts'
 
-const PROJECTION = compileProjection({
+const FIELDS: Fields = {
   model: 'value',
   done: 'value',
   prompt_eval_count: 'value',
   prompt_eval_cached_count: 'value',
   eval_count: 'value',
   error: 'value',
-})
+}
 
 /**
  * Ollama's own `/api/chat` and `/api/generate`. A stream, one document a line, unless the request says otherwise;
@@ -45,20 +40,16 @@ export const OLLAMA_ENDPOINTS: readonly Endpoint[] = [
 ]
 
 function dialect(name: string, read: (document: JsonObject) => UsageUpdate): Dialect {
-  const document: BodyFormat = {
-    projection: PROJECTION,
-    prefilter: findMembers(['eval_count', 'prompt_eval_count', 'error']),
-    createAccumulator: () => createUpdateAccumulator(read),
+  const document: UsageFormat = {
+    fields: FIELDS,
+    prefilter: ['eval_count', 'prompt_eval_count', 'error'],
+    read,
   }
-  const lines: BodyFormat = { ...document, isLines: true }
+  const whole = bodyFormat(document)
+  const lines = bodyFormat({ ...document, isLines: true })
   return {
-    name,
-    readsRequest: true,
-    takesIncludeUsage: false,
-    errorShape: 'openai',
-    modelInPath: () => null,
-    createReader: (request, head) => createBodyReader(head, request.stream === false ? document : lines),
-    textOf,
+    ...jsonDialect({ name, ...document, textOf }),
+    createReader: (request, head) => createBodyReader(head, request.stream === false ? whole : lines),
   }
 }
 

@@ -1,11 +1,18 @@
 import type { Dialect, ResponseHead } from '../dialect.ts'
+import { bodyFormat } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { countUsage, firstCount, parseCount } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUpdateAccumulator, ifCounted, type UsageUpdate } from '../reading/usage-update.ts'
-import { compileProjection } from '../wires/json.ts'
-import { findMembers } from '../wires/prefilter.ts'
+
+const FORMAT = bodyFormat({
+  fields: {
+    details: { generated_tokens: 'value', input_length: 'value', finish_reason: 'value' },
+    error: 'value',
+  },
+  prefilter: ['details', 'error'],
+})
 
 /**
  * Text Generation Inference's own `/generate`, `/generate_stream` and `/`: whole answers count in headers, one
@@ -21,8 +28,7 @@ export const tgiGenerate: Dialect = {
   modelInPath: () => null,
   createReader: (_request, head) =>
     createBodyReader(head, {
-      projection: PROJECTION,
-      prefilter: PREFILTER,
+      ...FORMAT,
       createAccumulator: () =>
         createUpdateAccumulator((document) => readDetails(document, head), readHeaders(head)),
     }),
@@ -31,13 +37,6 @@ export const tgiGenerate: Dialect = {
     return answers.map((answer) => textIn(objectIn(answer)?.generated_text) ?? textOfToken(answer)).join('')
   },
 }
-
-const PREFILTER = findMembers(['details', 'error'])
-
-const PROJECTION = compileProjection({
-  details: { generated_tokens: 'value', input_length: 'value', finish_reason: 'value' },
-  error: 'value',
-})
 
 function readHeaders(head: ResponseHead): UsageUpdate {
   const said = {

@@ -1,9 +1,9 @@
 import type { Observation } from '../../call/observation.ts'
 import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../call/usage.ts'
 import { unitsOf } from './billed-units.ts'
-import type { UsageAccumulator } from './body-reader.ts'
 import { boundRawUsage, type CountedUsage, observe, saysTokens } from './counts.ts'
-import { type JsonObject, objectIn } from './json-value.ts'
+import type { JsonObject } from './json-value.ts'
+import type { UsageAccumulator } from './usage-accumulator.ts'
 
 /** What one document of a response told. What is left out, or `null`, it did not speak of. */
 export interface UsageUpdate {
@@ -51,10 +51,11 @@ export function createUpdateAccumulator(
 
   return {
     wantsEvery: false,
-    add(extracted, isError) {
-      const document = objectIn(extracted.value)
-      const update = document === null ? null : read(document, extracted.raw)
-      const before = { failed, model, pending }
+    add(document, documentRaw, isError) {
+      const update = document === null ? null : read(document, documentRaw)
+      const hadFailed = failed
+      const knownModel = model
+      const wasPending = pending
       failed ||= isError || update?.failed === true
       model = update?.model ?? model
       serviceTier = update?.serviceTier ?? serviceTier
@@ -69,13 +70,11 @@ export function createUpdateAccumulator(
       }
       if (update?.usage) isFinal = update.isFinal ?? false
       if (update !== null && !saysLess(update.usage, usage)) {
-        raw = update.raw ?? (update.usage ? extracted.raw : raw)
+        raw = update.raw ?? (update.usage ? documentRaw : raw)
         usage = update.usage ?? usage
       }
-      const saysMore = update?.usage || update?.units
-      return (
-        Boolean(saysMore) || failed !== before.failed || model !== before.model || pending !== before.pending
-      )
+      const saysMore = Boolean(update?.usage || update?.units)
+      return saysMore || failed !== hadFailed || model !== knownModel || pending !== wasPending
     },
     snapshot: (ended) =>
       observe({

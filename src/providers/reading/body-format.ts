@@ -1,0 +1,56 @@
+import { compileProjection, type Projection, type ProjectionSpec } from '../wires/json.ts'
+import { findMembers, type Prefilter } from '../wires/prefilter.ts'
+import type { JsonObject } from './json-value.ts'
+import type { UsageAccumulator } from './usage-accumulator.ts'
+import { createUpdateAccumulator, type UsageUpdate } from './usage-update.ts'
+
+/** What is kept of a JSON document, by member; {@link ProjectionSpec} says how much of each. */
+export type Fields = { readonly [name: string]: ProjectionSpec }
+
+/** What one document reports; `raw` is the text of the `'usage'` field in it. */
+export type ReadDocument = (document: JsonObject, raw: string | null) => UsageUpdate | null
+
+/** How an endpoint writes its JSON documents, whichever wire carries them: what a dialect says of it. */
+export interface UsageFormat {
+  /** Everything else in a document is passed over without being parsed. */
+  readonly fields: Fields
+  /** Events of a stream that name none of these members are not parsed. A member whose value is `null` does not count. */
+  readonly prefilter: readonly string[]
+  /** A later document's usage replaces the earlier one's as a whole. */
+  readonly read?: ReadDocument
+  /** In the place of `read`, where documents add to each other or correct each other in another way. */
+  readonly createAccumulator?: () => UsageAccumulator
+  /** A body that begins with an object is one JSON document a line (Ollama). Known media types need no word. */
+  readonly isLines?: boolean
+  /** Of a stream's events, only the first one names the answer. */
+  readonly namesItselfFirst?: true
+}
+
+/** A {@link UsageFormat} made ready for reading. */
+export interface BodyFormat {
+  readonly projection: Projection
+  readonly prefilter: Prefilter
+  readonly isLines: boolean
+  readonly namesItselfFirst: boolean
+  createAccumulator(): UsageAccumulator
+}
+
+/** Dialects of many providers share their fields: compiled once. */
+const projections = new WeakMap<Fields, Projection>()
+
+/** Make it once for each dialect, not for every call. */
+export function bodyFormat(format: UsageFormat): BodyFormat {
+  const { fields, prefilter, read = () => null, isLines = false, namesItselfFirst = false } = format
+  let projection = projections.get(fields)
+  if (projection === undefined) {
+    projection = compileProjection(fields)
+    projections.set(fields, projection)
+  }
+  return {
+    projection,
+    prefilter: findMembers(prefilter),
+    isLines,
+    namesItselfFirst,
+    createAccumulator: format.createAccumulator ?? (() => createUpdateAccumulator(read)),
+  }
+}
