@@ -2,7 +2,7 @@ import type { BilledUnits } from '../../call/usage.ts'
 import { listedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
 import { endpoint } from '../endpoint.ts'
-import { createLastUsageAccumulator } from '../openai/last-usage.ts'
+import { lastUsage } from '../openai/last-usage.ts'
 import { USAGE_UNASKED } from '../openai/openai-overrides.ts'
 import { type OpenAiUsage, promptOnlyUsage } from '../openai/openai-usage.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
@@ -21,7 +21,7 @@ const embeddings: Dialect = jsonDialect({
   generatesNothing: true,
   fields: { usage: 'usage', model: 'value', error: 'value' },
   prefilter: ['usage', 'error'],
-  createAccumulator: () => createLastUsageAccumulator({ readUsage: withPictures, readUnits: films }),
+  read: lastUsage({ readUsage: withPictures, readUnits: films }),
 })
 
 /** Voyage AI itself. */

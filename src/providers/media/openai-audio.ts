@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts'
 import { deploymentIn } from '../openai/deployment-path.ts'
-import { createLastUsageAccumulator, type LastUsageRules } from '../openai/last-usage.ts'
+import { type LastUsageRules, lastUsage } from '../openai/last-usage.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { chatUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { millisecondsIn } from '../reading/billed-units.ts'
@@ -32,7 +32,7 @@ export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
     countsTokens: false,
     fields: FIELDS,
     prefilter: PREFILTER,
-    createAccumulator: () => createLastUsageAccumulator(rules),
+    read: lastUsage(rules),
     modelInPath: deploymentIn,
     textOf: transcript,
   })

@@ -1,10 +1,10 @@
 import type { BilledUnits } from '../../call/usage.ts'
+import type { ReadDocument } from '../reading/body-format.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type JsonObject, objectIn, textIn } from '../reading/json-value.ts'
 import type { ReadCost } from '../reading/reported-cost.ts'
-import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
-import { createUpdateAccumulator, ifCounted } from '../reading/usage-update.ts'
+import { ifCounted } from '../reading/usage-update.ts'
 import type { OpenAiUsage } from './openai-usage.ts'
 
 /** How the documents of an endpoint are read whose last `usage` at the root is the whole truth. */
@@ -15,13 +15,9 @@ export interface LastUsageRules {
   readonly readCost?: ReadCost | undefined
 }
 
-/** Gathers the last usage that is an object, the model and the units; for endpoints that report usage once. */
-export function createLastUsageAccumulator({
-  readUsage,
-  readUnits,
-  readCost,
-}: LastUsageRules): UsageAccumulator {
-  return createUpdateAccumulator((document, raw) => {
+/** Reads the usage at the root, the model and the units, for endpoints that report usage once. */
+export function lastUsage({ readUsage, readUnits, readCost }: LastUsageRules): ReadDocument {
+  return (document, raw) => {
     const usage = objectIn(document.usage)
     const counted = usage === null ? null : readUsage(usage)
     const units = Object.entries(readUnits?.(document) ?? {}).filter(([, count]) => count !== null)
@@ -37,5 +33,5 @@ export function createLastUsageAccumulator({
       serviceTier: textIn(usage?.service_tier),
       reportedCostPico: usage === null ? null : (readCost?.(usage) ?? null),
     }
-  })
+  }
 }

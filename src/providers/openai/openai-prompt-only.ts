@@ -4,7 +4,7 @@ import type { Fields } from '../reading/body-format.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { member } from '../reading/json-value.ts'
 import { deploymentIn } from './deployment-path.ts'
-import { createLastUsageAccumulator } from './last-usage.ts'
+import { lastUsage } from './last-usage.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { promptOnlyUsage } from './openai-usage.ts'
 
@@ -23,7 +23,7 @@ export function openAiEmbeddings(overrides: OpenAiOverrides): Dialect {
     generatesNothing: true,
     fields: FIELDS,
     prefilter: PREFILTER,
-    createAccumulator: () => createLastUsageAccumulator(rules),
+    read: lastUsage(rules),
     modelInPath: deploymentIn,
   })
 }
@@ -49,7 +49,7 @@ export function openAiRerank(overrides: OpenAiOverrides): Dialect {
     generatesNothing: true,
     fields: RERANK_FIELDS,
     prefilter: PREFILTER,
-    createAccumulator: () => createLastUsageAccumulator(rules),
+    read: lastUsage(rules),
   })
 }
 
@@ -60,5 +60,5 @@ export const openAiModerations: Dialect = jsonDialect({
   isFree: true,
   fields: FIELDS,
   prefilter: PREFILTER,
-  createAccumulator: () => createLastUsageAccumulator({ readUsage: promptOnlyUsage }),
+  read: lastUsage({ readUsage: promptOnlyUsage }),
 })

@@ -1,0 +1,151 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { providerOfHost } from '../../src/config/yaml/provider-hosts.ts'
+import { credentialHeader, forwardableRequestHeaders } from '../../src/gateway/proxy/headers.ts'
+import { catalogPlaces } from '../../src/pricing/catalog/catalog-providers.ts'
+import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
+import type { Dialect } from '../../src/providers/dialect.ts'
+import { endpointsOf } from '../../src/providers/dialects.ts'
+import { entryOf, PROVIDERS } from '../../src/providers/registry.ts'
+
+const HOSTED = PROVIDERS.flatMap((provider) => {
+  const entry = entryOf(provider)
+  return entry.catalog === null ? [] : [{ provider, ...entry }]
+})
+
+describe.each(PROVIDERS)('the entry of %s', (provider) => {
+  const { hosts, credential, catalog } = entryOf(provider)
+
+  test('has hosts that no other entry claims', () => {
+    expect(hosts.filter((host) => !/^(?:\*\.)?[a-z0-9*-]+(?:\.[a-z0-9*-]+)+$/.test(host))).toEqual([])
+    expect(hosts.filter((host) => providerOfHost(host.replaceAll('*', 'some')) !== provider)).toEqual([])
+  })
+
+  test("names a credential header that never carries a client's own value upstream", () => {
+    const { name, prefix } = credential
+    expect(name).toMatch(/^[a-z][a-z0-9-]*$/)
+    expect(prefix).toMatch(/^(?:[A-Za-z]+ )?$/)
+    expect(credentialHeader(provider, 'ours')).toEqual([name, `${prefix}ours`])
+    const sent = forwardableRequestHeaders([name, 'tg_theirs'], {
+      host: 'upstream',
+      credential: credentialHeader(provider, 'ours'),
+      askIdentity: false,
+      contentLength: null,
+    })
+    expect(sent.join(' ')).not.toContain('theirs')
+  })
+
+  test('looks prices up in lists that it names, and that the bundled catalog has', () => {
+    const lists = [...(catalog?.lists ?? []), ...(catalog?.otherLists ?? [])]
+    expect(lists.length > 0).toBe(hosts.length > 0)
+    for (const list of catalog?.lists ?? []) expect([...bundledEntries().providers.keys()]).toContain(list)
+    for (const { providerId } of catalogPlaces(provider, 'model')) expect(lists).toContain(providerId)
+  })
+})
+
+test('no two makers have a prefix in common', () => {
+  const prefixes = HOSTED.flatMap(({ catalog }) => catalog.makerPrefixes ?? [])
+  expect(prefixes.length).toBeGreaterThan(5)
+  expect(new Set(prefixes).size).toBe(prefixes.length)
+})
+
+test('every file beside the entries that are listed is another chapter', () => {
+  const registry = readFileSync('src/providers/registry.ts', 'utf8')
+  const files = ['makers', 'clouds', 'hosts', 'own-servers'].flatMap((folder) =>
+    readdirSync(`src/providers/${folder}`)
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${folder}/${name}`),
+  )
+  expect(files.filter((file) => !registry.includes(`'./${file}'`))).toEqual([])
+  expect(files).toHaveLength(PROVIDERS.length)
+})
+
+/** What estimates and requests hang on. Each was once a pattern over the name, so renaming a dialect changed it. */
+const FLAGS: Readonly<Record<string, readonly string[]>> = {
+  isChat: [
+    'anthropic.messages',
+    'bedrock.converse',
+    'bedrock.invoke',
+    'cohere.chat',
+    'gemini.generate-content',
+    'gemini.interactions',
+    'lmstudio.chat',
+    'ollama.chat',
+    'openai.chat-completions',
+    'openai.responses',
+    'tgi.generate',
+    'vertex.anthropic-messages',
+    'vertex.mistral-chat',
+    'vertex.partner-chat',
+  ],
+  generatesNothing: [
+    'cohere.embed',
+    'cohere.rerank',
+    'gemini.embed-content',
+    'ollama.embed',
+    'openai.embeddings',
+    'openai.rerank',
+    'vertex.predict',
+    'vertex.images',
+    'voyage.embeddings',
+  ],
+  knowsStreamOptions: ['openai.chat-completions', 'openai.completions'],
+  hidesReasoningInSessions: ['openai.responses'],
+  runningUsageHasThoughts: ['gemini.generate-content'],
+}
+
+/** Answers of these report no tokens, and are not billed by other units that the call itself names. */
+const NO_TOKENS = [
+  'anthropic.batch-results',
+  'cohere.rerank',
+  'gemini.batch',
+  'openai.audio-transcriptions',
+  'openai.batch',
+  'openai.moderations',
+  'openai.rerank',
+  'perplexity.async-chat',
+]
+
+const dialects = PROVIDERS.flatMap((provider) => endpointsOf(provider).map(({ dialect }) => dialect))
+
+function namesWhere(holds: (dialect: Dialect) => boolean): string[] {
+  return [...new Set(dialects.filter(holds).map(({ name }) => name))].sort()
+}
+
+test.each(Object.entries(FLAGS))('%s holds for the dialects that it always held for', (flag, names) => {
+  const holders = namesWhere((dialect) => flagsOf(dialect)[flag] === true)
+  expect(names.filter((name) => !holders.includes(name))).toEqual([])
+  const known = new Set(Object.values(FLAGS).flat())
+  expect(holders.filter((name) => known.has(name) && !names.includes(name))).toEqual([])
+})
+
+test('a missing count is filled in only where a tokenizer could count it', () => {
+  const holders = namesWhere(({ countsTokens, billsUnits }) => countsTokens === false && billsUnits !== true)
+  expect(NO_TOKENS.filter((name) => !holders.includes(name))).toEqual([])
+  expect(namesWhere(({ countsTokens, billsUnits }) => billsUnits === true && countsTokens !== false)).toEqual(
+    [],
+  )
+})
+
+test('an unnamed model is counted as those of the interface are', () => {
+  const wrong = dialects.filter(
+    ({ name, tokenizerFamily = 'openai' }) =>
+      tokenizerFamily !==
+      (/^(?:vertex\.)?anthropic/.test(name) ? 'claude' : name.startsWith('gemini.') ? 'gemini' : 'openai'),
+  )
+  expect(wrong.map(({ name }) => name)).toEqual([])
+})
+
+test('nothing is chosen by the name of a dialect', () => {
+  const files = ['src', 'workers'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${folder}/${name}`),
+  )
+  const choosing = files.filter((file) => /\bdialect(?:Name|\??\.name)\b/.test(readFileSync(file, 'utf8')))
+  expect(choosing).toEqual([])
+})
+
+function flagsOf(dialect: Dialect): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(dialect).filter(([, value]) => typeof value !== 'function'))
+}
