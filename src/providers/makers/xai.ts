@@ -1,7 +1,7 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import { endpoint, fetching } from '../endpoint.ts'
-import { xaiVideo, xaiVideos } from '../media/videos.ts'
+import { xaiVideo, xaiVideos } from '../media/xai-videos.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { addReasoning } from '../openai/openai-usage.ts'
