@@ -38,14 +38,14 @@ export interface UsageReader {
    * `partial`. May be called at any time before `end`, and costs little when nothing new was seen.
    */
   peek(): Observation
-  /** Goes up by one whenever `peek` would say more than before: how the gateway knows to note it. */
+  /** Goes up by one whenever `peek` would say more than before: the gateway then saves a snapshot. */
   readonly revision: number
 }
 
 /**
  * Reads the messages a server sends over one WebSocket session, one call each, already unmasked, joined and
  * inflated. The bytes are borrowed. It must not throw; the caller still guards. A session has no proper end of
- * its own, so `peek` is also the last word.
+ * its own, so `peek` also gives the final observation.
  */
 export interface MessageReader {
   message(bytes: Uint8Array): void

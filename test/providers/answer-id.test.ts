@@ -6,7 +6,7 @@ import { loadRecordings } from './recordings/recordings.ts'
 
 function readingOf(provider: Provider, path: string, body: string, headers: Record<string, string> = {}) {
   const dialect = dialectOf(provider, 'POST', path)
-  if (dialect === null) throw new Error(`nobody reads ${path}`)
+  if (dialect === null) throw new Error(`no dialect reads ${path}`)
   return {
     id: path,
     dialect,
@@ -100,7 +100,7 @@ test('an answer of Bedrock has the id of its request', () => {
   expect(readWhole(readingOf('bedrock', '/model/m/converse', body, headers)).answerId).toBe('aws-1')
 })
 
-test('an answer that names itself so that nobody could find it by that is kept nothing of', () => {
+test('the id of an answer that could not be found by it is not kept', () => {
   for (const id of [null, '', 7, { a: 1 }, ['x']]) {
     const body = JSON.stringify({ id, choices: [], usage: USAGE })
     expect(readWhole(readingOf('openai', '/v1/chat/completions', body)).answerId).toBeUndefined()

@@ -171,7 +171,7 @@ function assertSane({
 }: ReturnType<ReturnType<typeof readerOf>['peek']>): void {
   for (const count of [...Object.values(usage), ...Object.values(units)]) {
     const isSane = count === null || (Number.isSafeInteger(count) && count >= 0 && count <= 2 ** 40)
-    if (!isSane) throw new Error(`${count} is no count`)
+    if (!isSane) throw new Error(`${count} is not a count`)
   }
   if (raw !== null && Buffer.byteLength(raw) > 8192) throw new Error('the usage text is too long')
   if (reportedCostPico !== null && reportedCostPico < 0n) throw new Error('a cost below nothing')

@@ -23,7 +23,7 @@ function read(
   return isCut ? reader.peek() : reader.end()
 }
 
-/** Counts that were told, without those that were not. */
+/** Counts that were reported, without those that were not. */
 function short({ responseId, model, serviceTier, madeAtMs, usage, units }: Observation) {
   const counts: Record<string, number> = {}
   for (const name of TOKEN_CLASSES) if (usage[name] !== null) counts[name] = usage[name]
@@ -287,7 +287,7 @@ describe('the file that a batch left', () => {
   })
 })
 
-test('the results of Anthropic’s batches are told by model, searches with their message’s', () => {
+test('the results of Anthropic’s batches are reported by model, searches with their message’s', () => {
   const line = (model: string, usage: object) =>
     `${JSON.stringify({ custom_id: 'a', result: { type: 'succeeded', message: { model, usage } } })}\n`
   const body =

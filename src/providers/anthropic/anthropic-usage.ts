@@ -44,7 +44,7 @@ export function anthropicUsage(usage: JsonObject, model: string | null): Anthrop
     ...countUsage(countsOf(iteration)),
   }))
   const invalid = counted.some((part) => part.invalid)
-  // Reasoning is told for the whole message only, and is the answering model's.
+  // Reasoning is reported for the whole message only, and is the answering model's.
   const { reasoningTokens } = top.usage
   const sum = { ...addUsage(counted.map((part) => part.usage)), reasoningTokens }
   return { ...said, usage: sum, invalid, parts: partsOf(counted, model, reasoningTokens) }
@@ -111,7 +111,7 @@ function partsOf(
 /** Words for calls that are served as most are. */
 const USUAL: ReadonlySet<string> = new Set(['', 'standard', 'global', 'not_available'])
 
-/** Each word that is not a usual one: a tier nobody knows is another tier than standard. */
+/** Each name that is not a usual one: an unknown tier is not the standard tier. */
 function serviceTierOf(usage: JsonObject): string | null {
   const tier = textIn(usage.service_tier)
   const more = [usage.speed, usage.inference_geo].map((word) => textIn(word)?.toLowerCase() ?? '')

@@ -37,7 +37,7 @@ export const bedrockInvoke: Dialect = {
   modelInPath: bedrockModelInPath,
   createReader(request, head) {
     const isStream = isEventStream(head, isStreamPath(request.path))
-    // Nothing in a stream can correct the model that the path names, but the model's own word.
+    // In a stream only the model's own documents can correct the model that the path names.
     const model = isStream ? bedrockModelInPath(request.path) : null
     const format: BodyFormat = {
       ...FORMAT,

@@ -122,7 +122,7 @@ function rankUnits(documents: unknown, query: unknown): number | null {
   return searchUnitsOf(documents, typeof query === 'number' ? query : 0, TOKENS_A_DOCUMENT)
 }
 
-/** What Nova Reel makes unless it is told, and of each shot. */
+/** The length of a Nova Reel film, and of each shot, unless the request says another. */
 const REEL_MS = 6_000
 
 /**

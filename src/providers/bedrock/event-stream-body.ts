@@ -10,7 +10,7 @@ import { mayContainUsage } from '../wires/prefilter.ts'
 /**
  * Reads an AWS event stream whose messages carry JSON. An exception in it, under a success status, is a failure,
  * and so are damaged bytes: what follows them cannot be read.
- * @param documentIn the JSON inside an event; `null` where the event is not worth a look
+ * @param documentIn the JSON inside an event; `null` where the event reports nothing
  */
 export function createEventStreamBody(
   head: ResponseHead,
@@ -55,7 +55,7 @@ export function createEventStreamBody(
   }
 }
 
-/** Whether a response is an event stream, by its media type, or, without a telling one, as `isExpected` has it. */
+/** Whether a response is an event stream, by its media type; where that says nothing, `isExpected` decides. */
 export function isEventStream(head: ResponseHead, isExpected: boolean): boolean {
   const contentType = head.headers['content-type']
   const text = (typeof contentType === 'string' ? contentType : contentType?.[0])?.toLowerCase() ?? ''

@@ -47,7 +47,7 @@ const FORMAT = bodyFormat({
 })
 
 /**
- * Reads the answers of paths that nobody knows for the shapes of usage that we know, where the formats that have them
+ * Reads the answers of paths that no dialect knows for the shapes of usage that we know, where the formats that have them
  * have them: OpenAI's chat, Responses and embeddings, Anthropic's messages, Gemini's generateContent and interactions,
  * Ollama's, Cohere's and Bedrock's Converse; JSON, lines of it, server-sent events and AWS event streams. Differences
  * of single providers are not known here, so what it finds may be less exact than an endpoint's own reader; where it

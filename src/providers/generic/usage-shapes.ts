@@ -10,7 +10,7 @@ import { ifCounted, type UsageUpdate } from '../reading/usage-update.ts'
 
 export type FoundUsage = Pick<UsageUpdate, 'usage' | 'units' | 'serviceTier'>
 
-/** The shapes in which usage is written, told apart by the members that only one of them has. */
+/** The shapes in which usage is written, distinguished by the members that only one of them has. */
 export interface UsageShapes {
   /** The usage in one document of an answer; `response`: the member of it that is the answer, or the document. */
   read(document: JsonObject, response: JsonObject): FoundUsage | null

@@ -6,7 +6,7 @@ import { member, textIn } from '../reading/json-value.ts'
 import { ifCounted, withoutOutput } from '../reading/usage-update.ts'
 
 /**
- * A cache that Gemini keeps: its tokens are read once, at the price of input, and stored by the hour. How long nobody knows here:
+ * A cache that Gemini keeps: its tokens are read once, at the price of input, and stored by the hour. How long is not known here:
  * the storage counts as one call of the provider's that has no price, so that the cost says it is not all.
  * Source: ai.google.dev/gemini-api/docs/caching, ai.google.dev/gemini-api/docs/pricing.
  */

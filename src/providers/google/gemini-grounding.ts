@@ -10,7 +10,7 @@ export const GROUNDING = {
   groundingChunks: [{ web: {}, maps: {} }],
 } as const satisfies ProjectionSpec
 
-/** More queries than these no answer has; the rest are not told apart. */
+/** More queries than these no answer has; the rest are not distinguished. */
 const MAX_QUERIES = 1000
 
 /** Searches by which one answer, or one turn of a session, was grounded. */

@@ -115,7 +115,7 @@ export function interactionUnits(usage: JsonObject, model: string | null): Parti
 }
 
 /**
- * A tier in the words of the price list. One that is not known there keeps its own word, or its number where a client
+ * A tier by its name in the price list. One that is not known there keeps its own name, or its number where a client
  * asked for those, so that it is not taken for the usual one.
  */
 function tierIn(value: unknown, numbers?: ReadonlyMap<number, string>): string | null {

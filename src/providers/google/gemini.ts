@@ -15,7 +15,7 @@ const USAGE_OR_GROUNDING = ['usageMetadata', 'error', 'groundingMetadata']
 /**
  * Gemini's generateContent and streamGenerateContent, on AI Studio and Vertex. A stream is server-sent events
  * with `alt=sse`, else one JSON array. Nearly every chunk has running counts, and with server tools they start
- * anew in each internal turn, so the last ones count, as a whole.
+ * again in each internal turn, so the last ones count, as a whole.
  * https://ai.google.dev/api/generate-content
  */
 export const geminiGenerateContent: Dialect = jsonDialect({

@@ -32,7 +32,7 @@ export const vertexPredict: Dialect = jsonDialect({
   modelInPath: googleModelInPath,
 })
 
-/** The same of models that draw, whose silence (all was filtered) is no gap to fill with tokens. */
+/** The same of models that draw, whose empty answer (all was filtered) must not be filled in with tokens. */
 export const vertexImages: Dialect = {
   ...vertexPredict,
   name: 'vertex.images',

@@ -17,7 +17,7 @@ const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage'], isLines: true 
 /**
  * The results of a message batch: one line per request, each with its message and that message's usage, billed at
  * the price of batches. A batch counts when its results have been read to their end, and once however often they
- * are; results cut before tell nothing, as whoever wants them reads them again.
+ * are; results cut before report nothing, as the client has to read them again.
  * Source: platform.claude.com/docs, "Batch processing" and "Retrieve message batch results".
  */
 export const anthropicBatchResults: Dialect = {

@@ -3,8 +3,8 @@ import type { Dialect, UsageReader } from '../dialect.ts'
 import { genericUsage } from '../generic/generic-usage.ts'
 
 /**
- * Requests that only begin work, as batches do: what it uses is told by a later request, or by none. The id that a later
- * request may tell it under is kept; an answer that tells usage of its own is believed.
+ * Requests that only begin work, as batches do: a later request reports what it uses, or none does. The id under which a
+ * later request may report it is kept; an answer with usage of its own is believed.
  */
 export const deferredWork: Dialect = {
   name: 'deferred',

@@ -27,7 +27,7 @@ const PREFILTER = ['per_model_usage']
 const ENDED = /^(?:completed|failed|cancell?ed)$/
 
 /**
- * A run of an eval, fetched by its id: what it used is told by model, the graders' too.
+ * A run of an eval, fetched by its id: what it used is reported by model, the graders' too.
  * Source: OpenAI's API reference, "The eval run object".
  */
 export const evalRun: Dialect = jsonDialect({

@@ -6,7 +6,7 @@ import { arrayIn, textIn } from '../reading/json-value.ts'
 
 const MODEL = /\/workflows\/(accounts\/[^/]+\/models\/[^/]+)(?:\/|$)/i
 
-/** Models billed by the step, and the steps they take unless they are told; `null`: not known. */
+/** Models billed by the step, and the steps they take unless the request says another number; `null`: not known. */
 const STEPS: readonly (readonly [RegExp, number | null])[] = [
   [/flux-1-schnell/i, 4],
   [/flux-1-dev|stable-diffusion|ssd-1b|playground/i, null],

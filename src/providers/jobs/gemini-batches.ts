@@ -12,14 +12,14 @@ const PROJECTION = compileProjection({
   metadata: { model: 'value', state: 'value', createTime: 'value' },
 })
 const RESPONSE = compileProjection({ response: { modelVersion: 'value', usageMetadata: 'usage' } })
-/** Where the responses begin. What somebody wrote into a string before has its quotes escaped. */
+/** Where the responses begin. Text inside a string before it has its quotes escaped. */
 const RESPONSES = /"inlinedResponses"\s*:\s*(?=\[)/
 /** Of one chunk's end, kept before the next: longer than what begins the responses. */
 const MAX_BEFORE_BYTES = 128
 
 /**
  * A batch of Gemini's, fetched by its id: its responses stand in it, each with its usage, or in a file that is read
- * elsewhere. Each response is looked at and let go, whatever their number.
+ * elsewhere. Each response is read and released, whatever their number.
  * Source: ai.google.dev/gemini-api/docs/batch-api.
  */
 export const geminiBatch: Dialect = {

@@ -14,9 +14,9 @@ const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage', 'usageMetadata'
 
 /**
  * The content of a file: of one that a batch left, each line has a response with its usage (OpenAI's, Azure's and
- * Mistral's in `response.body`, Gemini's in `response`). Whether it is such a file only who knows which job left it can
- * tell, so that it counts there or not at all. One that is not read to its end, or in part, tells nothing: whoever
- * wants it reads it again.
+ * Mistral's in `response.body`, Gemini's in `response`). Whether it is such a file is known only where the job that left it
+ * is known, so it counts there or not at all. One that is not read to its end reports nothing: the client has to read it
+ * again.
  * Source: OpenAI's guide "Batch API", docs.mistral.ai "Batch inference", ai.google.dev/gemini-api/docs/batch-api.
  */
 export const jobFile: Dialect = {

@@ -5,7 +5,7 @@ import { createUsageSum, type UsageSum } from '../reading/usage-sum.ts'
 
 /**
  * An answer about jobs that tells nothing of what they used, or tells it in `jobs`. Its own text is none of a model's, so
- * there is nothing to estimate: what is to be counted is told later, or elsewhere.
+ * there is nothing to estimate: what is to be counted is reported later, or elsewhere.
  */
 export function observeJobs(jobs: readonly JobObservation[] = []): Observation {
   return observe(jobs.length === 0 ? { pending: true } : { pending: true, jobs })
@@ -25,7 +25,7 @@ export interface JobSums {
   ): readonly JobObservation[]
 }
 
-/** Models told apart in one job; further ones are counted with the last. */
+/** Models distinguished in one job; further ones are counted with the last. */
 const MAX_MODELS = 32
 
 interface ModelSum {

@@ -9,7 +9,7 @@ const ENDED = new Set(['completed', 'expired', 'cancelled', 'failed'])
 
 /**
  * A batch, fetched by its id or in a list: once it has ended, `usage` is the sum over all its requests; before, it is not
- * final and does not count. It is told again at every fetch, which is what `responseId` is for.
+ * final and does not count. Every fetch reports it again, which is what `responseId` is for.
  * Source: OpenAI's API reference, "The batch object".
  */
 const BATCH: JobFormat = {
@@ -27,7 +27,7 @@ const BATCH: JobFormat = {
       isSum: counted !== null,
       model: textIn(batch.model),
       responseId: textIn(batch.id),
-      // Or it is told elsewhere: in the file that it left.
+      // Or it is reported elsewhere: in the file that it left.
       pending: counted === null && textIn(batch.status) !== null,
       serviceTier: 'batch',
       madeAtMs: madeAtMs(batch.created_at),

@@ -43,7 +43,7 @@ const XAI_CALLS: ReadonlyMap<string, BilledUnit | null> = new Map<string, Billed
   ['file_search_calls', 'fileSearches'],
   ['collections_search_calls', 'fileSearches'],
   ['mcp_calls', null],
-  // Told apart: see xSearchesIn.
+  // Counted by what they fetched: see xSearchesIn.
   ['x_search_calls', null],
   ['x_posts_fetched', null],
   ['x_users_fetched', null],
@@ -52,7 +52,7 @@ const XAI_CALLS: ReadonlyMap<string, BilledUnit | null> = new Map<string, Billed
 /**
  * `server_side_tool_usage_details` of xAI. A search of X is billed by what it fetched, before 2026-09-21 by the call;
  * a profile costs twice what a post does and counts as two. Calls of other kinds count as others, and so do calls of
- * which only the number is told. https://docs.x.ai/developers/pricing
+ * which only the number is reported. https://docs.x.ai/developers/pricing
  */
 function serverSideTools(usage: JsonObject): Partial<BilledUnits> | null {
   const details = member(usage, 'server_side_tool_usage_details')

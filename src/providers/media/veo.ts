@@ -7,7 +7,7 @@ import { arrayIn, type JsonObject, objectIn, textIn } from '../reading/json-valu
 
 const PREFILTER = ['error']
 
-/** What it makes unless it is told. */
+/** The length of a film unless the request says another. */
 const VEO_MS = 8_000
 
 /**

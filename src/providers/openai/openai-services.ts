@@ -26,7 +26,7 @@ export const openAiContainers: Dialect = requestDialect({
   }),
 })
 
-/** 1 where nothing is said; `null`: it says what nobody knows. */
+/** 1 where nothing is said; `null`: what it says is not known. */
 function sessionsOf(limit: unknown): number | null {
   return limit === undefined || limit === null ? 1 : gigabytesIn(limit)
 }

@@ -42,7 +42,7 @@ const FREE_CALLS: ReadonlySet<string> = new Set([
 /**
  * The tools a response used that are billed by their call. A search of the web is one whose action is a search: opening
  * a page that it found is free. A container is counted by its memory in GB, as its price is for one; code that runs in
- * one and the same is one session. Kinds that nobody here knows are counted as such. `drawn`: its {@link imagePart}.
+ * one and the same is one session. Unknown kinds are counted as such. `drawn`: its {@link imagePart}.
  * Source: OpenAI's API reference, "The response object"; its page "Pricing", "Built-in tools".
  */
 export function responseTools(response: JsonObject, drawn: UsagePart | null): Partial<BilledUnits> {
@@ -54,11 +54,11 @@ export function responseTools(response: JsonObject, drawn: UsagePart | null): Pa
     if (type === 'web_search_call') counts.web += isSearch(call) ? 1 : 0
     else if (type === 'file_search_call') counts.files += 1
     else if (type === 'image_generation_call') counts.images += 1
-    // Its session is billed, and nobody says which it is.
+    // Its session is billed, and nothing says which session it is.
     else if (type === 'code_interpreter_call' && containerOf(call) === null) counts.others += 1
     else if (type.endsWith('_call') && !RUNS_CODE.has(type)) counts.others += 1
   }
-  // Tokens of an image model that nobody names have no price.
+  // Tokens of an image model without a name have no price.
   const unnamed = drawn === null ? Math.max(counts.images, drawnTokens(response) === null ? 0 : 1) : 0
   return {
     webSearches:

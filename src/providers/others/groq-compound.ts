@@ -49,7 +49,7 @@ export class CompoundUse {
     this.#overrides = overrides
   }
 
-  /** Gives whether it told of a tool. */
+  /** Whether it reported a tool. */
   add(document: JsonObject): boolean {
     const reported = member(document, 'usage_breakdown') ?? member(document.x_groq, 'usage_breakdown')
     if (reported !== null) this.#models = objectsIn(reported.models)
@@ -77,7 +77,7 @@ export class CompoundUse {
     return this.#tools.size === 0 ? null : units
   }
 
-  /** Usage by model; `null`: none was told, or not all of `whole`. */
+  /** Usage by model; `null`: none was reported, or not all of `whole`. */
   parts(whole: TokenUsage): readonly UsagePart[] | null {
     const byModel = new Map<string, UsagePart>()
     for (const { model, usage } of this.#models) {

@@ -30,7 +30,7 @@ export const mistralOcr: Dialect = requestDialect({
     const pages = unitsIn(info?.pages_processed)
     const asked = [fields.document_annotation_format, fields.bbox_annotation_format].some(isSaid)
     const annotatedPages = unitsIn(info?.pages_processed_annotation) ?? (asked ? pages : null)
-    // Nobody knows whether they were annotated: something beside them that has no price.
+    // Whether they were annotated is not known: it counts as something beside them that has no price.
     const otherToolCalls = annotatedPages === null && !isRead ? 1 : null
     return {
       usage:

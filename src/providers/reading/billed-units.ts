@@ -1,10 +1,10 @@
 import { BILLED_UNITS, type BilledUnit, type BilledUnits, MAX_COUNT, NO_UNITS } from '../../call/usage.ts'
 import type { JsonObject } from './json-value.ts'
 
-/** Units as an answer tells them; `null` and what is left out it does not speak of. */
+/** Units as an answer reports them; it says nothing of those that are `null` or left out. */
 export type ReportedUnits = Partial<BilledUnits> | null | undefined
 
-/** Seconds as JSON has them, fractions allowed, in whole milliseconds; `null` for anything that is no duration. */
+/** Seconds as JSON has them, fractions allowed, in whole milliseconds; `null` for anything else. */
 export function millisecondsIn(seconds: unknown): number | null {
   if (typeof seconds !== 'number' || !(seconds >= 0)) return null
   const milliseconds = Math.round(seconds * 1000)
@@ -30,7 +30,7 @@ export function secondsAsMs(value: unknown): number | null {
  */
 export const UNKNOWN_SIZE = 'unknown_size'
 
-/** A word of a request: `null` where it says none, `undefined` where what it says is no text. */
+/** A word of a request: `null` where it says none, `undefined` where what it says is not text. */
 export function wordIn(value: unknown): string | null | undefined {
   if (value === undefined || value === null) return null
   return typeof value === 'string' ? value : undefined
@@ -42,7 +42,7 @@ export function gigabytesIn(limit: unknown): number | null {
   return gigabytes === undefined ? null : Number(gigabytes)
 }
 
-/** Characters as people count them: Unicode's code points. `null` for anything that is no text. */
+/** Characters as people count them: Unicode's code points. `null` for anything but text. */
 export function charactersIn(value: unknown): number | null {
   if (typeof value !== 'string') return null
   let count = 0
@@ -50,7 +50,7 @@ export function charactersIn(value: unknown): number | null {
   return count
 }
 
-/** The counts of a scan that stops counting there: of more nobody knows how many they are. */
+/** The counts of a scan that stops counting there: how many more there are is not known. */
 const MAX_COUNTED = 1024
 /** Bytes that a token of a document takes, about: what a ranker's limit is in. */
 const BYTES_A_TOKEN = 4
@@ -76,8 +76,8 @@ export function searchUnitsOf(
 }
 
 /**
- * Units of calls that are told by the name of a tool. `unitOf`: what a name is billed by; `null`: nothing but tokens. A
- * tool of another name is one that nobody here knows.
+ * Units of calls that are reported by the name of a tool. `unitOf`: what a name is billed by; `null`: nothing but tokens. A
+ * tool of another name is unknown.
  */
 export function unitsByTool(
   reported: JsonObject,
@@ -95,7 +95,7 @@ export function unitsByTool(
   return units
 }
 
-/** All units, each as told; where nothing was, `NO_UNITS` itself, which costs no look when the call is priced. */
+/** All units, each as reported; where nothing was, `NO_UNITS` itself, which pricing recognises at once. */
 export function unitsOf(reported: ReportedUnits): BilledUnits {
   return saysUnits(reported) ? { ...NO_UNITS, ...reported } : NO_UNITS
 }
@@ -109,7 +109,7 @@ export function addUnits(one: BilledUnits, other: BilledUnits): BilledUnits {
   return { ...NO_UNITS, ...sums }
 }
 
-/** `null` where neither was told. */
+/** `null` where neither was reported. */
 export function sumUnits(...counts: readonly (number | null)[]): number | null {
   let sum: number | null = null
   for (const count of counts) if (count !== null) sum = (sum ?? 0) + count

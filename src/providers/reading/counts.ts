@@ -49,7 +49,7 @@ export function subtractCounts(whole: Count, part: Count): Count {
 
 /**
  * What a total has beyond the counts that are known, for a count that was left out beside it. `null` where it has
- * nothing beyond them: then nobody knows whether there was nothing or the total leaves it out too.
+ * nothing beyond them: then it is not known whether there was nothing or the total leaves it out too.
  */
 export function restOfTotal(total: Count, ...known: readonly Count[]): Count {
   const rest = subtractCounts(total, addCounts(...known))
@@ -106,7 +106,7 @@ export function totalDisagrees(total: Count, usage: TokenUsage): boolean {
   return total !== (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
 }
 
-/** An observation: what is not said is as in a response that told nothing. */
+/** An observation: what is not said is as in a response that reported nothing. */
 export function observe(said: Partial<Observation> = {}): Observation {
   return { ...NOTHING_OBSERVED, ...said }
 }

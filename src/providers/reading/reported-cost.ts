@@ -4,7 +4,7 @@ const DECIMAL = /^(\d{1,12})(?:\.(\d{0,40}))?(?:e([+-]?\d{1,2}))?$/i
 const PICO_DIGITS = 12
 /** xAI counts in ticks of 1e-10 USD (docs.x.ai, "cost_in_usd_ticks"). */
 const PICO_PER_TICK = 100n
-/** Above this many USD a single call's cost is no cost but a mistake. */
+/** Above this many USD the reported cost of a single call is a mistake. */
 const MAX_USD = 1e9
 
 /** What a provider says a call cost, from its usage object; integer pico-USD or `null`. */
@@ -27,7 +27,7 @@ export const costInTicks: ReadCost = (usage) => {
 /**
  * US dollars as JSON has them to integer pico-USD, rounded half up. A number is taken by its shortest decimal
  * text, which is what the provider wrote as far as a double can hold it; no arithmetic is done on floats.
- * `null` for anything that is no amount, negative ones included.
+ * `null` for anything but an amount, and for negative ones.
  */
 export function picoFromUsd(value: unknown): bigint | null {
   if (typeof value === 'number' && !(value >= 0 && value < MAX_USD)) return null

@@ -6,7 +6,7 @@ export interface UsageAccumulator {
   /** Whether events that the prefilter passes over are wanted too, for now: until the model's name is known. */
   readonly wantsEvery: boolean
   /**
-   * Adds the next document, of which only the format's fields are there; `null`: it is no object.
+   * Adds the next document, of which only the format's fields are there; `null`: it is not an object.
    * @param raw the text of the `'usage'` field in it, as the upstream wrote it; `null`: it has none
    * @param isError its event is named `error`
    * @returns whether something new was learned

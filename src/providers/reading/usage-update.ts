@@ -5,7 +5,7 @@ import { boundRawUsage, type CountedUsage, observe, saysTokens } from './counts.
 import type { JsonObject } from './json-value.ts'
 import type { UsageAccumulator } from './usage-accumulator.ts'
 
-/** What one document of a response told. What is left out, or `null`, it did not speak of. */
+/** What one document of a response reports. It says nothing of what is left out or `null`. */
 export interface UsageUpdate {
   readonly usage?: (CountedUsage & { readonly totalMismatch?: boolean }) | null
   /** The usage as written, where that is not the one object the plan marks as usage. */
@@ -25,9 +25,9 @@ export interface UsageUpdate {
 }
 
 /**
- * Gathers from documents of which each later usage replaces the earlier one as a whole, and each later word on
- * anything else the earlier word.
- * @param read what one document tells; it gets objects only, and the text of the usage in them
+ * Combines documents of which each later usage replaces the earlier one as a whole, and so does each later value of
+ * anything else.
+ * @param read what one document reports; it gets objects only, and the text of the usage in them
  * @param first what is known before any document, such as from the response's headers
  */
 export function createUpdateAccumulator(

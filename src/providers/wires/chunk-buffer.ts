@@ -1,7 +1,7 @@
 /** So many small pieces are joined into one: a buffer object outweighs a byte a hundredfold. */
 const JOINED_AT_ONCE = 64
 
-/** Bytes that came in pieces, kept until they are whole: without copying again and again, without a heap of crumbs. */
+/** Bytes that came in pieces, kept until they are whole: neither copied again and again nor held as many small buffers. */
 export class ChunkBuffer {
   #joined: Buffer[] = []
   #latest: Buffer[] = []

@@ -24,7 +24,7 @@ export interface EventStreamReader {
 /** Total length, length of the headers, checksum of these two. */
 const PRELUDE_BYTES = 12
 const CHECKSUM_BYTES = 4
-/** The format's own limits: 24 MiB of payload, 128 KiB of headers. A greater length is no length. */
+/** The format's own limits: 24 MiB of payload, 128 KiB of headers. A greater length is damage. */
 const MAX_MESSAGE_BYTES = (24 * 1024 + 128) * 1024 + PRELUDE_BYTES + CHECKSUM_BYTES
 /** Messages with usage have a few hundred bytes, or some tens of KB with a guardrail's trace beside it. */
 const MAX_COLLECTED_BYTES = 256 * 1024
@@ -45,7 +45,7 @@ export function createEventStreamReader(
   let corrupt = false
   let skipped = 0
 
-  /** Length of the message that begins `bytes`; 0 when its prelude is not all there, -1 when it is no prelude. */
+  /** Length of the message that begins `bytes`; 0 when its prelude is not all there, -1 when it is not a prelude. */
   function messageLength(bytes: Buffer): number {
     if (bytes.length < PRELUDE_BYTES) return 0
     const total = bytes.readUInt32BE(0)

@@ -3,7 +3,7 @@ import { asBuffer, createElementBuffer, type ElementSink } from './elements.ts'
 /** Splits one JSON array, as it arrives, into its elements. */
 export interface ArraySplitter {
   push(chunk: Uint8Array): void
-  /** The text is no array after all, or ended: nothing more will be read. */
+  /** The text is not an array, or it ended: nothing more is read. */
   readonly finished: boolean
 }
 
@@ -17,7 +17,7 @@ const CLOSE_BRACE = 0x7d
 
 /**
  * The elements of a top-level array (Gemini's stream without `alt=sse`), each as soon as its last byte is there,
- * wherever the bytes are cut. Only structure is looked at: whether an element is JSON is its parser's question.
+ * wherever the bytes are cut. Only structure is read: whether an element is JSON, its parser decides.
  * Strings are passed over by searching for their end. Depth is a number, so no nesting can exhaust anything.
  * @param maxElementBytes larger elements reach the sink in pieces; for tests
  */

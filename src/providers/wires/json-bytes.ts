@@ -22,7 +22,7 @@ export const FOREIGN = 5
 
 /**
  * What a byte means outside of strings. Whatever JSON does not know there (comments, other quotes, NUL) is
- * foreign: lenient parsers read it differently, and a reading that depends on the parser is no reading.
+ * foreign: lenient parsers read it differently, so what is read would depend on the parser.
  */
 export const MEANING = new Uint8Array(256).fill(FOREIGN)
 for (const [meaning, bytes] of [

@@ -1,7 +1,7 @@
-/** Finds the next telling word in `bytes` at or after `from`; -1: none. */
+/** Finds the next of the words in `bytes` at or after `from`; -1: none. */
 type FindLiteral = (bytes: Buffer, from: number) => number
 
-/** The words by which an event shows that it may tell something; one without any is not looked at. */
+/** The words by which an event shows that it may report something; one without any is not parsed. */
 export type Prefilter = readonly FindLiteral[]
 
 const QUOTE = 0x22
@@ -16,20 +16,20 @@ const EVENT_FIELD = 'event:'
 /**
  * Finds JSON members by name in bytes that were not parsed: `"usage"` and the like, with their quotes; also strings
  * that are just that word, as in `"type":"error"`. A member whose value is `null` says nothing and is passed
- * over. Inside a longer JSON string the quotes would be escaped, so text that speaks of usage is not taken for it;
- * a member of that name elsewhere in the document is, and costs a look that finds nothing. Who looks for `error`
- * finds events of that name as well, whose data need not say so again.
+ * over. Inside a longer JSON string the quotes would be escaped, so text about usage is not taken for it.
+ * A member of that name elsewhere in the document is, and costs a scan that finds nothing. The name `error` also finds
+ * events of that name, whose data need not say so again.
  */
 export function findMembers(names: readonly string[]): Prefilter {
   return names.map((name) => (name === 'error' ? findError : findMember(name)))
 }
 
-/** Whether any telling word stands in `bytes`. */
+/** Whether any of the words stands in `bytes`. */
 export function mayContainUsage(prefilter: Prefilter, bytes: Buffer): boolean {
   return prefilter.some((findLiteral) => findLiteral(bytes, 0) !== -1)
 }
 
-/** Finds the telling places of one chunk in passing: each word is searched for once, however many events pass. */
+/** Finds the words of one chunk in passing: each word is searched for once, however many events pass. */
 export class PrefilterSearch {
   readonly #prefilter: Prefilter
   readonly #next: number[]
@@ -46,7 +46,7 @@ export class PrefilterSearch {
     this.#next.fill(NOT_SEARCHED)
   }
 
-  /** Whether a telling word begins from `start` to `end`; `start` never goes back within a chunk. */
+  /** Whether a word begins from `start` to `end`; `start` never gets smaller within a chunk. */
   isWithin(start: number, end: number): boolean {
     let found = false
     for (let literal = 0; literal < this.#prefilter.length; literal += 1) {

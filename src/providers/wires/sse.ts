@@ -4,7 +4,7 @@ import { LongEvent, type LongEventSink, readEvent } from './sse-event.ts'
 
 /** Where the events of a stream go. */
 export interface SseSink {
-  /** Whether events without a telling word are wanted too, for now: before the model's name is known. */
+  /** Whether events that the prefilter passes over are wanted too, for now: before the model's name is known. */
   readonly wantsEvery: boolean
   /**
    * One event's data, its lines joined by line feeds; valid only during the call. `isError`: its `event` field
@@ -29,7 +29,7 @@ const MAX_PIECES = 64
  * `data` lines are one text, lines that begin with a colon are comments, a leading byte order mark is dropped.
  * Unlike the standard it hands out the last event also when no blank line follows, as many servers end so.
  *
- * Cheap by construction: an event is taken apart only if it holds a telling word or the sink wants every one.
+ * Cheap by construction: an event is taken apart only if the prefilter finds a word in it or the sink wants every one.
  */
 export class SseSplitter {
   readonly #sink: SseSink

@@ -5,7 +5,7 @@ export function* cuts(bytes: Uint8Array): Generator<readonly Uint8Array[]> {
   yield Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))
 }
 
-/** A copy of `chunk` that is wiped after `use`: whoever kept a reference to borrowed bytes shows it. */
+/** A copy of `chunk` that is wiped after `use`: a reader that kept a reference to borrowed bytes shows it. */
 export function lend(chunk: Uint8Array, use: (borrowed: Buffer) => void): void {
   const borrowed = Buffer.from(chunk)
   use(borrowed)

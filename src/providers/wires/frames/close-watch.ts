@@ -2,8 +2,8 @@ import { asBuffer } from '../elements.ts'
 import { CLOSE, headSize, parseHead } from './frame-head.ts'
 
 /**
- * Watches the frames of one direction for a close frame and reads nothing else, so that a large upload costs a look at
- * each of its heads. Gives whether the sender has closed the session. Never throws.
+ * Watches the frames of one direction for a close frame and reads nothing else, so that a large upload costs only the
+ * parsing of each of its heads. Gives whether the sender has closed the session. Never throws.
  */
 export function createCloseWatch(): (chunk: Uint8Array) => boolean {
   let pending = Buffer.alloc(0)

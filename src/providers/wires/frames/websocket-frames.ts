@@ -22,7 +22,7 @@ export interface FrameReader {
   push(chunk: Uint8Array): void
   /** Messages passed over: too large, or compressed so that they cannot be read. */
   readonly skipped: number
-  /** The bytes are no frames, or the connection was closed by a frame: nothing more is read. */
+  /** The bytes are not frames, or the connection was closed by a frame: nothing more is read. */
   readonly finished: boolean
   /** Messages pass that cannot be read: what was not read may be anything. */
   readonly blind: boolean
@@ -90,7 +90,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
       passOver(bytes)
       return
     }
-    // The only part of a message needs no copy: it is handed over before this chunk is let go.
+    // The only part of a message needs no copy: it is handed over before this chunk is released.
     const keeps = !(isLast && chunks.size === 0 && head.mask === null)
     const part = keeps ? Buffer.from(bytes) : bytes
     if (head.mask !== null) {
