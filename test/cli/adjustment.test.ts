@@ -51,7 +51,7 @@ test('credits have no calls and need none: the books are right with them, and re
   expect(await json(env, 'ledger', 'rebuild', '--day', TODAY)).toMatchObject({ changed: false })
 })
 
-test('who is at the command line is known without being told', async () => {
+test('the user of the command line is known without being named', async () => {
   const order = ['adjustment', 'add', '--client', 'acme', '--amount-usd', '1', '--reason', 'why']
   expect(await json(env, ...order)).toMatchObject({ who: expect.stringMatching(/^\S+$/) })
 })

@@ -52,15 +52,15 @@ test('a client is made, listed, disabled and enabled, always in the same shape',
   expect(clientShape.parse(await json(env, 'client', 'enable', 'acme'))).toEqual(created)
 })
 
-test('a name that is taken, and a name that is nobody’s, fail with one line and code 1', async () => {
+test('a name that is taken, and an unknown name, fail with one line and code 1', async () => {
   await json(env, 'client', 'create', 'taken')
   for (const [args, says] of [
     [['client', 'create', 'taken'], 'there is already a client named taken'],
-    [['client', 'disable', 'nobody'], 'there is no client named nobody'],
-    [['client', 'enable', 'nobody'], 'there is no client named nobody'],
-    [['key', 'create', '--client', 'nobody'], 'there is no client named nobody'],
-    [['key', 'list', '--client', 'nobody'], 'there is no client named nobody'],
-    [['usage', '--client', 'nobody'], 'there is no client named nobody'],
+    [['client', 'disable', 'missing'], 'there is no client named missing'],
+    [['client', 'enable', 'missing'], 'there is no client named missing'],
+    [['key', 'create', '--client', 'missing'], 'there is no client named missing'],
+    [['key', 'list', '--client', 'missing'], 'there is no client named missing'],
+    [['usage', '--client', 'missing'], 'there is no client named missing'],
     [['key', 'revoke', 'key_none'], 'there is no key with the id key_none'],
     [['key', 'rotate', 'key_none'], 'there is no key with the id key_none'],
   ] as const) {
@@ -155,7 +155,7 @@ test.each([
   ['half a day', ['usage', '--days', '1.5']],
   ['an unknown group', ['usage', '--by', 'hour']],
   ['an empty group', ['usage', '--by', 'day,']],
-])('%s is not understood: code 2, told on stderr alone, also with --json', async (_what, args) => {
+])('%s is not understood: code 2, with the error on stderr alone, also with --json', async (_what, args) => {
   for (const flags of [[], ['--json']]) {
     const { code, out, err } = await run(env, ...args, ...flags)
     expect(code).toBe(2)

@@ -110,7 +110,7 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
   expect(out).toMatch(/(Redis|Valkey) \d+\.\d+/)
 })
 
-test('servers that are away are each told, with the others still looked at', async () => {
+test('servers that are away are each reported, and the others are still checked', async () => {
   const away = {
     ...env,
     DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/db',
@@ -135,7 +135,7 @@ test('a database that lacks migrations names them', async () => {
   }
 })
 
-test('records that nobody rolls up are wrong once they have waited too long', async () => {
+test('records that no worker rolls up are wrong once they have waited too long', async () => {
   const stream = `${keys.prefix}calls`
   await pool.query('insert into tallygate.streams (name) values ($1)', [stream])
   await redis.xadd(stream, '*', 'p', 'x')
@@ -167,7 +167,7 @@ test('gaps and records that could not be counted are wrong', async () => {
   expect(await runChecks('dead letters')).toMatchObject({ state: 'wrong' })
 })
 
-test('those of more than a week ago are a note: what is new must be seen; those that came after all are nothing', async () => {
+test('gaps of more than a week ago are a warning, so that new ones show; those that were filled after all are ok', async () => {
   await pool.query(
     `insert into tallygate.ledger_gaps (producer, from_seq, to_seq, reason, recorded_at)
      values ('p', 3, 7, 'producer_lost', now() - interval '8 days')`,
@@ -207,7 +207,7 @@ test('journals of another database are wrong, those of this one or of none are n
   })
 })
 
-test('calls without a cost are a note for each reason, which says what to do', async () => {
+test('calls without a cost are a warning for each reason, which says what to do', async () => {
   const ledger = await openLedgerDatabase()
   const settings = { ...env, DATABASE_URL: ledger.url }
   try {
@@ -313,7 +313,7 @@ test('keys under a secret that is gone are wrong, an old secret without keys may
   expect(await runChecks('keys', { ...env, KEY_PEPPER: '' })).toMatchObject({ state: 'note' })
 })
 
-test('journals are counted and weighed, and one set aside is wrong', async () => {
+test('journals are counted and their sizes added, and a quarantined one is wrong', async () => {
   const producer = join(folder, 'journals', 'a'.repeat(32))
   const settings = { ...env, JOURNAL_DIR: join(folder, 'journals') }
   mkdirSync(producer, { recursive: true })
@@ -358,7 +358,7 @@ test('a running npm start is asked how it is', async () => {
   expect(await runChecks('gateway')).toMatchObject({ state: 'wrong' })
 })
 
-test('jobs submitted and never fetched are told, the oldest by name; those of today are no news', async () => {
+test('jobs submitted and never fetched are reported, the oldest by name; those of today are not', async () => {
   expect(await runChecks('jobs')).toMatchObject({ state: 'ok' })
   const add = async (id: string, hours: number, changes = '') => {
     await pool.query(

@@ -121,7 +121,7 @@ test('a dead letter is shown, counted once however often it is tried, and then n
   expect(proof).toEqual([{ mark: 3 }])
 })
 
-test('what is no record stays a dead letter, and says so', async () => {
+test('a retried entry that is not a record stays a dead letter, and the command says so', async () => {
   const long = aRecord({ clientId: randomBytes(9_000).toString('base64') })
   await ledger.rollUp(stream, [aForeignEntry(producer, 1), aCandidate(producer, 2, long)])
   const { code, out } = await run(env, 'dead-letters', 'retry', '--all')
@@ -132,7 +132,7 @@ test('what is no record stays a dead letter, and says so', async () => {
   expect(await ledger.counts()).toMatchObject({ requests: 1 })
 })
 
-test('what is no dead letter is told, and needs to be named', async () => {
+test('a retry names an entry that is not a dead letter, and needs an entry to be named', async () => {
   expect((await run(env, 'dead-letters', 'show', `${producer}/9`)).err).toContain('there is no dead letter')
   expect((await run(env, 'dead-letters', 'retry', `${producer}/9`)).code).toBe(1)
   expect((await run(env, 'dead-letters', 'retry')).err).toContain('say which dead letter, or --all')

@@ -101,7 +101,7 @@ const FALSIFIED = [
   ['adjusted_pico', `adjusted_pico = 12`],
 ] as const
 
-test.each(FALSIFIED)('a row whose %s was falsified is found, named and mended', async (column, change) => {
+test.each(FALSIFIED)('a row whose %s was falsified is found, named and repaired', async (column, change) => {
   await countSome(300)
   const { rows } = await ledger.pool.query(
     `update tallygate.daily_usage u set ${change} where ctid = (
@@ -121,7 +121,7 @@ test.each(FALSIFIED)('a row whose %s was falsified is found, named and mended', 
   expect(audit).toEqual([{ kind: 'rebuild', who: 'ann', scope: { day: TODAY } }])
 })
 
-test('a row that is missing and one that nobody called are found and mended', async () => {
+test('a row that is missing and one without calls are found and repaired', async () => {
   await countSome(300)
   await ledger.pool.query(
     `delete from tallygate.daily_usage where ctid = (
@@ -166,7 +166,7 @@ test('days whose calls are not all kept are not taken for false, and not rebuilt
   expect(gone).toMatchObject({ code: 1, err: expect.stringContaining('are not kept') })
 })
 
-test('requests that the marks know and the totals do not have are missed', async () => {
+test('requests that the committed offsets count and the totals lack are found', async () => {
   await countSome(30)
   await ledger.pool.query('update tallygate.producers set mark = mark + 3')
   expect((await run(env, 'ledger', 'verify')).out).toContain('say 33 requests in all, the totals have 30')

@@ -239,12 +239,12 @@ test('a provider that is busy is asked again', async () => {
 
 test.each([
   ['a key that is refused', { status: 401, body: { error: 'no' } }, 'it must be an admin key'],
-  ['an answer that is no report', { body: { data: 'x' } }, 'not the report that is documented'],
+  ['an answer that is not a report', { body: { data: 'x' } }, 'not the report that is documented'],
   ['an answer that is not JSON', { body: '<html>' }, 'the answer is not JSON'],
   ['a negative count', { body: report({ input_tokens: -1, num_model_requests: 1 }) }, 'not the report'],
   ['a page that leads to nothing', { body: { data: [], has_more: true, next_page: null } }, 'but not where'],
   ['a page that leads to itself', { body: { data: [], has_more: true, next_page: 'p' } }, 'but not where'],
-])('%s is told in one line, without the key', async (_name, answered, message) => {
+])('%s is reported in one line, without the key', async (_name, answered, message) => {
   answer = () => answered
   const { code, out, err } = await run(env, ...order('openai'))
   expect([code, out]).toEqual([1, ''])

@@ -32,7 +32,7 @@ const hours = [values.all ? '23:58:00' : '23:59:15', '00:20:00']
 const moments = DAYS.flatMap((day) => hours.map((hour) => `${day}T${hour}Z`))
 for (const at of values.at ?? moments) {
   const offsetMs = Date.parse(at) - Date.now()
-  if (Number.isNaN(offsetMs)) throw new Error(`${at} is no moment`)
+  if (Number.isNaN(offsetMs)) throw new Error(`${at} is not a moment`)
   console.log(
     `\n=== ${at}, ${files.length === 0 ? 'every test file but test/chaos' : `${files.length} test files`}`,
   )

@@ -108,7 +108,7 @@ test('an empty variable counts as unset', () => {
   expect(loadGatewayConfig({ ...empty, ...MINIMAL })).toEqual(loadGatewayConfig(MINIMAL))
 })
 
-test('every variable but those that npm start alone reads changes what the gateway is told', () => {
+test('every variable but those that npm start alone reads changes the gateway’s configuration', () => {
   const changed: Record<string, string> = {
     HOST: '::1',
     PORT: '9000',
@@ -156,7 +156,7 @@ test('every variable but those that npm start alone reads changes what the gatew
   })
 })
 
-test('every problem of the environment is told at once, each by the name of its variable', () => {
+test('every problem of the environment is reported at once, each by the name of its variable', () => {
   const problems = problemsOf({
     PORT: '80a',
     ADMIN_PORT: '65536',
@@ -531,7 +531,7 @@ describe('the YAML file', () => {
         "  - { model: m, input: '-1', inptu: '1' }",
         '  - 7',
         'markups:',
-        "  - { upstream: nobody, factor: '1' }",
+        "  - { upstream: missing, factor: '1' }",
       ),
       LOG_LEVEL: 'loud',
     }).map((problem) => problem.replace(`${folder}/`, ''))
@@ -559,12 +559,12 @@ describe('the YAML file', () => {
       expect.stringMatching(/^config\.yaml:15: default_upstream must be one of openai, /),
       expect.stringMatching(/^config\.yaml:19: prices: .*inptu/),
       expect.stringMatching(/^config\.yaml:19: prices: .*-1/),
-      expect.stringMatching(/^config\.yaml:22: markups: .*nobody/),
+      expect.stringMatching(/^config\.yaml:22: markups: .*missing/),
     ])
   })
 
   test.each([
-    ['that is no YAML', ['upstreams: [', '  name: a: b']],
+    ['that is not YAML', ['upstreams: [', '  name: a: b']],
     ['that names a key twice', ['upstreams: [{ name: a, url: http://a }]', 'models: []', 'models: []']],
     ['that is two documents', ['upstreams: [{ name: a, url: http://a }]', '---', 'models: []']],
     ['that is a list', ['- upstreams']],

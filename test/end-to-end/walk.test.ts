@@ -27,7 +27,7 @@ async function chat(body: object): Promise<Response> {
   })
 }
 
-test('a call and a streamed call go through all stations and stand, priced, in the summary', async () => {
+test('a call and a streamed call pass all stages and stand, priced, in the summary', async () => {
   const whole = await chat(CHAT)
   expect(whole.status).toBe(200)
   expect(await whole.json()).toMatchObject({ choices: [{ message: { content: 'Hello there.' } }] })

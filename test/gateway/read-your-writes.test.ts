@@ -28,7 +28,7 @@ async function chat(): Promise<void> {
 }
 
 test('a client that asks for its usage right after a call sees the call', async () => {
-  // A worker that has just started takes longer than a question may wait.
+  // A worker that has just started takes longer than a usage query may wait.
   await chat()
   await stack.usageOf(client, 1)
   for (let call = 2; call <= 6; call += 1) {
@@ -37,7 +37,7 @@ test('a client that asks for its usage right after a call sees the call', async 
   }
 })
 
-test('a hundred questions at once do not read the mark a hundred times', async () => {
+test('a hundred usage queries at once do not read the committed offset a hundred times', async () => {
   let reading = 0
   let most = 0
   let committedOffset = 0
@@ -58,7 +58,7 @@ test('a hundred questions at once do not read the mark a hundred times', async (
   expect(committedOffset).toBeLessThan(10)
 })
 
-test('a store that does not answer holds a question up for a second at most', async () => {
+test('a store that does not answer holds up a usage query for a second at most', async () => {
   const own = new ReadYourWrites({ lastSequence: () => 1, readCommittedOffset: () => new Promise(() => {}) })
   own.ended('c')
   const askedAt = performance.now()

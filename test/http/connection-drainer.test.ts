@@ -36,7 +36,7 @@ async function startSlow(ms: number) {
   return { slow, drainer, port }
 }
 
-test('a server that takes its leave serves on, closes each connection with its answer, and is done once nothing comes', async () => {
+test('a server that drains serves on, closes each connection with its answer, and is done once nothing comes', async () => {
   const drainer = openConnectionDrainer(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   expect((await get()).headers.connection).toBe('keep-alive')
@@ -64,7 +64,7 @@ test('neither clients that never stop nor connections that never carried a reque
   expect(performance.now() - beganMs).toBeGreaterThanOrEqual(5_000)
 })
 
-test('a connection whose answer was under way at the farewell serves on after it, and is closed once it has rested', async () => {
+test('a connection whose answer was under way when the drain began serves on after it, and is closed once it was idle', async () => {
   const { slow, drainer, port } = await startSlow(3_000)
   const ask = () => once(request({ port, host: '127.0.0.1', agent }).end(), 'response')
   const connections: Socket[] = []

@@ -166,7 +166,7 @@ describe('a body that is not what it says', () => {
     ['text as zstd', 'zstd', Buffer.from('[{"n":1}]'), Buffer.from('[{"n":1}]')],
     ['text as deflate', 'deflate', event, event],
     ['text with two codings', 'gzip, br', event, event],
-    ['text with a coding that nobody knows', 'utf-8', event, event],
+    ['text with an unknown coding', 'utf-8', event, event],
     ['text that is all of the body, shorter than a header', 'gzip', Buffer.from('{}'), Buffer.from('{}')],
     ['gzip without a word of it', '', gzipSync(text), text],
     ['zstd without a word of it', 'identity', zstdCompressSync(text), text],

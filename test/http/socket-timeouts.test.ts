@@ -7,7 +7,7 @@ import { setUploadIdleTimeout } from '../../src/http/socket-timeouts.ts'
 
 const SILENCE_MS = 100
 
-test('an upload may be silent while nobody wants more of it, and no longer', async () => {
+test('an upload may be silent while the gateway wants no more of it, and no longer', async () => {
   const { setTimeout: setIdleTimeout } = Socket.prototype
   vi.spyOn(Socket.prototype, 'setTimeout').mockImplementation(function (this: Socket, ms, onTimeout) {
     return setIdleTimeout.call(this, ms === 60_000 ? SILENCE_MS : ms, onTimeout)

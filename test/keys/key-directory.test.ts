@@ -105,7 +105,7 @@ test('a key made a moment ago is known at its first use', async () => {
   }
 })
 
-test('a storm of unknown keys shares few looks at Postgres and holds up no known key', async () => {
+test('a burst of unknown keys shares few reads of Postgres and holds up no known key', async () => {
   const { key } = await newKey('calm')
   const directory = await openDirectory()
   const queries = vi.spyOn(pool, 'query')
@@ -166,7 +166,7 @@ test('announcing with Redis away fails soon and without an error', async () => {
   expect(performance.now() - startedAtMs).toBeLessThan(2_000)
 })
 
-test('a disabled client is told so, and is let in again when enabled', async () => {
+test('a disabled client gets an error that says so, and is let in again when enabled', async () => {
   const { key } = await newKey('disabled')
   const directory = await openDirectory()
   await setClientDisabled(pool, 'disabled', true)
@@ -194,7 +194,7 @@ test('listeners hear once of every key that stops being active, whatever ended i
   const heard: string[] = []
   const stop = directory.onDeactivated((keyId) => heard.push(keyId))
   directory.onDeactivated(() => {
-    throw new Error('a listener that fails harms nobody')
+    throw new Error('a listener that fails harms no other')
   })
   await revokeKey(pool, revoked.id)
   await setClientDisabled(pool, 'ends by its client', true)
@@ -220,7 +220,7 @@ test('while the pepper changes, keys hashed with either are known', async () => 
   expect(await onlyNew.find(old.key)).toEqual({ kind: 'unknown' })
 })
 
-test('the last use of a key is noted soon, once a minute, and not for refused keys', async () => {
+test('the last use of a key is recorded soon, once a minute, and not for refused keys', async () => {
   const used = await newKey('used')
   const refused = await newKey('used')
   await revokeKey(pool, refused.id)

@@ -117,7 +117,7 @@ test('a key that is not active is not rotated', async () => {
   expect(await rotateKey(pool, 'key_none', 60, PEPPER)).toEqual({ kind: 'unknown' })
 })
 
-test('whoever has seen a version has missed no change at or under it', async () => {
+test('a reader that has seen a version has missed no change at or under it', async () => {
   const { id } = await newKey('versions')
   const changes = Promise.all([
     ...Array.from({ length: 40 }, (_, round) => setClientDisabled(pool, 'versions', round % 2 === 0)),

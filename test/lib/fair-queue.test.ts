@@ -29,7 +29,7 @@ test('clients are served in turn, each in the order of its own', () => {
   expect([queue.length, queue.bytes]).toEqual([0, 0])
 })
 
-test('what waits is told in items and bytes, of one client and of all', () => {
+test('what waits is given in items and bytes, of one client and of all', () => {
   const queue = queueOf([
     ['a', 'four'],
     ['b', 'sixsix'],
@@ -42,7 +42,7 @@ test('what waits is told in items and bytes, of one client and of all', () => {
   expect([queue.length, queue.bytes]).toEqual([2, 7])
 })
 
-test('the newest goes first from whoever has most, in items or in bytes', () => {
+test('the newest goes first from the client with most, in items or in bytes', () => {
   const queue = queueOf([
     ['many', 'm1'],
     ['large', 'l1 is long'],

@@ -12,7 +12,7 @@ function errorOf(read: () => unknown): unknown {
   }
 }
 
-test('isMissingFile distinguishes a missing file from every other failure of the file system', () => {
+test('a missing file is distinguished from every other failure of the file system', () => {
   expect(isMissingFile(errorOf(() => readFileSync(join(tmpdir(), 'tallygate-is-not-there'))))).toBe(true)
   expect(isMissingFile(errorOf(() => readFileSync(tmpdir())))).toBe(false)
   expect(isMissingFile(new Error('ENOENT'))).toBe(false)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { SharedRefresh } from '../../src/lib/shared-refresh.ts'
 
-test('who asks gets a refresh that begins after the question, shared with all who ask before it begins', async () => {
+test('a caller gets a refresh that begins after its call, shared with all who call before it begins', async () => {
   const begun: PromiseWithResolvers<number>[] = []
   const refresh = new SharedRefresh(() => {
     const run = Promise.withResolvers<number>()

@@ -4,7 +4,7 @@ import type { RequestScan } from '../../src/gateway/bodies/request-scan.ts'
 import { joinInSlices, SlicedWork } from '../../src/lib/sliced-work.ts'
 
 const BODY_BYTES = 20_000_000
-/** Nobody may take the event loop for longer. */
+/** No task may take the event loop for longer. */
 const MAX_SLICE_MS = 20
 
 /** `start`, then `unit` again and again up to 20 MB, then `end`. */
@@ -85,7 +85,7 @@ test('a model behind more keys than a body may have is not taken for the one tha
   expect(keys(1_001)).toMatchObject({ readable: false, model: null, duplicateModel: true })
 })
 
-test('a scan that nobody waits for any more ends', async () => {
+test('a scan without a waiting caller ends', async () => {
   const body = bodyOf(`${START},"x":[`, '[],', '[]]}')
   let checks = 0
   const scan = await new Promise((resolve) => {
@@ -94,7 +94,7 @@ test('a scan that nobody waits for any more ends', async () => {
   expect([scan, checks]).toEqual([null, 3])
 })
 
-test('98 MB are joined without taking the event loop for long, and their parts let go', async () => {
+test('98 MB are joined without taking the event loop for long, and their parts released', async () => {
   const parts = [
     ...Array.from({ length: 1_000 }, (_, n) => Buffer.alloc(48_000, n)),
     Buffer.alloc(50_000_000, 'x'),

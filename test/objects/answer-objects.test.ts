@@ -50,7 +50,7 @@ test('a first event that repeats long instructions tells what it made', () => {
   expect(reader.objects.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])
 })
 
-test('an answer that is cut has told what it made until then', () => {
+test('an answer that is cut has reported what it made until then', () => {
   const reader = new AnswerReader()
   reader.push(Buffer.from('{"id":"resp_1","status":"queued","instructions":"and '))
   expect(reader.objects.names('response')).toEqual([{ kind: 'response', id: 'resp_1' }])

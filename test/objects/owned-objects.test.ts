@@ -147,7 +147,7 @@ test("a batch of Google's is made by a method of a model, and is whose it is", a
   expect((await ask(acme, 'GET', `/gemini/v1beta/batches/${id}`)).status).toBe(200)
 })
 
-test('the refusal has the shape of its provider, and is no call', async () => {
+test('the refusal has the shape of its provider, and is not counted as a call', async () => {
   const file = await make(acme, '/v1/files')
   const batch = await make(acme, '/claude/v1/messages/batches')
   const answer = await ask(beta, 'GET', `/v1/files/${file}`)
@@ -177,7 +177,7 @@ describe('another spelling of a path', () => {
     ['upper case in the collection', () => `/v1/FILES/${id}`],
     ['other case in the id', () => `/v1/files/${id.toUpperCase()}`],
     ['another prefix before it', () => `/openai/v1/files/${id}`],
-    ['a collection nobody knows', () => `/v1/things/${id}`],
+    ['an unknown collection', () => `/v1/things/${id}`],
     ['another upstream of the same account', () => `/claude/v1/files/${id}`],
   ])('a path spelled with %s does not open another client’s object', async (_name, path) => {
     const before = upstream.asked.length

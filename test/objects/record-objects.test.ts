@@ -9,6 +9,6 @@ test.each([
   ['POST', '/v1/responses/resp_1/cancel', 'resp_1', null],
   ['POST', '/v1/chat/completions', 'chatcmpl-1', null],
   ['POST', '/v1/responses', null, null],
-] as const)('a crash-cut %s %s that told the id %s made %j', (method, path, responseId, events) => {
+] as const)('a crash-cut %s %s that reported the id %s made %j', (method, path, responseId, events) => {
   expect(objectsOfInterrupted(aRecord({ method, path, responseId, outcome: 'interrupted' }))).toEqual(events)
 })

@@ -45,7 +45,7 @@ async function makeKey(order: object) {
   return newKeyShape.parse(document)
 }
 
-/** What the command line prints for the same question. */
+/** What the command line prints for the same request. */
 async function fromCommandLine(...args: string[]): Promise<unknown> {
   return await json({ DATABASE_URL: operator.database.url, KEY_PEPPER: 'pepper' }, ...args)
 }
@@ -105,7 +105,7 @@ test('a key made here has the defaults of one made on the command line', async (
   expect(rows).toEqual([{ models: null }])
 })
 
-test('every change of clients or keys is announced to the gateways, a look at them is not', async () => {
+test('every change of clients or keys is announced to the gateways, reading them is not', async () => {
   const { id } = await makeClient('announced')
   const made = await makeKey({ client: 'announced' })
   for (const change of [
@@ -151,7 +151,7 @@ test('names that would be markup come back as they were sent, as JSON that is no
 test.each([
   ['a name that is taken', '/clients', { name: 'taken' }, 'name', 'There is already a client named taken.'],
   ['no name', '/clients', {}, 'name', 'name is missing.'],
-  ['a name that is no text', '/clients', { name: 7 }, 'name', 'name must be a text.'],
+  ['a name that is not a text', '/clients', { name: 7 }, 'name', 'name must be a text.'],
   ['an empty name', '/clients', { name: '' }, 'name', /^name must be 1 to 128 characters/],
   ['a name that moves the cursor', '/clients', { name: 'a\u{1b}[2J' }, 'name', /^name must be 1 to 128/],
   ['a name that turns the text', '/clients', { name: 'a\u{202e}b' }, 'name', /^name must be 1 to 128/],

@@ -22,7 +22,7 @@ test.each([
   ['two lengths', requestText('/metrics', ['Content-Length: 1', 'Content-Length: 2'], 'POST', 'x'), 400],
   ['no Host header', 'GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
   ['headers over the limit', requestText('/metrics', [`X-Long: ${'x'.repeat(100_000)}`]), 431],
-  ['bytes that are no HTTP', 'hello\r\n\r\n', 400],
+  ['bytes that are not HTTP', 'hello\r\n\r\n', 400],
 ])('a request with %s is refused in the shape of all errors', async (_what, request, wanted) => {
   const { status, body, lines } = await exchange(url, request)
   expect([status, JSON.parse(body.toString())]).toEqual([

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => operator.close())
 
-test('lists the jobs that have not told what they used, of all clients or of one', async () => {
+test('the list has the jobs that have not reported what they used, of all clients or of one', async () => {
   const client = await createClient(operator.pool, 'acme')
   const add = (id: string, clientId: string, settled: boolean) =>
     operator.pool.query(

@@ -111,7 +111,7 @@ test('health, metrics and the description need no token', async () => {
   }
 })
 
-test('readiness is told by status and by name', async () => {
+test('readiness is given by status and by name', async () => {
   const away = await startOperator({ readiness: () => ({ ready: false, degraded: ['keys', 'postgres'] }) })
   const { statusCode, body } = await away.app.inject('/readyz')
   await away.close()

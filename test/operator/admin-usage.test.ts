@@ -130,7 +130,7 @@ test('a model that was given a price since says so', async () => {
   expect(asked).toEqual([['openai', 'default', 'my-model', null]])
 })
 
-test('the ledger shows marks, gaps, what could not be counted and what still waits', async () => {
+test('the ledger shows committed offsets, gaps, what could not be counted and what still waits', async () => {
   const { pool, keys } = operator
   const stream = `${keys.prefix}calls`
   const producer = 'ab'.repeat(16)

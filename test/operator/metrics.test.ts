@@ -82,7 +82,7 @@ interface Sample {
   readonly value: number
 }
 
-/** Reads the exposition format strictly: what is no comment must be a sample, each only once. */
+/** Reads the exposition format strictly: what is not a comment must be a sample, each only once. */
 function parse(text: string): readonly Sample[] {
   const samples = text
     .split('\n')
@@ -173,7 +173,7 @@ test('a call without a price is counted as such and adds no cost', async () => {
   expect(await valuesOf('tallygate_cost_usd_total')).toEqual([])
 })
 
-test('calls without a cost are told apart by reason, and a word that is none makes no label', async () => {
+test('calls without a cost are counted by reason, and an unknown reason makes no label', async () => {
   for (const unpricedReason of ['no_reader', 'no_price', 'no_reader', 'made-up']) {
     metrics.observer.callEnded({ ...RECORD, costPico: null, unpricedReason })
   }
@@ -193,7 +193,7 @@ test('a call that costs more than one should is counted as such', async () => {
   ])
 })
 
-test('jobs that have not told what they used are shown by upstream, with the age of the oldest', async () => {
+test('jobs that have not reported what they used are shown by upstream, with the age of the oldest', async () => {
   expect(await valuesOf('tallygate_unsettled_jobs')).toEqual([])
   jobs = [{ upstream: 'openai', jobs: 3, oldestAt: new Date(Date.now() - 90_000) }]
   const labels = { upstream: 'openai' }

@@ -194,14 +194,14 @@ test('markups multiply, go into the rate before it is rounded, and into the iden
   expect(of('acme', 'openai')).toEqual([4n, '2.4'])
 })
 
-test('all problems of all prices are told at once, each with its line, and nothing of those entries is taken', () => {
+test('all problems of all prices are reported at once, each with its line, and nothing of those entries is taken', () => {
   const { overrides, problems } = parseOverrides(
     [
       { line: 3, model: 'good', input: '1', output: '2' },
       { line: 4, input: '1' },
       { line: 5, model: 'a*b', input: '1' },
       { line: 6, model: 'm', input: '-1', output: 'one', colour: 'red' },
-      { line: 7, model: 'm', provider: 'nobody', upstream: 'nowhere', from: '2026-02-30', input: '1' },
+      { line: 7, model: 'm', provider: 'unknown', upstream: 'nowhere', from: '2026-02-30', input: '1' },
       { line: 8, model: 'n' },
       { line: 9, model: 'o', cached_input: '1', reasoning: '2' },
       { line: 10, model: 'good', input: '1' },
@@ -219,7 +219,7 @@ test('all problems of all prices are told at once, each with its line, and nothi
     '6: colour: is not a field of a price',
     '6: input -1: is negative',
     "6: output one: is not a plain decimal number of US dollars such as '0.15'",
-    '7: no such provider: nobody',
+    '7: no such provider: unknown',
     '7: no such upstream: nowhere',
     '7: from 2026-02-30: is not a day such as 2026-01-31',
     "8: has no price: write '0' for what is free",
@@ -234,7 +234,7 @@ test('all problems of all prices are told at once, each with its line, and nothi
   ])
 })
 
-test('the same name from another day, for another provider, upstream or tier is no overlap', () => {
+test('the same name from another day, for another provider, upstream or tier does not overlap', () => {
   const { problems } = parseOverrides(
     [
       { line: 1, model: 'm', input: '1' },
@@ -249,7 +249,7 @@ test('the same name from another day, for another provider, upstream or tier is 
   expect(problems).toEqual([])
 })
 
-test('all problems of all markups are told at once, each with its line', () => {
+test('all problems of all markups are reported at once, each with its line', () => {
   const { markups, problems } = parseMarkups(
     [
       { line: 1, client: 'a', factor: '1.1' },

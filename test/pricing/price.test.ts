@@ -233,7 +233,7 @@ test('a price read back from its JSON is the same price', () => {
   }
 })
 
-test('text that is no price is none, and never an error', () => {
+test('text that is not a price gives none, and never an error', () => {
   const broken = [
     '',
     'null',

@@ -159,7 +159,7 @@ test('a call that had no price is priced at the tier that its usage names, else 
   })
 })
 
-test('what nobody can know stays as metered, and is never free', () => {
+test('what cannot be known stays as metered, and is never free', () => {
   const asMetered = { kind: 'as_metered' }
   expect(repriceCall(catalog, { ...aCall, usageSource: 'invalid', usage: NO_USAGE }, null)).toEqual(asMetered)
   expect(repriceCall(catalog, { ...aCall, reportedModel: 'x', requestedModel: 'y' }, null)).toEqual(asMetered)
@@ -210,7 +210,7 @@ test('calls without a price keep the tier that they were served at, and are pric
   const cost = { kind: 'cost', costPico: 600_000_000n, priceId: expect.stringContaining('gpt-6-sol#night.') }
   expect(repriceCall(night('0.5'), unpriced, tier)).toMatchObject({ ...cost, wasUnpriced: true })
   expect(repriceRow(night('0.5'), rowOf([unpriced]), tier)).toMatchObject({ ...cost, pricedCalls: 1n })
-  // At the standard tier the model has a price; at theirs nobody knows.
+  // At the standard tier the model has a price; at theirs it is unknown.
   expect(repriceCall(buildCatalog(), unpriced, tier)).toEqual({ kind: 'as_metered' })
   expect(repriceRow(buildCatalog(), rowOf([unpriced]), tier)).toEqual({ kind: 'as_metered' })
 })

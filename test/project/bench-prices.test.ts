@@ -67,7 +67,7 @@ test('a source that has no price for long prompts or a tier says nothing of them
   expect([...priceCaseOf('input', [knows, doesNot], 'batch').said.keys()]).toEqual(['litellm'])
 })
 
-test('a tier at the list price is told from one at another price', () => {
+test('a tier at the list price is distinguished from one at another price', () => {
   const priceCase = priceCaseOf(
     'input',
     [listing('litellm', rate('input', 1), rate('input', 0.5, { tier: 'batch' }))],

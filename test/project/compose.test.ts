@@ -217,7 +217,7 @@ test('what plays a provider is in the demo image alone', () => {
   }
 })
 
-test('whoever needs another service waits for it', () => {
+test('a service that needs another waits for it', () => {
   for (const [, { depends_on = {} }] of services) {
     for (const [name, { condition }] of Object.entries(depends_on)) {
       const runsOnce = compose.services[name]?.restart === 'on-failure'

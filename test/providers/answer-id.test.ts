@@ -100,7 +100,7 @@ test('an answer of Bedrock has the id of its request', () => {
   expect(readWhole(readingOf('bedrock', '/model/m/converse', body, headers)).answerId).toBe('aws-1')
 })
 
-test('the id of an answer that could not be found by it is not kept', () => {
+test('an answer with an id that could not be found again keeps no id', () => {
   for (const id of [null, '', 7, { a: 1 }, ['x']]) {
     const body = JSON.stringify({ id, choices: [], usage: USAGE })
     expect(readWhole(readingOf('openai', '/v1/chat/completions', body)).answerId).toBeUndefined()

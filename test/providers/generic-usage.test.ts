@@ -160,7 +160,7 @@ const SHAPES: readonly [string, string, typeof JSON_HEAD, number, number, string
   ],
 ]
 
-describe('on a path that no dialect knows', () => {
+describe('on an unknown path', () => {
   test.each(
     SHAPES,
   )('the usage %s on an unknown path is read, at every split', (_, body, head, input, output, model) => {

@@ -287,7 +287,7 @@ describe('the file that a batch left', () => {
   })
 })
 
-test('the results of Anthropic’s batches are reported by model, searches with their message’s', () => {
+test('the results of Anthropic’s batches are given by model, searches with their message’s', () => {
   const line = (model: string, usage: object) =>
     `${JSON.stringify({ custom_id: 'a', result: { type: 'succeeded', message: { model, usage } } })}\n`
   const body =

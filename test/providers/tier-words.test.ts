@@ -29,7 +29,7 @@ test.each<[object, string | null]>([
   [{ serviceTier: 0 }, null],
   [{ serviceTier: 'PRIORITY' }, 'priority'],
   [{}, null],
-])('Google’s tier keeps its name where that is unknown: %j', (said, tier) => {
+])('a tier of Google’s that is unknown keeps its name: %j', (said, tier) => {
   const path = '/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro:generateContent'
   expect(tierOf('vertex', path, { usageMetadata: { ...COUNTS, ...said } })).toBe(tier)
 })
@@ -53,7 +53,7 @@ test.each<[string | undefined, string | null]>([
   ['ON_DEMAND_PRIORITY', 'priority'],
   ['PROVISIONED_THROUGHPUT', 'provisioned_throughput'],
   [undefined, null],
-])('Google’s tier is reported in the usage of OpenAI’s format: %s', (trafficType, tier) => {
+])('Google’s tier is read in the usage of OpenAI’s format: %s', (trafficType, tier) => {
   const google = { traffic_type: trafficType }
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, extra_properties: { google } }
   const answer = { model: 'google/gemini-2.5-pro', usage }

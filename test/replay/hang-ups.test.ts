@@ -112,7 +112,7 @@ async function makePlan(seed: number): Promise<Plan> {
 
 /**
  * Whether the answer is read to its end without its client: as asked for, for the usage after the answer's end, and
- * where Gemini has not told yet how much it thought.
+ * where Gemini has not reported yet how much it thought.
  */
 function readsOn({ provider }: MadeStream, departure: Departure): boolean {
   if (mode === 'drain' || departure === 'after usage') return true

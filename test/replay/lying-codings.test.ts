@@ -130,7 +130,7 @@ test.each([
     'gzip',
     true,
   ],
-  ['a coding that nobody knows', randomBytes(400).fill(0xff, 0, 2), 'snappy', false],
+  ['an unknown coding', randomBytes(400).fill(0xff, 0, 2), 'snappy', false],
 ])('%s have no output and no cost, and say so', async (_, body, coding, stream) => {
   await ask(body, coding, stream)
   const summary = await stack.usageOf(client, 1)

@@ -26,7 +26,7 @@ async function takeElsewhere(path: string) {
 test('a folder is one process’s at a time, and the next learns who has it', async () => {
   const path = join(root, 'one')
   const folder = takeDataFolder(path)
-  if ('heldBy' in folder) throw new Error('held by nobody')
+  if ('heldBy' in folder) throw new Error('not held by another process')
   folder.announce({ state: 'running', baseUrl: 'http://127.0.0.1:1' })
   const other = await takeElsewhere(path)
   expect(other.got).toEqual({ heldBy: { pid: process.pid, state: 'running', baseUrl: 'http://127.0.0.1:1' } })
@@ -49,7 +49,7 @@ test('kill -9 of its holder frees it', async () => {
 test('it is closed to others, also one that was not', () => {
   const path = join(root, 'three')
   const folder = takeDataFolder(path)
-  if ('heldBy' in folder) throw new Error('held by nobody')
+  if ('heldBy' in folder) throw new Error('not held by another process')
   folder.announce({ state: 'starting', baseUrl: null })
   expect(statSync(path).mode & 0o777).toBe(0o700)
   expect(statSync(folder.folder('below')).mode & 0o777).toBe(0o700)

@@ -21,7 +21,7 @@ async function startSleeper(cwd = '/'): Promise<ChildProcess & { readonly pid: n
   return child as ChildProcess & { readonly pid: number }
 }
 
-test('what a run before noted and left running is stopped, frozen or not', async () => {
+test('what an earlier run recorded and left running is stopped, frozen or not', async () => {
   const file = join(folder, 'left.json')
   const [redis, worker] = [await startSleeper(), await startSleeper()]
   const { registry } = await stopLeftovers(file)
@@ -47,7 +47,7 @@ test('a process that only has the number of one of ours is left alone', async ()
   expect(processIdentity(otherProcess.pid)).not.toBeNull()
 })
 
-test('notes in a copy of the folder stop nobody, those in the original still do', async () => {
+test('the registry in a copy of the folder stops no process, the one in the original still does', async () => {
   const original = makeFolder('original')
   const redis = await startSleeper()
   const { registry } = await stopLeftovers(join(original, 'processes.json'))
@@ -66,7 +66,7 @@ test('notes in a copy of the folder stop nobody, those in the original still do'
   expect((await stopLeftovers(join(moved, 'processes.json'))).stopped).toEqual(['redis'])
 })
 
-test('a server that was noted without its folder, as releases before did, is stopped where it works', async () => {
+test('a server that was recorded without its folder, as earlier releases did, is stopped where it works', async () => {
   const original = makeFolder('noted-before')
   mkdirSync(join(original, 'redis'))
   const redis = await startSleeper(join(original, 'redis'))
@@ -89,13 +89,13 @@ test.each([
   '[{"name":"redis","pid":1,"identity":"x"}]',
   '{"pid":7}',
   '[{"name":"redis","pid":7,"identity":"x","folder":null}]',
-])('damaged notes (%j) stop nobody', async (text) => {
+])('a damaged registry (%j) stops no process', async (text) => {
   const file = join(folder, 'damaged.json')
   writeFileSync(file, text)
   expect((await stopLeftovers(file)).stopped).toEqual([])
 })
 
-test('a part started again is noted in the place of the one before', async () => {
+test('a service started again is recorded in the place of the one before', async () => {
   const file = join(folder, 'again.json')
   const { registry } = await stopLeftovers(file)
   registry.record('gateway', process.ppid)

@@ -149,7 +149,7 @@ test('a part that dies is started again, and said so', async () => {
   await stopped(started)
 })
 
-test('servers of one’s own are used, named, and left running; a kept key that they do not know is made anew', async () => {
+test('servers of one’s own are used, named, and left running; a kept key that they do not know is created again', async () => {
   const [database, redis] = [await createEmptyDatabase(), testRedisPrefix()]
   const started = npmStart({
     ...env,
@@ -178,7 +178,7 @@ test('a port that is taken is named, with the variable that changes it, before a
   occupant.close()
 })
 
-test('all problems of the configuration are told at once', async () => {
+test('all problems of the configuration are reported at once', async () => {
   const refused = npmStart({
     ...env,
     PORT: 'eighty',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { until } from '../../src/lib/until.ts'
 import { type Run, supervise } from '../../src/standalone/processes/supervise.ts'
 
-/** A made-up process that ends when told to. */
+/** A made-up process that ends when asked to. */
 function madeUpRun(pid: number) {
   const { promise, resolve } = Promise.withResolvers<string>()
   const run: Run = { pid, ended: promise, stop: async () => resolve('SIGTERM') }
@@ -34,7 +34,7 @@ function watched(start: (attempt: number) => ReturnType<typeof madeUpRun>) {
   }
 }
 
-test('what dies is started again, noted by its new number and told', async () => {
+test('what dies is started again, recorded by its new number and announced', async () => {
   const { runs, lines, recorded, options } = watched((attempt) => madeUpRun(attempt))
   const supervised = await supervise(options, never)
   runs[0]?.die()

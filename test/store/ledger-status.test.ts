@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 
-test('committed offsets, gaps, streams and dead letters are read as they were committed', async () => {
+test('committed offsets, gaps, streams and what could not be counted are reported as they were committed', async () => {
   const [one, two] = [newProducer(), newProducer()]
   await registerStream(ledger.pool, 'b')
   await registerStream(ledger.pool, 'a')
@@ -60,7 +60,7 @@ test('committed offsets, gaps, streams and dead letters are read as they were co
   ])
 })
 
-test('copies of a database have its identity, one created again has another', async () => {
+test('copies of a database have its identity, a new one has another', async () => {
   const log = { info() {}, warn() {}, error() {} }
   const identityOf = async ({ url, drop }: TestDatabase): Promise<string | null> => {
     const pool = openPostgres(url, { max: 1, statementTimeoutMs: 5_000, applicationName: 'test', log })

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /**
- * What this process holds, in bytes, once everything that nobody holds is gone. Without that, a
+ * What this process holds, in bytes, once everything that is not referenced is gone. Without that, a
  * figure tells when garbage was last collected, which is the machine's mood and not the code's.
  */
 export function heldMemory(): NodeJS.MemoryUsage {

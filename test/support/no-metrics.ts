@@ -1,6 +1,6 @@
 import type { CallObserver } from '../../src/call/call-observer.ts'
 
-/** For calls that nobody counts. */
+/** For calls that are not counted. */
 export const NO_METRICS: CallObserver = {
   callStarted: () => {},
   callEnded: () => {},

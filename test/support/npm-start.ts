@@ -75,7 +75,7 @@ export async function paste(command: string): Promise<Record<string, unknown>> {
   return Object(JSON.parse(stdout))
 }
 
-/** The processes that have to do with a data folder, by their command line or environment, and those it notes. */
+/** The processes that have to do with a data folder, by their command line or environment, and those in its registry. */
 export function processesOf(dataDir: string): number[] {
   const pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
   const recorded = recordedIn(dataDir)

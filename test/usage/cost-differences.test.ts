@@ -30,7 +30,7 @@ async function add(...changes: Partial<CallRecord>[]): Promise<void> {
   )
 }
 
-test('calls whose provider says another cost than our prices are told by model, with both sums', async () => {
+test('calls whose provider says another cost than our prices are listed by model, with both sums', async () => {
   const beside = { model: 'gpt-4o', reportedCostPico: '300', ownCostPico: '200', costDiffers: true } as const
   await add(beside, beside, { model: 'gpt-4o', reportedCostPico: '100', ownCostPico: '100' })
   expect(await selectCostDifferences(ledger.pool, DAY)).toMatchObject([
@@ -39,7 +39,7 @@ test('calls whose provider says another cost than our prices are told by model, 
   expect(await selectCostDifferences(ledger.pool, '2026-03-04')).toEqual([])
 })
 
-test('calls at a tier without a price have rows of their own, and are told by the name of the tier', async () => {
+test('calls at a tier without a price have rows of their own, by the name of the tier', async () => {
   const tier = buildUnpricedTier('ultrafast')
   const unpriced = { model: 'gpt-6-sol', costPico: null, unpricedReason: 'unknown_tier' }
   await add(

@@ -64,7 +64,7 @@ const shown = async () =>
     }),
   )
 
-test('calls whose model nobody knows are told apart by what they asked for', async () => {
+test('calls of unknown models are listed by what they asked for', async () => {
   const unknown = (requestedModel: string | null) =>
     without('no_price', { model: '(unknown)', reportedModel: null, requestedModel })
   await add(unknown('embed-v4'), unknown('embed-v4'), unknown('command-r'), without('no_price'))
@@ -87,7 +87,7 @@ test('calls whose model nobody knows are told apart by what they asked for', asy
   expect(usage).toContain('(unknown) asked for: embed-v4 (2), command-r (1).')
 })
 
-test('without single calls they are told by model, with calls and tokens', async () => {
+test('without single calls unpriced use is listed by model, with calls and tokens', async () => {
   const day = { arrivedAtMs: Date.parse(`${DAY_WITHOUT_CALLS}T12:00:00Z`) }
   await add(
     without('no_price', day),
@@ -151,7 +151,7 @@ test('with them, they are told by path and reason, ids in paths taken together',
   ])
 })
 
-test('what was to be billed later is no longer told once it was fetched', async () => {
+test('what was to be billed later is no longer listed once it was fetched', async () => {
   const later = (responseId: string) =>
     silent('billed_later', '/v1/responses', { responseId, responseUse: 'created' })
   const fetch = aRecord({

@@ -68,7 +68,7 @@ test('a worker is well while no entry waits for longer than two minutes, and say
   })
 })
 
-test("how long an entry has waited is told by Redis's clock, whatever the container's says", async () => {
+test("how long an entry has waited is measured by Redis's clock, whatever the container's says", async () => {
   await addEntry(1_000)
   expect(await check(3_600_000)).toEqual({ code: 0, stderr: '' })
   await redis.del(stream)

@@ -66,7 +66,7 @@ async function submit(path: string, body: object = {}): Promise<string> {
 
 const makeDue = () => stack.pool.query('update tallygate.objects set fetch_after = null')
 
-test('jobs that nobody fetches are fetched, and what they used is their maker’s, once', async () => {
+test('jobs that no client fetches are fetched by the worker, and what they used is their maker’s, once', async () => {
   await submit('/v1/batches')
   const response = await submit('/v1/responses', { model: 'gpt-4o-mini', background: true })
   await submit('/claude/v1/messages/batches')
@@ -126,7 +126,7 @@ test('workers that fetch side by side count each job once', async () => {
   expect(proof.totals).toBe(proof.counted)
 })
 
-test('a job that its provider has forgotten is waited for no more', async () => {
+test('a job that its provider no longer has is waited for no more', async () => {
   const id = await submit('/v1/batches')
   await stack.usageOf(client, 1)
   upstream.objects.delete(id)

@@ -101,7 +101,7 @@ test('what is refused is said in one line, as an error', async () => {
   expect(await inForce()).toBeNull()
 })
 
-test('without a network there is one line, which is no error', async () => {
+test('without a network there is one log line, which is not an error', async () => {
   const gone = await startPriceServer()
   await gone.stop()
   startWorker({ PRICES_URL: gone.url })
@@ -144,7 +144,7 @@ test('where it is off, nothing is asked', async () => {
 
 const streamName = () => `${redis.prefix}calls`.replaceAll(':', '/')
 
-test('a setting that is wrong is told at once, and nothing starts', async () => {
+test('a setting that is wrong is reported at once, and nothing starts', async () => {
   const worker = startWorker({ PRICES_REFRESH: 'hourly', PRICES_URL: 'ftp://x' })
   expect(await once(worker, 'exit')).toEqual([1, null])
 })

@@ -59,7 +59,7 @@ test('with a retention of no days there are no partitions', async () => {
   expect(await tables()).toEqual([])
 })
 
-test('what a cut run left is finished, a partition that somebody detached to keep stays', async () => {
+test('what a cut run left is finished, a partition that an operator detached to keep stays', async () => {
   const [mine, theirs] = [addDays(today, -100), addDays(today, -101)]
   await addDay(mine)
   await addDay(theirs)
@@ -79,7 +79,7 @@ test('a table that was made but not attached is attached', async () => {
   expect(await days()).toContain(today)
 })
 
-test('response ids are forgotten when no provider knows them any more, not sooner', async () => {
+test('response ids are pruned when no provider knows them any more, not sooner', async () => {
   await pool.query(
     `insert into tallygate.responses_seen (upstream, response_id, seen_at) values
        ('openai', 'old', now() - interval '41 days'), ('openai', 'new', now() - interval '39 days')`,

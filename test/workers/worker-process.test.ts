@@ -102,7 +102,7 @@ test('SIGTERM ends a worker in order, within seconds', async () => {
   expect({ code, signal }).toEqual({ code: 0, signal: null })
 })
 
-test('every problem of the configuration is told at once, and nothing starts', async () => {
+test('every problem of the configuration is reported at once, and nothing starts', async () => {
   const worker = startWorker({ DATABASE_URL: '', CALL_RETENTION_DAYS: 'soon' })
   const [output, [code]] = await Promise.all([
     outputOf(worker, /CALL_RETENTION_DAYS[\s\S]*DATABASE_URL|DATABASE_URL[\s\S]*CALL_RETENTION_DAYS/),

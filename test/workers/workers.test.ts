@@ -84,7 +84,7 @@ async function untilCounted(withinMs: number): Promise<number> {
 }
 
 /** Resolves when no drain is under way that would count the next entry by chance: none has waited for half a second. */
-async function untilNobodyReads(): Promise<void> {
+async function untilNoneReads(): Promise<void> {
   let quietSinceMs = performance.now()
   await expect
     .poll(
@@ -114,7 +114,7 @@ test('a call is in the totals within two seconds, whenever it comes, and its row
   expect(rows[0]).toEqual({ calls: sent })
 })
 
-test('workers that start with a shorter retention let go of what it no longer covers at once', async () => {
+test('workers that start with a shorter retention prune what it no longer covers at once', async () => {
   start()
   await send(1)
   await untilCounted(5_000)
@@ -138,7 +138,7 @@ test('a worker that has to wait long for the first partitions keeps the first ca
     start()
     await send(1)
     await expect.poll(waiters, { timeout: 5_000, interval: 5 }).toBe(1)
-    // Its patience with a lock is five seconds: then it has been told no.
+    // Its patience with a lock is five seconds: then the lock was refused.
     await expect.poll(waiters, { timeout: 8_000, interval: 5 }).toBe(0)
   } finally {
     other.release(true)
@@ -178,7 +178,7 @@ test('after everything in Redis was lost, counting goes on within seconds', asyn
   }
 })
 
-test('a chain of jobs that broke between two of its steps is begun anew', async () => {
+test('a chain of jobs that broke between two of its steps is started again', async () => {
   start()
   await send(1)
   await untilCounted(5_000)
@@ -186,7 +186,7 @@ test('a chain of jobs that broke between two of its steps is begun anew', async 
   const scheduler = jobs.filter((key) => /:jobs:(repeat|meta)/.test(key) && !/:repeat:.*:\d+$/.test(key))
   expect(scheduler.length).toBeGreaterThan(0)
   await redis.del(jobs.filter((key) => !scheduler.includes(key)))
-  await untilNobodyReads()
+  await untilNoneReads()
   await send(1)
   await untilCounted(8_000)
 })
@@ -197,7 +197,7 @@ test('a queue that does nothing does not keep calls from being counted', async (
   await untilCounted(5_000)
   const queue = new Queue('jobs', { connection: redis, prefix: `${PREFIX}bull` })
   await queue.pause()
-  await untilNobodyReads()
+  await untilNoneReads()
   await send(3)
   await untilCounted(10_000)
 })

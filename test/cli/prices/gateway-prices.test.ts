@@ -113,7 +113,7 @@ test('a repricing by other prices than the gateways have is refused, both are na
   expect(err).toContain('nothing is changed')
   expect(await corrections()).toBe(before)
   expect(await adjusted()).toBe('0')
-  // So is a question by it.
+  // So is a query by it.
   for (const command of [['show', 'gpt-4o-mini'], ['check']]) {
     const asked = await run(other, 'prices', ...command)
     expect(asked.code).toBe(1)
@@ -207,7 +207,7 @@ test('doctor says so where its own configuration is another than the gateways ha
   expect((await run(elsewhere(), 'doctor')).out).toContain('every gateway prices by')
 })
 
-test('gateways that do not price alike are named, and nothing is priced until it is told which is right', async () => {
+test('gateways that do not price alike are named, and nothing is priced until the command says which is right', async () => {
   const other = await anotherGateway()
   for (const env of [elsewhere(), stack.env]) {
     for (const command of [repricing, ['prices', 'show', 'gpt-4o-mini']]) {
@@ -232,7 +232,7 @@ test('gateways that do not price alike are named, and nothing is priced until it
   await removeAnotherGateway()
 })
 
-test('a catalog that only gateways have is read from Postgres; one that nobody kept is refused', async () => {
+test('a catalog that only gateways have is read from Postgres; one that was not kept is refused', async () => {
   const cheap = JSON.stringify(
     JSON.parse(bundledText()).map((provider: { id: string; models: object[] }) =>
       provider.id === 'openai'
@@ -258,7 +258,7 @@ test('a catalog that only gateways have is read from Postgres; one that nobody k
   await removeAnotherGateway()
 })
 
-test('catalogs that nobody prices by any more are dropped after a while, and no other', async () => {
+test('catalogs that no gateway prices by any more are dropped after a while, and no other', async () => {
   const kept = async () =>
     (await stack.pool.query('select source from tallygate.catalogs order by source')).rows.map(
       ({ source }) => source,

@@ -138,7 +138,7 @@ test('the folder of a package is as good as its data', async () => {
   expect((await run(env, 'prices', 'update', 'node_modules/zod')).err).toContain('is not the package')
 })
 
-test('what is no catalog is refused, whoever says so', async () => {
+test('what is not a catalog is refused, whichever check finds it', async () => {
   const wrong = await written(
     JSON.stringify([{ id: 'openai', models: [{ id: 'm', match: {}, prices: { x: -1 } }] }]),
   )

@@ -128,14 +128,14 @@ test("a client's markup is in its prices, and said", async () => {
   ])
 })
 
-test('a model without a price is told, and what to do', async () => {
+test('a model without a price is reported, with what to do', async () => {
   const { code, err } = await run(env, 'prices', 'show', 'our-model')
   expect(code).toBe(1)
   expect(err).toContain('our-model has no price (provider openai, gemini, vllm): its calls are unpriced')
   expect((await run(env, 'prices', 'show', 'x', '--provider', 'nobody')).code).toBe(2)
 })
 
-test('all that is wrong with prices is told together, by line, and nothing is shown', async () => {
+test('all that is wrong with prices is reported together, by line, and nothing is shown', async () => {
   await writeConfig(`
 prices:
   - { model: a, input: '1' }

@@ -106,7 +106,7 @@ async function sums() {
   return { ...row, metered: BigInt(row.metered), adjusted: BigInt(row.adjusted) }
 }
 
-test('of calls without a cost, those that told no figures stay so, with single calls and without', async () => {
+test('of calls without a cost, those that reported no figures stay so, with single calls and without', async () => {
   const silent = (unpricedReason: string) =>
     unpriced({ usageSource: 'none', usage: NO_USAGE, usageRaw: null, unpricedReason })
   for (const keepsCalls of [true, false]) {
@@ -131,7 +131,7 @@ test('of calls without a cost, those that told no figures stay so, with single c
   }
 })
 
-test('contradictions between sources are told of models in use, with what is taken and why', async () => {
+test('contradictions between sources are reported for models in use, with what is taken and why', async () => {
   const called = {
     model: 'grok-code-fast-1',
     reportedModel: 'grok-code-fast-1',
@@ -156,7 +156,7 @@ test('contradictions between sources are told of models in use, with what is tak
   )
 })
 
-test('what jobs used is priced again, with single calls and without, and what is told later by the rule', async () => {
+test('what jobs used is priced again, with single calls and without, and what is reported later by the rule', async () => {
   const submitting = (id: string) =>
     aRecord({
       arrivedAtMs: NOW_MS,
@@ -296,7 +296,7 @@ test('calls at a price that was superseded get the new one, those at a later pri
   expect(await sums()).toMatchObject({ metered: 1_320_000_000n, adjusted: 720_000_000n })
   await count(yamlPriced('5', { arrivedAtMs: Date.parse(`${TODAY}T00:00:00Z`) }))
   expect((await sums()).adjusted).toBe(480_000_000n)
-  // The price goes back: the newest rule decides.
+  // The price returns to what it was: the newest rule decides.
   await writePrices(["{ model: our-model, input: '1', output: '1' }"])
   await json(env, ...order)
   const { metered, adjusted } = await sums()
@@ -379,7 +379,7 @@ function lastWeekday(): string {
   return [1, 2, 3].map((days) => addDays(TODAY, -days)).find(isWeekday) ?? TODAY
 }
 
-test('tiers and hours of the new price are told from the calls where these are kept', async () => {
+test('tiers and hours of the new price are taken from the calls where these are kept', async () => {
   const day = lastWeekday()
   const at = (time: string) => Date.parse(`${day}T${time}Z`)
   const ofModel = (model: string, upstream: string) => ({

@@ -134,7 +134,7 @@ test.each([
     'behind a boundary that not all servers see',
     form(model('whisper-1'), FILE.replace('RIFF', `\n--${BOUNDARY}\r\n`)),
   ],
-])('a call whose form names a model %s is nobody’s and unpriced, never cheap', async (_what, body) => {
+])('a call whose form names a model %s has no model and no price, never a cheap one', async (_what, body) => {
   expect(await send(body, '/alone/v1/audio/transcriptions')).toEqual({ status: 200, error: null })
   await stack.usageOf(client, 1)
   expect(await stack.calls(client)).toMatchObject([{ requested_model: null, cost_pico: null }])
@@ -220,7 +220,7 @@ test.each([
   expect(await stack.calls(client)).toMatchObject([{ requested_model: 'whisper-1' }])
 })
 
-test('a compressed form is refused: nobody sends one, and nobody here could read it as it passes', async () => {
+test('a compressed form is refused: no client sends one, and it could not be read as it passes', async () => {
   const body = gzipSync(form(model('whisper-1'), FILE))
   const answer = await fetch(`${stack.url}/v1/audio/transcriptions`, {
     method: 'POST',

@@ -93,7 +93,7 @@ test('a call for another model, or for one that two readers could read different
   expect(upstream.requests).toEqual([])
 })
 
-test('what cannot be read cannot be allowed: lies about the coding of a body, and paths that nobody knows', async () => {
+test('what cannot be read cannot be allowed: lies about the coding of a body, and unknown paths', async () => {
   const allowed = '{"model":"gpt-4o-mini"}'
   const [status, refusal] = await send(allowed, { headers: { 'content-encoding': 'gzip' } })
   expect([status, refusal]).toMatchObject([415, { error: { code: 'unsupported_encoding' } }])

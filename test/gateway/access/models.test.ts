@@ -77,7 +77,7 @@ test.each([
   '/GPT-4o-mini',
   '/__proto__',
   `/${'x'.repeat(4_000)}`,
-])('%s is no model: 404', async (path) => {
+])('%s is not a model: 404', async (path) => {
   const answer = await ask(path)
   expect([answer.status, await answer.json()]).toMatchObject([
     404,

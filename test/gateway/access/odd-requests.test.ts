@@ -47,7 +47,7 @@ test('HTTP/1.0, which knows no Host header, is served without one', async () => 
   expect(status).toBe(200)
 })
 
-test('an expectation that nobody knows is passed over', async () => {
+test('an unknown expectation is ignored', async () => {
   const { status, body } = await exchange(
     stack.url,
     requestText('/v1/things', [authorization(), 'Expect: the-moon', 'Content-Length: 2'], 'POST', '{}'),

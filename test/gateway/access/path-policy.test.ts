@@ -90,7 +90,7 @@ test("an upstream's own rules lift what is refused and refuse more, for its prov
   expect(await ask(plain, 'POST', '/v1/chat/completions', '{}')).toEqual(PASSES)
 })
 
-test('paths that nobody reads pass or are refused, as the narrowest rule says', async () => {
+test('paths that no dialect reads pass or are refused, as the narrowest rule says', async () => {
   expect(await ask(plain, 'POST', '/v1/unheard/of', '{}')).toEqual(PASSES)
   expect(await ask(plain, 'POST', '/local/v1/unheard/of', '{}')).toEqual(REFUSED)
   expect(await ask(plain, 'GET', '/local/v1/unheard/of')).toEqual(PASSES)

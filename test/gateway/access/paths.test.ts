@@ -99,13 +99,19 @@ test.each([
   expect(upstream.requests).toEqual([])
 })
 
-test.each(['v1/x', '*', '/v1/a b', '/v1/x?a=\xe9', '/v1/\xff'])('%s is no request target', async (target) => {
+test.each([
+  'v1/x',
+  '*',
+  '/v1/a b',
+  '/v1/x?a=\xe9',
+  '/v1/\xff',
+])('%s is not a request target', async (target) => {
   const [status] = await ask(target)
   expect(status).toBe(400)
   expect(upstream.requests).toEqual([])
 })
 
-test('a refused path tells nobody without a key whether it exists', async () => {
+test('a refused path does not show a client without a key whether it exists', async () => {
   for (const target of ['/v1/../admin', '/v1/100%', '/v1/x', '//x']) {
     const { status } = await exchange(stack.url, requestText(target))
     expect([target, status]).toEqual([target, expect.toSatisfy((code) => code === 401 || code === 400)])

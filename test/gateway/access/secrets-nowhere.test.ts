@@ -29,7 +29,7 @@ const ADMIN_TOKEN = randomBase62(30)
 const PEPPER = randomBase62(30)
 const PROMPT = randomBase62(30)
 const ANSWER = randomBase62(30)
-/** Has the form of a key, and is nobody's. */
+/** Has the form of a key, and belongs to no client. */
 const UNKNOWN_KEY = createKey()
 const STRANGE_KEY = `sk-${randomBase62(40)}`
 const BEARER = 'Authorization: Bearer'
@@ -342,7 +342,7 @@ async function readValue(client: Redis, key: string, type: string): Promise<unkn
     case 'stream':
       return await client.xrange(key, '-', '+')
     default:
-      throw new Error(`nobody looks into a ${type}`)
+      throw new Error(`this test cannot look into a ${type}`)
   }
 }
 

@@ -201,7 +201,7 @@ test.each([
     'two keys as one authorization',
     (of: TestClient) => [`Authorization: Bearer ${client.key}, Bearer ${of.key}`],
   ],
-])('%s: refused, and counted for nobody', async (_what, headers) => {
+])('%s: refused, and counted for no client', async (_what, headers) => {
   expect(await status('/v1/x', headers(other))).toBe(401)
   expect(upstream.received).toEqual([])
 })

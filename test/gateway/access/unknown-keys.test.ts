@@ -76,7 +76,7 @@ interface Burst {
   readonly statuses: ReadonlySet<number>
 }
 
-/** Calls with keys of the right form that are nobody's, each another, as fast as they are answered. */
+/** Calls with keys of the right form that belong to no client, each another, as fast as they are answered. */
 async function burst(calls: number, origin = gateway.url): Promise<Burst> {
   const keys = Array.from({ length: calls }, createKey)
   const statuses = new Set<number>()
@@ -89,13 +89,13 @@ async function burst(calls: number, origin = gateway.url): Promise<Burst> {
   return { seconds: (performance.now() - startedAt) / 1_000, statuses }
 }
 
-test('a storm of unknown keys is answered with 401, asks Postgres little, and harms nobody', async () => {
+test('a burst of unknown keys is answered with 401, asks Postgres little, and slows no other client', async () => {
   await burst(AT_ONCE * 5)
   const alone = await knownCalls()
   const before = await transactions()
   const [{ seconds, statuses }, beside] = await Promise.all([burst(BURST_CALLS), knownCalls()])
   const after = await transactions()
-  // How slow the machine is meanwhile, for other reasons than the storm, is seen on both sides of it.
+  // How slow the machine is meanwhile, for other reasons than the burst, is measured before and after it.
   const quiet = Math.max(medianOf(alone), medianOf(await knownCalls()))
   expect([...statuses]).toEqual([401])
   // Twenty looks a second, however many ask, and what gateways and workers ask by themselves.
@@ -103,7 +103,7 @@ test('a storm of unknown keys is answered with 401, asks Postgres little, and ha
   expect(medianOf(beside)).toBeLessThan(Math.max(50, 10 * quiet))
 })
 
-test('a storm leaves nothing behind in memory', async () => {
+test('a burst of unknown keys leaves nothing behind in memory', async () => {
   await burst(5_000, stack.url)
   const before = heldMemory().heapUsed
   await burst(20_000, stack.url)

@@ -85,7 +85,7 @@ test.each([
   ['days=0&two=2&one=1', 'two'],
   ['=7', ''],
   ['api-version=2024-10-21', 'api-version'],
-])('%s has a parameter that nobody knows: a 400 that names %s', async (query, param) => {
+])('%s has an unknown parameter: a 400 that names %s', async (query, param) => {
   const answer = await ask(`?${query}`)
   const message = `There is no parameter ${param}.`
   expect([answer.status, await answer.json()]).toEqual([
@@ -158,7 +158,7 @@ test('HEAD answers as GET does, without the body', async () => {
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
 })
 
-test('a key in the query is no part of the question', async () => {
+test('a key in the query is not a parameter of the usage query', async () => {
   const answer = await fetch(`${stack.url}/v1/usage?key=${client.key}&days=2`)
   expect([answer.status, await answer.json()]).toMatchObject([200, { client: 'reader', period_days: 2 }])
 })

@@ -72,11 +72,11 @@ test.each([
   [`${MODEL}${field('Model', 'gpt-4o')}`],
   [`${field('model[]', 'gpt-4o')}${MODEL}`],
   [`${MODEL}${FILE}${field('model', 'whisper-1')}`],
-])('a model that stands there twice is nobody’s: %j', (form) => {
+])('a model that a form names twice is not read: %j', (form) => {
   expect(read(`${form}--x-y--`)).toMatchObject({ model: null, duplicateModel: true })
 })
 
-test('line ends behind a form are no part of it', () => {
+test('line ends behind a form do not belong to it', () => {
   expect(read(`${MODEL}--x-y--\r\n\r\n `, 1)).toMatchObject({ readable: true, model: 'whisper-1' })
 })
 

@@ -58,7 +58,7 @@ describe('what stands in a body', () => {
     expect(scan(`{"model":"${'m'.repeat(2000)}"}`)).toMatchObject({ readable: true, model: null })
   })
 
-  test('the kinds of stream_options are told apart', () => {
+  test('the kinds of stream_options are distinguished', () => {
     const kinds = ['{}', '{ }', 'null', 'true', '[]', '"x"', '{"include_usage":1}'].map((value) => {
       const options = scan(`{"stream_options":${value}}`).streamOptions
       return [options?.kind, options?.empty, options?.includeUsage?.value]

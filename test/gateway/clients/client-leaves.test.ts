@@ -173,7 +173,7 @@ describe('drain', () => {
     socket.destroy()
     await once(socket, 'close')
     if (!response.headersSent) head()
-    // More than what fits into the buffers between: somebody has to read.
+    // More than what fits into the buffers between: the gateway has to read.
     for (let n = 0; n < 40; n += 1) response.write(delta('x'.repeat(100_000)))
     response.write(event({ choices: [], usage: CHAT_USAGE }))
     response.end('data: [DONE]\n\n')

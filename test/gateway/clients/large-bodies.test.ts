@@ -13,7 +13,7 @@ const FLAT_BYTES = 8 * MIB
 
 let answer: (incoming: IncomingMessage, response: ServerResponse) => void
 const server = createServer((incoming, response) => {
-  // The gateway's own look at the models, in the background.
+  // The gateway's own request for the models, in the background.
   if (incoming.url === '/v1/models') response.end('{"data":[]}')
   else answer(incoming, response)
 })

@@ -137,7 +137,7 @@ test('headers of 60 kB pass, and over the limit they are refused with 431 in JSO
   expect(upstream.requests).toHaveLength(1)
 })
 
-test('what is no HTTP is refused with 400 in JSON, and the next call is served', async () => {
+test('a request that is not HTTP is refused with 400 in JSON, and the next call is served', async () => {
   const broken = [
     'nonsense\r\n\r\n',
     'GET /v1/x HTTP/1.1\r\nHost: a\r\nBad Header: x\r\n\r\n',

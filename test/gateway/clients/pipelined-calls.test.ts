@@ -24,7 +24,7 @@ test('a client that leaves ends the calls that wait for their turn on its connec
   upstream.answer((_request, response) => {
     answering.push(response)
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    // More than a connection that nobody reads from holds.
+    // More than a connection holds whose other end does not read.
     for (let i = 0; i < 40; i++) {
       response.write(event({ choices: [{ index: 0, delta: { content: 'word '.repeat(1000) } }] }))
     }

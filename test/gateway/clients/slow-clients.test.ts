@@ -102,7 +102,7 @@ async function flood(response: ServerResponse): Promise<number> {
   }
 }
 
-test('heads that trickle in and connections that say nothing are ended, and hold up nobody meanwhile', async () => {
+test('heads that trickle in and connections that say nothing are ended, and hold up no other client meanwhile', async () => {
   const slow = Array.from({ length: 300 }, () => dial(stack.url))
   const ends = slow.map((socket) => text(socket))
   const begun = slow.slice(100)
@@ -176,7 +176,7 @@ test('a body that comes slowly, but comes, is taken, and the time its answer tak
   expect((await stack.usageOf(client, 1)).output_tokens).toBe(7)
 })
 
-test('a client that stops reading in mid-stream: the upstream waits, then is let go; one record says who left', async () => {
+test('a client that stops reading in mid-stream: the upstream waits, then is closed; one record says who left', async () => {
   const flooded = Promise.withResolvers<[number, ServerResponse]>()
   upstream.answer((_request, response) => {
     void flood(response).then((bytes) => flooded.resolve([bytes, response]))
@@ -220,7 +220,7 @@ test('a client that reads slowly, but reads, gets all of its stream', async () =
   expect(await stack.calls(client)).toMatchObject([{ outcome: 'complete', output_tokens: '7' }])
 })
 
-test('a client that fetches none of many answers is let go', async () => {
+test('a client that fetches none of many answers is disconnected', async () => {
   const content = 'x'.repeat(60_000)
   upstream.answer((_request, response) =>
     json(response, 200, { model: 'gpt-4o-mini', content, usage: CHAT_USAGE }),

@@ -162,7 +162,7 @@ test.each<Lie>([
     [JSON_TYPE],
     withMember('"stream_options":{"include_usage":true},"stream_options":null'),
   ],
-  ['stream_options that are no object', [JSON_TYPE], withMember('"stream_options":[]')],
+  ['stream_options that are not an object', [JSON_TYPE], withMember('"stream_options":[]')],
   ['model twice and "stream": 1', [JSON_TYPE], Buffer.from(TEXT.replace('true', '1,"model":"gpt-4o-mini"'))],
   [
     'an array of 500,100 numbers and "stream": 1',

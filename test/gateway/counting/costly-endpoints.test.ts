@@ -92,7 +92,7 @@ function wrongWith({ truth, calls }: CostlyEndpoint, rows: readonly Record<strin
 
 test.each(
   ENDPOINTS,
-)('$name costs what its invoice says, or nobody says that it costs nothing', async (endpoint) => {
+)('$name costs what its invoice says, or is never said to cost nothing', async (endpoint) => {
   const { name, calls, truth } = endpoint
   client = await stack.addClient(name.replace(/[^a-z0-9]+/gi, '-').toLowerCase())
   upstream.requests.length = 0

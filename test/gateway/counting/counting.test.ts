@@ -82,7 +82,7 @@ test('an answer without figures has no cost and a reason, and is in the unpriced
   expect(totals).toEqual([{ unpriced: 1, without_figures: 1 }])
 })
 
-test('on paths that nobody knows what looks like usage is counted, silence is unpriced, and jobs are billed later', async () => {
+test('on unknown paths what looks like usage is counted, an answer without it is unpriced, and jobs are billed later', async () => {
   const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }
   upstream.answer((request, response) => {
     if (request.url === '/v1/ask/anything') json(response, 200, { model: 'gpt-4o-mini', usage })

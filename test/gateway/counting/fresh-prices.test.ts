@@ -90,7 +90,7 @@ test('a running gateway takes newer prices: a new model at once, a changed price
   await call('gpt-4o')
   expect(await lastCost(calls + 1)).toBeCloseTo(0.0075, 12)
 
-  // What the gateway says it prices by is told with it, so that the command prices alike.
+  // What the gateway says it prices by is recorded with it, so that the command prices alike.
   const said = async () =>
     (
       await stack.pool.query(`select configuration->>'catalog' as catalog from tallygate.gateway_prices

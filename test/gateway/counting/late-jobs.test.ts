@@ -124,7 +124,7 @@ test('a batch of Mistral’s counts with the file that it left, and no other fil
   await ask('GET', '/mistral/v1/batch/jobs/job-1-abc')
   await ask('GET', '/mistral/v1/files/mine-1-abc/content')
   await stack.usageOf(client, 3)
-  // It has ended, and still nobody has read what it used.
+  // It has ended, and no call has read what it used yet.
   expect(await unpriced()).toBe(1)
   await ask('GET', '/mistral/v1/files/out-1-abc/content')
   await ask('GET', '/mistral/v1/files/out-1-abc/content')
@@ -243,7 +243,7 @@ test('fine-tuning and runs of evals are their submitters’ when they are fetche
   await expectSound()
 })
 
-test('jobs of all these kinds that nobody fetches are fetched by a worker, their files too', async () => {
+test('jobs of all these kinds that no client fetches are fetched by a worker, their files too', async () => {
   const result = {
     response: {
       status_code: 200,

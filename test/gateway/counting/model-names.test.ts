@@ -87,7 +87,7 @@ test('an answer that names no model is totalled under the name that its upstream
   ])
 })
 
-test('of calls that nobody served a name is kept that is listed, configured or priced; others are (unknown)', async () => {
+test('a call that was not served keeps a name that is listed, configured or priced; others are (unknown)', async () => {
   upstream.answer((request, response) => {
     const { model = '' } = JSON.parse(request.body.toString())
     if (request.url === '/api/v1/chat/completions')

@@ -145,7 +145,7 @@ test('a deployment whose name says nothing counts by the model that its answer n
   expect(await record()).toMatchObject({ usage_source: 'reported', output_tokens: '20000' })
 })
 
-test('hidden reasoning is no gift where the request keeps the upstream from telling its usage', async () => {
+test('hidden reasoning is billed where the request keeps the upstream from reporting its usage', async () => {
   const options = '"stream_options":{"include_usage":false}'
   const body = `{"model":"o3","stream":true,${options},${options},"messages":[{"role":"user","content":"hi"}]}`
   upstream.answer((_request, response) => {

@@ -96,7 +96,7 @@ test('speech is counted by the characters that went upstream, refused speech and
   ])
 })
 
-test('what the operator prices has a price: characters at a host of no known ones, a size nobody lists', async () => {
+test('what the operator prices has a price: characters at a host without known ones, a size that is not listed', async () => {
   sound({ 'character-cost': '500' })
   await ask('/voices/v1/text-to-speech/v', { text: 'a'.repeat(900), model_id: 'eleven_multilingual_v2' })
   const job = { id: 'video_1', model: 'sora-2-pro', seconds: '4', size: '1920x1080', status: 'queued' }

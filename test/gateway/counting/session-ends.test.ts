@@ -259,7 +259,7 @@ test('a client that leaves amid the long answer to its handshake is counted in f
 test.each([
   ['by another method', 'POST', ['Content-Type: application/json', 'Content-Length: 55']],
   ['with a body', 'GET', ['Content-Length: 55']],
-])('a handshake %s is the request that it is without the question', async (_how, method, headers) => {
+])('a handshake %s is metered as the request that it is without the upgrade', async (_how, method, headers) => {
   onUpgrade = () => {}
   const seen = new Promise<IncomingMessage>((resolve) => {
     answer = (request, response) => {
@@ -276,7 +276,7 @@ test.each([
   expect(await record()).toMatchObject({ web_socket: false, method, status: 200 })
 })
 
-test('a 101 to a protocol that nobody asked for is no session', async () => {
+test('a 101 to a protocol that was not asked for is not a session', async () => {
   onUpgrade = (_request, socket) =>
     socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nfree bytes')
   const webSocket = new WebSocket(`${stack.url.replace('http', 'ws')}${REALTIME}`, {

@@ -145,7 +145,7 @@ const DONE = {
   response: { usage: { input_tokens: 10, output_tokens: 3, total_tokens: 13 } },
 }
 
-test('a realtime session has the name of its query where it used anything, though nobody lists it', async () => {
+test('a realtime session has the name of its query where it used anything, though it is not listed', async () => {
   expect(await hold('/xai/v1/realtime?model=grok-voice-made-1', [], [DONE])).toMatchObject({
     requested_model: 'grok-voice-made-1',
     model: 'grok-voice-made-1',
@@ -153,7 +153,7 @@ test('a realtime session has the name of its query where it used anything, thoug
   })
 })
 
-test('a realtime session that used nothing has no name that nobody knows', async () => {
+test('a realtime session that used nothing has no unknown name', async () => {
   expect(await hold('/xai/v1/realtime?model=made-up', [], [{ type: 'error', error: {} }])).toMatchObject({
     requested_model: 'made-up',
     model: '(unknown)',

@@ -98,7 +98,7 @@ function recordedAnswers(): readonly Answer[] {
 interface Visit {
   readonly answer: Answer
   readonly cut: number
-  /** The upstream sends the rest although nobody takes it. */
+  /** The upstream sends the rest although no client takes it. */
   readonly goesOn: boolean
   readonly options: LooseOptions
   readonly clientLeft: PromiseWithResolvers<void>

@@ -194,7 +194,7 @@ afterAll(() => {
   }
 })
 
-/** Sends what comes before the cut, and the rest when told so; a close frame it answers at once, and sends no more. */
+/** Sends what comes before the cut, and the rest when asked to; a close frame it answers at once, and sends no more. */
 async function serve(key: string, socket: Duplex): Promise<void> {
   const { session, cut, cutOff, goesOn } = visit
   const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
@@ -256,7 +256,7 @@ function read(session: Played, messages: readonly Buffer[]): MessageReader {
     model: null,
     stream: null,
   })
-  if (reader === undefined) throw new Error(`${session.id} is no session`)
+  if (reader === undefined) throw new Error(`${session.id} is not a session`)
   for (const message of messages) reader.message(message)
   return reader
 }

@@ -93,13 +93,13 @@ describe('tokens delivered', () => {
     expectWithin(0.05, await estimateDelivered(Buffer.concat([bytes, silent]), 1000), tokens)
   })
 
-  test("other makers' tokens are told from OpenAI's by what was measured", async () => {
+  test("other makers' tokens are derived from OpenAI's by measured factors", async () => {
     const { bytes, tokens } = chatStream(prose.repeat(4))
     expectWithin(0.01, await estimateDelivered(bytes, 1000, 'claude-sonnet-4-5'), tokens * 1.18)
     expectWithin(0.01, await estimateDelivered(bytes, 1000, 'llama-3.1-8b'), tokens * 1.05)
   })
 
-  test('nothing delivered, no text and no JSON are no tokens', async () => {
+  test('nothing delivered, no text and no JSON count no tokens', async () => {
     for (const body of [
       '',
       'data: [DONE]\n\n',
@@ -365,7 +365,7 @@ describe('against what upstreams reported', () => {
   })
 })
 
-describe('in nobody’s way', () => {
+describe('a hostile prompt', () => {
   test('the event loop turns while a hostile prompt is counted, and that ends soon', async () => {
     // A run of different signs without a space: the worst case of byte pair encoding.
     const word = Array.from({ length: 120_000 }, (_, i) =>

@@ -57,10 +57,10 @@ const words = ['The', ' answer', ' is', ' 42.'].map((content) => ({
   choices: [{ index: 0, delta: { content }, finish_reason: null }],
 }))
 const STOP = { model: 'gpt-4o-mini-2024', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
-const TOLD = { model: 'gpt-4o-mini-2024', service_tier: 'flex', choices: [], usage: USAGE }
+const WITH_USAGE = { model: 'gpt-4o-mini-2024', service_tier: 'flex', choices: [], usage: USAGE }
 
-const CHAT = answer('openai', '/v1/chat/completions', { body: sse(...words, STOP, TOLD) })
-const UNTOLD = { ...CHAT, body: sse(...words, STOP) }
+const CHAT = answer('openai', '/v1/chat/completions', { body: sse(...words, STOP, WITH_USAGE) })
+const WITHOUT_USAGE = { ...CHAT, body: sse(...words, STOP) }
 const REASONING = { ...CHAT, model: 'o3' }
 const RUNNING = answer('vllm', '/v1/chat/completions', {
   body: sse(...words.map((word, n) => ({ ...word, usage: { prompt_tokens: 9, completion_tokens: n } }))),
@@ -149,7 +149,7 @@ const FREE = answer('openai', '/v1/models', {
   body: Buffer.from('{"data":[]}'),
 })
 const EMPTY = { ...WHOLE, method: 'HEAD', status: 204, body: Buffer.alloc(0) }
-const LONG = { ...CHAT, body: sse(...Array.from({ length: 900 }, () => words).flat(), STOP, TOLD) }
+const LONG = { ...CHAT, body: sse(...Array.from({ length: 900 }, () => words).flat(), STOP, WITH_USAGE) }
 const ZIPPED = { ...CHAT, headers: { ...SSE, 'content-encoding': 'gzip' }, body: gzipSync(CHAT.body) }
 const BROKEN_ZIP = { ...ZIPPED, body: Buffer.concat([ZIPPED.body.subarray(0, 60), Buffer.alloc(40, 0x55)]) }
 const SECRETLY_ZIPPED = { ...CHAT, body: gzipSync(CHAT.body) }
@@ -192,10 +192,10 @@ const SCENES: readonly [name: string, Answer, Way][] = [
   ['a stream whose client leaves behind its end, and nothing comes', CHAT, { ...LEFT, cutAt: 0.8 }],
   ['a stream that is drained', CHAT, { ...LEFT, goesOn: true, onClientAbort: 'drain' }],
   ['a stream that is drained and does not end', CHAT, { ...LEFT, onClientAbort: 'drain' }],
-  ['a stream without usage', UNTOLD, STREAM],
-  ['a stream without usage of a prompt nobody read', { ...UNTOLD, requestBody: null }, STREAM],
+  ['a stream without usage', WITHOUT_USAGE, STREAM],
+  ['a stream without usage of an unread prompt', { ...WITHOUT_USAGE, requestBody: null }, STREAM],
   ['a stream of a hidden model', REASONING, STREAM],
-  ['a stream of a hidden model without usage', { ...UNTOLD, model: 'o3' }, STREAM],
+  ['a stream of a hidden model without usage', { ...WITHOUT_USAGE, model: 'o3' }, STREAM],
   ['a stream of a hidden model whose client leaves', REASONING, LEFT],
   [
     'a stream of a hidden model whose client leaves, and the rest comes',
@@ -228,7 +228,7 @@ const SCENES: readonly [name: string, Answer, Way][] = [
   ['speech', SPEECH, ONE_PIECE],
   ['speech whose client leaves', SPEECH, LEFT],
   ['a reader that throws', THROWING, STREAM],
-  ['a model named on the way', { ...UNTOLD, model: null }, { ...STREAM, named: 'gpt-4o' }],
+  ['a model named on the way', { ...WITHOUT_USAGE, model: null }, { ...STREAM, named: 'gpt-4o' }],
   ['no answer', CHAT, { ...STREAM, error: new Error('connection refused') }],
   ['no answer in time', CHAT, { ...STREAM, error: timeout }],
   ['no answer, and the client left', CHAT, { ...STREAM, error: timeout, cut: 'leaves' }],

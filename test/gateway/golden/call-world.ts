@@ -8,7 +8,7 @@ import type { Catalog } from '../../../src/pricing/catalog/catalog.ts'
 import type { CallToPrice, PriceOfCall } from '../../../src/pricing/catalog/catalog-call.ts'
 import type { Price } from '../../../src/pricing/price.ts'
 
-/** A catalog whose prices repeat all that pricing was told, so that the records show it. */
+/** A catalog whose prices repeat all that pricing was given, so that the records show it. */
 const MIRROR = {
   priceCall(call: CallToPrice): PriceOfCall {
     const { model, requestedModel, reportedCostPico, serviceTier, usage, units } = call
@@ -27,7 +27,7 @@ const MIRROR = {
   listsModel: () => false,
 } as Partial<Catalog> as Catalog
 
-/** The same figures in the same words, whoever put them together; without what was not counted. */
+/** The same figures in the same words, however they were put together; without what was not counted. */
 function inOrder(call: CallToPrice): readonly (readonly [string, unknown])[] {
   return Object.entries(call)
     .filter(([, value]) => value !== undefined)
@@ -98,7 +98,7 @@ export class CallWorld {
     callFailed: (_call: OpenCall, error: unknown) => this.lines.push(`failed ${error}`),
   }
 
-  /** The call as it is known before it goes upstream; what a crash would make of its notes is kept too. */
+  /** The call as it is known before it goes upstream; what a crash would make of its snapshots is kept too. */
   opened(call: OpenCall): void {
     this.#open = call
   }

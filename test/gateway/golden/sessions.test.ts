@@ -87,7 +87,7 @@ const SCENES: readonly [name: string, PlayedSession][] = [
   ['a session that names its model in a message', RESPONSES],
   ['a session that hides, cut', { ...RESPONSES, cut: 2, end: 'client breaks' }],
   ['impossible counts', { ...SPOKEN, messages: [...MADE, IMPOSSIBLE], cut: MADE.length + 1 }],
-  ['a path nobody reads', { ...SPOKEN, path: '/v1/some/socket', model: null }],
+  ['a path that no dialect reads', { ...SPOKEN, path: '/v1/some/socket', model: null }],
   ['a refusal', { ...SPOKEN, refusal: { status: 401, body: '{"error":{"message":"no"}}' } }],
   [
     'an answer of a GET',

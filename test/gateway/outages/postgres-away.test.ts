@@ -45,7 +45,7 @@ async function readiness(): Promise<unknown> {
 
 const UNAVAILABLE = [503, 'storage_unavailable']
 
-test('absent at start: the process is alive and not ready, well-formed keys get 503, what is no key 401', async () => {
+test('absent at start: the process is alive and not ready, well-formed keys get 503, anything else 401', async () => {
   expect((await fetch(`${stack.url}/healthz`)).status).toBe(200)
   await expect
     .poll(readiness, { timeout: 5_000 })

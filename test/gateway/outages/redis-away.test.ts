@@ -38,7 +38,7 @@ async function readiness(): Promise<unknown> {
   return [answer.status, await answer.json()]
 }
 
-test('absent at start: calls are taken and kept, the state is told, and all are counted once Redis is there', async () => {
+test('absent at start: calls are taken and kept, the state is reported, and all are counted once Redis is there', async () => {
   await expect.poll(chat).toBe(200)
   for (let n = 1; n < 5; n += 1) expect(await chat()).toBe(200)
   expect(await readiness()).toEqual([200, { status: 'ready', degraded: ['redis'] }])

@@ -37,7 +37,7 @@ afterAll(async () => {
   await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })))
 })
 
-/** A gateway process beside the stack's own, with a journal that nobody else looks at. */
+/** A gateway process beside the stack's own, with a journal that no other gateway adopts. */
 async function start(): Promise<GatewayProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-shutdown-'))
   folders.push(folder)

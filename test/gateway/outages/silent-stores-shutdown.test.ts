@@ -40,7 +40,7 @@ afterAll(async () => {
 
 test('SIGTERM while neither store answers and a client keeps its connection: the gateway ends within 10 s of its last stream, which is counted', async () => {
   const client = await stack.addClient('last')
-  // Kept for so short a time that it is always asking Postgres what may be forgotten.
+  // Kept for so short a time that it is always asking Postgres what may be pruned.
   const gateway = await startGatewayProcess({ ...stack.env, JOURNAL_KEEP_SECONDS: '1' })
   const asking = request(`${gateway.url}/v1/chat/completions`, {
     agent,

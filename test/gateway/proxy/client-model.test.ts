@@ -80,7 +80,7 @@ test.each([
   expect(namesIn(dialect, [message(said)])).toEqual([name])
 })
 
-test('a model of no text, garbage and a name behind too much else are none, and harm nobody', () => {
+test('a model that is not a string, garbage and a name behind too much else give no model, and no error', () => {
   expect(namesIn(geminiLive, [message({ setup: { model: { deep: 1 } } }), message({ setup: [] })])).toEqual(
     [],
   )

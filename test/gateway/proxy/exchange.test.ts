@@ -20,7 +20,7 @@ const OPEN: OpenCall = {
   webSocket: false,
 }
 
-test('a call whose client leaves while the connection upstream is being made is no call', async () => {
+test('a call whose client leaves while the connection upstream is being made is not counted', async () => {
   const calls: string[] = []
   const ledger: CallLedger = {
     canTakeCalls: true,

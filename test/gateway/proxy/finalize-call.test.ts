@@ -114,7 +114,7 @@ test('a call cut before its answer, of which no tokens can be estimated, is unpr
   expect(finalizeCall({ ...cut, outcome: 'upstream_error' }, pricing)).toMatchObject({ costPico: '0' })
 })
 
-test('an estimate says that it is one, and nothing to count is no estimate', async () => {
+test('an estimate says that it is one, and nothing to count is not an estimate', async () => {
   expect(await finalizeWithEstimate(result, pricing)).toMatchObject({
     usageSource: 'estimated',
     usage: { inputTokens: 5, outputTokens: 3 },
@@ -128,7 +128,7 @@ test('an estimate says that it is one, and nothing to count is no estimate', asy
   })
 })
 
-test('the prompt of an answer that nobody could read has no cost', async () => {
+test('the prompt of an unreadable answer has no cost', async () => {
   const unread = {
     ...result,
     observation: null,
@@ -167,7 +167,7 @@ test('an output without its prompt is counted, and its cost is not taken for the
   })
 })
 
-describe('a call that told no figures', () => {
+describe('a call that reported no figures', () => {
   const METERED = result.endpoint
   const FETCHED: EndpointContext = { metering: 'metered', responseUse: 'fetched' }
   const UNKNOWN: EndpointContext = { metering: 'unknown', responseUse: 'created' }
@@ -180,7 +180,7 @@ describe('a call that told no figures', () => {
   test.each([
     ['at a metered endpoint', METERED, 200, NOTHING_OBSERVED, 'no_figures'],
     ['at a metered endpoint whose reader broke', METERED, 201, null, 'no_figures'],
-    ['on a path nobody reads', UNKNOWN, 200, NOTHING_OBSERVED, 'no_reader'],
+    ['on a path that no dialect reads', UNKNOWN, 200, NOTHING_OBSERVED, 'no_reader'],
     ['and leads past the gateway', PASSING_BY, 201, NOTHING_OBSERVED, 'passes_by'],
     ['and says that it is still at work', METERED, 202, pending, 'billed_later'],
     ['in a session', METERED, 101, NOTHING_OBSERVED, 'no_figures'],

@@ -9,7 +9,7 @@ export interface NoisyBody {
   readonly bytes: number
 }
 
-/** What the thread is told: to send one body after the other, or, with `null`, to stop after this one. */
+/** What the thread is asked: to send one body after the other, or, with `null`, to stop after this one. */
 export type NoiseOrder = {
   readonly url: string
   readonly key: string

@@ -1,7 +1,7 @@
 /** What must stand nowhere, by what it is called in a failure's message. */
 export type Secrets = Readonly<Record<string, string>>
 
-/** A leak is told from this many characters on: error messages of parsers quote no more than ten. */
+/** A leak is reported from this many characters on: error messages of parsers quote no more than ten. */
 const PIECE_LENGTH = 8
 /** Hexadecimal pieces hold half as much, and eight digits of a digest could be those of a secret by chance. */
 const HEX_PIECE_LENGTH = 16
@@ -31,7 +31,7 @@ export function searchFor(secrets: Secrets): SecretSearch {
 class Pieces {
   readonly #length: number
   readonly #names = new Map<string, string>()
-  /** Which pairs of bytes a piece begins with, and has next: what has others is passed over without a look at the map. */
+  /** Which pairs of bytes a piece begins with, and has next: what has others is passed over without reading the map. */
   readonly #first = new Uint8Array(65_536)
   readonly #second = new Uint8Array(65_536)
 

@@ -14,11 +14,11 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-test('every problem of a wrong configuration is told at once, by name, and nothing listens', async () => {
+test('every problem of a wrong configuration is reported at once, by name, and nothing listens', async () => {
   const file = join(folder, 'tallygate.yaml')
   await writeFile(
     file,
-    'upstreams:\n  - name: a\n    url: not a url\n    provider: nobody\ndefault_upstream: b\n',
+    'upstreams:\n  - name: a\n    url: not a url\n    provider: unknown\ndefault_upstream: b\n',
   )
   const { code, stdout, stderr } = await runServer({
     PORT: '99999',

@@ -65,7 +65,7 @@ test('plain HTTP on the port is not answered with anything', async () => {
   expect(bytes.toString()).not.toContain('secure')
 })
 
-test('a connection that never shakes hands is closed after a few seconds', async () => {
+test('a connection that never completes its TLS handshake is closed after a few seconds', async () => {
   const { hostname, port } = new URL(stack.url)
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {}) // closed is closed

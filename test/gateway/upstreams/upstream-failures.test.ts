@@ -61,7 +61,7 @@ const TIMED_OUT = {
   error: { message: expect.any(String), type: 'upstream_error', param: null, code: 'upstream_timeout' },
 }
 
-test('an upstream that nobody listens at: 502, and the call is counted', async () => {
+test('an upstream where no server listens: 502, and the call is counted', async () => {
   const away = await startStack('http://127.0.0.1:1')
   client = await away.addClient('alone')
   const { status, body, lines } = await post(CHAT, '/v1/chat/completions', away.url)
@@ -83,7 +83,7 @@ test('an upstream that nobody listens at: 502, and the call is counted', async (
 test.each([
   ['closes before it answers', (socket: Socket) => socket.end()],
   ['resets the connection', (socket: Socket) => socket.resetAndDestroy()],
-  ['answers what is no HTTP', (socket: Socket) => socket.end('SSH-2.0-OpenSSH\r\n')],
+  ['answers what is not HTTP', (socket: Socket) => socket.end('SSH-2.0-OpenSSH\r\n')],
   ['ends within the headers', (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Le')],
   [
     'sends headers over the limit',

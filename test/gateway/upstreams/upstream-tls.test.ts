@@ -156,7 +156,7 @@ test.each(
   expect(upstreams.get(certificate)).toMatchObject({ requests: [], bytes: 0 })
 })
 
-test('an authority that nobody named is not trusted', async () => {
+test('an authority that was not configured is not trusted', async () => {
   const client = await stack.addClient('careful')
   const before = upstreams.get('good')?.bytes
   expect(await ask(gateways[1], 'good', client)).toEqual(REFUSED)

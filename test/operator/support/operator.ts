@@ -15,7 +15,7 @@ export interface Operator {
   readonly database: TestDatabase
   readonly pool: Postgres
   readonly keys: TestPrefix
-  /** How often gateways were told of a change of clients or keys. */
+  /** How often a change of clients or keys was announced to gateways. */
   announcements(): number
   /** What was logged, as JSON lines. */
   log(): string

@@ -17,7 +17,7 @@ function countingCache(capacity: number) {
   }
 }
 
-test('a question is resolved once for the time its answer holds', () => {
+test('a query is resolved once for the time its answer holds', () => {
   const { find, resolved } = countingCache(10)
   for (const atMs of [0, 1, DAY_MS - 1]) expect(find('a', atMs).fromMs).toBe(0)
   expect(resolved()).toBe(1)

@@ -204,7 +204,7 @@ test('a tier that a source lists by halves is unpriced, no class or size of it a
   ).toBe('a@1: together/one: input 1, output 4, webSearch 10000')
 })
 
-test('what GovCloud costs is told by its own entries alone', () => {
+test('what GovCloud costs is given by its own entries alone', () => {
   const prices = IN_OUT
   const bedrock = (model: string) => ({
     aws: { [`regional.${model}`]: { match: { contains: model }, prices } },

@@ -61,7 +61,7 @@ test('constraints are read with or without their type, in any offset', () => {
   expect(dated({ type: 'time_of_date', start_time: '22:30:00-02:00', end_time: '16:30:00Z' })).toEqual(hours)
 })
 
-test('all that is wrong with a file is told at once, with its place, and none of it is used', () => {
+test('all that is wrong with a file is reported at once, with its place, and none of it is used', () => {
   const models = [
     { match: { equals: 'a' }, prices: {} },
     { id: 'b', match: { sounds_like: 'b' }, prices: { input_mtok: -1, output_mtok: '2' } },

@@ -54,7 +54,7 @@ test('what a refresh changes begins with the next day, and in the last hour of a
   expect(inForceFrom(Date.parse('2026-11-22T23:00:00Z'))).toBe('2026-11-24')
 })
 
-test('newer data is taken, and what it changes is told', () => {
+test('newer data is taken, and what it changes is reported', () => {
   const judged = judge(withPrices({ input_mtok: 2, output_mtok: 4 }))
   expect(judged).toMatchObject({
     kind: 'read',
@@ -97,7 +97,7 @@ const UNREADABLE: readonly (readonly [string, string, RegExp])[] = [
   ],
   ['a price that is text', withPrices({ input_mtok: '1' }), /input_mtok is not a price/],
   [
-    'a constraint nobody knows',
+    'an unknown constraint',
     withPrices([{ constraint: { region: 'eu' }, prices: { input_mtok: 1 } }]),
     /constraint/,
   ],
@@ -115,7 +115,7 @@ const UNREADABLE: readonly (readonly [string, string, RegExp])[] = [
 ]
 
 for (const [what, fetched, problem] of UNREADABLE) {
-  test(`${what} can be taken by nobody`, () => {
+  test(`${what} cannot be taken, even by an operator`, () => {
     const beganMs = performance.now()
     const judged = judge(fetched)
     expect(judged.kind).toBe('unreadable')
@@ -132,7 +132,7 @@ for (const regex of [
   `^${'(?:a|a)'.repeat(40)}!$`,
   `^${'a{0,9}'.repeat(9)}!$`,
 ]) {
-  test(`names by ${regex.slice(0, 20)} can be taken by nobody, and no name is tried on it`, () => {
+  test(`names by ${regex.slice(0, 20)} cannot be taken, even by an operator, and no name is tried on it`, () => {
     const names = [LONG, LONG.slice(1), `${LONG}?`]
     const victims = names.map((id) => ({ id, match: { equals: id }, prices: { input_mtok: 1 } }))
     const judged = judge(listOf([{ id: 'x', match: { regex }, prices: {} }, ...MODELS, ...victims]))
@@ -149,7 +149,7 @@ test('every rule of the package could have come by a refresh', () => {
 
 const DOUBTFUL: readonly (readonly [string, string, RegExp])[] = [
   ['fewer than nine of ten models', listOf(MODELS.slice(0, 17)), /lists 17 of the 20 models/],
-  ['a price that nobody asks', withPrices({ input_mtok: 10_001 }), /m0 costs \$10001 by input_mtok/],
+  ['a price that is never asked', withPrices({ input_mtok: 10_001 }), /m0 costs \$10001 by input_mtok/],
   [
     'one above a size of prompt',
     withPrices({ input_mtok: { base: 1, tiers: [{ start: 200_000, price: 20_000 }] }, output_mtok: 4 }),
@@ -212,7 +212,7 @@ for (const [what, fetched, doubt] of DOUBTFUL) {
   })
 }
 
-test('what is just within the bounds needs nobody', () => {
+test('what is just within the bounds needs no operator', () => {
   expect(doubtsOf(listOf(MODELS.slice(0, 18)))).toEqual([])
   expect(doubtsOf(withPrices({ input_mtok: 10, output_mtok: 0.4, cache_read_mtok: 10_000 }))).toEqual([])
   expect(doubtsOf(listOf([...MODELS, { id: 'x', match: { regex: '^x-[0-9]{8}$' }, prices: {} }]))).toEqual([])

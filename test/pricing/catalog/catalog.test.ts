@@ -173,7 +173,7 @@ test('tokens of an Anthropic batch cost half, searches do not', () => {
   )
 })
 
-/** What a million tokens of input and of output cost at a tier in dollars, or why nobody knows. */
+/** What a million tokens of input and of output cost at a tier in dollars, or why it is unknown. */
 function tokensAt(provider: string, model: string, serviceTier: string | null): string {
   const dollars = (usage: Partial<TokenUsage>) => {
     const answer = catalog.priceCall(callOf({ provider, model, serviceTier, usage }))
@@ -216,7 +216,7 @@ test("a tier is at its own price, by provider and model, as the providers' lists
   ).toEqual(cases)
 })
 
-test('a tier whose price nobody knows is unpriced, never at the list price', () => {
+test('a tier whose price is unknown is unpriced, never at the list price', () => {
   const cases: [string, string, string][] = [
     ['openai', 'gpt-4o', 'flex'],
     ['openai', 'gpt-6-sol', 'ultrafast'],
@@ -284,7 +284,7 @@ test('each factor of a tier says where it is from and when that was looked up', 
 test('the model that answered is priced, never another that was asked for', () => {
   expect(modelAt('openai', 'gpt-4o-2024-08-06', 'gpt-4o-mini')).toBe('openai/gpt-4o')
   expect(modelAt('openai', 'something-internal', 'gpt-4o-mini')).toBe('no_price')
-  // A router that fell back; Perplexity's Responses, which name who served a `sonar`.
+  // A router that chose another model; Perplexity's Responses, which name who served a `sonar`.
   expect(modelAt('openrouter', 'x-ai/grok-none', 'google/gemini-2.0-flash-exp:free')).toBe('no_price')
   expect(modelAt('perplexity', 'openai/gpt-5-mini', 'sonar')).toBe('no_price')
   // The same model under a name the catalog does not have.
@@ -351,7 +351,7 @@ test("a host's prices are its own: Azure sells OpenAI's and Anthropic's models a
   expect(modelAt('azure-ai', 'gpt-5-mini')).toBe('openai/gpt-5-mini')
 })
 
-test('a host that nobody knows has the prices that the operator says it has, and else none', () => {
+test('an unknown host has the prices that the operator says it has, and else none', () => {
   const upstream = (name: string) => ({
     provider: 'openai-compatible',
     upstream: name,
@@ -532,7 +532,7 @@ test("an upstream's own figure is taken where it is trusted and gives one", () =
   expect(costOf({ reportedCostPico: -7n })).toBe('2500000 openrouter/openai/gpt-4o#std')
 })
 
-test("an upstream's own figure stands beside ours, and a difference of more than one in a hundred is told", () => {
+test("an upstream's own figure stands beside ours, and a difference of more than one in a hundred is reported", () => {
   const trusting = buildCatalog({ trustedUpstreams: ['up'] })
   const call = callOf({ provider: 'openrouter', model: 'openai/gpt-4o', usage: { inputTokens: 1_000 } })
   const said = (reportedCostPico: bigint | null, upstream = 'up') =>
@@ -667,7 +667,7 @@ test("Perplexity's fee is by how much of the web a request may read", () => {
   expect(at('sonar-pro', 'search_medium')).toBe('10180000000 perplexity/sonar-pro#search_medium')
 })
 
-test('names nobody can have are answered like any other', () => {
+test('names that no model can have are answered like any other', () => {
   for (const name of [
     '',
     '\n',
@@ -684,7 +684,7 @@ test('names nobody can have are answered like any other', () => {
   }
 })
 
-test('all of a model is told: its tiers, and what it is billed for that cannot be counted', () => {
+test('all of a model is shown: its tiers, and what it is billed for that cannot be counted', () => {
   const query = { provider: 'openai', upstream: 'up', clientName: null, serviceTier: null }
   const found = catalog.findPrices({ ...query, model: 'gpt-5.4', atMs: Date.parse('2026-11-20T00:00:00Z') })
   expect(found?.prices.tiers.map(({ usual }) => usual.definition.context)).toEqual([

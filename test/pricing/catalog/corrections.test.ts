@@ -125,7 +125,7 @@ test('a correction is stale when the sources say the same without it', () => {
   expect(isStale({ input_mtok: 2 })).toBe(false)
 })
 
-test('sources that contradict the one taken are told by class, with what each says and why ours is taken', () => {
+test('sources that contradict the one taken are reported by class, with what each says and why ours is taken', () => {
   const entries = merged(
     [],
     list({ one: { input_mtok: 2, output_mtok: 8 }, two: { input_mtok: 1 } }),

@@ -211,13 +211,13 @@ test.each([
   '{"one":1}',
   '{"one":{"litellm_provider":"openai"',
   '{"x":{"litellm_provider":"nobody"}}',
-])('%s is no price list', (text) => {
+])('%s is not a price list', (text) => {
   const { catalog, problems } = readLiteLlmCatalog(text)
   expect(catalog).toBeNull()
   expect(problems).toHaveLength(1)
 })
 
-test('a host named like a part of the language is one that nobody knows', () => {
+test('a host named like a part of the language is an unknown host', () => {
   const list = { one: chat('openai'), two: chat('constructor'), three: chat('__proto__') }
   expect(Object.keys(read(list).openai ?? {})).toEqual(['one'])
   expect(readLiteLlmCatalog(JSON.stringify(list)).catalog?.passedOver).toBe(2)

@@ -123,7 +123,7 @@ test('what drips, or never comes, is not waited for', async () => {
   expect(await fetchPrices(server.url, null, LIMITS)).toEqual({ kind: 'unreachable', problem })
 })
 
-test('nobody there is told as such', async () => {
+test('an address where no server listens is reported as such', async () => {
   const gone = await startPriceServer()
   await gone.stop()
   expect(await fetchPrices(gone.url, null, LIMITS)).toMatchObject({

@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 
 let database: TestDatabase
 let pool: Postgres
-/** Where nobody is. */
+/** Where no server listens. */
 let away: Postgres
 let dataDir: string
 let lines: { level: string; event: unknown; message: string }[] = []
@@ -141,7 +141,7 @@ test('prices that could not be taken are taken the next time', async () => {
   await expect.poll(() => taken.map(sourceOf)).toEqual([source])
 })
 
-test('prices that cannot be read leave those in use, and are told once', async () => {
+test('prices that cannot be read leave those in use, and are reported once', async () => {
   const one = await put(3)
   const taken = follow(await loadStoredPrices({ pool, dataDir, log }))
   await pool.query(
@@ -160,7 +160,7 @@ test('prices that cannot be read leave those in use, and are told once', async (
   expect(lines.map(({ event }) => event)).toEqual(['prices.not_taken', 'prices.in_use'])
 })
 
-test('a folder that cannot be written is no hindrance', async () => {
+test('a folder that cannot be written does not stop a refresh', async () => {
   const source = await put(3)
   const file = join(dataDir, 'file')
   await writeFile(file, '')

@@ -94,7 +94,7 @@ test('kinds do not take the place of each other', async () => {
 
 test('old texts are dropped but for those that prices and gateways name, and stay known', async () => {
   await putDays(0, 2)
-  const [byPrice, byGateway, byNobody] = [0, 1, 2].map((day) => aCatalog(day).source)
+  const [byPrice, byGateway, byNone] = [0, 1, 2].map((day) => aCatalog(day).source)
   await pool.query(`insert into tallygate.prices (price_id, definition) values ('p', $1)`, [
     JSON.stringify({ source: byPrice }),
   ])
@@ -105,7 +105,7 @@ test('old texts are dropped but for those that prices and gateways name, and sta
   await putDays(3, 13)
   expect(await findPriceCatalog(pool, byPrice ?? '')).toEqual(aCatalog(0))
   expect(await findPriceCatalog(pool, byGateway ?? '')).toEqual(aCatalog(1))
-  expect(await findPriceCatalog(pool, byNobody ?? '')).toBeNull()
+  expect(await findPriceCatalog(pool, byNone ?? '')).toBeNull()
   expect(await findPriceCatalog(pool, aCatalog(4).source)).toEqual(aCatalog(4))
   expect(await wasFetchedBefore(pool, 'genai-prices', aCatalog(2).fetchedSha256)).toBe(true)
   expect(await wasFetchedBefore(pool, 'genai-prices', aCatalog(99).fetchedSha256)).toBe(false)

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Stands in for whoever publishes price data. */
+/** Stands in for the publishers of price data. */
 export interface PriceServer {
   readonly url: string
   readonly requests: readonly IncomingMessage[]

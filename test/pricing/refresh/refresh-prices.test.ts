@@ -167,7 +167,7 @@ for (const [what, answer, kind, problem] of HOSTILE) {
   })
 }
 
-test('after a refusal the next refresh asks anew, and takes what is right', async () => {
+test('after a refusal the next refresh asks again, and takes what is right', async () => {
   server.answer((_, response) => response.writeHead(200, { etag: '"bad"' }).end('<html>'))
   expect(await refresh()).toMatchObject({ kind: 'refused' })
   server.answerText(gpt4oAt(3))

@@ -66,7 +66,7 @@ function expectedOf({ id, meta }: Recording): readonly [number | null, number | 
   return [meta.expected.input_tokens, meta.expected.output_tokens]
 }
 
-describe('recorded responses, read as if their paths were unknown', () => {
+describe('recorded responses, read as if on unknown paths', () => {
   if (recordings.length === 0) {
     test('there are no recordings beside the project', () => {
       expect(recordings).toEqual([])

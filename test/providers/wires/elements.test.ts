@@ -4,7 +4,7 @@ import { createArraySplitter } from '../../../src/providers/wires/json-array.ts'
 import { createLineSplitter } from '../../../src/providers/wires/ndjson.ts'
 import { cuts, lend } from './cuts.ts'
 
-/** Lists elements as text; those that came in pieces are put together again and marked. */
+/** Records elements as text; those that came in pieces are put together again and flagged. */
 function listingSink(): {
   readonly sink: ElementSink
   readonly elements: string[]
@@ -101,7 +101,7 @@ test('an element too large to be collected passes through in pieces of the size 
   expect(largestPiece()).toBeLessThanOrEqual(100)
 })
 
-test('what is not an array, and what follows its end, is not read', () => {
+test('text that is not an array, and what follows the end of one, is not read', () => {
   for (const text of ['{"error":{}}', 'x[1]', '', '   ']) {
     for (const chunks of cuts(Buffer.from(text))) expect(elementsOf(chunks)).toEqual([])
   }

@@ -229,7 +229,7 @@ test('a reader is blind from a message that it passed over and that had figures,
   }
 })
 
-test('a reader is blind from the first bytes that are not a frame, or from a compressed message that it lost', () => {
+test('a reader is blind from the first bytes that are not a frame, or a compressed message that it lost', () => {
   const open = (deflate: boolean) =>
     createFrameReader({ deflate, serverNoContextTakeover: false, maxMessageBytes: 100, onMessage: () => {} })
   const broken = open(false)

@@ -30,7 +30,7 @@ export async function send(url: string, request: RawRequest): Promise<Answer> {
 }
 
 /**
- * Shakes hands as a WebSocket client does; where that is accepted, asks for a response, reads until it is done, and
+ * Starts a handshake as a WebSocket client does; where that is accepted, asks for a response, reads until it is done, and
  * closes as it should.
  */
 export async function converse(url: string, target: string, headers: readonly string[]): Promise<Answer> {
@@ -52,7 +52,7 @@ export async function converse(url: string, target: string, headers: readonly st
   let closed = false
   const bytes = await read(socket, (text) => {
     if (!text.startsWith('HTTP/1.1 101')) {
-      // No session: nobody has asked for the end of the connection.
+      // No session: the end of the connection was not asked for.
       if (isWhole(text)) socket.end()
       return
     }

@@ -143,7 +143,7 @@ ${servers}
 `
 }
 
-/** As nginx's own manual sets up a proxy for WebSockets; with a slash behind the address it sends the path normalised and encoded anew. */
+/** As nginx's own manual sets up a proxy for WebSockets; with a slash behind the address it sends the path normalised and encoded again. */
 function proxy(port: number, destination: string): string {
   return `  server {
     listen 127.0.0.1:${port};

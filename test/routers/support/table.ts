@@ -135,7 +135,7 @@ function verdictOf(
 }
 
 /**
- * The rows of these calls, with what they told of a job that was submitted before, which stands in a row of its
+ * The rows of these calls, with what they reported of a job that was submitted before, which stands in a row of its
  * own; once the worker has them all, or those that it has by then.
  */
 async function rowsOf({ stack }: Fixture, callIds: readonly string[]): Promise<ReadonlyMap<string, Row>> {

@@ -35,7 +35,7 @@ function dialogue(answer: boolean): Dialogue & { readonly asked: string[]; reado
 
 const redis = (version: string) => `echo "Redis server v=${version} sha=00000000:0 malloc=jemalloc bits=64"`
 
-test('a redis-server on the PATH is taken, without a question', async () => {
+test('a redis-server on the PATH is taken without asking', async () => {
   const folder = folderOf('redis', { 'redis-server': redis('7.0.15') })
   const talk = dialogue(false)
   const program = await findRedisProgram(talk, [folder])

@@ -12,7 +12,7 @@ export interface MadeStream {
   readonly events: readonly string[]
   /** How many events have passed once the final usage has. */
   readonly eventsUntilUsage: number
-  /** Whether the client sees the usage: it asked for it, or nobody has to. */
+  /** Whether the client sees the usage: it asked for it, or its provider sends it unasked. */
   readonly showsUsage: boolean
   readonly inputTokens: number
   readonly outputTokens: number

@@ -165,7 +165,7 @@ function madeCase(made: MadeResponse, number: number): ReplayCase {
   }
 }
 
-/** The same response is counted once, whoever fetches it: fixtures that share an id would be one. */
+/** The same response is counted once, whichever client fetches it: fixtures that share an id would be one. */
 function withOwnResponseId({ body, expected }: MadeResponse, number: number): Buffer {
   const { responseId = null } = expected
   const bytes = Buffer.from(body)

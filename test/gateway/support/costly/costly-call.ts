@@ -24,7 +24,7 @@ export interface CostlyEndpoint {
   readonly calls: readonly CostlyCall[]
   /**
    * What the provider's invoice says of all the calls together, in US dollars, with the arithmetic beside it; or why
-   * nobody can say it, in the words of `calls.unpriced_reason`, as any of these; or that by default no such call
+   * it cannot be known, in the words of `calls.unpriced_reason`, as any of these; or that by default no such call
    * passes, as its use would not.
    */
   readonly truth:
@@ -35,6 +35,6 @@ export interface CostlyEndpoint {
     | { readonly refused: number }
 }
 
-/** Sound, pictures and film: nobody reads them. */
+/** Sound, pictures and film, which are not read. */
 export const MEDIA = Buffer.alloc(2_000, 0xff)
 export const AUDIO = { 'content-type': 'audio/mpeg' }

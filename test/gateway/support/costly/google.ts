@@ -169,7 +169,7 @@ export const GOOGLE: readonly CostlyEndpoint[] = [
         },
       },
     ],
-    truth: { partlyUsd: '0.125' }, // to write it; keeping it is 0.45 an hour, if nobody deletes or prolongs it
+    truth: { partlyUsd: '0.125' }, // to write it; keeping it is 0.45 an hour, unless it is deleted or prolonged
   },
   {
     name: 'Gemini speech, 100 text tokens to 1,000 of audio',

@@ -2,7 +2,7 @@ import { AUDIO, type CostlyEndpoint, MEDIA } from './costly-call.ts'
 
 export const OTHERS: readonly CostlyEndpoint[] = [
   {
-    name: 'xAI video, told by its fetch',
+    name: 'xAI video, reported by its fetch',
     provider: 'xai',
     calls: [
       {
