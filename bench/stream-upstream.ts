@@ -2,8 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /**
- * A backend that streams 1,000 events in the format that `x-format` names, one every `x-interval-ms`; 0: as fast as
- * they go, and so several in one read of the gateway's.
+ * A backend that streams 1,000 events in the format that `x-format` names, one every `x-interval-ms`. 0: as
+ * fast as possible, with several events in one read of the gateway.
  */
 const EVENTS = 1000
 const TEXT = 'some words of an answer that is being streamed'

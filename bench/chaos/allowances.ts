@@ -7,8 +7,8 @@ export interface ExpectedGap {
 }
 
 /**
- * What faults destroyed for good, call by call, and what has to be said of it. Only a fault that takes away what was
- * not synced, or a whole journal, may add to it: everything else is to be survived without loss.
+ * What faults destroyed for good, call by call, and what has to be reported of it. Only a fault that removes
+ * unsynced data, or a whole journal, may add to it. Everything else has to be survived without loss.
  */
 export class Allowances {
   /** Ids of calls whose records were destroyed: they may be missing, or be there as interrupted. */

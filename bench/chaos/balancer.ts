@@ -1,8 +1,8 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /**
- * The smallest balancer there is: connections in turn to the ports whose `/readyz` said yes when it was asked last, and
- * to the next one where none accepts the connection.
+ * A minimal balancer. Connections go in turn to the ports whose `/readyz` said yes at the last check, and to
+ * the next one where a connection is refused.
  */
 export interface Balancer {
   readonly port: number

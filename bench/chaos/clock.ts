@@ -1,6 +1,7 @@
 /**
- * Loaded first into gateways and workers of a chaos run: each SIGWINCH makes their wall clock jump, forward, back
- * beyond where it was, and home again. Within the UTC day, as another day's calls would need partitions of their own.
+ * Loaded first into gateways and workers of a chaos run. Each SIGWINCH makes their wall clock jump: forward,
+ * back beyond where it was, and to the true time. It stays within the UTC day, as another day's calls would
+ * need their own partitions.
  */
 const DAY_MS = 86_400_000
 const JUMP_MS = 6 * 3_600_000

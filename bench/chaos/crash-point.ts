@@ -4,9 +4,11 @@ import { isMainThread } from 'node:worker_threads'
 import { CRASH_SIGNALS, type CrashPoint } from './gateway-signals.ts'
 
 /**
- * Loaded first into gateways of a chaos run: once armed by a signal, the process kills itself as soon as the kernel has
- * taken a certain write of it, before anything else of it runs. Kills from outside hardly ever meet the moments in
- * which an answer is out and its record is not written, or a call and its open row, or one half of what belongs together.
+ * Loaded first into gateways of a chaos run. A signal arms it; the process then kills itself as soon as the
+ * kernel has taken a certain write, before anything else of it runs.
+ *
+ * Kills from outside hardly ever meet these moments: an answer is out and its record is not written, or a
+ * call goes upstream and its open row is missing.
  */
 const clientPort = Number(process.env.PORT)
 const upstreamPort = Number(process.env.CHAOS_UPSTREAM_PORT)

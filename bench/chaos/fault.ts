@@ -12,9 +12,9 @@ export interface Fault {
   /** What it needs and this machine or run does not have, in words; `null`, or absent: nothing. */
   missing?(world: World): string | null
   /**
-   * Injects it and repairs it: when this resolves, everything runs again.
+   * Injects the fault and repairs it. When this resolves, everything runs again.
    *
-   * @throws NotNow where the moment does not allow it, or nothing met it: then it was not injected.
+   * @throws NotNow when the moment does not allow it, or nothing met it: the fault was not injected.
    */
   inject(world: World, random: Random, watch: LagWatch): Promise<void>
 }

@@ -125,8 +125,8 @@ async function isReady(port: number): Promise<boolean> {
 }
 
 /**
- * A free loopback port that stays ours while its gateway is dead: below those that systems give to connections and to
- * listeners that do not name one.
+ * A free loopback port that stays ours while its gateway is dead. It is below the ports that systems give to
+ * connections and to listeners without a port.
  */
 async function findLastingPort(): Promise<number> {
   while (true) {

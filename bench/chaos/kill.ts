@@ -7,9 +7,10 @@ import { settle } from './settle.ts'
 import { startWorld } from './world.ts'
 
 /**
- * From the kill -9 of a gateway that stays dead to the last of its calls being counted, by the one beside it.
+ * Measures the time from the kill -9 of a gateway that stays dead until the gateway beside it has its last
+ * call counted.
  *
- *   npm run chaos:kill -- [--rounds 10] [--rate 200]
+ *     npm run chaos:kill -- [--rounds 10] [--rate 200]
  */
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '10' }, rate: { type: 'string', default: '200' } },

@@ -48,7 +48,7 @@ export interface LoadOptions {
 
 const TICK_MS = 10
 const STEADY_AT_ONCE = 200
-/** A client does not wait for ever: a call that hangs for so long is recorded as cut. */
+/** A client gives up at last. A call that hangs for this time is recorded as cut. */
 const PATIENCE_MS = 60_000
 /** The event that has a stream's final usage, up to its end: chat's, or Anthropic's. */
 const FINAL_USAGE = /"choices":\[\],"usage":\{[^\n]*\n\n|"type":"message_delta"[^\n]*\n\n/

@@ -13,10 +13,11 @@ import { readWal } from './wal-file.ts'
 import { startWorld } from './world.ts'
 
 /**
- * What a power loss would have taken: gateways are killed, and what stands in their journals is compared with what their last
- * sync is known to have saved. Nothing is taken away, so in the end all is counted.
+ * Measures what a power loss would have taken. Gateways are killed, and the content of their journals is
+ * compared with what their last sync is known to have saved. Nothing is removed, so in the end all is
+ * counted.
  *
- *   npm run chaos:power -- [--rounds 30] [--rate 200]
+ *     npm run chaos:power -- [--rounds 30] [--rate 200]
  */
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '30' }, rate: { type: 'string', default: '200' } },

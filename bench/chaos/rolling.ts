@@ -8,9 +8,10 @@ import { readUpstreamLedger } from './upstream-ledger.ts'
 import { startWorld } from './world.ts'
 
 /**
- * Restarts two gateways behind a balancer in turn, by SIGTERM, under calls and open streams: none may fail, none be lost.
+ * Restarts two gateways behind a balancer in turn, by SIGTERM, under calls and open streams. No call may
+ * fail, and none may be lost.
  *
- *   npm run chaos:rolling -- [--rounds 5] [--rate 200]
+ *     npm run chaos:rolling -- [--rounds 5] [--rate 200]
  */
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '5' }, rate: { type: 'string', default: '200' } },

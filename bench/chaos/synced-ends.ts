@@ -26,7 +26,10 @@ export function recordSyncedEnd(folder: string, producer: string, synced: Synced
   renameSync(`${file}.new`, file)
 }
 
-/** Before syncs are recorded: what was recorded of another process is older than what it synced unrecorded. */
+/**
+ * Call it before syncs are recorded: a record of another process is older than what that process synced
+ * without one.
+ */
 export function dropSyncedEnds(folder: string): void {
   for (const name of readdirSync(folder)) if (name.startsWith(PREFIX)) rmSync(join(folder, name))
 }

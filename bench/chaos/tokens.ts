@@ -1,6 +1,6 @@
 /**
- * The calls of a chaos run, by number. Each uses tokens of its own, so that whatever names them (an answer, a line of
- * the upstream, a row of `calls`) tells which call it was.
+ * The calls of a chaos run, by number. Each has its own counts of tokens, so that an answer, a line of the
+ * upstream or a row of `calls` shows which call it belongs to.
  */
 export interface PlannedCall {
   readonly number: number

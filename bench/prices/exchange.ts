@@ -38,7 +38,7 @@ const PIECES_OF_MEDIA: ReadonlySet<string> = new Set([
   'page',
 ])
 
-/** Who speaks Anthropic's format beside OpenAI's, which tells no lifetimes. */
+/** Providers that speak Anthropic's format beside OpenAI's, which reports no lifetimes. */
 const MESSAGES_TOO: ReadonlySet<string> = new Set([
   'moonshotai',
   'openrouter',

@@ -33,8 +33,8 @@ const CONCURRENT = 16
 const ROWS_WITHIN_MS = 120_000
 
 /**
- * Makes the calls through a gateway with its defaults: one upstream for each provider, a server here that answers in
- * the provider's place, a worker, a private PostgreSQL and Redis.
+ * Makes the calls through a gateway with its defaults: one upstream for each provider, a server here that
+ * answers in its place, a worker, and a private PostgreSQL and Redis.
  *
  * @returns what was recorded of each call, in their order.
  * @throws {Error} when the records do not all come.

@@ -65,9 +65,10 @@ export function namesInGenaiPrices(): { readonly provider: Provider; readonly mo
 }
 
 /**
- * What it says of a model by that name: the first model in its order whose rule takes the name, if the rule says all of
- * it but a revision. That a rule takes `gpt-5-something` because it begins with `gpt-5` says nothing about it. Its
- * fall-backs from hosts to makers are not taken either: they are rules of its calculator.
+ * What genai-prices says of a model by that name: the first model in its order whose rule takes the name. The
+ * rule must say all of the name but a revision: a rule that takes `gpt-5-something` because it begins with
+ * `gpt-5` says nothing about it. Its fall-backs from hosts to makers are not taken either, as they are rules
+ * of its calculator.
  */
 export function listingInGenaiPrices(provider: Provider, name: string, today: string): Listing | null {
   const [id] = PROVIDERS.find(([, ours]) => ours === provider) ?? []

@@ -82,7 +82,7 @@ function isOfOtherHour({ saidByHour }: PriceCase, answer: Answer, held: number):
 /** In which order sources are asked for a name. */
 const PRECEDENCE: readonly SourceName[] = ['genai-prices', 'models.dev', 'litellm']
 
-/** Whether our price is what the source says that comes first of those that say anything. */
+/** Whether our price is that of the first source, in our order, that says anything. */
 export function isOfFirst({ said }: PriceCase, answer: Answer): boolean {
   const first = PRECEDENCE.find((name) => said.has(name))
   return first !== undefined && isAt(answer, said.get(first) ?? Number.NaN)

@@ -13,7 +13,9 @@ const CHAT_PATHS: Readonly<Record<string, string>> = {
   cloudflare: '/client/v4/accounts/a/ai/v1/chat/completions',
 }
 
-/** Who writes to the cache, in which member of a chat's usage; the others tell no writes. */
+/**
+ * Models that write to the cache, and the member of a chat's usage that says so. The others report no writes.
+ */
 const WRITES_IN_DETAILS = 'openai azure-openai azure-ai openrouter moonshotai fireworks alibaba'.split(' ')
 const WRITES_AT_ROOT = ['vercel-gateway', 'databricks']
 

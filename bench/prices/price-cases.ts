@@ -140,8 +140,9 @@ function saidOf(
 }
 
 /**
- * What every call of the model costs beside its tokens, by the one source that lists it: at Perplexity the fee of a
- * request, by the size of what may be searched, at OpenAI's search models that of the search.
+ * What every call of the model costs beside its tokens, by the one source that lists it. At Perplexity it is
+ * the fee of a request, by the size of what may be searched; at OpenAI's search models it is that of the
+ * search.
  */
 function feeOfEveryCall(listings: readonly Listing[]): number {
   const isFee = isSearchModel(listings[0])

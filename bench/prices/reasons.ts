@@ -3,10 +3,11 @@ import { findSettled } from '../../src/pricing/corrections/settled.ts'
 import type { TakenPrice } from './judge.ts'
 
 /**
- * Why our price stands against what sources say of `model`: the provider's own page, in our reviewed corrections or
- * among the contradictions that were looked into, where the first source was found right. `null`: not looked into.
+ * Why our price stands against what sources say of `model`: the provider's own page, in our reviewed
+ * corrections, or a contradiction that was looked into and where the first source was right. `null`: not
+ * looked into.
  *
- * @param isFirst Our price is what the source says that comes first of those that say anything.
+ * @param isFirst Our price is that of the first source that says anything.
  */
 export function ownReason(
   model: string,

@@ -13,8 +13,9 @@ export function clockEnvironment(): Readonly<Record<string, string>> {
 }
 
 /**
- * Holds `Date` at noon of the UTC day on which the test file began, to its end: what the file calls today stays today, and what
- * is an hour or a minute ago is today too. Timers go on. For files whose code under test reads `Date` at each use.
+ * Holds `Date` at noon of the UTC day on which the test file began, to its end. What the file calls today
+ * stays today, and so does an hour or a minute ago. Timers go on. For files whose code under test reads
+ * `Date` at each use.
  *
  * @returns that day
  */

@@ -206,9 +206,9 @@ interface Row {
 }
 
 /**
- * Waits until no call is on its way any more: as many rows as calls went upstream, those of `ids` among them, and no
- * more for a second. The number alone says too little: rows of calls that a kill kept from the upstream make up for
- * others that are still in a dead gateway's journal.
+ * Waits until no call is on its way any more: as many rows as calls went upstream, those of `ids` among them,
+ * and no more for a second. The number alone says too little. Rows of calls that a kill kept from the
+ * upstream could make up for others that are still in a dead gateway's journal.
  */
 async function settledRows(atLeast: number, ids: readonly (string | null)[] = []): Promise<readonly Row[]> {
   const until = performance.now() + 45_000

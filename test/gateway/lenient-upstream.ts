@@ -6,10 +6,11 @@ export const TRUE_INPUT = 8008
 export const TRUE_OUTPUT = 5
 
 /**
- * A chat server that makes the best of every body, as several real ones do together: it goes by `content-encoding` where that works
- * (Express), else by the first bytes, or not at all (Go's encoding/json, Starlette); never by `content-type`; reads UTF-16 and UTF-32
- * (Python's json), comments, trailing commas and NaN (JSON5), what stands before some junk (Go's Decoder), and keys in any case
- * (Go). It tells the usage of a stream only when it is asked for it.
+ * A chat server that reads every body it can, as several real servers do together. It goes by
+ * `content-encoding` where that works (Express), else by the first bytes, or not at all (Go's encoding/json,
+ * Starlette), and never by `content-type`. It reads UTF-16 and UTF-32 (Python's json), comments, trailing
+ * commas and NaN (JSON5), a value before some junk (Go's Decoder), and keys in any case (Go). It reports the
+ * usage of a stream only when it is asked for it.
  */
 export const lenientChat: UpstreamHandler = (request, response) => {
   const asked = understand(request.body, request.headers['content-encoding'] ?? '')

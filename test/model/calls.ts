@@ -62,8 +62,8 @@ export class Calls {
   }
 
   /**
-   * The disk is gone: owed is only what is counted, or is on the stream. What Postgres regressed behind may be on
-   * its way out of the stream, by a worker that committed it before: that it is refilled takes the journal.
+   * The disk is gone: owed is only what is counted, or is on the stream. What Postgres regressed behind may
+   * be leaving the stream, by a worker that committed it before; refilling it would need the journal.
    */
   journalLost(journal: JournalModel, totals: Totals, stream: StreamModel): void {
     this.#calls.forEach((call, number) => {
@@ -126,9 +126,11 @@ export class Calls {
   }
 
   /**
-   * Before a journal prunes: nothing may go that Postgres, as it is or as it was within the keep time, may need.
+   * Checks before a journal prunes: no record may go that Postgres may need, as it is or as it was within the
+   * keep time.
    *
-   * @param unseenMs Postgres regressed since then, and is as before again, unseen: the claim excepts a second time.
+   * @param unseenMs Postgres regressed since then, and is as before again, unseen: the claim excepts a second
+   * time.
    */
   checkPrune(
     { producer, prunedTo }: JournalModel,

@@ -11,8 +11,8 @@ export interface Totals {
 }
 
 /**
- * The job of which a call's answer tells what it used; `null`: of none. Three calls tell of each, as clients ask again,
- * and lists tell of what was fetched.
+ * The job whose use a call's answer reports; `null`: none. Three calls report each job, as clients ask again,
+ * and lists report what was fetched.
  */
 export function jobReportedBy(call: number): number | null {
   return call % 3 === 2 ? Math.floor(call / 9) : null

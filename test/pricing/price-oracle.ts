@@ -3,9 +3,9 @@ import { ADDED_RATES } from '../../src/pricing/corrections/added-rates.ts'
 import { isMisnamed } from '../../src/pricing/corrections/misnamed.ts'
 
 /**
- * What a call costs by the catalog's published data and what is added to it, worked out without any of the product's
- * code and in another way: a call is a heap of tokens, each of exactly one sort, and each sort has one price. Fractions throughout, with
- * one rounding, of each price to a whole number of pico-dollars, halves up.
+ * What a call costs by the catalog's published data and what is added to it, worked out without the product's
+ * code and in another way. A call is a heap of tokens, each of exactly one sort, and each sort has one price.
+ * Fractions throughout, with one rounding, of each price to a whole number of pico-dollars, halves up.
  */
 
 /** Sorts of tokens: every token of a call is of exactly one. */
@@ -118,7 +118,7 @@ function addedPico(
   return { replaces, pico }
 }
 
-/** `seller`: who of ours sells it. */
+/** `seller`: the provider of ours that sells it. */
 export function oracleModel(seller: string, providerId: string, model: ModelInfo): OracleModel {
   const dated = Array.isArray(model.prices) ? model.prices : [{ prices: model.prices }]
   const steps = new Set<number>()
@@ -228,7 +228,10 @@ function spelledOut(rule: MatchLogic): string[] {
   return []
 }
 
-/** Every name that the provider's rules spell out, with the model that the catalog gives it: who says all of it first. */
+/**
+ * Every name that the provider's rules spell out, with the model that the catalog gives it: the first whose
+ * rule says all of it.
+ */
 export function namedModels(provider: Provider): { name: string; model: ModelInfo }[] {
   return provider.models
     .flatMap(({ match }) => spelledOut(match))

@@ -111,8 +111,8 @@ async function makePlan(seed: number): Promise<Plan> {
 }
 
 /**
- * Whether the answer is read to its end without its client: as asked for, for the usage after the answer's end, and
- * where Gemini has not reported yet how much it thought.
+ * Whether the answer is read to its end without its client: when that is asked for, for the usage after the
+ * answer's end, and where Gemini has not reported yet how much it thought.
  */
 function readsOn({ provider }: MadeStream, departure: Departure): boolean {
   if (mode === 'drain' || departure === 'after usage') return true
@@ -344,8 +344,9 @@ test('cancelled calls of 1,000 clients that hang up are 1,000 records, flagged, 
       ` within 10 %; abort seen upstream after ${abortMsAt(0.5).toFixed(0)} ms (median), ${abortMsAt(0.99).toFixed(0)} ms (99 of 100), ${abortMsAt(1).toFixed(0)} ms (last)`,
   )
   expect(wrong).toEqual([])
-  // Gateway, upstream and a hundred clients share one event loop here, so the slowest tell of the machine's load;
-  // test/gateway/clients/client-leaves.test.ts holds every abort against the limit when nothing else goes on.
+  // Gateway, upstream and a hundred clients share one event loop here, so the slowest show the machine's
+  // load. test/gateway/clients/client-leaves.test.ts holds every abort against the limit when nothing else
+  // runs.
   expect(abortMsAt(0.9)).toBeLessThan(ABORT_SEEN_MS)
   expect(Math.abs(counted - delivered)).toBeLessThan(delivered / 10)
   expect(longOnes).toBeGreaterThan(100)

@@ -47,7 +47,7 @@ async function ask(body: Buffer, coding: string | null, stream: boolean, asksUsa
     for (let at = 0; at < body.length; at += 40) response.write(body.subarray(at, at + 40))
     response.end()
   })
-  // A client that decodes nothing, as fetch would fail on what is not what it says.
+  // A client that decodes nothing. fetch would fail on a body that is not in the coding it claims.
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const sent = request(
     `${stack.url}/v1/chat/completions`,

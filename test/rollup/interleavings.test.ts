@@ -196,7 +196,7 @@ async function take(
   }
 }
 
-/** A drain that fails because it was cut is what the next one is for. */
+/** The next drain repeats one that failed because it was cut. */
 async function drainOnce(worker: number, stream: string): Promise<void> {
   const own = workers[worker]
   await own?.drain(stream, own.redis, new AbortController().signal).catch(() => {})

@@ -21,8 +21,8 @@ rm -rf "$1" || { sleep 1; rm -rf "$1"; }
 `
 
 /**
- * Kills servers and deletes their folder when this process is gone, however it ended: a shell in a session of its own
- * waits for the end of a pipe that only this process holds.
+ * Kills servers and deletes their folder when this process is gone, however it ended. A shell in a session of
+ * its own waits for the end of a pipe that only this process holds.
  */
 export function stopWithMe(folder: string): StopWithMe {
   const watch = spawn('/bin/sh', ['-c', SCRIPT, 'sh', folder], {

@@ -8,8 +8,8 @@ const NEEDS_MORE =
 const RELATIVE_IMPORT = /^(?:import|export)[^'"]*?from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm
 
 /**
- * The tests of `npm run test:unit`: those that reach no server and start no program, by what they import, directly or
- * through other files of `test/`. A new test belongs to them by itself.
+ * The tests of `npm run test:unit`: those that reach no server and start no program, by what they import,
+ * directly or through other files of `test/`. A new test belongs to them by itself.
  *
  * @returns paths from the project's root
  */

@@ -210,8 +210,9 @@ function header({ folder }: Victim, random: Random): Left {
 }
 
 /**
- * The WAL, at or before what has been counted: what SQLite recovers of it is behind the committed offset. (Beyond it, it could
- * bring back a call as open whose record has been shipped, which is the one case that may count twice.)
+ * The WAL is cut at or before what has been counted, so that SQLite recovers less than the committed offset.
+ * A cut beyond it could bring back a call as open whose record has been shipped, which is the one case that
+ * may count twice.
  */
 function walBeforeCommit({ folder, committedOffset }: Victim, random: Random): Left | null {
   const wal = readWal(folder)

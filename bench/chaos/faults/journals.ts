@@ -51,9 +51,9 @@ export const journalFaults: readonly Fault[] = [
 ]
 
 /**
- * The gateway's host loses power, and of what was written since the last sync only `change` is left. How far that sync
- * went cannot be seen from outside: nothing is shipped before it is synced, so the end of what was shipped is taken
- * for it, which loses no less than a real power loss would.
+ * The gateway's host loses power, and of what was written since the last sync only `change` is left. How far
+ * that sync went cannot be seen from outside. Nothing is shipped before it is synced, so the end of what was
+ * shipped is taken for it. That loses no less than a real power loss would.
  */
 function losesWalTail(
   name: string,
@@ -96,8 +96,8 @@ function losesWalTail(
 }
 
 /**
- * As {@link losesWalTail}, with syncs that take up to a second and record how far they went: what was written after
- * that is gone, to the byte. No other copy of it may exist.
+ * As {@link losesWalTail}, with syncs that take up to a second and record how far they went. What was written
+ * after that is gone, to the byte. No other copy of it may exist.
  */
 async function losePowerUnderSlowDisk(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
@@ -161,9 +161,9 @@ function recordAge({ allowances }: World, whole: JournalContent, last: number, l
 }
 
 /**
- * With the workers standing still: the gateway dies, its journal is gone, and so are some of its entries in the stream.
- * What it had not shipped is lost without a record, as no other process knew of it. The gap in what it had shipped is to
- * be recorded to the number, and what lies behind the gap counted.
+ * While the workers are stopped, the gateway dies, its journal is deleted, and some of its entries leave the
+ * stream. What it had not shipped is lost without a record, as no other process knew of it. The gap in what
+ * it had shipped has to be recorded to the number, and the records behind the gap counted.
  */
 async function deleteJournal(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)

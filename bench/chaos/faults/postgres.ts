@@ -44,7 +44,7 @@ export const postgresFaults: readonly Fault[] = [
       const [data, before] = [join(postgres.folder, 'data'), join(postgres.folder, 'a-moment-ago')]
       await rm(before, { recursive: true, force: true }) // of a try that was put off
       await postgres.kill()
-      // By the system's cp: it keeps the owner, who is not root.
+      // The system's cp keeps the owner, which is not root.
       await run('cp', ['-a', '--reflink=auto', data, before])
       await postgres.start()
       await delay(random.between(1_000, 6_000))

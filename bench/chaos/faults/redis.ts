@@ -103,8 +103,8 @@ export const redisFaults: readonly Fault[] = [
 ]
 
 /**
- * With the workers standing still: a gateway stops, as politely as can be, and then Redis loses all that it shipped and
- * that is not counted yet.
+ * While the workers are stopped, a gateway stops gracefully. Then Redis loses all that it shipped and that is
+ * not counted yet.
  */
 async function loseWhatIsLeft(world: World, random: Random): Promise<void> {
   const gateway = pickRunning(world.gateways, random)

@@ -89,7 +89,7 @@ async function during(
 const START = '{"model":"gpt-4o-mini"'
 
 test.each([
-  // Who hides the names of members hides whose objects they name.
+  // A body that hides the names of members hides whose objects they name.
   ['keys with escapes', 400, { start: START, unit: ',"\\u0061":1', end: '}' }],
   ['keys', 200, { start: START, unit: ',"a":1', end: '}' }],
   ['empty arrays', 200, { start: `${START},"x":[`, unit: '[],', end: '[]]}' }],

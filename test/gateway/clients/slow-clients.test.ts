@@ -233,7 +233,7 @@ test('a client that fetches none of many answers is disconnected', async () => {
   )
   const closed = new Promise((resolve) => socket.on('close', resolve))
   socket.write(request.repeat(200))
-  // Its end is only seen by who reads or writes; who writes is not silent.
+  // Only a reader or a writer sees its end, and a writer is not silent.
   const probe = setInterval(() => socket.write('\r\n'), 3 * WRITE_IDLE_MS)
   await closed
   clearInterval(probe)

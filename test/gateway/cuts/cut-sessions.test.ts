@@ -267,7 +267,10 @@ function dialectOf({ provider, path }: Played): Dialect {
   return dialect
 }
 
-/** Tokens of what the client had by the cut: what was counted, and the words and the sound of what was not. */
+/**
+ * The tokens that the client had by the cut: those that were counted, and those of the words and the sound
+ * that were not.
+ */
 async function deliveredAt(session: Played, messages: readonly Buffer[]): Promise<number> {
   const reader = read(session, messages)
   const counted = reader.peek().usage.outputTokens ?? 0

@@ -93,7 +93,7 @@ test('what was kept and is no more what was written is passed over, with one lin
 test('what was kept before this release was published is not used', async () => {
   await put(3, Date.parse('2026-09-22T12:00:00Z'))
   await loadStoredPrices({ pool, dataDir, log })
-  // Of Postgres, it is what this release has made of it.
+  // Prices from Postgres are as this release has stored them.
   expect(lines).toMatchObject([{ level: 'info', event: 'prices.taken' }])
   expect(sourceOf(await loadStoredPrices({ pool, dataDir, log }))).not.toBeNull()
   const file = keptFileOf(dataDir, 'genai-prices')

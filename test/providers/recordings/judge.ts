@@ -70,8 +70,8 @@ function bigintsAsText(_key: string, value: unknown): unknown {
 const CUT_PLACES = Number(process.env.CUT_PLACES ?? 500)
 
 /**
- * Where to cut a body: before every byte when it is small, else before every byte of the last event that has
- * usage and at seeded places: `CUT_PLACES` of them, 50 in bodies of megabytes.
+ * Where to cut a body. A small one is cut before every byte; another one before every byte of the last event
+ * with usage and at `CUT_PLACES` seeded places, 50 in bodies of megabytes.
  */
 export function cutsOf(body: Buffer, smallBytes: number): readonly number[] {
   if (body.length <= smallBytes) return Array.from({ length: body.length + 1 }, (_, at) => at)

@@ -30,7 +30,7 @@ export const RIGHT_COST = '2000000000'
 /**
  * One gateway in front of all routers, on a real PostgreSQL and Redis.
  *
- * @param defaultUpstream The prefix, less its slash, of what calls without a prefix go to.
+ * @param defaultUpstream The prefix, without its slash, of the upstream for calls without a prefix.
  */
 export async function startFixture(defaultUpstream = 'st'): Promise<Fixture> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-routers-config-'))

@@ -32,8 +32,8 @@ const PYTHON_PACKAGES = [
 ]
 
 /**
- * Installs what is not there yet. Later runs find it in a folder of the system's temporary one that is named by what is
- * in it. Fails with one line that says which router cannot be had and why.
+ * Installs what is missing, into a folder of the system's temporary one that is named by its contents. Later
+ * runs find it there. Fails with one line that says which router could not be installed and why.
  */
 export async function installRouters(): Promise<InstalledRouters> {
   const [express, starlette, go, nginx] = await Promise.all([

@@ -30,8 +30,8 @@ export async function send(url: string, request: RawRequest): Promise<Answer> {
 }
 
 /**
- * Starts a handshake as a WebSocket client does; where that is accepted, asks for a response, reads until it is done, and
- * closes as it should.
+ * Starts a handshake as a WebSocket client does. Where it is accepted, asks for a response, reads until it is
+ * done, and closes properly.
  */
 export async function converse(url: string, target: string, headers: readonly string[]): Promise<Answer> {
   const socket = dial(url)

@@ -135,8 +135,8 @@ function verdictOf(
 }
 
 /**
- * The rows of these calls, with what they reported of a job that was submitted before, which stands in a row of its
- * own; once the worker has them all, or those that it has by then.
+ * The rows of these calls, with the row of a job that was submitted before and that they reported. Resolves
+ * once the worker has them all, or with those that it has at the limit.
  */
 async function rowsOf({ stack }: Fixture, callIds: readonly string[]): Promise<ReadonlyMap<string, Row>> {
   const until = performance.now() + COUNTED_WITHIN_MS
@@ -167,7 +167,7 @@ export function expectNone(judged: readonly Judged[]): void {
   expect(shown).toEqual([])
 }
 
-/** One line: what was sent, what came of it, and the row. */
+/** One line: the request, the answer, and the row. */
 function describeJudged({ attack, verdict, answer, row, endpoint, model }: Judged): string {
   const asRow =
     row === null

@@ -2,8 +2,9 @@ import { Client } from 'pg'
 import { CLOCK_OFFSET_MS } from '../../clock/clock.ts'
 
 /**
- * In a run whose clock was moved (shift-clock.mjs) a database's goes along, since gateways, workers and Postgres agree on
- * the day: functions of ours are found before the server's own. Else does nothing.
+ * In a run whose clock was moved (shift-clock.mjs) a database's clock moves along, since gateways, workers
+ * and Postgres must agree on the day. Functions of ours are found before the server's own. Otherwise does
+ * nothing.
  */
 export async function moveClock(databaseUrl: string): Promise<void> {
   const moved = ['now', 'clock_timestamp'].map(

@@ -9,7 +9,10 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A superuser's URL, to make databases with; tests use `createTestDatabase`. */
     readonly databaseUrl: string
-    /** A Redis shared by all tests: keys of one's own prefix only, never a flush; see `testRedisPrefix`. */
+    /**
+     * A Redis shared by all tests: each file uses keys of its own prefix only, and never a flush; see
+     * `testRedisPrefix`.
+     */
     readonly redisUrl: string
     /** Name of the migrated database that test databases are copies of. */
     readonly databaseTemplate: string

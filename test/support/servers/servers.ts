@@ -31,7 +31,7 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-/** A PostgreSQL of one's own. `durable: true`: with fsync, as `npm start` runs it. */
+/** A private PostgreSQL. `durable: true`: with fsync, as `npm start` runs it. */
 export async function startPrivatePostgres({ durable = false } = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-postgres-'))
   const password = randomBytes(12).toString('hex')
@@ -42,7 +42,7 @@ export async function startPrivatePostgres({ durable = false } = {}): Promise<Te
   return server
 }
 
-/** A Redis of one's own. `durable: true`: with an append-only file, so that it survives `kill` and `start`. */
+/** A private Redis. `durable: true`: with an append-only file, so that it survives `kill` and `start`. */
 export async function startPrivateRedis({ durable = false } = {}): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-redis-'))
   const password = randomBytes(12).toString('hex')

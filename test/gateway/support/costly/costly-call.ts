@@ -23,9 +23,9 @@ export interface CostlyEndpoint {
   /** One after the other, by one client. */
   readonly calls: readonly CostlyCall[]
   /**
-   * What the provider's invoice says of all the calls together, in US dollars, with the arithmetic beside it; or why
-   * it cannot be known, in the words of `calls.unpriced_reason`, as any of these; or that by default no such call
-   * passes, as its use would not.
+   * What the provider's invoice says of all the calls together, in US dollars, with the arithmetic beside it.
+   * Else why it cannot be known, as any of these values of `calls.unpriced_reason`, or that by default no
+   * such call passes.
    */
   readonly truth:
     | { readonly usd: string }

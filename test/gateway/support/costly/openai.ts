@@ -98,7 +98,7 @@ export const OPENAI: readonly CostlyEndpoint[] = [
         answer: { id: 'vs_68d7c1', object: 'vector_store', usage_bytes: 123_456, status: 'completed' },
       },
     ],
-    truth: { unpriced: ['no_reader', 'no_figures', 'billed_later'] }, // 0.10 a GB and day: who knows for how long
+    truth: { unpriced: ['no_reader', 'no_figures', 'billed_later'] }, // 0.10 a GB and day, for an unknown time
   },
   {
     name: 'OpenAI search of a vector store',
