@@ -31,7 +31,7 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '200' },
     /** Names, parted by commas; absent: all. */
     faults: { type: 'string' },
-    /** After this time a step has failed. */
+    /** After this time the run gives up and has failed. */
     minutes: { type: 'string', default: '60' },
     gateways: { type: 'string', default: '3' },
     workers: { type: 'string', default: '2' },
