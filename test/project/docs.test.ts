@@ -70,6 +70,13 @@ test.each(
   expect(pathsIn(page).filter((path) => !path.includes('NAME') && !existsSync(path))).toEqual([])
 })
 
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
+
+test.each(PAGES)('%s names npm scripts that exist', (page) => {
+  const named = [...readFileSync(page, 'utf8').matchAll(/npm run (?:-s )?([a-z]+(?::[a-z]+)*)/g)]
+  expect(named.map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual([])
+})
+
 test('every page of docs is linked from the README or from another page', () => {
   const linked = new Set(
     PAGES.flatMap((page) =>
