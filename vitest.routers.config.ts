@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
-/** The attacks on real routers, `npm run test:routers`: they install the routers, so they are no part of `npm test`. */
+/**
+ * The attacks on real routers, `npm run test:routers`. They install the routers, so `npm test` leaves them
+ * out.
+ */
 export default defineConfig({
   test: {
     include: ['test/routers/**/*.routers.ts'],

@@ -38,7 +38,7 @@ export interface JobFetcherOptions {
 
 /**
  * Fetched usage is numbered as the records of one more producer with its own committed offset, so that it is
- * rolled up like everything else: a number counts at most once, and a job's usage once, whoever else fetches
+ * rolled up like everything else: a number counts at most once, and a job's usage once, whatever else fetches
  * it.
  */
 const PRODUCER = 'fetched-jobs'

@@ -25,7 +25,7 @@ export async function inspectLedger({
   journalDir,
 }: {
   readonly pool: Postgres
-  /** `null`: not told. */
+  /** `null`: not reported. */
   readonly redisUrl: string | null
   readonly journalDir: string
 }): Promise<LedgerOverview> {

@@ -23,15 +23,15 @@ const REUSE_MS = 4_000
 const CLOSE_EVERY_MS = 500
 
 /**
- * Ends the connections of a server that still accepts them. Every answer says `connection: close`, so that
- * clients come back on connections that other processes accept. Closing a connection while a request is on
- * its way would fail a call that its client may not repeat.
+ * The last moments in which a server still takes connections. Every answer says `connection: close`, so that
+ * clients come back on connections that others accept. Closing a connection from here while a request is on
+ * its way would fail a call that a client may not repeat by itself.
  */
 export interface ConnectionDrainer {
   /**
-   * Resolves once no call has come for a moment and no connection is idle, or after five seconds. From then
-   * on, connections are closed that were idle for four seconds, or for one second if they never carried a
-   * request. The server's `close` closes no others. Health checks do not count as calls.
+   * Resolves once no call has come for a moment and no connection idles any more, or after five seconds. From
+   * then on connections are closed that have idled for four seconds, or for one without ever carrying a
+   * request, and the server's `close` closes no other. Health checks do not count as calls.
    */
   begin(): Promise<void>
 }

@@ -194,7 +194,9 @@ class PolledKeyDirectory implements KeyDirectory {
     this.#version = version // read first: what changed meanwhile has a higher number and is read again
   }
 
-  /** Counts answers that did not come in time, until they come after all: no further question is asked meanwhile. */
+  /**
+   * Counts answers that did not come in time, until they come after all: no further query is sent meanwhile.
+   */
   async #withinDeadline<T>(answer: Promise<T>): Promise<T> {
     try {
       return await withinDeadline(answer, REFRESH_DEADLINE_MS, SILENT)

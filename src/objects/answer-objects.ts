@@ -45,7 +45,7 @@ const OPEN_BRACE = 0x7b
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
-/** What one answer told. */
+/** The objects that one answer names. */
 export interface AnswerObjects {
   /** The object that the answer is, as far as it says its id. */
   readonly names: (kind: ObjectKind) => readonly ObjectName[]
@@ -75,7 +75,7 @@ export class AnswerReader {
     else this.#pushEvent(chunk)
   }
 
-  /** What was told until now. */
+  /** What was read until now. */
   get objects(): AnswerObjects {
     const whole = objectIn(this.#scanner.extracted.value) ?? {}
     const inner = member(whole, 'response') ?? member(whole, 'interaction') ?? whole

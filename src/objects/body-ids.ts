@@ -18,7 +18,7 @@ const ID_KEY = Buffer.from('"id"')
 const MAX_IDS = 256
 /** What is short or has spaces is none; `auto` and its like stand where ids may. */
 const MAY_BE_ID = /^[\w.:/~%@+=-]{5,}$/
-/** Longer values are no ids. */
+/** Longer values are not ids. */
 const MAX_VALUE_BYTES = 1_024
 /** Bodies up to this are parsed where a member's name is written in escapes. */
 const MAX_PARSED_BYTES = 1024 * 1024
@@ -176,7 +176,7 @@ function parsedIds({ names }: Search, body: Buffer): BodyIds {
       return value
     })
   } catch {
-    // Not JSON: whoever reads it reads no members.
+    // Not JSON: a server that reads it reads no members.
     return []
   }
   return ids.size > MAX_IDS ? 'unreadable' : [...ids]

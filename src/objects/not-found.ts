@@ -1,4 +1,4 @@
-// What a client is told of an object that is another's: what the upstream itself would say of one that is not there.
+// The answer to a client about another's object: what the upstream itself would say of one that is not there.
 import type { Provider } from '../providers/registry.ts'
 
 /** Body of the 404, in the shape of the provider behind the path. */

@@ -23,16 +23,16 @@ export interface ObjectIndexOptions {
   readonly now?: () => number
 }
 
-/** Owners of ids, by folded id; an id that nobody of ours made is not in it. */
+/** Owners of ids, by folded id; an id that no client of ours made is not in it. */
 export type Owners = ReadonlyMap<string, ObjectOwner>
 
 /** Objects remembered with their owner, which never changes: some hundred bytes each. */
 const MAX_OWNED = 100_000
-/** Ids that nobody made, and how long that is believed: another gateway may have seen one made since. */
+/** Ids that no client made, and how long that is believed: another gateway may have seen one made since. */
 const MAX_UNOWNED = 20_000
 const UNOWNED_MS = 1_000
 
-const NOBODY: Owners = new Map()
+const NO_OWNERS: Owners = new Map()
 
 export class ObjectIndex {
   readonly #options: ObjectIndexOptions
@@ -60,7 +60,7 @@ export class ObjectIndex {
    * the promise rejects.
    */
   find(upstreams: readonly string[], ids: readonly string[]): Owners | Promise<Owners> {
-    if (ids.length === 0) return NOBODY
+    if (ids.length === 0) return NO_OWNERS
     const owners = new Map<string, ObjectOwner>()
     const unknown = new Set<string>()
     for (const id of ids) {
@@ -104,7 +104,7 @@ export class ObjectIndex {
       const key = keyOf(upstream, folded)
       const owner = this.#owned.get(key)
       if (owner === undefined) continue
-      // Last used, last forgotten.
+      // The least recently used is dropped first.
       this.#owned.delete(key)
       this.#owned.set(key, owner)
       return owner

@@ -48,7 +48,7 @@ export const COLLECTIONS: readonly Collection[] = [
   { segments: ['async-invoke'], kind: 'operation' },
 ]
 
-/** Segments that follow a collection and are no ids. */
+/** Segments that follow a collection and are not ids. */
 export const NOT_IDS: ReadonlySet<string> = new Set([
   'cancel',
   'compact',

@@ -90,7 +90,7 @@ function addName(
   segments: readonly string[],
   at: number,
 ): boolean {
-  // ARNs hold slashes, which are encoded on their way and not told apart here.
+  // ARNs hold slashes, which are encoded on their way and not distinguished here.
   const id = own[0] === 'async-invoke' ? segments.slice(at).join('/') : (segments[at] ?? '')
   names.push({ kind, id })
   const colon = id.lastIndexOf(':')

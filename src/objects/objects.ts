@@ -31,8 +31,8 @@ export interface ObjectUpstream {
 }
 
 /**
- * `hidden`: it is about another's object, of which nothing is told. `unavailable`: nobody can say now whose it is.
- * `unreadable`: it hides what it is about.
+ * `hidden`: it is about another's object, of which nothing is shown. `unavailable`: the owner cannot be read
+ * now. `unreadable`: it hides what it is about.
  */
 export type Verdict = 'pass' | 'hidden' | 'unavailable' | 'unreadable'
 
@@ -102,7 +102,7 @@ export class Objects {
     if (method === 'DELETE') {
       // All of a collection, with what is others'.
       if (path.collection !== null && path.names.length === 0) return 'hidden'
-      // Tuned models alone can be deleted; elsewhere a model's name is nobody's.
+      // Tuned models alone can be deleted; elsewhere a model's name has no owner.
       const model = MODEL_PATH.exec(canonicalPath)?.[1]
       if (model !== undefined) ids = [...ids, model]
     }

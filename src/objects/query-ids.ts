@@ -2,9 +2,7 @@
 const ID_PARAMETER = /(?:id|ids|after|before|name|cursor|conversation|container)$/i
 const MAX_IDS = 16
 
-/**
- * @returns `null`: nobody honest sends so many.
- */
+/** @returns `null`: more than an honest client sends. */
 export function idsInQuery(pathAndQuery: string): readonly string[] | null {
   const queryStart = pathAndQuery.indexOf('?')
   if (queryStart === -1) return []

@@ -25,7 +25,7 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
   }
 }
 
-/** What a call that a crash cut has made, as far as the usage noted of it names it: a response. */
+/** What a call that a crash cut has made, as far as its usage snapshot names it: a response. */
 export function objectsOfInterrupted(record: CallRecord): readonly ObjectEvent[] | null {
   const { method, path, responseId } = record
   if (method !== 'POST' || responseId === null) return null

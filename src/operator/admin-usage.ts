@@ -12,7 +12,7 @@ import {
 } from '../usage/usage-breakdown.ts'
 import { anyName, days, groups, parseInput } from './admin-input.ts'
 
-/** The query of a usage question. */
+/** The query of a usage request. */
 export interface AdminUsageQuery {
   /** A name; `null`: all clients. */
   readonly client: string | null

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { RepricingSettings } from './repricing/repricing.ts'
 
-/** All that decides what a call costs, apart from its upstream's word: so two that price alike have one hash. */
+/**
+ * All that decides what a call costs, apart from its upstream's reported cost: two that price alike have one
+ * hash.
+ */
 export interface PriceConfiguration {
   /** 16 hexadecimal digits. */
   readonly hash: string

@@ -13,7 +13,7 @@ import type { LinearTerms, TermName, TokenTerm } from './price-rates.ts'
 /** The terms of a price, as exact integers and, where they fit, as doubles for the fast way. */
 export interface CostTerms {
   readonly exact: LinearTerms
-  /** `null` where a term is no safe integer. */
+  /** `null` where a term is not a safe integer. */
   readonly fast: Readonly<Record<TermName, number>> | null
 }
 

@@ -5,8 +5,9 @@ import type { RateClass, Rates } from './price-rates.ts'
 type BillingCoverage = Pick<BillingRules, 'mediaIsApart' | 'secondsAreBeside'>
 
 /**
- * What was used and has no rate, so that a cost is not all of it; `null`: nothing. Seconds, images and characters are
- * no gap where the same call was billed by tokens: they are another measure of these. On every call, so spelled out.
+ * What was used and has no rate, so that a cost is not all of it; `null`: nothing. Seconds, images and
+ * characters do not count as such where the same call was billed by tokens: they are another measure of
+ * these. Runs on every call, so it is spelled out.
  */
 export function unpricedParts(
   rates: Rates,

@@ -10,8 +10,8 @@ import {
 import { RATE_CLASSES, type RateClass, type Rates } from './price-rates.ts'
 
 /**
- * Reads a price back from the JSON that `Price.json` gave. The id is computed from what was read, so it is the same
- * as before if the text is. `null` when the text is no price.
+ * Reads a price back from the JSON that `Price.json` gave. The id is computed from what was read, so it is
+ * the same as before if the text is. `null` when the text is not a price.
  */
 export function parsePrice(json: string): Price | null {
   const fields = parseObject(json)

@@ -53,7 +53,7 @@ export interface LinearDefinition {
   readonly unpriced?: readonly RateClass[]
 }
 
-/** The upstream's own word on the cost of each call, taken as it is but for `factor`. */
+/** The upstream's reported cost of each call, taken as it is but for `factor`. */
 export interface ReportedDefinition {
   readonly basis: 'reported'
   readonly provider: string

@@ -9,7 +9,7 @@ import { isPassing } from './refusal.ts'
 export interface CallDays {
   /** @throws When Postgres is away, or cannot make the partitions just now. */
   all(): Promise<ReadonlySet<UtcDay>>
-  /** Reads them anew the next time. */
+  /** Discards the days, so that the next call reads them again. */
   invalidate(): void
 }
 
@@ -20,7 +20,10 @@ export function createCallDays(pool: Postgres, retentionDays: number, log: Logge
   let days: ReadonlySet<UtcDay> = new Set()
   let readAtMs = Number.NEGATIVE_INFINITY
 
-  /** At the very start, or Postgres went back behind the day's making: its calls would be counted but not kept. */
+  /**
+   * At the very start, or when Postgres was restored to before the day was created: its calls would be
+   * counted but not kept.
+   */
   async function addMissing(): Promise<ReadonlySet<UtcDay>> {
     try {
       await addCallDays(pool, retentionDays)

@@ -10,20 +10,23 @@ export interface Gap extends SequenceRange {
   /** The row in `ledger_gaps`; `null` while it is only in this transaction. */
   readonly id: string | null
   readonly reason: string
-  /** When the hole was recorded; `null`: now. */
+  /** When the gap was recorded; `null`: now. */
   readonly recordedAt: Date | null
 }
 
-/** An entry as far as its number goes: a record stands for `from` = `to`, a void for all of `from`..`to`. */
+/**
+ * An entry as far as its number goes: a record stands for `from` = `to`, a gap marker for all of
+ * `from`..`to`.
+ */
 export interface Numbered extends SequenceRange {
-  /** The void's reason; `null` for a record. */
+  /** The reason of a gap marker; `null` for a record. */
   readonly gapReason: string | null
 }
 
 export interface ProducerState {
   /** Every sequence at or under it is counted or in a gap. */
   readonly committedOffset: number
-  /** Needed only for entries at or under the mark. */
+  /** Needed only for entries at or under the committed offset. */
   readonly gaps: readonly Gap[]
 }
 
@@ -31,21 +34,21 @@ export interface Decision<T extends Numbered> {
   readonly committedOffset: number
   /** Records to count now, in order. */
   readonly counted: readonly T[]
-  /** Entries behind a hole, in order: they stay in the stream. Every other entry has been dealt with. */
+  /** Entries behind a gap, in order: they stay in the stream. Every other entry has been dealt with. */
   readonly waiting: readonly T[]
   /** Rows of `ledger_gaps` that no longer hold. */
   readonly replacedGaps: readonly string[]
-  /** Rows to put in their place: holes that remain or are new, and ranges that were filled now. */
+  /** Rows to put in their place: gaps that remain or are new, and ranges that were filled now. */
   readonly newGaps: readonly (Gap & { readonly filled: boolean })[]
 }
 
-/** The reason of a hole whose producer is gone. */
+/** The reason of a gap whose producer is gone. */
 export const PRODUCER_LOST = 'producer_lost'
 
 /**
  * Decides over the entries of one producer, in any order, also the same one twice.
  *
- * @param holes Holes that have stood for so long that they are to be passed over, in order.
+ * @param overdueGaps Gaps that have stood for so long that they are to be passed over, in order.
  */
 export function decide<T extends Numbered>(
   state: ProducerState,
@@ -85,7 +88,10 @@ export function decide<T extends Numbered>(
   return { committedOffset, counted, waiting, ...changes(state.gaps, gaps, filled) }
 }
 
-/** A record before a void that begins at the same number: what is there is counted, the rest is void. */
+/**
+ * A record sorts before a gap marker that begins at the same number: what is there is counted, the rest
+ * becomes a gap.
+ */
 function byFirstSequence(left: Numbered, right: Numbered): number {
   return left.from - right.from || Number(left.gapReason !== null) - Number(right.gapReason !== null)
 }

@@ -68,8 +68,8 @@ export async function countRecords(
 }
 
 /**
- * The calls that are unpriced no longer, by the models that they are totalled under, which for those of this batch the
- * limit has just decided. What is to be settled later is told of that, too.
+ * The calls that are unpriced no longer, by the models that they are totalled under. For calls of this batch
+ * the limit has just decided that model. Calls that are settled later are included.
  */
 async function underTheirModels(
   session: PostgresSession,

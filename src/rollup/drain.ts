@@ -10,7 +10,7 @@ import type { Candidate, RolledUp, RollUp } from './roll-up.ts'
 const BATCH = 2_000
 /** How long a drain waits for the first entry of an idle stream. */
 const BLOCK_MS = 1_000
-/** A drain ends after so long, so that BullMQ spreads the work anew. */
+/** A drain ends after this time, so that BullMQ spreads the work again. */
 const SLOT_MS = 5_000
 /**
  * Pause after a batch that was not full, so that a stream of single calls makes ten transactions a second and not
@@ -21,7 +21,7 @@ const LINGER_MS = 100
 export interface DrainOptions {
   readonly rollUp: RollUp
   readonly gapCheck: GapCheck
-  /** Hash of marks: a hint for the gateways. */
+  /** Hash of committed offsets: a hint for the gateways. */
   readonly offsetsKey: string
   readonly batch?: number
   readonly blockMs?: number
@@ -41,7 +41,7 @@ export interface Drained {
   readonly deadLetters: number
   readonly callsSkipped: number
   readonly gaps: RolledUp['gaps']
-  /** Entries seen waiting behind a hole at the end. */
+  /** Entries that waited behind a gap at the end. */
   readonly waiting: number
 }
 
@@ -77,7 +77,8 @@ export function createDrain(options: DrainOptions): Drain {
         sums.deadLetters += rolledUp.deadLetters
         sums.callsSkipped += rolledUp.callsSkipped
         sums.gaps = [...sums.gaps, ...rolledUp.gaps]
-        // Only now, after the commit, may Redis forget them; a crash before it leaves duplicates, never a loss.
+        // Only now, after the commit, may they leave Redis; a crash before it leaves duplicates, never a
+        // loss.
         const settled = [...read.corrupt, ...rolledUp.settled]
         if (settled.length > 0)
           await trimEntries(redis, stream, settled, options.offsetsKey, rolledUp.committedOffsets)
@@ -144,14 +145,14 @@ function candidateOf(id: string, producer: string, sequence: number, body: strin
   const content = parseRecord(body)
   if (content !== null && 'void' in content) {
     const { from, to, reason } = content.void
-    // A void that does not end at its own number is not one of ours: a dead letter.
+    // A gap marker that does not end at its own number is not one of ours: a dead letter.
     if (to === sequence) return { id, producer, sequence, body, record: null, from, to, gapReason: reason }
     return { id, producer, sequence, body, record: null, from: sequence, to: sequence, gapReason: null }
   }
   return { id, producer, sequence, body, record: content, from: sequence, to: sequence, gapReason: null }
 }
 
-/** The entries behind holes that a reading from the stream's beginning has passed. */
+/** The entries behind gaps that a reading from the stream's beginning has passed. */
 class WaitingEntries {
   readonly byProducer = new Map<
     string,
@@ -174,12 +175,15 @@ class WaitingEntries {
       known.committedOffset = committedOffsets.get(producer) ?? known.committedOffset
   }
 
-  /** Whether a mark has reached entries that were passed: they can be counted now, or are duplicates. */
+  /**
+   * Whether a committed offset has reached entries that were passed: they can be counted now, or are
+   * duplicates.
+   */
   canAdvance(): boolean {
     return this.byProducer.values().some(({ committedOffset, lowest }) => lowest <= committedOffset + 1)
   }
 
-  /** Whether entries wait behind one of these holes. */
+  /** Whether entries wait behind one of these gaps. */
   isBehind(overdueGaps: ReadonlyMap<string, readonly SequenceRange[]>): boolean {
     return this.byProducer
       .entries()

@@ -1,23 +1,28 @@
 import type { SequenceRange } from '../domain/sequence-range.ts'
 
-/** How long a producer's mark must have stood before a hole, in milliseconds of a monotonic clock. */
+/**
+ * How long a producer's committed offset must have stood before a gap, in milliseconds of a monotonic clock.
+ */
 export const GAP_PATIENCE_MS = 600_000
 
-/** What waits of one producer: the ranges of its entries in the stream, and the mark they wait for. */
+/**
+ * What waits of one producer: the ranges of its entries in the stream, and the committed offset they wait
+ * for.
+ */
 export interface Waiting {
   readonly committedOffset: number
   readonly entries: readonly SequenceRange[]
 }
 
 /**
- * Remembers since when producers' marks have stood before a hole. Its clock is the process's own: no step of
- * another clock gives up on a producer, and a new process begins to wait anew.
+ * Remembers since when producers' committed offsets have stood before a gap. Its clock is the process's own:
+ * no step of another clock gives up on a producer, and a new process starts waiting from zero.
  */
 export interface GapCheck {
   /**
-   * To be told of every whole reading of the stream.
+   * Takes every whole reading of the stream.
    *
-   * @returns By producer, the holes that have stood for too long.
+   * @returns By producer, the gaps that have stood for too long.
    */
   observe(
     stream: string,

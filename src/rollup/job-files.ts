@@ -5,8 +5,8 @@ import type { PostgresSession } from '../store/connection/postgres.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
 
 /**
- * The records with what files told under the ids of the jobs that left them. A file that no job is known to have left
- * tells nothing: anybody may have written it.
+ * The records with what files reported under the ids of the jobs that left them. A file that no job is known
+ * to have left reports nothing: any client may have written it.
  */
 export async function readJobFiles(
   session: PostgresSession,

@@ -98,7 +98,7 @@ function addRecord(
   const clientName = names.get(clientId) ?? null
   const call = { ...record, costPico, clientName, isSettlement: record.settlement !== undefined }
   const cost = repriceCall(catalog, call, prices.get(priceId) ?? null)
-  // What cannot be told stays as metered: the next run of the command names it.
+  // What cannot be repriced stays as metered: the next run of the command names it.
   if (cost.kind !== 'cost') return
   const key = { clientId, day: utcDayOf(arrivedAtMs), keyId, model, upstream, priceId }
   const before = entries.get(keyText(key))

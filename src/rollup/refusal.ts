@@ -7,7 +7,7 @@ export interface Refusal {
   readonly message: string
 }
 
-/** The checksum holds, but nobody of ours wrote this. */
+/** The checksum holds, but no gateway of ours wrote this. */
 export const NOT_A_RECORD: Refusal = { sqlState: null, message: 'the body is not a record' }
 
 /** Serialization failure or deadlock: nothing is wrong with the batch. */

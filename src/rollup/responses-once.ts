@@ -9,17 +9,23 @@ import { addCollisions } from '../usage/calls/response-collisions.ts'
 import { withoutUsage } from '../usage/total-by-day.ts'
 import { textOf } from './made-objects.ts'
 
-/** Ends the names of responses whose usage nobody reported: estimates count once, too, but claim nothing of the figures. */
+/**
+ * Ends the names of responses whose usage was not reported: estimates count once, too, but claim nothing of
+ * the figures.
+ */
 const ESTIMATED = '#estimated'
 
 /**
- * The records as they count. One that had a response made counts whatever its id, and claims the id. One that fetched
- * a response counts only where nobody had claimed it, before or in this batch: else it is a request without usage; so
- * with each of the jobs that a record tells of. What is only estimated claims a name of
- * its own, and a fetch of it counts only while nobody has reported that response. One that was made under the id of a job
- * claims nothing either: what that job used is still to be told.
+ * The records as they count. A record that had a response made counts whatever its id, and claims the id. A
+ * record that fetched a response counts only where no record had claimed it, before or in this batch: else it
+ * is a request without usage. The same holds for each job that a record reports.
  *
- * @param jobsMadeAgain Jobs whose ids some of these calls made again, as `textOf` names them, with the calls that made them first.
+ * An estimate claims a name of its own, and a fetch of it counts only while that response is not reported. A
+ * response that was made under the id of a job claims nothing either: what that job used is still to be
+ * reported.
+ *
+ * @param jobsMadeAgain Jobs whose ids some of these calls made again, as `textOf` names them, with the calls
+ * that made them first.
  */
 export async function countResponsesOnce(
   session: PostgresSession,
@@ -64,7 +70,7 @@ export async function countResponsesOnce(
   })
 }
 
-/** What a record tells of jobs that nobody told before; a job of several models is one. */
+/** What a record reports of jobs that were not reported before; a job of several models is one. */
 function unspentOf({ upstream, jobs = [] }: CallRecord, unspent: Set<string>): readonly JobUse[] {
   const own = new Set<string>()
   return jobs.filter(({ id }) => {
@@ -78,7 +84,7 @@ interface NamedRecords {
   readonly created: CallRecord[]
 }
 
-/** Ids that were made twice are no reason to lose a call, but one to tell the operator. */
+/** Ids that were made twice must not lose a call, but the operator has to know of them. */
 async function countCollisions(
   session: PostgresSession,
   responses: readonly NamedRecords[],

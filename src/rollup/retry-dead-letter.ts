@@ -35,7 +35,7 @@ export async function retryDeadLetter(pool: Postgres, producer: string, sequence
       const parsed = parseRecord(letter.body)
       if (parsed === null || 'void' in parsed) throw new Unreadable('its body is not a record')
       const record = storable(parsed)
-      // 3. The mark passed its number when it became a dead letter, so nothing else can count it.
+      // 3. The committed offset passed its number when it became a dead letter, so nothing else can count it.
       await countRecords(session, [record], await selectCallDays(session), createCountingMemory())
       return { kind: 'counted', record }
     })

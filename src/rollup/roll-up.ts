@@ -18,7 +18,7 @@ export interface Candidate extends Numbered {
   readonly producer: string
   readonly sequence: number
   readonly body: string
-  /** `null`: a void, or a body that is no record and goes to the dead letters. */
+  /** `null`: a gap marker, or a body that is not a record and goes to the dead letters. */
   readonly record: CallRecord | null
 }
 
@@ -28,15 +28,15 @@ export interface RolledUp {
   readonly kind: 'done' | 'busy'
   /** Ids of the entries that are in the totals, or need not be: they may leave the stream. */
   readonly settled: readonly string[]
-  /** Entries behind a hole. */
+  /** Entries behind a gap. */
   readonly waiting: readonly Candidate[]
-  /** The marks of the batch's producers, as committed. */
+  /** The committed offsets of the batch's producers. */
   readonly committedOffsets: ReadonlyMap<string, number>
   readonly counted: number
   readonly deadLetters: number
   /** Counted calls whose day has no partition. */
   readonly callsSkipped: number
-  /** Holes passed over, in this batch. */
+  /** Gaps passed over, in this batch. */
   readonly gaps: readonly GapRow[]
 }
 
@@ -49,8 +49,8 @@ export interface RollUpOptions {
 /**
  * Counts a batch of one stream, whatever it holds.
  *
- * @param holes By producer, holes that are to be passed over.
- * @throws When Postgres is away or at odds with itself: nothing moved but what the marks say.
+ * @param overdueGaps By producer, gaps that are to be passed over.
+ * @throws When Postgres is away or inconsistent: nothing moved but what the committed offsets say.
  */
 export type RollUp = (
   stream: string,
@@ -82,13 +82,13 @@ export function createRollUp(options: RollUpOptions): RollUp {
     const rolledUp = await inTransaction(pool, async (session): Promise<RolledUp> => {
       // 1. Alone in its statement: one writer a shard.
       if (!(await lockShard(session, stream))) return BUSY
-      // Nobody corrects the past meanwhile: a correction would miss what is added here.
+      // No correction of the past runs meanwhile: it would miss what is added here.
       if (!(await shareCorrections(session))) return BUSY
       // 2. A row to lock exists.
       await addProducers(session, stream, producers)
-      // 3. Its snapshot begins after the lock of 1: it sees the last committed marks.
+      // 3. Its snapshot begins after the lock of 1: it sees the last committed offsets.
       const committedOffsets = await lockOffsets(session, producers)
-      // 4. Contiguous records only: what is at or under a mark was counted, what is behind a hole waits.
+      // 4. Contiguous records only: what is at or under the committed offset was counted, what is behind a gap waits.
       const decisions = await decideAll(session, byProducer, committedOffsets, overdueGaps)
       const counted = decisions.flatMap(({ decision }) => decision.counted)
       const letters = counted.filter(({ record }) => record === null || refusal !== null)

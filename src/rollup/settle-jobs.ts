@@ -18,19 +18,21 @@ import { withoutUsage } from '../usage/total-by-day.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
 
 export interface SettledJobs {
-  /** The calls, those without use that only told what others used; and a settlement for each use told. */
+  /**
+   * The calls, without use those that only reported what others used; and a settlement for each reported use.
+   */
   readonly calls: readonly CountedCall[]
   /** Calls that are unpriced no longer. */
   readonly settled: readonly SettledCall[]
 }
 
 /**
- * Parts what calls told of the work of others from the calls: a fetch is its fetcher's request, on its own day; the
- * use that it told goes to the client and key that submitted the work, on the day of that, without another request.
- * Work that none of our calls submitted is its fetcher's.
+ * Separates what calls reported of the work of others from the calls. A fetch is its fetcher's request, on
+ * its own day. The use that it reported goes to the client and key that submitted the work, on the day of
+ * that, without another request. Work that none of our calls submitted is its fetcher's.
  *
- * @param records With the usage of each response counted once: what a record still has is its own to tell.
- * @param told The same as they came: a job that tells its usage again waits no more either.
+ * @param records With the usage of each response counted once: what a record still has is its own to report.
+ * @param reporting The same as they came: a job that reports its usage again waits no more either.
  * @param made The objects that these records made.
  */
 export async function settleJobs(
@@ -48,7 +50,7 @@ export async function settleJobs(
   }
 }
 
-/** A call and what it told of others' work. */
+/** A call and what it reported of others' work. */
 function partedBy(record: CallRecord, makings: ReadonlyMap<string, ObjectMaking>): readonly CountedCall[] {
   const key = fetchedKey(record)
   const making = key === null ? undefined : makings.get(textOf(key))
@@ -98,7 +100,7 @@ function settlementOf(
   }
 }
 
-/** Notes which jobs have ended, told what they used, or used nothing, and which objects are gone. */
+/** Records which jobs have ended, reported what they used, or used nothing, and which objects are gone. */
 async function settle(
   session: PostgresSession,
   reported: readonly CallRecord[],
@@ -143,7 +145,7 @@ const NONE: readonly never[] = []
 
 interface EndedJob {
   readonly key: ObjectKey
-  /** `left_files`: what it used stands in them. `silent`: nobody will tell. */
+  /** `left_files`: what it used stands in them. `silent`: it will not be reported. */
   readonly how: 'failed' | 'left_files' | 'silent'
 }
 
@@ -164,7 +166,7 @@ function eventsOf({ upstream, objects = NONE }: CallRecord, kind: ObjectEvent['i
   )
 }
 
-/** What is only estimated, or was cut, may be told better. */
+/** What is only estimated, or was cut, may be reported better later. */
 function isFinal({ usageSource }: CallRecord): boolean {
   return usageSource === 'reported' || usageSource === 'none'
 }

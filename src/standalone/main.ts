@@ -63,7 +63,7 @@ async function runIn(folder: DataFolder, settings: Settings): Promise<number> {
     await stop.wanted
     terminal.say('stopping: calls under way may end, press Ctrl-C again to cut them')
   } catch (error) {
-    if (!stop.signal.aborted) throw error // else told to stop while starting
+    if (!stop.signal.aborted) throw error // else asked to stop while starting
   } finally {
     folder.announce({ state: 'stopping', baseUrl: null })
     await (supervisor ?? { stop: services.stopAll }).stop()

@@ -35,7 +35,7 @@ export interface DailyTotal {
   withoutUsage: number
   invalid: number
   unpriced: number
-  /** Of `unpriced`, calls that told no figures. */
+  /** Of `unpriced`, calls that reported no figures. */
   withoutFigures: number
   errors: number
   /** In the order of `TOKEN_CLASSES`. */

@@ -64,7 +64,7 @@ function isShown({ shows, clientId }: ListFilterQuery, owners: Owners, ids: read
   return own || shows === 'own_and_nobodys'
 }
 
-/** What to ask for behind `page`; `null`: nobody knows how. */
+/** What to ask for behind `page`; `null`: unknown. */
 function nextPage({ provider }: ListFilterQuery, pathAndQuery: string, page: ListPage): string | null {
   const queryStart = pathAndQuery.indexOf('?')
   const path = queryStart === -1 ? pathAndQuery : pathAndQuery.slice(0, queryStart)

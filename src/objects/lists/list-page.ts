@@ -9,7 +9,7 @@ interface Element {
   readonly start: number
   /** Exclusive. */
   readonly end: number
-  /** What it is named by; empty: nothing that could be told. */
+  /** What it is named by; empty: nothing readable. */
   readonly ids: readonly string[]
 }
 

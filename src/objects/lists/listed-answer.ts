@@ -13,7 +13,7 @@ const MAX_HELD_BYTES = 128 * 1024 * 1024
 
 let heldBytes = 0
 
-/** The list with only what may be shown; rejects where that cannot be told. */
+/** The list with only what may be shown; rejects where that cannot be determined. */
 export type FilterList = (body: Buffer) => Promise<Buffer>
 
 export class ListedAnswer implements Handler {

@@ -24,7 +24,7 @@ export async function renameUnpriced(
   )
 }
 
-/** The jobs that left these files, by the ids of jobs as their makers were told them; of others nothing. */
+/** The jobs that left these files, by the ids of jobs as their makers were given them; nothing of others. */
 export async function selectJobsOfFiles(
   session: PostgresSession,
   files: readonly ObjectKey[],
@@ -76,7 +76,7 @@ export async function selectUnsettledJobs(
   }))
 }
 
-/** How many jobs have not told what they used, and the oldest of them. */
+/** How many jobs have not reported what they used, and the oldest of them. */
 export async function countUnsettledJobs(
   pool: Postgres,
 ): Promise<{ readonly jobs: number; readonly oldest: UnsettledJob | null }> {
@@ -87,7 +87,7 @@ export async function countUnsettledJobs(
   return { jobs, oldest: jobs === 0 ? null : ((await selectUnsettledJobs(pool))[0] ?? null) }
 }
 
-/** How many jobs have not told what they used, by upstream, and the oldest of each. */
+/** How many jobs have not reported what they used, by upstream, and the oldest of each. */
 export async function selectWaitingJobs(
   pool: Postgres,
 ): Promise<{ readonly upstream: string; readonly jobs: number; readonly oldestAt: Date }[]> {

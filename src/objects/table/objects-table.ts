@@ -39,7 +39,7 @@ export interface ObjectMaking extends ObjectOwnerRow {
   readonly job: boolean
   readonly model: string | null
   readonly createdAtMs: number
-  /** As in {@link NewObject}; `null` too once its job has told its use. */
+  /** As in {@link NewObject}; `null` too once its job has reported its use. */
   readonly unpricedAs: string | null
 }
 
@@ -68,8 +68,8 @@ export async function addObjects(
 }
 
 /**
- * Notes that jobs have ended, that there is nothing more to wait for, or that objects are gone. `sorted` by upstream and
- * id, each once.
+ * Records that jobs have ended, that there is nothing more to wait for, or that objects are gone. `sorted` by
+ * upstream and id, each once.
  */
 export async function setObjectsState(
   session: PostgresSession,
@@ -89,9 +89,9 @@ export async function setObjectsState(
 }
 
 /**
- * Notes that it is known what jobs used, once for each. `sorted` by upstream and id, each once.
+ * Records that it is known what jobs used, once for each. `sorted` by upstream and id, each once.
  *
- * @returns Those whose calls were unpriced for the want of it, and are so no longer.
+ * @returns Those whose calls were unpriced for lack of it, and are so no longer.
  */
 export async function settleObjects(
   session: PostgresSession,
@@ -178,8 +178,8 @@ function ownerFrom(row: OwnerRow): ObjectOwnerRow {
 const DELETE_AT_A_TIME = 10_000
 
 /**
- * Forgets responses, interactions and kept completions made more than `shortDays` ago, and what was deleted that
- * long ago. All else is kept until it is deleted.
+ * Deletes responses, interactions and kept completions made more than `shortDays` ago, and what was deleted
+ * that long ago. All else is kept until it is deleted.
  *
  * @returns How many.
  */

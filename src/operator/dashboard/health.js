@@ -71,7 +71,10 @@ export function drawChecks(list, { checks }) {
   )
 }
 
-/** Reasons for which a price would help; the others told no figures that it could be for. `null`: not known. */
+/**
+ * Reasons for which a price would help; calls with the others reported no figures that it could be for.
+ * `null`: not known.
+ */
 const PRICE_HELPS = new Set([null, 'no_model', 'no_price', 'use_without_price'])
 
 /** Whether a price is what calls without a cost lack. */

@@ -22,13 +22,13 @@ let figures = null
 let examination = null
 let examinedAt = Number.NEGATIVE_INFINITY
 let timer = 0
-/** Of the newest question: a slower answer to an older one is dropped. */
+/** Of the newest request: a slower answer to an older one is dropped. */
 let asked = 0
 
 async function load() {
   const { days, group } = chosen
   const [first, ...others] = PERIODS
-  const total = await ask('usage', { days: first.value }) // alone: a wrong token is told once
+  const total = await ask('usage', { days: first.value }) // alone: a wrong token is reported once
   const [totals, byDay, grouped, unpriced, ledger] = await Promise.all([
     Promise.all(others.map(({ value }) => ask('usage', { days: value }))),
     ask('usage', { days: CHART_DAYS, by: 'day' }),
@@ -104,7 +104,7 @@ function draw() {
 
 const drawn = new Map()
 
-/** Draws a part anew only where it would differ, so that what is pointed at or focused stays. */
+/** Draws a part again only where it would differ, so that what is pointed at or focused stays. */
 function whenChanged(part, shown, drawPart) {
   const state = JSON.stringify(shown)
   if (drawn.get(part) === state) return

@@ -14,7 +14,7 @@ const CLIENT_KEY: ApiOperation['security'] = [
 
 const KEY_ERRORS = ['invalid_api_key', 'key_inactive', 'client_disabled'] as const
 
-/** The UTC days of the usage question. */
+/** The UTC days of the usage query. */
 export const DAYS: Parameter = {
   name: 'days',
   in: 'query',

@@ -41,7 +41,7 @@ export const HEALTH_PATHS: Readonly<Record<string, PathItem>> = {
   '/healthz': {
     get: open({
       operationId: 'getHealth',
-      summary: 'Whether the process lives.',
+      summary: 'Whether the process runs.',
       responses: { '200': json('It does.', ref('Alive')) },
     }),
   },
@@ -250,8 +250,8 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
   '/admin/v1/ledger/gaps': {
     get: guarded({
       operationId: 'listGaps',
-      summary: 'Records that are known to be missing, the newest holes first, at most 100.',
-      responses: { '200': json('The holes.', list(ref('LedgerGap'))), ...errors(...COMMON) },
+      summary: 'Records that are known to be missing, the newest gaps first, at most 100.',
+      responses: { '200': json('The gaps.', list(ref('LedgerGap'))), ...errors(...COMMON) },
     }),
   },
   '/admin/v1/doctor': {

@@ -4,15 +4,15 @@ export interface TimedAnswer {
   readonly untilMs: number
 }
 
-/** The answers to one question: now's, and the one before, for calls that began before it ended. */
+/** The answers to one query: now's, and the one before, for calls that began before it ended. */
 interface Known<Answer> {
   readonly latest: Answer
   readonly earlier: Answer | null
 }
 
 /**
- * Remembers answers by question and time, for at most twice `capacity` questions: when one generation is full, the
- * one before is dropped. A question that is asked is carried over; one hit costs one look-up.
+ * Remembers answers by query and time, for at most twice `capacity` queries: when one generation is full, the
+ * one before is dropped. A query that is asked is carried over; one hit costs one look-up.
  */
 export class CatalogCache<Answer extends TimedAnswer> {
   readonly #capacity: number

@@ -54,7 +54,7 @@ export interface Unpriced {
   readonly kind: 'unpriced'
   /**
    * `no_model`: no name to look for. `no_price`: neither the configuration nor the catalog has a price for it.
-   * `unknown_tier`: it has one, but nobody knows what it is at the call's service tier.
+   * `unknown_tier`: it has one, but it is unknown at the call's service tier.
    * `use_without_price`: it has one, but for nothing that was used. `contradictory_usage`: a part is larger than
    * its whole. `nothing_used`: no price is known, but nothing was used either.
    */

@@ -22,10 +22,10 @@ export function layersOf(entries: CatalogEntries): readonly CatalogEntries[] {
 }
 
 /**
- * Every source's word on a name: in the host's own list before the makers', and there by the precedence of sources; of
- * one list the exact fit before that of a revision. What a name goes on with is another model, so it is in none of
- * them. Where no source lists the name, it is looked for again with a compact date in it spelled out (`-20250514` as
- * `-2025-05-14`).
+ * What every source says of a name: in the host's own list before the makers', and there by the precedence of
+ * sources; of one list the exact fit before that of a revision. A longer name is another model, so it is in
+ * none of them. Where no source lists the name, it is looked for again with a compact date in it spelled out
+ * (`-20250514` as `-2025-05-14`).
  */
 export function findListed(entries: CatalogEntries, place: CatalogPlace): readonly ListedModel[] {
   return findWithoutPrice(place.providerId, place.name) === null ? findListedAnyway(entries, place) : []
@@ -99,7 +99,7 @@ function fitOf(providerId: string, model: CatalogModel, name: ModelName): NameFi
   const fit = name.text === model.id.toLowerCase() ? 'exact' : model.matches(name)
   if (fit === 'none' || fit === 'part' || isMisnamed(providerId, name.text, model.id)) return 'none'
   if (providerId === 'aws' && !isSoldThere(name.text, model.id)) return 'none'
-  // `titan-embed-text-v2:0` is no revision of `titan-embed-text-v1`.
+  // `titan-embed-text-v2:0` is not a revision of `titan-embed-text-v1`.
   const version = versionOf(name.text)
   return fit === 'exact' || version === null || version === (versionOf(model.id) ?? '1') ? fit : 'none'
 }

@@ -55,7 +55,10 @@ export interface FoundPrices {
 export interface PriceSources {
   readonly entries: CatalogEntries
   readonly overrides: readonly PriceOverride[]
-  /** Upstreams that the operator says have somebody's prices: one of `PRICES_OF`, by name. */
+  /**
+   * Upstreams whose prices, by the operator's configuration, are those of a provider: one of `PRICES_OF`, by
+   * name.
+   */
   readonly pricesOf: ReadonlyMap<string, string>
 }
 
@@ -75,8 +78,8 @@ export function resolvePrices(sources: PriceSources, query: ResolveQuery): Price
 }
 
 /**
- * The names to look for in the catalog. The requested one is none where another model answered: a router that fell
- * back to another is paid for what it served.
+ * The names to look for in the catalog. The requested one is left out where another model answered: a router
+ * that chose another model is paid for what it served.
  */
 function namesInCatalog({ provider, model, requestedModel }: ResolveQuery): string[] {
   if (model === null || model === '') return requestedModel === null ? [] : [requestedModel]

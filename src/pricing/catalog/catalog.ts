@@ -17,9 +17,9 @@ export interface CatalogOptions {
   readonly entries?: CatalogEntries
   readonly overrides?: readonly PriceOverride[]
   readonly markups?: readonly PriceMarkup[]
-  /** Names of upstreams whose own word on the cost of a call is taken, where they give one. */
+  /** Names of upstreams whose reported cost of a call is taken, where they give one. */
   readonly trustedUpstreams?: readonly string[]
-  /** Upstreams that have somebody's prices, one of `PRICES_OF`, by name. */
+  /** Upstreams that have a provider's prices, one of `PRICES_OF`, by name. */
   readonly pricesOf?: ReadonlyMap<string, string>
 }
 
@@ -43,7 +43,7 @@ export interface Catalog {
   findPrices(query: PriceQuery): FoundPrices | null
   /** The same for each part of the UTC day of `query.atMs`, in order: several where prices change by the hour. */
   findPricesOfDay(query: PriceQuery): readonly PriceAnswer[]
-  /** Whether some maker lists a model of this name, so that it is no word that a client made up. */
+  /** Whether some maker lists a model of this name, so that a client did not make it up. */
   listsModel(model: string, atMs: number): boolean
   /** Whether calls of a model have a price, for any client; without `serviceTier` at the standard one. */
   knowsModel(

@@ -129,7 +129,7 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
       /^(?:us\.)?stability\.stable-image-(?:control-sketch|control-structure|erase-object|inpaint|remove-background|search-recolor|search-replace|style-guide)-v1:0$/,
     rates: perImage('0.07'),
   },
-  // By the step, of which it takes four unless it is told.
+  // By the step; it takes four unless the request says otherwise.
   {
     ...FIREWORKS,
     models: /^accounts\/fireworks\/models\/flux-1-schnell-fp8$/,

@@ -54,7 +54,9 @@ export const MISNAMED: readonly Misnamed[] = [
   },
 ]
 
-/** Names whose price nobody can say, as the sources contradict each other and the provider's page settles nothing. */
+/**
+ * Names whose price is unknown, as the sources contradict each other and the provider's page settles nothing.
+ */
 export const WITHOUT_PRICE: readonly {
   readonly providerId: string
   /** In lower case. */
@@ -74,7 +76,9 @@ export const WITHOUT_PRICE: readonly {
   },
 ]
 
-/** Why a name has no price at a provider of the catalog, whoever lists it; `null`: it may have one. */
+/**
+ * Why a name has no price at a provider of the catalog, whichever source lists it; `null`: it may have one.
+ */
 export function findWithoutPrice(
   providerId: string,
   name: string,

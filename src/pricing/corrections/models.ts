@@ -117,7 +117,7 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
       from: '2025-09-05',
       prices: DEEPSEEK_ALIASES,
       replaces: { input_mtok: 0.135, cache_read_mtok: 0.035, output_mtok: 0.55 },
-      why: 'the source has the discount by hour that ended on that day; since 2026-07-24 nobody answers to the name',
+      why: 'the source has the discount by hour that ended on that day; since 2026-07-24 no model answers to the name',
       source: DEEPSEEK,
       seen,
     }),

@@ -32,7 +32,10 @@ export interface RefreshQuery {
   readonly dataDay: UtcDay | null
 }
 
-/** Whether it lists so many models, or rules for their names, that it is no price list. `null`: it does not. */
+/**
+ * Whether it lists so many models, or rules for their names, that it is not a price list. `null`: it does
+ * not.
+ */
 export function excessOf(before: CatalogDocument, after: CatalogDocument): string | null {
   const counts = [before, after].map((document) =>
     modelsOf(document).flatMap(({ match }) => [1, ...rulesOf(match)]),
@@ -43,7 +46,7 @@ export function excessOf(before: CatalogDocument, after: CatalogDocument): strin
     : null
 }
 
-/** A model that is listed twice, so that nobody can tell what it costs; `null`: none is. */
+/** A model that is listed twice, so that its cost is unknown; `null`: none is. */
 export function repeatedModelOf(document: CatalogDocument): string | null {
   for (const { id: provider, models } of document) {
     const ids = new Set<string>()
@@ -95,7 +98,7 @@ function regexesOf(document: CatalogDocument): readonly string[] {
 
 const REPEATED_GROUP = /\)[*+{]|\\[1-9k]/
 const REPEAT = /[*+]|\{[0-9]+,/g
-/** What can be there or not, and what can be this or that; not the mark of a group's kind. */
+/** What may be left out, and what may take several values; not the property that says a group's kind. */
 const CHOICE = /(?<!\()\?|\|/g
 /** Each goes over the whole name, of 256 characters at most, once more for every place in it; so does a free start. */
 const REPEAT_BITS = 8

@@ -19,7 +19,7 @@ import { joinPrices } from './catalog-history.ts'
  * - A model that is no longer listed keeps its last prices, and so does one that is listed without any.
  * - The order of models is that of the older catalog: where lists are only reordered, nothing changes.
  *
- * @throws {Error} when either is no catalog.
+ * @throws {Error} when either is not a catalog.
  */
 export function keepPastPrices(
   before: CatalogDocument,
@@ -99,7 +99,9 @@ function movedNames(
   return [...moved.values()]
 }
 
-/** A price that is unknown now is no price: the last one that was known stays. `null`: the name has never been known. */
+/**
+ * A price that is unknown now is left out: the last known one stays. `null`: the name has never been known.
+ */
 function keepPast(
   past: readonly PricesDocument[] | null,
   now: readonly PricesDocument[] | null,
@@ -136,7 +138,7 @@ function inOldOrder(
 /** The prices by which calls of a name are priced at a provider; `null`: none of its models has that name. */
 export type FindPrices = (providerId: string, name: string) => readonly PricesDocument[] | null
 
-/** @throws {Error} when it is no catalog. */
+/** @throws {Error} when it is not a catalog. */
 export function findPricesIn(document: CatalogDocument): FindPrices {
   const entries = entriesOf(document)
   const written = new Map(document.map(({ id, models }) => [id, models]))

@@ -14,11 +14,11 @@ import { keepPastPrices } from './catalog-past.ts'
 
 /** What is to be said of newer price data, and what it would make of that in force. */
 export type RefreshJudgement =
-  /** Nobody may take it. */
+  /** It may not be taken. */
   | { readonly kind: 'unreadable'; readonly problems: readonly string[] }
   | {
       readonly kind: 'read'
-      /** Why nobody but a person may take it; empty: nothing speaks against it. */
+      /** Why only a person may take it; empty: nothing speaks against it. */
       readonly doubts: readonly string[]
       /** What would be in force, with its old prices; `null`: nothing changes. */
       readonly text: string | null
@@ -146,7 +146,7 @@ export function dataDayOf(document: CatalogDocument, today: UtcDay): UtcDay | nu
   )
 }
 
-/** The same of a text; `null` also where it is no catalog. */
+/** The same of a text; `null` also where it is not a catalog. */
 export function dataDayOfText(text: string, today: UtcDay): UtcDay | null {
   return dataDayOf(readCatalog(text).document, today)
 }

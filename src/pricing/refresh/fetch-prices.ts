@@ -7,7 +7,7 @@ export type FetchedPrices =
   | { readonly kind: 'fetched'; readonly text: string; readonly etag: string | null }
   /** As it was when it had the `etag` that was sent. */
   | { readonly kind: 'unmodified' }
-  /** An answer that is no price data, now or in a minute. */
+  /** An answer that is not price data, now or in a minute. */
   | { readonly kind: 'refused'; readonly problem: string }
   /** No whole answer: it may come the next time. */
   | { readonly kind: 'unreachable'; readonly problem: string }
@@ -53,7 +53,7 @@ export async function fetchPrices(
     })
     // A body that is not read is ended with its connection.
     body.on('error', () => {})
-    // Only where it was asked for: else nobody knows what it is that has not changed.
+    // Only where it was asked for: else it is unknown what has not changed.
     if (statusCode === 304 && etag !== null) return { kind: 'unmodified' }
     if (statusCode !== 200) return rejectedFetch(statusCode, headers.location)
     const text = await readText(body, headers['content-encoding'], limits.maxBytes)

@@ -24,8 +24,8 @@ export interface FollowOptions {
 }
 
 /**
- * The prices that everyone is to use: those of Postgres; while it is away those that were kept here, unless this
- * release brings newer ones. Never throws: what cannot be read is told, and passed over.
+ * The prices that every process is to use: those of Postgres; while it is away those that were kept here,
+ * unless this release brings newer ones. Never throws: what cannot be read is logged and ignored.
  */
 export async function loadStoredPrices(options: FollowOptions): Promise<StoredPrices> {
   const { log } = options
@@ -73,7 +73,7 @@ async function readNewer({ pool, dataDir, log }: FollowOptions, before: StoredPr
     const source = await findCurrentSource(pool, kind)
     if (source === null || source === before[kind]?.source) continue
     const found = await findCurrentPriceCatalog(pool, kind)
-    // Between the two questions it may have become what is in use already.
+    // Between the two reads it may have become what is in use already.
     if (found === null || found.source === before[kind]?.source) continue
     const isOld = kind === 'genai-prices' && isPackageNewer(found)
     const stored = readStored(isOld ? ((await putPackage(pool, log)) ?? found) : found)
@@ -94,7 +94,7 @@ export interface PriceFollowing {
   stop(): Promise<void>
 }
 
-/** @param take What to do with them; told only where something is new. */
+/** @param take What to do with them; called only where something is new. */
 export function followPrices(
   options: FollowOptions,
   first: StoredPrices,
@@ -104,7 +104,7 @@ export function followPrices(
   let prices = first
   let checking = Promise.resolve()
   let isChecking = false
-  /** Told once, not at every look. */
+  /** Logged once, not at every check. */
   let troubled: string | null = null
 
   async function check(): Promise<void> {

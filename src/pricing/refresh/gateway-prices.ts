@@ -12,7 +12,7 @@ export interface GatewayPrices {
   /** Its host and port. */
   readonly gateway: string
   readonly configuration: PriceConfiguration
-  /** Empty where a release told it that did not record them. */
+  /** Empty where a release recorded it that did not record them. */
   readonly upstreams: readonly PricedUpstream[]
 }
 

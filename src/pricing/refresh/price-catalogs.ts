@@ -28,7 +28,7 @@ export interface PriceCatalog extends StoredPriceCatalog {
   readonly text: string
 }
 
-/** A text longer than this is no catalog; the largest known one has 2 MiB. */
+/** A text longer than this is not a catalog; the largest known one has 2 MiB. */
 export const MAX_CATALOG_BYTES = 32 * 1024 * 1024
 /** Of each kind, with their texts, beside those that prices, rules or gateways name. */
 const KEPT_CATALOGS = 10
@@ -49,7 +49,7 @@ export async function putPriceCatalog(
   if (bytes > MAX_CATALOG_BYTES) throw new Error(`the catalog has ${bytes} bytes, more than may be kept`)
   const data = await promisify(gzip)(catalog.text)
   return await inTransaction(pool, async (session) => {
-    // 1. One at a time: whoever comes second sees what the first one put, also where there was none.
+    // 1. One at a time: the second one sees what the first one put, also where there was none.
     await lockPriceCatalogs(session)
     if ((await findCurrentSource(session, catalog.kind)) !== expected) return false
     // 2. The text, before anything names it. One that was dropped comes back.

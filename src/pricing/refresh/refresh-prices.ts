@@ -39,7 +39,7 @@ export async function refreshPrices(options: RefreshOptions): Promise<Refreshed>
   const now = options.now?.() ?? (await readPostgresClock(pool))
   const last = await findPriceRefresh(pool, 'genai-prices')
   const source = await findCurrentSource(pool, 'genai-prices')
-  // 1. Without an effect: whoever dies here has done nothing.
+  // 1. Without an effect: a process that dies here has done nothing.
   const known = source !== null && last?.url === url ? last.etag : null
   const fetched = await fetchPrices(url, known, limits)
   if (fetched.kind === 'unmodified') return await record({ kind: 'unchanged' }, known)

@@ -21,7 +21,7 @@ export const PRICE_KINDS: readonly PriceCatalogKind[] = ['genai-prices', 'litell
 /** A stored catalog with its text, wherever it was kept. */
 export type KeptCatalog = Omit<StoredCatalog, 'entries'>
 
-/** @throws {Error} where it is no catalog. */
+/** @throws {Error} where it is not a catalog. */
 export function readStored({ source, text, fetchedAt }: KeptCatalog): StoredCatalog {
   return { source, text, entries: catalogOfText(source, text), fetchedAt }
 }

@@ -12,7 +12,7 @@ import {
   wasFetchedBefore,
 } from './price-catalogs.ts'
 
-/** Price data that somebody has, to be put in force for all gateways. */
+/** Price data to be put in force for all gateways. */
 export interface OfferedPrices {
   readonly text: string
   /** A URL, a path, or the package's name. */
@@ -23,14 +23,14 @@ export interface OfferedPrices {
 export interface Judged {
   /** The source in force. */
   readonly before: string
-  /** Why nobody may take it. */
+  /** Why it may not be taken. */
   readonly problems: readonly string[]
-  /** Why nobody but a person may. */
+  /** Why only a person may take it. */
   readonly doubts: readonly string[]
   readonly changes: readonly CatalogChange[]
   /** The first day of what it changes. */
   readonly from: UtcDay | null
-  /** What would be put; `null`: it changes nothing, or can be taken by nobody. */
+  /** What would be put; `null`: it changes nothing, or may not be taken. */
   readonly catalog: PriceCatalog | null
   /** The source in Postgres, which it would take the place of; `null`: there is none. */
   readonly stored: string | null
@@ -75,8 +75,8 @@ export async function putJudged(pool: Postgres, { catalog, stored }: Judged): Pr
 }
 
 /**
- * Where the package of this release is newer than what is in Postgres, puts its data there, with the old prices for
- * the past. Whoever releases it has looked at it, so that nothing is doubted.
+ * Where the package of this release is newer than what is in Postgres, puts its data there, with the old
+ * prices for the past. It was reviewed with the release, so nothing of it is doubted.
  *
  * @returns What was put; `null`: nothing.
  */

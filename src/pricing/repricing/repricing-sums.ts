@@ -19,9 +19,9 @@ export interface PastRow {
   readonly priceId: string
   /** Calls without a cost although they may have used something. */
   readonly unpriced: bigint
-  /** Of those, calls whose usage nobody can know. */
+  /** Of those, calls whose usage cannot be known. */
   readonly invalid: bigint
-  /** Of `unpriced`, calls that told no figures. */
+  /** Of `unpriced`, calls that reported no figures. */
   readonly withoutFigures: bigint
   readonly sums: UsageSums
 }
@@ -40,8 +40,8 @@ export type NewRowCost =
 const AS_METERED: NewRowCost = { kind: 'as_metered' }
 
 /**
- * Prices a row from its sums alone, for days whose single calls are gone. That is exact where one linear price held
- * for all of its calls, and a refusal with its reason where that cannot be told.
+ * Prices a row from its sums alone, for days whose single calls are gone. That is exact where one linear
+ * price held for all of its calls, and else refused with the reason.
  *
  * @param oldPrice The price behind `row.priceId`; `null`: not known, or there is none.
  */
@@ -95,7 +95,7 @@ function nameIt(model: string, old: LinearDefinition | null): string | null {
   return model.startsWith(old.model.slice(0, -1)) ? model : null
 }
 
-/** The prices of the part of the day in which all of the row's calls arrived, or why they cannot be told. */
+/** The prices of the part of the day in which all of the row's calls arrived, or why they are unknown. */
 function pricesOf(
   catalog: Catalog,
   row: PastRow,
@@ -130,7 +130,7 @@ function isSameHours({ usual: { definition } }: TierPrices, old: LinearDefinitio
   return old.hours !== 'other' || definition.source === old.source
 }
 
-/** The one price that all of the row's calls have, or why it cannot be told. */
+/** The one price that all of the row's calls have, or why it is unknown. */
 function priceOfAll(
   { tiers, billingRules }: PriceSet,
   row: PastRow,

@@ -13,7 +13,7 @@ export interface RepricingSettings {
   readonly markups: readonly WrittenEntry[]
   /** The names of the upstreams there were. */
   readonly upstreams: readonly string[]
-  /** Upstreams with somebody's prices, by name; absent in rules of releases that did not have them. */
+  /** Upstreams with a provider's prices, by name; absent in rules of releases that did not have them. */
   readonly pricesOf?: Readonly<Record<string, string>>
 }
 
@@ -34,7 +34,7 @@ export function settingsOf(
 }
 
 /**
- * The catalog that a rule prices by. An upstream's own word on a cost is in no record, so none is trusted here.
+ * The catalog that a rule prices by. No record has an upstream's reported cost, so none is trusted here.
  *
  * @throws {Error} when the settings are not those of a rule.
  */

@@ -100,7 +100,7 @@ const TOKENS_OF: Readonly<Partial<Record<RateClass, RateClass>>> = {
 const NEVER_ADDED: ReadonlySet<RateClass> = new Set<RateClass>(['request'])
 const OTHER_MEASURES: ReadonlySet<RateClass> = new Set<RateClass>(['image', 'audioMs', 'character'])
 
-/** Classes that cost what these do where nobody says otherwise, at every provider. */
+/** Classes that cost what these do where no source says otherwise, at every provider. */
 const PART_OF: Readonly<Partial<Record<RateClass, RateClass>>> = {
   cacheRead: 'input',
   cacheWrite: 'input',

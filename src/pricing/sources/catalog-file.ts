@@ -5,7 +5,7 @@ import { readMergedText } from './catalog-sources.ts'
 
 /**
  * Reads price data from text: one source in the form of genai-prices' `data.json`, version 2, or several merged
- * (`mergedText`). The source of one is `name` and the hash of the text, so that prices from it are told apart from
+ * (`mergedText`). The source of one is `name` and the hash of the text, so that prices from it are distinguished from
  * those of any other version.
  */
 export function readCatalogFile(

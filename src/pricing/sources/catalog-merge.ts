@@ -53,7 +53,7 @@ export function mergePrices(
   })
   const exact = listed.filter(({ fit }) => fit === 'exact')
   const fitting = exact.length > 0 ? exact : listed
-  // Our own word that a name has no price is the last; a source's only says that it does not know.
+  // Our own statement that a name has no price is final; a source's only says that it does not know.
   const first = fitting.find(({ layer, now }) => isCorrections(layer) || now.prices.byKey.size > 0)
   const [empty] = fitting
   if (empty === undefined) return null

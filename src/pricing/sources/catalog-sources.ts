@@ -90,7 +90,7 @@ export function mergedText(
 /**
  * Reads {@link mergedText} again, its sources as they were then, whatever this release bundles.
  *
- * @param value The text, parsed. `entries` is `null` where it is no such text, with the problems.
+ * @param value The text, parsed. `entries` is `null` where it is not such a text, with the problems.
  */
 export function readMergedText(value: unknown): {
   readonly entries: CatalogEntries | null

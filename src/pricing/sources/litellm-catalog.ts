@@ -6,18 +6,18 @@ export interface LiteLlmCatalog {
   /** Text in the form of genai-prices' `data.json`; of one list it is always the same. */
   readonly text: string
   readonly models: number
-  /** Entries of hosts that nobody here knows, of other things than models, or without a price. */
+  /** Entries of unknown hosts, of other things than models, or without a price. */
   readonly passedOver: number
   /** Models that the list has twice, at different prices; they are left out. */
   readonly contradictory: readonly string[]
 }
 
-/** A longer text is no price list; the largest known has 3 MiB. */
+/** A longer text is not a price list; the largest known has 3 MiB. */
 export const MAX_LITELLM_BYTES = 64 * 1024 * 1024
 
 /**
- * Reads LiteLLM's `model_prices_and_context_window.json`: an object of models with US dollars for one token, picture,
- * second ... All problems are told; with any, there is no catalog.
+ * Reads LiteLLM's `model_prices_and_context_window.json`: an object of models with US dollars for one token,
+ * picture, second ... All problems are reported; with any, there is no catalog.
  */
 export function readLiteLlmCatalog(text: string): {
   readonly catalog: LiteLlmCatalog | null

@@ -54,7 +54,7 @@ const NAMINGS: Readonly<Record<string, Naming>> = {
 
 const FIREWORKS = 'accounts/fireworks/models/'
 
-/** `null`: a host that nobody here knows, or no model's name but a size of picture, a region, a class of models. */
+/** `null`: an unknown host, or not a model's name but a size of picture, a region, a class of models. */
 export function placeOfLiteLlm(key: string, provider: string): LiteLlmPlace | null {
   const named = Object.hasOwn(NAMINGS, provider) ? NAMINGS[provider] : undefined
   const naming = named ?? (provider.startsWith('vertex_ai-') ? NAMINGS.vertex_ai : undefined)

@@ -55,8 +55,8 @@ interface Cell {
 }
 
 /**
- * What an entry of LiteLLM's list costs, at the standard tier and at others. A price of 0 is none: the list has it for
- * what is free and for what nobody knows. What cannot be a price is reported.
+ * What an entry of LiteLLM's list costs, at the standard tier and at others. A price of 0 counts as none: the
+ * list has it for what is free and for what is unknown. What cannot be a price is reported.
  *
  * @returns `null`: nothing that calls are billed by.
  */
@@ -67,7 +67,7 @@ export function readLiteLlmPrices(entry: Fields, report: Report): LiteLlmPrices 
   const isByTokens = standard.input_mtok !== undefined || standard.output_mtok !== undefined
   const mode = typeof entry.mode === 'string' ? entry.mode : ''
   const isAnswer = mode === 'chat' || mode === 'completion' || mode === 'responses'
-  // Nobody gives answers away and sells questions: half of it was never looked up.
+  // No provider gives output away and sells input: half of it was never looked up.
   if (isAnswer && isByTokens && (standard.input_mtok === undefined || standard.output_mtok === undefined)) {
     return null
   }

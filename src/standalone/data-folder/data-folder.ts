@@ -27,7 +27,7 @@ export interface DataFolder {
  * Makes the folder, closed to others, and takes it for this process: an empty SQLite file held in BEGIN EXCLUSIVE, a
  * lock that the kernel takes back however the process ends. No pid is believed, none can be stale.
  *
- * @returns who else holds it, when somebody does
+ * @returns the other process that holds it, if any
  */
 export function takeDataFolder(path: string): DataFolder | { readonly heldBy: Holder | null } {
   const root = resolve(path)

@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
 
 /**
- * Tells a folder from its copies, also from one that stands where it stood: the device and the number that the file system
- * gave it. The path is no part of it, since a folder that was moved is the same one to the processes that work in it.
+ * Tells a folder from its copies, also from one that stands where it stood, by the device and the number that
+ * the file system gave it. The path does not count, since a folder that was moved is the same one to the
+ * processes that work in it.
  *
  * @returns null: there is none, or it is closed to us
  */
@@ -15,7 +16,7 @@ export function folderIdentity(path: string): string | null {
   }
 }
 
-/** The identity of the folder that a process works in; null: there is no telling, as anywhere but on Linux. */
+/** The identity of the folder that a process works in; null: unknown, as anywhere but on Linux. */
 export function workingFolderIdentity(pid: number): string | null {
   return folderIdentity(`/proc/${pid}/cwd`)
 }

@@ -13,7 +13,7 @@ export interface RedisProgram {
   command(configFile: string, port: number): Command
 }
 
-/** Output and questions while a program is searched for. */
+/** Output and prompts while a program is searched for. */
 export interface Dialogue {
   /** One progress line. */
   say(line: string): void
