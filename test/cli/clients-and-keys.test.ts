@@ -164,7 +164,7 @@ test.each([
   }
 })
 
-test('lists are tables that line up, whatever the names are', async () => {
+test('lists of clients and keys are tables that line up, whatever the names are', async () => {
   await json(env, 'client', 'create', 'ünïcödé 🙂')
   const { out } = await run(env, 'client', 'list')
   const lines = out.trimEnd().split('\n')

@@ -41,7 +41,7 @@ test('no method, or a star, is any; several stand with commas; what is refused t
   expect(match('POST', '/v1/some')).toBeNull()
 })
 
-test('what is not a pattern is refused', () => {
+test('an invalid path pattern is refused', () => {
   for (const text of ['', 'v1/files', 'POST v1/files', 'POST', 'POST, GET /v1/files', 'POST /v1 /files']) {
     expect(() => compilePathPatterns([text]), text).toThrow(PathPatternError)
   }

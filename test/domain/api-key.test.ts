@@ -82,7 +82,7 @@ test('what is shown of a key leaves 28 of its 36 characters unknown', () => {
   expect(keyPrefix(key)).toBe(key.slice(0, 11))
 })
 
-test('of keys in a text only what may be seen is left, and everything else as it is', () => {
+test('a text keeps only what may be seen of keys in it, and everything else as it is', () => {
   const [one, two] = [createKey(), createKey()]
   expect(withoutKeys(`/v1/files/${one}/x${two}y?${one}`)).toBe(
     `/v1/files/${keyPrefix(one)}***/x${keyPrefix(two)}***y?${keyPrefix(one)}***`,

@@ -291,7 +291,7 @@ test('2,000 calls, 50 at a time, are counted to the unit, model by model', async
   expect(await dailyTotals()).toEqual(expected)
 }, 120_000)
 
-test('the same while gateways and worker are killed, Redis is flushed and restarted, and a dead gateway stays down', async () => {
+test('every call counts once while gateways and worker are killed, Redis is flushed and restarted, and a dead gateway stays down', async () => {
   const rowsBefore = new Set((await settledRows(CALLS)).map((row) => row.call_id))
   const requestsBefore = upstream.requests.length
   const [a, b] = gateways

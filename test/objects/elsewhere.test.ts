@@ -85,7 +85,7 @@ test('a WebSocket handshake that names another’s object, or asks for a list, i
   expect(upstream.asked.length).toBe(before)
 })
 
-test('with Postgres away own objects made here are used, and nothing is shown whose owner cannot be told', async () => {
+test('with Postgres away own objects made here are used, and nothing is shown whose owner is unknown', async () => {
   const mine = await make(here(), acme, '/v1/files')
   const elsewhere = await make(there(), acme, '/v1/files')
   await postgres.kill()

@@ -56,7 +56,7 @@ test('an exact name beats a prefix, and a longer prefix a shorter one, in any or
   }
 })
 
-test('of entries for one name the later day is the price from that day on, UTC', () => {
+test('the entry with the later day is the price of a name from that day on, UTC', () => {
   const overrides = overridesOf(
     { model: 'm', input: '3', from: '2026-06-01' },
     { model: 'm', input: '1' },

@@ -130,7 +130,7 @@ test('pictures of the image generation tool are at the price of the model that d
   expect(answer).toMatchObject({ kind: 'priced', costPico: 172_700_000_000n })
 })
 
-test('of a call of several models, tools without a price leave a gap and no more', () => {
+test('tools without a price in a call of several models leave only their own cost out', () => {
   const part = (model: string, inputTokens: number, outputTokens: number): UsagePart => ({
     model,
     usage: { ...NO_USAGE, inputTokens, outputTokens },

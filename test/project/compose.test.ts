@@ -154,7 +154,7 @@ const networksOf = (name: string) => {
   return (Array.isArray(networks) ? [...networks] : Object.keys(networks)).sort()
 }
 
-test('the servers have no way out, and who has no business with them does not reach them', () => {
+test('the servers have no way out, and services that do not need them do not reach them', () => {
   expect(compose.networks).toEqual({
     default: null,
     operators: { internal: true },
@@ -194,7 +194,7 @@ test.each([
   ['192.0.2.1', '192.0.2.1'],
   ['no-such-name.invalid', 'no-such-name.invalid'],
   ['', ''],
-])('of the addresses that ADMIN_HOST=%s names the container’s own is taken: %s', (given, taken) => {
+])('the container’s own address is taken of those that ADMIN_HOST=%s names: %s', (given, taken) => {
   const args = ['--import', './src/container/own-admin-address.ts', '--print', 'process.env.ADMIN_HOST']
   const printed = execFileSync(process.execPath, args, { encoding: 'utf8', env: { ADMIN_HOST: given } })
   expect(printed.trim()).toBe(taken)

@@ -40,7 +40,7 @@ async function comeAndGo(stayMs: number): Promise<void> {
   await promise
 }
 
-test('of clients that leave at once, exactly those calls are recorded that reached the upstream', async () => {
+test('exactly those calls of clients that leave at once are recorded that reached the upstream', async () => {
   const random = seededRandom(7)
   for (let round = 0; round < CLIENTS / 20; round += 1)
     await Promise.all(Array.from({ length: 20 }, () => comeAndGo(random() * MAX_STAY_MS)))

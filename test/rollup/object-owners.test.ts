@@ -86,7 +86,7 @@ test('what a call tells of an object is its maker’s, in one batch or a later o
   ])
 })
 
-test('fetched again it is a request of who fetched it, without tokens', async () => {
+test('a job that is fetched again is a request of its fetcher, without tokens', async () => {
   await rollUp(making('batch_1'), fetching('batch_1'))
   await rollUp(fetching('batch_1'), fetching('batch_1', { clientId: 'cli_c' }))
   expect(await totals()).toEqual([
@@ -139,7 +139,7 @@ test('what stands in calls is what is totalled, and who fetched is written besid
   ])
 })
 
-test('who made an object first keeps it', async () => {
+test('the client that made an object first keeps it', async () => {
   await rollUp(making('batch_1'))
   await rollUp({ ...making('BATCH_1'), clientId: 'cli_b', keyId: 'key_b' })
   expect(await objects()).toMatchObject([{ id: 'batch_1', client_id: 'cli_a' }])

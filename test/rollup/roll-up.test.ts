@@ -261,7 +261,7 @@ test('10,000 calls that make a response under one id are 10,000 calls with their
   expect(await collisions()).toEqual([{ upstream: 'openai', calls: calls - 1 }])
 }, 60_000)
 
-test('of 100,000 calls with ids of one in a million none is lost', async () => {
+test('none of 100,000 calls with ids of one in a million is lost', async () => {
   const calls = 100_000
   const batch = 4_000
   // Ollama's ids are `resp_` and a number below 999,999: some 5,000 of so many come twice.

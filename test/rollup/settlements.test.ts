@@ -308,7 +308,7 @@ test('what no client of ours submitted is its fetcher’s, on the day of the fet
   await expectSound()
 })
 
-test('of a submission whose calls are no longer kept the totals are settled all the same', async () => {
+test('a submission whose calls are no longer kept is settled in the totals all the same', async () => {
   const longAgo = NOW - 60 * DAY_MS
   await rollUp([submitting('batch_1', { arrivedAtMs: longAgo })])
   await rollUp([fetching('batch_1')])

@@ -46,7 +46,7 @@ test('kill -9 of its holder frees it', async () => {
   expect(folder).not.toHaveProperty('heldBy')
 })
 
-test('it is closed to others, also one that was not', () => {
+test('a data folder is closed to others, also one that was open before', () => {
   const path = join(root, 'three')
   const folder = takeDataFolder(path)
   if ('heldBy' in folder) throw new Error('not held by another process')

@@ -52,7 +52,7 @@ test('everything is in one schema, and nothing elsewhere', async () => {
   expect(rows).toEqual([{ schema: 'tallygate' }])
 })
 
-test('its session has ended once it is done', async () => {
+test('the session of a migration has ended once it is done', async () => {
   database = await createEmptyDatabase()
   await migrate(database.url, quiet)
   expect(await sessionsOfMigrations()).toEqual([])

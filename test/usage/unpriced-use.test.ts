@@ -103,7 +103,7 @@ test('without single calls unpriced use is listed by model, with calls and token
   ])
 })
 
-test('with them, they are told by path and reason, ids in paths taken together', async () => {
+test('with single calls unpriced use is listed by path and reason, ids in paths taken together', async () => {
   await add(
     silent('no_reader', '/v1/videos', { model: '(none)' }),
     silent('no_reader', '/v1/videos', { model: '(none)' }),

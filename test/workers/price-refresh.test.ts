@@ -66,7 +66,7 @@ const events = () =>
 const inForce = () => findCurrentSource(pool, 'genai-prices')
 const newer = changedBundle('gpt-4o', { input_mtok: 3, output_mtok: 10 })
 
-test('of several workers one fetches newer prices when they start, and says so once', async () => {
+test('one of several workers fetches newer prices when they start, and says so once', async () => {
   server.answerText(newer)
   const before = server.requests.length
   for (let count = 0; count < 3; count += 1) startWorker()

@@ -123,7 +123,7 @@ test('a repricing by other prices than the gateways have is refused, both are na
   expect(await run(stack.env, ...repricing, '--dry-run')).toMatchObject({ code: 0 })
 })
 
-test('it is done by its own prices where that is said to be wanted, or by those of a gateway that is named', async () => {
+test('a repricing uses the command’s own prices where that is asked for, or those of a named gateway', async () => {
   const other = { ...elsewhere(), TALLYGATE_CONFIG: join(folder, 'other.yaml') }
   const dryRun = async (...options: string[]) =>
     (await json(other, ...repricing, '--dry-run', ...options)) as {

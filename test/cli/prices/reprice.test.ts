@@ -106,7 +106,7 @@ async function sums() {
   return { ...row, metered: BigInt(row.metered), adjusted: BigInt(row.adjusted) }
 }
 
-test('of calls without a cost, those that reported no figures stay so, with single calls and without', async () => {
+test('calls that reported no figures stay without a cost, with single calls and without', async () => {
   const silent = (unpricedReason: string) =>
     unpriced({ usageSource: 'none', usage: NO_USAGE, usageRaw: null, unpricedReason })
   for (const keepsCalls of [true, false]) {

@@ -112,7 +112,7 @@ test('HEAD answers as GET does, without the body', async () => {
   expect(requests).toEqual([])
 })
 
-test('its own operations are counted nowhere, other methods on them go upstream and are', async () => {
+test('the gateway’s own operations are not counted, other methods on them go upstream and are', async () => {
   const before = (await stack.usage(client)).requests
   await (await ask('')).arrayBuffer()
   for (const method of ['POST', 'PATCH', 'PUT']) {

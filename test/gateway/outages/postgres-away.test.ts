@@ -45,7 +45,7 @@ async function readiness(): Promise<unknown> {
 
 const UNAVAILABLE = [503, 'storage_unavailable']
 
-test('absent at start: the process is alive and not ready, well-formed keys get 503, anything else 401', async () => {
+test('with Postgres absent at start, the process is alive and not ready, well-formed keys get 503, anything else 401', async () => {
   expect((await fetch(`${stack.url}/healthz`)).status).toBe(200)
   await expect
     .poll(readiness, { timeout: 5_000 })
@@ -63,7 +63,7 @@ test('there again: the gateway takes calls by itself', async () => {
   await expect.poll(readiness, { timeout: 5_000 }).toEqual([200, { status: 'ready', degraded: [] }])
 })
 
-test('killed while running: known keys go on, unknown ones and summaries get 503, and nothing is lost', async () => {
+test('with Postgres killed while running, known keys go on, unknown ones and summaries get 503, and nothing is lost', async () => {
   await postgres.kill()
   await expect.poll(() => chat(createKey()), { timeout: 5_000 }).toEqual(UNAVAILABLE)
   for (let n = 0; n < 10; n += 1) expect(await chat(client.key)).toEqual([200, null])
@@ -76,7 +76,7 @@ test('killed while running: known keys go on, unknown ones and summaries get 503
   expect(await stack.usageOf(client, 11)).toMatchObject({ input_tokens: 121, output_tokens: 77 })
 })
 
-test('frozen while running: a summary is refused in time, calls go on, and nothing is lost', async () => {
+test('with Postgres frozen while running, a summary is refused in time, calls go on, and nothing is lost', async () => {
   postgres.freeze()
   try {
     const askedAt = performance.now()

@@ -38,7 +38,7 @@ async function readiness(): Promise<unknown> {
   return [answer.status, await answer.json()]
 }
 
-test('absent at start: calls are taken and kept, the state is reported, and all are counted once Redis is there', async () => {
+test('with Redis absent at start, calls are taken and kept, the state is reported, and all are counted once Redis is there', async () => {
   await expect.poll(chat).toBe(200)
   for (let n = 1; n < 5; n += 1) expect(await chat()).toBe(200)
   expect(await readiness()).toEqual([200, { status: 'ready', degraded: ['redis'] }])
@@ -49,7 +49,7 @@ test('absent at start: calls are taken and kept, the state is reported, and all 
   await expect.poll(readiness).toEqual([200, { status: 'ready', degraded: [] }])
 })
 
-test('killed while running, with all it held: nothing is lost, nothing doubled', async () => {
+test('with Redis killed while running, with all it held, nothing is lost or doubled', async () => {
   const calls = Array.from({ length: 20 }, chat)
   await redis.kill()
   expect(await Promise.all(calls)).toEqual(Array(20).fill(200))

@@ -77,7 +77,7 @@ test.each([
   expect(canonicalPath(path)).toBe(null)
 })
 
-test('takes time in proportion to the path, whatever it holds', () => {
+test('the canonical path takes time in proportion to the path, whatever it holds', () => {
   for (const unit of ['/', '/a', '/.', '%2f', '%25', ';', '/a;', '\\', '.']) {
     const path = `/${unit.repeat(20_000)}`
     const before = process.cpuUsage()

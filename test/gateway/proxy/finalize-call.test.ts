@@ -299,7 +299,7 @@ describe('what a fetch tells', () => {
   })
 })
 
-test('of more jobs than a record takes whole ones are left to the next fetch, and none is priced in part', () => {
+test('jobs that a record cannot take are left whole to the next fetch, and none is priced in part', () => {
   const checked: (string | null)[] = []
   const counting: Pricing = {
     ...pricing,

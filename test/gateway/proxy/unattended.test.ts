@@ -42,6 +42,6 @@ test('a process that stops waits for none longer than it may, neither for those 
   expect(stopped).toEqual(['there', 'to come'])
 })
 
-test('with none going on there is nothing to wait for', async () => {
+test('with no unattended call there is nothing to wait for', async () => {
   await new Unattended().idle()
 })

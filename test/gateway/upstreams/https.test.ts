@@ -40,7 +40,7 @@ function ask(method: string, path: string, body = ''): Promise<[number, string]>
   })
 }
 
-test('with a certificate the gateway serves HTTPS, metered as ever', async () => {
+test('a gateway with a certificate serves HTTPS, metered as ever', async () => {
   expect(stack.url).toMatch(/^https:/)
   const [status, body] = await ask('POST', '/v1/chat/completions', '{"model":"gpt-4o-mini","messages":[]}')
   expect([status, JSON.parse(body)]).toMatchObject([200, { object: 'chat.completion' }])

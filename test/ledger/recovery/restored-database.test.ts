@@ -21,7 +21,7 @@ const SOON = { timeout: 20_000, interval: 20 }
 const RESTORE = `truncate tallygate.producers, tallygate.ledger_gaps, tallygate.daily_usage, tallygate.calls,
   tallygate.responses_seen, tallygate.streams`
 
-test('with real servers: a backup of before a gateway that came and went names its calls, once, and the books agree', async () => {
+test('a backup from before a gateway that came and went records its calls as a gap, once, and the books agree', async () => {
   const journalDir = testFolder()
   const database = await openLedgerDatabase(1)
   const { redisUrl, prefix, drop } = testRedisPrefix()

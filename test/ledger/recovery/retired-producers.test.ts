@@ -181,7 +181,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
   })
 })
 
-test('another database: nothing is named there that it never had', async () => {
+test('no gap is recorded in another database for what it never had', async () => {
   const site = testSite()
   const empty = site.totals.snapshot()
   const ours = await finished(site, 1, 5)

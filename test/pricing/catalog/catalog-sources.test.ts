@@ -58,7 +58,7 @@ test('merged data is the same after it was kept as text, whatever it was merged 
   expect(models.map(priceOf(entries))).not.toContain(undefined)
 })
 
-test('of models.dev is taken what has a price or is named free, and a cache without a price has none', () => {
+test('a model of models.dev is taken if it has a price or is named free, and a cache without a price has none', () => {
   const cost = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 }
   const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
   const list = {

@@ -73,7 +73,7 @@ test('prices at service tiers are taken whole, under our names of the tiers', ()
   })
 })
 
-test('what is not billed by tokens is taken by its own measure, and only where tokens are not', () => {
+test('a LiteLLM price that is not by tokens is taken by its own measure, and only where tokens have none', () => {
   const lists = read({
     'whisper-1': { litellm_provider: 'openai', mode: 'audio_transcription', input_cost_per_second: 0.0001 },
     'tts-1': { litellm_provider: 'openai', mode: 'audio_speech', input_cost_per_character: 1.5e-5 },

@@ -69,7 +69,7 @@ test('a catalog that was put is the one in force, as it was put', async () => {
   expect(await findCurrentPriceCatalog(pool, 'litellm')).toBeNull()
 })
 
-test('of several that are put at once on the same one, only the first is', async () => {
+test('only the first of several catalogs that are put at once on the same one is taken', async () => {
   await putDays(0, 0)
   const before = aCatalog(0).source
   const put = await Promise.all([1, 2, 3].map((day) => putPriceCatalog(pool, aCatalog(day), before)))
@@ -79,7 +79,7 @@ test('of several that are put at once on the same one, only the first is', async
   expect(await findCurrentSource(pool, 'genai-prices')).toBe(aCatalog(put.indexOf(true) + 1).source)
 })
 
-test('of several that are put first of all at once, only one is', async () => {
+test('only one of several catalogs that are put at once on none is taken', async () => {
   const put = await Promise.all([1, 2, 3].map((day) => putPriceCatalog(pool, aCatalog(day), null)))
   expect(put.filter(Boolean)).toHaveLength(1)
 })

@@ -175,7 +175,7 @@ test('after a refusal the next refresh asks again, and takes what is right', asy
   expect(server.requests.at(-1)?.headers['if-none-match']).toBeUndefined()
 })
 
-test('of two refreshes at once, one takes the prices, and both end well', async () => {
+test('one of two refreshes at once takes the prices, and both end well', async () => {
   server.answerText(gpt4oAt(3))
   const kinds = (await Promise.all([refresh(), refresh(), refresh()])).map(({ kind }) => kind)
   expect(kinds).toContain('taken')

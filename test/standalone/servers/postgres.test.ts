@@ -34,7 +34,7 @@ test('a private server keeps its data over kill -9 and its port over restarts', 
   await expect(ask(server.url, 'select 1')).rejects.toThrow()
 })
 
-test('it is not root that PostgreSQL runs as, and a password is asked', async () => {
+test('PostgreSQL does not run as root, and asks for a password', async () => {
   const server = await startPrivatePostgres()
   expect((await stat(`/proc/${server.pid}`)).uid).not.toBe(0)
   const otherAccount = new URL(server.url)
