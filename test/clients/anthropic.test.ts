@@ -45,14 +45,14 @@ async function expectCounted(calls: number): Promise<void> {
   }
 }
 
-test('a message', async () => {
+test('the SDK gets a message through the gateway', async () => {
   const message = await anthropic.messages.create(PARAMS)
   expect(message.content).toMatchObject([{ type: 'text', text: expect.stringContaining('exactly once') }])
   expect(message.usage).toMatchObject(USAGE)
   await expectCounted(1)
 })
 
-test('a streamed message, event by event', async () => {
+test('the SDK gets a streamed message event by event', async () => {
   const stream = await anthropic.messages.create({ ...PARAMS, stream: true })
   const types = new Set<string>()
   let text = ''
@@ -72,7 +72,7 @@ test("the SDK's own stream reader puts the message together", async () => {
   await expectCounted(1)
 })
 
-test('a client with a bearer token in place of the key', async () => {
+test('the SDK may send a bearer token in place of the key', async () => {
   const bearer = new Anthropic({ baseURL: stack.url, apiKey: null, authToken: client.key, maxRetries: 0 })
   expect((await bearer.messages.create(PARAMS)).usage).toMatchObject(USAGE)
   await expectCounted(1)

@@ -48,7 +48,7 @@ async function expectCounted(calls: number, path: string): Promise<void> {
   }
 }
 
-test('models.list() and models.retrieve()', async () => {
+test('models.list() and models.retrieve() give the gateway’s models', async () => {
   const ids: string[] = []
   for await (const model of openai.models.list()) {
     expect(Object.keys(model).sort()).toEqual(expect.arrayContaining(['id', 'object', 'owned_by']))
@@ -60,7 +60,7 @@ test('models.list() and models.retrieve()', async () => {
   expect(await stack.usage(client)).toMatchObject({ requests: 0 })
 })
 
-test('a chat completion', async () => {
+test('the SDK gets a chat completion through the gateway', async () => {
   const answer = await openai.chat.completions.create({ model: MODEL, messages: MESSAGES })
   expect(answer.choices[0]?.message.content).toContain('exactly once')
   expect(answer.usage).toMatchObject({ prompt_tokens: REPORTED.input, completion_tokens: REPORTED.output })
@@ -99,7 +99,7 @@ test("the SDK's own stream reader reads a stream to its end", async () => {
   await expectCounted(1, '/v1/chat/completions')
 })
 
-test('embeddings', async () => {
+test('the SDK gets embeddings through the gateway', async () => {
   const answer = await openai.embeddings.create({ model: 'text-embedding-3-small', input: ['one', 'two'] })
   expect(answer.data).toHaveLength(2)
   expect(answer.usage.prompt_tokens).toBe(REPORTED.input)
@@ -111,7 +111,7 @@ test('embeddings', async () => {
   expect(await stack.calls(client)).toMatchObject([{ path: '/v1/embeddings', usage_source: 'reported' }])
 })
 
-test('a response, and a streamed response', async () => {
+test('the SDK gets a response and a streamed response through the gateway', async () => {
   const answer = await openai.responses.create({ model: MODEL, input: 'Does the meter run?' })
   expect(answer.output_text).toContain('exactly once')
   expect(answer.usage).toMatchObject({ input_tokens: REPORTED.input, output_tokens: REPORTED.output })

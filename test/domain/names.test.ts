@@ -23,14 +23,20 @@ test.each([
   'a\u{200b}b',
   '\ud800',
   'a'.repeat(129),
-])('%j cannot', (text) => {
+])('%j cannot name a client', (text) => {
   expect(isName(text)).toBe(false)
 })
 
-test.each(['gpt-4o', 'gpt-*', '*', 'openai/gpt-4o:free', 'llama3.1:8b'])('%j names models', (text) => {
+test.each([
+  'gpt-4o',
+  'gpt-*',
+  '*',
+  'openai/gpt-4o:free',
+  'llama3.1:8b',
+])('%j is a pattern of models', (text) => {
   expect(isModelPattern(text)).toBe(true)
 })
 
-test.each(['', 'g*t', '**', 'a b', 'a\n', '\0', '*a'])('%j names none', (text) => {
+test.each(['', 'g*t', '**', 'a b', 'a\n', '\0', '*a'])('%j is not a pattern of models', (text) => {
   expect(isModelPattern(text)).toBe(false)
 })

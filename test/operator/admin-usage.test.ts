@@ -59,7 +59,7 @@ test.each([
   expect(document).toEqual(await json(environment(), 'usage', ...args))
 })
 
-test('the figures are exact', async () => {
+test('the operator’s figures are exact', async () => {
   expect((await operator.ask('/admin/v1/usage?client=acme')).document).toEqual({
     client: 'acme',
     period_days: 30,

@@ -66,7 +66,7 @@ test.each([
   ['/meta-llama/Llama-3.3-70B', SHOWN[1]],
   ['/meta-llama%2FLlama-3.3-70B', SHOWN[1]],
   ['/bare?x=1', SHOWN[2]],
-])('%s is one model', async (path, model) => {
+])('GET /v1/models%s gives one model', async (path, model) => {
   const answer = await ask(path)
   expect([answer.status, await answer.json()]).toEqual([200, model])
   expect(requests).toEqual([])
