@@ -1,8 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { type Stretch, stretchesOf } from './source-text.ts'
-import { type Entry, EXCEPTIONS, TABLE } from './vocabulary-table.ts'
+import { type Entry, EXCEPTIONS, type Exception, TABLE } from './vocabulary-table.ts'
 
 /** A word of the table in a file. */
 export interface Use {
@@ -28,11 +27,11 @@ const PROSE = TABLE.flatMap((entry) =>
     : [{ entry, pattern: new RegExp(entry.prose.source.replaceAll(' ', '\\s+'), 'gi') }],
 )
 
-/** The uses of the table's words in a file of this name with this content. */
-export function usesIn(file: string, content: string): Use[] {
+/** The uses of the table's words in a file of this name with this content, but for the exceptions. */
+export function usesIn(file: string, content: string, exceptions: readonly Exception[] = EXCEPTIONS): Use[] {
   const uses: Use[] = []
   const add = (word: string, entry: Entry, excerpt: string, at: number): void => {
-    if (isExcepted(file, excerpt)) return
+    if (isExcepted(file, excerpt, exceptions)) return
     const line = content.slice(0, at).split('\n').length
     uses.push({ file, line, word, instead: entry.instead, excerpt })
   }
@@ -105,16 +104,21 @@ function lineAt(text: string, index: number): string {
   return text.slice(text.lastIndexOf('\n', index) + 1, end === -1 ? undefined : end).trim()
 }
 
-function isExcepted(file: string, excerpt: string): boolean {
-  return EXCEPTIONS.some(({ what, within }) => within?.test(file) !== false && what.test(excerpt))
+function isExcepted(file: string, excerpt: string, exceptions: readonly Exception[]): boolean {
+  return exceptions.some(({ what, within }) => within?.test(file) !== false && what.test(excerpt))
 }
 
-/** The files of the repository that the table is held against. */
+const FOLDERS = ['src', 'workers', 'test', 'bench', 'scripts', 'examples', 'docs', 'deploy']
+
+/** The files of the project that the table is held against. */
 export function ourFiles(): string[] {
-  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { encoding: 'utf8' })
-  return listed
-    .split('\n')
+  const inside = FOLDERS.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+  )
+  return [...readdirSync('.'), ...inside]
+    .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => (CODE.test(file) || file.endsWith('.md')) && !NOT_OURS.test(file))
+    .sort()
 }
 
 /** Of a changelog only the newest section: the others are as they were released. */
