@@ -23,3 +23,10 @@ export function endpoint(method: Endpoint['method'], pattern: RegExp, dialect: D
 export function fetching(method: Endpoint['method'], pattern: RegExp, dialect: Dialect): Endpoint {
   return endpoint(method, pattern, { ...dialect, responseUse: 'fetched' })
 }
+
+const DEPLOYMENT = /\/(?:deployments|serving-endpoints)\/([^/]+)\//i
+
+/** The deployment that Azure and Databricks name in the path; `null` without one. */
+export function deploymentIn(path: string): string | null {
+  return DEPLOYMENT.exec(`${path}/`)?.[1] ?? null
+}

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { deploymentIn } from '../openai/deployment-path.ts'
+import { deploymentIn } from '../endpoint.ts'
 import { type LastUsageRules, lastUsage } from '../openai/last-usage.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { chatUsage, responsesUsage } from '../openai/openai-usage.ts'

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { deploymentIn } from '../openai/deployment-path.ts'
+import { deploymentIn } from '../endpoint.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { responsesUsage } from '../openai/openai-usage.ts'
 import { UNKNOWN_SIZE, wordIn } from '../reading/billed-units.ts'

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { deploymentIn } from '../openai/deployment-path.ts'
+import { deploymentIn } from '../endpoint.ts'
 import { secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type CallHead, requestDialect } from '../reading/json-dialect.ts'

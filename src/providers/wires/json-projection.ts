@@ -16,7 +16,7 @@ const MAX_VALUE_BYTES = 4096
 /** Longest usage object kept, in bytes; the longest seen have some 70 entries of 250 bytes. Also of a `'text'`. */
 const MAX_USAGE_BYTES = 65_536
 
-/** A {@link Wanted} made ready for scanning. Make it once, not per document. */
+/** A {@link ProjectionSpec} made ready for scanning. Make it once, not per document. */
 export type Projection =
   | { readonly kind: 'keep'; readonly isUsage: boolean; readonly maxBytes: number }
   | { readonly kind: 'length' }
