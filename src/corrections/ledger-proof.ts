@@ -3,13 +3,16 @@ import { SCHEMA } from '../store/connection/schema.ts'
 
 /** Two ways to know how many requests were counted since ever; the same number where all is well. */
 export interface RequestProof {
-  /** By the producers' marks, less what lies in unfilled gaps and unresolved dead letters. */
+  /** By the producers' committed offsets, less what lies in unfilled gaps and unresolved dead letters. */
   readonly counted: bigint
   /** The requests in `daily_usage`. */
   readonly totals: bigint
 }
 
-/** Every sequence at or under a mark is in the totals, in a gap, or a dead letter: docs/ledger.md, section 5. */
+/**
+ * Every sequence at or under a committed offset is in the totals, in a gap, or a dead letter: docs/ledger.md,
+ * section 5.
+ */
 export async function selectRequestProof(session: Postgres | PostgresSession): Promise<RequestProof> {
   const { rows } = await session.query<{ counted: string; totals: string }>(
     `select (select coalesce(sum(mark), 0) from ${SCHEMA}.producers)

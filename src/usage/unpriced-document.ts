@@ -16,18 +16,21 @@ export interface UnpricedUse {
   readonly outputTokens: bigint
   readonly firstDay: UtcDay
   readonly lastDay: UtcDay
-  /** What the requests named, where nobody knows a model of that name and `model` says so; else `null`. */
+  /** What the requests named, where no model of that name is known and `model` says so; else `null`. */
   readonly requestedModel: string | null
   /** Whether calls of now would have a price; `null`: gateways do not price alike. */
   readonly hasPriceNow: boolean | null
 }
 
-/** Whether a price that the model has now would be one for these calls: not where they told nothing to price. */
+/**
+ * Whether a price that the model has now would be one for these calls: not where they reported nothing to
+ * price.
+ */
 export function couldBePriced(reason: string | null): boolean {
   return !reportedNoFigures(reason) && reason !== 'invalid_usage' && reason !== 'contradictory_usage'
 }
 
-/** What people call its model: a name that nobody knows is that of the requests. */
+/** What people call its model: for an unknown model the name in the requests. */
 export function nameUnpriced({
   model,
   requestedModel,

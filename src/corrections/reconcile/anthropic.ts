@@ -106,7 +106,9 @@ function costDays(buckets: readonly BucketOf<typeof costPage>[]): ModelDay[] {
     results.map(({ model, description, amount, currency }) => {
       const costPico = amountPico(amount, 100n)
       if (costPico === null || currency !== 'USD') {
-        throw new ReportError(`/v1/organizations/cost_report: ${amount} ${currency} is no amount of cents`)
+        throw new ReportError(
+          `/v1/organizations/cost_report: ${amount} ${currency} is not an amount of cents`,
+        )
       }
       return {
         day: start.slice(0, 10),

@@ -90,7 +90,7 @@ function costDays(buckets: readonly BucketOf<typeof costsPage>[]): ModelDay[] {
       const costPico = amountPico(amount.value, 1n)
       if (costPico === null || amount.currency.toLowerCase() !== 'usd') {
         throw new ReportError(
-          `/v1/organization/costs: ${amount.value} ${amount.currency} is no amount of dollars`,
+          `/v1/organization/costs: ${amount.value} ${amount.currency} is not an amount of dollars`,
         )
       }
       return {

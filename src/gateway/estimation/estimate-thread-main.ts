@@ -12,7 +12,7 @@ export interface EstimateJob {
   readonly isChat: boolean
 }
 
-/** `tokens: null`: they cannot be told. */
+/** `tokens: null`: they cannot be counted. */
 export interface EstimateAnswer {
   readonly id: number
   readonly tokens: number | null

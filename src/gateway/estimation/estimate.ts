@@ -96,7 +96,9 @@ class WindowedSample implements DeliveredSample {
     return this.#extrapolate(first, generatedTextIn(tail, this.#dialect), bytesBetween, model)
   }
 
-  /** The bytes that nobody looked at are taken to hold as many tokens each as those in both windows' texts. */
+  /**
+   * The bytes outside of both windows are taken to hold as many tokens each as those in the windows' texts.
+   */
   async #extrapolate(
     first: GeneratedText,
     last: GeneratedText,

@@ -47,7 +47,7 @@ export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText 
   return { text: texts.join(''), start, end }
 }
 
-/** The text in the beginning of a JSON body that was cut anywhere; '' when it cannot be told. */
+/** The text in the beginning of a JSON body that was cut anywhere; '' when it cannot be read. */
 export function textInCutJson(bytes: Buffer, dialect: Dialect): string {
   for (const closed of endingsOfCut(bytes.toString('utf8'))) {
     const json = parsed(closed)
@@ -107,7 +107,7 @@ function wrappedJson(json: unknown): unknown {
   return typeof json.bytes === 'string' ? parsed(Buffer.from(json.bytes, 'base64').toString('utf8')) : null
 }
 
-/** `undefined` when `text` is no JSON. */
+/** `undefined` when `text` is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

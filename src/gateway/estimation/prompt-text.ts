@@ -39,7 +39,7 @@ const UNREAD_KEYS = new Set([
 
 type MediaKind = 'image' | 'audio' | 'video' | 'document'
 
-/** Types of content parts that are no text, and words that tell the kind in their MIME types. */
+/** Types of content parts that are not text, and words for each kind in their MIME types. */
 const MEDIA_TYPES: ReadonlyMap<unknown, MediaKind> = new Map([
   ['image', 'image'],
   ['image_url', 'image'],

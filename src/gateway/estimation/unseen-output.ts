@@ -22,7 +22,7 @@ const THINKING = findMembers([
   'reasoningContent',
   'reasoning_config',
 ])
-/** Members of a request by which models that would show their reasoning are told to hide it (OpenRouter, Groq, vLLM). */
+/** Members of a request that make models hide the reasoning that they would show (OpenRouter, Groq, vLLM). */
 const HIDES = findMembers(['exclude', 'reasoning_format', 'include_reasoning', 'hide_reasoning'])
 
 /** What is known of a call when its client leaves. */

@@ -31,7 +31,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #answer: ObservedAnswer
   #controller: Controller | null = null
   /** Says that the call has ended, while it goes on without its client. */
-  #leaveUnattended: (() => void) | null = null
+  #releaseUnattended: (() => void) | null = null
   #status: number | null = null
   #firstByteAt: number | null = null
   #ended = false
@@ -71,8 +71,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Goes on without the client, for what the upstream still has to report; then `giveUp`. */
   #readOn(ms: number, giveUp = () => this.#cancel()): void {
     const { clientId } = this.#context.call
-    this.#leaveUnattended = this.#services.unattended.admit(clientId, ms, giveUp)
-    if (this.#leaveUnattended === null) this.#cancel()
+    this.#releaseUnattended = this.#services.unattended.admit(clientId, ms, giveUp)
+    if (this.#releaseUnattended === null) this.#cancel()
     else this.#controller?.resume()
   }
 
@@ -126,7 +126,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #end(outcome: Outcome, error: Error | null): void {
     this.#ended = true
-    this.#leaveUnattended?.()
+    this.#releaseUnattended?.()
     this.#answer.stop()
     const endedAt = performance.now()
     if (this.#answer.isCoded) this.#answer.finishDecoding(() => this.#finalize(outcome, error, endedAt))

@@ -8,13 +8,14 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
     callStarted: (call) => observer.callStarted(call),
     callEnded(record) {
       if (record.suspect === true) {
-        // What one answer said of itself, or a price that is wrong: either way somebody has to look.
+        // Either the answer said something wrong of itself, or the price is wrong: an operator has to look
+        // into it.
         log.error({ event: 'call.suspect_cost', ...fieldsOf(record) }, 'a call cost more than CALL_ALERT_USD')
       }
       observer.callEnded(record)
     },
     callUnmetered(record) {
-      // The only trace there is of it: whoever has to bill it does so from this line.
+      // The only trace of the call: it can be billed from this line alone.
       log.warn(fieldsOf(record), 'a call passed unmetered, as the journal takes no records')
       observer.callUnmetered(record)
     },

@@ -73,12 +73,12 @@ export class SessionMeter {
     this.#clientModel?.push(chunk)
   }
 
-  /** Whether a response has begun whose usage was not told. */
+  /** Whether a response has begun whose usage was not reported. */
   get underWay(): boolean {
     return !this.#failed && this.#options.reader.underWay
   }
 
-  /** What the upstream has told. Where not all of its messages could be read, nobody knows what that is worth. */
+  /** What the upstream has reported. Where not all of its messages could be read, that is not reliable. */
   get observation(): Observation {
     const observed = this.#failed ? NOTHING_OBSERVED : this.#options.reader.peek()
     return this.#failed || this.#frames.blind ? { ...observed, usageSource: 'invalid' } : observed

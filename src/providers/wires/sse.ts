@@ -24,10 +24,11 @@ const BLANK_LINE = Buffer.from('\n\n')
 const MAX_PIECES = 64
 
 /**
- * Splits a `text/event-stream` body into events, on bytes, as the WHATWG HTML standard (9.2.6) has it: lines end
- * in LF, CRLF or CR, a blank line ends an event, a field's value may follow its colon without a space, several
- * `data` lines are one text, lines that begin with a colon are comments, a leading byte order mark is dropped.
- * Unlike the standard it hands out the last event also when no blank line follows, as many servers end so.
+ * Splits a `text/event-stream` body into events, on bytes, as the WHATWG HTML standard (9.2.6) has it: lines
+ * end in LF, CRLF or CR, a blank line ends an event, a field's value may follow its colon without a space,
+ * several `data` lines are one text, lines that begin with a colon are comments, a leading byte order mark is
+ * dropped. Unlike the standard it hands out the last event also when no blank line follows, as many servers
+ * end so.
  *
  * Cheap by construction: an event is taken apart only if the prefilter finds a word in it or the sink wants every one.
  */
