@@ -2,9 +2,9 @@ import { findMembers, mayContainUsage } from '../../providers/wires/prefilter.ts
 import type { KeptBytes } from './estimate.ts'
 
 /**
- * What stands in the bytes of an answer once its generated part is over, in the formats of all dialects: usage may
- * still follow. In text the quotes would be escaped. A word that is found where it means nothing costs ten seconds of
- * reading; one that is missing here costs the exact figures of an answer whose client left at its end.
+ * Members that an answer has once its generated part is over, in the formats of all dialects; usage may
+ * still follow. Inside of text their quotes would be escaped. A word found where it means nothing costs ten
+ * seconds of reading. A word missing here costs the exact figures of an answer whose client left at its end.
  */
 const ENDS = findMembers([
   'finish_reason', // chat, completions, Cohere, TGI, DashScope; null until the end
@@ -44,9 +44,9 @@ const OPEN_BRACE = 0x7b
 const WRAPPED = /"bytes":"([A-Za-z0-9+/]+)/g
 
 /**
- * Whether the generated part of an answer has passed, so that nothing but its usage can be missing: said by what is
- * kept of its body when its client leaves, and not looked for before. A single JSON document counts from its first
- * byte, as it is written when all was generated. When in doubt, yes.
+ * Whether the generated part of an answer has passed, so that only its usage can be missing. It is decided
+ * by what is kept of the body when the client leaves, not before. A single JSON document has passed with its
+ * first byte, as it is written when all was generated. When in doubt, yes.
  *
  * @param contentType lower case
  */

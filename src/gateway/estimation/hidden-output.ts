@@ -30,7 +30,10 @@ export function reportsNoTokens(dialect: Dialect): boolean {
   return dialect.countsTokens === false
 }
 
-/** Whether the delivered part may show less than was generated, so that only the upstream can count the tokens. */
+/**
+ * Whether the delivered part may show less than was generated, so that only the upstream can count the
+ * tokens.
+ */
 export function isCountedUpstreamOnly(asking: AskingCall, answer: AnswerSoFar): boolean {
   const { call, dialect, request, requestBody } = asking
   const { status, contentType, reader, sample } = answer
@@ -53,8 +56,9 @@ export function isCountedUpstreamOnly(asking: AskingCall, answer: AnswerSoFar): 
 }
 
 /**
- * Whether there is more to learn of a call that is not billed by tokens. It is billed once the request is taken, even
- * if its client has left. Sound and pictures report nothing themselves, and what the request says is known.
+ * Whether there is more to learn of a call that is not billed by tokens. It is billed once the request is
+ * taken, even if its client has left. Sound and pictures report nothing themselves, and what the request says
+ * is known.
  */
 function reportsMore({ status, contentType, reader }: AnswerSoFar): boolean {
   if (status === null) return true

@@ -7,7 +7,10 @@ export function rawHeadersOf(controller: Dispatcher.DispatchController): readonl
   return Array.isArray(controller.rawHeaders) ? controller.rawHeaders : []
 }
 
-/** The upstream's reason phrase where node takes it; it has been read as UTF-8, so other bytes are lost by now. */
+/**
+ * The upstream's reason phrase where node takes it; it has been read as UTF-8, so other bytes are lost by
+ * now.
+ */
 export function writableReason(status: number, reason: string): string {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(reason) ? reason : (STATUS_CODES[status] ?? '')
 }

@@ -28,9 +28,9 @@ export interface DeliveredCall extends CallContext {
 }
 
 /**
- * Passes one answer on to its client: with back-pressure, byte for byte, and never whole before {@link finish}. The
- * last byte goes out only when the call's record is in the journal, so a client that has a whole answer implies a
- * record that survives a kill.
+ * Passes one answer on to its client: with back-pressure, byte for byte, and never whole before `finish`. The
+ * last byte goes out only when the call's record is in the journal: a client that has a whole answer implies
+ * a record that survives a kill.
  */
 export class Delivery implements HoldableDelivery {
   readonly #context: DeliveredCall
@@ -114,7 +114,7 @@ export class Delivery implements HoldableDelivery {
     for (const piece of held) this.#write(piece)
   }
 
-  /** The client's connection closed: nothing more is written. False: it had closed before, or has all it gets. */
+  /** The client's connection closed: nothing more is written. False: it had before, or the client has all. */
   abandon(): boolean {
     if (this.#clientGone || this.#finished) return false
     this.#clientGone = true

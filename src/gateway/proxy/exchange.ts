@@ -7,7 +7,9 @@ import { endpointContextOf } from '../routing/endpoint-context.ts'
 import type { CallServices } from './call-services.ts'
 import { type DeliveredCall, Delivery } from './delivery.ts'
 
-/** A coded answer is decoded a moment behind its bytes: what a client had seen when it left is known by then. */
+/**
+ * A coded answer is decoded a moment behind its bytes: what a client had seen when it left is known by then.
+ */
 const DECODING_MS = 200
 
 type Controller = Dispatcher.DispatchController
@@ -20,9 +22,9 @@ export interface ExchangeContext extends DeliveredCall {
 }
 
 /**
- * One call on its way through the upstream and back. undici calls its `on…` methods in the order of the answer; the
- * bytes go to the client ({@link Delivery}) and past the reader ({@link ObservedAnswer}), and it ends in exactly one
- * record.
+ * One call on its way through the upstream and back. undici calls its `on…` methods in the order of the
+ * answer; the bytes go to the client ({@link Delivery}) and past the reader ({@link ObservedAnswer}), and it
+ * ends in exactly one record.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #services: CallServices
@@ -47,7 +49,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#context.call.callId
   }
 
-  /** What the request's body, still on its way, names as the call's model; `null`: it leaves that in doubt. */
+  /**
+   * What the request's body, still on its way, names as the call's model; `null`: it leaves that in doubt.
+   */
   nameModel(model: string | null): void {
     const context = this.#context
     context.call = { ...context.call, requestedModel: model }
@@ -84,7 +88,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Controller): void {
     if (this.#delivery.clientGone) {
-      // It left while the connection was being made: nothing was sent yet, and nothing will be. No controller: no call.
+      // It left while the connection was being made: nothing was sent yet, and nothing will be. No
+      // controller: no call.
       controller.abort(new Error('client left'))
       return
     }

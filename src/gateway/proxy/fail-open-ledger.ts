@@ -2,12 +2,12 @@ import type { CallLedger } from '../../call/call-ledger.ts'
 import type { CallRecord } from '../../call/call-record.ts'
 
 /**
- * `ledger` for an operator who puts traffic before its metering (`ON_JOURNAL_FULL=unmetered`): where it can take no call, the call
- * goes on without it. One that ends when the ledger works again is recorded after all; of the others `onUnmetered` gets what
- * would have been the record, which stands nowhere else.
+ * `ledger` for an operator who puts traffic before its metering (`ON_JOURNAL_FULL=unmetered`): a call that
+ * it cannot take goes on without it. If the ledger works again when the call ends, the call is recorded after
+ * all. Else `onUnmetered` gets what would have been its record, which is kept nowhere else.
  *
- * A running call whose end the disk refuses has its whole answer too: the ledger goes on trying to write that record, and
- * should the process die first, the call is counted as interrupted.
+ * A running call whose end the disk refuses has its whole answer too. The ledger goes on trying to write that
+ * record; if the process dies first, the call is counted as interrupted.
  */
 export function failOpenLedger(ledger: CallLedger, onUnmetered: (record: CallRecord) => void): CallLedger {
   const unmetered = new Set<string>()

@@ -1,10 +1,13 @@
-/** How long, and how many of them, calls go on whose client has left. */
+/** How many calls go on without their client, and for how long. */
 export interface UnattendedLimits {
-  /** An answer whose generated part has passed: its usage follows at once, or the upstream has a pause. */
+  /** For an answer whose generated part has passed: its usage follows at once, unless the upstream pauses. */
   readonly usageMs: number
-  /** An answer whose tokens only the upstream can count: the longest reasoning known, and an upstream's silence ends it sooner. */
+  /**
+   * For an answer whose tokens only the upstream can count: the longest reasoning known. Silence ends it
+   * sooner.
+   */
   readonly answerMs: number
-  /** All of them once the process stops: their records must be written before its supervisor's patience ends. */
+  /** For all of them once the process stops: their records must be written before its supervisor kills it. */
   readonly stoppingMs: number
   /** Each holds an upstream connection and some 100 KiB. */
   readonly maxInAll: number
@@ -26,7 +29,9 @@ interface Entry {
   timer: NodeJS.Timeout
 }
 
-/** The calls and sessions of a process that are read on without their client, for the usage that is to come. */
+/**
+ * The calls and sessions of a process that are read on without their client, for usage that is still to come.
+ */
 export class Unattended {
   readonly limits: UnattendedLimits
   readonly #entries = new Set<Entry>()
@@ -44,7 +49,7 @@ export class Unattended {
 
   /**
    * Lets a call of `clientId` go on for `ms` at most; then `stop` is called, once.
-   * @returns to be called when the call has ended by itself; `null`: too many go on already
+   * @returns call it when the call has ended by itself; `null`: too many go on already
    */
   admit(clientId: string, ms: number, stop: () => void): (() => void) | null {
     const ofClient = this.#byClient.get(clientId) ?? 0
@@ -62,7 +67,10 @@ export class Unattended {
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
-  /** The process stops: all that go on, and those still to come, have {@link UnattendedLimits.stoppingMs} left. */
+  /**
+   * The process stops: all that go on, and those still to come, have {@link UnattendedLimits.stoppingMs}
+   * left.
+   */
   beginStop(): void {
     this.#isStopping = true
     for (const entry of this.#entries) {

@@ -27,9 +27,9 @@ const MAX_PICO = 10n ** 38n
 type BuiltRecord = Required<Omit<CallRecord, 'objects'>>
 
 /**
- * Prices a call and makes its record. Whatever the client and the upstream wrote, the record can be stored: strings
- * are cleaned and bounded. Counts that no call can have make the whole usage `invalid`, not a sum that cannot be
- * undone.
+ * Prices a call and makes its record. Whatever the client and the upstream wrote, the record can be stored:
+ * strings are cleaned and bounded. Counts that no call can have make the whole usage `invalid`, not a sum
+ * that cannot be undone.
  *
  * @param usage the final counts, which may have estimates in them
  */
@@ -90,7 +90,10 @@ function jobUses(
   return uses.length === 0 ? undefined : uses
 }
 
-/** The name that a call is totalled under: the reported one of a success, else the requested one if it is known. */
+/**
+ * The name that a call is totalled under: the reported one of a success, else the requested one if it is
+ * known.
+ */
 function billedModel(
   { call, status }: CallResult,
   reported: string | null,

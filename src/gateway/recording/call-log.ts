@@ -2,20 +2,22 @@ import type { CallObserver } from '../../call/call-observer.ts'
 import type { CallRecord } from '../../call/call-record.ts'
 import type { Logger } from '../../lib/log.ts'
 
-/** What goes wrong in a call is always logged; the calls themselves, one line each, at `debug`: a line costs a quarter of a call's CPU. */
+/**
+ * `observer`, and a log line of everything that goes wrong in a call. The calls themselves have a line each
+ * only at `debug`: one costs a quarter of a call's CPU.
+ */
 export function logCalls(observer: CallObserver, log: Logger): CallObserver {
   const watched: CallObserver = {
     callStarted: (call) => observer.callStarted(call),
     callEnded(record) {
       if (record.suspect === true) {
-        // Either the answer said something wrong of itself, or the price is wrong: an operator has to look
-        // into it.
+        // Either the answer misreports its usage or a price is wrong: the operator has to check.
         log.error({ event: 'call.suspect_cost', ...fieldsOf(record) }, 'a call cost more than CALL_ALERT_USD')
       }
       observer.callEnded(record)
     },
     callUnmetered(record) {
-      // The only trace of the call: it can be billed from this line alone.
+      // No record is kept of the call: the operator bills it from this line.
       log.warn(fieldsOf(record), 'a call passed unmetered, as the journal takes no records')
       observer.callUnmetered(record)
     },

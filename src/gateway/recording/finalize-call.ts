@@ -5,13 +5,18 @@ import { buildCallRecord } from './build-call-record.ts'
 import type { CallResult } from './call-result.ts'
 import type { Pricing } from './pricing.ts'
 
-/** The record of a call whose counts need no estimate: figures that the upstream reported stand as they are. */
+/**
+ * The record of a call whose counts need no estimate: figures that the upstream reported stand as they are.
+ */
 export function finalizeCall(result: CallResult, pricing: Pricing): CallRecord {
   const observed = withoutPassingFigures(result.observation ?? NOTHING_OBSERVED)
   return buildCallRecord(result, observed, observed.usage, observed.usageSource, pricing)
 }
 
-/** As {@link finalizeCall}, where {@link needsEstimate}: what the upstream did not report is estimated and flagged. */
+/**
+ * As {@link finalizeCall}, where {@link needsEstimate}: what the upstream did not report is estimated and
+ * flagged.
+ */
 export async function finalizeWithEstimate(result: CallResult, pricing: Pricing): Promise<CallRecord> {
   const { estimates } = result
   const observed = result.observation ?? NOTHING_OBSERVED
@@ -24,7 +29,8 @@ export async function finalizeWithEstimate(result: CallResult, pricing: Pricing)
   if (observed.failed && output === 0) return finalizeCall(result, pricing)
   // Speech, images, moderations: no token could be counted, so none is claimed.
   if (input === null && output === 0 && observed.usageSource === 'none') return finalizeCall(result, pricing)
-  // Running counts (vLLM's continuous usage) may be ahead of an estimate; the first ones of Anthropic's are behind it.
+  // Running counts (vLLM's continuous usage) may be ahead of an estimate; the first ones of Anthropic's are
+  // behind it.
   const reportedOutput = observed.usage.outputTokens ?? 0
   const isEstimated = output > reportedOutput || observed.usage.inputTokens === null
   const usage: TokenUsage = {
@@ -40,21 +46,26 @@ export function finalizeEstimated(result: CallResult, usage: TokenUsage, pricing
   return buildCallRecord(result, result.observation ?? NOTHING_OBSERVED, usage, 'estimated', pricing)
 }
 
-/** An answer that could not be read counts with its prompt alone: how much it used is unknown, even whether little. */
+/**
+ * An answer that could not be read counts with its prompt alone: how much it used is unknown, even whether
+ * little.
+ */
 function finalizeUnreadable(result: CallResult, inputTokens: number | null, pricing: Pricing): CallRecord {
   if (inputTokens === null) return finalizeCall(result, pricing)
   return finalizeEstimated(result, { ...NO_USAGE, inputTokens }, pricing)
 }
 
 /**
- * Figures of work that runs on (OpenAI's batches are made with a usage of zeros) are not what it will have used. They
- * would claim its id, so that what a later fetch reports would not count.
+ * Figures of work that runs on (OpenAI's batches are made with a usage of zeros) are not what it will have
+ * used. They would claim its id, so that what a later fetch reports would not count.
  */
 function withoutPassingFigures(observed: Observation): Observation {
   return observed.pending ? { ...observed, usageSource: 'none', usage: NO_USAGE, units: NO_UNITS } : observed
 }
 
-/** Whether estimates have to complete the counts: only where an answer was (partly) given without its usage. */
+/**
+ * Whether estimates have to complete the counts: only where an answer was (partly) given without its usage.
+ */
 export function needsEstimate({ estimates, observation, status, outcome }: CallResult): boolean {
   if (estimates === null) return false
   const source = observation?.usageSource ?? 'none'
@@ -66,7 +77,10 @@ export function needsEstimate({ estimates, observation, status, outcome }: CallR
   return status >= 200 && status < 300
 }
 
-/** What a provider bills in the place of tokens. Other units are of tools that ran amid an answer, beside its tokens. */
+/**
+ * What a provider bills in the place of tokens. Other units are of tools that ran amid an answer, beside its
+ * tokens.
+ */
 const IN_PLACE_OF_TOKENS = [
   'searchUnits',
   'images',

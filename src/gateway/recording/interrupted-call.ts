@@ -7,8 +7,8 @@ import type { Pricing } from './pricing.ts'
 import { decodeUsageSnapshot } from './usage-snapshot.ts'
 
 /**
- * The record of a call that a crash cut: with its last usage snapshot, if it had one. What passed after that snapshot
- * is unknown, so nothing is estimated.
+ * The record of a call that a crash cut: with its last usage snapshot, if it had one. What passed after
+ * that snapshot is unknown, so nothing is estimated.
  */
 export function buildInterrupted(call: OpenCall, snapshotText: string | null, pricing: Pricing): CallRecord {
   const snapshot = snapshotText === null ? null : decodeUsageSnapshot(snapshotText)

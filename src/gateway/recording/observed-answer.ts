@@ -15,8 +15,8 @@ import { type HoldableDelivery, SnapshotSaver } from './snapshot-saver.ts'
 type Services = { readonly ledger: CallLedger; readonly observer: CallObserver }
 
 /**
- * The answer of one call, read while its bytes pass: its dialect's reader looks for usage, a sample of it is kept for
- * an estimate. Reading never fails the call: what cannot be read is recorded as such.
+ * The answer of one call, read while its bytes pass: its dialect's reader looks for usage, a sample of it
+ * is kept for an estimate. Reading never fails the call: what cannot be read is recorded as such.
  */
 export class ObservedAnswer implements Estimates {
   readonly #context: CallContext

@@ -3,8 +3,8 @@ import { isPartly, type Price } from '../../pricing/price.ts'
 import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './pricing.ts'
 
 /**
- * The prices of `catalog`, as calls ask for them. A price's definition goes with the first record that uses it, so
- * that it reaches Postgres by the ledger's own way.
+ * The prices of `catalog`, as calls ask for them. A price's definition goes with the first record that uses
+ * it, so that it reaches Postgres by the ledger's own way.
  */
 export function buildPricing(
   catalog: Catalog,

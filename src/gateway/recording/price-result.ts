@@ -27,7 +27,8 @@ export function priceResult(
   if (usageSource === 'none' && !hasUnits(observed.units)) {
     return priceByReportedCost(result, observed, usage, pricing) ?? priceWithoutFigures(result, observed)
   }
-  // The tokens of an answer without those of its prompt, or the reverse: their cost would look like the whole.
+  // The tokens of an answer without those of its prompt, or the reverse: their cost would look like the
+  // whole.
   if (usageSource === 'estimated' && (usage.inputTokens === null || usage.outputTokens === null)) {
     return NO_FIGURES
   }
@@ -58,7 +59,9 @@ function callToPrice(
   }
 }
 
-/** A call that reported its cost and nothing else (a video of xAI's); `null`: it did not, or is not believed. */
+/**
+ * A call that reported its cost and nothing else (a video of xAI's); `null`: it did not, or is not believed.
+ */
 function priceByReportedCost(
   result: CallResult,
   observed: Observation,
@@ -86,15 +89,17 @@ function priceWithoutFigures(result: CallResult, observed: Observation): PricedC
   return endpoint.metering === 'unknown' ? NO_READER : NO_FIGURES
 }
 
-/** Its client left when the upstream had the request and had not answered, and no tokens are to be estimated. */
+/**
+ * Its client left when the upstream had the request and had not answered, and no tokens are to be estimated.
+ */
 function isCutUnanswered({ status, outcome, endpoint, estimates }: CallResult): boolean {
   const isMetered = endpoint.metering === 'metered' && endpoint.responseUse === 'created'
   return status === null && outcome === 'client_aborted' && isMetered && estimates === null
 }
 
 /**
- * Whether an upstream answered as the model that was asked for, so that its name is one, even where no list has it.
- * A handshake is accepted before its model is looked at.
+ * Whether an upstream answered as the model that was asked for, so that its name is one, even where no list
+ * has it. A handshake is accepted before its model is looked at.
  */
 export function wasServed(
   status: number | null,

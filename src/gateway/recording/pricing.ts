@@ -26,14 +26,17 @@ export type PricedCall =
 export interface Pricing {
   /** Never throws; a call without a price is `unpriced`, never free. */
   priceCall(call: CallToPrice): PricedCall
-  /** Whether an upstream or the configuration lists the model that `call` asked for, or the catalog has a price for it. */
+  /**
+   * Whether an upstream or the configuration lists the model that `call` asked for, or the catalog has a
+   * price for it.
+   */
   knowsModel(call: OpenCall, model: string): boolean
   /** A single call that costs more is booked and flagged; `null` or left out: none is. */
   readonly alertAbovePico?: bigint | null
 }
 
 /**
- * A call that used nothing costs nothing, whatever its model would cost. Only for what is known to have used nothing:
- * an answer that was served and reported no figures is unpriced.
+ * A call that used nothing costs nothing, whatever its model would cost. Only for what is known to have
+ * used nothing: an answer that was served and reported no figures is unpriced.
  */
 export const NOTHING_TO_PRICE: PricedCall = { kind: 'priced', costPico: 0n, priceId: null, definition: null }

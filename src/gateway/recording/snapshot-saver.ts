@@ -5,11 +5,14 @@ import { endpointContextOf } from '../routing/endpoint-context.ts'
 import type { CallContext } from './call-context.ts'
 import { encodeUsageSnapshot } from './usage-snapshot.ts'
 
-/** How often one stream may be held until its usage is in the journal; later snapshots are saved behind its bytes. */
+/**
+ * How often one stream may be held until its usage is in the journal; later snapshots are saved behind its
+ * bytes.
+ */
 const MAX_HOLDS = 3
 /**
- * Some streams have running counts in every event, and the journal writes snapshots about once a second. They wait
- * this long for later ones, so that the last before a pause is saved too.
+ * Some streams have running counts in every event, and the journal writes snapshots about once a second.
+ * They wait this long for later ones, so that the last before a pause is saved too.
  */
 const RUNNING_SNAPSHOT_MS = 250
 
@@ -27,8 +30,8 @@ export interface HoldableDelivery {
 /**
  * Saves what a stream has reported of its usage so far, so that a crash does not lose it.
  *
- * Final counts are in the journal before the client sees them: a client may take `[DONE]` for the end and be content
- * although the connection was cut after it. Running counts are saved behind their bytes.
+ * Final counts are in the journal before the client sees them: a client may take `[DONE]` for the end and be
+ * content although the connection was cut after it. Running counts are saved behind their bytes.
  */
 export class SnapshotSaver {
   readonly #context: CallContext

@@ -6,8 +6,8 @@ const MAX_AHEAD_MS = 300_000
 const MAX_AGE_MS = 90 * 86_400_000
 
 /**
- * When a fetch is priced, in milliseconds since 1970: at the time when the work that it reports was submitted, where
- * the answer gives a plausible one.
+ * When a fetch is priced, in milliseconds since 1970: at the time when the work that it reports was
+ * submitted, where the answer gives a plausible one.
  */
 export function submittedAtMs({ arrivedAtMs }: OpenCall, { madeAtMs = null }: Observation): number {
   if (madeAtMs === null) return arrivedAtMs

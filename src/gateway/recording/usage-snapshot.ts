@@ -3,7 +3,7 @@ import type { Observation } from '../../call/observation.ts'
 import type { ResponseUse } from '../../call/response-use.ts'
 import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
 
-/** What remains of a call that a crash cuts. */
+/** What is left of a call that a crash cuts. */
 export interface UsageSnapshot {
   readonly observation: Observation
   readonly status: number
@@ -22,7 +22,7 @@ export function encodeUsageSnapshot({ observation, status, clientName, responseU
   return JSON.stringify({ ...rest, reportedCostPico: cost, status, clientName, responseUse })
 }
 
-/** What {@link encodeUsageSnapshot} wrote, or `null` when the text is not that (another version wrote it). */
+/** What {@link encodeUsageSnapshot} wrote; `null`: another version wrote the text in another form. */
 export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
   let json: unknown
   try {

@@ -12,7 +12,8 @@ export interface MeteredSession {
 }
 
 /**
- * Usage is in the messages that the upstream sends. `null`: its path has no reader, so only the session is counted.
+ * Usage is in the messages that the upstream sends. `null`: its path has no reader, so only the session is
+ * counted.
  *
  * @param extensions `sec-websocket-extensions` of the upstream's answer
  */

@@ -31,7 +31,7 @@ export function recordSession(
     status,
     outcome,
     observation: meter?.observation ?? null,
-    // A session's length is no latency.
+    // A session lasts as long as its client wants: that says nothing of latency.
     latencyUs: null,
     ttftUs: null,
     estimates: null,

@@ -57,7 +57,7 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
   relayAnswer(answer, exchange)
 }
 
-/** Tells of the answer as undici would. */
+/** Calls the handler of the call as undici would. */
 function relayAnswer(answer: IncomingMessage, call: Exchange): void {
   const controller: Dispatcher.DispatchController = {
     aborted: false,

@@ -40,7 +40,8 @@ export function sendHandshake(
     setDefaultHeaders: false,
     agent: false,
     timeout: timeoutMs,
-    // Set here, as for calls: no variable of the environment may send our credential to a stranger.
+    // Set here, as for calls: an environment variable must not have our credential sent to an unverified
+    // server.
     rejectUnauthorized: true,
   })
   handshake.on('upgrade', (answer, socket, head) => events.accepted(answer, socket, head))

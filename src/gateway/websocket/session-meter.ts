@@ -6,10 +6,13 @@ import { type DeliveredSample, openDeliveredSample } from '../estimation/estimat
 import { mayGenerateUnseen, unseenTokens } from '../estimation/unseen-output.ts'
 import { ClientModel } from './client-model.ts'
 
-/** Of what a client sent since the last response, this much is taken for text, four bytes a token. */
+/** This much of what a client sent since the last response is counted as text, four bytes a token. */
 const TEXT_BYTES = 16 * 1024
 const BYTES_PER_TEXT_TOKEN = 4
-/** What is beyond is taken for sound: 16 bits at 16 kHz in base64, 32 tokens a second, the dearest of those spoken. */
+/**
+ * More is counted as sound: 16 bits at 16 kHz in base64, 32 tokens a second, the dearest of the models that
+ * hear.
+ */
 const BYTES_PER_SOUND_TOKEN = (2 * 16_000 * 4) / 3 / 32
 
 const NO_BYTES = Buffer.alloc(0)
@@ -67,24 +70,24 @@ export class SessionMeter {
     this.#frames.push(chunk)
   }
 
-  /** The client's next bytes: the prompt of a response to come, as far as anyone here knows. Borrowed. */
+  /** The client's next bytes, which are taken for the prompt of a response to come. Borrowed. */
   clientSent(chunk: Uint8Array): void {
     this.#clientBytes += chunk.length
     this.#clientModel?.push(chunk)
   }
 
-  /** Whether a response has begun whose usage was not reported. */
+  /** Whether a response has begun whose usage was not reported yet. */
   get underWay(): boolean {
     return !this.#failed && this.#options.reader.underWay
   }
 
-  /** What the upstream has reported. Where not all of its messages could be read, that is not reliable. */
+  /** What the upstream has reported: `invalid` where some of its messages could not be read. */
   get observation(): Observation {
     const observed = this.#failed ? NOTHING_OBSERVED : this.#options.reader.peek()
     return this.#failed || this.#frames.blind ? { ...observed, usageSource: 'invalid' } : observed
   }
 
-  /** Whether tokens may be generated that the messages do not show. Of sound the length tells them. */
+  /** Whether tokens may be generated that the messages do not show. Those of sound follow from its length. */
   get mayHide(): boolean {
     const { dialect, provider, reader } = this.#options
     if (dialect.hidesReasoningInSessions !== true) return false
@@ -93,8 +96,8 @@ export class SessionMeter {
   }
 
   /**
-   * The usage with the responses under way in it, estimated by what passed of them: text by the tokenizer, sound by its
-   * length, the prompt by what came before it. Never rejects.
+   * The usage with the responses under way in it. They are estimated by what passed of them: text by the
+   * tokenizer, sound by its length, the prompt by what came before it. Never rejects.
    */
   async estimate(): Promise<TokenUsage> {
     const { reader } = this.#options
@@ -124,7 +127,7 @@ export class SessionMeter {
         this.#sample = null
       } else {
         if (this.#sample === null) this.#begin(dialect)
-        // Sound has no text in it and would fill the sample.
+        // Sound has no text in it, and would fill the sample.
         if (reader.soundTokens === soundBefore) this.#sample?.push(bytes)
       }
       if (reader.revision === this.#revision) return

@@ -5,9 +5,11 @@ import { closeFrame, maskedCloseFrame } from './close-frames.ts'
 
 /** RFC 6455 section 7.4.1. */
 const GOING_AWAY = 1001
-/** A side that was told the end and does not close its connection by then is cut. */
+/** A side that knows of the end and does not close its connection by then is cut. */
 const CLOSING_MS = 2_000
-/** What a client may send before its handshake is answered, which no client has to; more waits in its socket. */
+/**
+ * What a client may send before its handshake is answered, which no client has to; more waits in its socket.
+ */
 const EARLY_BYTES = 64 * 1024
 
 /** What happens on the connections of a session. Bytes are borrowed. */
@@ -54,7 +56,9 @@ export class SessionStreams {
     return this.#upstreamEnded
   }
 
-  /** Reads the client, as the end of an unread connection is not seen. Early bytes are kept for the upstream. */
+  /**
+   * Reads the client, as the end of an unread connection is not seen. Early bytes are kept for the upstream.
+   */
   watchClient(): void {
     const { client } = this
     for (const head of this.#early ?? []) this.#clientClosed = this.#watchForClose(head)

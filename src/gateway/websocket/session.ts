@@ -21,8 +21,8 @@ export interface SessionOptions {
 }
 
 /**
- * One session, from the handshake to its record. When either side ends it with a response under way, the upstream is
- * read on for the usage of that response. If that does not come, the record has an estimate of it and says so.
+ * One session, from the handshake to its record. When it ends amid a response, the upstream is read on for
+ * that response's usage. If that does not come, the record has an estimate of it and says so.
  */
 export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   readonly #options: SessionOptions
@@ -37,7 +37,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   /** The client ended its connection, or the gateway did. */
   #clientGone = false
   /** The client has gone, and the upstream is read on: says that this is over. */
-  #leaveUnattended: (() => void) | null = null
+  #releaseUnattended: (() => void) | null = null
   #finalized = false
 
   constructor(
@@ -81,7 +81,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     if (upstream === null || client.destroyed) {
       // Its handshake, if it was sent, ends with the connection, and the record is made there.
       client.destroy()
-    } else if (!this.#finalized && this.#leaveUnattended === null) {
+    } else if (!this.#finalized && this.#releaseUnattended === null) {
       this.#streams.closeClient(code)
       if (!this.#readOn()) this.#finish()
     }
@@ -129,11 +129,11 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   upstreamSent(chunk: Buffer): void {
     if (this.#finalized) return
     this.#meter?.push(chunk)
-    if (this.#leaveUnattended !== null && this.#meter?.underWay === false) this.#finish()
+    if (this.#releaseUnattended !== null && this.#meter?.underWay === false) this.#finish()
   }
 
   clientLeft(isClosed: boolean): void {
-    if (this.#finalized || this.#leaveUnattended !== null) return
+    if (this.#finalized || this.#releaseUnattended !== null) return
     this.#clientGone = true
     const { client, upstream, upstreamEnded } = this.#streams
     if (upstream === null) {
@@ -158,19 +158,19 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     const { upstreamEnded, clientClosed } = this.#streams
     const isCut = !upstreamEnded || this.#meter?.underWay === true
     const isClients = clientClosed || this.#clientGone
-    if (this.#leaveUnattended !== null) this.#end('client_aborted')
+    if (this.#releaseUnattended !== null) this.#end('client_aborted')
     else this.#end(!isCut ? 'complete' : isClients ? 'client_aborted' : 'upstream_error')
   }
 
-  /** Goes on without the client for a response under way. After a close frame the upstream would send no more of it. */
+  /** Goes on without the client for a response under way. A close frame would make the upstream stop. */
   #readOn(): boolean {
     const meter = this.#meter
     if (meter === null || !meter.underWay) return false
     const { unattended } = this.#options.services
     const { answerMs, usageMs } = unattended.limits
     const maxMs = meter.mayHide ? answerMs : usageMs
-    this.#leaveUnattended = unattended.admit(this.#call.clientId, maxMs, () => this.#finish())
-    return this.#leaveUnattended !== null
+    this.#releaseUnattended = unattended.admit(this.#call.clientId, maxMs, () => this.#finish())
+    return this.#releaseUnattended !== null
   }
 
   /** The session waits for nothing more. */
@@ -182,7 +182,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   #end(outcome: Outcome, afterwards: () => void = () => {}): void {
     if (this.#finalized) return
     this.#finalized = true
-    this.#leaveUnattended?.()
+    this.#releaseUnattended?.()
     this.#streams.dropEarly()
     const session = { call: this.#call, status: this.#status, outcome, meter: this.#meter }
     recordSession(session, this.#admission, this.#options.services, () => {
