@@ -5,7 +5,7 @@ export interface CatalogPlace {
   /** The model's name there. */
   readonly name: string
   /**
-   * Lists of the host alone, for sources that tell it apart from what the first source has in one list: where a source
+   * Lists of the host alone, for sources that distinguish it from what the first source has in one list: where a source
    * has any of them, they stand in place of `providerId`'s.
    */
   readonly lists?: readonly string[]

@@ -60,7 +60,7 @@ export interface MessageReader {
   readonly contextTokens: number
 }
 
-/** The tokenizers that estimates tell apart. */
+/** The tokenizers that estimates distinguish. */
 export type TokenizerFamily = 'openai' | 'claude' | 'gemini'
 
 /** What an estimate of tokens has to know of a dialect. */
@@ -75,7 +75,7 @@ export interface Dialect {
   /** Whether the endpoint takes a form (`multipart/form-data`) in the place of JSON; absent: it never does. */
   readonly takesForm?: boolean
   /**
-   * What the reader has to know of the request, where answers do not tell what is billed (characters, seconds);
+   * What the reader has to know of the request, where answers do not report what is billed (characters, seconds);
    * absent: nothing. Of a form nothing is read but the model.
    */
   readonly requestProjection?: Projection

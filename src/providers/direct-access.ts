@@ -3,7 +3,7 @@ import { jsonDialect } from './reading/json-dialect.ts'
 
 /**
  * Credentials with which a client talks to the provider by itself, and calls whose media go between the two (WebRTC): refused
- * unless the operator allows them, and then without a cost, for a reason of their own, as none of it is seen here.
+ * unless the operator allows them. Then they have no cost and an unpriced reason of their own, as the gateway sees none of it.
  */
 export const passesBy: Dialect = jsonDialect({
   name: 'passes-by',

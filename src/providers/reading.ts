@@ -8,7 +8,7 @@ import { entryOf, type Provider } from './registry.ts'
 /** How the answer of a call is read. */
 export type Reading =
   | { readonly reading: 'metered' | 'deferred' | 'unknown'; readonly dialect: Dialect }
-  /** `null`: the answer is not looked at. */
+  /** `null`: the answer is not read. */
   | { readonly reading: 'free'; readonly dialect: Dialect | null }
 
 export interface RequestShape {
@@ -47,12 +47,12 @@ export function readingOf(provider: Provider, shape: RequestShape, path: string)
 
 const reportedOnly = new Map<Dialect, Reading>()
 
-/** What a router that takes any method may serve there is read, and counted where it tells its usage. */
+/** What a router that takes any method may serve there is read, and counted where it reports usage. */
 function freeUnlessReported(provider: Provider, method: string, path: string): Reading {
   const fetched = selectDialect(provider, 'GET', path)
   const dialect = fetched ?? selectDialect(provider, 'POST', path)
   if (dialect === null) return FREE
-  // Its answer never tells anything, whatever was generated for it.
+  // Its answer never reports anything, whatever was generated for it.
   if (method === 'HEAD' && fetched === null) return { reading: 'metered', dialect }
   let reading = reportedOnly.get(dialect)
   if (reading === undefined) {

@@ -81,7 +81,7 @@ const OTHER: ModelFamily = {
 /** Models whose templates say little more than the request does. */
 const TERSE: ModelFamily = { ...OTHER, tokensPerChat: 1, tokensPerMessage: 3, tokensPerToolList: 30 }
 
-/** By a word in the model's name; the first that is there tells. */
+/** By a word in the model's name; the first that is there decides. */
 const FAMILIES: readonly (readonly [word: RegExp, family: ModelFamily])[] = [
   [/claude/, CLAUDE],
   [/gpt-oss/, GPT_OSS],

@@ -59,7 +59,7 @@ const SERVER_TOOLS: ReadonlyMap<string, BilledUnit | null> = new Map([
 ])
 
 /**
- * Requests to Anthropic's own tools. Code is billed by the hour of its container, which no answer tells.
+ * Requests to Anthropic's own tools. Code is billed by the hour of its container, which no answer reports.
  * Source: platform.claude.com/docs, "Web search tool", "Web fetch tool", "Code execution tool".
  */
 function serverTools(usage: JsonObject): Partial<BilledUnits> | null {

@@ -9,7 +9,7 @@ import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
 
 /**
  * Bedrock's Converse and ConverseStream, one format for all models: `usage` at the root of an answer, or of a stream's
- * `metadata` event. No answer names its model; a prompt router tells which one it chose.
+ * `metadata` event. No answer names its model; a prompt router reports which one it chose.
  * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
 export const bedrockConverse: Dialect = {

@@ -24,7 +24,7 @@ import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
 
 /**
  * Bedrock's InvokeModel and InvokeModelWithResponseStream: each family of models answers in its own format, and no
- * two of them give one name to different things, so that the names tell. What the model itself says counts (its
+ * two of them give one name to different things, so that the names decide. What the model itself says counts (its
  * stream may correct what Bedrock's metrics say); else Bedrock's metrics at the end of a stream; else the headers.
  * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html
  */

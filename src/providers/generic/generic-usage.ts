@@ -110,7 +110,7 @@ function isFinal(document: JsonObject, response: JsonObject): boolean {
 const RUNNING: ReadonlySet<unknown> = new Set(['queued', 'in_progress'])
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'expired', 'cancelled', 'failed', 'ended'])
 
-/** Work that goes on behind the answer, and whose usage a later fetch tells: a batch, a response in the background. */
+/** Work that goes on behind the answer, and whose usage a later fetch reports: a batch, a response in the background. */
 function workIn(response: JsonObject): Pick<UsageUpdate, 'responseId' | 'pending'> {
   const status = textIn(response.processing_status) ?? textIn(response.status)
   const isBatch = response.object === 'batch' || response.type === 'message_batch'

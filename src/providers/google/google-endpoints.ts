@@ -29,7 +29,7 @@ export const GEMINI_ENDPOINTS: readonly Endpoint[] = [
   postTo('/cachedcontents', geminiCaches),
   postTo('/interactions', geminiInteractions),
   fetching('POST', /\/interactions\/[^/]+\/cancel$/, geminiInteractions),
-  // Fetching an interaction tells the usage of one that ran in the background.
+  // Fetching an interaction reports the usage of one that ran in the background.
   fetching('GET', /\/interactions\/[^/]+$/, geminiInteractions),
   fetching('GET', /\/v1(?:alpha|beta)\d*\/batches\/[^/:]+$/, geminiBatch),
   fetching('GET', /\/files\/[^/:]+:download$/, jobFile),

@@ -12,7 +12,7 @@ export interface JobFormat {
   readonly name: string
   /** What to keep of a job. */
   readonly wanted: { readonly [key: string]: ProjectionSpec }
-  /** What a job tells; `text`: its usage as written, where that is known. */
+  /** What a job reports; `text`: its usage as written, where that is known. */
   readonly read: (job: JsonObject, text: string | null) => UsageUpdate | null
 }
 
@@ -26,7 +26,7 @@ export function jobDialect({ name, wanted, read }: JobFormat): Dialect {
   })
 }
 
-/** Listing jobs, a page of them in `data`: each that has ended tells what it used. */
+/** Listing jobs, a page of them in `data`: each that has ended reports what it used. */
 export function jobListDialect({ name, wanted, read }: JobFormat): Dialect {
   return jsonDialect({
     name: `${name}-list`,
@@ -36,7 +36,7 @@ export function jobListDialect({ name, wanted, read }: JobFormat): Dialect {
   })
 }
 
-/** Gathers what each document under `data` tells, as far as that is final. */
+/** Collects what each document under `data` reports, as far as that is final. */
 export function createListAccumulator(read: (job: JsonObject) => readonly Observation[]): UsageAccumulator {
   let jobs: readonly Observation[] = []
   return {

@@ -4,7 +4,7 @@ import { addCounts, type Count, type CountedUsage, observe } from '../reading/co
 import { createUsageSum, type UsageSum } from '../reading/usage-sum.ts'
 
 /**
- * An answer about jobs that tells nothing of what they used, or tells it in `jobs`. Its own text is none of a model's, so
+ * An answer about jobs that reports nothing of what they used, or reports it in `jobs`. Its own text is none of a model's, so
  * there is nothing to estimate: what is to be counted is reported later, or elsewhere.
  */
 export function observeJobs(jobs: readonly JobObservation[] = []): Observation {

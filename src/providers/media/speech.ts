@@ -16,7 +16,7 @@ const FORMAT: UsageFormat = {
 }
 
 /**
- * Speech. The answer is sound and tells nothing: billed are the characters of `input`, or, by models with token prices,
+ * Speech. The answer is sound and reports nothing: billed are the characters of `input`, or, by models with token prices,
  * what `speech.audio.done` has as usage where the answer is streamed as events. Mistral's answers are JSON.
  * Sources: OpenAI's API reference, "Create speech"; docs.mistral.ai, "Text to speech".
  */

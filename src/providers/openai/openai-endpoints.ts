@@ -30,7 +30,7 @@ export function openAiEndpoints(overrides: OpenAiOverrides): readonly Endpoint[]
     postTo('/v1/messages', anthropicMessages),
     postTo('/completions', openAiCompletions(overrides)),
     postTo('/responses/compact', responses),
-    // Fetching a response tells the usage of one that ran in the background; cancelling answers with it too.
+    // Fetching a response reports the usage of one that ran in the background; cancelling one does too.
     fetching('GET', /\/responses\/[^/]+$/, responses),
     fetching('POST', /\/responses\/[^/]+\/cancel$/, responses),
     // The WebSocket mode.

@@ -11,11 +11,11 @@ export interface OpenAiOverrides {
   readonly correct?: (counts: Counts, usage: JsonObject, model: string | null) => Counts
   readonly readCost?: ReadCost
   readonly readUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
-  /** Units in the usage of the Responses API; `null`: it tells none, and the calls in the output count. */
+  /** Units in the usage of the Responses API; `null`: it reports none, and the calls in the output count. */
   readonly readToolUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
   /** As `readTier`, of a response of the Responses API that searched the web. */
   readonly readSearchTier?: (response: JsonObject) => string | null
-  /** What else than a service tier the price of a request hangs on, where the usage says it. */
+  /** What else than a service tier the price of a request depends on, where the usage says it. */
   readonly readTier?: (usage: JsonObject) => string | null
   /** Answers may be the work of several models and of tools that ran on the server (Groq). */
   readonly isCompound?: boolean

@@ -14,7 +14,7 @@ const CREATE = compileProjection({ model: 'value', response: { model: 'value' } 
  * The Responses API: creating a response, streamed or not, fetching or cancelling one, compacting.
  *
  * Usage comes with the terminal state: `completed`, `incomplete` and `failed` alike. A response in the background
- * (`queued`, `in_progress`) has none yet and is `pending`: a later fetch tells it, and may tell it again, which is
+ * (`queued`, `in_progress`) has none yet and is `pending`: a later fetch reports it, and may report it again, which is
  * what `responseId` is for. Source: OpenAI's API reference, "Responses", "Streaming events", "Background mode".
  */
 export function openAiResponses(overrides: OpenAiOverrides): Dialect {

@@ -12,7 +12,7 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 const DATA_FIELD = Buffer.from('data:')
 const EVENT_FIELD = Buffer.from('event:')
 const ERROR_EVENT = /^event: ?error$/
-/** Enough of a line to tell `event: error` from any other event. */
+/** Enough of a line to distinguish `event: error` from any other event. */
 const LINE_START_BYTES = 16
 
 /** Takes one event's bytes apart into the fields that matter: `data` and `event`. */
