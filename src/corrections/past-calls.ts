@@ -1,6 +1,7 @@
 import type { UsageSource } from '../call/usage.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
-import type { PastCall, RepricingScope } from '../pricing/repricing/repricing.ts'
+import type { PastCall } from '../pricing/repricing/repricing.ts'
+import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import { queryLong } from '../store/connection/long-query.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'

@@ -1,6 +1,6 @@
 import { selectClientNames } from '../keys/client-names.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
-import type { RepricingScope } from '../pricing/repricing/repricing.ts'
+import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import { repriceRow } from '../pricing/repricing/repricing-sums.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'

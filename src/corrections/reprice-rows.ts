@@ -1,6 +1,6 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
 import type { UsageSums } from '../pricing/price-cost.ts'
-import type { RepricingScope } from '../pricing/repricing/repricing.ts'
+import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from '../usage/daily-usage-table.ts'

@@ -1,6 +1,6 @@
 import type { Catalog } from '../pricing/catalog/catalog.ts'
 import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
-import type { RepricingScope, RepricingSettings } from '../pricing/repricing/repricing.ts'
+import type { RepricingScope, RepricingSettings } from '../pricing/repricing/repricing-scope.ts'
 import { lockCorrections } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../store/connection/postgres.ts'
 import { addAdjustment, addEntries } from './adjustments.ts'

@@ -1,6 +1,6 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
-import type { RepricingScope, RepricingSettings } from '../pricing/repricing/repricing.ts'
+import type { RepricingScope, RepricingSettings } from '../pricing/repricing/repricing-scope.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 

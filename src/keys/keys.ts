@@ -1,8 +1,8 @@
 import { createKey, hashKey, keyPrefix, pepperId } from '../domain/api-key.ts'
 import { randomBase62 } from '../domain/base62.ts'
-import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { changing, lockKeyVersion } from './key-version.ts'
+import { changing } from './key-version.ts'
 
 /** A key as it is listed, without its secret. */
 export interface StoredKey {
@@ -35,7 +35,7 @@ export interface KeyOrder {
   readonly expiresInSeconds: number | null
 }
 
-interface KeyRow {
+export interface KeyRow {
   readonly id: string
   readonly client: string
   readonly name: string
@@ -47,7 +47,7 @@ interface KeyRow {
   readonly last_used_at: Date | null
 }
 
-const COLUMNS = `k.id, c.name as client, k.name, k.prefix, k.models, k.created_at, k.expires_at, k.revoked_at,
+export const COLUMNS = `k.id, c.name as client, k.name, k.prefix, k.models, k.created_at, k.expires_at, k.revoked_at,
   k.last_used_at`
 
 /** Creates a key, hashed with `pepper`; `null`: unknown client. */
@@ -77,7 +77,7 @@ export async function createClientKey(
       order.expiresInSeconds,
     ],
   )
-  return rows[0] === undefined ? null : { ...keyFrom(rows[0]), key }
+  return rows[0] === undefined ? null : { ...storedKeyFrom(rows[0]), key }
 }
 
 /** The keys of one client by its name, or of all, by client, then oldest first. */
@@ -87,7 +87,7 @@ export async function selectKeys(pool: Postgres, client: string | null): Promise
      where $1::text is null or c.name = $1 order by c.name, k.created_at, k.id`,
     [client],
   )
-  return rows.map(keyFrom)
+  return rows.map(storedKeyFrom)
 }
 
 /** Revokes a key; revoking it again keeps the first time. `null`: unknown key. */
@@ -100,68 +100,14 @@ export async function revokeKey(pool: Postgres, id: string): Promise<StoredKey |
       select ${COLUMNS} from k join ${SCHEMA}.clients c on c.id = k.client_id`),
     [id],
   )
-  return rows[0] === undefined ? null : keyFrom(rows[0])
+  return rows[0] === undefined ? null : storedKeyFrom(rows[0])
 }
 
-export type Rotation =
-  | { readonly kind: 'rotated'; readonly key: NewKey }
-  | { readonly kind: 'unknown' }
-  /** Revoked or expired: it cannot be rotated. */
-  | { readonly kind: 'inactive' }
-
-/**
- * Replaces a key by a new one with the same client, label, models and lifetime. The old one stays valid for
- * `overlapSeconds`, or until it expires.
- */
-export async function rotateKey(
-  pool: Postgres,
-  id: string,
-  overlapSeconds: number,
-  pepper: string,
-): Promise<Rotation> {
-  return await inTransaction(pool, async (session) => {
-    await lockKeyVersion(session) // before any key, as every other change does: two orders would deadlock
-    const old = await lockKey(session, id)
-    if (old === null) return { kind: 'unknown' }
-    if (!old.active) return { kind: 'inactive' }
-    const key = createKey()
-    const { rows } = await session.query<KeyRow>(
-      changing(`, ending as (
-          update ${SCHEMA}.keys set version = change.version,
-            expires_at = least(expires_at, now() + make_interval(secs => $2))
-          from change where id = $1
-        ), k as (
-          insert into ${SCHEMA}.keys
-            (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version)
-          select $3, old.client_id, old.name, $4, $5, $6, old.models,
-            now() + (old.expires_at - old.created_at), change.version
-          from ${SCHEMA}.keys old, change where old.id = $1
-          returning *
-        )
-        select ${COLUMNS} from k join ${SCHEMA}.clients c on c.id = k.client_id`),
-      [id, overlapSeconds, newKeyId(), keyPrefix(key), hashKey(key, pepper), pepperId(pepper)],
-    )
-    return rows[0] === undefined
-      ? { kind: 'unknown' }
-      : { kind: 'rotated', key: { ...keyFrom(rows[0]), key } }
-  })
-}
-
-/** Locks the key: two concurrent rotations run one after the other. */
-async function lockKey(session: PostgresSession, id: string): Promise<{ readonly active: boolean } | null> {
-  const { rows } = await session.query<{ active: boolean }>(
-    `select revoked_at is null and coalesce(expires_at > now(), true) as active
-     from ${SCHEMA}.keys where id = $1 for update`,
-    [id],
-  )
-  return rows[0] ?? null
-}
-
-function newKeyId(): string {
+export function newKeyId(): string {
   return `key_${randomBase62(20)}`
 }
 
-function keyFrom(row: KeyRow): StoredKey {
+export function storedKeyFrom(row: KeyRow): StoredKey {
   return {
     id: row.id,
     client: row.client,

@@ -2,8 +2,9 @@ import { Counter, type Registry } from 'prom-client'
 import { UNPRICED_REASONS } from '../call/unpriced-reason.ts'
 import { TOKEN_CLASSES } from '../call/usage.ts'
 import { picoToUsdNumber } from '../domain/pico-usd.ts'
-import type { CallCounts, UpstreamCounts } from './call-counts.ts'
+import type { CallCounts } from './call-counts.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
+import type { UpstreamCounts } from './model-counts.ts'
 
 /** `cacheReadTokens` -> `cache_read`. */
 const CLASS_LABELS: readonly string[] = TOKEN_CLASSES.map((name) =>

@@ -4,6 +4,7 @@ import type { ObjectKind } from '../call/object-event.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../providers/reading/json-value.ts'
 import { compileProjection, JsonScanner } from '../providers/wires/json.ts'
 import { namesIn, type ObjectName } from './object-path.ts'
+import { statusOf } from './object-status.ts'
 
 const OBJECT = {
   id: 'value',
@@ -152,33 +153,4 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
     ...namesIn(tuned ?? ''),
     ...responses.flatMap((name) => namesIn(textIn(name) ?? '')),
   ]
-}
-
-function statusOf(document: JsonObject): string {
-  if (document.done === true) return 'done'
-  const written =
-    textIn(document.processing_status) ??
-    textIn(document.status) ??
-    textIn(member(document, 'metadata')?.state) ??
-    textIn(document.state) ??
-    ''
-  return written.toLowerCase()
-}
-
-const ENDED =
-  /(?:^|_)(?:completed|complete|failed|expired|cancelled|canceled|succeeded|success|done|ended|incomplete|timeout_exceeded|error)$/
-
-/** Whether a job of this status runs no more. */
-export function hasEnded(status: string): boolean {
-  return ENDED.test(status)
-}
-
-/** Whether a job of this status has used nothing that is billed. */
-export function hasFailed(status: string): boolean {
-  return /(?:^|_)failed$/.test(status)
-}
-
-/** Whether what was made runs on, by its status. */
-export function isRunning(status: string): boolean {
-  return /(?:^|_)(?:queued|in_progress|running|pending|starting|processing)$/.test(status)
 }

@@ -19,7 +19,8 @@ import {
   selectClients,
   setClientDisabled,
 } from '../keys/clients.ts'
-import { createClientKey, revokeKey, rotateKey, selectKeys } from '../keys/keys.ts'
+import { createClientKey, revokeKey, selectKeys } from '../keys/keys.ts'
+import { rotateKey } from '../keys/rotate-key.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'

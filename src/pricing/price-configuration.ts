@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RepricingSettings } from './repricing/repricing.ts'
+import type { RepricingSettings } from './repricing/repricing-scope.ts'
 
 /**
  * All that decides what a call costs, apart from its upstream's reported cost: two that price alike have one

@@ -3,10 +3,9 @@ import {
   buildPartsPrice,
   buildReportedPrice,
   buildUnpricedTier,
-  type ContextTier,
-  PRICE_VARIANTS,
   type Price,
 } from './price.ts'
+import { type ContextTier, PRICE_VARIANTS } from './price-definition.ts'
 import { RATE_CLASSES, type RateClass, type Rates } from './price-rates.ts'
 
 /**

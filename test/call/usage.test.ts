@@ -11,9 +11,10 @@ import {
   UNIT_COLUMNS,
   UNIT_DIMENSIONS,
 } from '../../src/call/usage.ts'
-import { buildLinearPrice, type LinearDefinition } from '../../src/pricing/price.ts'
+import { buildLinearPrice } from '../../src/pricing/price.ts'
 import { contradiction } from '../../src/pricing/price-contradiction.ts'
 import { costOf, costOfSums, type UsageSums } from '../../src/pricing/price-cost.ts'
+import type { LinearDefinition } from '../../src/pricing/price-definition.ts'
 import { RATE_CLASSES } from '../../src/pricing/price-rates.ts'
 
 const RATES = Object.fromEntries(RATE_CLASSES.map((name, index) => [name, BigInt(1_000 + index ** 3)]))

@@ -11,15 +11,10 @@ import {
   type TokenUsage,
 } from '../../src/call/usage.ts'
 import { decimalOf, decimalText, parseDecimal, scaleToInteger } from '../../src/domain/decimal.ts'
-import {
-  buildLinearPrice,
-  buildPartsPrice,
-  buildReportedPrice,
-  type LinearDefinition,
-  PRICE_VARIANTS,
-} from '../../src/pricing/price.ts'
+import { buildLinearPrice, buildPartsPrice, buildReportedPrice } from '../../src/pricing/price.ts'
 import { contradiction } from '../../src/pricing/price-contradiction.ts'
 import { costOf, costOfSums, type UsageSums } from '../../src/pricing/price-cost.ts'
+import { type LinearDefinition, PRICE_VARIANTS } from '../../src/pricing/price-definition.ts'
 import { parsePrice } from '../../src/pricing/price-parse.ts'
 import { RATE_CLASSES, type Rates } from '../../src/pricing/price-rates.ts'
 

@@ -4,13 +4,8 @@ import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { buildCatalog, type Catalog } from '../../src/pricing/catalog/catalog.ts'
 import { buildUnpricedTier, type Price } from '../../src/pricing/price.ts'
 import { parsePrice } from '../../src/pricing/price-parse.ts'
-import {
-  buildRuleCatalog,
-  isInScope,
-  type PastCall,
-  repriceCall,
-  settingsOf,
-} from '../../src/pricing/repricing/repricing.ts'
+import { type PastCall, repriceCall } from '../../src/pricing/repricing/repricing.ts'
+import { buildRuleCatalog, isInScope, settingsOf } from '../../src/pricing/repricing/repricing-scope.ts'
 import { repriceRow } from '../../src/pricing/repricing/repricing-sums.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
 

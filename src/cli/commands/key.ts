@@ -2,14 +2,8 @@ import type { Command } from 'commander'
 import { Failure } from '../../doctor/failure.ts'
 import { renderKey, renderNewKey } from '../../domain/documents/key-document.ts'
 import { findClient } from '../../keys/clients.ts'
-import {
-  createClientKey,
-  type NewKey,
-  revokeKey,
-  rotateKey,
-  type StoredKey,
-  selectKeys,
-} from '../../keys/keys.ts'
+import { createClientKey, type NewKey, revokeKey, type StoredKey, selectKeys } from '../../keys/keys.ts'
+import { rotateKey } from '../../keys/rotate-key.ts'
 import { parseDuration, parseLifetime, parseModels, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { renderTable } from '../table.ts'

@@ -5,7 +5,7 @@ import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { parseOverrides } from '../../pricing/overrides/price-overrides-parse.ts'
 import type { PricedUpstream, PriceSettings } from '../../pricing/price-configuration.ts'
 import { type PriceMarkup, parseMarkups } from '../../pricing/price-markups.ts'
-import { type RepricingSettings, settingsOf } from '../../pricing/repricing/repricing.ts'
+import { type RepricingSettings, settingsOf } from '../../pricing/repricing/repricing-scope.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
 import { ConfigError, messageOf } from '../config-error.ts'
 import {

@@ -5,7 +5,7 @@ import type { CatalogEntries, CatalogModel, CatalogProvider } from './catalog-en
 import type { NameFit } from './catalog-match.ts'
 
 /** A model that a source lists under a name, and the list it stands in. */
-export interface ListedModel {
+export interface CatalogListing {
   /** The source. */
   readonly layer: CatalogEntries
   readonly provider: CatalogProvider
@@ -27,12 +27,12 @@ export function layersOf(entries: CatalogEntries): readonly CatalogEntries[] {
  * none of them. Where no source lists the name, it is looked for again with a compact date in it spelled out
  * (`-20250514` as `-2025-05-14`).
  */
-export function findListed(entries: CatalogEntries, place: CatalogPlace): readonly ListedModel[] {
+export function findListed(entries: CatalogEntries, place: CatalogPlace): readonly CatalogListing[] {
   return findWithoutPrice(place.providerId, place.name) === null ? findListedAnyway(entries, place) : []
 }
 
 /** The same, also for a name of which no word is taken because they contradict each other. */
-export function findListedAnyway(entries: CatalogEntries, place: CatalogPlace): readonly ListedModel[] {
+export function findListedAnyway(entries: CatalogEntries, place: CatalogPlace): readonly CatalogListing[] {
   const layers = layersOf(entries)
   const places = [place, ...(place.makers ?? makersOf(layers, place))]
   const listed = places.flatMap((at, rank) => listedAt(layers, at, rank, readModelName(at.name)))
@@ -48,7 +48,7 @@ export function findCatalogModel(
   entries: CatalogEntries,
   providerId: string,
   name: string,
-): Pick<ListedModel, 'provider' | 'model'> | null {
+): Pick<CatalogListing, 'provider' | 'model'> | null {
   const listed = findListed(entries, { providerId, name })
   return listed.find(({ fit }) => fit === 'exact') ?? listed[0] ?? null
 }
@@ -60,7 +60,7 @@ function listedAt(
   place: CatalogPlace,
   rank: number,
   name: ModelName | null,
-): ListedModel[] {
+): CatalogListing[] {
   if (name === null) return []
   return layers.flatMap((layer) =>
     ownLists(layer, place).flatMap((provider) => {

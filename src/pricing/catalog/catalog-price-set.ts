@@ -1,6 +1,7 @@
 import { type BilledUnits, type TokenUsage, UNIT_DIMENSIONS } from '../../call/usage.ts'
 import type { BillingRules } from '../billing-rules.ts'
-import { buildLinearPrice, type LinearDefinition, type LinearPrice } from '../price.ts'
+import { buildLinearPrice, type LinearPrice } from '../price.ts'
+import type { LinearDefinition } from '../price-definition.ts'
 import { unpricedParts } from '../price-gaps.ts'
 import type { RateClass, Rates } from '../price-rates.ts'
 

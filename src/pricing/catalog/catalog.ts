@@ -1,16 +1,17 @@
 import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
 import { byPrecedence } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
-import { buildReportedPrice, buildUnpricedTier, type FixedPrice } from '../price.ts'
+import { buildReportedPrice, type FixedPrice } from '../price.ts'
 import { type Factor, findFactors, type PriceMarkup } from '../price-markups.ts'
 import { bundledCatalog } from '../sources/catalog-sources.ts'
+import { boundTiers, keepTier } from './bounded-tiers.ts'
 import { CatalogCache } from './catalog-cache.ts'
 import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
 import { addUp, hasUse, priceUse, takeReported, type Use } from './catalog-cost.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
-import { isListedTier, serviceTierOf } from './catalog-service-tiers.ts'
+import { serviceTierOf } from './catalog-service-tiers.ts'
 
 export interface CatalogOptions {
   /** Default: the data that came with this release. */
@@ -155,33 +156,6 @@ function compare(own: PriceOfCall, saidPico: bigint): BesideReported {
   const { costPico } = own
   const difference = costPico > saidPico ? costPico - saidPico : saidPico - costPico
   return { ownCostPico: costPico, differs: difference * 100n >= saidPico && difference > 0n }
-}
-
-/**
- * More than there are names of tiers beside those with a price; they are the upstream's words, and a client's where it
- * says a size, so there must be an end.
- */
-const MAX_TIERS = 100
-/** Under which calls stand whose tier is one name too many. */
-const OTHER_TIER = '(other)'
-
-/** However many names there were, one that has a price, of ours or of the `operators`, keeps its own. */
-function boundTiers(operators: ReadonlySet<string>): (serviceTier: string | null) => string | null {
-  const seen = new Set<string>()
-  return (serviceTier) => {
-    if (serviceTier === null || seen.has(serviceTier)) return serviceTier
-    if (operators.has(serviceTier) || isListedTier(serviceTier)) return serviceTier
-    if (seen.size >= MAX_TIERS) return OTHER_TIER
-    seen.add(serviceTier)
-    return serviceTier
-  }
-}
-
-/** Calls without a price keep their tier in the identity of what they lack, or they would be priced as standard later. */
-function keepTier(serviceTier: string | null, priced: PriceOfCall): PriceOfCall {
-  if (priced.kind === 'priced' || serviceTier === null || priced.reason === 'nothing_used') return priced
-  if (priced.tier !== undefined) return priced
-  return { ...priced, tier: buildUnpricedTier(serviceTier) }
 }
 
 /** What all uses in one call have in common. */

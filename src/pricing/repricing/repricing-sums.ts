@@ -2,9 +2,10 @@ import { BILLED_UNITS, type BilledUnits, countsBy, TOKEN_CLASSES, type TokenUsag
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { coversUse, type PriceSet, type TierPrices, withGaps } from '../catalog/catalog-price-set.ts'
-import type { LinearDefinition, LinearPrice, Price } from '../price.ts'
+import type { LinearPrice, Price } from '../price.ts'
 import { contradiction } from '../price-contradiction.ts'
 import { costOfSums, type UsageSums } from '../price-cost.ts'
+import type { LinearDefinition } from '../price-definition.ts'
 import { unpricedParts } from '../price-gaps.ts'
 
 /** A row of daily totals, as far as the price of its calls goes. */

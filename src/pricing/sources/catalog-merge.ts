@@ -6,7 +6,7 @@ import type {
   CatalogProvider,
   DatedPrices,
 } from '../catalog/catalog-entries.ts'
-import { findListed, type ListedModel } from '../catalog/catalog-find.ts'
+import { type CatalogListing, findListed } from '../catalog/catalog-find.ts'
 import { rateOfKey } from '../catalog/catalog-rates.ts'
 import { type PricesNow, pricesAt } from '../catalog/catalog-schedule.ts'
 import type { RateClass } from '../price-rates.ts'
@@ -26,7 +26,7 @@ export interface MergedPrices {
   atServiceTier(tier: string): { readonly source: string; readonly byKey: DatedPrices['byKey'] } | null
 }
 
-interface Pricing extends ListedModel {
+interface Pricing extends CatalogListing {
   readonly now: PricesNow
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import type { CatalogEntries } from '../../../src/pricing/catalog/catalog-entries.ts'
-import type { LinearDefinition } from '../../../src/pricing/price.ts'
+import type { LinearDefinition } from '../../../src/pricing/price-definition.ts'
 import { parseCatalog } from '../../../src/pricing/sources/catalog-parse.ts'
 
 interface Listed {

@@ -1,5 +1,5 @@
-import type { BillingRules } from '../billing-rules.ts'
-import { USUAL_BILLING_RULES } from './catalog-price-set.ts'
+import type { BillingRules } from './billing-rules.ts'
+import { USUAL_BILLING_RULES } from './catalog/catalog-price-set.ts'
 
 /** Whose audio and image tokens never cost what text does, so that a missing price of theirs is a gap. */
 const MEDIA_APART: ReadonlySet<string> = new Set(['openai', 'azure', 'cohere'])
