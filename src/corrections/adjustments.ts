@@ -1,6 +1,6 @@
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { type DailyKey, KEY_COLUMNS, keyRowOf, keyText } from '../usage/daily-usage-table.ts'
+import { type DailyKey, KEY_COLUMNS, keyRowOf, keyText } from '../usage/daily-key.ts'
 
 /** What a correction was: a credit by hand, a repricing, or a day's totals made anew from its calls. */
 export type AdjustmentKind = 'credit' | 'reprice' | 'rebuild'

@@ -3,7 +3,7 @@ import { lockCorrections } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { METERED_COLUMNS } from '../usage/calls/recount.ts'
-import { type DailyKey, KEY_COLUMNS, keyRowOf } from '../usage/daily-usage-table.ts'
+import { type DailyKey, KEY_COLUMNS, keyRowOf } from '../usage/daily-key.ts'
 import { addAdjustment, addEntries } from './adjustments.ts'
 
 /** What a credit stands under that is for no model in particular. */

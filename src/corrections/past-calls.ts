@@ -6,7 +6,7 @@ import { queryLong } from '../store/connection/long-query.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { columnsOf, fieldsFrom } from '../usage/calls/call-columns.ts'
-import type { DailyKey } from '../usage/daily-usage-table.ts'
+import type { DailyKey } from '../usage/daily-key.ts'
 import { scopeCondition } from './reprice-rows.ts'
 
 /** A call as kept, and the row it was totalled in. */

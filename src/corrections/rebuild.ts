@@ -5,7 +5,7 @@ import { inTransaction, type Postgres, type PostgresSession } from '../store/con
 import { SCHEMA } from '../store/connection/schema.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
-import { KEY_COLUMNS } from '../usage/daily-usage-table.ts'
+import { KEY_COLUMNS } from '../usage/daily-key.ts'
 import { addAdjustment } from './adjustments.ts'
 import { selectRequestProof } from './ledger-proof.ts'
 import { countDay } from './verify.ts'

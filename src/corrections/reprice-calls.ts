@@ -4,7 +4,7 @@ import type { Price } from '../pricing/price.ts'
 import { repriceCall } from '../pricing/repricing/repricing.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
-import { type DailyKey, keyText } from '../usage/daily-usage-table.ts'
+import { type DailyKey, keyText } from '../usage/daily-key.ts'
 import { readKeptCalls } from './past-calls.ts'
 
 /** What the single calls of one row say about it. */

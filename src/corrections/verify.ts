@@ -6,7 +6,7 @@ import { inTransaction, type Postgres, type PostgresSession } from '../store/con
 import { SCHEMA } from '../store/connection/schema.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
-import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from '../usage/daily-usage-table.ts'
+import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 import { sumsFrom } from '../usage/usage-sums.ts'
 import { type RequestProof, selectRequestProof } from './ledger-proof.ts'

@@ -3,7 +3,7 @@ import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
 import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays } from '../domain/period.ts'
 import { GatewayError } from '../http/errors.ts'
-import { parseUsageGroups, USAGE_GROUPS } from '../usage/usage-breakdown.ts'
+import { parseUsageGroups, USAGE_GROUPS } from '../usage/query/render-usage.ts'
 
 /** What operators send, as zod schemas; their messages become the error's message. */
 

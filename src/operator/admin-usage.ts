@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { periodOf } from '../domain/period.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import { GatewayError } from '../http/errors.ts'
-import { renderUnpriced, type UnpricedUse } from '../usage/unpriced-document.ts'
 import {
   type GroupedTotals,
   renderBreakdown,
   sortByGroups,
   type UsageGroup,
-} from '../usage/usage-breakdown.ts'
+} from '../usage/query/render-usage.ts'
+import { renderUnpriced, type UnpricedUse } from '../usage/unpriced-document.ts'
 import { anyName, days, groups, parseInput } from './admin-input.ts'
 
 /** The query of a usage request. */

@@ -14,7 +14,7 @@ import { repriceCall } from '../pricing/repricing/repricing.ts'
 import { buildRuleCatalog, isInScope } from '../pricing/repricing/repricing-scope.ts'
 import { catalogOfText } from '../pricing/sources/catalog-file.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
-import { keyText } from '../usage/daily-usage-table.ts'
+import { keyText } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 
 /** Gives calls that come in after a repricing the cost that it would have given them. */

@@ -3,7 +3,7 @@ import { UNKNOWN_MODEL } from '../domain/model-name.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { KEY_COLUMNS } from './daily-usage-table.ts'
+import { KEY_COLUMNS } from './daily-key.ts'
 
 /** Calls without a cost: of one model at one upstream, at one path, for one reason. */
 export interface UnpricedUse {

@@ -4,8 +4,6 @@ import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'
-import { selectUsageSummary, type UsageRow } from '../../usage/daily-usage.ts'
-import { type RequestedName, selectRequestedNames } from '../../usage/requested-names.ts'
 import {
   groupName,
   parseUsageGroups,
@@ -13,8 +11,10 @@ import {
   sortByGroups,
   USAGE_GROUPS,
   type UsageGroup,
-} from '../../usage/usage-breakdown.ts'
-import { renderSummary } from '../../usage/usage-summary.ts'
+} from '../../usage/query/render-usage.ts'
+import { type RequestedName, selectRequestedNames } from '../../usage/query/requested-names.ts'
+import { selectUsageSummary, type UsageRow } from '../../usage/query/select-usage.ts'
+import { renderSummary } from '../../usage/query/usage-figures.ts'
 import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { printable, renderTable } from '../table.ts'

@@ -2,7 +2,7 @@ import { WITHOUT_FIGURES } from '../../call/unpriced-reason.ts'
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../../call/usage.ts'
 import { LATENCY_BOUNDS_US, LATENCY_BUCKETS } from '../../domain/latency.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { KEY_COLUMNS } from '../daily-usage-table.ts'
+import { KEY_COLUMNS } from '../daily-key.ts'
 
 /** The columns of `daily_usage` that are made of calls alone, each with what makes it, in the order they are told. */
 const METERED: readonly (readonly [column: string, expression: string])[] = [

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { CallRecord } from '../../src/call/call-record.ts'
-import { selectUsageSummary, type UsageQuery } from '../../src/usage/daily-usage.ts'
-import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
-import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import type { CallRecord } from '../../../src/call/call-record.ts'
+import { selectUsageSummary, type UsageQuery } from '../../../src/usage/query/select-usage.ts'
+import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
+import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
 
 let ledger: LedgerDatabase
 

@@ -1,7 +1,7 @@
-import { UNKNOWN_MODEL } from '../domain/model-name.ts'
-import type { Postgres } from '../store/connection/postgres.ts'
-import { SCHEMA } from '../store/connection/schema.ts'
-import type { UsageQuery } from './daily-usage.ts'
+import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import type { UsageQuery } from './select-usage.ts'
 
 /** What requests named whose calls are totalled as `(unknown)`. */
 export interface RequestedName {

@@ -1,4 +1,4 @@
-import { picoToUsdNumber } from '../domain/pico-usd.ts'
+import { picoToUsdNumber } from '../../domain/pico-usd.ts'
 
 /** Exact totals over any set of calls. */
 export interface UsageTotals {

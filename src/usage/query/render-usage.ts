@@ -1,4 +1,4 @@
-import { renderSummary, type UsageTotals } from './usage-summary.ts'
+import { renderSummary, type UsageTotals } from './usage-figures.ts'
 
 /** What operators may break usage down by. */
 export const USAGE_GROUPS = ['day', 'model', 'key', 'client'] as const

@@ -1,5 +1,5 @@
-import type { Postgres } from '../store/connection/postgres.ts'
-import { SCHEMA } from '../store/connection/schema.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** What a usage summary may be broken down by. */
 export type UsageGroup = 'day' | 'model' | 'key' | 'client'

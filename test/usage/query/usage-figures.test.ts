@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { picoToUsdNumber, picoToUsdText } from '../../src/domain/pico-usd.ts'
-import { NO_TOTALS, renderSummary, sumTotals } from '../../src/usage/usage-summary.ts'
+import { picoToUsdNumber, picoToUsdText } from '../../../src/domain/pico-usd.ts'
+import { NO_TOTALS, renderSummary, sumTotals } from '../../../src/usage/query/usage-figures.ts'
 
 test('a summary has exactly the fields of the contract, in its order', () => {
   const totals = {
