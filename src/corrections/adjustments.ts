@@ -1,6 +1,6 @@
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { type DailyKey, KEY_COLUMNS, keyRowOf, keyText } from '../usage/daily-key.ts'
+import { type DailyKey, KEY, KEY_RECORD, keyRowOf, keyText, sameKey } from '../usage/daily-key.ts'
 
 /** What a correction was: a credit by hand, a repricing, or a day's totals made anew from its calls. */
 export type AdjustmentKind = 'credit' | 'reprice' | 'rebuild'
@@ -36,19 +36,17 @@ export interface AdjustmentEntry {
   readonly pricedCalls: bigint
 }
 
-const KEY_MATCH = KEY_COLUMNS.map((column) => `u.${column} = e.${column}`).join(' and ')
-const ENTRY_RECORD = `json_to_recordset($1) as e (client_id text, day date, key_id text, model text,
-  upstream text, price_id text, pico numeric, priced_calls bigint)`
+const ENTRY_RECORD = `json_to_recordset($1) as e (${KEY_RECORD}, pico numeric, priced_calls bigint)`
 
 const ADJUST_ROWS = `
 update ${SCHEMA}.daily_usage u set adjusted_pico = u.adjusted_pico + e.pico,
   priced_later = u.priced_later + e.priced_calls
-from ${ENTRY_RECORD} where ${KEY_MATCH}`
+from ${ENTRY_RECORD} where ${sameKey('u', 'e')}`
 
 const KEEP_ENTRIES = `
-insert into ${SCHEMA}.adjustment_entries as a (adjustment_id, ${KEY_COLUMNS.join(', ')}, pico, priced_calls)
-select $2, ${KEY_COLUMNS.join(', ')}, pico, priced_calls from ${ENTRY_RECORD}
-on conflict (adjustment_id, ${KEY_COLUMNS.join(', ')}) do update set
+insert into ${SCHEMA}.adjustment_entries as a (adjustment_id, ${KEY}, pico, priced_calls)
+select $2, ${KEY}, pico, priced_calls from ${ENTRY_RECORD}
+on conflict (adjustment_id, ${KEY}) do update set
   pico = a.pico + excluded.pico, priced_calls = a.priced_calls + excluded.priced_calls, at = now()`
 
 /**

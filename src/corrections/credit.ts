@@ -2,8 +2,8 @@ import type { UtcDay } from '../domain/utc-day.ts'
 import { lockCorrections } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { METERED_COLUMNS } from '../usage/calls/recount.ts'
-import { type DailyKey, KEY_COLUMNS, keyRowOf } from '../usage/daily-key.ts'
+import { METERED_COLUMNS, NOTHING_METERED } from '../usage/calls/recount.ts'
+import { type DailyKey, KEY, KEY_RECORD, keyRowOf, keyWith } from '../usage/daily-key.ts'
 import { addAdjustment, addEntries } from './adjustments.ts'
 
 /** What a credit stands under that is for no model in particular. */
@@ -34,7 +34,7 @@ export async function addCredit(pool: Postgres, order: CreditOrder): Promise<Cre
     await lockCorrections(session)
     const beforePico = await costOfDay(session, clientId, day)
     const afterPico = beforePico + pico
-    const key = { clientId, day, keyId: '', model: model ?? CREDIT_MODEL, upstream: '', priceId: '' }
+    const key = keyWith({ clientId, day, model: model ?? CREDIT_MODEL })
     await addRow(session, key)
     const scope = { client_id: clientId, day, model }
     const adjustmentId = await addAdjustment(session, {
@@ -59,14 +59,11 @@ async function costOfDay(session: PostgresSession, clientId: string, day: UtcDay
   return BigInt(rows[0]?.pico ?? '0')
 }
 
-const ZEROS = METERED_COLUMNS.map((column) => (column === 'latency_buckets' ? `'{}'` : '0')).join(', ')
+const ADD_ROW = `
+insert into ${SCHEMA}.daily_usage (${KEY}, provider, ${METERED_COLUMNS.join(', ')})
+select ${KEY}, '', ${NOTHING_METERED.join(', ')} from json_to_record($1) as r (${KEY_RECORD})
+on conflict do nothing`
 
 async function addRow(session: PostgresSession, key: DailyKey): Promise<void> {
-  const row = keyRowOf(key)
-  await session.query(
-    `insert into ${SCHEMA}.daily_usage (${KEY_COLUMNS.join(', ')}, provider, ${METERED_COLUMNS.join(', ')})
-     values (${KEY_COLUMNS.map((_column, index) => `$${index + 1}`).join(', ')}, '', ${ZEROS})
-     on conflict do nothing`,
-    KEY_COLUMNS.map((column) => row[column]),
-  )
+  await session.query(ADD_ROW, [JSON.stringify(keyRowOf(key))])
 }

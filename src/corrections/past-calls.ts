@@ -6,7 +6,7 @@ import { queryLong } from '../store/connection/long-query.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { columnsOf, fieldsFrom } from '../usage/calls/call-columns.ts'
-import type { DailyKey } from '../usage/daily-key.ts'
+import { type CallKeyRow, type DailyKey, KEY, keyFrom } from '../usage/daily-key.ts'
 import { scopeCondition } from './reprice-rows.ts'
 
 /** A call as kept, and the row it was totalled in. */
@@ -17,7 +17,7 @@ export interface KeptCall extends Omit<PastCall, 'clientName'> {
 /** Calls read at a time: some ten megabytes at most. */
 const PAGE = 5_000
 
-type SqlRow = { readonly [column: string]: string | null } & {
+type SqlRow = CallKeyRow & { readonly [column: string]: string | null } & {
   readonly call_id: string
   readonly arrived_at_ms: string
 }
@@ -34,7 +34,7 @@ export async function* readKeptCalls(
   for (;;) {
     const { rows } = await queryLong<SqlRow>(
       session,
-      `select call_id, day, client_id, key_id, model, upstream, price_id, provider, reported_model,
+      `select call_id, ${KEY}, provider, reported_model,
          requested_model, usage_source, usage_raw, cost_pico, unpriced_reason, told_by, ${columnsOf(['usage', 'units'])},
          (extract(epoch from arrived_at) * 1000)::bigint as arrived_at_ms
        from ${SCHEMA}.calls where ${sql} and day = $${next} and call_id > $${next + 1}
@@ -49,14 +49,7 @@ export async function* readKeptCalls(
 
 function keptCallFrom(row: SqlRow): KeptCall {
   return {
-    key: {
-      clientId: row.client_id ?? '',
-      day: row.day ?? '',
-      keyId: row.key_id ?? '',
-      model: row.model ?? '',
-      upstream: row.upstream ?? '',
-      priceId: row.price_id ?? '',
-    },
+    key: keyFrom(row),
     provider: row.provider ?? '',
     upstream: row.upstream ?? '',
     reportedModel: row.reported_model ?? null,

@@ -4,8 +4,8 @@ import { queryLong } from '../store/connection/long-query.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
-import { METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
-import { KEY_COLUMNS } from '../usage/daily-key.ts'
+import { IS_METERED, METERED_COLUMNS, NOTHING_METERED, RECOUNT } from '../usage/calls/recount.ts'
+import { IS_TOTALLED_IN, KEY, keyIn, sameKey } from '../usage/daily-key.ts'
 import { addAdjustment } from './adjustments.ts'
 import { selectRequestProof } from './ledger-proof.ts'
 import { countDay } from './verify.ts'
@@ -73,37 +73,32 @@ export async function rebuildDay(pool: Postgres, { day, who, why }: RebuildOrder
   })
 }
 
-const SAME_KEY = (left: string, right: string) =>
-  KEY_COLUMNS.map((column) => `${left}.${column} = ${right}.${column}`).join(' and ')
 const WITHOUT_CALLS = `u.day = $1 and not exists (
-  select from ${SCHEMA}.calls c where c.day = $1 and c.client_id = u.client_id and c.key_id = u.key_id
-    and c.model = u.model and c.upstream = u.upstream and coalesce(c.price_id, '') = u.price_id)`
-const HAS_ENTRY = `exists (select from ${SCHEMA}.adjustment_entries e where ${SAME_KEY('e', 'u')})`
+  select from ${SCHEMA}.calls c where c.day = $1 and ${IS_TOTALLED_IN})`
+const HAS_ENTRY = `exists (select from ${SCHEMA}.adjustment_entries e where ${sameKey('e', 'u')})`
 
 const DELETE_ROWS = `delete from ${SCHEMA}.daily_usage u where ${WITHOUT_CALLS} and not ${HAS_ENTRY}`
 
 const EMPTY_ROWS = `
 update ${SCHEMA}.daily_usage u set
-  ${METERED_COLUMNS.map((column) => `${column} = ${column === 'latency_buckets' ? `'{}'` : '0'}`).join(', ')}
-where ${WITHOUT_CALLS} and (${METERED_COLUMNS.filter((column) => column !== 'latency_buckets')
-  .map((column) => `${column} <> 0`)
-  .join(' or ')})`
+  ${METERED_COLUMNS.map((column, index) => `${column} = ${NOTHING_METERED[index]}`).join(', ')}
+where ${WITHOUT_CALLS} and (${IS_METERED})`
 
 const REPLACE_ROWS = `
-insert into ${SCHEMA}.daily_usage as u (${[...KEY_COLUMNS, 'provider', ...METERED_COLUMNS].join(', ')})
-${RECOUNT} order by ${KEY_COLUMNS.join(', ')}
-on conflict (${KEY_COLUMNS.join(', ')}) do update set
+insert into ${SCHEMA}.daily_usage as u (${KEY}, provider, ${METERED_COLUMNS.join(', ')})
+${RECOUNT} order by ${KEY}
+on conflict (${KEY}) do update set
   ${METERED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
 where ${METERED_COLUMNS.map((column) => `u.${column} is distinct from excluded.${column}`).join(' or ')}`
 
 const ADJUST_ROWS = `
 update ${SCHEMA}.daily_usage u set adjusted_pico = e.pico, priced_later = e.priced_calls
 from (
-  select ${KEY_COLUMNS.map((column) => `u.${column}`).join(', ')}, coalesce(sum(e.pico), 0) as pico,
+  select ${keyIn('u')}, coalesce(sum(e.pico), 0) as pico,
     coalesce(sum(e.priced_calls), 0)::bigint as priced_calls
-  from ${SCHEMA}.daily_usage u left join ${SCHEMA}.adjustment_entries e using (${KEY_COLUMNS.join(', ')})
-  where u.day = $1 group by ${KEY_COLUMNS.map((column) => `u.${column}`).join(', ')}) e
-where ${SAME_KEY('e', 'u')} and (u.adjusted_pico <> e.pico or u.priced_later <> e.priced_calls)`
+  from ${SCHEMA}.daily_usage u left join ${SCHEMA}.adjustment_entries e using (${KEY})
+  where u.day = $1 group by ${keyIn('u')}) e
+where ${sameKey('e', 'u')} and (u.adjusted_pico <> e.pico or u.priced_later <> e.priced_calls)`
 
 async function sumOfDay(session: PostgresSession, day: UtcDay): Promise<bigint> {
   const { rows } = await session.query<{ pico: string }>(

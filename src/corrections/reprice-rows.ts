@@ -3,7 +3,7 @@ import type { UsageSums } from '../pricing/price-cost.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from '../usage/daily-key.ts'
+import { type DailyKey, type DailyKeyRow, KEY, keyFrom, keyIn, sameKey } from '../usage/daily-key.ts'
 import { sumsFrom } from '../usage/usage-sums.ts'
 
 /** A row of `daily_usage` that a repricing looks at. */
@@ -51,14 +51,14 @@ export async function selectRowsToReprice(
   const { sql, parameters } = scopeCondition(scope)
   const { rows } = await session.query<SqlRow>(
     `select u.*, coalesce(e.pico, 0) as repriced_pico from (
-       select ${KEY_COLUMNS.join(', ')}, provider, requests, settlements, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
+       select ${KEY}, provider, requests, settlements, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
          cost_pico, adjusted_pico, priced_later
        from ${SCHEMA}.daily_usage where requests + settlements > 0 and ${sql}) u
      left join lateral (
        select sum(e.pico) as pico from ${SCHEMA}.adjustment_entries e
        join ${SCHEMA}.adjustments a on a.id = e.adjustment_id and a.kind = 'reprice'
-       where ${KEY_COLUMNS.map((column) => `e.${column} = u.${column}`).join(' and ')}) e on true
-     order by ${KEY_COLUMNS.map((column) => `u.${column}`).join(', ')}`,
+       where ${sameKey('e', 'u')}) e on true
+     order by ${keyIn('u')}`,
     parameters,
   )
   return rows.map((row) => ({

@@ -5,8 +5,8 @@ import { queryLong } from '../store/connection/long-query.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
-import { METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
-import { type DailyKey, type DailyKeyRow, KEY_COLUMNS, keyFrom } from '../usage/daily-key.ts'
+import { IS_METERED, METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
+import { type DailyKey, type DailyKeyRow, KEY, KEY_COLUMNS, keyFrom, sameKey } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 import { sumsFrom } from '../usage/usage-sums.ts'
 import { type RequestProof, selectRequestProof } from './ledger-proof.ts'
@@ -101,16 +101,12 @@ export async function countDay(
 }
 
 /** Rows that hold nothing but adjustments by hand have no calls, and need none. */
-const IS_METERED = METERED_COLUMNS.filter((column) => column !== 'latency_buckets')
-  .map((column) => `u.${column} <> 0`)
-  .join(' or ')
-
 const COMPARE = `
 select ${KEY_COLUMNS.map((column) => `coalesce(u.${column}, c.${column}) as ${column}`).join(', ')},
   ${METERED_COLUMNS.map((column) => `u.${column}::text as "u.${column}", c.${column}::text as "c.${column}"`).join(', ')}
 from (select * from ${SCHEMA}.daily_usage u where day = $1 and (${IS_METERED})) u
 full join (${RECOUNT}) c
-  on ${KEY_COLUMNS.map((column) => `u.${column} = c.${column}`).join(' and ')}
+  on ${sameKey('u', 'c')}
 where ${METERED_COLUMNS.map((column) => `u.${column} is distinct from c.${column}`).join(' or ')}
 order by ${KEY_COLUMNS.map((column) => `coalesce(u.${column}, c.${column})`).join(', ')}`
 
@@ -136,9 +132,9 @@ async function selectRows(session: PostgresSession, day: UtcDay): Promise<Row[]>
   const { rows } = await session.query<Row>(
     `select u.*, coalesce(e.pico, 0) as entries_pico, coalesce(e.priced_calls, 0) as entries_priced_calls
      from ${SCHEMA}.daily_usage u left join (
-       select ${KEY_COLUMNS.join(', ')}, sum(pico) as pico, sum(priced_calls) as priced_calls
-       from ${SCHEMA}.adjustment_entries where day = $1 group by ${KEY_COLUMNS.join(', ')}) e
-       using (${KEY_COLUMNS.join(', ')})
+       select ${KEY}, sum(pico) as pico, sum(priced_calls) as priced_calls
+       from ${SCHEMA}.adjustment_entries where day = $1 group by ${KEY}) e
+       using (${KEY})
      where u.day = $1`,
     [day],
   )

@@ -3,7 +3,7 @@ import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import { addOne, ModelCounts, UpstreamCounts } from './model-counts.ts'
 
 /** The label of every model that may not be a label itself. */
-export const OTHER_MODEL = 'other'
+export const OTHER_MODEL_LABEL = 'other'
 /** A pattern in the configuration can price any name, and names come from clients. */
 const MAX_MODELS = 200
 
@@ -15,7 +15,7 @@ export class CallCounts implements CallObserver {
   readonly #knowsModel: (call: OpenCall, model: string) => boolean
   /** By provider, then upstream: configuration bounds both. */
   readonly upstreams = new Map<string, Map<string, UpstreamCounts>>()
-  /** By provider, then model or `OTHER_MODEL`. */
+  /** By provider, then model or `OTHER_MODEL_LABEL`. */
   readonly models = new Map<string, Map<string, ModelCounts>>()
   /** By provider. */
   readonly readingFailures = new Map<string, number>()
@@ -69,7 +69,7 @@ export class CallCounts implements CallObserver {
     const found = models.get(record.model)
     if (found !== undefined) return found
     const isLabel = models.size < MAX_MODELS && this.#knowsModel(record, record.model)
-    const label = isLabel ? record.model : OTHER_MODEL
+    const label = isLabel ? record.model : OTHER_MODEL_LABEL
     const counts = models.get(label) ?? new ModelCounts()
     models.set(label, counts)
     return counts

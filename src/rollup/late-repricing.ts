@@ -14,7 +14,7 @@ import { repriceCall } from '../pricing/repricing/repricing.ts'
 import { buildRuleCatalog, isInScope } from '../pricing/repricing/repricing-scope.ts'
 import { catalogOfText } from '../pricing/sources/catalog-file.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
-import { keyText } from '../usage/daily-key.ts'
+import { keyOf, keyText } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 
 /** Gives calls that come in after a repricing the cost that it would have given them. */
@@ -93,15 +93,14 @@ function addRecord(
   names: ReadonlyMap<string, string>,
   prices: ReadonlyMap<string, Price>,
 ): void {
-  const { clientId, keyId, model, upstream, arrivedAtMs } = record
   const priceId = record.priceId ?? ''
   const costPico = record.costPico === null ? null : BigInt(record.costPico)
-  const clientName = names.get(clientId) ?? null
+  const clientName = names.get(record.clientId) ?? null
   const call = { ...record, costPico, clientName, isSettlement: record.settlement !== undefined }
   const cost = repriceCall(catalog, call, prices.get(priceId) ?? null)
   // What cannot be repriced stays as metered: the next run of the command names it.
   if (cost.kind !== 'cost') return
-  const key = { clientId, day: utcDayOf(arrivedAtMs), keyId, model, upstream, priceId }
+  const key = keyOf(record)
   const before = entries.get(keyText(key))
   entries.set(keyText(key), {
     key,

@@ -3,7 +3,7 @@ import { utcDayOf } from '../domain/utc-day.ts'
 import { lockClientDays } from '../store/connection/advisory-locks.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { type ClientDay, selectModels } from '../store/ledger/client-models.ts'
-import { MODELS_PER_CLIENT_AND_DAY, OTHER_MODEL } from '../usage/total-by-day.ts'
+import { MODELS_PER_CLIENT_AND_DAY, OTHER_MODELS_TOTAL } from '../usage/total-by-day.ts'
 
 /** Pairs of client and day remembered at most; one day of as many busy clients. */
 const MAX_REMEMBERED = 20_000
@@ -35,7 +35,7 @@ export function createModelLimit(limit = MODELS_PER_CLIENT_AND_DAY): ModelLimit 
         const day = utcDayOf(arrivedAtMs)
         const names = known.get(keyOf(clientId, day))
         const decided = names !== undefined && (names.has(model) || names.size >= limit)
-        if (!decided && model !== OTHER_MODEL) undecided.set(keyOf(clientId, day), { clientId, day })
+        if (!decided && model !== OTHER_MODELS_TOTAL) undecided.set(keyOf(clientId, day), { clientId, day })
       }
       const added = new Map<string, Set<string>>()
       if (undecided.size > 0) {
@@ -43,14 +43,14 @@ export function createModelLimit(limit = MODELS_PER_CLIENT_AND_DAY): ModelLimit 
         await lockClientDays(session, clientDays)
         for (const key of undecided.keys()) added.set(key, new Set())
         for (const { clientId, day, model } of await selectModels(session, clientDays)) {
-          if (model !== OTHER_MODEL) added.get(keyOf(clientId, day))?.add(model)
+          if (model !== OTHER_MODELS_TOTAL) added.get(keyOf(clientId, day))?.add(model)
         }
       }
       const limited = records.map((record) => {
         const key = keyOf(record.clientId, utcDayOf(record.arrivedAtMs))
         const names = added.get(key)
-        if (record.model === OTHER_MODEL || (names ?? known.get(key))?.has(record.model)) return record
-        if (names === undefined || names.size >= limit) return { ...record, model: OTHER_MODEL }
+        if (record.model === OTHER_MODELS_TOTAL || (names ?? known.get(key))?.has(record.model)) return record
+        if (names === undefined || names.size >= limit) return { ...record, model: OTHER_MODELS_TOTAL }
         names.add(record.model)
         return record
       })

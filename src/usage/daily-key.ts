@@ -1,53 +1,116 @@
-import type { UtcDay } from '../domain/utc-day.ts'
+import type { CountedCall } from '../call/settlement.ts'
+import { utcDayOf } from '../domain/utc-day.ts'
+import {
+  DIMENSIONS,
+  type DimensionField,
+  KEY_DIMENSIONS,
+  type KeyColumn,
+  type KeyField,
+} from './dimensions.ts'
 
 /** What names a row of `daily_usage`. */
-export interface DailyKey {
-  readonly clientId: string
-  readonly day: UtcDay
-  readonly keyId: string
-  /** The name calls are totalled under. */
-  readonly model: string
-  readonly upstream: string
-  /** '': unpriced, or nothing to price. */
-  readonly priceId: string
+export type DailyKey = Readonly<Record<KeyField, string>>
+
+/** What of a call says in which row it is totalled. */
+export type TotalledCall = Pick<CountedCall, 'arrivedAtMs' | Exclude<DimensionField, 'day'>>
+
+/** What a call is totalled under. */
+export function totalledUnder(call: TotalledCall, field: DimensionField): string {
+  return field === 'day' ? utcDayOf(call.arrivedAtMs) : (call[field] ?? '')
 }
 
-/** The columns of `daily_usage`'s primary key, in its order. */
-export const KEY_COLUMNS = ['client_id', 'day', 'key_id', 'model', 'upstream', 'price_id'] as const
+/** The row that a call is totalled in. */
+export function keyOf(call: TotalledCall): DailyKey {
+  return buildKey(({ field }) => totalledUnder(call, field))
+}
+
+/** The row with these values, and '' in the rest of the key. */
+export function keyWith(values: Partial<DailyKey>): DailyKey {
+  return buildKey(({ field }) => values[field] ?? '')
+}
 
 /** A row's key as one text: equal where the keys are, and in the order in which rows are locked. */
-export function keyText({ clientId, day, keyId, model, upstream, priceId }: DailyKey): string {
-  return [clientId, day, keyId, model, upstream, priceId].join('\0')
+export function keyText(key: DailyKey): string {
+  return KEY_DIMENSIONS.map(({ field }) => key[field]).join('\0')
+}
+
+const KEY_FIELDS = KEY_DIMENSIONS.map(({ field }) => field)
+
+/** `keyText` of the row that a call is totalled in. */
+export function keyTextOf(call: TotalledCall): string {
+  return KEY_FIELDS.map((field) => totalledUnder(call, field)).join('\0')
 }
 
 /** The key as a row of SQL has it. */
-export interface DailyKeyRow {
-  readonly client_id: string
-  readonly day: string
-  readonly key_id: string
-  readonly model: string
-  readonly upstream: string
-  readonly price_id: string
-}
+export type DailyKeyRow = Readonly<Record<KeyColumn, string>>
 
-export function keyFrom(row: DailyKeyRow): DailyKey {
-  return {
-    clientId: row.client_id,
-    day: row.day,
-    keyId: row.key_id,
-    model: row.model,
-    upstream: row.upstream,
-    priceId: row.price_id,
-  }
+/** The columns of the key in a row of `calls`. */
+export type CallKeyRow = Readonly<Record<KeyColumn, string | null>>
+
+/** The key of a row of `daily_usage` or of `calls`. */
+export function keyFrom(row: DailyKeyRow | CallKeyRow): DailyKey {
+  return buildKey(({ column }) => row[column] ?? '')
 }
 
 export function keyRowOf(key: DailyKey): DailyKeyRow {
-  return {
-    client_id: key.clientId,
-    day: key.day,
-    key_id: key.keyId,
-    model: key.model,
-    upstream: key.upstream,
-    price_id: key.priceId,
-  }
+  return Object.fromEntries(KEY_DIMENSIONS.map(({ field, column }) => [column, key[field]])) as DailyKeyRow
+}
+
+function buildKey(value: (dimension: (typeof KEY_DIMENSIONS)[number]) => string): DailyKey {
+  const key: Partial<Record<KeyField, string>> = {}
+  for (const dimension of KEY_DIMENSIONS) key[dimension.field] = value(dimension)
+  return key as DailyKey
+}
+
+/** The columns of the primary key, in its order. */
+export const KEY_COLUMNS: readonly KeyColumn[] = KEY_DIMENSIONS.map(({ column }) => column)
+
+/** The key as a list in SQL. */
+export const KEY = KEY_COLUMNS.join(', ')
+
+/** The key of the rows of `alias` as a list in SQL. */
+export function keyIn(alias: string): string {
+  return KEY_COLUMNS.map((column) => `${alias}.${column}`).join(', ')
+}
+
+/** The columns and types of `keyRowOf`, as `json_to_recordset` wants them. */
+export const KEY_RECORD = KEY_DIMENSIONS.map(({ column, type = 'text' }) => `${column} ${type}`).join(', ')
+
+/** The condition that two rows of totals have the same key, by their aliases. */
+export function sameKey(left: string, right: string): string {
+  return KEY_COLUMNS.map((column) => `${left}.${column} = ${right}.${column}`).join(' and ')
+}
+
+/** The key of a row `c` of `calls`, as a list in SQL. */
+export const KEY_OF_CALL = KEY_DIMENSIONS.map(
+  (dimension) => `${ofCall(dimension)} as ${dimension.column}`,
+).join(', ')
+
+/** The condition that a row `c` of `calls` is totalled in the row `u`. */
+export const IS_TOTALLED_IN = KEY_DIMENSIONS.map(
+  (dimension) => `${ofCall(dimension)} = u.${dimension.column}`,
+).join(' and ')
+
+function ofCall({ column, nullable }: (typeof KEY_DIMENSIONS)[number]): string {
+  return nullable === true ? `coalesce(c.${column}, '')` : `c.${column}`
+}
+
+/** In the order in which people are shown a key. */
+const SHOWN = DIMENSIONS.flatMap((shown) => KEY_DIMENSIONS.filter(({ field }) => field === shown.field))
+
+/** The key as JSON, the same on the command line and over HTTP. */
+export function renderKey(key: DailyKey): Readonly<Record<string, string | null>> {
+  return Object.fromEntries(
+    SHOWN.map(({ field, column, nullable }) => [column, nullable && key[field] === '' ? null : key[field]]),
+  )
+}
+
+/** The headings of `keyCells`. */
+export const KEY_HEADINGS: readonly string[] = SHOWN.map(({ column }) =>
+  column.replace(/_id$/, '').toUpperCase(),
+)
+
+/** The key as cells of a table. */
+export function keyCells(key: DailyKey): readonly string[] {
+  return SHOWN.map(({ field }) => key[field])
 }

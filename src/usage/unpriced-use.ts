@@ -3,7 +3,7 @@ import { UNKNOWN_MODEL } from '../domain/model-name.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { KEY_COLUMNS } from './daily-key.ts'
+import { KEY, KEY_OF_CALL } from './daily-key.ts'
 
 /** Calls without a cost: of one model at one upstream, at one path, for one reason. */
 export interface UnpricedUse {
@@ -33,8 +33,6 @@ const ID_SEGMENT = `/(?:[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?:[A-Za-z]+[_-])?(?=[^/
 /** Reasons that a later price cannot be for; the others are what `priced_later` has been taken from. */
 const NO_PRICE_HELPS = [...WITHOUT_FIGURES, 'invalid_usage']
 
-const USING_KEY = KEY_COLUMNS.join(', ')
-
 /**
  * 1. The rows of totals with calls that have no cost.
  * 2. Their calls, where they are kept, by path and reason. What was to be billed with a later fetch, and was fetched,
@@ -44,10 +42,10 @@ const USING_KEY = KEY_COLUMNS.join(', ')
  */
 const SELECT = `
 with totals as (
-  select ${USING_KEY}, provider, unpriced - priced_later as left_over, priced_later, input_tokens, output_tokens
+  select ${KEY}, provider, unpriced - priced_later as left_over, priced_later, input_tokens, output_tokens
   from ${SCHEMA}.daily_usage where day >= $1 and unpriced > priced_later),
 kept as (
-  select day, client_id, key_id, model, upstream, coalesce(price_id, '') as price_id, service_tier, method,
+  select ${KEY_OF_CALL}, service_tier, method,
     regexp_replace(path, $2, '/{id}', 'g') as path, input_tokens, output_tokens,
     case when model = $5 then requested_model end as requested_model,
     case
@@ -59,26 +57,26 @@ kept as (
     end as reason
   from ${SCHEMA}.calls c where day >= $4 and cost_pico is null and not settled),
 grouped as (
-  select ${USING_KEY}, service_tier, method, path, reason, requested_model, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
+  select ${KEY}, service_tier, method, path, reason, requested_model, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
     count(*) as calls, coalesce(sum(input_tokens), 0) as input_tokens, coalesce(sum(output_tokens), 0) as output_tokens
-  from kept group by ${USING_KEY}, service_tier, method, path, reason, requested_model),
+  from kept group by ${KEY}, service_tier, method, path, reason, requested_model),
 explained as (
-  select ${USING_KEY}, t.provider, g.service_tier, g.method, g.path, g.reason, g.requested_model, g.input_tokens, g.output_tokens,
+  select ${KEY}, t.provider, g.service_tier, g.method, g.path, g.reason, g.requested_model, g.input_tokens, g.output_tokens,
     case when g.is_final then g.calls else least(g.calls, greatest(0,
-      sum(g.calls) over (partition by ${USING_KEY}, g.is_final order by g.method, g.path, g.reason, g.service_tier, g.requested_model
+      sum(g.calls) over (partition by ${KEY}, g.is_final order by g.method, g.path, g.reason, g.service_tier, g.requested_model
         rows unbounded preceding) - t.priced_later)) end as calls
-  from totals t join grouped g using (${USING_KEY})),
+  from totals t join grouped g using (${KEY})),
 rest as (
-  select ${USING_KEY}, t.provider, null as service_tier, null as method, null as path, null as reason, null as requested_model,
+  select ${KEY}, t.provider, null as service_tier, null as method, null as path, null as reason, null as requested_model,
     greatest(0, t.input_tokens - coalesce(e.input_tokens, 0)) as input_tokens,
     greatest(0, t.output_tokens - coalesce(e.output_tokens, 0)) as output_tokens,
     t.left_over - coalesce(e.calls, 0) as calls
   from totals t left join (
-    select ${USING_KEY}, sum(calls) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
-    from explained group by ${USING_KEY}) e using (${USING_KEY}))
+    select ${KEY}, sum(calls) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
+    from explained group by ${KEY}) e using (${KEY}))
 select model, provider, upstream, service_tier, method, path, reason, requested_model, sum(calls) as calls, sum(input_tokens) as input_tokens,
   sum(output_tokens) as output_tokens, min(day) as first_day, max(day) as last_day
-from (select * from explained union all select ${USING_KEY}, provider, service_tier, method, path, reason,
+from (select * from explained union all select ${KEY}, provider, service_tier, method, path, reason,
   requested_model, input_tokens, output_tokens, calls from rest) u
 where calls > 0 and reason is distinct from 'billed_since'
 group by model, provider, upstream, service_tier, method, path, reason, requested_model

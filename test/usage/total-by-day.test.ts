@@ -50,7 +50,7 @@ test('each kind of usage, failure and price is counted apart', () => {
 test('what has no price adds a call and tokens, and nothing to the cost', () => {
   const [total] = totalByDay([aRecord({ costPico: null, priceId: null })])
   expect(total).toMatchObject({ requests: 1, unpriced: 1, costPico: 0n, priceId: '' })
-  expect(total?.tokens[0]).toBe(100)
+  expect(total?.inputTokens).toBe(100)
 })
 
 test('a WebSocket session has no latency', () => {
@@ -63,7 +63,7 @@ test('the largest batch of the largest counts is still exact', () => {
   const usage = { ...NO_USAGE, ...Object.fromEntries(TOKEN_CLASSES.map((name) => [name, MAX_COUNT])) }
   const record = aRecord({ usage, latencyUs: Number.MAX_SAFE_INTEGER, costPico: '9'.repeat(30) })
   const [total] = totalByDay(new Array(MAX_TOTALLED).fill(record))
-  expect(BigInt(total?.tokens[0] ?? 0)).toBe(BigInt(MAX_TOTALLED) * BigInt(MAX_COUNT))
+  expect(BigInt(total?.inputTokens ?? 0)).toBe(BigInt(MAX_TOTALLED) * BigInt(MAX_COUNT))
   expect(total?.latencyUsSum).toBe(BigInt(MAX_TOTALLED) * BigInt(Number.MAX_SAFE_INTEGER))
   expect(total?.costPico).toBe(BigInt(MAX_TOTALLED) * BigInt('9'.repeat(30)))
   expect(() => totalByDay(new Array(MAX_TOTALLED + 1).fill(record))).toThrow(RangeError)
@@ -73,6 +73,6 @@ test('a response reported again is a request without tokens, units, cost or pric
   const record = withoutUsage(aRecord({ responseId: 'resp_1' }))
   const [total] = totalByDay([record])
   expect(total).toMatchObject({ requests: 1, withoutUsage: 1, reported: 0, unpriced: 0, costPico: 0n })
-  expect(total?.tokens.every((count) => count === 0)).toBe(true)
+  expect(TOKEN_CLASSES.every((name) => total?.[name] === 0)).toBe(true)
   expect(record.units).toBe(NO_UNITS)
 })

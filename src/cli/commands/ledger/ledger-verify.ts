@@ -3,6 +3,7 @@ import { type Rebuilt, rebuildDay } from '../../../corrections/rebuild.ts'
 import { type Difference, type Verified, verifyLedger } from '../../../corrections/verify.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
+import { KEY_HEADINGS, keyCells, renderKey } from '../../../usage/daily-key.ts'
 import { parseDay, parseReason } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import { operatorName } from '../../operator.ts'
@@ -65,12 +66,7 @@ function verifiedDocument(verified: Verified, isRight: boolean) {
     requests_by_marks: Number(proof.counted),
     requests_in_totals: Number(proof.totals),
     differences: differences.map(({ key, column, stored, recomputed, against }) => ({
-      day: key.day,
-      client_id: key.clientId,
-      key_id: key.keyId,
-      model: key.model,
-      upstream: key.upstream,
-      price_id: key.priceId === '' ? null : key.priceId,
+      ...renderKey(key),
       column,
       stored,
       recomputed,
@@ -100,18 +96,9 @@ function verifiedText(verified: Verified, isRight: boolean): string {
         ]
   if (isRight) return [`0 differences: ${compared}.`, ...remarks].join('\n')
   const table = renderTable(
-    ['DAY', 'CLIENT', 'KEY', 'MODEL', 'UPSTREAM', 'PRICE', 'COLUMN', 'STORED', 'SHOULD BE', 'BY'].map(
-      (heading) => ({
-        heading,
-      }),
-    ),
+    [...KEY_HEADINGS, 'COLUMN', 'STORED', 'SHOULD BE', 'BY'].map((heading) => ({ heading })),
     differences.map(({ key, column, stored, recomputed, against }) => [
-      key.day,
-      key.clientId,
-      key.keyId,
-      key.model,
-      key.upstream,
-      key.priceId,
+      ...keyCells(key),
       column,
       stored,
       recomputed,

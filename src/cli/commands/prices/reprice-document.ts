@@ -1,6 +1,7 @@
 import type { Repriced } from '../../../corrections/reprice.ts'
 import type { RepricedRow } from '../../../corrections/reprice-plan.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
+import { renderKey } from '../../../usage/daily-key.ts'
 import type { PriceOptions } from '../../gateway-prices.ts'
 import { renderTable } from '../../table.ts'
 
@@ -23,26 +24,16 @@ export function repriceDocument(repriced: Repriced, options: RepriceOptions) {
     after_usd: picoToUsdText(repriced.afterPico),
     difference_usd: picoToUsdText(repriced.afterPico - repriced.beforePico),
     rows: repriced.rows.map((row) => ({
-      day: row.key.day,
-      client_id: row.key.clientId,
-      key_id: row.key.keyId,
-      model: row.key.model,
-      upstream: row.key.upstream,
-      price_id: row.key.priceId === '' ? null : row.key.priceId,
+      ...renderKey(row.key),
       calls: Number(row.calls),
       priced_calls: Number(row.pricedCalls),
       before_usd: picoToUsdText(row.beforePico),
       after_usd: picoToUsdText(row.afterPico),
     })),
-    left_out: repriced.refused.map(({ key, calls, reason }) => ({
-      day: key.day,
-      client_id: key.clientId,
-      model: key.model,
-      upstream: key.upstream,
-      price_id: key.priceId === '' ? null : key.priceId,
-      calls: Number(calls),
-      reason,
-    })),
+    left_out: repriced.refused.map(({ key, calls, reason }) => {
+      const { key_id: _keyId, ...row } = renderKey(key)
+      return { ...row, calls: Number(calls), reason }
+    }),
   }
 }
 

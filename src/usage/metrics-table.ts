@@ -1,0 +1,177 @@
+import type { CallRecord } from '../call/call-record.ts'
+import type { CountedCall } from '../call/settlement.ts'
+import { reportedNoFigures, WITHOUT_FIGURES } from '../call/unpriced-reason.ts'
+import {
+  BILLED_UNITS,
+  TOKEN_CLASSES,
+  TOKEN_COLUMNS,
+  type TokenClass,
+  UNIT_COLUMNS,
+  type UsageSource,
+} from '../call/usage.ts'
+import { LATENCY_BUCKETS, latencyBucketOf } from '../domain/latency.ts'
+
+interface Column<Kind extends string, Field extends string> {
+  readonly kind: Kind
+  /** In code. */
+  readonly field: Field
+  /** In `daily_usage` and exports. */
+  readonly column: string
+  /** The same from rows of `calls`, in SQL. `latency_us` and `bucket` are `null` there for calls without a latency. */
+  readonly recount: string
+  /** The release of the exports that brought it: columns of a later one stand behind. `null`: it is not exported. */
+  readonly release: number | null
+}
+
+/** A number of calls. */
+interface CallCount<Field extends string> extends Column<'calls', Field> {
+  readonly of: (call: CountedCall) => boolean
+  /** A call counts no longer once its job has reported what it used. */
+  readonly untilSettled: boolean
+}
+
+function calls<const Field extends string>(
+  field: Field,
+  column: string,
+  of: (call: CountedCall) => boolean,
+  condition: string,
+  { release = 1, untilSettled = false }: { release?: number | null; untilSettled?: boolean } = {},
+): CallCount<Field> {
+  const recount = `count(*) filter (where ${condition})`
+  return { kind: 'calls', field, column, of, recount, release, untilSettled }
+}
+
+/** Where usage comes from has a column each: of requests and settlements together. */
+const SOURCES = {
+  reported: ['reported', 'reported'],
+  partial: ['partial', 'partial'],
+  estimated: ['estimated', 'estimated'],
+  none: ['withoutUsage', 'without_usage'],
+  invalid: ['invalid', 'invalid'],
+} as const satisfies Readonly<Record<UsageSource, readonly [field: string, column: string]>>
+
+function callsBy(source: UsageSource): CallCount<(typeof SOURCES)[UsageSource][0]> {
+  const [field, column] = SOURCES[source]
+  return calls(field, column, ({ usageSource }) => usageSource === source, `usage_source = '${source}'`)
+}
+
+/** Tokens or units of the record. What `MAX_TOTALLED` calls add is a safe integer. */
+type Sum<Kind extends string, Field extends string> = Column<Kind, Field>
+
+/** How many tokens and units came with the first release of the exports, and with the second; later ones with the next. */
+const TOKENS_BY_RELEASE = [12, 15]
+const UNITS_BY_RELEASE = [6, 16]
+const NEXT_RELEASE = 4
+
+function sums<Kind extends string, Field extends string>(
+  kind: Kind,
+  fields: readonly Field[],
+  columns: readonly string[],
+  byRelease: readonly number[],
+): Sum<Kind, Field>[] {
+  return fields.map((field, index) => {
+    const column = columns[index] ?? ''
+    const release = byRelease.findIndex((count) => index < count) + 1 || NEXT_RELEASE
+    return { kind, field, column, recount: `coalesce(sum(${column}), 0)::bigint`, release }
+  })
+}
+
+/** Of the tokens of a class, those that were counted here, not reported. */
+interface EstimatedSum<Field extends string> extends Sum<'estimated', Field> {
+  readonly of: TokenClass
+}
+
+function estimated<const Field extends string>(
+  field: Field,
+  column: string,
+  of: TokenClass,
+  tokens: string,
+): EstimatedSum<Field> {
+  const recount = `coalesce(sum(${tokens}) filter (where usage_source = 'estimated'), 0)::bigint`
+  return { kind: 'estimated', field, column, of, recount, release: 1 }
+}
+
+/** A whole number of any size: `numeric` in SQL. */
+interface Amount<Field extends string> extends Column<'amount', Field> {
+  readonly of: (call: CountedCall) => bigint
+}
+
+function amount<const Field extends string>(
+  field: Field,
+  column: string,
+  of: (call: CountedCall) => bigint,
+  summed: string,
+): Amount<Field> {
+  return { kind: 'amount', field, column, of, recount: `coalesce(sum(${summed}), 0)`, release: 1 }
+}
+
+/** `LATENCY_BUCKETS` numbers of calls. */
+interface Histogram<Field extends string> extends Column<'histogram', Field> {
+  /** The index of the bucket that a call is counted in; `null`: in none. */
+  readonly of: (call: CountedCall) => number | null
+}
+
+const LATENCIES: Histogram<'latencyBuckets'> = {
+  kind: 'histogram',
+  field: 'latencyBuckets',
+  column: 'latency_buckets',
+  of: (call) => {
+    const latencyUs = latencyOf(call)
+    return latencyUs === null ? null : latencyBucketOf(latencyUs)
+  },
+  recount: `array[${Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => `count(*) filter (where bucket = ${bucket})`).join(', ')}]`,
+  release: null,
+}
+
+const IS_UNPRICED = 'cost_pico is null and not settled'
+const NO_FIGURES = `unpriced_reason in (${WITHOUT_FIGURES.map((reason) => `'${reason}'`).join(', ')})`
+
+/**
+ * What a row of `daily_usage` sums up over its calls: THE list, with the tokens and units of src/call/usage.ts. The
+ * roll-up, the recount from `calls`, corrections, exports and the answers about usage derive from it.
+ */
+const TABLE = [
+  calls('requests', 'requests', ({ settlement }) => settlement === undefined, 'told_by is null'),
+  // What calls reported of jobs that others had submitted: not requests.
+  calls('settlements', 'settlements', ({ settlement }) => settlement !== undefined, 'told_by is not null', {
+    release: 3,
+  }),
+  ...(Object.keys(SOURCES) as UsageSource[]).map(callsBy),
+  calls('unpriced', 'unpriced', ({ costPico }) => costPico === null, IS_UNPRICED, { untilSettled: true }),
+  // Of these, calls that reported no figures.
+  calls('withoutFigures', 'without_figures', hasNoFigures, `${IS_UNPRICED} and ${NO_FIGURES}`, {
+    untilSettled: true,
+    release: null,
+  }),
+  calls('errors', 'errors', isError, "outcome = 'upstream_error' or failed_in_body or status >= 400"),
+  ...sums('tokens', TOKEN_CLASSES, TOKEN_COLUMNS, TOKENS_BY_RELEASE),
+  ...sums('units', BILLED_UNITS, UNIT_COLUMNS, UNITS_BY_RELEASE),
+  estimated('estimatedInputTokens', 'estimated_input_tokens', 'inputTokens', 'input_tokens'),
+  estimated('estimatedOutputTokens', 'estimated_output_tokens', 'outputTokens', 'output_tokens'),
+  amount('latencyUsSum', 'latency_us_sum', (call) => BigInt(latencyOf(call) ?? 0), 'latency_us'),
+  calls('latencyCount', 'latency_count', (call) => latencyOf(call) !== null, 'latency_us is not null'),
+  LATENCIES,
+  amount('costPico', 'cost_pico', ({ costPico }) => BigInt(costPico ?? 0), 'cost_pico'),
+]
+
+export type Metric = (typeof TABLE)[number]
+type FieldOf<Kind extends Metric['kind']> = Extract<Metric, { readonly kind: Kind }>['field']
+export type CountField = FieldOf<'calls' | 'tokens' | 'units' | 'estimated'>
+export type AmountField = FieldOf<'amount'>
+export type HistogramField = FieldOf<'histogram'>
+
+export const METRICS: readonly Metric[] = TABLE
+
+/** Whether a call counts as failed: by its upstream, its status, or its body. */
+export function isError(record: CallRecord): boolean {
+  return record.outcome === 'upstream_error' || record.failedInBody || (record.status ?? 0) >= 400
+}
+
+function hasNoFigures({ costPico, unpricedReason }: CallRecord): boolean {
+  return costPico === null && reportedNoFigures(unpricedReason)
+}
+
+/** A session's duration is not a latency. */
+function latencyOf({ latencyUs, webSocket }: CallRecord): number | null {
+  return webSocket ? null : latencyUs
+}
