@@ -21,12 +21,11 @@ import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
 import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
-import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
+import { openPostgres } from '../store/connection/postgres.ts'
 import { readCommittedOffsets } from '../store/ledger/committed-offsets.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
-import { selectUsageSummary } from '../usage/query/select-usage.ts'
-import { renderFigures, renderSummary, sumTotals } from '../usage/query/usage-figures.ts'
+import { answerClient } from '../usage/query/answer-usage.ts'
 import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
@@ -37,7 +36,6 @@ import { recordPrices } from './record-prices.ts'
 import { logCalls } from './recording/call-log.ts'
 import { buildInterrupted } from './recording/interrupted-call.ts'
 import { ReloadableConfig } from './reloadable-config.ts'
-import type { UsageRequest } from './routes/usage.ts'
 
 /**
  * The request bodies in memory, for all calls together. Beyond this, large ones are refused: otherwise the
@@ -204,8 +202,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
     listModels: () => reloadable.listModels(),
     summariseUsage: async (query) => {
-      await readYourWrites.counted(query.clientId)
-      return await withinDeadline(summarise(summaries, query), SUMMARY_MS)
+      await readYourWrites.counted(query.client.id)
+      return await withinDeadline(answerClient(summaries, query), SUMMARY_MS)
     },
     readiness,
     forward: {
@@ -306,19 +304,4 @@ async function recordsWritten(ledger: Ledger): Promise<void> {
 function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
   const shard = Math.floor(Math.random() * streamShards)
   return shard === 0 ? `${redisPrefix}calls` : `${redisPrefix}calls:${shard}`
-}
-
-async function summarise(pool: Postgres, query: UsageRequest): Promise<object> {
-  const { clientId, clientName, fromDay, toDay, days, groupBy } = query
-  const groups = await selectUsageSummary(pool, { clientId, fromDay, toDay, groupBy })
-  // One statement, so that the groups always add up to the whole, whatever is counted meanwhile.
-  const summary = renderSummary(clientName, days, sumTotals(groups))
-  if (groupBy.length === 0) return summary
-  const data = groups.map((row) => ({
-    ...(groupBy.includes('day') ? { day: row.day } : {}),
-    ...(groupBy.includes('model') ? { model: row.model } : {}),
-    ...(groupBy.includes('key') ? { key_id: row.keyId, key_name: row.keyName } : {}),
-    ...renderFigures(row),
-  }))
-  return { ...summary, data }
 }

@@ -3,7 +3,6 @@ import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
 import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays } from '../domain/period.ts'
 import { GatewayError } from '../http/errors.ts'
-import { parseUsageGroups, USAGE_GROUPS } from '../usage/query/render-usage.ts'
 
 /** What operators send, as zod schemas; their messages become the error's message. */
 
@@ -43,16 +42,6 @@ export const days = z
     context.addIssue({ code: 'custom', message: `must be one integer from 1 to ${MAX_PERIOD_DAYS}` })
     return z.NEVER
   })
-
-const GROUPS_MESSAGE = `must name ${USAGE_GROUPS.join(', ')}, or several of them with commas between`
-
-/** What usage is broken down by, in a query. */
-export const groups = z.string(GROUPS_MESSAGE).transform((text, context) => {
-  const parsed = parseUsageGroups(text)
-  if (parsed !== null) return parsed
-  context.addIssue({ code: 'custom', message: GROUPS_MESSAGE })
-  return z.NEVER
-})
 
 /**
  * Parses a body by its schema; an absent body counts as an empty one.

@@ -3,46 +3,37 @@ import { z } from 'zod'
 import { periodOf } from '../domain/period.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import { GatewayError } from '../http/errors.ts'
-import {
-  type GroupedTotals,
-  renderBreakdown,
-  sortByGroups,
-  type UsageGroup,
-} from '../usage/query/render-usage.ts'
+import { OPERATOR_FORM, parseUsageQuery, type UsageQuery } from '../usage/query/usage-query.ts'
 import { renderUnpriced, type UnpricedUse } from '../usage/unpriced-document.ts'
-import { anyName, days, groups, parseInput } from './admin-input.ts'
-
-/** The query of a usage request. */
-export interface AdminUsageQuery {
-  /** A name; `null`: all clients. */
-  readonly client: string | null
-  readonly fromDay: UtcDay
-  readonly toDay: UtcDay
-  readonly groupBy: readonly UsageGroup[]
-}
+import { days, parseInput } from './admin-input.ts'
 
 export interface AdminUsageOptions {
-  /** `null`: there is no such client. */
-  readonly selectUsage: (query: AdminUsageQuery) => Promise<readonly GroupedTotals[] | null>
+  /** The answer to a query about the client of this name, or (`null`) about all. `null`: there is no such client. */
+  readonly answerUsage: (
+    client: string | null,
+    query: Omit<UsageQuery, 'client'>,
+  ) => Promise<{ readonly document: unknown } | null>
   readonly selectUnpriced: (fromDay: UtcDay) => Promise<readonly UnpricedUse[]>
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
 }
 
-const usageQuery = z.strictObject({ days, by: groups.optional(), client: anyName.optional() })
 const unpricedQuery = z.strictObject({ days })
 
 /** `/usage` and `/unpriced`: usage, its cost, and the part without a price. */
 export function adminUsage(app: FastifyInstance, options: AdminUsageOptions): void {
   app.get('/usage', async (request) => {
-    const query = parseInput(usageQuery, request.query)
-    const { by = [], client = null } = query
-    const period = periodOf(query.days, options.now())
-    const rows = await options.selectUsage({ client, ...period, groupBy: by })
-    if (rows === null) {
+    const [, search = ''] = /\?(.*)$/s.exec(request.url) ?? []
+    const parsed = parseUsageQuery(search, OPERATOR_FORM, options.now())
+    if (parsed.kind === 'problem') {
+      throw new GatewayError('invalid_request', { param: parsed.param, message: parsed.message })
+    }
+    const { client, query } = parsed
+    const answer = await options.answerUsage(client, query)
+    if (answer === null) {
       throw new GatewayError('not_found', { param: 'client', message: `There is no client named ${client}.` })
     }
-    return renderBreakdown(sortByGroups(rows, by), by, client, query.days)
+    return answer.document
   })
 
   app.get('/unpriced', async (request) => {

@@ -26,7 +26,7 @@ import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
-import { selectUsageSummary } from '../usage/query/select-usage.ts'
+import { answerOperator } from '../usage/query/answer-usage.ts'
 import { couldBePriced } from '../usage/unpriced-document.ts'
 import { type UnpricedUse as StoredUnpricedUse, selectUnpricedUse } from '../usage/unpriced-use.ts'
 import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
@@ -165,10 +165,10 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     rotateKey: (id, overlapSeconds) => changing(rotateKey(pool, id, overlapSeconds, pepper)),
   })
   adminUsage(app, {
-    selectUsage: async ({ client, ...query }) => {
-      const found = client === null ? null : await stored(findClient(pool, client))
-      if (client !== null && found === null) return null
-      return await stored(selectUsageSummary(pool, { ...query, clientId: found?.id ?? null }))
+    answerUsage: async (name, query) => {
+      const client = name === null ? null : await stored(findClient(pool, name))
+      if (name !== null && client === null) return null
+      return await stored(answerOperator(pool, { ...query, client }))
     },
     selectUnpriced: async (fromDay) => {
       const [uses, disagreement] = await Promise.all([

@@ -110,7 +110,9 @@ export type KeyField = KeyRow['field']
 export type KeyColumn = KeyRow['column']
 /** A field for the name that people know a thing by. */
 export type NameField = Extract<Row, { readonly named: object }>['named']['field']
-/** What usage may be grouped by. */
+/** A field that usage can be grouped by. */
+export type GroupField = GroupRow['field']
+/** The name of such a field in queries. */
 export type UsageGroup = GroupRow['group']['name']
 
 export const DIMENSIONS: readonly (Dimension & { readonly field: DimensionField })[] = TABLE
@@ -125,9 +127,8 @@ export const GROUP_DIMENSIONS: readonly GroupDimension[] = TABLE.filter((row) =>
   (left, right) => left.group.place - right.group.place,
 )
 
-export interface GroupDimension {
-  readonly field: GroupRow['field']
-  readonly column: string
+export interface GroupDimension extends Pick<Dimension, 'column' | 'type'> {
+  readonly field: GroupField
   readonly named?: NonNullable<Dimension['named']> & { readonly field: NameField }
   readonly group: NonNullable<Dimension['group']> & { readonly name: UsageGroup }
 }

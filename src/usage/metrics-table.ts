@@ -162,6 +162,52 @@ export type HistogramField = FieldOf<'histogram'>
 
 export const METRICS: readonly Metric[] = TABLE
 
+interface Correction {
+  /** The metric that it corrects. */
+  readonly of: CountField | AmountField
+  /** In code. */
+  readonly field: string
+  /** In `daily_usage`. */
+  readonly column: string
+  /** What it does to the metric. */
+  readonly sign: '+' | '-'
+  /** Its part in each of `adjustment_entries`, whose sum it is. */
+  readonly entry: string
+  readonly type: 'bigint' | 'numeric'
+}
+
+/** Columns that corrections move: a metric itself stays as metered. */
+const CORRECTION_TABLE = [
+  {
+    of: 'costPico',
+    field: 'adjustedPico',
+    column: 'adjusted_pico',
+    sign: '+',
+    entry: 'pico',
+    type: 'numeric',
+  },
+  // Calls that a repricing has given a cost since.
+  {
+    of: 'unpriced',
+    field: 'pricedLater',
+    column: 'priced_later',
+    sign: '-',
+    entry: 'priced_calls',
+    type: 'bigint',
+  },
+] as const satisfies readonly Correction[]
+
+export type CorrectionField = (typeof CORRECTION_TABLE)[number]['field']
+export const CORRECTIONS: readonly (Correction & { readonly field: CorrectionField })[] = CORRECTION_TABLE
+
+/** A metric of the row `alias` with its corrections, in SQL. */
+export function correctedIn(alias: string, { field, column }: Pick<Metric, 'field' | 'column'>): string {
+  const corrections = CORRECTIONS.filter(({ of }) => of === field)
+  return [`${alias}.${column}`, ...corrections.map(({ sign, column }) => `${sign} ${alias}.${column}`)].join(
+    ' ',
+  )
+}
+
 /** Whether a call counts as failed: by its upstream, its status, or its body. */
 export function isError(record: CallRecord): boolean {
   return record.outcome === 'upstream_error' || record.failedInBody || (record.status ?? 0) >= 400

@@ -4,17 +4,13 @@ import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'
-import {
-  groupName,
-  parseUsageGroups,
-  renderBreakdown,
-  sortByGroups,
-  USAGE_GROUPS,
-  type UsageGroup,
-} from '../../usage/query/render-usage.ts'
+import type { UsageGroup } from '../../usage/dimensions.ts'
+import { answerOperator } from '../../usage/query/answer-usage.ts'
+import { groupName } from '../../usage/query/render-usage.ts'
 import { type RequestedName, selectRequestedNames } from '../../usage/query/requested-names.ts'
-import { selectUsageSummary, type UsageRow } from '../../usage/query/select-usage.ts'
+import type { UsageRow } from '../../usage/query/select-usage.ts'
 import { renderSummary } from '../../usage/query/usage-figures.ts'
+import { parseUsageGroups, USAGE_GROUPS } from '../../usage/query/usage-query.ts'
 import { parseDays } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { printable, renderTable } from '../table.ts'
@@ -32,18 +28,16 @@ export function addUsageCommand(program: Command, cli: Cli): void {
       parseGroups,
       [],
     )
-    .action(async ({ client, days, by }: UsageOptions) => {
-      const name = client ?? null
-      const { unsorted, names } = await cli.withServers(async ({ pool }) => {
-        const found = name === null ? null : await findClient(pool, name)
-        if (name !== null && found === null) throw new Failure(`there is no client named ${name}`)
-        const scope = { clientId: found?.id ?? null, ...periodOf(days, Date.now()) }
-        const unsorted = await selectUsageSummary(pool, { ...scope, groupBy: by })
-        const hasUnknown = unsorted.some(({ model }) => model === UNKNOWN_MODEL)
-        return { unsorted, names: hasUnknown ? await selectRequestedNames(pool, scope) : [] }
+    .action(async ({ client: name = null, days, by }: UsageOptions) => {
+      const { rows, document, names } = await cli.withServers(async ({ pool }) => {
+        const client = name === null ? null : await findClient(pool, name)
+        if (name !== null && client === null) throw new Failure(`there is no client named ${name}`)
+        const period = periodOf(days, Date.now())
+        const answer = await answerOperator(pool, { client, days, ...period, groupBy: by })
+        const hasUnknown = answer.rows.some(({ model }) => model === UNKNOWN_MODEL)
+        const scope = { clientId: client?.id ?? null, ...period }
+        return { ...answer, names: hasUnknown ? await selectRequestedNames(pool, scope) : [] }
       })
-      const rows = sortByGroups(unsorted, by)
-      const document = renderBreakdown(rows, by, name, days)
       cli.print(
         by.length === 1 ? withNames(document, names) : document,
         [table(rows, by), ...namesText(names)].join('\n'),
@@ -52,7 +46,7 @@ export function addUsageCommand(program: Command, cli: Cli): void {
 }
 
 interface UsageOptions {
-  readonly client?: string
+  readonly client?: string | null
   readonly days: number
   readonly by: readonly UsageGroup[]
 }

@@ -1,4 +1,5 @@
 import { ERROR_NAMES } from '../../http/errors.ts'
+import { CLIENT_GROUPS } from '../../usage/query/usage-query.ts'
 import { callErrors, errors, json } from './responses.ts'
 import { ref, text } from './schema-parts.ts'
 import type { ApiOperation, Parameter, PathItem } from './types.ts'
@@ -75,7 +76,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
           description: 'Adds the same figures for each group; changes nothing else.',
           style: 'form',
           explode: false,
-          schema: { type: 'array', items: { enum: ['day', 'model', 'key'] }, minItems: 1 },
+          schema: { type: 'array', items: { enum: CLIENT_GROUPS }, minItems: 1 },
         },
       ],
       responses: {

@@ -1,5 +1,5 @@
 import { PROVIDERS } from '../../providers/registry.ts'
-import { USAGE_GROUPS } from '../../usage/query/render-usage.ts'
+import { USAGE_GROUPS } from '../../usage/query/usage-query.ts'
 import { DAYS } from './client-paths.ts'
 import { errors, json } from './responses.ts'
 import { list, ref, text } from './schema-parts.ts'

@@ -1,25 +1,28 @@
 import { UNPRICED_REASONS } from '../../call/unpriced-reason.ts'
+import { countsBy } from '../../call/usage.ts'
+import { GROUP_FIELDS } from '../../usage/query/render-usage.ts'
+import { FIGURES, type FigureText, RELIABILITY_FIGURES } from '../../usage/query/usage-figures.ts'
 import { count, list, nullableText, object, ref, text, time } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
-const FIGURES: Readonly<Record<string, Schema>> = {
-  requests: count('Calls that were sent upstream, each once, however it ended.'),
-  input_tokens: count('Every prompt token, cached ones included.'),
-  output_tokens: count('Every generated token, reasoning included.'),
-  total_tokens: count('input_tokens + output_tokens.'),
-  avg_latency_ms: {
-    type: 'number',
-    minimum: 0,
-    description:
-      "From a request's arrival to the upstream's last byte, over the calls that got an upstream response; 0 when there were none.",
-  },
-  cost_usd: {
-    type: 'number',
-    description:
-      'The JSON number nearest to a sum that is exact to 1e-12 USD. What has no price adds nothing.',
-  },
+function schemasOf<Name extends string>(figures: Readonly<Record<Name, FigureText>>): Record<Name, Schema> {
+  return countsBy(Object.keys(figures) as Name[], (name) => {
+    const { type, minimum, description } = figures[name]
+    return { type, ...(minimum === undefined ? {} : { minimum }), description }
+  })
 }
 
+const FIGURE_SCHEMAS = schemasOf(FIGURES)
+/** How complete a group's cost and tokens are. */
+const RELIABILITY_SCHEMAS = schemasOf(RELIABILITY_FIGURES)
+
+/** The fields that name groups, as schemas by their names. */
+const GROUP_SCHEMAS: Readonly<Record<string, Schema>> = Object.fromEntries(
+  GROUP_FIELDS.map(({ name, description, isDay, isNullable }) => [
+    name,
+    isNullable ? nullableText(description) : text(description, isDay ? { format: 'date' } : {}),
+  ]),
+)
 const PERIOD_DAYS: Schema = {
   type: 'integer',
   minimum: 1,
@@ -29,19 +32,6 @@ const PERIOD_DAYS: Schema = {
 
 const DAY = text('YYYY-MM-DD, UTC.', { format: 'date' })
 const MODEL = text('The model that answered; a name in parentheses stands for several.')
-const KEY_ID = text('The id of the key.')
-const KEY_NAME: Schema = { type: ['string', 'null'], description: 'Its label; null: it is no longer known.' }
-
-/** How complete a group's cost and tokens are. */
-const DOUBTS = [
-  'unpriced',
-  'partly_unpriced',
-  'estimated',
-  'unpriced_input_tokens',
-  'unpriced_output_tokens',
-  'estimated_input_tokens',
-  'estimated_output_tokens',
-]
 
 /** The schemas of usage. */
 export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
@@ -49,35 +39,21 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
     {
       client: text('The name of the client that the key belongs to.'),
       period_days: PERIOD_DAYS,
-      ...FIGURES,
+      ...FIGURE_SCHEMAS,
       data: { ...list(ref('UsageGroup')), description: 'Only with group_by.' },
     },
     ['data'],
   ),
-  UsageGroup: object({ day: DAY, model: MODEL, key_id: KEY_ID, key_name: KEY_NAME, ...FIGURES }, [
-    'day',
-    'model',
-    'key_id',
-    'key_name',
-  ]),
+  UsageGroup: object({ ...GROUP_SCHEMAS, ...FIGURE_SCHEMAS }, Object.keys(GROUP_SCHEMAS)),
   OperatorUsage: object(
     {
-      day: DAY,
-      model: MODEL,
-      key_id: KEY_ID,
-      key_name: KEY_NAME,
-      client: { type: ['string', 'null'], description: 'The name of a client; null: all of them.' },
+      ...GROUP_SCHEMAS,
+      client: nullableText('The name of a client; null: all of them.'),
       period_days: PERIOD_DAYS,
-      ...FIGURES,
-      unpriced: count('Calls without a cost: what they cost is in no sum. Only with a grouping.'),
-      partly_unpriced: count('Calls of whose use a part has no price. Only with a grouping.'),
-      estimated: count('Calls whose tokens were counted here, not reported. Only with a grouping.'),
-      unpriced_input_tokens: count('Of input_tokens, those of calls without a cost. Only with a grouping.'),
-      unpriced_output_tokens: count('Of output_tokens, those of calls without a cost. Only with a grouping.'),
-      estimated_input_tokens: count('Of input_tokens, those that were counted here. Only with a grouping.'),
-      estimated_output_tokens: count('Of output_tokens, those that were counted here. Only with a grouping.'),
+      ...FIGURE_SCHEMAS,
+      ...RELIABILITY_SCHEMAS,
     },
-    ['day', 'model', 'key_id', 'key_name', ...DOUBTS],
+    [...Object.keys(GROUP_SCHEMAS), ...Object.keys(RELIABILITY_SCHEMAS)],
   ),
   Job: object({
     id: text("The upstream's id of it."),
@@ -105,8 +81,8 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
         enum: [...UNPRICED_REASONS, null],
       },
       calls: count('Calls without a cost.'),
-      input_tokens: FIGURES.input_tokens ?? {},
-      output_tokens: FIGURES.output_tokens ?? {},
+      input_tokens: FIGURE_SCHEMAS.input_tokens,
+      output_tokens: FIGURE_SCHEMAS.output_tokens,
       first_day: DAY,
       last_day: DAY,
       has_price_now: {

@@ -1,93 +1,89 @@
-import { renderSummary, type UsageTotals } from './usage-figures.ts'
+import { GROUP_DIMENSIONS, type GroupDimension, type UsageGroup } from '../dimensions.ts'
+import type { UsageRow } from './select-usage.ts'
+import { FIGURES, RELIABILITY_FIGURES, renderFigures, renderSummary, sumTotals } from './usage-figures.ts'
+import type { UsageQuery } from './usage-query.ts'
 
-/** What operators may break usage down by. */
-export const USAGE_GROUPS = ['day', 'model', 'key', 'client'] as const
-export type UsageGroup = (typeof USAGE_GROUPS)[number]
-
-/** Totals, and what they are of; a field that was not grouped by is `null`. */
-export interface GroupedTotals extends UsageTotals {
-  readonly day: string | null
-  readonly model: string | null
-  readonly keyId: string | null
-  /** `null` too when the key is no longer known. */
-  readonly keyName: string | null
-  readonly clientId: string | null
-  readonly clientName: string | null
-  /** Calls whose cost is in no sum, calls of whose cost a part is, and calls whose tokens we counted. */
-  readonly unpriced: bigint
-  readonly partlyUnpriced: bigint
-  readonly estimated: bigint
-  /** Of the tokens, those of calls without a price, and those that we counted. */
-  readonly unpricedInputTokens: bigint
-  readonly unpricedOutputTokens: bigint
-  readonly estimatedInputTokens: bigint
-  readonly estimatedOutputTokens: bigint
+/** A client's usage as JSON: one summary of everything, and with groups the figures of each in `data`. */
+export function renderForClient(
+  rows: readonly UsageRow[],
+  {
+    client,
+    days,
+    groupBy,
+  }: Pick<UsageQuery, 'days' | 'groupBy'> & { readonly client: { readonly name: string } },
+) {
+  // From the same rows, so that the groups always add up to the whole, whatever is counted meanwhile.
+  const summary = renderSummary(client.name, days, sumTotals(rows))
+  if (groupBy.length === 0) return summary
+  const data = rows.map((row) => ({ ...renderGroup(row, groupBy), ...renderFigures(FIGURES, row) }))
+  return { ...summary, data }
 }
 
-/** Names of groups parted by commas, each taken once; `null`: one of them is none. */
-export function parseUsageGroups(text: string): readonly UsageGroup[] | null {
-  const groups = text.split(',').map((word) => USAGE_GROUPS.find((group) => group === word.trim()))
-  const known = groups.filter((group) => group !== undefined)
-  return known.length === groups.length ? [...new Set(known)] : null
+/**
+ * Usage as JSON for operators, the same on the command line and over HTTP: one summary, or with groups a list of them
+ * with the groups' fields before each.
+ */
+export function renderForOperator(
+  rows: readonly UsageRow[],
+  { client, days, groupBy }: Pick<UsageQuery, 'client' | 'days' | 'groupBy'>,
+) {
+  const documents = rows.map((row) => ({
+    ...renderGroup(row, groupBy),
+    ...renderSummary(groupBy.includes('client') ? row.clientName : (client?.name ?? null), days, row),
+    ...(groupBy.length === 0 ? {} : renderFigures(RELIABILITY_FIGURES, row)),
+  }))
+  return groupBy.length === 0 ? documents[0] : documents
 }
 
-const NAMES: Readonly<Record<UsageGroup, (row: GroupedTotals) => string>> = {
-  day: ({ day }) => day ?? '',
-  model: ({ model }) => model ?? '',
-  key: ({ keyId, keyName }) => keyName ?? keyId ?? '',
-  client: ({ clientName, clientId }) => clientName ?? clientId ?? '',
+/** A field of an answer that names its group. */
+interface GroupNameField {
+  readonly name: string
+  readonly of: (row: UsageRow) => string | null
+  readonly description: string
+  readonly isDay: boolean
+  readonly isNullable: boolean
 }
 
-/** What people call the thing that `row` is the totals of, by one of its groups. */
-export function groupName(row: GroupedTotals, group: UsageGroup): string {
-  return NAMES[group](row)
+/** The fields that a grouping adds; none for the client, which every answer names. */
+function fieldsOf({ field, column, type, named, group }: GroupDimension): readonly GroupNameField[] {
+  if (group.isClient === true) return []
+  const { description } = group
+  const id = { name: column, of: (row: UsageRow) => row[field], description, isDay: type === 'date' }
+  if (named === undefined) return [{ ...id, isNullable: false }]
+  const name = { name: named.column, of: (row: UsageRow) => row[named.field], description: named.description }
+  return [
+    { ...id, isNullable: false },
+    { ...name, isDay: false, isNullable: true },
+  ]
+}
+
+/** The fields that name groups, in the order in which answers have them. */
+export const GROUP_FIELDS = GROUP_DIMENSIONS.flatMap((dimension) =>
+  fieldsOf(dimension).map((field) => ({ ...field, group: dimension.group.name })),
+)
+
+function renderGroup(row: UsageRow, groupBy: readonly UsageGroup[]): Readonly<Record<string, string | null>> {
+  const fields = GROUP_FIELDS.filter(({ group }) => groupBy.includes(group))
+  return Object.fromEntries(fields.map(({ name, of }) => [name, of(row)]))
+}
+
+const DIMENSION_OF = new Map(GROUP_DIMENSIONS.map((dimension) => [dimension.group.name, dimension]))
+
+/** What people call the thing that `row` is the totals of, by one of its groups: its name, else its id. */
+export function groupName(row: UsageRow, group: UsageGroup): string {
+  const dimension = DIMENSION_OF.get(group)
+  if (dimension === undefined) return ''
+  const { field, named } = dimension
+  return (named === undefined ? null : row[named.field]) ?? row[field] ?? ''
 }
 
 /** By the names that people read, as ids have no order that means anything. */
-export function sortByGroups<Row extends GroupedTotals>(
-  rows: readonly Row[],
-  by: readonly UsageGroup[],
-): readonly Row[] {
+export function sortByGroups(rows: readonly UsageRow[], groupBy: readonly UsageGroup[]): readonly UsageRow[] {
   return rows.toSorted((a, b) => {
-    for (const group of by) {
-      const [nameOfA, nameOfB] = [NAMES[group](a), NAMES[group](b)]
+    for (const group of groupBy) {
+      const [nameOfA, nameOfB] = [groupName(a, group), groupName(b, group)]
       if (nameOfA !== nameOfB) return nameOfA < nameOfB ? -1 : 1
     }
     return 0
   })
-}
-
-/**
- * Usage as JSON, the same on the command line and over HTTP: one summary, or with groups a list of them with the
- * groups' fields before each.
- *
- * @param client The name of the client that was asked for; `null`: all of them.
- */
-export function renderBreakdown(
-  rows: readonly GroupedTotals[],
-  by: readonly UsageGroup[],
-  client: string | null,
-  periodDays: number,
-) {
-  const documents = rows.map((row) => ({
-    ...(by.includes('day') ? { day: row.day } : {}),
-    ...(by.includes('model') ? { model: row.model } : {}),
-    ...(by.includes('key') ? { key_id: row.keyId, key_name: row.keyName } : {}),
-    ...renderSummary(by.includes('client') ? row.clientName : client, periodDays, row),
-    ...(by.length === 0 ? {} : renderDoubts(row)),
-  }))
-  return by.length === 0 ? documents[0] : documents
-}
-
-/** How far a group's cost is the whole of it: a cost of 0 may be that of calls without a price. */
-function renderDoubts(row: GroupedTotals) {
-  return {
-    unpriced: Number(row.unpriced),
-    partly_unpriced: Number(row.partlyUnpriced),
-    estimated: Number(row.estimated),
-    unpriced_input_tokens: Number(row.unpricedInputTokens),
-    unpriced_output_tokens: Number(row.unpricedOutputTokens),
-    estimated_input_tokens: Number(row.estimatedInputTokens),
-    estimated_output_tokens: Number(row.estimatedOutputTokens),
-  }
 }

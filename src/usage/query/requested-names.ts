@@ -1,7 +1,7 @@
 import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import type { UsageQuery } from './select-usage.ts'
+import type { UsageScope } from './select-usage.ts'
 
 /** What requests named whose calls are totalled as `(unknown)`. */
 export interface RequestedName {
@@ -18,7 +18,7 @@ const SHOWN_NAMES = 20
  */
 export async function selectRequestedNames(
   pool: Postgres,
-  { clientId, fromDay, toDay }: Omit<UsageQuery, 'groupBy'>,
+  { clientId, fromDay, toDay }: UsageScope,
 ): Promise<RequestedName[]> {
   const { rows } = await pool.query<{ model: string; requests: string }>(
     `select requested_model as model, count(*) as requests from ${SCHEMA}.calls

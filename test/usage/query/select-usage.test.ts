@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../../src/call/call-record.ts'
-import { selectUsageSummary, type UsageQuery } from '../../../src/usage/query/select-usage.ts'
+import { type GroupedScope, selectUsageSummary } from '../../../src/usage/query/select-usage.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
 
@@ -28,7 +28,7 @@ async function add(...records: CallRecord[]): Promise<void> {
 const on = (day: string, changes: Partial<CallRecord> = {}) =>
   aRecord({ arrivedAtMs: Date.parse(`${day}T12:00:00Z`), ...changes })
 
-const query = (changes: Partial<UsageQuery> = {}): UsageQuery => ({
+const query = (changes: Partial<GroupedScope> = {}): GroupedScope => ({
   clientId: 'cli_a',
   fromDay: '2026-03-01',
   toDay: '2026-03-31',

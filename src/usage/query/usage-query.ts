@@ -1,0 +1,105 @@
+import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays, periodOf } from '../../domain/period.ts'
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { GROUP_DIMENSIONS, type UsageGroup } from '../dimensions.ts'
+
+/** What usage can be grouped by, in the order in which messages and answers name it. */
+export const USAGE_GROUPS: readonly UsageGroup[] = GROUP_DIMENSIONS.map(({ group }) => group.name)
+
+/** The same for clients, who see themselves alone. */
+export const CLIENT_GROUPS: readonly UsageGroup[] = GROUP_DIMENSIONS.flatMap(({ group }) =>
+  group.isClient === true ? [] : [group.name],
+)
+
+/** A query of usage, checked. */
+export interface UsageQuery {
+  /** `null`: all clients together. */
+  readonly client: { readonly id: string; readonly name: string } | null
+  /** UTC days, the last of them today. */
+  readonly days: number
+  /** The first and the last of them. */
+  readonly fromDay: UtcDay
+  readonly toDay: UtcDay
+  /** Each once. Empty: one summary of everything. */
+  readonly groupBy: readonly UsageGroup[]
+}
+
+/** How a listener has its queries of usage written. */
+export interface QueryForm {
+  /** The parameter that names groups. */
+  readonly groupParameter: string
+  readonly parseGroups: (text: string) => readonly UsageGroup[] | null
+  /** What stands in the error of groups that cannot be read, after the parameter. */
+  readonly groupsMessage: string
+  /** Whether a parameter `client` may name one; without it, all. */
+  readonly namesClient: boolean
+}
+
+export const CLIENT_FORM: QueryForm = {
+  groupParameter: 'group_by',
+  parseGroups: parseClientGroups,
+  groupsMessage: `must name ${CLIENT_GROUPS.join(', ')}, or several of them with commas between, each once`,
+  namesClient: false,
+}
+
+export const OPERATOR_FORM: QueryForm = {
+  groupParameter: 'by',
+  parseGroups: parseUsageGroups,
+  groupsMessage: `must name ${USAGE_GROUPS.join(', ')}, or several of them with commas between`,
+  namesClient: true,
+}
+
+/** What was asked, or the parameter that is wrong and why. */
+export type ParsedQuery =
+  | {
+      readonly kind: 'query'
+      readonly query: Omit<UsageQuery, 'client'>
+      /** The name of a client; `null`: none was named. */
+      readonly client: string | null
+    }
+  | { readonly kind: 'problem'; readonly param: string; readonly message: string }
+
+/**
+ * Reads a query of usage.
+ *
+ * @param search What stands behind `?`.
+ */
+export function parseUsageQuery(search: string, form: QueryForm, nowMs: number): ParsedQuery {
+  const query = new URLSearchParams(search)
+  const { groupParameter, namesClient } = form
+  // A misspelt `days` that was ignored would answer for another period than was asked for.
+  const known = ['days', groupParameter, ...(namesClient ? ['client'] : [])]
+  const unknown = [...query.keys()].find((name) => !known.includes(name))
+  if (unknown !== undefined) return problem(unknown, `There is no parameter ${unknown}.`)
+
+  const [askedDays = String(DEFAULT_PERIOD_DAYS), ...moreDays] = query.getAll('days')
+  const days = parsePeriodDays(askedDays)
+  if (days === null || moreDays.length > 0) {
+    return problem('days', `days must be one integer from 1 to ${MAX_PERIOD_DAYS}.`)
+  }
+  const [askedGroups, ...moreGroups] = query.getAll(groupParameter)
+  const groupBy = askedGroups === undefined ? [] : form.parseGroups(askedGroups)
+  if (groupBy === null || moreGroups.length > 0) {
+    return problem(groupParameter, `${groupParameter} ${form.groupsMessage}.`)
+  }
+  const [client = null, ...moreClients] = query.getAll('client')
+  if (moreClients.length > 0) return problem('client', 'client must be a text.')
+  return { kind: 'query', query: { days, ...periodOf(days, nowMs), groupBy }, client }
+}
+
+function problem(param: string, message: string): ParsedQuery {
+  return { kind: 'problem', param, message }
+}
+
+/** Names with commas between, spaces and repetitions allowed, in the order written; `null`: one is not a group. */
+export function parseUsageGroups(text: string): readonly UsageGroup[] | null {
+  const groups = text.split(',').map((word) => USAGE_GROUPS.find((group) => group === word.trim()))
+  const known = groups.filter((group) => group !== undefined)
+  return known.length === groups.length ? [...new Set(known)] : null
+}
+
+/** Names with commas between, each once, in the order of answers; `null`: one is not a client's group. */
+function parseClientGroups(text: string): readonly UsageGroup[] | null {
+  const names = text.split(',')
+  const groups = CLIENT_GROUPS.filter((group) => names.includes(group))
+  return groups.length === names.length ? groups : null
+}
