@@ -4,7 +4,7 @@ import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { type DailyKey, type DailyKeyRow, KEY, keyFrom, keyIn, sameKey } from '../usage/daily-key.ts'
-import { sumsFrom } from '../usage/usage-sums.ts'
+import { sumsFrom } from '../usage/daily-row.ts'
 
 /** A row of `daily_usage` that a repricing looks at. */
 export interface RowToReprice {

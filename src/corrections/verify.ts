@@ -8,7 +8,7 @@ import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { IS_METERED, METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
 import { type DailyKey, type DailyKeyRow, KEY, KEY_COLUMNS, keyFrom, sameKey } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
-import { sumsFrom } from '../usage/usage-sums.ts'
+import { sumsFrom } from '../usage/daily-row.ts'
 import { type RequestProof, selectRequestProof } from './ledger-proof.ts'
 
 /** A figure of a row that is not what it should be, both as text. */

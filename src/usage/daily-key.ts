@@ -98,6 +98,11 @@ function ofCall({ column, nullable }: (typeof KEY_DIMENSIONS)[number]): string {
 /** In the order in which people are shown a key. */
 const SHOWN = DIMENSIONS.flatMap((shown) => KEY_DIMENSIONS.filter(({ field }) => field === shown.field))
 
+/** The key of the rows of `alias` in that order, as a list in SQL. */
+export function shownKeyIn(alias: string): string {
+  return SHOWN.map(({ column }) => `${alias}.${column}`).join(', ')
+}
+
 /** The key as JSON, the same on the command line and over HTTP. */
 export function renderKey(key: DailyKey): Readonly<Record<string, string | null>> {
   return Object.fromEntries(

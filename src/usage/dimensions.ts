@@ -115,7 +115,15 @@ export type GroupField = GroupRow['field']
 /** The name of such a field in queries. */
 export type UsageGroup = GroupRow['group']['name']
 
-export const DIMENSIONS: readonly (Dimension & { readonly field: DimensionField })[] = TABLE
+interface KnownDimension extends Dimension {
+  readonly field: DimensionField
+  readonly named?: NonNullable<Dimension['named']> & { readonly field: NameField }
+}
+
+export const DIMENSIONS: readonly KnownDimension[] = TABLE
+
+/** The dimensions that exports got later: they have no place of their own in FOCUS and CloudEvents. */
+export const LATER_DIMENSIONS = DIMENSIONS.filter(({ release }) => release > 1)
 
 /** The dimensions in the primary key of `daily_usage`, in its order. */
 export const KEY_DIMENSIONS: readonly (Dimension & Pick<KeyRow, 'field' | 'column'>)[] = TABLE.filter(
@@ -127,8 +135,7 @@ export const GROUP_DIMENSIONS: readonly GroupDimension[] = TABLE.filter((row) =>
   (left, right) => left.group.place - right.group.place,
 )
 
-export interface GroupDimension extends Pick<Dimension, 'column' | 'type'> {
+export interface GroupDimension extends Pick<KnownDimension, 'column' | 'type' | 'named'> {
   readonly field: GroupField
-  readonly named?: NonNullable<Dimension['named']> & { readonly field: NameField }
   readonly group: NonNullable<Dimension['group']> & { readonly name: UsageGroup }
 }

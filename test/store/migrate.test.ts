@@ -4,6 +4,9 @@ import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { KEY_COLUMNS } from '../../src/usage/daily-key.ts'
+import { DIMENSIONS } from '../../src/usage/dimensions.ts'
+import { CORRECTIONS, METRICS } from '../../src/usage/metrics-table.ts'
 import { quiet } from '../rollup/records.ts'
 import { createEmptyDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -91,3 +94,65 @@ test('a server that is away is an error, not a wait', async () => {
   database = await createEmptyDatabase()
   await expect(migrate('postgres://nobody@127.0.0.1:1/nothing', quiet)).rejects.toThrow('ECONNREFUSED')
 })
+
+test('daily usage has exactly the columns of the tables of dimensions and metrics', async () => {
+  const columns = await columnsOf('daily_usage')
+  const wanted = [
+    ...DIMENSIONS.map(({ column, type = 'text' }) => [column, type]),
+    ...METRICS.map(({ kind, column }) => [
+      column,
+      kind === 'amount' ? 'numeric' : kind === 'histogram' ? 'ARRAY' : 'bigint',
+    ]),
+    ...CORRECTIONS.map(({ column, type }) => [column, type]),
+  ]
+  expect(columns.map(({ name, type }) => [name, type]).sort()).toEqual(wanted.sort())
+})
+
+test('the primary keys of daily usage and of its corrections are the key of the dimensions', async () => {
+  expect(await primaryKeyOf('daily_usage')).toEqual(KEY_COLUMNS)
+  expect(await primaryKeyOf('adjustment_entries')).toEqual(['adjustment_id', ...KEY_COLUMNS])
+})
+
+test('calls have every dimension, null only where totals take it as empty', async () => {
+  const columns = await columnsOf('calls')
+  for (const { column, type = 'text', nullable = false } of DIMENSIONS) {
+    expect(columns).toContainEqual({ name: column, type, nullable })
+  }
+})
+
+test('objects keep what a job takes from the call that submitted it', async () => {
+  const columns = (await columnsOf('objects')).map(({ name }) => name)
+  for (const { column, bySubmitter } of DIMENSIONS)
+    if (bySubmitter === true) expect(columns).toContain(column)
+})
+
+async function columnsOf(
+  table: string,
+): Promise<readonly { name: string; type: string; nullable: boolean }[]> {
+  return await select(
+    `select column_name as name, data_type as type, is_nullable = 'YES' as nullable
+     from information_schema.columns where table_schema = 'tallygate' and table_name = '${table}'`,
+  )
+}
+
+async function primaryKeyOf(table: string): Promise<readonly string[]> {
+  const columns = await select<{ name: string }>(
+    `select a.attname as name
+     from pg_index i, unnest(i.indkey) with ordinality as key (number, place)
+     join pg_attribute a on a.attnum = key.number and a.attrelid = 'tallygate.${table}'::regclass
+     where i.indrelid = 'tallygate.${table}'::regclass and i.indisprimary order by key.place`,
+  )
+  return columns.map(({ name }) => name)
+}
+
+/** On a new, migrated database. */
+async function select<Row extends pg.QueryResultRow>(sql: string): Promise<Row[]> {
+  database = await createEmptyDatabase()
+  await migrate(database.url, quiet)
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  const { rows } = await client.query<Row>(sql)
+  await client.end()
+  await database.drop()
+  return rows
+}

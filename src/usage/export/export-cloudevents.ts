@@ -29,6 +29,8 @@ export interface ExportedCall extends Pick<CallRecord, (typeof EXPORTED_FIELDS)[
   readonly reportedBy: string | null
   /** The call that submitted that work, as far as it was one of ours. */
   readonly settles: string | null
+  /** By column, those that the call has. */
+  readonly laterDimensions: Readonly<Record<string, string>>
 }
 
 /**
@@ -50,6 +52,7 @@ export function cloudEvent(call: ExportedCall): string {
       ...Object.assign({}, ...DATA.map((field) => membersOf(call, field))),
       ...(call.reportedBy === null ? {} : { told_by: call.reportedBy }),
       ...(call.settles === null ? {} : { settles: call.settles }),
+      ...call.laterDimensions,
     },
   })
 }

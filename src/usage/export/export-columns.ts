@@ -1,12 +1,7 @@
-import {
-  BILLED_UNITS,
-  type BilledUnit,
-  TOKEN_CLASSES,
-  TOKEN_COLUMNS,
-  type TokenClass,
-  UNIT_COLUMNS,
-} from '../../call/usage.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
+import { corrected } from '../daily-row.ts'
+import { DIMENSIONS } from '../dimensions.ts'
+import { METRICS } from '../metrics-table.ts'
 import type { ExportedDay } from './exported-day.ts'
 
 /** A cell of an export. Amounts of money are exact decimal text, whole numbers are numbers. */
@@ -18,67 +13,41 @@ export type ExportedCell =
 export interface ExportColumn {
   readonly name: string
   readonly cell: (row: ExportedDay) => ExportedCell
+  /** The release of the exports that brought it. */
+  readonly release: number
 }
 
-/** How many of each list were there before an order was promised; later ones stand at the end. */
-const FIRST_TOKENS = 12
-const FIRST_UNITS = 6
-
-function sumColumns<Name extends TokenClass | BilledUnit>(
-  names: readonly Name[],
-  columns: readonly string[],
-  from: number,
-  to: number,
-): ExportColumn[] {
-  return names
-    .slice(from, to)
-    .map((name, index) => count(columns[from + index] ?? name, ({ sums }) => sums[name]))
+function text(name: string, release: number, pick: (row: ExportedDay) => string | null): ExportColumn {
+  return { name, cell: (row) => ({ kind: 'text', text: pick(row) }), release }
 }
 
-function text(name: string, pick: (row: ExportedDay) => string | null): ExportColumn {
-  return { name, cell: (row) => ({ kind: 'text', text: pick(row) }) }
+/** A dimension, and behind it the name that people know it by. */
+const DIMENSION_COLUMNS = DIMENSIONS.flatMap(({ field, column, named, release }) => [
+  text(column, release, (row) => (row[field] === '' ? null : row[field])),
+  ...(named === undefined ? [] : [text(named.exported, release, (row) => row[named.field])]),
+])
+
+function usd(name: string, pico: (row: ExportedDay) => bigint): ExportColumn {
+  return { name, cell: (row) => ({ kind: 'usd', pico: pico(row) }), release: 1 }
 }
 
-function count(name: string, pick: (row: ExportedDay) => bigint): ExportColumn {
-  return { name, cell: (row) => ({ kind: 'count', count: pick(row) }) }
-}
-
-function usd(name: string, pick: (row: ExportedDay) => bigint): ExportColumn {
-  return { name, cell: (row) => ({ kind: 'usd', pico: pick(row) }) }
-}
-
-/** The columns of the `csv` and `jsonl` exports. New ones are only ever added at the end. */
-export const EXPORT_COLUMNS: readonly ExportColumn[] = [
-  text('day', ({ day }) => day),
-  text('client_id', ({ clientId }) => clientId),
-  text('client', ({ clientName }) => clientName),
-  text('key_id', ({ keyId }) => (keyId === '' ? null : keyId)),
-  text('key', ({ keyName }) => keyName),
-  text('model', ({ model }) => model),
-  text('upstream', ({ upstream }) => (upstream === '' ? null : upstream)),
-  text('provider', ({ provider }) => (provider === '' ? null : provider)),
-  text('price_id', ({ priceId }) => priceId),
-  count('requests', ({ requests }) => requests),
-  count('reported', ({ reported }) => reported),
-  count('partial', ({ partial }) => partial),
-  count('estimated', ({ estimated }) => estimated),
-  count('without_usage', ({ withoutUsage }) => withoutUsage),
-  count('invalid', ({ invalid }) => invalid),
-  count('unpriced', ({ unpriced }) => unpriced),
-  count('errors', ({ errors }) => errors),
-  ...sumColumns(TOKEN_CLASSES, TOKEN_COLUMNS, 0, FIRST_TOKENS),
-  ...sumColumns(BILLED_UNITS, UNIT_COLUMNS, 0, FIRST_UNITS),
-  count('estimated_input_tokens', ({ estimatedInputTokens }) => estimatedInputTokens),
-  count('estimated_output_tokens', ({ estimatedOutputTokens }) => estimatedOutputTokens),
-  count('latency_us_sum', ({ latencyUsSum }) => latencyUsSum),
-  count('latency_count', ({ latencyCount }) => latencyCount),
+const COST_COLUMNS = [
   usd('metered_usd', ({ costPico }) => costPico),
   usd('adjusted_usd', ({ adjustedPico }) => adjustedPico),
-  usd('cost_usd', ({ costPico, adjustedPico }) => costPico + adjustedPico),
-  ...sumColumns(TOKEN_CLASSES, TOKEN_COLUMNS, FIRST_TOKENS, TOKEN_CLASSES.length),
-  ...sumColumns(BILLED_UNITS, UNIT_COLUMNS, FIRST_UNITS, BILLED_UNITS.length),
-  count('settlements', ({ settlements }) => settlements),
+  usd('cost_usd', (row) => corrected(row, 'costPico')),
 ]
+
+const METRIC_COLUMNS = METRICS.flatMap((metric): readonly ExportColumn[] => {
+  if (metric.kind === 'histogram' || metric.release === null) return []
+  if (metric.field === 'costPico') return COST_COLUMNS
+  const { field, column, release } = metric
+  return [{ name: column, cell: (row) => ({ kind: 'count', count: corrected(row, field) }), release }]
+})
+
+/** The columns of the `csv` and `jsonl` exports. New ones are only ever added at the end. */
+export const EXPORT_COLUMNS: readonly ExportColumn[] = [...DIMENSION_COLUMNS, ...METRIC_COLUMNS].toSorted(
+  (left, right) => left.release - right.release,
+)
 
 /** One line of a `jsonl` export, without its end. */
 export function jsonLine(row: ExportedDay): string {

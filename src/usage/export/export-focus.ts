@@ -1,49 +1,14 @@
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import { corrected } from '../daily-row.ts'
+import type { CountField } from '../metrics-table.ts'
 import { csvLine, safeName } from './export-csv.ts'
-import type { ExportedDay } from './exported-day.ts'
+import { type ExportedDay, laterDimensions } from './exported-day.ts'
 
 /**
- * A charge in the columns of the FinOps Open Cost and Usage Specification, 1.2 (https://focus.finops.org), as far as
- * they apply to model traffic; in the order in which they are written.
+ * The columns of the FinOps Open Cost and Usage Specification, 1.2 (https://focus.finops.org), that apply to model
+ * traffic, in the order in which they are written.
  */
-interface FocusCharge {
-  readonly BilledCost: string
-  readonly BillingAccountId: string
-  readonly BillingAccountName: string
-  readonly BillingAccountType: string
-  readonly BillingCurrency: string
-  readonly BillingPeriodEnd: string
-  readonly BillingPeriodStart: string
-  readonly ChargeCategory: 'Usage' | 'Adjustment'
-  readonly ChargeClass: string
-  readonly ChargeDescription: string
-  readonly ChargeFrequency: string
-  readonly ChargePeriodEnd: string
-  readonly ChargePeriodStart: string
-  readonly ConsumedQuantity: string
-  readonly ConsumedUnit: string
-  readonly ContractedCost: string
-  readonly EffectiveCost: string
-  readonly InvoiceIssuerName: string
-  readonly ListCost: string
-  readonly PricingCategory: string
-  readonly PricingQuantity: string
-  readonly PricingUnit: string
-  readonly ProviderName: string
-  readonly PublisherName: string
-  readonly ResourceId: string
-  readonly ResourceName: string
-  readonly ResourceType: string
-  readonly ServiceCategory: string
-  readonly ServiceName: string
-  readonly SkuId: string
-  readonly SkuPriceId: string
-  readonly SubAccountId: string
-  readonly SubAccountName: string
-  readonly Tags: string
-}
-
 const COLUMNS = [
   'BilledCost',
   'BillingAccountId',
@@ -79,7 +44,10 @@ const COLUMNS = [
   'SubAccountId',
   'SubAccountName',
   'Tags',
-] as const satisfies readonly (keyof FocusCharge)[]
+] as const
+
+/** One charge, as text. */
+type FocusCharge = Readonly<Record<(typeof COLUMNS)[number], string>>
 
 export const FOCUS_HEADER = csvLine(COLUMNS)
 
@@ -93,7 +61,7 @@ export function focusRows(row: ExportedDay): string {
 }
 
 function usageCharge(row: ExportedDay): FocusCharge {
-  const tokens = row.sums.inputTokens + row.sums.outputTokens
+  const tokens = row.inputTokens + row.outputTokens
   const consumed =
     tokens > 0n ? { quantity: tokens, unit: 'Tokens' } : { quantity: row.requests, unit: 'Requests' }
   return {
@@ -107,7 +75,7 @@ function usageCharge(row: ExportedDay): FocusCharge {
     PricingCategory: 'Standard',
     PricingQuantity: `${consumed.quantity}`,
     PricingUnit: consumed.unit,
-    Tags: JSON.stringify(tagsOf(row)),
+    Tags: JSON.stringify({ ...countTags(row), ...laterTags(row) }),
   }
 }
 
@@ -123,7 +91,7 @@ function correction(row: ExportedDay): FocusCharge {
     PricingCategory: '',
     PricingQuantity: '',
     PricingUnit: '',
-    Tags: '{}',
+    Tags: JSON.stringify(laterTags(row)),
   }
 }
 
@@ -168,7 +136,7 @@ function base(row: ExportedDay, pico: bigint): Base {
     ServiceCategory: 'AI and Machine Learning',
     ServiceName: provider,
     SkuId: safeName(row.model),
-    SkuPriceId: safeName(row.priceId ?? ''),
+    SkuPriceId: safeName(row.priceId),
     SubAccountId: row.clientId,
     SubAccountName: safeName(row.clientName ?? ''),
   }
@@ -178,26 +146,24 @@ function midnight(day: UtcDay): string {
   return `${day}T00:00:00Z`
 }
 
-/** What the columns have no place for; a count that is 0 is left out. */
-function tagsOf({
-  sums,
-  requests,
-  errors,
-  estimated,
-  unpriced,
-}: ExportedDay): Readonly<Record<string, string>> {
-  const counts = [
-    ['requests', requests],
-    ['errors', errors],
-    ['estimated_requests', estimated],
-    ['unpriced_requests', unpriced],
-    ['input_tokens', sums.inputTokens],
-    ['cache_read_tokens', sums.cacheReadTokens],
-    ['cache_write_tokens', sums.cacheWriteTokens],
-    ['output_tokens', sums.outputTokens],
-    ['reasoning_tokens', sums.reasoningTokens],
-  ] as const
-  return Object.fromEntries(
-    counts.filter(([, count]) => count > 0n).map(([name, count]) => [name, `${count}`]),
-  )
+/** The counts in `Tags`, in their order; what is 0 is left out. */
+const COUNT_TAGS = [
+  ['requests', 'requests'],
+  ['errors', 'errors'],
+  ['estimated_requests', 'estimated'],
+  ['unpriced_requests', 'unpriced'],
+  ['input_tokens', 'inputTokens'],
+  ['cache_read_tokens', 'cacheReadTokens'],
+  ['cache_write_tokens', 'cacheWriteTokens'],
+  ['output_tokens', 'outputTokens'],
+  ['reasoning_tokens', 'reasoningTokens'],
+] as const satisfies readonly (readonly [tag: string, field: CountField])[]
+
+function countTags(row: ExportedDay): Readonly<Record<string, string>> {
+  const counts = COUNT_TAGS.map(([tag, field]) => [tag, corrected(row, field)] as const)
+  return Object.fromEntries(counts.filter(([, count]) => count > 0n).map(([tag, count]) => [tag, `${count}`]))
+}
+
+function laterTags(row: ExportedDay): Readonly<Record<string, string>> {
+  return laterDimensions(({ field }) => row[field])
 }

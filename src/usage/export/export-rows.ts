@@ -1,10 +1,14 @@
+import { countsBy } from '../../call/usage.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { type CallRow, columnsOf, fieldsFrom } from '../calls/call-columns.ts'
-import { sumsFrom } from '../usage-sums.ts'
+import { shownKeyIn } from '../daily-key.ts'
+import { dailyRowFrom } from '../daily-row.ts'
+import { joinNames, nameIn } from '../dimension-names.ts'
+import { DIMENSIONS, LATER_DIMENSIONS } from '../dimensions.ts'
 import { EXPORTED_FIELDS, type ExportedCall } from './export-cloudevents.ts'
-import type { ExportedDay } from './exported-day.ts'
+import { type ExportedDay, laterDimensions } from './exported-day.ts'
 
 /** What is exported: UTC days, both included, of one client or (`null`) of all. */
 export interface ExportScope {
@@ -18,13 +22,13 @@ const PAGE = 1_000
 
 type SqlRow = Readonly<Record<string, string | null>>
 
+const NAMES = DIMENSIONS.flatMap(({ named }) => (named === undefined ? [] : [named]))
+
 const SELECT_DAYS = `
-select u.*, c.name as client_name, k.name as key_name
-from ${SCHEMA}.daily_usage u
-left join ${SCHEMA}.clients c on c.id = u.client_id
-left join ${SCHEMA}.keys k on k.id = u.key_id
+select ${['u.*', ...NAMES.map((named) => `${nameIn(named)} as ${named.column}`)].join(', ')}
+from ${SCHEMA}.daily_usage u ${joinNames(DIMENSIONS)}
 where u.day between $1 and $2 and ($3::text is null or u.client_id = $3)
-order by u.day, u.client_id, u.key_id, u.model, u.upstream, u.price_id`
+order by ${shownKeyIn('u')}`
 
 /** Daily totals as of one moment, by day, client, key, model, upstream and price; a page at a time. */
 export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportedDay[]> {
@@ -38,7 +42,7 @@ interface SqlCall extends CallRow {
 }
 
 const SELECT_CALLS = `
-select ${columnsOf(EXPORTED_FIELDS)}, client, told_by, settles
+select ${[columnsOf(EXPORTED_FIELDS), 'client', 'told_by', 'settles', ...LATER_DIMENSIONS.map(({ column }) => column)].join(', ')}
 from ${SCHEMA}.calls
 where day between $1 and $2 and ($3::text is null or client_id = $3)
 order by day, call_id`
@@ -69,7 +73,7 @@ async function* readPages<Row extends Readonly<Record<string, unknown>>>(
   const session = await pool.connect()
   try {
     await session.query('begin isolation level repeatable read, read only')
-    // Who reads may be slow, and holds no lock that anybody waits for.
+    // A slow reader idles in its transaction, but holds no lock that another waits for.
     await session.query('set local idle_in_transaction_session_timeout = 0')
     await session.query(`declare export no scroll cursor for ${select}`, [from, to, clientId])
     for (;;) {
@@ -78,7 +82,7 @@ async function* readPages<Row extends Readonly<Record<string, unknown>>>(
       if (rows.length < PAGE) return
     }
   } finally {
-    // Whoever stops reading leaves the cursor open: the session is not used again.
+    // A reader that stops early leaves the cursor open, so the session is closed.
     session.release(true)
   }
 }
@@ -91,38 +95,15 @@ async function nextPage<Row extends Readonly<Record<string, unknown>>>(
 }
 
 function dayFrom(row: SqlRow): ExportedDay {
-  const { day, client_id: clientId, key_id: keyId, model, upstream, provider, price_id: priceId } = row
-  const count = (column: string) => BigInt(row[column] ?? '0')
-  return {
-    day: day ?? '',
-    clientId: clientId ?? '',
-    clientName: row.client_name ?? null,
-    keyId: keyId ?? '',
-    keyName: row.key_name ?? null,
-    model: model ?? '',
-    upstream: upstream ?? '',
-    provider: provider ?? '',
-    priceId: priceId === '' ? null : (priceId ?? null),
-    requests: count('requests'),
-    settlements: count('settlements'),
-    reported: count('reported'),
-    partial: count('partial'),
-    estimated: count('estimated'),
-    withoutUsage: count('without_usage'),
-    invalid: count('invalid'),
-    unpriced: count('unpriced') - count('priced_later'),
-    errors: count('errors'),
-    sums: sumsFrom(row),
-    estimatedInputTokens: count('estimated_input_tokens'),
-    estimatedOutputTokens: count('estimated_output_tokens'),
-    latencyUsSum: count('latency_us_sum'),
-    latencyCount: count('latency_count'),
-    costPico: count('cost_pico'),
-    adjustedPico: count('adjusted_pico'),
-  }
+  const names = countsBy(
+    NAMES.map(({ field }) => field),
+    (field) => row[NAMES.find((named) => named.field === field)?.column ?? ''] ?? null,
+  )
+  return { ...dailyRowFrom(row), ...names }
 }
 
 function callFrom(row: SqlCall): ExportedCall {
   const { client, told_by: reportedBy, settles } = row
-  return { ...fieldsFrom(row, EXPORTED_FIELDS), client, reportedBy, settles }
+  const later = laterDimensions(({ column }) => String(row[column] ?? ''))
+  return { ...fieldsFrom(row, EXPORTED_FIELDS), client, reportedBy, settles, laterDimensions: later }
 }

@@ -1,37 +1,13 @@
-import type { BilledUnit, TokenClass } from '../../call/usage.ts'
-import type { UtcDay } from '../../domain/utc-day.ts'
+import type { DailyRow } from '../daily-row.ts'
+import { LATER_DIMENSIONS, type NameField } from '../dimensions.ts'
 
-/** A row of daily totals as it is given to others, with the names that people know things by. */
-export interface ExportedDay {
-  readonly day: UtcDay
-  readonly clientId: string
-  /** `null`: no longer known. */
-  readonly clientName: string | null
-  /** '': a correction by hand, which is for no key. */
-  readonly keyId: string
-  readonly keyName: string | null
-  readonly model: string
-  readonly upstream: string
-  readonly provider: string
-  /** `null`: unpriced, or nothing to price. */
-  readonly priceId: string | null
-  readonly requests: bigint
-  /** What calls told of the work of others: no requests. */
-  readonly settlements: bigint
-  readonly reported: bigint
-  readonly partial: bigint
-  readonly estimated: bigint
-  readonly withoutUsage: bigint
-  readonly invalid: bigint
-  /** Calls without a price that were given none since. */
-  readonly unpriced: bigint
-  readonly errors: bigint
-  readonly sums: Readonly<Record<TokenClass | BilledUnit, bigint>>
-  readonly estimatedInputTokens: bigint
-  readonly estimatedOutputTokens: bigint
-  readonly latencyUsSum: bigint
-  readonly latencyCount: bigint
-  /** As metered, and what corrections added; 1e-12 USD. */
-  readonly costPico: bigint
-  readonly adjustedPico: bigint
+/** A row of daily totals as it is given to other programs, with the names that people know things by. */
+export interface ExportedDay extends DailyRow, Readonly<Record<NameField, string | null>> {}
+
+/** The dimensions that came after the first release of the exports, by column, where they have a value. */
+export function laterDimensions(
+  value: (dimension: (typeof LATER_DIMENSIONS)[number]) => string,
+): Readonly<Record<string, string>> {
+  const values = LATER_DIMENSIONS.map((dimension) => [dimension.column, value(dimension)] as const)
+  return Object.fromEntries(values.filter(([, value]) => value !== ''))
 }

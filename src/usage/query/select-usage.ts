@@ -1,6 +1,7 @@
 import { countsBy } from '../../call/usage.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { joinNames, nameIn } from '../dimension-names.ts'
 import {
   GROUP_DIMENSIONS,
   type GroupDimension,
@@ -47,32 +48,25 @@ const WITHOUT_WHOLE_PRICE = `
   coalesce(sum(u.requests + u.settlements) filter (where u.price_id in (
     select price_id from ${SCHEMA}.prices where definition ? 'unpriced')), 0) as "partlyUnpriced"`
 
-/** The columns that a grouping adds, each under the name of its field. */
-function columnsOf({
-  field,
-  column,
-  named,
-}: GroupDimension): readonly (readonly [expression: string, field: string])[] {
-  return [
-    [`u.${column}`, field],
-    ...(named === undefined ? [] : [[`${named.table}.name`, named.field] as const]),
-  ]
+/** The columns that a grouping adds, ids before names, each under the name of its field. */
+function columnsOf({ field, column, named }: GroupDimension): readonly GroupColumn[] {
+  const id = { expression: `u.${column}`, field }
+  return named === undefined ? [id] : [id, { expression: nameIn(named), field: named.field }]
 }
 
-function joinOf({ column, named }: GroupDimension): string {
-  return named === undefined
-    ? ''
-    : `left join ${SCHEMA}.${named.table} ${named.table} on ${named.table}.id = u.${column}`
+interface GroupColumn {
+  readonly expression: string
+  readonly field: GroupField | NameField
 }
 
 function buildStatement(groups: readonly GroupDimension[]): string {
   const columns = groups.flatMap(columnsOf)
-  const selected = columns.map(([expression, field]) => `${expression} as "${field}"`)
-  const grouping = columns.map(([expression]) => expression).join(', ')
+  const selected = columns.map(({ expression, field }) => `${expression} as "${field}"`)
+  const grouping = columns.map(({ expression }) => expression).join(', ')
   const isGrouped = groups.length > 0
   return `
 select ${[...selected, ...METERED, ...(isGrouped ? [WITHOUT_WHOLE_PRICE] : [])].join(', ')}
-from ${SCHEMA}.daily_usage u ${groups.map(joinOf).join(' ')}
+from ${SCHEMA}.daily_usage u ${joinNames(groups)}
 where u.day between $1 and $2 and ($3::text is null or u.client_id = $3)
 ${isGrouped ? `group by ${grouping} order by ${grouping}` : ''}`
 }
