@@ -17,17 +17,6 @@ export interface Settlement {
   readonly settles: string | null
 }
 
-/** A call that was unpriced until its job reported what it used, by the row that it is totalled in. */
-export interface SettledCall {
-  readonly callId: string
-  readonly arrivedAtMs: number
-  readonly clientId: string
-  readonly keyId: string
-  readonly model: string
-  readonly upstream: string
-  readonly provider: string
-}
-
 /** The id of a settlement, the same whenever the same record is counted: a UUID of version 8. */
 export function settlementIdOf(reportedBy: string, jobId: string, index: number): string {
   const hex = createHash('sha256').update(`${reportedBy}\0${jobId}\0${index}`).digest('hex')

@@ -3,6 +3,7 @@ import { foldObjectId } from '../call/object-event.ts'
 import { reportedNoFigures } from '../call/unpriced-reason.ts'
 import { addObjects, type NewObject, type ObjectKey, selectMakings } from '../objects/table/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
+import { submitterOf } from '../usage/daily-key.ts'
 
 export interface MadeObjects {
   /** What was asked to be added, each id once. */
@@ -46,8 +47,7 @@ function madeBy(records: readonly CallRecord[]): {
         ...key,
         id,
         kind,
-        clientId: record.clientId,
-        keyId: record.keyId,
+        ...submitterOf(record),
         callId: record.callId,
         path: record.path,
         model: record.requestedModel,

@@ -2,7 +2,7 @@ import type { CallRecord, JobUse } from '../call/call-record.ts'
 import { reportsUse, useOf } from '../call/job-use.ts'
 import { foldObjectId, type ObjectEvent } from '../call/object-event.ts'
 import { responseUseOf } from '../call/response-use.ts'
-import { type CountedCall, type SettledCall, settlementIdOf } from '../call/settlement.ts'
+import { type CountedCall, settlementIdOf } from '../call/settlement.ts'
 import { NO_MODEL, UNKNOWN_MODEL } from '../domain/model-name.ts'
 import {
   type NewObject,
@@ -14,6 +14,7 @@ import {
 } from '../objects/table/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { selectResponses } from '../store/ledger/claimed-responses.ts'
+import { type SettledCall, submitterOf } from '../usage/daily-key.ts'
 import { withoutUsage } from '../usage/total-by-day.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
 
@@ -91,8 +92,7 @@ function settlementOf(
   const isFetcher = making.clientId === clientId && making.keyId === keyId
   return {
     ...settlement,
-    clientId: making.clientId,
-    keyId: making.keyId,
+    ...submitterOf(making),
     arrivedAtMs: making.createdAtMs,
     requestedModel: making.model,
     model: isNamed ? use.model : (making.unpricedAs ?? use.model),
@@ -120,11 +120,10 @@ async function settle(
   const deleted = sortedByKey(reported.flatMap((record) => eventsOf(record, 'deleted').map((it) => it.key)))
   if (deleted.length > 0) await setObjectsState(session, 'deleted', deleted)
   const providers = new Map(reported.map(({ upstream, provider }) => [upstream, provider]))
-  return settled.map(({ upstream, unpricedAs, createdAtMs, callId, clientId, keyId }) => ({
+  return settled.map(({ upstream, unpricedAs, createdAtMs, callId, ...making }) => ({
+    ...submitterOf(making),
     callId,
     arrivedAtMs: createdAtMs,
-    clientId,
-    keyId,
     model: unpricedAs,
     upstream,
     provider: providers.get(upstream) ?? '',

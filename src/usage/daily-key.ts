@@ -1,4 +1,5 @@
 import type { CountedCall } from '../call/settlement.ts'
+import { countsBy } from '../call/usage.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
 import {
   DIMENSIONS,
@@ -6,6 +7,8 @@ import {
   KEY_DIMENSIONS,
   type KeyColumn,
   type KeyField,
+  SUBMITTER_DIMENSIONS,
+  type SubmitterField,
 } from './dimensions.ts'
 
 /** What names a row of `daily_usage`. */
@@ -13,6 +16,19 @@ export type DailyKey = Readonly<Record<KeyField, string>>
 
 /** What of a call says in which row it is totalled. */
 export type TotalledCall = Pick<CountedCall, 'arrivedAtMs' | Exclude<DimensionField, 'day'>>
+
+/** A call that was unpriced until its job reported what it used, and the row that it is totalled in. */
+export type SettledCall = Omit<TotalledCall, 'priceId'> & { readonly callId: string }
+
+/** What a job's use has from the call that submitted the job. */
+export type Submitter = Pick<TotalledCall, SubmitterField>
+
+export function submitterOf(call: Submitter): Submitter {
+  return countsBy(
+    SUBMITTER_DIMENSIONS.map(({ field }) => field),
+    (field) => call[field],
+  )
+}
 
 /** What a call is totalled under. */
 export function totalledUnder(call: TotalledCall, field: DimensionField): string {

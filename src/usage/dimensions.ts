@@ -122,6 +122,14 @@ interface KnownDimension extends Dimension {
 
 export const DIMENSIONS: readonly KnownDimension[] = TABLE
 
+type SubmitterRow = Extract<Row, { readonly bySubmitter: true }>
+export type SubmitterField = SubmitterRow['field']
+
+/** The dimensions that a job's use has from the call that submitted the job. */
+export const SUBMITTER_DIMENSIONS: readonly Pick<SubmitterRow, 'field' | 'column'>[] = TABLE.filter(
+  (row) => 'bySubmitter' in row,
+)
+
 /** The dimensions that exports got later: they have no place of their own in FOCUS and CloudEvents. */
 export const LATER_DIMENSIONS = DIMENSIONS.filter(({ release }) => release > 1)
 

@@ -1,8 +1,8 @@
 import type { CallRecord } from '../call/call-record.ts'
-import type { CountedCall, SettledCall } from '../call/settlement.ts'
+import type { CountedCall } from '../call/settlement.ts'
 import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../call/usage.ts'
 import { LATENCY_BUCKETS } from '../domain/latency.ts'
-import { type DailyKey, keyOf, keyTextOf, type TotalledCall } from './daily-key.ts'
+import { type DailyKey, keyOf, keyTextOf, type SettledCall, type TotalledCall } from './daily-key.ts'
 import { type AmountField, type CountField, type HistogramField, METRICS } from './metrics-table.ts'
 
 /** At most so many model names are totalled apart for one client and day: names come from outside. */

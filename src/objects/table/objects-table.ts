@@ -1,15 +1,19 @@
 import type { ObjectKind } from '../../call/object-event.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { type Submitter, submitterOf } from '../../usage/daily-key.ts'
+import { SUBMITTER_DIMENSIONS } from '../../usage/dimensions.ts'
+
+/** What an object keeps of the call that made it, for the totals of its job. */
+const SUBMITTER_COLUMNS = SUBMITTER_DIMENSIONS.map(({ column }) => column).join(', ')
+const SUBMITTER_FIELDS = SUBMITTER_DIMENSIONS.map(({ field }) => `"${field}"`)
 
 /** An object that a call has made. */
-export interface NewObject {
+export interface NewObject extends Submitter {
   readonly upstream: string
   readonly foldedId: string
   readonly id: string
   readonly kind: ObjectKind
-  readonly clientId: string
-  readonly keyId: string
   readonly callId: string
   /** Of the call that made it. */
   readonly path: string
@@ -34,7 +38,7 @@ export interface ObjectOwnerRow extends ObjectKey {
 }
 
 /** An object and the call that made it. */
-export interface ObjectMaking extends ObjectOwnerRow {
+export interface ObjectMaking extends ObjectKey, Submitter {
   readonly callId: string
   readonly job: boolean
   readonly model: string | null
@@ -53,12 +57,12 @@ export async function addObjects(
   sorted: readonly NewObject[],
 ): Promise<readonly ObjectKey[]> {
   const { rows } = await session.query<{ upstream: string; folded_id: string }>(
-    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, path, model, created_at, job,
+    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, ${SUBMITTER_COLUMNS}, call_id, path, model, created_at, job,
        unpriced_as, left_by)
-     select upstream, "foldedId", id, kind, "clientId", "keyId", "callId", path, model,
+     select upstream, "foldedId", id, kind, ${SUBMITTER_FIELDS.join(', ')}, "callId", path, model,
        to_timestamp("createdAtMs" / 1000.0), job, "unpricedAs", "leftBy"
-     from json_to_recordset($1) as o (upstream text, "foldedId" text, id text, kind text, "clientId" text,
-       "keyId" text, "callId" uuid, path text, model text, "createdAtMs" bigint, job boolean,
+     from json_to_recordset($1) as o (upstream text, "foldedId" text, id text, kind text,
+       ${SUBMITTER_FIELDS.map((field) => `${field} text`).join(', ')}, "callId" uuid, path text, model text, "createdAtMs" bigint, job boolean,
        "unpricedAs" text, "leftBy" text)
      on conflict do nothing
      returning upstream, folded_id`,
@@ -141,10 +145,13 @@ export async function selectOwners(
   return rows.map(ownerFrom)
 }
 
-const MAKING = `o.upstream, o.folded_id, o.client_id, o.key_id, o.call_id, o.job, o.model, o.unpriced_as,
+const MAKING = `o.upstream, o.folded_id, ${SUBMITTER_DIMENSIONS.map(({ column, field }) => `o.${column} as "${field}"`).join(', ')},
+  o.call_id, o.job, o.model, o.unpriced_as,
   (extract(epoch from o.created_at) * 1000)::bigint as created_at_ms`
 
-interface MakingRow extends OwnerRow {
+interface MakingRow extends Submitter {
+  upstream: string
+  folded_id: string
   call_id: string
   job: boolean
   model: string | null
@@ -154,7 +161,9 @@ interface MakingRow extends OwnerRow {
 
 function makingFrom(row: MakingRow): ObjectMaking {
   return {
-    ...ownerFrom(row),
+    ...submitterOf(row),
+    upstream: row.upstream,
+    foldedId: row.folded_id,
     callId: row.call_id,
     job: row.job,
     model: row.model,

@@ -1,8 +1,9 @@
-import type { CountedCall, SettledCall } from '../../call/settlement.ts'
+import type { CountedCall } from '../../call/settlement.ts'
 import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import { type PostgresSession, sqlErrorOf } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import type { SettledCall } from '../daily-key.ts'
 import {
   type ColumnForm,
   type CountColumn,
