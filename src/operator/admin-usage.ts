@@ -4,7 +4,7 @@ import { periodOf } from '../domain/period.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import { GatewayError } from '../http/errors.ts'
 import { OPERATOR_FORM, parseUsageQuery, type UsageQuery } from '../usage/query/usage-query.ts'
-import { renderUnpriced, type UnpricedUse } from '../usage/unpriced-document.ts'
+import { type CheckedUse, renderUnpriced } from '../usage/unpriced-document.ts'
 import { days, parseInput } from './admin-input.ts'
 
 export interface AdminUsageOptions {
@@ -13,7 +13,7 @@ export interface AdminUsageOptions {
     client: string | null,
     query: Omit<UsageQuery, 'client'>,
   ) => Promise<{ readonly document: unknown } | null>
-  readonly selectUnpriced: (fromDay: UtcDay) => Promise<readonly UnpricedUse[]>
+  readonly selectUnpriced: (fromDay: UtcDay) => Promise<readonly CheckedUse[]>
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
 }

@@ -27,8 +27,8 @@ import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import { answerOperator } from '../usage/query/answer-usage.ts'
-import { couldBePriced } from '../usage/unpriced-document.ts'
-import { type UnpricedUse as StoredUnpricedUse, selectUnpricedUse } from '../usage/unpriced-use.ts'
+import { checkPrices } from '../usage/unpriced-document.ts'
+import { selectUnpricedUse } from '../usage/unpriced-use.ts'
 import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
 import { adminClients } from './admin-clients.ts'
 import { adminHealth } from './admin-health.ts'
@@ -137,15 +137,6 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
 
   const findDisagreement = async () =>
     describeDisagreement(options.prices().configuration, await stored(selectGatewayPrices(pool)))
-  const hasPriceNow = ({
-    reason,
-    provider,
-    upstream,
-    model,
-    requestedModel,
-    serviceTier,
-  }: StoredUnpricedUse) =>
-    couldBePriced(reason) && options.hasPrice(provider, upstream, requestedModel ?? model, serviceTier)
 
   adminClients(app, {
     selectClients: () => stored(selectClients(pool)),
@@ -175,7 +166,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
         stored(selectUnpricedUse(pool, fromDay)),
         findDisagreement(),
       ])
-      return uses.map((use) => ({ ...use, hasPriceNow: disagreement === null ? hasPriceNow(use) : null }))
+      return checkPrices(uses, disagreement === null ? options.hasPrice : null)
     },
     now,
   })

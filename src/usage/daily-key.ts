@@ -1,5 +1,4 @@
 import type { CountedCall } from '../call/settlement.ts'
-import { countsBy } from '../call/usage.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
 import {
   DIMENSIONS,
@@ -24,10 +23,7 @@ export type SettledCall = Omit<TotalledCall, 'priceId'> & { readonly callId: str
 export type Submitter = Pick<TotalledCall, SubmitterField>
 
 export function submitterOf(call: Submitter): Submitter {
-  return countsBy(
-    SUBMITTER_DIMENSIONS.map(({ field }) => field),
-    (field) => call[field],
-  )
+  return Object.fromEntries(SUBMITTER_DIMENSIONS.map(({ field }) => [field, call[field]])) as Submitter
 }
 
 /** What a call is totalled under. */

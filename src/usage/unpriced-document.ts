@@ -1,31 +1,26 @@
 import { reportedNoFigures } from '../call/unpriced-reason.ts'
-import type { UtcDay } from '../domain/utc-day.ts'
+import type { UnpricedUse } from './unpriced-use.ts'
 
-/** Calls without a cost: of one model at one upstream, at one path, for one reason. */
-export interface UnpricedUse {
-  readonly model: string
-  readonly provider: string
-  readonly upstream: string
-  readonly serviceTier: string | null
-  /** `null` here and in the next two: the single calls are not kept. */
-  readonly method: string | null
-  readonly path: string | null
-  readonly reason: string | null
-  readonly calls: bigint
-  readonly inputTokens: bigint
-  readonly outputTokens: bigint
-  readonly firstDay: UtcDay
-  readonly lastDay: UtcDay
-  /** What the requests named, where no model of that name is known and `model` says so; else `null`. */
-  readonly requestedModel: string | null
-  /** Whether calls of now would have a price; `null`: gateways do not price alike. */
+/** Calls without a cost, and whether the same calls would have a price now; `null`: gateways price differently. */
+export interface CheckedUse extends UnpricedUse {
   readonly hasPriceNow: boolean | null
 }
 
-/**
- * Whether a price that the model has now would be one for these calls: not where they reported nothing to
- * price.
- */
+/** Whether calls with this model would have a price now. */
+type HasPrice = (provider: string, upstream: string, model: string, serviceTier: string | null) => boolean
+
+/** @param hasPrice `null`: gateways price differently, so it is not known. */
+export function checkPrices(uses: readonly UnpricedUse[], hasPrice: HasPrice | null): readonly CheckedUse[] {
+  return uses.map((use) => {
+    if (hasPrice === null) return { ...use, hasPriceNow: null }
+    const { reason, provider, upstream, model, requestedModel, serviceTier } = use
+    const hasPriceNow =
+      couldBePriced(reason) && hasPrice(provider, upstream, requestedModel ?? model, serviceTier)
+    return { ...use, hasPriceNow }
+  })
+}
+
+/** Whether a price that the model has now would be one for these calls: not where they told nothing to price. */
 export function couldBePriced(reason: string | null): boolean {
   return !reportedNoFigures(reason) && reason !== 'invalid_usage' && reason !== 'contradictory_usage'
 }
@@ -39,7 +34,7 @@ export function nameUnpriced({
 }
 
 /** It as JSON, the same on the command line and over HTTP. */
-export function renderUnpriced(use: UnpricedUse) {
+export function renderUnpriced(use: CheckedUse) {
   return {
     model: use.model,
     provider: use.provider,

@@ -101,7 +101,7 @@ async function addRow(figures: Figures): Promise<void> {
   await stack.pool.query(
     `insert into tallygate.daily_usage (${rows.map(({ name }) => name).join(', ')})
      values (${rows.map((_row, index) => `$${index + 1}`).join(', ')})`,
-    rows.map(({ name, type }) => values[name] ?? (type === 'ARRAY' ? [] : 0)),
+    rows.map(({ name, type }) => values[name] ?? (type === 'ARRAY' ? [] : type === 'text' ? '' : 0)),
   )
 }
 

@@ -3,10 +3,11 @@ import { addDays, utcDayOf } from '../../../domain/utc-day.ts'
 import { selectCostDifferences } from '../../../usage/calls/cost-differences.ts'
 import { selectModelsInUse } from '../../../usage/models-in-use.ts'
 import {
+  type CheckedUse,
+  checkPrices,
   couldBePriced,
   nameUnpriced,
   renderUnpriced,
-  type UnpricedUse,
 } from '../../../usage/unpriced-document.ts'
 import { selectUnpricedUse } from '../../../usage/unpriced-use.ts'
 import { parseDays } from '../../arguments.ts'
@@ -56,18 +57,9 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
       cli.print(differing.map(renderDifference), differencesText(differing, days))
       return
     }
-    const rows = used.map((use) => ({
-      ...use,
-      hasPriceNow:
-        couldBePriced(use.reason) &&
-        by.config.catalog.knowsModel(
-          use.provider,
-          use.upstream,
-          use.requestedModel ?? use.model,
-          nowMs,
-          use.serviceTier,
-        ),
-    }))
+    const rows = checkPrices(used, (provider, upstream, model, tier) =>
+      by.config.catalog.knowsModel(provider, upstream, model, nowMs, tier),
+    )
     const more =
       differing.length === 0
         ? []
@@ -102,7 +94,7 @@ async function printContradictions(cli: Cli, options: CheckOptions, fromDay: str
   cli.print(renderContradictions(found, stale), contradictionsText(found, stale, whose))
 }
 
-function text(rows: readonly UnpricedUse[], days: number): string {
+function text(rows: readonly CheckedUse[], days: number): string {
   if (rows.length === 0) return `Every call of the last ${days} days has a price.`
   const right = { align: 'right' } as const
   const table = renderTable(
