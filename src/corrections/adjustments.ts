@@ -2,7 +2,7 @@ import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { type DailyKey, KEY, KEY_RECORD, keyRowOf, keyText, sameKey } from '../usage/daily-key.ts'
 
-/** What a correction was: a credit by hand, a repricing, or a day's totals made anew from its calls. */
+/** What a correction was: a credit by hand, a repricing, or a day's totals computed again from its calls. */
 export type AdjustmentKind = 'credit' | 'reprice' | 'rebuild'
 
 export interface NewAdjustment {

@@ -29,12 +29,15 @@ export type Rebuilt =
   /** The totals are as the calls and adjustments say: nothing was written. */
   | { readonly kind: 'unchanged'; readonly calls: bigint }
   | { readonly kind: 'not_kept' }
-  /** The marks say that the requests in the totals are right, and fewer calls are kept: some would be lost. */
+  /**
+   * The committed offsets say that the requests in the totals are right, and fewer calls are kept: a rebuild
+   * would lose some.
+   */
   | { readonly kind: 'incomplete'; readonly calls: bigint; readonly requests: bigint }
 
 /**
- * Makes a day's totals anew from its calls, and its adjustments from their entries, in one transaction. Roll-ups wait
- * meanwhile, so that no call is in between.
+ * Computes a day's totals again from its calls, and its adjustments from their entries, in one transaction.
+ * Roll-ups wait meanwhile, so that no call is in between.
  */
 export async function rebuildDay(pool: Postgres, { day, who, why }: RebuildOrder): Promise<Rebuilt> {
   return await inTransaction(pool, async (session): Promise<Rebuilt> => {

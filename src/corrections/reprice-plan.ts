@@ -14,14 +14,17 @@ export interface RepricedRow {
   readonly key: DailyKey
   readonly provider: string
   readonly calls: bigint
-  /** Calls that had no cost and have one now; negative where an earlier repricing gave one that no longer holds. */
+  /**
+   * Calls that had no cost and have one now; negative where an earlier repricing gave one that no longer
+   * holds.
+   */
   readonly pricedCalls: bigint
   /** Metered and adjusted. */
   readonly beforePico: bigint
   readonly afterPico: bigint
 }
 
-/** A row whose new cost cannot be told. */
+/** A row whose new cost cannot be known. */
 export interface RefusedRow {
   readonly key: DailyKey
   readonly calls: bigint
@@ -56,7 +59,8 @@ export interface Scope {
 /**
  * Reads the rows in the scope, and prices the calls of days that are kept.
  *
- * @param ahead What was read of calls before. Calls only ever come: a row that has as many as then has the same.
+ * @param ahead What was read of calls before. Calls only ever come: a row that has as many as then has the
+ * same.
  */
 export async function readScope(
   session: PostgresSession,
@@ -81,7 +85,7 @@ function isWhole({ sums, costPico }: RowToReprice, fromCalls: RowFromCalls | und
   return fromCalls?.calls === sums.requests && fromCalls.costPico === costPico
 }
 
-/** What the rows cost by the newer prices, and which of them cannot be told. */
+/** What the rows cost by the newer prices, and which of them cannot be priced. */
 export function planOf({ rows, fromCalls, prices }: Scope): Plan {
   const repriced: RepricedRow[] = []
   const refused: RefusedRow[] = []

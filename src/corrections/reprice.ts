@@ -18,16 +18,18 @@ export interface RepriceOrder {
   readonly why: string
   /** Only says what would change. */
   readonly dryRun: boolean
-  /** Whether the model is known to have a price, so that a rule is worth leaving where it was not used yet. */
+  /**
+   * Whether the model is known to have a price, so that a rule is worth leaving where it was not used yet.
+   */
   readonly hasPrice: boolean
-  /** Rows whose new cost cannot be told stay as they are, instead of stopping everything. */
+  /** Rows whose new cost cannot be known stay as they are, instead of stopping everything. */
   readonly leaveOut: boolean
 }
 
 export interface Repriced {
   /**
-   * `refused`: nothing was changed because of `refused`. `unchanged`: everything is as it should be. `priceless`:
-   * there is no price for any of it, and nothing was changed.
+   * `refused`: nothing was changed because of `refused`. `unchanged`: everything is as it should be.
+   * `priceless`: there is no price for any of it, and nothing was changed.
    */
   readonly kind: 'changed' | 'unchanged' | 'refused' | 'priceless'
   /** `null`: nothing was written. */
@@ -46,9 +48,9 @@ export interface Repriced {
 const ONE_SNAPSHOT = 'set transaction isolation level repeatable read, read only'
 
 /**
- * Prices past days again, all of it or nothing, and leaves a rule for calls that are rolled up later. Once done,
- * doing it again changes nothing. Days whose calls are kept are priced call by call, others by their sums where that
- * is exact. Roll-ups wait while it decides, so that no call is in between.
+ * Prices past days again, all of it or nothing, and leaves a rule for calls that are rolled up later. Once
+ * done, doing it again changes nothing. Days whose calls are kept are priced call by call, others by their
+ * sums where that is exact. Roll-ups wait while it decides, so that no call is in between.
  */
 export async function reprice(pool: Postgres, order: RepriceOrder): Promise<Repriced> {
   // Ahead of the lock, so that roll-ups wait only for the days that have changed since.

@@ -59,8 +59,8 @@ export async function getRulePrices(session: PostgresSession, adjustmentId: stri
 }
 
 /**
- * Whether the newest rule of exactly this scope prices by the same, from that day or an earlier one: another would
- * change nothing.
+ * Whether the newest rule of exactly this scope prices by the same, from that day or an earlier one: another
+ * would change nothing.
  */
 export async function isCovered(
   session: PostgresSession,

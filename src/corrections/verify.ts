@@ -7,8 +7,8 @@ import { SCHEMA } from '../store/connection/schema.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { IS_METERED, METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
 import { type DailyKey, type DailyKeyRow, KEY, KEY_COLUMNS, keyFrom, sameKey } from '../usage/daily-key.ts'
-import { selectPrices } from '../usage/price-definitions.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
+import { selectPrices } from '../usage/price-definitions.ts'
 import { type RequestProof, selectRequestProof } from './ledger-proof.ts'
 
 /** A figure of a row that is not what it should be, both as text. */
@@ -18,8 +18,8 @@ export interface Difference {
   readonly stored: string
   readonly recomputed: string
   /**
-   * What it was held against: the single calls, the price behind `price_id` times the row's sums, or the entries of
-   * adjustments.
+   * What it was held against: the single calls, the price behind `price_id` times the row's sums, or the
+   * entries of adjustments.
    */
   readonly against: 'calls' | 'price' | 'adjustments'
 }
@@ -32,14 +32,14 @@ export interface Verified {
   readonly rows: number
   readonly calls: bigint
   readonly differences: readonly Difference[]
-  /** Over all days: what the producers' marks say was counted, and what the totals hold. */
+  /** Over all days: what the producers' committed offsets say was counted, and what the totals hold. */
   readonly proof: RequestProof
 }
 
 /**
- * Recomputes the totals since a day and names every figure that differs: metered columns from the calls where these
- * are kept, each row's cost from its price and sums, adjustments from their entries; and the number of all requests
- * from the marks of the producers. One snapshot, so roll-ups may go on meanwhile.
+ * Recomputes the totals since a day and names every figure that differs: metered columns from the calls where
+ * these are kept, each row's cost from its price and sums, adjustments from their entries; and the number of
+ * all requests from the producers' committed offsets. One snapshot, so roll-ups may go on meanwhile.
  */
 export async function verifyLedger(pool: Postgres, since: UtcDay): Promise<Verified> {
   return await inTransaction(pool, async (session) => {
@@ -55,7 +55,8 @@ export async function verifyLedger(pool: Postgres, since: UtcDay): Promise<Verif
     for (const day of days) {
       if (keptDays.has(day)) {
         const counts = await countDay(session, day)
-        // Fewer calls than requests, and the marks say that the requests are right: not all calls were kept.
+        // Fewer calls than requests, and the committed offsets say that the requests are right: not all calls
+        // were kept.
         if (counts.calls < counts.requests && proof.totals === proof.counted) {
           incompleteDays.push(day)
         } else {
@@ -118,7 +119,7 @@ async function againstCalls(session: PostgresSession, day: UtcDay): Promise<Diff
     METERED_COLUMNS.flatMap((column): Difference[] => {
       const stored = row[`u.${column}`] ?? 'no row'
       const recomputed = row[`c.${column}`] ?? 'no call'
-      // A row that is not there, or has no calls, is told by its requests; its other columns say nothing more.
+      // A row that is not there, or has no calls, differs in its requests; its other columns add nothing.
       const isMissing = stored === 'no row' || recomputed === 'no call'
       if (stored === recomputed || (isMissing && column !== 'requests')) return []
       return [{ key: keyFrom(row), column, stored, recomputed, against: 'calls' }]

@@ -10,7 +10,9 @@ import {
 
 type NumberField = CountField | AmountField | CorrectionField
 
-/** A row of `daily_usage` without its histogram: what was metered, and apart from it what corrections added. */
+/**
+ * A row of `daily_usage` without its histogram: what was metered, and apart from it what corrections added.
+ */
 export type DailyRow = Readonly<Record<DimensionField, string>> & Readonly<Record<NumberField, bigint>>
 
 /** Numbers are text. */
@@ -39,8 +41,8 @@ export function corrected(row: DailyRow, metric: CountField | AmountField): bigi
 const PRICED = METRICS.filter(({ kind }) => kind === 'tokens' || kind === 'units')
 
 /**
- * What a row's cost is computed from, of the columns of these. A settlement has its price's fee by the request, though it
- * is not a request.
+ * What a row's cost is computed from, of the columns of these. A settlement has its price's fee by the
+ * request, though it is not a request.
  */
 export function sumsFrom(row: SqlRow): UsageSums {
   const sums: Record<string, bigint> = {

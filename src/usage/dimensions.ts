@@ -5,11 +5,15 @@ interface Dimension {
   readonly column: string
   /** Absent: text. */
   readonly type?: 'date'
-  /** Its place in the primary key, from 1: also the order in which rows are locked. Absent: not in the key. */
+  /**
+   * Its place in the primary key, from 1: also the order in which rows are locked. Absent: not in the key.
+   */
   readonly key?: number
   /** `null` in a record and in `calls`, '' in totals. */
   readonly nullable?: true
-  /** A job's use has it from the call that submitted the job; `objects` keeps it, in a column of that name. */
+  /**
+   * A job's use has it from the call that submitted the job; `objects` keeps it, in a column of that name.
+   */
   readonly bySubmitter?: true
   /** The table whose `name` people know it by; `null` there: it is no longer known. */
   readonly named?: {
@@ -32,16 +36,17 @@ interface Dimension {
     readonly isClient?: true
   }
   /**
-   * The release of the exports that brought it. What the first brought has a place of its own in each format. What is
-   * later is a column at the end of CSV and JSON, an entry of FOCUS's `Tags`, and a member of CloudEvents' `data`.
+   * The release of the exports that brought it. What the first brought has a place of its own in each format.
+   * What is later is a column at the end of CSV and JSON, an entry of FOCUS's `Tags`, and a member of
+   * CloudEvents' `data`.
    */
   readonly release: number
 }
 
 /**
- * What totals are kept apart by: THE list, in the order in which exports and corrections show it. All that names a row
- * of `daily_usage` derives from it: SQL, the recount from calls, corrections, exports, the questions asked of usage and
- * their API description. CONTRIBUTING.md says what else a new one needs.
+ * What totals are kept apart by: THE list, in the order in which exports and corrections show it. All that
+ * names a row of `daily_usage` derives from it: SQL, the recount from calls, corrections, exports, the
+ * queries of usage and their API description. CONTRIBUTING.md says what else a new one needs.
  */
 const TABLE = [
   {

@@ -17,9 +17,15 @@ interface Column<Kind extends string, Field extends string> {
   readonly field: Field
   /** In `daily_usage` and exports. */
   readonly column: string
-  /** The same from rows of `calls`, in SQL. `latency_us` and `bucket` are `null` there for calls without a latency. */
+  /**
+   * The same from rows of `calls`, in SQL. `latency_us` and `bucket` are `null` there for calls without a
+   * latency.
+   */
   readonly recount: string
-  /** The release of the exports that brought it: columns of a later one stand behind. `null`: it is not exported. */
+  /**
+   * The release of the exports that brought it: columns of a later one stand behind. `null`: it is not
+   * exported.
+   */
   readonly release: number | null
 }
 
@@ -58,7 +64,10 @@ function callsBy(source: UsageSource): CallCount<(typeof SOURCES)[UsageSource][0
 /** Tokens or units of the record. What `MAX_TOTALLED` calls add is a safe integer. */
 type Sum<Kind extends string, Field extends string> = Column<Kind, Field>
 
-/** How many tokens and units came with the first release of the exports, and with the second; later ones with the next. */
+/**
+ * How many tokens and units came with the first release of the exports, and with the second; later ones with
+ * the next.
+ */
 const TOKENS_BY_RELEASE = [12, 15]
 const UNITS_BY_RELEASE = [6, 16]
 const NEXT_RELEASE = 4
@@ -127,8 +136,9 @@ const IS_UNPRICED = 'cost_pico is null and not settled'
 const NO_FIGURES = `unpriced_reason in (${WITHOUT_FIGURES.map((reason) => `'${reason}'`).join(', ')})`
 
 /**
- * What a row of `daily_usage` sums up over its calls: THE list, with the tokens and units of src/call/usage.ts. The
- * roll-up, the recount from `calls`, corrections, exports and the answers about usage derive from it.
+ * What a row of `daily_usage` sums up over its calls: THE list, with the tokens and units of
+ * src/call/usage.ts. The roll-up, the recount from `calls`, corrections, exports and the answers about usage
+ * derive from it.
  */
 const TABLE = [
   calls('requests', 'requests', ({ settlement }) => settlement === undefined, 'told_by is null'),

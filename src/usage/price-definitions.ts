@@ -4,8 +4,8 @@ import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 
 /**
- * The prices behind these ids. One whose definition is not kept, or does not give the id it is kept under, is absent:
- * nothing may be computed by it.
+ * The prices behind these ids. One whose definition is not kept, or does not give the id it is kept under, is
+ * absent: nothing may be computed by it.
  */
 export async function selectPrices(
   session: Postgres | PostgresSession,

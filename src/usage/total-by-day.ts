@@ -11,8 +11,8 @@ export const MODELS_PER_CLIENT_AND_DAY = 500
 export const OTHER_MODELS_TOTAL = '(other)'
 
 /**
- * Most records that are totalled at a time: so many counts of at most `MAX_COUNT` (2^40) still add up to a safe
- * integer, and need no bigints.
+ * Most records that are totalled at a time: so many counts of at most `MAX_COUNT` (2^40) still add up to a
+ * safe integer, and need no bigints.
  */
 export const MAX_TOTALLED = 4096
 
@@ -24,11 +24,12 @@ export interface DailyTotal extends DailyKey, DailySums {
 }
 
 /**
- * Totals records in the order of `daily_usage`'s primary key: transactions that update rows in one order cannot wait for
- * each other in a circle.
+ * Totals records in the order of `daily_usage`'s primary key: transactions that update rows in one order
+ * cannot wait for each other in a circle.
  *
  * @param records At most `MAX_TOTALLED`.
- * @param settled Calls that were counted as unpriced, now or before, until their jobs reported what they used.
+ * @param settled Calls that were counted as unpriced, now or before, until their jobs reported what they
+ * used.
  */
 export function totalByDay(
   records: readonly CountedCall[],
@@ -89,7 +90,9 @@ function addCall(total: DailyTotal, call: CountedCall): void {
   }
 }
 
-/** The record as it counts when its response's usage was counted before: a request, without tokens or cost. */
+/**
+ * The record as it counts when its response's usage was counted before: a request, without tokens or cost.
+ */
 export function withoutUsage(record: CallRecord): CallRecord {
   return {
     ...record,

@@ -1,7 +1,10 @@
 import { reportedNoFigures } from '../call/unpriced-reason.ts'
 import type { UnpricedUse } from './unpriced-use.ts'
 
-/** Calls without a cost, and whether the same calls would have a price now; `null`: gateways price differently. */
+/**
+ * Calls without a cost, and whether the same calls would have a price now; `null`: gateways price
+ * differently.
+ */
 export interface CheckedUse extends UnpricedUse {
   readonly hasPriceNow: boolean | null
 }
@@ -20,7 +23,10 @@ export function checkPrices(uses: readonly UnpricedUse[], hasPrice: HasPrice | n
   })
 }
 
-/** Whether a price that the model has now would be one for these calls: not where they told nothing to price. */
+/**
+ * Whether a price that the model has now would be one for these calls: not where they reported nothing to
+ * price.
+ */
 export function couldBePriced(reason: string | null): boolean {
   return !reportedNoFigures(reason) && reason !== 'invalid_usage' && reason !== 'contradictory_usage'
 }

@@ -27,7 +27,10 @@ export interface UnpricedUse {
   readonly requestedModel: string | null
 }
 
-/** A segment of a path that is an id: a UUID, or a word of 16 characters or more with a digit, its kind before it. */
+/**
+ * A segment of a path that is an id: a UUID, or a word of 16 characters or more with a digit, its kind before
+ * it.
+ */
 const ID_SEGMENT = `/(?:[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?:[A-Za-z]+[_-])?(?=[^/]*[0-9])[A-Za-z0-9]{16,})(?=/|$)`
 
 /** Reasons that a later price cannot be for; the others are what `priced_later` has been taken from. */
@@ -35,9 +38,10 @@ const NO_PRICE_HELPS = [...WITHOUT_FIGURES, 'invalid_usage']
 
 /**
  * 1. The rows of totals with calls that have no cost.
- * 2. Their calls, where they are kept, by path and reason. What was to be billed with a later fetch, and was fetched,
- *    is no longer missing.
- * 3. Those that a repricing has priced since are taken off, first come first off, as nobody knows which they were.
+ * 2. Their calls, where they are kept, by path and reason. What was to be billed with a later fetch, and was
+ *    fetched, is no longer missing.
+ * 3. Those that a repricing has priced since are taken off, first come first off, as which they were is not
+ *    known.
  * 4. What no call explains stays, without path and reason.
  */
 const SELECT = `
@@ -99,8 +103,8 @@ interface SqlRow {
 }
 
 /**
- * So many single calls are looked at, those of the newest days: the dashboard asks every ten seconds, and whoever has no
- * prices at all has millions.
+ * At most so many single calls are read, those of the newest days: the dashboard asks every ten seconds, and
+ * a deployment without prices at all has millions.
  */
 const MOST_CALLS = 500_000
 
@@ -111,7 +115,9 @@ select coalesce(min(day), '9999-12-31') as day from (
   from ${SCHEMA}.daily_usage where day >= $1 group by day) d
 where calls <= $2`
 
-/** What has no cost, nor was given one since, from `fromDay` on; those with most calls first, at most 1,000. */
+/**
+ * What has no cost, nor was given one since, from `fromDay` on; those with most calls first, at most 1,000.
+ */
 export async function selectUnpricedUse(pool: Postgres, fromDay: UtcDay): Promise<UnpricedUse[]> {
   const first = await pool.query<{ day: UtcDay }>(FIRST_DAY, [fromDay, MOST_CALLS])
   const firstDay = first.rows[0]?.day ?? fromDay

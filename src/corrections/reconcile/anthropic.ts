@@ -45,8 +45,8 @@ const costPage = pageOf(
 )
 
 /**
- * What Anthropic's usage and cost reports say of these UTC days, both included. They do not say how many requests
- * there were, and the cost report leaves out the priority tier.
+ * What Anthropic's usage and cost reports say of these UTC days, both included. They do not say how many
+ * requests there were, and the cost report leaves out the priority tier.
  * https://platform.claude.com/docs/en/build-with-claude/usage-cost-api
  *
  * @throws {ReportError}

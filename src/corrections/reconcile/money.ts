@@ -3,8 +3,8 @@ import { decimalOf, parseDecimal, scaleToInteger } from '../../domain/decimal.ts
 const PICO_PER_USD = 1_000_000_000_000n
 
 /**
- * An amount of money from a report in pico-USD, halves rounded up: a JSON number by its shortest text, or decimal
- * text. `null`: neither.
+ * An amount of money from a report in pico-USD, halves rounded up: a JSON number by its shortest text, or
+ * decimal text. `null`: neither.
  *
  * @param perUsd What one dollar is in the report's unit: 1, or 100 for cents.
  */

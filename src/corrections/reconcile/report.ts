@@ -24,7 +24,10 @@ export interface ReconciledDay {
   readonly ours: Figures | null
 }
 
-/** Puts both sides' figures beside each other, by day and model. Each side's parts of the same day and model add up. */
+/**
+ * Puts both sides' figures beside each other, by day and model. Each side's parts of the same day and model
+ * add up.
+ */
 export function reconcile(theirs: readonly ModelDay[], ours: readonly ModelDay[]): ReconciledDay[] {
   const sides = [addUp(theirs), addUp(ours)] as const
   const keys = [...new Set(sides.flatMap((side) => [...side.keys()]))].sort()
@@ -58,7 +61,10 @@ function add(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? (a ?? b) : a + b
 }
 
-/** Ours less theirs. Where one side does not know the model at all, it has 0; where it does not say a figure, `null`. */
+/**
+ * Ours less theirs. Where one side does not know the model at all, it has 0; where it does not say a figure,
+ * `null`.
+ */
 export function differenceOf({ theirs, ours }: ReconciledDay): Figures {
   const less = (pick: (figures: Figures) => bigint | null): bigint | null => {
     const left = ours === null ? 0n : pick(ours)

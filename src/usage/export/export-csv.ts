@@ -34,8 +34,8 @@ export function csvLine(cells: readonly string[]): string {
 }
 
 /**
- * A name as no spreadsheet takes it for a formula: where it begins with one of `= + - @`, a tab or a line's end, an
- * apostrophe is put before it. Names come from clients and upstreams.
+ * A name as no spreadsheet takes it for a formula: where it begins with one of `= + - @`, a tab or a line's
+ * end, an apostrophe is put before it. Names come from clients and upstreams.
  */
 export function safeName(name: string): string {
   return /^[=+\-@\t\r\n]/.test(name) ? `'${name}` : name

@@ -6,8 +6,8 @@ import { csvLine, safeName } from './export-csv.ts'
 import { type ExportedDay, laterDimensions } from './exported-day.ts'
 
 /**
- * The columns of the FinOps Open Cost and Usage Specification, 1.2 (https://focus.finops.org), that apply to model
- * traffic, in the order in which they are written.
+ * The columns of the FinOps Open Cost and Usage Specification, 1.2 (https://focus.finops.org), that apply to
+ * model traffic, in the order in which they are written.
  */
 const COLUMNS = [
   'BilledCost',

@@ -20,8 +20,8 @@ export function renderForClient(
 }
 
 /**
- * Usage as JSON for operators, the same on the command line and over HTTP: one summary, or with groups a list of them
- * with the groups' fields before each.
+ * Usage as JSON for operators, the same on the command line and over HTTP: one summary, or with groups a list
+ * of them with the groups' fields before each.
  */
 export function renderForOperator(
   rows: readonly UsageRow[],

@@ -13,8 +13,9 @@ export interface RequestedName {
 const SHOWN_NAMES = 20
 
 /**
- * The names that those asked for whose calls are totalled as `(unknown)`, those with most calls first, at most 20: from
- * the single calls, as far as they are kept. Clients choose these names, so there is no end to them.
+ * The names that those asked for whose calls are totalled as `(unknown)`, those with most calls first, at
+ * most 20: from the single calls, as far as they are kept. Clients choose these names, so there is no end to
+ * them.
  */
 export async function selectRequestedNames(
   pool: Postgres,

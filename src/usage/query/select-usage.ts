@@ -25,7 +25,9 @@ export interface GroupedScope extends UsageScope {
   readonly groupBy: readonly UsageGroup[]
 }
 
-/** What a row is the totals of; `null` where it is not grouped by that, and in a name that is no longer known. */
+/**
+ * What a row is the totals of; `null` where it is not grouped by that, and in a name that is no longer known.
+ */
 type Group = Readonly<Record<GroupField | NameField, string | null>>
 
 /** Exact sums over the days asked for. */
@@ -39,8 +41,8 @@ const METERED = METRICS.filter(({ field }) => SUMMED.includes(field)).map(
 const UNPRICED_FIELDS = ['unpricedInputTokens', 'unpricedOutputTokens', 'partlyUnpriced'] as const
 
 /**
- * Prices that leave something out say what. Which tokens of a row have no price is unknown once a repricing has priced
- * a part of its calls.
+ * Prices that leave something out say what. Which tokens of a row have no price is unknown once a repricing
+ * has priced a part of its calls.
  */
 const WITHOUT_WHOLE_PRICE = `
   coalesce(sum(u.input_tokens) filter (where u.unpriced > u.priced_later), 0) as "unpricedInputTokens",

@@ -75,7 +75,10 @@ export const FIGURES = {
   },
 } as const satisfies Readonly<Record<string, Figure<UsageTotals>>>
 
-/** The figures that a group of an operator's answer has besides: a cost of 0 may be that of calls without a price. */
+/**
+ * The figures that a group of an operator's answer has besides: a cost of 0 may be that of calls without a
+ * price.
+ */
 export const RELIABILITY_FIGURES = {
   unpriced: count(
     ({ unpriced }) => unpriced,

@@ -90,7 +90,10 @@ function problem(param: string, message: string): ParsedQuery {
   return { kind: 'problem', param, message }
 }
 
-/** Names with commas between, spaces and repetitions allowed, in the order written; `null`: one is not a group. */
+/**
+ * Names with commas between, spaces and repetitions allowed, in the order written; `null`: one is not a
+ * group.
+ */
 export function parseUsageGroups(text: string): readonly UsageGroup[] | null {
   const groups = text.split(',').map((word) => USAGE_GROUPS.find((group) => group === word.trim()))
   const known = groups.filter((group) => group !== undefined)
