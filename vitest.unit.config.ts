@@ -7,12 +7,10 @@ export default defineConfig({
     include: [...findUnitTests()],
     // Random and exhaustive tests are shorter here than in `npm test`, so that all of it takes under 30 s.
     env: {
-      ORACLE_CALLS: '20000',
-      FUZZ_SECONDS: '0.5',
-      FUZZ_SEED: '1',
-      CUT_BYTES: '512',
-      CUT_PLACES: '50',
-      MODEL_SCHEDULES: '500',
+      ORACLE_CALLS: '5000',
+      CUT_BYTES: '256',
+      CUT_PLACES: '25',
+      MODEL_SCHEDULES: '200',
     },
     testTimeout: 30_000,
     hookTimeout: 120_000,

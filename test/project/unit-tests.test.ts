@@ -7,4 +7,5 @@ test('tests that need no server and no program are found by what they import', (
   expect(found).toContain('test/pricing/price.test.ts')
   expect(found).not.toContain('test/rollup/roll-up.test.ts') // a database, through a file that it imports
   expect(found).not.toContain('test/project/dev.test.ts') // a program of its own
+  expect(found).not.toContain('test/providers/fuzz.test.ts') // says that it is long
 })

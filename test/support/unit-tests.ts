@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path'
 const NEEDS_MORE =
   /import \{[^}]*\binject\b[^}]*\} from 'vitest'|from 'node:(?:child_process|cluster|https?|net|tls)'/
 
+/** What a file says of itself that takes seconds of CPU, whatever it imports. */
+const LONG = /^\/\/ @long\b/
+
 const RELATIVE_IMPORT = /^(?:import|export)[^'"]*?from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm
 
 /**
@@ -31,6 +34,6 @@ export function findUnitTests(): readonly string[] {
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => join('test', name))
-    .filter((file) => !needsMore(file))
+    .filter((file) => !needsMore(file) && !LONG.test(readFileSync(file, 'utf8')))
     .sort()
 }
