@@ -16,8 +16,8 @@ export interface OpenCallOptions {
   readonly observer: Pick<CallObserver, 'callStarted'>
 }
 
-/** A call that every stage let pass, as it is written to the journal. */
-export function buildOpenCall(admission: Admission, nowMs: number): OpenCall {
+/** A call that every stage let pass, as it is written to the journal: a new field does not compile until it is here. */
+export function buildOpenCall(admission: Admission, nowMs: number): Required<OpenCall> {
   const { caller, route } = admission
   return {
     callId: newCallId(nowMs),

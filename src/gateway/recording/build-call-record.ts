@@ -1,4 +1,4 @@
-import { type CallRecord, firstJobs, type JobUse } from '../../call/call-record.ts'
+import { type CallRecord, firstJobs, type JobUse, type OpenCall } from '../../call/call-record.ts'
 import { useOf } from '../../call/job-use.ts'
 import type { JobObservation, Observation } from '../../call/observation.ts'
 import {
@@ -23,8 +23,11 @@ const MAX_TIER_BYTES = 64
 /** Above this no column could hold it; no call costs that. */
 const MAX_PICO = 10n ** 38n
 
-/** Every field, those too that may be absent: a new one does not compile until it has a source. */
-type BuiltRecord = Required<Omit<CallRecord, 'objects'>>
+/**
+ * Every field, those too that may be absent: a new one does not compile until it has a source. What is known before
+ * the call goes upstream has its source in `buildOpenCall`.
+ */
+type BuiltRecord = OpenCall & Required<Omit<CallRecord, 'objects' | keyof OpenCall>>
 
 /**
  * Prices a call and makes its record. Whatever the client and the upstream wrote, the record can be stored:
