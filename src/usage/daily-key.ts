@@ -116,7 +116,7 @@ export function shownKeyIn(alias: string): string {
 }
 
 /** The key as JSON, the same on the command line and over HTTP. */
-export function renderKey(key: DailyKey): Readonly<Record<string, string | null>> {
+export function renderDailyKey(key: DailyKey): Readonly<Record<string, string | null>> {
   return Object.fromEntries(
     SHOWN.map(({ field, column, nullable }) => [column, nullable && key[field] === '' ? null : key[field]]),
   )

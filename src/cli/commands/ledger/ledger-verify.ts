@@ -3,7 +3,7 @@ import { type Rebuilt, rebuildDay } from '../../../corrections/rebuild.ts'
 import { type Difference, type Verified, verifyLedger } from '../../../corrections/verify.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
-import { KEY_HEADINGS, keyCells, renderKey } from '../../../usage/daily-key.ts'
+import { KEY_HEADINGS, keyCells, renderDailyKey } from '../../../usage/daily-key.ts'
 import { parseDay, parseReason } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import { operatorName } from '../../operator.ts'
@@ -66,7 +66,7 @@ function verifiedDocument(verified: Verified, isRight: boolean) {
     requests_by_marks: Number(proof.counted),
     requests_in_totals: Number(proof.totals),
     differences: differences.map(({ key, column, stored, recomputed, against }) => ({
-      ...renderKey(key),
+      ...renderDailyKey(key),
       column,
       stored,
       recomputed,

@@ -1,7 +1,7 @@
 import type { Repriced } from '../../../corrections/reprice.ts'
 import type { RepricedRow } from '../../../corrections/reprice-plan.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
-import { renderKey } from '../../../usage/daily-key.ts'
+import { renderDailyKey } from '../../../usage/daily-key.ts'
 import type { PriceOptions } from '../../gateway-prices.ts'
 import { renderTable } from '../../table.ts'
 
@@ -24,14 +24,14 @@ export function repriceDocument(repriced: Repriced, options: RepriceOptions) {
     after_usd: picoToUsdText(repriced.afterPico),
     difference_usd: picoToUsdText(repriced.afterPico - repriced.beforePico),
     rows: repriced.rows.map((row) => ({
-      ...renderKey(row.key),
+      ...renderDailyKey(row.key),
       calls: Number(row.calls),
       priced_calls: Number(row.pricedCalls),
       before_usd: picoToUsdText(row.beforePico),
       after_usd: picoToUsdText(row.afterPico),
     })),
     left_out: repriced.refused.map(({ key, calls, reason }) => {
-      const { key_id: _keyId, ...row } = renderKey(key)
+      const { key_id: _keyId, ...row } = renderDailyKey(key)
       return { ...row, calls: Number(calls), reason }
     }),
   }
