@@ -81,7 +81,7 @@ const shutdown = closeWithGrace(
 )
 
 // A terminal or systemd signals all processes of the group, and then the process that started these signals
-// them, too. So a second signal must not force the end. An operator who is in a hurry signals that process
+// them, too. So a second signal must not force the end. An operator who cannot wait signals that process
 // twice, and it ends these.
 if (cluster.isWorker) {
   let shuttingDown = false
