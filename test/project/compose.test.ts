@@ -251,7 +251,7 @@ test('the image has what it runs, runs node itself, and not as root', () => {
     for (const file of filesIn(command)) expect(copied).toContain(inProject(file).split('/')[0])
   }
   expect(dockerfile).toMatch(/^USER node$/m)
-  expect(dockerfile).toMatch(/^CMD \["node", "src\/server\.ts"\]$/m)
+  expect(dockerfile).toMatch(/^CMD \["node", "src\/gateway\/server\.ts"\]$/m)
   const scripts = [...dockerfile.matchAll(/\/app\/(deploy\/\S+\.sh)/g)].map(([, script]) => script ?? '')
   expect(scripts).toHaveLength(2)
   for (const script of scripts) accessSync(script, constants.X_OK)
