@@ -149,7 +149,6 @@ export const EXCEPTIONS: readonly Exception[] = [
   { reason: 'what readline calls it', what: /^question$/, within: /terminal/ },
   { reason: 'an alias in a query', what: /^told$/, within: /object-owners/ },
   { reason: 'a type in a comment of JavaScript', what: /=> void\b/ },
-  { reason: 'the key of a gap marker on the wire', what: /"void":/ },
   { reason: 'a label under the hashes of golden files', what: /'note now'/, within: /call-world/ },
   { reason: 'sample text of a prompt or an answer', what: /Mrs\. O'Leary|knew its tides/ },
   { reason: 'to look something up', what: /^look-?up|lookUp$/i },
