@@ -3,11 +3,11 @@ import type { BilledUnit, BilledUnits, TokenUsage } from '../../call/usage.ts'
 import { unitsByTool, unitsOf } from '../reading/billed-units.ts'
 import {
   addCounts,
-  addUsage,
   type CountedUsage,
   type Counts,
   countUsage,
   parseCount,
+  sumUsage,
 } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
 
@@ -46,7 +46,7 @@ export function anthropicUsage(usage: JsonObject, model: string | null): Anthrop
   const invalid = counted.some((part) => part.invalid)
   // Reasoning is reported for the whole message only, and is the answering model's.
   const { reasoningTokens } = top.usage
-  const sum = { ...addUsage(counted.map((part) => part.usage)), reasoningTokens }
+  const sum = { ...sumUsage(counted.map((part) => part.usage)), reasoningTokens }
   return { ...said, usage: sum, invalid, parts: partsOf(counted, model, reasoningTokens) }
 }
 
@@ -103,7 +103,7 @@ function partsOf(
   if (model === null || counted.every((part) => part.model === model)) return null
   const models = [...new Set(counted.map((part) => part.model))]
   return models.map((name) => {
-    const usage = addUsage(counted.filter((part) => part.model === name).map((part) => part.usage))
+    const usage = sumUsage(counted.filter((part) => part.model === name).map((part) => part.usage))
     return { model: name ?? model, usage: name === model ? { ...usage, reasoningTokens } : usage }
   })
 }

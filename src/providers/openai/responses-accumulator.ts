@@ -3,7 +3,7 @@ import type { TokenUsage } from '../../call/usage.ts'
 import { madeAtMs } from '../jobs/submitted-at.ts'
 import { unitsOf } from '../reading/billed-units.ts'
 import type { Fields } from '../reading/body-format.ts'
-import { addUsage, boundRawUsage, observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
+import { boundRawUsage, observe, saysTokens, sumUsage, totalDisagrees } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { type JsonObject, objectIn, textIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
@@ -96,7 +96,7 @@ export class ResponsesAccumulator implements UsageAccumulator {
     return observe({
       ...observed,
       usageSource: invalid ? 'invalid' : !saysTokens(own.usage) ? 'none' : isRunning ? 'partial' : 'reported',
-      usage: drawn === null ? own.usage : addUsage([own.usage, drawn.usage]),
+      usage: drawn === null ? own.usage : sumUsage([own.usage, drawn.usage]),
       units,
       serviceTier:
         (units.webSearches ?? 0) > 0 ? this.#tierOfSearch(observed.serviceTier) : observed.serviceTier,

@@ -3,7 +3,7 @@ import type { BilledUnit, BilledUnits, TokenUsage } from '../../call/usage.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
 import { sumUnits } from '../reading/billed-units.ts'
-import { addUsage } from '../reading/counts.ts'
+import { sumUsage } from '../reading/counts.ts'
 import { arrayIn, type JsonObject, member, objectsIn, textIn } from '../reading/json-value.ts'
 import type { ProjectionSpec } from '../wires/json.ts'
 
@@ -87,11 +87,11 @@ export class CompoundUse {
       const counted = chatUsage(reported, this.#overrides, name)
       if (counted.invalid) return null
       const earlier = byModel.get(name)
-      const all = earlier === undefined ? counted.usage : addUsage([earlier.usage, counted.usage])
+      const all = earlier === undefined ? counted.usage : sumUsage([earlier.usage, counted.usage])
       byModel.set(name, { model: name, usage: all })
     }
     const parts = [...byModel.values()]
-    const sum = addUsage(parts.map(({ usage }) => usage))
+    const sum = sumUsage(parts.map(({ usage }) => usage))
     const isWhole = sum.inputTokens === whole.inputTokens && sum.outputTokens === whole.outputTokens
     return parts.length > 0 && isWhole ? parts : null
   }

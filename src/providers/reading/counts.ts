@@ -90,7 +90,7 @@ export function countUsage(counts: Counts): CountedUsage {
 }
 
 /** Usages added up class by class; a class that none of them reported stays unreported. */
-export function addUsage(usages: readonly TokenUsage[]): TokenUsage {
+export function sumUsage(usages: readonly TokenUsage[]): TokenUsage {
   const sums = TOKEN_CLASSES.map((name) => [name, addCounts(...usages.map((usage) => usage[name]))] as const)
   return countUsage(Object.fromEntries(sums)).usage
 }

@@ -1,6 +1,6 @@
 import type { Observation, UsagePart } from '../../call/observation.ts'
 import { TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../../call/usage.ts'
-import { addCounts, addUsage, type Count, type CountedUsage, countUsage } from './counts.ts'
+import { addCounts, type Count, type CountedUsage, countUsage, sumUsage } from './counts.ts'
 
 /** Usage added up over the responses of one session. */
 export interface UsageSum {
@@ -68,7 +68,7 @@ export function createPartsSum(): PartsSum {
       hasParts ||= parts !== null
       for (const part of parts ?? (model === null ? [] : [{ model, usage }])) {
         const earlier = byModel.get(part.model)
-        byModel.set(part.model, earlier === undefined ? part.usage : addUsage([earlier, part.usage]))
+        byModel.set(part.model, earlier === undefined ? part.usage : sumUsage([earlier, part.usage]))
       }
     },
     observed: () => (hasParts ? [...byModel].map(([model, usage]) => ({ model, usage })) : null),
