@@ -1,5 +1,5 @@
 import { isObject } from '../../call/codec/json-checks.ts'
-import type { Observation } from '../../call/observation.ts'
+import type { Observation, UsagePart } from '../../call/observation.ts'
 import type { ResponseUse } from '../../call/response-use.ts'
 import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
 
@@ -13,7 +13,7 @@ export interface UsageSnapshot {
 }
 
 /** A new field does not compile until it is restored, or is listed here: what only a whole answer reports. */
-type Restored = Required<Omit<Observation, 'madeAtMs' | 'largestPrompt' | 'jobs'>>
+type Restored = Required<Omit<Observation, 'jobs'>>
 
 /** What was observed of a call so far, as text for the journal's open row. */
 export function encodeUsageSnapshot({ observation, status, clientName, responseUse }: UsageSnapshot): string {
@@ -49,7 +49,11 @@ export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
     totalMismatch: false,
     reportedCostPico: picoOrNull(json.reportedCostPico),
     serviceTier: textOrNull(json.serviceTier),
-    parts: null,
+    // Without these, a price would be found, and be another than the call's: of one model for all, or of another
+    // length of prompt, or of another day.
+    parts: partsOrNull(json.parts),
+    largestPrompt: json.largestPrompt === undefined ? undefined : numberOrNull(json.largestPrompt),
+    madeAtMs: numberOrNull(json.madeAtMs),
   }
   return {
     observation,
@@ -57,6 +61,18 @@ export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
     clientName: textOrNull(json.clientName),
     responseUse: json.responseUse === 'fetched' ? 'fetched' : 'created',
   }
+}
+
+/** All parts, or `null`: the sum of some would look like the whole. */
+function partsOrNull(value: unknown): readonly UsagePart[] | null {
+  if (!Array.isArray(value) || value.length === 0) return null
+  const parts: UsagePart[] = []
+  for (const part of value) {
+    if (!isObject(part) || typeof part.model !== 'string' || !isObject(part.usage)) return null
+    const { model, usage } = part
+    parts.push({ model, usage: countsBy(TOKEN_CLASSES, (name) => numberOrNull(usage[name])) })
+  }
+  return parts
 }
 
 function numberOrNull(value: unknown): number | null {

@@ -58,13 +58,32 @@ test('what a later price needs is read back as it was', () => {
     clientName: 'é',
     responseUse: 'fetched',
   })
-  const { madeAtMs: _, largestPrompt: __, ...kept } = FULL
   expect(decodeUsageSnapshot(text)).toEqual({
-    observation: { ...kept, totalMismatch: false, parts: null },
+    observation: { ...FULL, totalMismatch: false },
     status: 207,
     clientName: 'é',
     responseUse: 'fetched',
   })
+})
+
+test.each([
+  null,
+  0,
+  undefined,
+])('a longest prompt of %j is read back as it was: prices by prompt length depend on it', (largestPrompt) => {
+  const text = encodeUsageSnapshot({ ...SNAPSHOT, observation: { ...NOTHING_OBSERVED, largestPrompt } })
+  expect(decodeUsageSnapshot(text)?.observation.largestPrompt).toBe(largestPrompt)
+})
+
+test.each([
+  'a',
+  [],
+  [{ model: 'a', usage: {} }, { usage: {} }],
+  [{ model: 'a', usage: 1 }],
+  [null],
+])('the parts %j are not read: some of them would look like all', (parts) => {
+  const text = JSON.stringify({ usageSource: 'partial', usage: {}, units: {}, parts })
+  expect(decodeUsageSnapshot(text)?.observation.parts).toBeNull()
 })
 
 test('a snapshot of an earlier release, without counts that came later, is read', () => {
@@ -77,6 +96,7 @@ test('a snapshot of an earlier release, without counts that came later, is read'
       usage: { ...NO_USAGE, inputTokens: 3 },
       units: NO_UNITS,
       model: 'a',
+      madeAtMs: null,
     },
     status: 200,
     clientName: null,
