@@ -21,6 +21,8 @@ import { type Answer, driveAnswer, type Way } from './drive-answer.ts'
 // What calls leave in the journal and with their clients, byte for byte, however the gateway's parts are cut. A change of
 // these files is a change of what is recorded: `vitest -u` writes them again.
 
+vi.mock('../../../src/gateway/estimation/estimate-thread.ts', () => import('./same-thread.ts'))
+
 beforeAll(() => {
   vi.spyOn(performance, 'now').mockImplementation(() => clock.now)
 })

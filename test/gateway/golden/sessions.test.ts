@@ -5,6 +5,8 @@ import { driveSession, type PlayedSession } from './drive-session.ts'
 
 // As `answers.test.ts`, of sessions.
 
+vi.mock('../../../src/gateway/estimation/estimate-thread.ts', () => import('./same-thread.ts'))
+
 beforeAll(() => {
   vi.spyOn(performance, 'now').mockImplementation(() => clock.now)
 })
