@@ -89,7 +89,8 @@ export function buildGateway(options: GatewayOptions): Gateway {
       basePath,
       summarise: options.summariseUsage,
       now: admission.now,
-      storageFailed: (err) => app.log.error({ err }, 'usage summary not read'),
+      storageFailed: (err) =>
+        app.log.error({ event: 'usage.query_failed', err }, 'the usage summary could not be read'),
     })
     forward(keyed, { ...options.forward, admission, methods })
   })
@@ -131,7 +132,7 @@ function answerFrameworkError(
 ): void {
   const status = error.statusCode ?? 500
   if (status >= 500) {
-    reply.log.error({ err: error }, 'a request failed in the gateway')
+    reply.log.error({ event: 'request.failed', err: error }, 'a request failed in the gateway')
     sendError(reply, 'internal_error')
   } else if (status === 404) {
     sendError(reply, 'not_found')

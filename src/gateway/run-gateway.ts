@@ -194,7 +194,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       pathPolicy: reloadable.pathPolicy,
       objects,
       now: Date.now,
-      stageFailed: (err) => log.error({ err }, 'a call failed in the gateway'),
+      stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),
     },
     tls:
       config.tls === null

@@ -43,12 +43,11 @@ export const LOG_EVENTS = {
   'journal.checkpoint_failed': 'the journal could not be compacted; it grows until that succeeds',
   'journal.folder_not_deleted': 'the folder of an unused journal could not be deleted',
   'journal.directory_unreadable': 'the journal directory cannot be read',
-  'journal.full': 'the journal takes no records: disk full, or JOURNAL_MAX_BYTES reached',
   'journal.prune_failed': 'counted records could not be deleted from the journal yet',
   'journal.recovered': 'the journal takes records again',
   'journal.sync_failed': 'the journal could not be synced to disk',
   'journal.unreadable': 'the journal cannot be read',
-  'journal.unwritable': 'the journal cannot be written',
+  'journal.unwritable': 'the journal cannot be written, for example because the disk is full',
 
   'keys.expired': 'Postgres is away longer than KEY_GRACE_SECONDS; no API key is accepted',
   'keys.last_use_not_saved': 'the last use of API keys could not be saved',
@@ -104,7 +103,6 @@ export const LOG_EVENTS = {
   'verify.row_differs': 'one total differs from what it is made of',
 
   'worker.crashed': 'the worker ends because of an error',
-  'worker.start_failed': 'the worker could not start',
   'worker.started': 'the worker counts calls',
   'worker.stopping': 'the worker ends',
   'worker.summary': 'how many calls this worker has counted, once a minute while there are any',

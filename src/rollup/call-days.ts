@@ -29,7 +29,10 @@ export function createCallDays(pool: Postgres, retentionDays: number, log: Logge
       await addCallDays(pool, retentionDays)
     } catch (error) {
       if (isPassing(error)) throw error
-      log.error({ err: error }, 'the partitions of calls could not be made: calls are counted but not kept')
+      log.error(
+        { event: 'calls.partitions_failed', err: error },
+        'the partitions of calls could not be made: calls are counted but not kept',
+      )
     }
     return await selectCallDays(pool)
   }

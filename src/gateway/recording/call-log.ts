@@ -18,16 +18,19 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
     },
     callUnmetered(record) {
       // No record is kept of the call: the operator bills it from this line.
-      log.warn(fieldsOf(record), 'a call passed unmetered, as the journal takes no records')
+      log.warn(
+        { event: 'call.unmetered', ...fieldsOf(record) },
+        'a call passed unmetered, as the journal takes no records',
+      )
       observer.callUnmetered(record)
     },
     totalMismatch: (provider) => observer.totalMismatch(provider),
     readingFailed(provider, error) {
-      log.warn({ provider, err: error }, 'an answer could not be read')
+      log.warn({ event: 'call.unreadable', provider, err: error }, 'an answer could not be read')
       observer.readingFailed(provider, error)
     },
     callFailed(call, error) {
-      log.error({ callId: call.callId, err: error }, 'a call failed in the gateway')
+      log.error({ event: 'call.failed', callId: call.callId, err: error }, 'a call failed in the gateway')
       observer.callFailed(call, error)
     },
   }

@@ -20,3 +20,20 @@ test.each([
   const errors = lines.filter((line) => line.level >= 50)
   expect(errors).toMatchObject([{ event: 'call.suspect_cost', callId: costly.callId }])
 })
+
+test('what goes wrong in a call has a code of its own in the log', () => {
+  const lines: { event?: string }[] = []
+  const observer = logCalls(
+    NO_METRICS,
+    pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+  )
+  const call = aRecord()
+  observer.callUnmetered(call)
+  observer.readingFailed('openai', new Error('no JSON'))
+  observer.callFailed(call, new Error('no head'))
+  expect(lines).toMatchObject([
+    { event: 'call.unmetered', callId: call.callId },
+    { event: 'call.unreadable', provider: 'openai' },
+    { event: 'call.failed', callId: call.callId },
+  ])
+})
