@@ -1,19 +1,5 @@
-import { once } from 'node:events'
-import { runCommandLine } from './run.ts'
+// The command line's program.
+import { keepCompiledModules } from '../lib/compile-cache.ts'
 
-// A reader such as `head` may close the pipe early; that is not a failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-})
-
-process.exitCode = await runCommandLine(process.argv.slice(2), process.env, {
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
-  drained,
-})
-
-async function drained(): Promise<boolean> {
-  // A closed pipe rejects the write, which ends the waiting.
-  if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain').catch(() => {})
-  return process.stdout.writable
-}
+keepCompiledModules()
+await import('./command-line.ts')

@@ -11,4 +11,6 @@ npm is configured to block install scripts (npm config get ignore-scripts), or d
 or install Node.js ${OLDEST} yourself, and start again.`)
   process.exit(1)
 }
+const { keepCompiledModules } = await import('../lib/compile-cache.ts')
+keepCompiledModules()
 await import('./main.ts')

@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const KEEP = pathToFileURL('src/lib/compile-cache.ts').href
+
+let folder: string
+let program: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tallygate-compiled-'))
+  writeFileSync(join(folder, 'rest.ts'), "export const word: string = 'the rest has run'\n")
+  program = join(folder, 'program.mjs')
+  writeFileSync(
+    program,
+    `import { keepCompiledModules } from '${KEEP}'
+const kept = keepCompiledModules(process.argv[2])
+const { word } = await import('./rest.ts')
+console.log(word, kept === null ? 'without' : 'with')
+`,
+  )
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function run(cache: string): string {
+  return execFileSync(process.execPath, [program, cache], { encoding: 'utf8' }).trim()
+}
+
+function filesOf(cache: string): string[] {
+  return readdirSync(cache, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(cache, name))
+    .filter((file) => statSync(file).isFile())
+}
+
+test('a program keeps what it compiled, in the folder that it names', () => {
+  const cache = join(folder, 'cache')
+  expect(run(cache)).toBe('the rest has run with')
+  expect(filesOf(cache).length).toBeGreaterThan(0)
+  expect(run(cache)).toBe('the rest has run with')
+})
+
+test('a program runs all the same where what was kept is damaged', () => {
+  const cache = join(folder, 'damaged')
+  run(cache)
+  for (const file of filesOf(cache)) writeFileSync(file, 'nothing of Node’s')
+  expect(run(cache)).toBe('the rest has run with')
+})
+
+test('a program runs all the same where the folder cannot be made', () => {
+  expect(run(join(program, 'below-a-file'))).toBe('the rest has run without')
+})
