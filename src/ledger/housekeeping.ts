@@ -1,5 +1,6 @@
 import type { Logger } from '../lib/logger.ts'
 import { repeat } from '../lib/repeat.ts'
+import type { JournalCap } from './journal-cap.ts'
 import type { Adoption } from './recovery/adoption.ts'
 import type { DatabaseBinding } from './recovery/journal-database-id.ts'
 import type { RetiredProducerCheck } from './recovery/retired-producer-check.ts'
@@ -16,6 +17,7 @@ export interface HousekeepingOptions {
   readonly adoption: Adoption
   readonly binding: DatabaseBinding
   readonly retired: RetiredProducerCheck
+  readonly cap: JournalCap
   /** The folder of this process's own producer. */
   readonly ownFolder: string
   /** How long committed records are kept. */
@@ -36,10 +38,10 @@ export class Housekeeping {
 
   constructor(options: HousekeepingOptions) {
     this.#options = options
-    const { producers, keepMs } = options
+    const { keepMs } = options
     const pruneMs = Math.max(Math.min(keepMs / 10, PRUNE_INTERVAL_MAX_MS), PRUNE_INTERVAL_MIN_MS)
     this.#repeating = [
-      repeat(() => this.#withPostgres(() => producers.readOffsets()), OFFSETS_INTERVAL_MS),
+      repeat(() => this.#readOffsets(), OFFSETS_INTERVAL_MS),
       repeat(() => this.#adopt(), ADOPTION_INTERVAL_MS),
       repeat(() => this.#prune(), pruneMs),
     ]
@@ -50,6 +52,12 @@ export class Housekeeping {
     this.#stopped = true
     this.#options.adoption.stopScanning()
     await Promise.all(this.#repeating.map((task) => task.stop()))
+  }
+
+  async #readOffsets(): Promise<void> {
+    const { cap, producers } = this.#options
+    cap.check()
+    await this.#withPostgres(() => producers.readOffsets())
   }
 
   async #adopt(): Promise<void> {

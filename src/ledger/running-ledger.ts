@@ -6,6 +6,7 @@ import { DiskReserve } from './journal/disk-reserve.ts'
 import type { Journal, OnWritten } from './journal/journal.ts'
 import type { JournalStore } from './journal/journal-store.ts'
 import { SqliteJournals } from './journal/sqlite/sqlite-journals.ts'
+import { JournalCap } from './journal-cap.ts'
 import type { Ledger, LedgerOptions, LedgerStats } from './ledger.ts'
 import { withDeadlines } from './ledger-database.ts'
 import { Adoption } from './recovery/adoption.ts'
@@ -59,6 +60,7 @@ class RunningLedger implements Ledger {
       adoption: this.#adoption,
       binding: new DatabaseBinding(database, log),
       retired: new RetiredProducerCheck({ journalDir, link: producers.link, database, log }),
+      cap: new JournalCap(producers, options.journalMaxBytes, log),
       ownFolder: folder.path,
       keepMs,
       log,

@@ -78,12 +78,17 @@ describe('calls are refused', () => {
     while (ledger.canTakeCalls) await makeCalls(ledger, ++number, number)
     expect(ledger.stats().uncommittedBytes).toBeGreaterThanOrEqual(50_000)
     expect(ledger.stats().uncommittedBytes).toBeLessThan(51_000)
+    const events = () => site.log.lines.map(({ event }) => event)
+    await vi.waitFor(() => expect(events()).toContain('journal.full'), SOON)
+    expect(events()).not.toContain('journal.recovered')
     site.keepRollingUp()
     await vi.waitFor(() => expect(ledger.canTakeCalls).toBe(true), SOON)
     await vi.waitFor(
       () => expect(ledger.stats()).toMatchObject({ uncommittedBytes: 0, uncommittedRecords: 0 }),
       SOON,
     )
+    await vi.waitFor(() => expect(events()).toContain('journal.recovered'), SOON)
+    expect(events().filter((event) => event === 'journal.full')).toHaveLength(1)
   })
 
   test('calls are refused after a stop has begun', async () => {

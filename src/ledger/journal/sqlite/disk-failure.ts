@@ -1,7 +1,7 @@
 import type { Logger } from '../../../lib/logger.ts'
 import type { DiskReserve } from '../disk-reserve.ts'
 import type { JournalCheckpoint } from './journal-checkpoint.ts'
-import { SQLITE_BUSY, sqliteResult } from './sqlite-result.ts'
+import { SQLITE_BUSY, SQLITE_FULL, sqliteResult } from './sqlite-result.ts'
 
 /** How often a journal whose disk refused tries again. */
 const RETRY_MIN_MS = 1_000
@@ -54,9 +54,14 @@ export class DiskFailure {
 
   /** A commit failed. */
   failed(error: Error): void {
-    if (this.#error === null)
-      this.#options.log.error({ event: 'journal.unwritable', err: error }, 'the journal cannot be written')
+    const isFirst = this.#error === null
     this.#error = error
+    if (!isFirst) return
+    const isFull = sqliteResult(error) === SQLITE_FULL
+    this.#options.log.error(
+      { event: isFull ? 'journal.full' : 'journal.unwritable', err: error },
+      isFull ? 'the journal cannot be written: the disk is full' : 'the journal cannot be written',
+    )
   }
 
   /** Releases the reserve and empties the WAL. False: that was done since the last commit, and did not help. */

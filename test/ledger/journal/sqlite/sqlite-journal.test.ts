@@ -208,6 +208,14 @@ describe('a disk that refuses', () => {
     expect(journal.refuses).toBe(true)
     expect(journal.openCalls).toBe(0)
     expect(contents(path)).toMatchObject({ open: [], calls: [[1, callId(1)]] })
+    expect(log.lines).toMatchObject([{ level: 'error', event: 'journal.full' }])
+  })
+
+  test('a disk that fails is not called full', async () => {
+    const { journal, database, open, log } = testJournal({ reserve: fakeDiskReserve() })
+    database.failure = Object.assign(new Error('disk I/O error'), { errcode: 778 })
+    expect(await open(1)).not.toBeNull()
+    expect(journal.refuses).toBe(true)
     expect(log.lines).toMatchObject([{ level: 'error', event: 'journal.unwritable' }])
   })
 
