@@ -82,7 +82,7 @@ export class Housekeeping {
   async #checkRetired(): Promise<void> {
     const { binding, adoption, ownFolder, retired, log } = this.#options
     try {
-      const databaseId = await binding.bind([ownFolder, ...adoption.folders.map(({ path }) => path)])
+      const databaseId = await binding.bind(() => [ownFolder, ...adoption.folders.map(({ path }) => path)])
       await retired.check(databaseId)
       this.#hasCheckFailed = false
     } catch (error) {

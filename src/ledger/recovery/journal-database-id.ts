@@ -24,7 +24,7 @@ export async function writeJournalDatabaseId(folder: string, database: string): 
     await writeDurably(join(folder, DATABASE_FILE), `${database}\n`)
 }
 
-/** Whether what is bound to `bound` must not be looked for in, or counted by, the database `current`. */
+/** Whether what is bound to `databaseId` must not be looked for in, or counted by, the database `current`. */
 export function isDatabaseMismatch(databaseId: string | null, current: string | null): boolean {
   return databaseId !== null && current !== null && databaseId !== current
 }
@@ -46,11 +46,12 @@ export class DatabaseBinding {
   }
 
   /**
-   * Binds these folders to the database that answers. Rejects when Postgres or the disk does not answer.
+   * Binds folders to the database that answers. Rejects when Postgres or the disk does not answer.
    *
+   * @param folders those of this process when the answer is there: a journal may be adopted meanwhile.
    * @returns the identity of the database; `null`: not known.
    */
-  async bind(folders: readonly string[]): Promise<string | null> {
+  async bind(folders: () => readonly string[]): Promise<string | null> {
     const database = await this.#database.readDatabaseId()
     if (database === null || database === this.#current) return this.#current
     if (this.#current !== null)
@@ -58,7 +59,7 @@ export class DatabaseBinding {
         { event: 'ledger.database_changed', before: this.#current, database },
         'another database answers than before',
       )
-    for (const folder of folders) await writeJournalDatabaseId(folder, database)
+    for (const folder of folders()) await writeJournalDatabaseId(folder, database)
     this.#current = database
     return database
   }

@@ -72,7 +72,7 @@ export class Producers {
 
   /** Of the oldest record that is not committed; 0: none. */
   backlogAgeMs(): number {
-    return Math.max(...this.#all.map((producer) => producer.backlogAgeMs()))
+    return Math.max(0, ...this.#all.map((producer) => producer.backlogAgeMs()))
   }
 
   /** Its shipping begins when its stream is registered. */

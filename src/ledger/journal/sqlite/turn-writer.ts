@@ -1,3 +1,4 @@
+import type { JournalRow } from '../journal.ts'
 import type { DiskFailure } from './disk-failure.ts'
 import type { JournalCheckpoint } from './journal-checkpoint.ts'
 import type { JournalDatabase } from './journal-database.ts'
@@ -73,8 +74,9 @@ export class TurnWriter {
     if (operations.length === 0 && snapshots.length === 0 && !this.#failure.isFailing) return
     this.#queue = []
     const database = this.#database
+    let rows: readonly JournalRow[]
     try {
-      const rows = database.transact(() => {
+      rows = database.transact(() => {
         const written = writeTurn(database, this.#records, operations)
         for (const { slot, snapshot } of snapshots)
           if (snapshot !== null) database.setSnapshot(slot, snapshot)
@@ -82,11 +84,11 @@ export class TurnWriter {
         if (operations.length === 0) database.setMeta('pruned_to', this.#records.prunedTo)
         return written
       })
-      this.#records.add(rows)
     } catch (error) {
       this.#refused(operations, error instanceof Error ? error : new Error(String(error)))
       return
     }
+    this.#records.add(rows)
     this.#snapshotsDue = false
     for (const call of snapshots) this.#slots.discardSnapshot(call)
     this.#walSync.touch(this.#records.last)
