@@ -4,6 +4,7 @@ import { withRedis } from '../store/connection/redis.ts'
 import { readDatabaseId } from '../store/ledger/ledger-database.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import { selectStreams } from '../store/ledger/streams.ts'
+import type { HasPrice } from '../usage/unpriced-document.ts'
 import { checkGateway } from './checks/gateway.ts'
 import { checkGatewayPrices, type OwnPrices } from './checks/gateway-prices.ts'
 import { checkJobs } from './checks/jobs.ts'
@@ -31,6 +32,8 @@ export interface Examined {
   readonly adminUrl: string | null
   /** Absent: the gateways' prices are assumed. */
   readonly ownPrices?: OwnPrices
+  /** Whether a model has a price now, by the prices in force; `null`: gateways price differently. */
+  readonly findHasPrice: () => Promise<HasPrice | null>
 }
 
 /** Runs all checks. */
@@ -54,6 +57,7 @@ async function runPostgresChecks({
   pool,
   keyPeppers,
   ownPrices = (theirs) => theirs,
+  findHasPrice,
 }: Examined): Promise<readonly Finding[]> {
   const postgres = await checkPostgres(pool)
   if (postgres.state === 'wrong') return [postgres]
@@ -66,7 +70,7 @@ async function runPostgresChecks({
     await checkKeys(pool, keyPeppers),
     checkGaps(ledger),
     checkDeadLetters(ledger),
-    ...(await checkUnpriced(pool)),
+    ...(await checkUnpriced(pool, await findHasPrice())),
     await checkPriceRefresh(pool),
     await checkGatewayPrices(pool, ownPrices),
     await checkSuspects(pool),

@@ -183,7 +183,15 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     readJournals: options.ledgerStats,
     runChecks: async () =>
       renderFindings(
-        await runChecks({ pool, redisUrl, redisPrefix, keyPeppers: peppers, journalDir, adminUrl: null }),
+        await runChecks({
+          pool,
+          redisUrl,
+          redisPrefix,
+          keyPeppers: peppers,
+          journalDir,
+          adminUrl: null,
+          findHasPrice: async () => ((await findDisagreement()) === null ? options.hasPrice : null),
+        }),
       ),
   })
 }

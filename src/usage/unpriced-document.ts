@@ -10,7 +10,12 @@ export interface CheckedUse extends UnpricedUse {
 }
 
 /** Whether calls with this model would have a price now. */
-type HasPrice = (provider: string, upstream: string, model: string, serviceTier: string | null) => boolean
+export type HasPrice = (
+  provider: string,
+  upstream: string,
+  model: string,
+  serviceTier: string | null,
+) => boolean
 
 /** @param hasPrice `null`: gateways price differently, so it is not known. */
 export function checkPrices(uses: readonly UnpricedUse[], hasPrice: HasPrice | null): readonly CheckedUse[] {

@@ -1,7 +1,13 @@
 import type { Command } from 'commander'
+import type { Environment } from '../../config/config.ts'
+import { ConfigError } from '../../config/config-error.ts'
+import { Failure } from '../../doctor/failure.ts'
 import { type Finding, renderFindings } from '../../doctor/finding.ts'
 import { runChecks } from '../../doctor/run-checks.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import type { HasPrice } from '../../usage/unpriced-document.ts'
 import type { Cli } from '../cli.ts'
+import { findPricesInForce } from '../gateway-prices.ts'
 import { findOwnConfiguration } from '../own-prices.ts'
 import { printable } from '../table.ts'
 
@@ -15,12 +21,30 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
     .description('see whether everything works, and what to do where it does not')
     .action(async () => {
       const findings = await cli.withServers(({ pool, locations }) =>
-        runChecks({ pool, ...locations, ownPrices: (theirs) => findOwnConfiguration(cli.env, theirs) }),
+        runChecks({
+          pool,
+          ...locations,
+          ownPrices: (theirs) => findOwnConfiguration(cli.env, theirs),
+          findHasPrice: () => findHasPrice(pool, cli.env),
+        }),
       )
       const report = renderFindings(findings)
       cli.print(report, text(findings))
       if (!report.ok) cli.fail()
     })
+}
+
+/** By the prices that `prices check` uses; `null`: the configurations differ, which has a finding of its own. */
+async function findHasPrice(pool: Postgres, env: Environment): Promise<HasPrice | null> {
+  const nowMs = Date.now()
+  try {
+    const { config } = await findPricesInForce(pool, env, {})
+    return (provider, upstream, model, tier) =>
+      config.catalog.knowsModel(provider, upstream, model, nowMs, tier)
+  } catch (error) {
+    if (error instanceof Failure || error instanceof ConfigError) return null
+    throw error
+  }
 }
 
 const STATE_LABELS: Readonly<Record<Finding['state'], string>> = {

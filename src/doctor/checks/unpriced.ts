@@ -1,7 +1,7 @@
 import { isUnpricedReason, type UnpricedReason } from '../../call/unpriced-reason.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { nameUnpriced } from '../../usage/unpriced-document.ts'
+import { type CheckedUse, checkPrices, type HasPrice, nameUnpriced } from '../../usage/unpriced-document.ts'
 import { selectUnpricedUse, type UnpricedUse } from '../../usage/unpriced-use.ts'
 import { type Finding, ok, warning } from '../finding.ts'
 
@@ -24,6 +24,14 @@ const NO_PRICE: Line = {
   name: 'prices',
   what: 'have no price',
   mend: "add them to prices in TALLYGATE_CONFIG; '0' is what is free",
+  by: 'model',
+}
+
+/** Their price was added since: adding it again would not help. */
+const PRICED_SINCE: Line = {
+  name: 'late prices',
+  what: 'had no price, and their models have one now',
+  mend: 'price them: prices reprice --model NAME --since DAY',
   by: 'model',
 }
 
@@ -85,13 +93,23 @@ const LINES: Readonly<Record<UnpricedReason, Line>> = {
   },
 }
 
-/** Lists calls without a cost: one line per reason, with what to do. */
-export async function checkUnpriced(pool: Postgres): Promise<readonly Finding[]> {
+/**
+ * Lists calls without a cost: one line per reason, with what to do.
+ *
+ * @param hasPrice `null`: not known, so every call that had no price is said to have none.
+ */
+export async function checkUnpriced(pool: Postgres, hasPrice: HasPrice | null): Promise<readonly Finding[]> {
   const used = await selectUnpricedUse(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
-  const byLine = Map.groupBy(used, ({ reason }) => (isUnpricedReason(reason) ? LINES[reason] : NO_PRICE))
+  const byLine = Map.groupBy(checkPrices(used, hasPrice), lineOf)
   const findings = [...byLine].map(([line, uses]) => findingOf(line, uses))
-  if (byLine.has(NO_PRICE)) return findings
+  if (byLine.has(NO_PRICE) || byLine.has(PRICED_SINCE)) return findings
   return [ok('prices', `every model of the last ${DAYS} days has a price`), ...findings]
+}
+
+function lineOf({ reason, hasPriceNow }: CheckedUse): Line {
+  const line = isUnpricedReason(reason) ? LINES[reason] : NO_PRICE
+  const lackedPrice = line === NO_PRICE || line === LINES.unknown_tier
+  return lackedPrice && hasPriceNow === true ? PRICED_SINCE : line
 }
 
 function findingOf({ name, what, mend, by }: Line, uses: readonly UnpricedUse[]): Finding {

@@ -213,6 +213,13 @@ test('a thousand calls without a price are shown as such, priced exactly later, 
 
   await writePrices(["{ model: our-model, input: '0.15', output: '0.6' }"])
   expect(await json(env, 'prices', 'check')).toMatchObject([{ calls: 1_000, has_price_now: true }])
+  const report = (await run(env, 'doctor')).out
+  expect(report).toContain(
+    '1000 calls of the last 30 days had no price, and their models have one now: our-model (openai)' +
+      ' -> price them: prices reprice --model NAME --since DAY',
+  )
+  expect(report).not.toContain('add them to prices')
+  expect(report).not.toContain('has a price')
   const order = [
     'prices',
     'reprice',
