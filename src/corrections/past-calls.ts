@@ -1,12 +1,11 @@
-import type { UsageSource } from '../call/usage.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { PastCall } from '../pricing/repricing/repricing.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import { queryLong } from '../store/connection/long-query.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { columnsOf, fieldsFrom } from '../usage/calls/call-columns.ts'
-import { type CallKeyRow, type DailyKey, KEY, keyFrom } from '../usage/daily-key.ts'
+import { columnsOf, fieldsFrom, type StoredField } from '../usage/calls/call-columns.ts'
+import { type CallKeyRow, type DailyKey, KEY_COLUMNS, keyFrom } from '../usage/daily-key.ts'
 import { scopeCondition } from './reprice-rows.ts'
 
 /** A call as kept, and the row it was totalled in. */
@@ -17,10 +16,36 @@ export interface KeptCall extends Omit<PastCall, 'clientName'> {
 /** Calls read at a time: some ten megabytes at most. */
 const PAGE = 5_000
 
-type SqlRow = CallKeyRow & { readonly [column: string]: string | null } & {
+const FIELDS = [
+  'arrivedAtMs',
+  'upstream',
+  'provider',
+  'requestedModel',
+  'reportedModel',
+  'usageSource',
+  'usage',
+  'units',
+  'usageRaw',
+  'priceId',
+] as const satisfies readonly StoredField[]
+
+type SqlRow = CallKeyRow & {
   readonly call_id: string
-  readonly arrived_at_ms: string
+  readonly cost_pico: string | null
+  readonly unpriced_reason: string | null
+  readonly told_by: string | null
 }
+
+const COLUMNS = [
+  ...new Set([
+    'call_id',
+    ...KEY_COLUMNS,
+    ...columnsOf(FIELDS).split(', '),
+    'cost_pico',
+    'unpriced_reason',
+    'told_by',
+  ]),
+]
 
 /** The calls of a day that are in the scope, a page at a time. */
 export async function* readKeptCalls(
@@ -34,9 +59,7 @@ export async function* readKeptCalls(
   for (;;) {
     const { rows } = await queryLong<SqlRow>(
       session,
-      `select call_id, ${KEY}, provider, reported_model,
-         requested_model, usage_source, usage_raw, cost_pico, unpriced_reason, told_by, ${columnsOf(['usage', 'units'])},
-         (extract(epoch from arrived_at) * 1000)::bigint as arrived_at_ms
+      `select ${COLUMNS.join(', ')}
        from ${SCHEMA}.calls where ${sql} and day = $${next} and call_id > $${next + 1}
        order by call_id limit ${PAGE}`,
       [...parameters, day, after],
@@ -50,17 +73,9 @@ export async function* readKeptCalls(
 function keptCallFrom(row: SqlRow): KeptCall {
   return {
     key: keyFrom(row),
-    provider: row.provider ?? '',
-    upstream: row.upstream ?? '',
-    reportedModel: row.reported_model ?? null,
-    requestedModel: row.requested_model ?? null,
-    usageSource: row.usage_source as UsageSource,
-    ...fieldsFrom(row, ['usage', 'units']),
-    usageRaw: row.usage_raw ?? null,
-    arrivedAtMs: Number(row.arrived_at_ms),
-    costPico: row.cost_pico === null || row.cost_pico === undefined ? null : BigInt(row.cost_pico),
-    priceId: row.price_id ?? null,
-    unpricedReason: row.unpriced_reason ?? null,
-    isSettlement: typeof row.told_by === 'string',
+    ...fieldsFrom(row, FIELDS),
+    costPico: row.cost_pico === null ? null : BigInt(row.cost_pico),
+    unpricedReason: row.unpriced_reason,
+    isSettlement: row.told_by !== null,
   }
 }
