@@ -9,12 +9,12 @@ import { addCalls, setCallsSettled } from '../usage/calls/add-calls.ts'
 import type { SettledCall } from '../usage/daily-key.ts'
 import { addPrices } from '../usage/price-definitions.ts'
 import { MAX_TOTALLED, totalByDay } from '../usage/total-by-day.ts'
-import { readJobFiles } from './job-files.ts'
+import { readJobFiles } from './jobs/job-files.ts'
+import { addMadeObjects } from './jobs/made-objects.ts'
+import { settleJobs } from './jobs/settle-jobs.ts'
 import { createLateRepricing, type LateRepricing } from './late-repricing.ts'
-import { addMadeObjects } from './made-objects.ts'
 import { createModelLimit, type ModelLimit } from './model-limit.ts'
 import { countResponsesOnce } from './responses-once.ts'
-import { settleJobs } from './settle-jobs.ts'
 
 /** What the counting of records remembers between transactions. */
 export interface CountingMemory {

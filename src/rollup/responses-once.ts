@@ -7,7 +7,7 @@ import type { PostgresSession } from '../store/connection/postgres.ts'
 import { claimResponses, type ResponseName, selectResponses } from '../store/ledger/claimed-responses.ts'
 import { addCollisions } from '../usage/calls/response-collisions.ts'
 import { withoutUsage } from '../usage/total-by-day.ts'
-import { textOf } from './made-objects.ts'
+import { textOf } from './jobs/made-objects.ts'
 
 /**
  * Ends the names of responses whose usage was not reported: estimates count once, too, but claim nothing of

@@ -1,7 +1,7 @@
-import type { CallRecord, JobUse } from '../call/call-record.ts'
-import { foldObjectId } from '../call/object-event.ts'
-import { selectJobsOfFiles } from '../objects/table/jobs-table.ts'
-import type { PostgresSession } from '../store/connection/postgres.ts'
+import type { CallRecord, JobUse } from '../../call/call-record.ts'
+import { foldObjectId } from '../../call/object-event.ts'
+import { selectJobsOfFiles } from '../../objects/table/jobs-table.ts'
+import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
 
 /**

@@ -1,9 +1,14 @@
-import type { CallRecord } from '../call/call-record.ts'
-import { foldObjectId } from '../call/object-event.ts'
-import { reportedNoFigures } from '../call/unpriced-reason.ts'
-import { addObjects, type NewObject, type ObjectKey, selectMakings } from '../objects/table/objects-table.ts'
-import type { PostgresSession } from '../store/connection/postgres.ts'
-import { submitterOf } from '../usage/daily-key.ts'
+import type { CallRecord } from '../../call/call-record.ts'
+import { foldObjectId } from '../../call/object-event.ts'
+import { reportedNoFigures } from '../../call/unpriced-reason.ts'
+import {
+  addObjects,
+  type NewObject,
+  type ObjectKey,
+  selectMakings,
+} from '../../objects/table/objects-table.ts'
+import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { submitterOf } from '../../usage/daily-key.ts'
 
 export interface MadeObjects {
   /** What was asked to be added, each id once. */

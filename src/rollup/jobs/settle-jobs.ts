@@ -1,9 +1,9 @@
-import type { CallRecord, JobUse } from '../call/call-record.ts'
-import { reportsUse, useOf } from '../call/job-use.ts'
-import { foldObjectId, type ObjectEvent } from '../call/object-event.ts'
-import { responseUseOf } from '../call/response-use.ts'
-import { type CountedCall, settlementIdOf } from '../call/settlement.ts'
-import { NO_MODEL, UNKNOWN_MODEL } from '../domain/model-name.ts'
+import type { CallRecord, JobUse } from '../../call/call-record.ts'
+import { reportsUse, useOf } from '../../call/job-use.ts'
+import { foldObjectId, type ObjectEvent } from '../../call/object-event.ts'
+import { responseUseOf } from '../../call/response-use.ts'
+import { type CountedCall, settlementIdOf } from '../../call/settlement.ts'
+import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import {
   type NewObject,
   type ObjectKey,
@@ -11,11 +11,11 @@ import {
   selectMakings,
   setObjectsState,
   settleObjects,
-} from '../objects/table/objects-table.ts'
-import type { PostgresSession } from '../store/connection/postgres.ts'
-import { selectResponses } from '../store/ledger/claimed-responses.ts'
-import { type SettledCall, submitterOf } from '../usage/daily-key.ts'
-import { withoutUsage } from '../usage/total-by-day.ts'
+} from '../../objects/table/objects-table.ts'
+import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { selectResponses } from '../../store/ledger/claimed-responses.ts'
+import { type SettledCall, submitterOf } from '../../usage/daily-key.ts'
+import { withoutUsage } from '../../usage/total-by-day.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
 
 export interface SettledJobs {
