@@ -47,6 +47,7 @@ export const LOG_EVENTS = {
   'journal.recovered': 'the journal takes records again',
   'journal.sync_failed': 'the journal could not be synced to disk',
   'journal.unreadable': 'the journal cannot be read',
+  'journal.full': 'the journal takes no records: the disk is full, or JOURNAL_MAX_BYTES is reached',
   'journal.unwritable': 'the journal cannot be written, for example because the disk is full',
 
   'keys.expired': 'Postgres is away longer than KEY_GRACE_SECONDS; no API key is accepted',
