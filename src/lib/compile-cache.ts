@@ -7,7 +7,7 @@ const FOLDER = new URL('../../node_modules/.cache/compiled/', import.meta.url)
  * Lets Node keep what it compiles, so that the next start of a program takes half the time and 30 MB less. It has to
  * be called before the modules are loaded that it is for: programs call it, and import the rest then.
  *
- * The folder belongs to whoever installed the project, as the code does: in a shared one, such as the system's for
+ * The folder belongs to the installation, as the code does: in a shared one, such as the system's for
  * temporary files, another user could leave code for us to run. One that cannot be written is only read; then, and
  * where there is none, programs start as they always did.
  *

@@ -48,7 +48,7 @@ export const LOG_EVENTS = {
   'journal.sync_failed': 'the journal could not be synced to disk',
   'journal.unreadable': 'the journal cannot be read',
   'journal.full': 'the journal takes no records: the disk is full, or JOURNAL_MAX_BYTES is reached',
-  'journal.unwritable': 'the journal cannot be written, for example because the disk is full',
+  'journal.unwritable': 'the journal cannot be written, for another reason than a full disk',
 
   'keys.expired': 'Postgres is away longer than KEY_GRACE_SECONDS; no API key is accepted',
   'keys.last_use_not_saved': 'the last use of API keys could not be saved',
