@@ -3,7 +3,7 @@ import type { Moment, Stage, Stages } from '../../../src/gateway/admission/admis
 import { buildStages, MOMENTS } from '../../../src/gateway/admission/admit.ts'
 import type { CallRefusal } from '../../../src/http/errors.ts'
 import type { RawResponse } from '../raw-http.ts'
-import { DOORS, OTHERS_RESPONSE, openTwoDoors, type Request, type TwoDoors } from './two-doors.ts'
+import { DOORS, type Door, OTHERS_RESPONSE, openTwoDoors, type Request, type TwoDoors } from './two-doors.ts'
 
 let doors: TwoDoors
 
@@ -170,6 +170,28 @@ test.each(
   }
 })
 
+/** Has a client leave its call, of which a stage holds something, and waits for its release. */
+async function releasesLeft(
+  door: Door,
+  stages: Stages,
+  until: () => boolean,
+  { missing = 0, journal = 'works' }: { missing?: number; journal?: TwoDoors['journal'] } = {},
+) {
+  let held = 0
+  let released = 0
+  const hold: Stage = (admission) => {
+    held += 1
+    admission.hold({ release: () => (released += 1) })
+    return null
+  }
+  doors = await openTwoDoors({ ...stages, head: [hold, ...stages.head] })
+  doors.journal = journal
+  await doors.leave(door, EMBED, missing, () => held === 1 && until())
+  await expect.poll(() => released).toBe(1)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect([held, released]).toEqual([1, 1])
+}
+
 describe.each(DOORS)('what a stage holds for a call is released once (%s)', (door) => {
   async function releases(stages: Stages, request: Request, journal: TwoDoors['journal'] = 'works') {
     let held = 0
@@ -204,4 +226,28 @@ describe.each(DOORS)('what a stage holds for a call is released once (%s)', (doo
   test('when the journal takes no record', async () => {
     expect(await releases(STAGES, EMBED, 'fails')).toBe(503)
   })
+
+  test.each([
+    'head',
+    'model',
+  ] as const)('when the client leaves while a stage of %s waits', async (moment) => {
+    let isWaiting = false
+    const wait: Stage = async () => {
+      isWaiting = true
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      return null
+    }
+    await releasesLeft(door, withStage(moment, wait), () => isWaiting)
+    if (door === 'http') expect(doors.reached).toEqual([])
+  })
+
+  test('when the client leaves before the journal has its call', async () => {
+    await releasesLeft(door, STAGES, () => doors.reached.includes('journal'), { journal: 'late' })
+    expect(doors.reached).toEqual(['journal'])
+  })
+})
+
+test('what a stage holds for a call is released once when the client leaves while it sends its body', async () => {
+  await releasesLeft('http', STAGES, () => true, { missing: 5 })
+  expect(doors.reached).toEqual([])
 })

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { expect } from 'vitest'
 import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { CallerLookup } from '../../../src/call/caller.ts'
 import { type GatewayConfig, loadGatewayConfig } from '../../../src/config/config.ts'
@@ -15,7 +16,7 @@ import { ObjectIndex } from '../../../src/objects/object-index.ts'
 import { Objects } from '../../../src/objects/objects.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { createLooseOptions } from '../bodies/loose-options.ts'
-import { exchange, type RawResponse } from '../raw-http.ts'
+import { dial, exchange, type RawResponse } from '../raw-http.ts'
 
 export const DOORS = ['http', 'websocket'] as const
 export type Door = (typeof DOORS)[number]
@@ -35,15 +36,18 @@ export interface TwoDoors {
   readonly reached: string[]
   /** What stages threw. */
   readonly failures: unknown[]
-  /** How the journal does. */
-  journal: 'works' | 'full' | 'fails'
+  /** How the journal does; `late`: it waits until the client has left, if it leaves. */
+  journal: 'works' | 'full' | 'fails' | 'late'
   knock(door: Door, request?: Request): Promise<RawResponse>
+  /** Sends `request` without its last `missing` bytes, and leaves. */
+  leave(door: Door, request: Request, missing: number, until: () => boolean): Promise<void>
   close(): Promise<void>
 }
 
 /** A response of another client's, at the upstream without a prefix. */
 export const OTHERS_RESPONSE = 'resp_0123456789abcdef0123456789abcdef'
 
+const LATE_MS = 100
 const BODY_LIMIT_BYTES = 1024 * 1024
 
 /** @param settings in place of the configuration's defaults. */
@@ -65,7 +69,8 @@ export async function openTwoDoors(
     },
     open(call, onWritten) {
       reached.push('journal')
-      if (doors.journal === 'fails') queueMicrotask(() => onWritten(new Error('the disk refuses')))
+      if (doors.journal === 'late') setTimeout(() => loose.ledger.open(call, onWritten), LATE_MS)
+      else if (doors.journal === 'fails') queueMicrotask(() => onWritten(new Error('the disk refuses')))
       else loose.ledger.open(call, onWritten)
     },
   }
@@ -109,6 +114,13 @@ export async function openTwoDoors(
     failures,
     journal: 'works',
     knock: async (door, request = {}) => await exchange(`http://127.0.0.1:${port}`, requestAt(door, request)),
+    async leave(door, request, missing, until) {
+      const socket = dial(`http://127.0.0.1:${port}`)
+      const text = requestAt(door, request)
+      socket.write(text.slice(0, text.length - missing))
+      await expect.poll(until).toBe(true)
+      socket.destroy()
+    },
     async close() {
       await app.close()
       await upstream.close()
