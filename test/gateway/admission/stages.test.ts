@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { Moment, Stage, Stages } from '../../../src/gateway/admission/admission.ts'
 import { buildStages, MOMENTS } from '../../../src/gateway/admission/admit.ts'
 import type { CallRefusal } from '../../../src/http/errors.ts'
-import type { RawResponse } from '../raw-http.ts'
+import { exchange, type RawResponse, requestText } from '../raw-http.ts'
 import { DOORS, type Door, OTHERS_RESPONSE, openTwoDoors, type Request, type TwoDoors } from './two-doors.ts'
 
 let doors: TwoDoors
@@ -250,4 +250,17 @@ describe.each(DOORS)('what a stage holds for a call is released once (%s)', (doo
 test('what a stage holds for a call is released once when the client leaves while it sends its body', async () => {
   await releasesLeft('http', STAGES, () => true, { missing: 5 })
   expect(doors.reached).toEqual([])
+})
+
+test.each([
+  ['GET', [], 2],
+  ['HEAD', [], 2],
+  ['POST', ['Content-Length: 0'], 1],
+  ['POST', ['Content-Length: 5'], 1],
+  ['POST', ['Transfer-Encoding: chunked'], 1],
+] as const)('a refused %s with the headers %j leaves its connection to %i requests', async (method, headers, answers) => {
+  doors = await openTwoDoors()
+  const request = requestText('/gw/v1/denied', ['Authorization: Bearer good', ...headers], method)
+  const { bytes } = await exchange(doors.url, request.replace('Connection: close\r\n', '') + request)
+  expect(bytes.toString().match(/HTTP\/1.1 403 /g)).toHaveLength(answers)
 })

@@ -32,6 +32,7 @@ export interface Request {
 
 /** A gateway without stores, and what has come through its doors. */
 export interface TwoDoors {
+  readonly url: string
   /** What calls have reached, in order: `journal`, and the upstream by its request's line. */
   readonly reached: string[]
   /** What stages threw. */
@@ -109,13 +110,15 @@ export async function openTwoDoors(
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
   const doors: TwoDoors = {
+    url,
     reached,
     failures,
     journal: 'works',
-    knock: async (door, request = {}) => await exchange(`http://127.0.0.1:${port}`, requestAt(door, request)),
+    knock: async (door, request = {}) => await exchange(url, requestAt(door, request)),
     async leave(door, request, missing, until) {
-      const socket = dial(`http://127.0.0.1:${port}`)
+      const socket = dial(url)
       const text = requestAt(door, request)
       socket.write(text.slice(0, text.length - missing))
       await expect.poll(until).toBe(true)
