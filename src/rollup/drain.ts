@@ -4,7 +4,8 @@ import { parseEntry, parseRecord } from '../ledger/entry.ts'
 import type { Redis } from '../store/connection/redis.ts'
 import { readEntries, STREAM_START, type StreamEntry, trimEntries } from '../store/ledger/call-stream.ts'
 import type { GapCheck } from './gap-check.ts'
-import type { Candidate, RolledUp, RollUp } from './roll-up.ts'
+import type { Candidate, RolledUp, RollUp } from './rolled-up.ts'
+import { WaitingEntries } from './waiting-entries.ts'
 
 /** Entries in one transaction at most: `MAX_TOTALLED` bounds it, and some 10 KiB an entry the memory. */
 const BATCH = 2_000
@@ -150,53 +151,6 @@ function candidateOf(id: string, producer: string, sequence: number, body: strin
     return { id, producer, sequence, body, record: null, from: sequence, to: sequence, gapReason: null }
   }
   return { id, producer, sequence, body, record: content, from: sequence, to: sequence, gapReason: null }
-}
-
-/** The entries behind gaps that a reading from the stream's beginning has passed. */
-class WaitingEntries {
-  readonly byProducer = new Map<
-    string,
-    { committedOffset: number; lowest: number; entries: SequenceRange[] }
-  >()
-  count = 0
-
-  add({ waiting, committedOffsets }: RolledUp): void {
-    for (const { producer, from, to } of waiting) {
-      const known = this.byProducer.get(producer)
-      if (known === undefined)
-        this.byProducer.set(producer, { committedOffset: 0, lowest: from, entries: [{ from, to }] })
-      else {
-        known.lowest = Math.min(known.lowest, from)
-        known.entries.push({ from, to })
-      }
-    }
-    this.count += waiting.length
-    for (const [producer, known] of this.byProducer)
-      known.committedOffset = committedOffsets.get(producer) ?? known.committedOffset
-  }
-
-  /**
-   * Whether a committed offset has reached entries that were passed: they can be counted now, or are
-   * duplicates.
-   */
-  canAdvance(): boolean {
-    return this.byProducer.values().some(({ committedOffset, lowest }) => lowest <= committedOffset + 1)
-  }
-
-  /** Whether entries wait behind one of these gaps. */
-  isBehind(overdueGaps: ReadonlyMap<string, readonly SequenceRange[]>): boolean {
-    return this.byProducer
-      .entries()
-      .some(
-        ([producer, { committedOffset }]) =>
-          overdueGaps.get(producer)?.some(({ from }) => from === committedOffset + 1) ?? false,
-      )
-  }
-
-  clear(): void {
-    this.byProducer.clear()
-    this.count = 0
-  }
 }
 
 /** Ends early, without error, when the signal is given. */

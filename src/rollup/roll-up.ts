@@ -1,4 +1,3 @@
-import type { CallRecord } from '../call/call-record.ts'
 import type { SequenceRange } from '../domain/sequence-range.ts'
 import { lockShard, shareCorrections } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
@@ -7,56 +6,16 @@ import { addDeadLetters, type DeadLetter } from '../store/ledger/dead-letters.ts
 import { type GapRow, replaceGaps, selectGaps } from '../store/ledger/gaps.ts'
 import { isPartitionMissing } from '../usage/calls/add-calls.ts'
 import type { CallDays } from './call-days.ts'
-import { type Decision, decide, type Numbered } from './contiguous.ts'
+import { type Decision, decide } from './contiguous.ts'
 import { type CountingMemory, countRecords, createCountingMemory } from './count-records.ts'
 import { isLostRace, NOT_A_RECORD, type Refusal, recordRefusalOf } from './refusal.ts'
-
-/** An entry of the stream, read and believed. */
-export interface Candidate extends Numbered {
-  /** The stream's id of the entry. */
-  readonly id: string
-  readonly producer: string
-  readonly sequence: number
-  readonly body: string
-  /** `null`: a gap marker, or a body that is not a record and goes to the dead letters. */
-  readonly record: CallRecord | null
-}
-
-/** What became of a batch. Entries that are neither `settled` nor `waiting` were not looked at. */
-export interface RolledUp {
-  /** `busy`: another worker is at this shard. */
-  readonly kind: 'done' | 'busy'
-  /** Ids of the entries that are in the totals, or need not be: they may leave the stream. */
-  readonly settled: readonly string[]
-  /** Entries behind a gap. */
-  readonly waiting: readonly Candidate[]
-  /** The committed offsets of the batch's producers. */
-  readonly committedOffsets: ReadonlyMap<string, number>
-  readonly counted: number
-  readonly deadLetters: number
-  /** Counted calls whose day has no partition. */
-  readonly callsSkipped: number
-  /** Gaps passed over, in this batch. */
-  readonly gaps: readonly GapRow[]
-}
+import { BUSY, type Candidate, mergeRolledUp, type RolledUp, type RollUp } from './rolled-up.ts'
 
 export interface RollUpOptions {
   readonly pool: Postgres
   readonly callDays: CallDays
   readonly memory?: CountingMemory
 }
-
-/**
- * Counts a batch of one stream, whatever it holds.
- *
- * @param overdueGaps By producer, gaps that are to be passed over.
- * @throws When Postgres is away or inconsistent: nothing moved but what the committed offsets say.
- */
-export type RollUp = (
-  stream: string,
-  batch: readonly Candidate[],
-  overdueGaps?: ReadonlyMap<string, readonly SequenceRange[]>,
-) => Promise<RolledUp>
 
 /** How often a transaction that lost against another is tried again at once. */
 const RETRIES = 5
@@ -160,7 +119,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
       const half = sorted.length >>> 1
       const first = await rollUp(stream, sorted.slice(0, half), overdueGaps)
       if (first.kind === 'busy') return first
-      return merge(first, await rollUp(stream, sorted.slice(half), overdueGaps))
+      return mergeRolledUp(first, await rollUp(stream, sorted.slice(half), overdueGaps))
     }
   }
   return rollUp
@@ -171,17 +130,6 @@ function deadLetterOf({ producer, sequence, body }: Candidate, refusal: Refusal)
 }
 
 const NO_OVERDUE_GAPS: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
-
-const BUSY: RolledUp = {
-  kind: 'busy',
-  settled: [],
-  waiting: [],
-  committedOffsets: new Map(),
-  counted: 0,
-  deadLetters: 0,
-  callsSkipped: 0,
-  gaps: [],
-}
 
 interface ProducerDecision {
   readonly producer: string
@@ -215,19 +163,6 @@ async function writeGaps(
   )
   if (replaced.length > 0 || rows.length > 0) await replaceGaps(session, replaced, rows)
   return rows.filter(({ recordedAt, filled }) => recordedAt === null && !filled)
-}
-
-function merge(first: RolledUp, second: RolledUp): RolledUp {
-  return {
-    kind: second.kind,
-    settled: [...first.settled, ...second.settled],
-    waiting: [...first.waiting, ...second.waiting],
-    committedOffsets: new Map([...first.committedOffsets, ...second.committedOffsets]),
-    counted: first.counted + second.counted,
-    deadLetters: first.deadLetters + second.deadLetters,
-    callsSkipped: first.callsSkipped + second.callsSkipped,
-    gaps: [...first.gaps, ...second.gaps],
-  }
 }
 
 function byProducerAndSequence(left: Candidate, right: Candidate): number {

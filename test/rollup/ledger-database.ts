@@ -1,5 +1,6 @@
 import { addCallDays, createCallDays } from '../../src/rollup/call-days.ts'
-import { createRollUp, type RollUp } from '../../src/rollup/roll-up.ts'
+import { createRollUp } from '../../src/rollup/roll-up.ts'
+import type { RollUp } from '../../src/rollup/rolled-up.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 import { quiet } from './records.ts'

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/call/usage.ts'
 import { encodeEntry, serialiseGapMarker, serialiseRecord } from '../../src/ledger/entry.ts'
-import type { Candidate } from '../../src/rollup/roll-up.ts'
+import type { Candidate } from '../../src/rollup/rolled-up.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
 
 export const quiet = { info() {}, warn() {}, error() {} }

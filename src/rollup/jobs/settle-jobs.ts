@@ -1,7 +1,6 @@
 import type { CallRecord, JobUse } from '../../call/call-record.ts'
-import { reportsUse, useOf } from '../../call/job-use.ts'
-import { foldObjectId, type ObjectEvent } from '../../call/object-event.ts'
-import { responseUseOf } from '../../call/response-use.ts'
+import { useOf } from '../../call/job-use.ts'
+import { foldObjectId } from '../../call/object-event.ts'
 import { type CountedCall, settlementIdOf } from '../../call/settlement.ts'
 import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import {
@@ -17,6 +16,7 @@ import { selectResponses } from '../../store/ledger/claimed-responses.ts'
 import { type SettledCall, submitterOf } from '../../usage/daily-key.ts'
 import { withoutUsage } from '../../usage/total-by-day.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
+import { endedBy, eventsOf, fetchedKey, isFinal, objectKeyOf, reportedKeys } from './reported-work.ts'
 
 export interface SettledJobs {
   /**
@@ -63,7 +63,7 @@ function partedBy(record: CallRecord, makings: ReadonlyMap<string, ObjectMaking>
   return [
     own,
     ...[...uses, ...jobs].map((use, index) =>
-      settlementOf(own, use, index, makings.get(textOf(keyOf(record, use.id)))),
+      settlementOf(own, use, index, makings.get(textOf(objectKeyOf(record, use.id)))),
     ),
   ]
 }
@@ -138,56 +138,4 @@ async function reportedBefore(
   const jobs = made.flatMap(({ job, upstream, id }) => (job ? [{ upstream, responseId: id }] : []))
   const seen = await selectResponses(session, jobs)
   return seen.map(({ upstream, responseId }) => ({ upstream, foldedId: foldObjectId(responseId) }))
-}
-
-const NONE: readonly never[] = []
-
-interface EndedJob {
-  readonly key: ObjectKey
-  /** `left_files`: what it used stands in them. `silent`: it will not be reported. */
-  readonly how: 'failed' | 'left_files' | 'silent'
-}
-
-function endedBy(record: CallRecord): readonly EndedJob[] {
-  if (record.objects === undefined) return NONE
-  const left = new Set(
-    record.objects?.flatMap(({ leftBy }) => (leftBy === undefined ? [] : [foldObjectId(leftBy)])),
-  )
-  return eventsOf(record, 'ended').map(({ key, event }) => ({
-    key,
-    how: event.failed === true ? 'failed' : left.has(key.foldedId) ? 'left_files' : 'silent',
-  }))
-}
-
-function eventsOf({ upstream, objects = NONE }: CallRecord, kind: ObjectEvent['is']) {
-  return objects.flatMap((event) =>
-    event.is === kind ? [{ key: { upstream, foldedId: foldObjectId(event.id) }, event }] : [],
-  )
-}
-
-/** What is only estimated, or was cut, may be reported better later. */
-function isFinal({ usageSource }: CallRecord): boolean {
-  return usageSource === 'reported' || usageSource === 'none'
-}
-
-/** What this record tells of work that others submitted. */
-function reportedKeys(record: CallRecord): readonly ObjectKey[] {
-  if (record.responseId === null && record.jobs === undefined) return NONE
-  const fetched = fetchedKey(record)
-  const jobs = (record.jobs ?? []).flatMap((job) => (job.isFile === true ? [] : [keyOf(record, job.id)]))
-  return fetched === null ? jobs : [fetched, ...jobs]
-}
-
-/** A response that the call itself had made is its own, whatever id the server, or the client, chose for it. */
-function fetchedKey(record: CallRecord): ObjectKey | null {
-  const { responseId, objects } = record
-  if (responseId === null || !reportsUse(record)) return null
-  if ((record.responseUse ?? responseUseOf(record)) !== 'fetched') return null
-  const key = keyOf(record, responseId)
-  const isOwn = objects?.some(({ id, is }) => is === 'created' && foldObjectId(id) === key.foldedId)
-  return isOwn === true ? null : key
-}
-
-function keyOf({ upstream }: CallRecord, id: string): ObjectKey {
-  return { upstream, foldedId: foldObjectId(id) }
 }

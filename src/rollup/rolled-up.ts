@@ -1,0 +1,71 @@
+import type { CallRecord } from '../call/call-record.ts'
+import type { SequenceRange } from '../domain/sequence-range.ts'
+import type { GapRow } from '../store/ledger/gaps.ts'
+import type { Numbered } from './contiguous.ts'
+
+/** An entry of the stream, read and believed. */
+export interface Candidate extends Numbered {
+  /** The stream's id of the entry. */
+  readonly id: string
+  readonly producer: string
+  readonly sequence: number
+  readonly body: string
+  /** `null`: a gap marker, or a body that is not a record and goes to the dead letters. */
+  readonly record: CallRecord | null
+}
+
+/** What became of a batch. Entries that are neither `settled` nor `waiting` were not looked at. */
+export interface RolledUp {
+  /** `busy`: another worker is at this shard. */
+  readonly kind: 'done' | 'busy'
+  /** Ids of the entries that are in the totals, or need not be: they may leave the stream. */
+  readonly settled: readonly string[]
+  /** Entries behind a gap. */
+  readonly waiting: readonly Candidate[]
+  /** The committed offsets of the batch's producers. */
+  readonly committedOffsets: ReadonlyMap<string, number>
+  readonly counted: number
+  readonly deadLetters: number
+  /** Counted calls whose day has no partition. */
+  readonly callsSkipped: number
+  /** Gaps passed over, in this batch. */
+  readonly gaps: readonly GapRow[]
+}
+
+/**
+ * Counts a batch of one stream, whatever it holds.
+ *
+ * @param overdueGaps By producer, gaps that are to be passed over.
+ * @throws When Postgres is away or inconsistent: nothing moved but what the committed offsets say.
+ */
+export type RollUp = (
+  stream: string,
+  batch: readonly Candidate[],
+  overdueGaps?: ReadonlyMap<string, readonly SequenceRange[]>,
+) => Promise<RolledUp>
+
+/** Nothing was done: another worker is at the shard, or a correction runs. */
+export const BUSY: RolledUp = {
+  kind: 'busy',
+  settled: [],
+  waiting: [],
+  committedOffsets: new Map(),
+  counted: 0,
+  deadLetters: 0,
+  callsSkipped: 0,
+  gaps: [],
+}
+
+/** What two batches of one stream came to together. */
+export function mergeRolledUp(first: RolledUp, second: RolledUp): RolledUp {
+  return {
+    kind: second.kind,
+    settled: [...first.settled, ...second.settled],
+    waiting: [...first.waiting, ...second.waiting],
+    committedOffsets: new Map([...first.committedOffsets, ...second.committedOffsets]),
+    counted: first.counted + second.counted,
+    deadLetters: first.deadLetters + second.deadLetters,
+    callsSkipped: first.callsSkipped + second.callsSkipped,
+    gaps: [...first.gaps, ...second.gaps],
+  }
+}
