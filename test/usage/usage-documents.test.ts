@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createClientKey } from '../../src/keys/keys.ts'
+import { LATER_DIMENSIONS } from '../../src/usage/dimensions.ts'
+import { EXPORT_COLUMNS } from '../../src/usage/export/export-columns.ts'
 import { run } from '../cli/command-line.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
-/** The documents of usage and the exports are contract: each test holds the very bytes. */
+/**
+ * The documents of usage and the exports are contract: each test holds the very bytes. A dimension that came
+ * later adds a column behind these and a word to messages; rows without a value of it say nothing else.
+ */
 
 const TODAY = '2026-03-01'
 const YESTERDAY = '2026-02-28'
@@ -128,9 +133,32 @@ async function addCalls(): Promise<void> {
 }
 
 /** The ids of this run, as the documents name them. */
+/** The columns of `csv` and `jsonl` in the release before any later dimension. */
+const COLUMNS_BEFORE = 56
+
 function named(text: string): string {
-  return text.replaceAll(acme.id, 'cli_acme').replaceAll(other.id, 'cli_other')
+  return withoutLater(text.replaceAll(acme.id, 'cli_acme').replaceAll(other.id, 'cli_other'))
 }
+
+/** The document as it was before the later dimensions, of which its rows have no value. */
+function withoutLater(text: string): string {
+  return LATER_DIMENSIONS.reduce((rest, { column, group }) => {
+    const messages = group === undefined ? rest : rest.replaceAll(`, ${group.name},`, ',')
+    return withoutColumn(messages.replaceAll(`,"${column}":null`, ''), column)
+  }, text)
+}
+
+function withoutColumn(csv: string, column: string): string {
+  const lines = csv.split('\r\n').map((line) => line.split(','))
+  const place = lines[0]?.indexOf(column) ?? -1
+  return place === -1 ? csv : lines.map((cells) => cells.toSpliced(place, 1).join(',')).join('\r\n')
+}
+
+test('what came later stands behind the columns that were there', () => {
+  const before = EXPORT_COLUMNS.slice(0, COLUMNS_BEFORE).map(({ name }) => name)
+  expect(before.at(-1)).toBe('settlements')
+  expect(LATER_DIMENSIONS.filter(({ column }) => before.includes(column))).toEqual([])
+})
 
 async function asked(url: string, token: string): Promise<string> {
   return named(await (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).text())
