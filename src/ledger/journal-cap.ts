@@ -4,7 +4,7 @@ import type { Producers } from './shipping/producers.ts'
 /** Below this part of the cap the journal counts as recovered, so that one at the cap does not log every second. */
 const RECOVERED_BELOW = 0.9
 
-/** Says in the log when uncommitted records reach JOURNAL_MAX_BYTES, which refuses new calls, and when that is over. */
+/** Logs when uncommitted records reach JOURNAL_MAX_BYTES, so that no new call is recorded, and when that is over. */
 export class JournalCap {
   readonly #producers: Pick<Producers, 'uncommittedBytes'>
   readonly #maxBytes: number
@@ -25,7 +25,7 @@ export class JournalCap {
       this.#isFull = true
       this.#log.error(
         { event: 'journal.full', uncommittedBytes, maxBytes },
-        'uncommitted records have reached JOURNAL_MAX_BYTES; new calls are refused',
+        'uncommitted records have reached JOURNAL_MAX_BYTES: the journal takes no new calls',
       )
     } else if (this.#isFull && uncommittedBytes < maxBytes * RECOVERED_BELOW) {
       this.#isFull = false

@@ -56,7 +56,7 @@ export function createGapCheck(
   }
 }
 
-/** The ranges above `mark` that no entry covers, up to the last entry. */
+/** The ranges above the committed offset that no entry covers, up to the last entry. */
 export function gapsBetween(committedOffset: number, entries: readonly SequenceRange[]): SequenceRange[] {
   const gaps: SequenceRange[] = []
   let covered = committedOffset
