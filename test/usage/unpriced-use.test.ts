@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import { inTransaction } from '../../src/store/connection/postgres.ts'
@@ -11,9 +12,11 @@ import { run } from '../cli/command-line.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../rollup/records.ts'
 
-/** A day whose single calls are kept, and one whose are not. */
-const DAY = '2026-03-03'
-const DAY_WITHOUT_CALLS = '2026-03-02'
+const TODAY = utcDayOf(Date.now())
+/** A day whose single calls are kept, and one whose are not: within the year that the command line asks for. */
+const DAY = addDays(TODAY, -200)
+const DAY_WITHOUT_CALLS = addDays(TODAY, -201)
+const FROM = addDays(TODAY, -202)
 let ledger: LedgerDatabase
 
 beforeAll(async () => {
@@ -53,22 +56,20 @@ function silent(reason: string, path: string, changes: Partial<CallRecord> = {})
 }
 
 const shown = async () =>
-  (await selectUnpricedUse(ledger.pool, '2026-03-01')).map(
-    ({ model, method, path, reason, calls, inputTokens }) => ({
-      model,
-      method,
-      path,
-      reason,
-      calls,
-      inputTokens,
-    }),
-  )
+  (await selectUnpricedUse(ledger.pool, FROM)).map(({ model, method, path, reason, calls, inputTokens }) => ({
+    model,
+    method,
+    path,
+    reason,
+    calls,
+    inputTokens,
+  }))
 
 test('calls of unknown models are listed by what they asked for', async () => {
   const unknown = (requestedModel: string | null) =>
     without('no_price', { model: '(unknown)', reportedModel: null, requestedModel })
   await add(unknown('embed-v4'), unknown('embed-v4'), unknown('command-r'), without('no_price'))
-  const found = await selectUnpricedUse(ledger.pool, '2026-03-01')
+  const found = await selectUnpricedUse(ledger.pool, FROM)
   expect(found.map(({ model, requestedModel, calls }) => [model, requestedModel, calls])).toEqual([
     ['(unknown)', 'embed-v4', 2n],
     ['(unknown)', 'command-r', 1n],
