@@ -2,7 +2,6 @@
 export const SQLITE_BUSY = 5
 export const SQLITE_CORRUPT = 11
 export const SQLITE_FULL = 13
-export const SQLITE_CANTOPEN = 14
 export const SQLITE_NOTADB = 26
 
 /** The primary result code of an error of `node:sqlite`; 0 for any other error. */
