@@ -37,7 +37,9 @@ export function forward(app: FastifyInstance, options: ForwardOptions): void {
     upstream: 'http://upstream.invalid',
     proxyPayloads: false,
     httpMethods: [...options.methods],
-    handler: (request: FastifyRequest, reply: FastifyReply) => {
+    // Not as its `handler`: that one is called behind a reading of the URL that costs more than all stages, and
+    // judges it again. `readTarget` has refused whatever leaves its base by then.
+    preHandler: (request: FastifyRequest, reply: FastifyReply, _next: unknown) => {
       reply.hijack()
       pass('head', readBody, options, admissionOf(request), reply.raw)
     },
