@@ -60,6 +60,8 @@ export function buildGateway(options: GatewayOptions): Gateway {
     loggerInstance: options.logger,
     // A line for each call costs a quarter of the call's CPU, and its URL may hold a key.
     logController: new LogController({ disableRequestLogging: true }),
+    // A logger of each request's own would be made for every call, and no line of ours needs its id.
+    childLoggerFactory: (logger) => logger,
     exposeHeadRoutes: true,
     // Calls that arrive while the last ones end are answered; then their connections are closed.
     return503OnClosing: false,

@@ -16,6 +16,8 @@ import { UsageEventFilter } from './usage-event-filter.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
 const HELD_ANSWER_BYTES = 64 * 1024
+/** Up to this, Node joins the head and the body of an answer faster as text than as two pieces of one write. */
+const JOINED_ANSWER_BYTES = 16 * 1024
 
 type Controller = Dispatcher.DispatchController
 type Headers = Readonly<Record<string, string | string[] | undefined>>
@@ -150,10 +152,12 @@ export class Delivery implements HoldableDelivery {
       else answerFailure(response, this.#context, upstreamError)
       return
     }
-    if (!this.#headWritten) this.#writeHead()
+    const isWhole = !this.#headWritten
+    if (isWhole) this.#writeHead()
     const last = this.#held.length === 1 ? this.#held[0] : Buffer.concat(this.#held)
     if (this.#trailers.length > 0 && this.#announcedBytes === null) response.addTrailers(this.#trailers)
     if (last === undefined || last.length === 0) response.end()
+    else if (isWhole && last.length <= JOINED_ANSWER_BYTES) response.end(last.toString('latin1'), 'latin1')
     else response.end(last)
     if (response.writableLength > 0) setWriteIdleTimeout(response, 'finish')
   }

@@ -1,5 +1,18 @@
-import { entryOf, PROVIDERS, type Provider } from '../../providers/registry.ts'
-import { endsHere, namedByConnection, type RawHeaders } from './hop-by-hop.ts'
+import { entryOf, type Provider } from '../../providers/registry.ts'
+import {
+  ASKS_OTHER_ANSWER,
+  ENDS_HERE,
+  IS_CALL_ID,
+  IS_CODING,
+  IS_LENGTH,
+  IS_SUBPROTOCOL,
+  IS_TE,
+  IS_TYPE,
+  meaningOf,
+  NOT_UPSTREAM,
+  namedByConnection,
+  type RawHeaders,
+} from './header-names.ts'
 
 /** A header's name in lower case, and its value. */
 export type Header = readonly [name: string, value: string]
@@ -18,39 +31,6 @@ export interface RequestHeaderOptions {
 }
 
 /**
- * Headers that do not go upstream: the client's credentials for this gateway, wherever SDKs put them, cookies
- * that a browser has for this origin, headers that are set here, and `Expect`, which the gateway has
- * answered.
- */
-const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
-  ...PROVIDERS.map((provider) => entryOf(provider).credential.name),
-  // Clients of every SDK are taken, whatever the upstreams are.
-  'api-key',
-  'authorization',
-  'cookie',
-  'expect',
-  'host',
-  'x-api-key',
-  'x-goog-api-key',
-  // Some frameworks take these for the method, and would serve the call by another one than it was judged by.
-  'x-http-method',
-  'x-http-method-override',
-  'x-method-override',
-  // Some take these for the path.
-  'x-original-url',
-  'x-rewrite-url',
-])
-
-/**
- * Headers by which a client asks for less of an answer than its reader needs: a part of it, or chosen members
- * (Google).
- */
-const ASKS_FOR_PARTS = new Set(['if-range', 'range', 'x-goog-fieldmask'])
-
-/** The gateway's id of a call. An upstream that is such a gateway itself has another one for its own part. */
-const CALL_ID_HEADER = 'x-tallygate-call-id'
-
-/**
  * With this, OpenAI lets browsers send a key in a WebSocket handshake, where they can set no other header.
  */
 const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
@@ -64,21 +44,24 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? ''
     const value = rawHeaders[i + 1] ?? ''
-    const lowerName = name.toLowerCase()
-    if (lowerName === 'te' && takesTrailers(value)) {
-      forwarded.push(name, 'trailers')
-      continue
+    const meaning = meaningOf(name)
+    if (meaning !== 0) {
+      if ((meaning & IS_TE) !== 0 && takesTrailers(value)) {
+        forwarded.push(name, 'trailers')
+        continue
+      }
+      if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) continue
+      if ((meaning & IS_LENGTH) !== 0 && contentLength !== null) continue
+      if ((meaning & IS_CODING) !== 0 && isPlain === true) continue
+      if ((meaning & ASKS_OTHER_ANSWER) !== 0 && askIdentity) continue
+      if ((meaning & IS_TYPE) !== 0) {
+        // The gateway read the body by the first one, and a server may go by the last.
+        if (hasType) continue
+        hasType = true
+      }
     }
-    if (NOT_FOR_UPSTREAM.has(lowerName) || endsHere(lowerName, connectionNamed)) continue
-    if (lowerName === 'content-length' && contentLength !== null) continue
-    if (lowerName === 'content-encoding' && isPlain === true) continue
-    if (askIdentity && (lowerName === 'accept-encoding' || ASKS_FOR_PARTS.has(lowerName))) continue
-    if (lowerName === 'content-type') {
-      // The gateway read the body by the first one, and a server may go by the last.
-      if (hasType) continue
-      hasType = true
-    }
-    if (lowerName === 'sec-websocket-protocol' && value.includes(KEY_SUBPROTOCOL)) {
+    if (connectionNamed?.has(name.toLowerCase()) === true) continue
+    if ((meaning & IS_SUBPROTOCOL) !== 0 && value.includes(KEY_SUBPROTOCOL)) {
       const protocols = withoutKey(value)
       if (protocols !== '') forwarded.push(name, protocols)
       continue
@@ -100,17 +83,22 @@ export function forwardableResponseHeaders(
   rawHeaders: readonly (string | Buffer)[],
   dropContentLength: boolean,
 ): string[] {
-  const headers = rawHeaders.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
+  const headers = decoded(rawHeaders)
   const connectionNamed = namedByConnection(headers)
   const forwarded: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? ''
-    const lowerName = name.toLowerCase()
-    if (endsHere(lowerName, connectionNamed) || lowerName === CALL_ID_HEADER) continue
-    if (lowerName === 'content-length' && dropContentLength) continue
+    const meaning = meaningOf(name)
+    if ((meaning & (ENDS_HERE | IS_CALL_ID)) !== 0) continue
+    if ((meaning & IS_LENGTH) !== 0 && dropContentLength) continue
+    if (connectionNamed?.has(name.toLowerCase()) === true) continue
     forwarded.push(name, headers[i + 1] ?? '')
   }
   return forwarded
+}
+
+function decoded(rawHeaders: readonly (string | Buffer)[]): RawHeaders {
+  return rawHeaders.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
 }
 
 /** The header in which `provider` takes `apiKey`. */

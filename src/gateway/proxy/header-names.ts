@@ -1,0 +1,120 @@
+import { entryOf, PROVIDERS } from '../../providers/registry.ts'
+
+/**
+ * Headers as they stand on the wire, like Node's `rawHeaders`: name, value, name, value, ... in order. Bytes
+ * are latin1 characters, and values leave as they came.
+ */
+export type RawHeaders = readonly string[]
+
+/**
+ * Hop-by-hop headers (RFC 9110, 7.6.1), whatever `Connection` says. Trailers do not pass, so neither does
+ * their announcement. Every header that begins with `proxy-` is dropped as well.
+ */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * Headers that do not go upstream: the client's credentials for this gateway, wherever SDKs put them, cookies
+ * that a browser has for this origin, headers that are set here, and `Expect`, which the gateway has
+ * answered.
+ */
+const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
+  ...PROVIDERS.map((provider) => entryOf(provider).credential.name),
+  // Clients of every SDK are taken, whatever the upstreams are.
+  'api-key',
+  'authorization',
+  'cookie',
+  'expect',
+  'host',
+  'x-api-key',
+  'x-goog-api-key',
+  // Some frameworks take these for the method, and would serve the call by another one than it was judged by.
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+  // Some take these for the path.
+  'x-original-url',
+  'x-rewrite-url',
+])
+
+/** Headers that frame, address or describe the message. Naming them in `Connection` does not drop them. */
+const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-encoding', 'content-length', 'content-type', 'host'])
+
+/** The gateway's id of a call. An upstream that is such a gateway itself has another one for its own part. */
+export const CALL_ID_HEADER = 'x-tallygate-call-id'
+
+/** What a header's name means here, as bits; 0 for most. */
+export const ENDS_HERE = 1
+export const NOT_UPSTREAM = 2
+export const IS_CONNECTION = 4
+export const IS_TE = 8
+export const IS_LENGTH = 16
+export const IS_CODING = 32
+export const IS_TYPE = 64
+/** Asks for a coding of the answer, or for a part of it: chosen bytes, or chosen members (Google). */
+export const ASKS_OTHER_ANSWER = 128
+export const IS_SUBPROTOCOL = 256
+export const IS_CALL_ID = 512
+
+const MEANINGS: ReadonlyMap<string, number> = new Map([
+  ['connection', IS_CONNECTION],
+  ['te', IS_TE],
+  ['content-length', IS_LENGTH],
+  ['content-encoding', IS_CODING],
+  ['content-type', IS_TYPE],
+  ['accept-encoding', ASKS_OTHER_ANSWER],
+  ['if-range', ASKS_OTHER_ANSWER],
+  ['range', ASKS_OTHER_ANSWER],
+  ['x-goog-fieldmask', ASKS_OTHER_ANSWER],
+  ['sec-websocket-protocol', IS_SUBPROTOCOL],
+  [CALL_ID_HEADER, IS_CALL_ID],
+])
+
+/** Clients write few names, each in one or two ways: looking one up costs less than writing it in lower case. */
+const known = new Map<string, number>()
+const MAX_KNOWN = 1_000
+const MAX_KNOWN_LENGTH = 64
+
+/** @param name in any case of letters. */
+export function meaningOf(name: string): number {
+  return known.get(name) ?? learn(name)
+}
+
+function learn(name: string): number {
+  const lowerName = name.toLowerCase()
+  let meaning = MEANINGS.get(lowerName) ?? 0
+  if (HOP_BY_HOP.has(lowerName) || lowerName.startsWith('proxy-')) meaning |= ENDS_HERE
+  if (NOT_FOR_UPSTREAM.has(lowerName)) meaning |= NOT_UPSTREAM
+  if (name.length > MAX_KNOWN_LENGTH) return meaning
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(name, meaning)
+  return meaning
+}
+
+/**
+ * The headers that `Connection` names, in lower case, and that would not end here anyway; `null`: it names
+ * none.
+ */
+export function namedByConnection(rawHeaders: RawHeaders): ReadonlySet<string> | null {
+  let named: Set<string> | null = null
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if ((meaningOf(rawHeaders[i] ?? '') & IS_CONNECTION) === 0) continue
+    const value = rawHeaders[i + 1] ?? ''
+    // Nearly every client says the one or the other, and neither names a header that could pass.
+    if (value === 'keep-alive' || value === 'close') continue
+    for (const token of value.split(',')) {
+      const name = token.trim().toLowerCase()
+      if (HOP_BY_HOP.has(name) || NOT_FOR_CONNECTION_TO_NAME.has(name)) continue
+      named ??= new Set()
+      named.add(name)
+    }
+  }
+  return named
+}
