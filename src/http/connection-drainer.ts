@@ -47,15 +47,18 @@ export function openConnectionDrainer(server: Server): ConnectionDrainer {
   })
   /** How many answers are under way on a connection: several if its client sends requests without waiting. */
   const answers = new WeakMap<Socket, number>()
+  // One listener for all answers: it runs for every call.
+  function onAnswered(this: ServerResponse): void {
+    const { socket } = this.req
+    const left = (answers.get(socket) ?? 1) - 1
+    answers.set(socket, left)
+    if (left === 0 && !socket.destroyed) idle.set(socket, performance.now() + REUSE_MS)
+  }
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     idle.delete(socket)
     answers.set(socket, (answers.get(socket) ?? 0) + 1)
-    response.once('close', () => {
-      const left = (answers.get(socket) ?? 1) - 1
-      answers.set(socket, left)
-      if (left === 0 && !socket.destroyed) idle.set(socket, performance.now() + REUSE_MS)
-    })
+    response.on('close', onAnswered)
     if (!draining) return
     if (!/\/(healthz|readyz)$/.test(request.url ?? '')) idleChecks = 0
     response.shouldKeepAlive = false

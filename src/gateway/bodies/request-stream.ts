@@ -6,6 +6,8 @@ import type { BodyRoom, UploadProblem } from './body-room.ts'
 /** Why a body was not read. `too_large`: it is over the limit. `gone`: the client left. */
 export type BodyProblem = UploadProblem | 'too_large' | 'gone'
 
+type Done = (body: Buffer | BodyProblem, room: BodyRoom | null) => void
+
 /**
  * Reads a whole request body of at most `limitBytes` into the client's part of `budget`. The caller releases
  * the room when it drops the body. Calls back exactly once; with a problem, the room was given back before. A
@@ -16,43 +18,83 @@ export function readBody(
   limitBytes: number,
   budget: BodyBudget,
   clientId: string,
-  done: (body: Buffer | BodyProblem, room: BodyRoom | null) => void,
+  done: Done,
 ): void {
   const announced = request.headers['content-length']
   if (announced !== undefined && Number(announced) > limitBytes) {
     done('too_large', null)
     return
   }
-  const chunks: Buffer[] = []
-  let bytes = 0
-  const stop = () => {
-    request.off('data', onData)
-    request.off('end', onEnd)
-    request.off('close', onClose)
+  new Upload(request, limitBytes, budget, clientId, done)
+}
+
+/** A body on its way in. */
+class Upload {
+  readonly #request: IncomingMessage
+  readonly #limitBytes: number
+  readonly #clientId: string
+  readonly #done: Done
+  readonly #room: BodyRoom
+  /** Nearly every body comes in one piece. */
+  #first: Buffer | null = null
+  #others: Buffer[] | null = null
+  #bytes = 0
+
+  constructor(
+    request: IncomingMessage,
+    limitBytes: number,
+    budget: BodyBudget,
+    clientId: string,
+    done: Done,
+  ) {
+    this.#request = request
+    this.#limitBytes = limitBytes
+    this.#clientId = clientId
+    this.#done = done
+    this.#room = budget.open(clientId, this.#refuse)
+    request.on('data', this.#onData)
+    request.on('end', this.#onEnd)
+    request.on('close', this.#onClose)
   }
-  const refuse = (problem: BodyProblem) => {
-    stop()
-    chunks.length = 0
-    room.release()
-    done(problem, null)
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#bytes += chunk.length
+    if (this.#bytes > this.#limitBytes) this.#refuse('too_large')
+    else if (!this.#room.grow(chunk.length)) this.#refuse('busy')
+    else if (this.#first === null) this.#first = chunk
+    else if (this.#others === null) this.#others = [chunk]
+    else this.#others.push(chunk)
   }
-  const room = budget.open(clientId, refuse)
-  const onData = (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > limitBytes) refuse('too_large')
-    else if (room.grow(chunk.length)) chunks.push(chunk)
-    else refuse('busy')
-  }
-  const onEnd = () => {
-    stop()
+
+  readonly #onEnd = (): void => {
+    this.#stop()
+    const room = this.#room
     room.arrived()
-    const [first] = chunks
-    if (chunks.length === 1 && first !== undefined) done(first, room)
-    else if (bytes <= WHOLE_BYTES) done(Buffer.concat(chunks, bytes), room)
-    else joinInSlices(clientId, chunks, (body) => done(body, room))
+    const first = this.#first
+    if (first !== null && this.#others === null) {
+      this.#done(first, room)
+      return
+    }
+    const chunks = first === null ? [] : [first, ...(this.#others ?? [])]
+    const done = this.#done
+    if (this.#bytes <= WHOLE_BYTES) done(Buffer.concat(chunks, this.#bytes), room)
+    else joinInSlices(this.#clientId, chunks, (body) => done(body, room))
   }
-  const onClose = () => refuse('gone')
-  request.on('data', onData)
-  request.on('end', onEnd)
-  request.on('close', onClose)
+
+  readonly #onClose = (): void => this.#refuse('gone')
+
+  readonly #refuse = (problem: BodyProblem): void => {
+    this.#stop()
+    this.#first = null
+    this.#others = null
+    this.#room.release()
+    this.#done(problem, null)
+  }
+
+  #stop(): void {
+    const request = this.#request
+    request.off('data', this.#onData)
+    request.off('end', this.#onEnd)
+    request.off('close', this.#onClose)
+  }
 }

@@ -42,17 +42,30 @@ export function readWholeBody(
       done(sent)
       return
     }
-    const finish = (decoded: Buffer | DecodeProblem) => {
-      const plain = typeof decoded === 'string' ? decoded : asUtf8(decoded)
-      if (typeof plain !== 'string' && !response.destroyed && !seemsCompressed(plain)) {
-        done({ sent, plain, room })
-        return
-      }
-      room?.release()
-      if (response.destroyed) done('gone')
-      else done(typeof plain === 'string' ? plain : 'undecodable')
+    if (codings.length === 0) {
+      finish(sent, sent, room, response, done)
+      return
     }
-    if (codings.length === 0) finish(sent)
-    else decodeBody(sent, codings, clientId, bodyLimitBytes, (bytes) => room?.grow(bytes) !== false, finish)
+    const mayGrow = (bytes: number) => room?.grow(bytes) !== false
+    decodeBody(sent, codings, clientId, bodyLimitBytes, mayGrow, (decoded) =>
+      finish(sent, decoded, room, response, done),
+    )
   })
+}
+
+function finish(
+  sent: Buffer,
+  decoded: Buffer | DecodeProblem,
+  room: BodyRoom | null,
+  response: ServerResponse,
+  done: (body: WholeBody | WholeBodyProblem) => void,
+): void {
+  const plain = typeof decoded === 'string' ? decoded : asUtf8(decoded)
+  if (typeof plain !== 'string' && !response.destroyed && !seemsCompressed(plain)) {
+    done({ sent, plain, room })
+    return
+  }
+  room?.release()
+  if (response.destroyed) done('gone')
+  else done(typeof plain === 'string' ? plain : 'undecodable')
 }
