@@ -27,7 +27,7 @@ const MAX_PICO = 10n ** 38n
  * Every field, those too that may be absent: a new one does not compile until it has a source. What is known before
  * the call goes upstream has its source in `buildOpenCall`.
  */
-type BuiltRecord = OpenCall & Required<Omit<CallRecord, 'objects' | keyof OpenCall>>
+type BuiltRecord = Required<OpenCall> & Required<Omit<CallRecord, 'objects' | keyof OpenCall>>
 
 /**
  * Prices a call and makes its record. Whatever the client and the upstream wrote, the record can be stored:
@@ -49,8 +49,18 @@ export function buildCallRecord(
   const isSane = hasSaneCounts(usage, units)
   const costPico = isSane && priced.kind === 'priced' ? priced.costPico : null
   const reportedModel = cleanModel(observed.model)
+  // Each field by its name: a copy of `call` that is added to takes five times the memory of the record.
   return {
-    ...call,
+    callId: call.callId,
+    arrivedAtMs: call.arrivedAtMs,
+    clientId: call.clientId,
+    keyId: call.keyId,
+    upstream: call.upstream,
+    provider: call.provider,
+    method: call.method,
+    path: call.path,
+    requestedModel: call.requestedModel,
+    webSocket: call.webSocket,
     reportedModel,
     model: billedModel(result, reportedModel, observed, usageSource, priced, pricing),
     status,
