@@ -1,5 +1,5 @@
 import type { ResponseHead } from '../dialect.ts'
-import { compileProjection, type Projection } from '../wires/json.ts'
+import { compileProjection, type Projection, projectMembers } from '../wires/json-projection.ts'
 import { member, objectIn, textIn } from './json-value.ts'
 
 /**
@@ -16,7 +16,12 @@ const REQUEST_ID_HEADER = 'x-amzn-requestid'
 const MAX_ID_CHARACTERS = 512
 
 const KEEP = compileProjection('value')
-const ID_MEMBERS = ID_NAMES.map((key) => ({ key, bytes: Buffer.from(key), projection: KEEP }))
+const ID_MEMBERS = ID_NAMES.map((key) => ({
+  key,
+  bytes: Buffer.from(key),
+  projection: KEEP,
+  latest: { text: '' },
+}))
 const plans = new WeakMap<Projection, Projection>()
 
 /** The plan, and beside what it keeps the answer's id: from the documents that are read anyway, no others. */
@@ -36,7 +41,7 @@ function withIds(projection: Projection, isOuter: boolean): Projection {
       : wanted,
   )
   const members = [...inner, ...ID_MEMBERS.filter(({ key }) => !inner.some((wanted) => wanted.key === key))]
-  return { ...projection, members, longestKey: Math.max(...members.map(({ bytes }) => bytes.length)) }
+  return projectMembers(members)
 }
 
 /** The id of the answer that a document of it names; `null`: none. */

@@ -1,14 +1,16 @@
 import type { Observation } from '../../call/observation.ts'
 import type { ResponseHead, UsageReader } from '../dialect.ts'
 import { asBuffer } from '../wires/elements.ts'
-import { type Extracted, JsonScanner } from '../wires/json.ts'
+import { type Extracted, JsonScanner, type Projection } from '../wires/json.ts'
 import { createArraySplitter } from '../wires/json-array.ts'
 import { createLineSplitter } from '../wires/ndjson.ts'
+import { type PlainJson, readPlainJson } from '../wires/plain-json.ts'
 import { answerIdIn, answerIdInHead, projectionWithAnswerId } from './answer-id.ts'
 import type { BodyFormat } from './body-format.ts'
 import {
   contentTypeOf,
   type DocumentReader,
+  type DocumentSink,
   elementSink,
   firstByteOfText,
   sseReader,
@@ -16,6 +18,9 @@ import {
   wireOf,
 } from './document-wires.ts'
 import { objectIn } from './json-value.ts'
+import type { UsageAccumulator } from './usage-accumulator.ts'
+
+const IGNORE: DocumentReader = { push: () => {}, end: () => {} }
 
 /**
  * Reads a body on whichever wire it comes: one JSON document, JSON lines, a JSON array or server-sent events.
@@ -23,101 +28,128 @@ import { objectIn } from './json-value.ts'
  * says `application/json`, errors answer in JSON where a stream was asked for.
  */
 export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageReader {
-  const contentType = contentTypeOf(head)
-  const projection = projectionWithAnswerId(format.projection)
-  const idInHead = answerIdInHead(head)
-  let answerId: string | null = null
-  let awaitsFirst = format.namesItselfFirst
-  let accumulator = format.createAccumulator()
-  let reader: DocumentReader | null = null
-  let whole: JsonScanner | null = null
-  let wholeRevision = 0
-  let revision = 0
-  let peeked: Observation | null = null
+  return new BodyReader(head, format)
+}
 
-  const learnId = (extracted: Extracted): void => {
-    awaitsFirst = false
-    if (answerId !== null) return
-    answerId = answerIdIn(extracted.value)
-    if (answerId !== null) peeked = null
+class BodyReader implements UsageReader, DocumentSink {
+  readonly #head: ResponseHead
+  readonly #format: BodyFormat
+  readonly #projection: Projection
+  #answerId: string | null = null
+  #awaitsFirst: boolean
+  #accumulator: UsageAccumulator
+  #reader: DocumentReader | null = null
+  /** The whole body, where it is one document. */
+  #whole: PlainJson | null = null
+  #wholeRevision = 0
+  #revision = 0
+  #peeked: Observation | null = null
+
+  constructor(head: ResponseHead, format: BodyFormat) {
+    this.#head = head
+    this.#format = format
+    this.#projection = projectionWithAnswerId(format.projection)
+    this.#awaitsFirst = format.namesItselfFirst
+    this.#accumulator = format.createAccumulator()
   }
 
-  const add = (extracted: Extracted, isError: boolean): void => {
+  get wantsEvery(): boolean {
+    return this.#awaitsFirst || this.#accumulator.wantsEvery
+  }
+
+  get revision(): number {
+    return this.#whole === null ? this.#revision : this.#whole.revision
+  }
+
+  push(chunk: Uint8Array): void {
+    const bytes = asBuffer(chunk)
+    if (this.#reader !== null) {
+      this.#reader.push(bytes)
+      return
+    }
+    const start = firstByteOfText(bytes)
+    if (start === -1) return
+    const wire = wireOf(bytes[start] ?? 0, contentTypeOf(this.#head), this.#format.isLines)
+    const text = start === 0 ? bytes : bytes.subarray(start)
+    this.#reader = wire === 'json' ? this.#beginDocument(text) : this.#begin(wire)
+    this.#reader.push(text)
+  }
+
+  end(): Observation {
+    this.#reader?.end()
+    this.#addWholeBody()
+    return this.#snapshot(true)
+  }
+
+  peek(): Observation {
+    this.#addWholeBody()
+    this.#peeked ??= this.#snapshot(false)
+    return this.#peeked
+  }
+
+  add(extracted: Extracted, isError: boolean): void {
     if (extracted.value === undefined && !isError) return
-    learnId(extracted)
-    if (accumulator.add(objectIn(extracted.value), extracted.raw, isError)) {
-      revision += 1
-      peeked = null
+    this.#learnId(extracted)
+    if (this.#accumulator.add(objectIn(extracted.value), extracted.raw, isError)) {
+      this.#revision += 1
+      this.#peeked = null
     }
   }
 
-  const begin = (wire: Wire): DocumentReader => {
+  #learnId(extracted: Extracted): void {
+    this.#awaitsFirst = false
+    if (this.#answerId !== null) return
+    this.#answerId = answerIdIn(extracted.value)
+    if (this.#answerId !== null) this.#peeked = null
+  }
+
+  /** Most documents come in one piece, and what follows a document does not count. */
+  #beginDocument(bytes: Buffer): DocumentReader {
+    const plain = readPlainJson(bytes, this.#projection)
+    if (plain !== null) {
+      this.#whole = plain
+      return IGNORE
+    }
+    const scanner = new JsonScanner(this.#projection)
+    this.#whole = scanner
+    return scanner
+  }
+
+  #begin(wire: Exclude<Wire, 'json'>): DocumentReader {
     switch (wire) {
-      case 'json': {
-        const scanner = new JsonScanner(projection)
-        whole = scanner
-        return scanner
-      }
       case 'lines':
-        return createLineSplitter(elementSink(projection, add))
+        return createLineSplitter(elementSink(this.#projection, this))
       case 'array': {
-        const splitter = createArraySplitter(elementSink(projection, add))
+        const splitter = createArraySplitter(elementSink(this.#projection, this))
         return { push: (bytes) => splitter.push(bytes), end: () => {} }
       }
       case 'sse':
-        return sseReader(projection, format.prefilter, () => awaitsFirst || accumulator.wantsEvery, add)
+        return sseReader(this.#projection, this.#format.prefilter, this)
       case 'other':
-        return { push: () => {}, end: () => {} }
+        return IGNORE
       default:
         return wire satisfies never
     }
   }
 
   /** A whole document is read again from what has been extracted of it so far. */
-  const addWholeBody = (): void => {
-    if (whole === null || whole.revision === wholeRevision) return
-    wholeRevision = whole.revision
-    accumulator = format.createAccumulator()
-    const { value, raw } = whole.extracted
-    accumulator.add(objectIn(value), raw, false)
+  #addWholeBody(): void {
+    if (this.#whole === null || this.#whole.revision === this.#wholeRevision) return
+    if (this.#wholeRevision > 0) this.#accumulator = this.#format.createAccumulator()
+    this.#wholeRevision = this.#whole.revision
+    const { value, raw } = this.#whole.extracted
+    this.#accumulator.add(objectIn(value), raw, false)
     // Of several ids that it may have, the one of the answer need not come first.
-    answerId = answerIdIn(value)
-    peeked = null
+    this.#answerId = answerIdIn(value)
+    this.#peeked = null
   }
 
   /** A body that carries an error is news only under a success status. */
-  const snapshot = (ended: boolean): Observation => {
-    const observation = accumulator.snapshot(ended)
-    const id = idInHead ?? answerId
-    const isNews = !observation.failed || head.status < 400
+  #snapshot(ended: boolean): Observation {
+    const observation = this.#accumulator.snapshot(ended)
+    const id = answerIdInHead(this.#head) ?? this.#answerId
+    const isNews = !observation.failed || this.#head.status < 400
     if (id === null) return isNews ? observation : { ...observation, failed: false }
     return { ...observation, failed: observation.failed && isNews, answerId: id }
-  }
-
-  return {
-    push(chunk) {
-      const bytes = asBuffer(chunk)
-      if (reader !== null) {
-        reader.push(bytes)
-        return
-      }
-      const start = firstByteOfText(bytes)
-      if (start === -1) return
-      reader = begin(wireOf(bytes[start] ?? 0, contentType, format.isLines))
-      reader.push(bytes.subarray(start))
-    },
-    end() {
-      reader?.end()
-      addWholeBody()
-      return snapshot(true)
-    },
-    peek() {
-      addWholeBody()
-      peeked ??= snapshot(false)
-      return peeked
-    },
-    get revision() {
-      return revision + (whole?.revision ?? 0)
-    },
   }
 }

@@ -13,8 +13,13 @@ export interface DocumentReader {
   end(): void
 }
 
-/** Takes what was extracted of the next document; `isError`: its event is named `error`. */
-export type TakeDocument = (extracted: Extracted, isError: boolean) => void
+/** Where the documents of a body go. */
+export interface DocumentSink {
+  /** Whether events that the prefilter passes over are wanted too, for now. */
+  readonly wantsEvery: boolean
+  /** Takes what was extracted of the next document; `isError`: its event is named `error`. */
+  add(extracted: Extracted, isError: boolean): void
+}
 
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
@@ -23,15 +28,19 @@ const LINES_TYPE = /ndjson|jsonl|json-?lines|stream\+json/
 
 /** Index of the first byte that is neither white space nor a byte order mark; -1: none yet. */
 export function firstByteOfText(bytes: Buffer): number {
-  return bytes.findIndex(
-    (byte) =>
-      byte !== 0x20 &&
-      byte !== 0x0a &&
-      byte !== 0x0d &&
-      byte !== 0x09 &&
-      byte !== 0xef &&
-      byte !== 0xbb &&
-      byte !== 0xbf,
+  for (let at = 0; at < bytes.length; at += 1) if (!isBeforeText(bytes[at] ?? 0)) return at
+  return -1
+}
+
+function isBeforeText(byte: number): boolean {
+  return (
+    byte === 0x20 ||
+    byte === 0x0a ||
+    byte === 0x0d ||
+    byte === 0x09 ||
+    byte === 0xef ||
+    byte === 0xbb ||
+    byte === 0xbf
   )
 }
 
@@ -50,41 +59,36 @@ export function contentTypeOf(head: ResponseHead): string {
 }
 
 /** Scans each element of a stream of JSON texts. */
-export function elementSink(projection: Projection, add: TakeDocument): ElementSink {
+export function elementSink(projection: Projection, sink: Pick<DocumentSink, 'add'>): ElementSink {
   let scanner: JsonScanner | null = null
   return {
-    whole: (bytes) => add(scanJson(bytes, projection), false),
+    whole: (bytes) => sink.add(scanJson(bytes, projection), false),
     piece(bytes, last) {
       scanner ??= new JsonScanner(projection)
       scanner.push(bytes)
       if (!last) return
       scanner.end()
-      add(scanner.extracted, false)
+      sink.add(scanner.extracted, false)
       scanner = null
     },
   }
 }
 
-/** Scans the events that the prefilter lets through, and every event while `wantsEvery` says so. */
-export function sseReader(
-  projection: Projection,
-  prefilter: Prefilter,
-  wantsEvery: () => boolean,
-  add: TakeDocument,
-): DocumentReader {
+/** Scans the events that the prefilter lets through, and every event while the sink wants every one. */
+export function sseReader(projection: Projection, prefilter: Prefilter, sink: DocumentSink): DocumentReader {
   return new SseSplitter(
     {
       get wantsEvery() {
-        return wantsEvery()
+        return sink.wantsEvery
       },
-      event: (data, isError) => add(scanJson(data, projection), isError),
+      event: (data, isError) => sink.add(scanJson(data, projection), isError),
       openLong() {
         const scanner = new JsonScanner(projection)
         return {
           push: (piece) => scanner.push(piece),
           end(isError) {
             scanner.end()
-            add(scanner.extracted, isError)
+            sink.add(scanner.extracted, isError)
           },
         }
       },

@@ -16,18 +16,40 @@ const MAX_VALUE_BYTES = 4096
 /** Longest usage object kept, in bytes; the longest seen have some 70 entries of 250 bytes. Also of a `'text'`. */
 const MAX_USAGE_BYTES = 65_536
 
+/** All that is kept of one document, so that a hostile one cannot fill memory. */
+export const MAX_DOCUMENT_BYTES = 131_072
+export const MAX_ELEMENTS = 1024
+
+/** What a scan has kept: the document with everything unwanted left out. */
+export interface Extracted {
+  /** `undefined` when nothing was found. A value too long to keep is `true` in its place. */
+  readonly value: unknown
+  /** Text of the last `'usage'` value that was not `null`, as the upstream wrote it. */
+  readonly raw: string | null
+}
+
 /** A {@link ProjectionSpec} made ready for scanning. Make it once, not per document. */
 export type Projection =
   | { readonly kind: 'keep'; readonly isUsage: boolean; readonly maxBytes: number }
   | { readonly kind: 'length' }
-  | { readonly kind: 'members'; readonly members: readonly ProjectedMember[]; readonly longestKey: number }
+  | MembersProjection
   | { readonly kind: 'elements'; readonly element: Projection }
+
+export interface MembersProjection {
+  readonly kind: 'members'
+  readonly members: readonly ProjectedMember[]
+  readonly longestKey: number
+  /** The members by the length of their keys: nearly every key of a document is as long as one of them or none. */
+  readonly byLength: readonly (readonly ProjectedMember[])[]
+}
 
 export interface ProjectedMember {
   readonly key: string
   /** The key as most write it: in UTF-8, nothing escaped. */
   readonly bytes: Buffer
   readonly projection: Projection
+  /** The short text that was its value in the latest document that had one: nearly every document has the same. */
+  readonly latest: { text: string }
 }
 
 export function compileProjection(spec: ProjectionSpec): Projection {
@@ -37,12 +59,23 @@ export function compileProjection(spec: ProjectionSpec): Projection {
     return { kind: 'keep', isUsage: spec === 'usage', maxBytes: MAX_USAGE_BYTES }
   }
   if (isElements(spec)) return { kind: 'elements', element: compileProjection(spec[0]) }
-  const members = Object.entries(spec).map(([key, inner]) => ({
-    key,
-    bytes: Buffer.from(key),
-    projection: compileProjection(inner),
-  }))
-  return { kind: 'members', members, longestKey: Math.max(0, ...members.map(({ bytes }) => bytes.length)) }
+  return projectMembers(
+    Object.entries(spec).map(([key, inner]) => ({
+      key,
+      bytes: Buffer.from(key),
+      projection: compileProjection(inner),
+      latest: { text: '' },
+    })),
+  )
+}
+
+/** Keeps these members of an object. */
+export function projectMembers(members: readonly ProjectedMember[]): MembersProjection {
+  const longestKey = Math.max(0, ...members.map(({ bytes }) => bytes.length))
+  const byLength = Array.from({ length: longestKey + 1 }, (_, length) =>
+    members.filter(({ bytes }) => bytes.length === length),
+  )
+  return { kind: 'members', members, longestKey, byLength }
 }
 
 function isElements(spec: ProjectionSpec): spec is readonly [ProjectionSpec] {
@@ -51,17 +84,21 @@ function isElements(spec: ProjectionSpec): spec is readonly [ProjectionSpec] {
 
 /** The wanted member whose key stands unescaped in `bytes` from `from` to `to`; `null`: none does. */
 export function memberNamed(
-  members: readonly ProjectedMember[],
+  { byLength }: MembersProjection,
   bytes: Buffer,
   from: number,
   to: number,
 ): ProjectedMember | null {
-  for (const member of members) if (isKey(member.bytes, bytes, from, to)) return member
+  const candidates = byLength[to - from]
+  if (candidates === undefined) return null
+  for (let index = 0; index < candidates.length; index += 1) {
+    const member = candidates[index]
+    if (member !== undefined && isKey(member.bytes, bytes, from)) return member
+  }
   return null
 }
 
-function isKey(key: Buffer, bytes: Buffer, from: number, to: number): boolean {
-  if (key.length !== to - from) return false
+function isKey(key: Buffer, bytes: Buffer, from: number): boolean {
   for (let index = 0; index < key.length; index += 1) if (bytes[from + index] !== key[index]) return false
   return true
 }

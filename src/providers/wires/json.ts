@@ -1,20 +1,18 @@
 import { asBuffer } from './elements.ts'
-import { memberNamed, type ProjectedMember, type Projection } from './json-projection.ts'
+import {
+  type Extracted,
+  MAX_DOCUMENT_BYTES,
+  MAX_ELEMENTS,
+  type MembersProjection,
+  memberNamed,
+  type ProjectedMember,
+  type Projection,
+} from './json-projection.ts'
 import { StringEnd, TextCapture } from './json-text.ts'
+import { readPlainJson } from './plain-json.ts'
 
-export { compileProjection, type Projection, type ProjectionSpec } from './json-projection.ts'
+export { compileProjection, type Extracted, type Projection, type ProjectionSpec } from './json-projection.ts'
 
-/** What a scan has kept: the document with everything unwanted left out. */
-export interface Extracted {
-  /** `undefined` when nothing was found. A value too long to keep is `true` in its place. */
-  readonly value: unknown
-  /** Text of the last `'usage'` value that was not `null`, as the upstream wrote it. */
-  readonly raw: string | null
-}
-
-/** All that is kept of one document, so that a hostile one cannot fill memory. */
-const MAX_DOCUMENT_BYTES = 131_072
-const MAX_ELEMENTS = 1024
 /** A character of a key takes up to six bytes when it is written as an escape. */
 const ESCAPE_BYTES = 6
 
@@ -47,7 +45,10 @@ interface Frame {
 }
 
 /** Scans one whole document. */
-export function scanJson(bytes: Uint8Array, projection: Projection): Extracted {
+export function scanJson(chunk: Uint8Array, projection: Projection): Extracted {
+  const bytes = asBuffer(chunk)
+  const plain = readPlainJson(bytes, projection)
+  if (plain !== null) return plain.extracted
   const scanner = new JsonScanner(projection)
   scanner.push(bytes)
   scanner.end()
@@ -271,26 +272,24 @@ export class JsonScanner {
     this.#capturing = false
     this.#state = AFTER_KEY
     const wanted =
-      frame?.projection.kind === 'members'
-        ? this.#projectedKey(frame.projection.members, bytes, from, to)
-        : null
+      frame?.projection.kind === 'members' ? this.#projectedKey(frame.projection, bytes, from, to) : null
     this.#projection = wanted?.projection ?? null
     if (frame !== undefined && wanted !== null) frame.key = wanted.key
   }
 
   #projectedKey(
-    members: readonly ProjectedMember[],
+    projection: MembersProjection,
     bytes: Buffer,
     from: number,
     to: number,
   ): ProjectedMember | null {
     // Nearly every key stands whole and unescaped in one chunk and is compared without being decoded.
     const isWhole = from > 0
-    const plain = isWhole ? memberNamed(members, bytes, from, to) : null
+    const plain = isWhole ? memberNamed(projection, bytes, from, to) : null
     if (plain !== null || (isWhole && !includesBackslash(bytes, from, to))) return plain
     const text = this.#capture.finish(bytes, from, to)
     const key = text === null ? null : parsed(`"${text}"`)
-    return members.find((member) => member.key === key) ?? null
+    return projection.members.find((member) => member.key === key) ?? null
   }
 
   /** A value that is not a frame has ended. */
