@@ -53,3 +53,17 @@ test('a program runs all the same where what was kept is damaged', () => {
 test('a program runs all the same where the folder cannot be made', () => {
   expect(run(join(program, 'below-a-file'))).toBe('the rest has run without')
 })
+
+test('where the environment names the folder, a kept program loads nothing that strips types', () => {
+  const stripped = join(folder, 'stripped.ts')
+  writeFileSync(
+    stripped,
+    "const word: string = 'stripper'\n" +
+      'const { moduleLoadList } = process as NodeJS.Process & { moduleLoadList: string[] }\n' +
+      "console.log(word, moduleLoadList.some((name) => name.includes('amaro')))\n",
+  )
+  const env = { NODE_COMPILE_CACHE: join(folder, 'named') }
+  const start = () => execFileSync(process.execPath, [stripped], { encoding: 'utf8', env }).trim()
+  expect(start()).toBe('stripper true')
+  expect(start()).toBe('stripper false')
+})

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { COMPILED_FOLDER } from '../../src/lib/compile-cache.ts'
 
 interface LockedPackage {
   readonly version: string
@@ -75,10 +76,18 @@ test('every program that a script runs is there', () => {
       const [program = '', ...args] = step
         .trim()
         .replace(/^exec /, '')
+        .replace(/^env (?:\w+=\S+ )+/, '')
         .split(/\s+/)
       expect(program === 'npm' || programs.has(program)).toBe(true)
       if (program === 'node')
         expect(args.filter((arg) => /\.m?[jt]s$/.test(arg) && !existsSync(arg))).toEqual([])
     }
+  }
+})
+
+test('programs keep what Node compiled, their first file too', () => {
+  for (const name of ['start', 'gateway', 'worker', 'migrate', 'tallygate']) {
+    const folder = /^exec env NODE_COMPILE_CACHE=(\S+) node /.exec(manifest.scripts[name])?.[1] ?? ''
+    expect([name, join(process.cwd(), folder)]).toEqual([name, COMPILED_FOLDER])
   }
 })

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { COMPILED_FOLDER } from '../../lib/compile-cache.ts'
 import { type DetachedProcess, startDetached, stopDetached } from './detached-process.ts'
 import type { Run } from './supervise.ts'
 
@@ -21,7 +22,7 @@ export async function startNode(options: {
   const script = fileURLToPath(new URL(`../../../${options.script}`, import.meta.url))
   const args = ['--import', DIE_WITH_PARENT, script, ...(options.args ?? [])]
   const started: DetachedProcess = await startDetached(
-    { file: process.execPath, args, env: options.env },
+    { file: process.execPath, args, env: { NODE_COMPILE_CACHE: COMPILED_FOLDER, ...options.env } },
     { cwd: process.cwd(), logFile: options.logFile, withChannel: true },
   )
   return {
