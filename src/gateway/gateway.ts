@@ -15,6 +15,7 @@ import Fastify, {
 import { answerClientError } from '../http/answer-client-error.ts'
 import { sendError } from '../http/answer-error.ts'
 import { health, type Readiness } from '../http/health.ts'
+import { NO_SCHEMAS } from '../http/no-schemas.ts'
 import type { AdmissionOptions } from './admission/admission.ts'
 import { admitArrivals, admitCallers } from './admission/http-hooks.ts'
 import { type ForwardOptions, forward } from './proxy/forward.ts'
@@ -57,6 +58,7 @@ export function buildGateway(options: GatewayOptions): Gateway {
   const { admission } = options
   const { basePath } = admission.config
   const app = Fastify({
+    schemaController: NO_SCHEMAS,
     loggerInstance: options.logger,
     // A line for each call costs a quarter of the call's CPU, and its URL may hold a key.
     logController: new LogController({ disableRequestLogging: true }),

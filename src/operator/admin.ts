@@ -11,6 +11,7 @@ import { runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-client-error.ts'
 import { sendError } from '../http/answer-error.ts'
 import { health, type Readiness } from '../http/health.ts'
+import { NO_SCHEMAS } from '../http/no-schemas.ts'
 import { requireHost } from '../http/require-host.ts'
 import {
   createClient,
@@ -86,6 +87,7 @@ export interface AdminOptions {
  */
 export function buildAdmin(options: AdminOptions): FastifyInstance {
   const app = Fastify({
+    schemaController: NO_SCHEMAS,
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,

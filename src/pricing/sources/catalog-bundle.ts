@@ -1,4 +1,5 @@
-import { findProvider } from '@pydantic/genai-prices'
+import { createRequire } from 'node:module'
+import type * as GenaiPrices from '@pydantic/genai-prices'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
 import { parseCatalog } from './catalog-parse.ts'
@@ -25,6 +26,8 @@ export function bundledText(): string {
   return JSON.stringify(bundledProviders())
 }
 
+/** Loaded when it is asked for: most programs never price anything, and the others have newer prices in Postgres. */
 function bundledProviders(): unknown[] {
+  const { findProvider }: typeof GenaiPrices = createRequire(import.meta.url)('@pydantic/genai-prices')
   return CATALOG_PROVIDER_IDS.map((id) => findProvider({ providerId: id }))
 }
