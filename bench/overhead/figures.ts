@@ -1,0 +1,41 @@
+/** What one quantity was in several rounds. */
+export interface Spread {
+  readonly median: number
+  readonly lowest: number
+  readonly highest: number
+}
+
+/** Of many durations within one run, in milliseconds; `NaN` where there were none. */
+export interface Percentiles {
+  readonly count: number
+  readonly p50: number
+  readonly p99: number
+  readonly p999: number
+  readonly max: number
+}
+
+/** @returns `null` where nothing was measured in any round */
+export function spreadOf(figures: readonly (number | null)[]): Spread | null {
+  const sorted = figures
+    .filter((figure) => figure !== null && !Number.isNaN(figure))
+    .toSorted((a, b) => Number(a) - Number(b))
+  const [lowest] = sorted
+  const highest = sorted.at(-1)
+  if (typeof lowest !== 'number' || typeof highest !== 'number') return null
+  const middle = (sorted.length - 1) / 2
+  const median = (Number(sorted[Math.floor(middle)]) + Number(sorted[Math.ceil(middle)])) / 2
+  return { median, lowest, highest }
+}
+
+/** Nearest rank: the smallest value that at least this share of all values does not exceed. */
+export function percentilesOf(durations: readonly number[]): Percentiles {
+  const sorted = Float64Array.from(durations).sort()
+  const at = (share: number) => sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)] ?? Number.NaN
+  return { count: sorted.length, p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) }
+}
+
+/** `items` beginning with another one in each round, so that none always follows the same one. */
+export function rotated<T>(items: readonly T[], round: number): readonly T[] {
+  const first = round % Math.max(items.length, 1)
+  return [...items.slice(first), ...items.slice(0, first)]
+}

@@ -1,0 +1,161 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { until } from '../../src/lib/until.ts'
+import { GeneratorProcess } from './load/generator-process.ts'
+import type { Course, LoadResult } from './load/loads.ts'
+import { jsonShape, type Shape } from './load/shapes.ts'
+import { cpuBetween, type Memory, memoryOf, type ProcessUse, useOf } from './proc.ts'
+import { findNginx, startNginx } from './targets/nginx.ts'
+import { type CleanUp, startOwnProcess } from './targets/own-process.ts'
+import { type Counted, Tallygate } from './targets/tallygate.ts'
+import type { Target } from './targets/target.ts'
+
+/** What one run of calls to one target took. */
+export interface Measured {
+  readonly load: LoadResult
+  /** Microseconds of CPU by process. `proxy` is the target's own; `null`: not known. */
+  readonly cpuUs: Readonly<Record<string, number | null>>
+  readonly before: Memory | null
+  readonly after: Memory | null
+}
+
+/** What a call leaves to do (syncing, shipping, freeing) is part of its cost. */
+const AFTERMATH_MS = 300
+const COUNTED_WITHIN_MS = 60_000
+
+/** All processes of a run: origin, load generator, and what is measured. */
+export class Rig {
+  readonly targets: readonly Target[]
+  readonly tallygate: Tallygate
+  readonly nginx: string | null
+  readonly #generator: GeneratorProcess
+  readonly #origin: Target
+  /** What the gateway should have counted up to now; `null`: nothing was asked of it yet. */
+  #counted: Counted | null = null
+
+  private constructor(fields: {
+    targets: readonly Target[]
+    tallygate: Tallygate
+    nginx: string | null
+    generator: GeneratorProcess
+    origin: Target
+  }) {
+    this.targets = fields.targets
+    this.tallygate = fields.tallygate
+    this.nginx = fields.nginx
+    this.#generator = fields.generator
+    this.#origin = fields.origin
+  }
+
+  static async start(folder: string, peers: readonly Target[], cleanUp: CleanUp): Promise<Rig> {
+    const generator = await GeneratorProcess.start(cleanUp)
+    const started = await startOwnProcess('bench/overhead/load/origin.ts', {}, cleanUp)
+    const at = { host: '127.0.0.1', key: 'none', takesAllWires: true }
+    const origin = { ...at, name: 'origin', port: started.port, pid: started.pid }
+    const nginx = findNginx()
+    const plain = nginx === null ? [] : [await startNginx(folder, origin.port, cleanUp)]
+    const bare = await startOwnProcess(
+      'bench/overhead/targets/bare-proxy.ts',
+      { UPSTREAM_URL: `http://127.0.0.1:${origin.port}` },
+      cleanUp,
+    )
+    const tallygate = await Tallygate.prepare(folder, origin.port, cleanUp)
+    await tallygate.startWorker()
+    await tallygate.startGateway()
+    const targets = [
+      origin,
+      ...plain,
+      { ...at, name: 'bare', port: bare.port, pid: bare.pid },
+      tallygate.target,
+      ...peers,
+    ]
+    return new Rig({ targets, tallygate, nginx, generator, origin })
+  }
+
+  /** Those that are measured, without those that are not asked for. */
+  targetsBut(...names: readonly string[]): readonly Target[] {
+    return this.targets.filter(({ name }) => !names.includes(name))
+  }
+
+  /** So that what comes first is compiled as what comes last. */
+  async warmUp(calls: number): Promise<void> {
+    const course = { kind: 'closed', connections: 16, calls } as const
+    for (const target of this.targets) await this.run(target, jsonShape(1), course)
+  }
+
+  /**
+   * Makes the calls and takes the CPU of every process from before the first call until 0.3 s after the last one; of
+   * the worker and the stores until the gateway's calls are counted. Memory is taken before, and after.
+   *
+   * @param during done while the calls are under way
+   * @throws when an answer is wrong, or the gateway has not counted exactly these calls
+   */
+  async run(target: Target, shape: Shape, course: Course, during = async () => {}): Promise<Measured> {
+    const isOurs = target.name === 'tallygate'
+    if (isOurs) this.#counted ??= await this.tallygate.counted()
+    const pid = isOurs ? this.tallygate.gatewayPid : target.pid
+    const pids = {
+      proxy: target === this.#origin ? null : pid,
+      generator: this.#generator.pid,
+      origin: this.#origin.pid,
+    }
+    const behindPids = isOurs ? { worker: this.tallygate.workerPid, ...this.tallygate.serverPids } : {}
+    const before = memoryFor(pid)
+    const [used, usedBehind] = [usesOf(pids), usesOf(behindPids)]
+    const [load] = await Promise.all([this.#generator.run(target, shape, course), during()])
+    await delay(AFTERMATH_MS)
+    const cpuUs = spentSince(used, pids)
+    if (isOurs) await this.#checkCounted(shape, load.calls)
+    Object.assign(cpuUs, spentSince(usedBehind, behindPids))
+    return { load, cpuUs, before, after: memoryFor(pid) }
+  }
+
+  /** A gateway that does not count what it is asked is not worth measuring. */
+  async #checkCounted(shape: Shape, calls: number): Promise<void> {
+    const before = this.#counted ?? { requests: 0, inputTokens: 0, outputTokens: 0 }
+    const due = {
+      requests: before.requests + calls,
+      inputTokens: before.inputTokens + calls * shape.inputTokens,
+      outputTokens: before.outputTokens + calls * shape.outputTokens,
+    }
+    this.#counted = due
+    let found = before
+    const isCounted = async () => {
+      found = await this.tallygate.counted()
+      return found.requests >= due.requests ? true : null
+    }
+    await until(isCounted, { timeoutMs: COUNTED_WITHIN_MS, everyMs: 50 })
+    assertCounted(shape.name, due, found)
+  }
+}
+
+/** @throws where what was counted is not what was to be counted */
+export function assertCounted(what: string, due: Counted, found: Counted): void {
+  const wrong = (['requests', 'inputTokens', 'outputTokens'] as const).filter(
+    (name) => found[name] !== due[name],
+  )
+  if (wrong.length === 0) return
+  const problems = wrong.map((name) => `${found[name]} ${name} in place of ${due[name]}`)
+  throw new Error(`${what}: tallygate has counted ${problems.join(', ')}`)
+}
+
+type Pids = Readonly<Record<string, number | null>>
+
+function usesOf(pids: Pids): Readonly<Record<string, ProcessUse | null>> {
+  return Object.fromEntries(
+    Object.entries(pids).map(([name, pid]) => [name, pid === null ? null : useOf(pid)]),
+  )
+}
+
+function spentSince(
+  used: Readonly<Record<string, ProcessUse | null>>,
+  pids: Pids,
+): Record<string, number | null> {
+  const now = usesOf(pids)
+  return Object.fromEntries(
+    Object.keys(pids).map((name) => [name, cpuBetween(used[name] ?? null, now[name] ?? null)]),
+  )
+}
+
+function memoryFor(pid: number | null): Memory | null {
+  return pid === null ? null : memoryOf(pid)
+}
