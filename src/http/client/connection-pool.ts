@@ -1,0 +1,175 @@
+import type { Readable } from 'node:stream'
+import type { AnswerHandler } from './answer-handler.ts'
+import { Connection, type ConnectionOwner } from './connection.ts'
+import { Connector } from './connector.ts'
+import { PoolClock, type WaitingLimits } from './pool-clock.ts'
+import { UpstreamError } from './upstream-error.ts'
+import { destroyBody, errorOf, type RequestToSend, UpstreamRequest } from './upstream-request.ts'
+
+/** Less than the five seconds after which Node and many other servers close an idle connection. */
+const KEPT_MS = 4_000
+/** A server that says for how long it keeps a connection is left this much before the end of it. */
+const BEFORE_SERVER_CLOSES_MS = 1_000
+/** Nothing is kept for longer, whatever a server says. */
+const MAX_KEPT_MS = 600_000
+
+/**
+ * Connections to one origin over HTTP/1.1, as many as there are requests under way. One that is free is used
+ * again, the last one first, so that those that are not needed close.
+ */
+export class ConnectionPool implements ConnectionOwner {
+  readonly clock: PoolClock
+  readonly #connector: Connector
+  readonly #connections = new Set<Connection>()
+  /** Those that are free, the last used at the end. One that was closed meanwhile is left out when it is met. */
+  #kept: Connection[] = []
+  /** Kept connections whose next request starts at the end of this turn. */
+  #chosen: Connection[] = []
+  #isClosed = false
+  #onEmpty: (() => void)[] = []
+
+  /** @param origin `scheme://host[:port]` */
+  constructor(origin: string, limits: WaitingLimits) {
+    this.#connector = new Connector(origin)
+    this.clock = new PoolClock(limits)
+  }
+
+  /** How many connections there are, and how many of them wait for a request. */
+  get size(): { readonly open: number; readonly kept: number } {
+    return { open: this.#connections.size, kept: this.#kept.filter(({ isOpen }) => isOpen).length }
+  }
+
+  /**
+   * Sends one request; `handler` gets its answer, or why there is none. It is never sent twice. Returns before
+   * the handler hears of anything but of a request that cannot be sent.
+   */
+  dispatch(toSend: RequestToSend, handler: AnswerHandler): void {
+    const { body } = toSend
+    // Before it is read, an error of it would otherwise end the process.
+    if (body !== null && !Buffer.isBuffer(body)) body.on('error', ignore)
+    let request: UpstreamRequest
+    try {
+      request = new UpstreamRequest(toSend, handler)
+    } catch (error) {
+      refuse(body, handler, errorOf(error))
+      return
+    }
+    if (this.#isClosed) request.fail(new UpstreamError('pool_closed', 'the pool is closed'))
+    else this.#assign(request)
+  }
+
+  /** Takes no more requests; resolves when those under way have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const kept = this.#kept
+    this.#kept = []
+    for (const connection of kept) connection.destroy(poolClosed())
+    await this.#empty()
+  }
+
+  /** Ends all requests; resolves when their connections are closed. */
+  async destroy(): Promise<void> {
+    this.#isClosed = true
+    this.#kept = []
+    for (const connection of this.#connections) connection.destroy(poolClosed())
+    await this.#empty()
+  }
+
+  opened(connection: Connection): void {
+    connection.start()
+  }
+
+  released(connection: Connection, keepAliveSeconds: number): void {
+    const keptMs =
+      keepAliveSeconds < 0
+        ? KEPT_MS
+        : Math.min(keepAliveSeconds * 1000 - BEFORE_SERVER_CLOSES_MS, MAX_KEPT_MS)
+    if (this.#isClosed || keptMs <= 0) {
+      connection.drop()
+      return
+    }
+    connection.keptUntil = performance.now() + keptMs
+    this.#kept.push(connection)
+  }
+
+  closed(connection: Connection): void {
+    this.#connections.delete(connection)
+    if (this.#connections.size > 0) return
+    this.clock.stop()
+    this.#kept = []
+    const waiting = this.#onEmpty
+    this.#onEmpty = []
+    for (const resolve of waiting) resolve()
+  }
+
+  #assign(request: UpstreamRequest): void {
+    const connection = this.#takeKept()
+    if (connection === null) {
+      this.#open(request)
+      return
+    }
+    // At the end of this turn: a connection that was closed at the other end, or has bytes that were not
+    // asked for, is heard of before anything is written to it.
+    connection.waiting = request
+    this.#chosen.push(connection)
+    if (this.#chosen.length === 1) setImmediate(this.#startChosen)
+  }
+
+  #takeKept(): Connection | null {
+    const now = performance.now()
+    for (;;) {
+      const connection = this.#kept.pop()
+      if (connection === undefined) return null
+      if (!connection.isOpen) continue
+      if (connection.keptUntil > now) return connection
+      connection.drop()
+    }
+  }
+
+  #startChosen = (): void => {
+    const chosen = this.#chosen
+    this.#chosen = []
+    for (const connection of chosen) {
+      const request = connection.waiting
+      if (connection.isOpen) connection.start()
+      else if (request !== null && !this.#isClosed) this.#assign(request)
+      else request?.fail(poolClosed())
+    }
+  }
+
+  #open(request: UpstreamRequest): void {
+    this.clock.start(this.#onTick)
+    const connection = new Connection(this, request, (onConnect) => this.#connector.connect(onConnect))
+    this.#connections.add(connection)
+  }
+
+  #onTick = (tick: number): void => {
+    for (const connection of this.#connections) connection.check(tick)
+    const now = performance.now()
+    this.#kept = this.#kept.filter((connection) => {
+      if (!connection.isOpen) return false
+      if (connection.keptUntil > now) return true
+      connection.drop()
+      return false
+    })
+  }
+
+  #empty(): Promise<void> {
+    if (this.#connections.size === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#onEmpty.push(resolve))
+  }
+}
+
+function poolClosed(): UpstreamError {
+  return new UpstreamError('pool_closed', 'the pool is closed')
+}
+
+function refuse(body: Buffer | Readable | null, handler: AnswerHandler, error: Error): void {
+  try {
+    handler.onResponseError(null, error)
+  } finally {
+    destroyBody(body)
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,69 @@
+import { isIP, connect as netConnect, type Socket } from 'node:net'
+import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls'
+
+/** After a minute without a byte the kernel asks whether the server is still there. */
+const KEEP_ALIVE_PROBE_MS = 60_000
+
+/** Opens connections to one origin: TLS is verified, whatever the environment says. */
+export class Connector {
+  readonly #host: string
+  readonly #port: number
+  readonly #isSecure: boolean
+  #secureContext: SecureContext | null = null
+  /** The last that a verified server gave, with which the next handshake is shorter. */
+  #session: Buffer | null = null
+
+  /** @param origin `scheme://host[:port]` */
+  constructor(origin: string) {
+    const { protocol, hostname, port } = new URL(origin)
+    this.#isSecure = protocol === 'https:'
+    this.#host = hostname.replace(/^\[|\]$/g, '')
+    this.#port = Number(port === '' ? (this.#isSecure ? 443 : 80) : port)
+  }
+
+  /** @param onConnect the socket may be written to. Errors are the socket's. */
+  connect(onConnect: () => void): Socket {
+    const socket = this.#isSecure ? this.#connectSecurely(onConnect) : this.#connectPlainly(onConnect)
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS)
+    return socket
+  }
+
+  #connectPlainly(onConnect: () => void): Socket {
+    const options = {
+      host: this.#host,
+      port: this.#port,
+      autoSelectFamily: true,
+    }
+    return netConnect(options, onConnect)
+  }
+
+  #connectSecurely(onConnect: () => void): Socket {
+    this.#secureContext ??= createSecureContext()
+    const options = {
+      host: this.#host,
+      port: this.#port,
+      autoSelectFamily: true,
+      secureContext: this.#secureContext,
+      // An environment variable must not have our credential sent to an unverified server.
+      rejectUnauthorized: true,
+      ALPNProtocols: ['http/1.1'],
+      ...(isIP(this.#host) === 0 ? { servername: this.#host } : {}),
+      ...(this.#session === null ? {} : { session: this.#session }),
+    }
+    const socket = tlsConnect(options)
+    // In a resumed session the name is not verified again, so one from before the verification is not taken.
+    let isVerified = false
+    let early: Buffer | null = null
+    socket.on('session', (session) => {
+      if (isVerified) this.#session = session
+      else early = session
+    })
+    socket.once('secureConnect', () => {
+      isVerified = true
+      if (early !== null) this.#session = early
+      onConnect()
+    })
+    return socket
+  }
+}

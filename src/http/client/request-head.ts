@@ -1,0 +1,81 @@
+import { findHeaderName, type HeaderRole, isToken } from './header-names.ts'
+import { UpstreamError } from './upstream-error.ts'
+
+/** Methods whose requests have a body, so that one without says that its length is 0 (RFC 9110, 8.6). */
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set([
+  'PATCH',
+  'POST',
+  'PROPFIND',
+  'PROPPATCH',
+  'PUT',
+  'QUERY',
+])
+
+/** Written here, or not at all: set by another, they could make a server end a request early. */
+const NOT_TO_BE_SET: ReadonlySet<HeaderRole> = new Set([
+  'connection',
+  'expect',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Bytes of a path as they may stand in a request line. Others are lost or misread in latin1. */
+const UNFIT_IN_PATH = /[^\x21-\xff]/
+const UNFIT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+const LENGTH = /^\d{1,15}$/
+
+/** The beginning of a request as text. */
+export interface RequestHead {
+  /** Latin1 characters up to the headers that frame the body, which are left out with the empty line. */
+  readonly text: string
+  /** What `content-length` says; `null`: nothing. */
+  readonly announcedLength: number | null
+  /** Servers expect a body. */
+  readonly takesBody: boolean
+}
+
+/**
+ * Writes the head of a request.
+ *
+ * @param headers name, value, name, value, ...; `host` among them, once
+ * @throws {UpstreamError} When some of it could be read as more than it is: nothing of it may be sent.
+ */
+export function buildRequestHead(method: string, path: string, headers: readonly string[]): RequestHead {
+  if (!isToken(method)) throw refusal('the method is not fit to be sent')
+  if (path.charCodeAt(0) !== 0x2f || UNFIT_IN_PATH.test(path)) throw refusal('the path is not fit to be sent')
+  let host = ''
+  let fields = ''
+  let announcedLength: number | null = null
+  for (let i = 0; i < headers.length; i += 2) {
+    const text = headers[i] ?? ''
+    const value = headers[i + 1]
+    const name = findHeaderName(text)
+    if (name === null || value === undefined || UNFIT_IN_VALUE.test(value)) {
+      throw refusal('a header is not fit to be sent')
+    }
+    if (name.role === 'none') {
+      fields += `${text}: ${value}\r\n`
+    } else if (name.role === 'host') {
+      if (host !== '') throw refusal('there is more than one host')
+      host = `host: ${value}\r\n`
+    } else if (name.role === 'content-length') {
+      if (announcedLength !== null || !LENGTH.test(value)) throw refusal('the length is in doubt')
+      announcedLength = Number(value)
+    } else if (NOT_TO_BE_SET.has(name.role)) {
+      throw refusal(`${name.role} is not to be set`)
+    }
+  }
+  if (host === '') throw refusal('there is no host')
+  // Servers have been seen to send a body with the answer to HEAD, where the next answer would be looked for.
+  const connection = method === 'HEAD' ? 'close' : 'keep-alive'
+  return {
+    text: `${method} ${path} HTTP/1.1\r\n${host}connection: ${connection}\r\n${fields}`,
+    announcedLength,
+    takesBody: METHODS_WITH_BODY.has(method),
+  }
+}
+
+function refusal(message: string): UpstreamError {
+  return new UpstreamError('invalid_request', message)
+}
