@@ -1,5 +1,5 @@
 import { findMembers, mayContainUsage } from '../../providers/wires/prefilter.ts'
-import type { KeptBytes } from './estimate.ts'
+import type { KeptBytes } from './body-windows.ts'
 
 /**
  * Members that an answer has once its generated part is over, in the formats of all dialects; usage may

@@ -116,7 +116,9 @@ export class ObservedAnswer implements Estimates {
     this.#tookMs = tookMs
     if (this.#reader === null) return null
     try {
-      return isWhole ? this.#reader.end() : this.#reader.peek()
+      const observed = isWhole ? this.#reader.end() : this.#reader.peek()
+      if (observed.usageSource === 'reported') this.#dropSample()
+      return observed
     } catch (error) {
       this.#fail(error)
       return null
@@ -176,10 +178,16 @@ export class ObservedAnswer implements Estimates {
     }
   }
 
+  /** No estimate is made of an answer that has reported its usage. */
+  #dropSample(): void {
+    this.#sample?.release()
+    this.#sample = null
+  }
+
   /** @param bytes content-encoding undone */
   #push(reader: UsageReader, bytes: Uint8Array): void {
     reader.push(bytes)
-    this.#sample?.push(bytes)
+    this.#sample?.keep(bytes)
     if (reader.revision === this.#revision || this.#ended) return
     this.#revision = reader.revision
     if (this.#delivery.holdsAll) return

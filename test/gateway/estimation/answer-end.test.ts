@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { answerHasEnded } from '../../../src/gateway/estimation/answer-end.ts'
-import type { KeptBytes } from '../../../src/gateway/estimation/estimate.ts'
+import type { KeptBytes } from '../../../src/gateway/estimation/body-windows.ts'
 import { createMadeStreams } from '../cuts/made-ends.ts'
 
 const SSE = 'text/event-stream'

@@ -1,0 +1,134 @@
+/** Of a body, this much of its beginning and this much of its end are kept: 64 KiB in all. */
+const WINDOW_BYTES = 32 * 1024
+const FIRST_HEAD_BYTES = 4 * 1024
+
+/** Bodies up to here, in so few chunks, are nearly always over before anything of them is wanted. */
+const PENDING_BYTES = 64 * 1024
+const PENDING_CHUNKS = 64
+/** What waits of a longer one: a chunk keeps the read that it came in, and one of few bytes weighs more than they. */
+const LATER_PENDING_BYTES = 8 * 1024
+const LATER_PENDING_CHUNKS = 16
+
+/** Windows of bodies that are over, for the next: making one costs as much as filling it. 2 MiB in all. */
+const MAX_SPARE_WINDOWS = 64
+const spareWindows: Buffer[] = []
+
+const EMPTY = Buffer.alloc(0)
+
+/** What is kept of a body: its beginning and, of one longer than that, its end. */
+export interface KeptBytes {
+  readonly head: Buffer
+  /** The last bytes behind the head; empty while the head has them all. */
+  readonly tail: Buffer
+  /** How many bytes passed between the two and were not kept. */
+  readonly between: number
+}
+
+/** Keeps the beginning and the end of a body as it passes. */
+export class BodyWindows {
+  #head: Buffer = EMPTY
+  #headBytes = 0
+  /** The last bytes behind the head, as a ring; made only for bodies that fill the head. */
+  #tail: Buffer = EMPTY
+  #tailBytes = 0
+  /** The latest chunks, not copied yet. */
+  #pending: Uint8Array[] = []
+  #pendingBytes = 0
+
+  /** The next bytes. Copied as far as they are kept. */
+  push(chunk: Uint8Array): void {
+    this.#copyPending()
+    this.#copy(chunk)
+  }
+
+  /** As {@link push}, of bytes that are not overwritten: of a short body none is copied, unless it is asked for. */
+  keep(chunk: Uint8Array): void {
+    this.#pending.push(chunk)
+    this.#pendingBytes += chunk.length
+    const isLong = this.#headBytes > 0
+    if (
+      this.#pendingBytes > (isLong ? LATER_PENDING_BYTES : PENDING_BYTES) ||
+      this.#pending.length >= (isLong ? LATER_PENDING_CHUNKS : PENDING_CHUNKS)
+    ) {
+      this.#copyPending()
+    }
+  }
+
+  /** Borrowed: valid until the next call. */
+  kept(): KeptBytes {
+    this.#copyPending()
+    const tail = this.#tailInOrder()
+    return { head: this.#head.subarray(0, this.#headBytes), tail, between: this.#tailBytes - tail.length }
+  }
+
+  /** Nothing is kept any more. What {@link kept} gave may be overwritten. */
+  release(): void {
+    giveBack(this.#head)
+    giveBack(this.#tail)
+    this.#head = EMPTY
+    this.#headBytes = 0
+    this.#tail = EMPTY
+    this.#tailBytes = 0
+    this.#pending = []
+    this.#pendingBytes = 0
+  }
+
+  #copyPending(): void {
+    if (this.#pending.length === 0) return
+    this.#growHead(this.#headBytes + this.#pendingBytes)
+    for (const chunk of this.#pending) this.#copy(chunk)
+    this.#pending = []
+    this.#pendingBytes = 0
+  }
+
+  #copy(chunk: Uint8Array): void {
+    const toHead = Math.min(chunk.length, WINDOW_BYTES - this.#headBytes)
+    if (toHead > 0) this.#copyToHead(chunk, toHead)
+    if (toHead < chunk.length) this.#copyToTail(toHead > 0 ? chunk.subarray(toHead) : chunk)
+  }
+
+  #copyToHead(chunk: Uint8Array, bytes: number): void {
+    const needed = this.#headBytes + bytes
+    this.#growHead(needed)
+    this.#head.set(bytes === chunk.length ? chunk : chunk.subarray(0, bytes), this.#headBytes)
+    this.#headBytes = needed
+  }
+
+  /** Makes room for so many bytes. Most bodies are short and many streams are open: it grows with what passes. */
+  #growHead(wanted: number): void {
+    const needed = Math.min(wanted, WINDOW_BYTES)
+    if (needed <= this.#head.length) return
+    const grown = Math.max(FIRST_HEAD_BYTES, this.#head.length * 2, needed)
+    const head = grown > WINDOW_BYTES / 2 ? takeWindow() : Buffer.allocUnsafeSlow(grown)
+    this.#head.copy(head, 0, 0, this.#headBytes)
+    this.#head = head
+  }
+
+  #copyToTail(chunk: Uint8Array): void {
+    if (this.#tail.length === 0) this.#tail = takeWindow()
+    const kept = chunk.length > WINDOW_BYTES ? chunk.subarray(chunk.length - WINDOW_BYTES) : chunk
+    const at = (this.#tailBytes + chunk.length - kept.length) % WINDOW_BYTES
+    const untilEdge = WINDOW_BYTES - at
+    if (kept.length <= untilEdge) {
+      this.#tail.set(kept, at)
+    } else {
+      this.#tail.set(kept.subarray(0, untilEdge), at)
+      this.#tail.set(kept.subarray(untilEdge), 0)
+    }
+    this.#tailBytes += chunk.length
+  }
+
+  #tailInOrder(): Buffer {
+    if (this.#tailBytes <= WINDOW_BYTES) return this.#tail.subarray(0, this.#tailBytes)
+    const oldest = this.#tailBytes % WINDOW_BYTES
+    return Buffer.concat([this.#tail.subarray(oldest), this.#tail.subarray(0, oldest)])
+  }
+}
+
+function takeWindow(): Buffer {
+  return spareWindows.pop() ?? Buffer.allocUnsafeSlow(WINDOW_BYTES)
+}
+
+function giveBack(window: Buffer): void {
+  if (window.length === WINDOW_BYTES && spareWindows.length < MAX_SPARE_WINDOWS) spareWindows.push(window)
+}
