@@ -3,8 +3,9 @@ import { buildOpenApi, type OpenApiContext } from './openapi/document.ts'
 
 /** `GET /openapi.json`: OpenAPI 3.1 of everything that the gateway itself answers, on both listeners. */
 export function openapi(app: FastifyInstance, context: OpenApiContext): void {
-  const document = JSON.stringify(buildOpenApi(context))
-  app.get('/openapi.json', async (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(document),
-  )
+  let document: string | null = null
+  app.get('/openapi.json', async (_request, reply) => {
+    document ??= JSON.stringify(buildOpenApi(context))
+    return reply.type('application/json; charset=utf-8').send(document)
+  })
 }
