@@ -1,4 +1,3 @@
-import type { Dispatcher } from 'undici'
 import { newCallId } from '../src/call/call-id.ts'
 import type { CallRecord } from '../src/call/call-record.ts'
 import { reportsUse } from '../src/call/job-use.ts'
@@ -9,6 +8,7 @@ import { finalizeCall } from '../src/gateway/recording/finalize-call.ts'
 import type { Pricing } from '../src/gateway/recording/pricing.ts'
 import { endpointContextOf } from '../src/gateway/routing/endpoint-context.ts'
 import type { Upstream } from '../src/gateway/routing/upstreams.ts'
+import { fetchAnswer } from '../src/http/client/fetch-answer.ts'
 import { AnswerReader } from '../src/objects/answer-objects.ts'
 import { hasEnded, hasFailed } from '../src/objects/object-status.ts'
 import type { Dialect } from '../src/providers/dialect.ts'
@@ -29,8 +29,6 @@ export type FetchedJob =
   | { readonly kind: 'told'; readonly record: CallRecord }
   | { readonly kind: 'settled' }
   | { readonly kind: 'running' }
-
-const HEADERS_TIMEOUT_MS = 60_000
 
 /** @throws Where the upstream does not answer, or not as one that knows whether the job is there. */
 export async function fetchJob(upstream: Upstream, pricing: Pricing, job: ClaimedJob): Promise<FetchedJob> {
@@ -158,27 +156,22 @@ async function ask(
   query: string,
   push: ((chunk: Buffer) => void) | null,
 ): Promise<Answered> {
-  const answer: Dispatcher.ResponseData = await upstream.pool.request({
-    method: 'GET',
-    path: upstream.basePath + path + query,
-    headers: [
-      'host',
-      upstream.host,
-      'accept-encoding',
-      'identity',
-      ...Object.entries(entryOf(upstream.provider).requestHeaders ?? {}).flat(),
-      ...(upstream.credential ?? []),
-    ],
-    headersTimeout: HEADERS_TIMEOUT_MS,
-  })
+  const headers = [
+    'host',
+    upstream.host,
+    'accept-encoding',
+    'identity',
+    ...Object.entries(entryOf(upstream.provider).requestHeaders ?? {}).flat(),
+    ...(upstream.credential ?? []),
+  ]
+  const request = { method: 'GET', path: upstream.basePath + path + query, headers, timeoutMs: null }
   const reader = new AnswerReader()
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-    if (answer.statusCode !== 200) continue
+  // Results may be long, and take their time.
+  const { status } = await fetchAnswer(upstream.pool, request, (chunk, found) => {
+    if (found !== 200) return
     reader.push(chunk)
     push?.(chunk)
-  }
-  if (answer.statusCode !== 200 && answer.statusCode !== 404) {
-    throw new Error(`a job was answered with ${answer.statusCode}`)
-  }
-  return { status: answer.statusCode, reader }
+  })
+  if (status !== 200 && status !== 404) throw new Error(`a job was answered with ${status}`)
+  return { status, reader }
 }

@@ -1,3 +1,4 @@
+import { fetchWhole } from '../http/client/fetch-answer.ts'
 import { entryOf } from '../providers/registry.ts'
 import { parseList, toListed } from './model-list.ts'
 import type { ShownModel } from './routes/models.ts'
@@ -128,28 +129,19 @@ async function fetchModels(upstream: Upstream): Promise<readonly ShownModel[]> {
 
 async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
   const { requestHeaders = {} } = entryOf(upstream.provider)
-  const headers: Record<string, string> = {
-    host: upstream.host,
-    accept: 'application/json',
-    ...requestHeaders,
-  }
-  if (upstream.credential !== null) headers[upstream.credential[0]] = upstream.credential[1]
-  const { statusCode, body } = await upstream.pool.request({
-    path: upstream.basePath + path,
-    method: 'GET',
-    headers,
-    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-  })
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    if (bytes > MAX_LIST_BYTES) throw new Error('the model list is larger than 16 MiB')
-    chunks.push(chunk)
-  }
-  if (statusCode !== 200) throw new Error(`the upstream answered ${statusCode}`)
+  const headers = [
+    'host',
+    upstream.host,
+    'accept',
+    'application/json',
+    ...Object.entries(requestHeaders).flat(),
+  ]
+  if (upstream.credential !== null) headers.push(...upstream.credential)
+  const request = { method: 'GET', path: upstream.basePath + path, headers, timeoutMs: FETCH_TIMEOUT_MS }
+  const { status, body } = await fetchWhole(upstream.pool, request, MAX_LIST_BYTES)
+  if (status !== 200) throw new Error(`the upstream answered ${status}`)
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    return JSON.parse(body.toString('utf8'))
   } catch {
     // The parser's message quotes the answer, and what an upstream answers is never logged.
     throw new Error('the model list is not JSON')

@@ -1,5 +1,5 @@
 // Whether a call may go on, as far as objects are concerned, and what its answer makes of them.
-import type { Dispatcher } from 'undici'
+
 import {
   foldObjectId,
   MAX_OBJECT_EVENTS,
@@ -8,6 +8,7 @@ import {
   type ObjectKind,
 } from '../call/object-event.ts'
 import { cleanText } from '../domain/clean-text.ts'
+import type { AnswerHandler } from '../http/client/answer-handler.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
@@ -50,8 +51,6 @@ export interface ObjectCall {
   /** Asks the upstream for another page of the list that this call asked for. */
   readonly fetchPage: (pathAndQuery: string) => Promise<Buffer>
 }
-
-type Handler = Dispatcher.DispatchHandler
 
 const NONE: readonly string[] = []
 const FORM_KINDS: ReadonlySet<ObjectKind> = new Set(['container', 'file', 'skill', 'upload', 'video'])
@@ -136,7 +135,7 @@ export class Objects {
   }
 
   /** `handler`, or one around it that reads what the answer says of objects, or takes out of it what is others'. */
-  watch(handler: Handler, call: ObjectCall): Handler {
+  watch(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
     const path = readObjectPath(call.canonicalPath)
     switch (call.method) {
       case 'POST':
@@ -194,7 +193,7 @@ export class Objects {
     return first?.clientId === clientId ? NONE : names.map(({ id }) => id)
   }
 
-  #watchList(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
+  #watchList(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {
     const { upstream, owner, pathAndQuery, fetchPage } = call
     if (upstream.objects === 'shared' || path.collection === null) return handler
     return new ListedAnswer(
@@ -223,7 +222,7 @@ export class Objects {
     }
   }
 
-  #watchMaking(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
+  #watchMaking(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {
     const { names, verb } = path
     const kind = kindMade(call, path)
     if (kind !== null) {
@@ -237,7 +236,7 @@ export class Objects {
   }
 
   /** A job that is read tells whether it has ended, and which files it left: they are its owner's. */
-  #watchJob(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
+  #watchJob(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {
     const job = path.names.at(-1)
     if (job === undefined || !(JOBS.has(job.kind) || JOBS_WHEN_RUNNING.has(job.kind))) return handler
     const isResults = job.kind === 'message_batch' && path.verb === 'results'
@@ -261,7 +260,7 @@ export class Objects {
     }
   }
 
-  #watchDeletion(handler: Handler, call: ObjectCall, path: ObjectPath): Handler {
+  #watchDeletion(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {
     const [name] = path.names
     // A file in a vector store is taken out of it, not deleted.
     if (name === undefined || path.names.length > 1 || !path.endsInName) return handler

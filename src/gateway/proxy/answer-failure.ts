@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { errorShapeOf, writeError } from '../../http/answer-error.ts'
+import { UpstreamError, type UpstreamErrorCode } from '../../http/client/upstream-error.ts'
 import { type ErrorName, GatewayError } from '../../http/errors.ts'
 import { FormInDoubt } from '../forms/form-upload.ts'
 import type { CallContext } from '../recording/call-context.ts'
 
-const TIMEOUT_CODES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+const TIMEOUT_CODES = new Set<UpstreamErrorCode>(['headers_timeout', 'body_timeout'])
 
 /** Tells the client of a call why its upstream answered nothing, in the error shape of its client library. */
 export function answerFailure(
@@ -19,7 +20,6 @@ export function answerFailure(
 function errorCodeOf(error: Error): ErrorName {
   if (error instanceof FormInDoubt) return 'invalid_request'
   if (error instanceof GatewayError) return error.error
-  return 'code' in error && TIMEOUT_CODES.has(String(error.code))
-    ? 'upstream_timeout'
-    : 'upstream_unreachable'
+  const isLate = error instanceof UpstreamError && TIMEOUT_CODES.has(error.code)
+  return isLate ? 'upstream_timeout' : 'upstream_unreachable'
 }

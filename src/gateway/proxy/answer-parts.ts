@@ -1,16 +1,7 @@
 import { STATUS_CODES } from 'node:http'
-import type { Dispatcher } from 'undici'
 import type { ResponseHead } from '../../providers/dialect.ts'
 
-/** The headers as they stood on the wire: name, value, name, value, ... */
-export function rawHeadersOf(controller: Dispatcher.DispatchController): readonly (string | Buffer)[] {
-  return Array.isArray(controller.rawHeaders) ? controller.rawHeaders : []
-}
-
-/**
- * The upstream's reason phrase where node takes it; it has been read as UTF-8, so other bytes are lost by
- * now.
- */
+/** The upstream's reason phrase, in latin1 characters, where node takes it. */
 export function writableReason(status: number, reason: string): string {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(reason) ? reason : (STATUS_CODES[status] ?? '')
 }
@@ -21,8 +12,8 @@ export function announcedLength(header: string | string[] | undefined): number |
 }
 
 /** The trailers behind an answer's body, as name and value each. */
-export function trailersOf(trailers: ResponseHead['headers'] | null | undefined): [string, string][] {
-  if (trailers === null || trailers === undefined) return []
+export function trailersOf(trailers: ResponseHead['headers'] | null): [string, string][] {
+  if (trailers === null) return []
   return Object.entries(trailers).map(([name, value]) => [name, String(value)])
 }
 

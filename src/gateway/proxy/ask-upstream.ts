@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici'
+import { fetchWhole } from '../../http/client/fetch-answer.ts'
 import { decodeList, MAX_LIST_BYTES } from '../../objects/lists/listed-answer.ts'
 import type { Upstream } from '../routing/upstreams.ts'
 
@@ -15,19 +15,9 @@ export async function askUpstream(
   headers: string[],
   pathAndQuery: string,
 ): Promise<Buffer> {
-  const answer: Dispatcher.ResponseData = await upstream.pool.request({
-    method: 'GET',
-    path: upstream.basePath + pathAndQuery,
-    headers,
-    signal: AbortSignal.timeout(PAGE_TIMEOUT_MS),
-  })
-  const pieces: Buffer[] = []
-  let bytes = 0
-  for await (const piece of answer.body as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (bytes > MAX_LIST_BYTES) throw new Error('a list is too long to be held')
-    pieces.push(piece)
-  }
-  if (answer.statusCode !== 200) throw new Error(`a page of a list was answered with ${answer.statusCode}`)
-  return await decodeList(Buffer.concat(pieces), answer.headers['content-encoding'])
+  const path = upstream.basePath + pathAndQuery
+  const request = { method: 'GET', path, headers, timeoutMs: PAGE_TIMEOUT_MS }
+  const answer = await fetchWhole(upstream.pool, request, MAX_LIST_BYTES)
+  if (answer.status !== 200) throw new Error(`a page of a list was answered with ${answer.status}`)
+  return await decodeList(answer.body, answer.headers['content-encoding'])
 }

@@ -1,16 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import type { Dispatcher } from 'undici'
+import type { AnswerController, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { CallContext } from '../recording/call-context.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { answerFailure } from './answer-failure.ts'
-import {
-  announcedLength,
-  isPlainEventStream,
-  rawHeadersOf,
-  trailersOf,
-  writableReason,
-} from './answer-parts.ts'
+import { announcedLength, isPlainEventStream, trailersOf, writableReason } from './answer-parts.ts'
 import { forwardableResponseHeaders } from './headers.ts'
 import { UsageEventFilter } from './usage-event-filter.ts'
 
@@ -18,9 +12,6 @@ import { UsageEventFilter } from './usage-event-filter.ts'
 const HELD_ANSWER_BYTES = 64 * 1024
 /** Up to this, Node joins the head and the body of an answer faster as text than as two pieces of one write. */
 const JOINED_ANSWER_BYTES = 16 * 1024
-
-type Controller = Dispatcher.DispatchController
-type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /** A call, as far as its answer's way to the client depends on it. */
 export interface DeliveredCall extends CallContext {
@@ -37,7 +28,7 @@ export interface DeliveredCall extends CallContext {
 export class Delivery implements HoldableDelivery {
   readonly #context: DeliveredCall
   readonly #response: ServerResponse
-  #controller: Controller | null = null
+  #controller: AnswerController | null = null
   #status = 502
   #statusMessage = ''
   #headers: string[] = []
@@ -71,7 +62,7 @@ export class Delivery implements HoldableDelivery {
   }
 
   /** The head of the answer has come: decides whether the whole is held or streamed. */
-  begin(controller: Controller, status: number, statusMessage: string, headers: Headers): void {
+  begin(controller: AnswerController, status: number, statusMessage: string, headers: AnswerHeaders): void {
     this.#controller = controller
     this.#status = status
     this.#statusMessage = writableReason(status, statusMessage)
@@ -81,7 +72,7 @@ export class Delivery implements HoldableDelivery {
       this.#filter = new UsageEventFilter()
       this.#announcedBytes = null
     }
-    this.#headers = forwardableResponseHeaders(rawHeadersOf(controller), this.#filter !== null)
+    this.#headers = forwardableResponseHeaders(controller.rawHeaders, this.#filter !== null)
     this.#headers.push('x-tallygate-call-id', call.callId)
     if (this.#clientGone) return
     const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304
@@ -125,7 +116,7 @@ export class Delivery implements HoldableDelivery {
   }
 
   /** The upstream ended the answer as it should. */
-  endBody(trailers: Headers | null | undefined): void {
+  endBody(trailers: AnswerHeaders | null): void {
     this.#trailers = trailersOf(trailers)
     if (this.#filter !== null && !this.#clientGone) this.#held.push(...this.#filter.end())
   }
@@ -176,7 +167,7 @@ export class Delivery implements HoldableDelivery {
     this.#response.once('drain', () => controller.resume())
   }
 
-  #flushHead(controller: Controller): void {
+  #flushHead(controller: AnswerController): void {
     if (this.#headWritten || this.#clientGone || this.#finished) return
     try {
       this.#writeHead()

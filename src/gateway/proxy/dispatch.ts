@@ -62,7 +62,7 @@ export function dispatch(
     upstream.pool.dispatch(
       {
         path: upstream.basePath + route.target.pathAndQuery,
-        method: method as 'GET',
+        method,
         headers,
         body: body.sent === null ? uploadOf(call, admission, body) : sentBody(body.sent),
       },

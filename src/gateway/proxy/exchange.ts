@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici'
 import type { CallRecord, Outcome } from '../../call/call-record.ts'
+import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeWithEstimate, needsEstimate } from '../recording/finalize-call.ts'
 import { ObservedAnswer } from '../recording/observed-answer.ts'
@@ -12,9 +12,6 @@ import { type DeliveredCall, Delivery } from './delivery.ts'
  */
 const DECODING_MS = 200
 
-type Controller = Dispatcher.DispatchController
-type Headers = Record<string, string | string[] | undefined>
-
 /** One call that is about to go upstream. */
 export interface ExchangeContext extends DeliveredCall {
   /** Called once, when the call has its record and its client all that it will get. */
@@ -22,16 +19,15 @@ export interface ExchangeContext extends DeliveredCall {
 }
 
 /**
- * One call on its way through the upstream and back. undici calls its `on…` methods in the order of the
- * answer; the bytes go to the client ({@link Delivery}) and past the reader ({@link ObservedAnswer}), and it
+ * One call on its way through the upstream and back. Its `on…` methods are called in the order of the answer; the bytes go to the client ({@link Delivery}) and past the reader ({@link ObservedAnswer}), and it
  * ends in exactly one record.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements AnswerHandler {
   readonly #services: CallServices
   readonly #context: ExchangeContext
   readonly #delivery: Delivery
   readonly #answer: ObservedAnswer
-  #controller: Controller | null = null
+  #controller: AnswerController | null = null
   /** Says that the call has ended, while it goes on without its client. */
   #releaseUnattended: (() => void) | null = null
   #status: number | null = null
@@ -86,7 +82,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error('client left'))
   }
 
-  onRequestStart(controller: Controller): void {
+  onRequestStart(controller: AnswerController): void {
     if (this.#delivery.clientGone) {
       // It left while the connection was being made: nothing was sent yet, and nothing will be. No
       // controller: no call.
@@ -96,26 +92,30 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller = controller
   }
 
-  onResponseStart(controller: Controller, status: number, headers: Headers, statusMessage?: string): void {
-    if (status < 200) return
+  onResponseStart(
+    controller: AnswerController,
+    status: number,
+    headers: AnswerHeaders,
+    reason: string,
+  ): void {
     this.#status = status
     this.#answer.begin(status, headers)
-    this.#delivery.begin(controller, status, statusMessage ?? '', headers)
+    this.#delivery.begin(controller, status, reason, headers)
   }
 
-  onResponseData(_controller: Controller, chunk: Buffer): void {
+  onResponseData(_controller: AnswerController, chunk: Buffer): void {
     this.#firstByteAt ??= performance.now()
     this.#answer.read(chunk)
     this.#delivery.pass(chunk)
   }
 
-  onResponseEnd(_controller: Controller, trailers: Headers): void {
+  onResponseEnd(_controller: AnswerController, trailers: AnswerHeaders | null): void {
     if (this.#ended) return
     this.#delivery.endBody(trailers)
     this.#end(this.#delivery.clientGone ? 'client_aborted' : 'complete', null)
   }
 
-  onResponseError(_controller: Controller | null, error: Error): void {
+  onResponseError(_controller: AnswerController | null, error: Error): void {
     if (this.#ended) return
     const { clientGone } = this.#delivery
     if (clientGone && this.#controller === null) {

@@ -75,15 +75,8 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
   return forwarded
 }
 
-/**
- * The upstream's headers as they go to the client. `dropContentLength`: the body may get shorter on its way.
- * Buffers, as undici gives them, are read as latin1.
- */
-export function forwardableResponseHeaders(
-  rawHeaders: readonly (string | Buffer)[],
-  dropContentLength: boolean,
-): string[] {
-  const headers = decoded(rawHeaders)
+/** The upstream's headers as they go to the client. `dropContentLength`: the body may get shorter on its way. */
+export function forwardableResponseHeaders(headers: RawHeaders, dropContentLength: boolean): string[] {
   const connectionNamed = namedByConnection(headers)
   const forwarded: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -95,10 +88,6 @@ export function forwardableResponseHeaders(
     forwarded.push(name, headers[i + 1] ?? '')
   }
   return forwarded
-}
-
-function decoded(rawHeaders: readonly (string | Buffer)[]): RawHeaders {
-  return rawHeaders.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
 }
 
 /** The header in which `provider` takes `apiKey`. */

@@ -1,4 +1,4 @@
-import { type Dispatcher, Pool } from 'undici'
+import { ConnectionPool } from '../../http/client/connection-pool.ts'
 import type { Provider } from '../../providers/registry.ts'
 
 /** A backend as the stages need it: where its bytes go and how its answers are read. */
@@ -23,7 +23,7 @@ export interface Upstream {
   readonly objects: 'owned' | 'shared'
   /** The names of all upstreams at the same address, its own among them: they share their objects. */
   readonly account: readonly string[]
-  readonly pool: Dispatcher
+  readonly pool: ConnectionPool
 }
 
 export interface PoolLimits {
@@ -33,20 +33,11 @@ export interface PoolLimits {
   readonly idleTimeoutMs: number
 }
 
-/** Connections to one origin, as many as there are calls under way: HTTP/1.1, with verified TLS. */
-export function openPool(origin: string, limits: PoolLimits): Pool {
-  return new Pool(origin, {
-    // Every open stream holds a connection: with a limit, a call would wait for the end of another client's
-    // stream.
-    connections: null,
-    pipelining: 1,
-    // HTTP/2 would give parsed headers, and clients get the bytes as they were sent.
-    allowH2: false,
-    headersTimeout: limits.headersTimeoutMs,
-    bodyTimeout: limits.idleTimeoutMs,
-    // Less than the five seconds after which Node and many other servers close an idle connection.
-    keepAliveTimeout: 4_000,
-    maxHeaderSize: 64 * 1024,
-    connect: { timeout: 10_000, rejectUnauthorized: true, autoSelectFamily: true },
+/** Connections to one origin, as many as there are calls under way. */
+export function openPool(origin: string, { headersTimeoutMs, idleTimeoutMs }: PoolLimits): ConnectionPool {
+  return new ConnectionPool(origin, {
+    connectMs: 10_000,
+    headersMs: headersTimeoutMs,
+    bodyMs: idleTimeoutMs,
   })
 }

@@ -1,8 +1,8 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import type { OpenCall } from '../../call/call-record.ts'
+import type { AnswerController } from '../../http/client/answer-handler.ts'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { readingOf } from '../../providers/reading.ts'
 import type { Admission } from '../admission/admission.ts'
@@ -57,14 +57,13 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
   relayAnswer(answer, exchange)
 }
 
-/** Calls the handler of the call as undici would. */
+/** Calls the handler of the call as the client of calls would. */
 function relayAnswer(answer: IncomingMessage, call: Exchange): void {
-  const controller: Dispatcher.DispatchController = {
+  const controller: AnswerController = {
     aborted: false,
     paused: false,
     reason: null,
-    rawHeaders: answer.rawHeaders.map((part) => Buffer.from(part, 'latin1')),
-    rawTrailers: null,
+    rawHeaders: answer.rawHeaders,
     pause: () => answer.pause(),
     resume: () => answer.resume(),
     abort(reason) {
@@ -73,10 +72,10 @@ function relayAnswer(answer: IncomingMessage, call: Exchange): void {
     },
   }
   call.onRequestStart(controller)
-  call.onResponseStart(controller, answer.statusCode ?? 502, answer.headers, answer.statusMessage)
+  call.onResponseStart(controller, answer.statusCode ?? 502, answer.headers, answer.statusMessage ?? '')
   answer.on('data', (chunk: Buffer) => call.onResponseData(controller, chunk))
   answer.on('error', () => {})
-  answer.on('end', () => call.onResponseEnd(controller, {}))
+  answer.on('end', () => call.onResponseEnd(controller, null))
   // After the end of the answer, this changes nothing.
   answer.on('close', () => call.onResponseError(controller, new Error('the upstream broke off')))
 }

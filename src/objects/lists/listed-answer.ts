@@ -1,10 +1,6 @@
 // Holds a list until what is not the client's has been taken out of it.
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Dispatcher } from 'undici'
+import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { createDecoder } from '../../http/codings/decode.ts'
-
-type Handler = Dispatcher.DispatchHandler
-type Controller = Dispatcher.DispatchController
 
 /** Longest list that is held, content coding undone; the largest page any provider gives is some megabytes. */
 export const MAX_LIST_BYTES = 16 * 1024 * 1024
@@ -16,44 +12,44 @@ let heldBytes = 0
 /** The list with only what may be shown; rejects where that cannot be determined. */
 export type FilterList = (body: Buffer) => Promise<Buffer>
 
-export class ListedAnswer implements Handler {
-  readonly #next: Handler
+export class ListedAnswer implements AnswerHandler {
+  readonly #next: AnswerHandler
   readonly #filter: FilterList
   readonly #mayHaveRun: boolean
   #status = 0
-  #message: string | undefined
-  #headers: IncomingHttpHeaders = {}
+  #message = ''
+  #headers: AnswerHeaders = {}
   #pieces: Buffer[] | null = null
   #bytes = 0
   #ended = false
 
   /** @param mayHaveRun the request had a body, by which the upstream may have run a model whatever its method. */
-  constructor(next: Handler, filter: FilterList, mayHaveRun: boolean) {
+  constructor(next: AnswerHandler, filter: FilterList, mayHaveRun: boolean) {
     this.#next = next
     this.#filter = filter
     this.#mayHaveRun = mayHaveRun
   }
 
-  onRequestStart(controller: Controller, context: unknown): void {
-    this.#next.onRequestStart?.(controller, context)
+  onRequestStart(controller: AnswerController): void {
+    this.#next.onRequestStart(controller)
   }
 
   onResponseStart(
-    controller: Controller,
+    controller: AnswerController,
     status: number,
-    headers: IncomingHttpHeaders,
-    message?: string,
+    headers: AnswerHeaders,
+    message: string,
   ): void {
     this.#status = status
     this.#message = message
     this.#headers = headers
     if (status >= 200 && status < 300 && status !== 204) this.#pieces = []
-    else this.#next.onResponseStart?.(controller, status, headers, message)
+    else this.#next.onResponseStart(controller, status, headers, message)
   }
 
-  onResponseData(controller: Controller, chunk: Buffer): void {
+  onResponseData(controller: AnswerController, chunk: Buffer): void {
     if (this.#pieces === null) {
-      this.#next.onResponseData?.(controller, chunk)
+      this.#next.onResponseData(controller, chunk)
       return
     }
     this.#bytes += chunk.length
@@ -65,9 +61,9 @@ export class ListedAnswer implements Handler {
     this.#pieces.push(chunk)
   }
 
-  onResponseEnd(controller: Controller, trailers: IncomingHttpHeaders): void {
+  onResponseEnd(controller: AnswerController, trailers: AnswerHeaders | null): void {
     if (this.#pieces === null) {
-      this.#next.onResponseEnd?.(controller, trailers)
+      this.#next.onResponseEnd(controller, trailers)
       return
     }
     const body = Buffer.concat(this.#pieces)
@@ -84,19 +80,19 @@ export class ListedAnswer implements Handler {
       )
   }
 
-  onResponseError(controller: Controller, error: Error): void {
+  onResponseError(controller: AnswerController | null, error: Error): void {
     this.#release()
     this.#fail(controller, error)
   }
 
-  #pass(controller: Controller, body: Buffer, trailers: IncomingHttpHeaders): void {
+  #pass(controller: AnswerController, body: Buffer, trailers: AnswerHeaders | null): void {
     this.#release()
     if (this.#ended) return
     this.#ended = true
     const rawHeaders = withLength(controller.rawHeaders, body.length)
-    const headers = { ...this.#headers, 'content-length': String(body.length) }
+    const headers: AnswerHeaders = { ...this.#headers, 'content-length': String(body.length) }
     delete headers['content-encoding']
-    const relayed: Controller = {
+    const relayed: AnswerController = {
       get aborted() {
         return controller.aborted
       },
@@ -111,23 +107,23 @@ export class ListedAnswer implements Handler {
       pause: () => controller.pause(),
       resume: () => controller.resume(),
     }
-    this.#next.onResponseStart?.(relayed, this.#status, headers, this.#message)
-    this.#next.onResponseData?.(relayed, body)
-    this.#next.onResponseEnd?.(relayed, trailers)
+    this.#next.onResponseStart(relayed, this.#status, headers, this.#message)
+    this.#next.onResponseData(relayed, body)
+    this.#next.onResponseEnd(relayed, trailers)
   }
 
   /** What is not shown is metered all the same. An announced length of nothing keeps its bytes from the client. */
-  #meter(controller: Controller, body: Buffer): void {
+  #meter(controller: AnswerController, body: Buffer): void {
     if (this.#ended) return
     const headers = { ...this.#headers, 'content-length': '0' }
-    this.#next.onResponseStart?.(controller, this.#status, headers, this.#message)
-    this.#next.onResponseData?.(controller, body)
+    this.#next.onResponseStart(controller, this.#status, headers, this.#message)
+    this.#next.onResponseData(controller, body)
   }
 
-  #fail(controller: Controller, error: Error): void {
+  #fail(controller: AnswerController | null, error: Error): void {
     if (this.#ended) return
     this.#ended = true
-    this.#next.onResponseError?.(controller, error)
+    this.#next.onResponseError(controller, error)
   }
 
   #release(): void {
@@ -156,14 +152,12 @@ export async function decodeList(body: Buffer, encoding: string | string[] | und
   return Buffer.concat(pieces)
 }
 
-function withLength(raw: Controller['rawHeaders'], length: number): string[] {
+function withLength(raw: AnswerController['rawHeaders'], length: number): string[] {
   const headers: string[] = []
-  if (Array.isArray(raw)) {
-    for (let i = 0; i + 1 < raw.length; i += 2) {
-      const name = String(raw[i])
-      if (/^(?:content-length|content-encoding|transfer-encoding)$/i.test(name)) continue
-      headers.push(name, Buffer.from(raw[i + 1] ?? '').toString('latin1'))
-    }
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    if (/^(?:content-length|content-encoding|transfer-encoding)$/i.test(name)) continue
+    headers.push(name, raw[i + 1] ?? '')
   }
   headers.push('content-length', String(length))
   return headers

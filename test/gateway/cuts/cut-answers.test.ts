@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Pool } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
 import { generatedTextIn } from '../../../src/gateway/estimation/generated-text.ts'
 import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
+import { openPool } from '../../../src/gateway/routing/upstreams.ts'
+import type { ConnectionPool } from '../../../src/http/client/connection-pool.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
@@ -111,7 +112,7 @@ const impatient: LooseOptions = createLooseOptions({ usageMs: 20, answerMs: 20 }
 const full: LooseOptions = createLooseOptions({ maxPerClient: 0 })
 let upstream: Server
 let gateway: Server
-let pool: Pool
+let pool: ConnectionPool
 
 function listen(answer: (number: string, response: ServerResponse) => void): Promise<Server> {
   const server = createServer((request, response) => answer((request.url ?? '').slice(1), response))
@@ -120,7 +121,10 @@ function listen(answer: (number: string, response: ServerResponse) => void): Pro
 
 beforeAll(async () => {
   upstream = await listen((number, response) => void send(number, response))
-  pool = new Pool(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, { connections: null })
+  pool = openPool(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`, {
+    headersTimeoutMs: 300_000,
+    idleTimeoutMs: 300_000,
+  })
   gateway = await listen(proxy)
 })
 
@@ -174,7 +178,7 @@ function proxy(number: string, response: ServerResponse): void {
     if (!response.writableFinished) call.clientLeft()
     clientLeft.resolve()
   })
-  pool.dispatch({ path: `/${number}`, method: 'POST', body: null }, call)
+  pool.dispatch({ path: `/${number}`, method: 'POST', headers: ['host', 'upstream'], body: null }, call)
 }
 
 /** Reads what is sent before the cut, and hangs up. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { UpstreamError } from '../../../src/http/client/upstream-error.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { anthropicResponses } from '../../fixtures/anthropic.ts'
 import { bedrockResponses } from '../../fixtures/bedrock.ts'
@@ -174,7 +175,7 @@ const STREAM: Way = { pieceBytes: 61 }
 const ONE_PIECE: Way = { pieceBytes: 100_000, announced: true }
 const LEFT: Way = { ...STREAM, cut: 'leaves', cutAt: 0.5 }
 const BROKEN: Way = { ...STREAM, cut: 'breaks', cutAt: 0.5 }
-const timeout = Object.assign(new Error('too late'), { code: 'UND_ERR_HEADERS_TIMEOUT' })
+const timeout = new UpstreamError('headers_timeout', 'too late')
 
 const SCENES: readonly [name: string, Answer, Way][] = [
   ['a stream', CHAT, STREAM],

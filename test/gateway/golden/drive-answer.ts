@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import type { Dispatcher } from 'undici'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
+import type { AnswerController } from '../../../src/http/client/answer-handler.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
@@ -29,7 +29,7 @@ export interface Way {
   readonly cut?: 'breaks' | 'leaves'
   readonly goesOn?: boolean
   readonly onClientAbort?: 'cancel' | 'drain'
-  /** Nothing was answered: the error that undici would give. */
+  /** Nothing was answered: the error that the client of calls would give. */
   readonly error?: Error
   readonly announced?: boolean
   readonly stripUsageEvent?: boolean
@@ -57,7 +57,7 @@ class Wire extends Socket {
   }
 }
 
-/** Plays `answer` to one call, as undici would, and gives all that the call left behind. */
+/** Plays `answer` to one call, as the client of calls would, and gives all that the call left behind. */
 export async function driveAnswer(answer: Answer, way: Way): Promise<readonly string[]> {
   clock.now = 1_000
   const world = new CallWorld(way.onClientAbort ?? 'cancel', way.goesOn === true ? 10_000 : 5)
@@ -124,7 +124,7 @@ async function play(
   { status, headers, body }: Answer,
   way: Way,
   exchange: Exchange,
-  controller: Dispatcher.DispatchController,
+  controller: AnswerController,
   leave: () => void,
 ): Promise<void> {
   clock.now += 2.5
@@ -158,10 +158,10 @@ async function play(
     await soon(() => !controller.paused || controller.aborted)
   }
   clock.now += 1
-  exchange.onResponseEnd(controller, way.trailers ?? {})
+  exchange.onResponseEnd(controller, way.trailers ?? null)
 }
 
-function controllerOf({ headers }: Answer, exchange: Exchange): Dispatcher.DispatchController {
+function controllerOf({ headers }: Answer, exchange: Exchange): AnswerController {
   let aborted = false
   let paused = false
   return {
@@ -172,8 +172,7 @@ function controllerOf({ headers }: Answer, exchange: Exchange): Dispatcher.Dispa
       return paused
     },
     reason: null,
-    rawHeaders: Object.entries(headers).flatMap(([name, value]) => [Buffer.from(name), Buffer.from(value)]),
-    rawTrailers: null,
+    rawHeaders: Object.entries(headers).flat(),
     pause: () => {
       paused = true
     },
@@ -185,5 +184,5 @@ function controllerOf({ headers }: Answer, exchange: Exchange): Dispatcher.Dispa
       aborted = true
       exchange.onResponseError(this, error)
     },
-  } as Dispatcher.DispatchController
+  }
 }

@@ -160,8 +160,6 @@ describe('to the client', () => {
       'timeout=4',
     ]
     expect(forwardableResponseHeaders([...hops, ...kept], false)).toEqual(kept)
-    const buffers = [...hops, ...kept].map((part) => Buffer.from(part, 'latin1'))
-    expect(forwardableResponseHeaders(buffers, false)).toEqual(kept)
   })
 
   test('the length is removed where the body may get shorter', () => {
