@@ -23,8 +23,6 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #connections = new Set<Connection>()
   /** Those that are free, the last used at the end. One that was closed meanwhile is left out when it is met. */
   #kept: Connection[] = []
-  /** Kept connections whose next request starts at the end of this turn. */
-  #chosen: Connection[] = []
   #isClosed = false
   #onEmpty: (() => void)[] = []
 
@@ -40,8 +38,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Sends one request; `handler` gets its answer, or why there is none. It is never sent twice. Returns before
-   * the handler hears of anything but of a request that cannot be sent.
+   * Sends one request; `handler` gets its answer, or why there is none. It is never sent twice. Before this
+   * returns, the handler hears at most that the request begins, or that it cannot be sent.
    */
   dispatch(toSend: RequestToSend, handler: AnswerHandler): void {
     const { body } = toSend
@@ -108,11 +106,10 @@ export class ConnectionPool implements ConnectionOwner {
       this.#open(request)
       return
     }
-    // At the end of this turn: a connection that was closed at the other end, or has bytes that were not
-    // asked for, is heard of before anything is written to it.
+    // At once: another turn of the event loop costs a fifth of a call. Calls are sent from the end of a turn, when
+    // what the other end has closed meanwhile was heard of.
     connection.waiting = request
-    this.#chosen.push(connection)
-    if (this.#chosen.length === 1) setImmediate(this.#startChosen)
+    connection.start()
   }
 
   #takeKept(): Connection | null {
@@ -123,17 +120,6 @@ export class ConnectionPool implements ConnectionOwner {
       if (!connection.isOpen) continue
       if (connection.keptUntil > now) return connection
       connection.drop()
-    }
-  }
-
-  #startChosen = (): void => {
-    const chosen = this.#chosen
-    this.#chosen = []
-    for (const connection of chosen) {
-      const request = connection.waiting
-      if (connection.isOpen) connection.start()
-      else if (request !== null && !this.#isClosed) this.#assign(request)
-      else request?.fail(poolClosed())
     }
   }
 
