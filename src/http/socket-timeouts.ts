@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
@@ -43,18 +44,23 @@ export function setUploadIdleTimeout(request: IncomingMessage, isWanted: () => b
  * that stays connected and never reads would hold its call, and the upstream's connection, for ever.
  *
  * @param event ends the limit: `drain`, or `finish` for the last bytes.
+ * @param emitter of the event: the response, or its connection where pieces are written to that.
  */
-export function setWriteIdleTimeout(response: ServerResponse, event: 'drain' | 'finish'): void {
+export function setWriteIdleTimeout(
+  response: ServerResponse,
+  event: 'drain' | 'finish',
+  emitter: EventEmitter = response,
+): void {
   const { socket } = response
   if (socket === null) {
     // Earlier answers on the same connection come first: until this one's turn, the client has nothing to
     // read.
-    response.once('socket', () => setWriteIdleTimeout(response, event))
+    response.once('socket', () => setWriteIdleTimeout(response, event, emitter))
     return
   }
   socket.setTimeout(WRITE_IDLE_MS)
   // Before Node's own listener, which sets the time for which a connection may be idle after an answer.
-  response.prependOnceListener(event, () => socket.setTimeout(0))
+  emitter.prependOnceListener(event, () => socket.setTimeout(0))
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { ChunkWriter } from '../../http/chunk-writer.ts'
 import type { AnswerController, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { CallContext } from '../recording/call-context.ts'
@@ -37,6 +38,8 @@ export class Delivery implements HoldableDelivery {
   #announcedBytes: number | null = null
   #passedBytes = 0
   #headWritten = false
+  /** Writes the pieces of a stream; `null`: Node does, `undefined`: nothing is known of it yet. */
+  #chunks: ChunkWriter | null | undefined
   /** Pieces not to be written yet. */
   #held: Buffer[] = []
   #holdsAll = false
@@ -159,12 +162,25 @@ export class Delivery implements HoldableDelivery {
       this.#held.push(piece)
       return
     }
-    if (!this.#headWritten) this.#writeHead()
+    const response = this.#response
     const controller = this.#controller
-    if (this.#response.write(piece) || controller === null) return
+    const chunks = this.#chunksOnceBegun()
+    const takesMore = chunks === null ? response.write(piece) : chunks.write(piece)
+    if (takesMore || controller === null) return
+    const emitter = chunks === null ? response : chunks.drains
     controller.pause()
-    setWriteIdleTimeout(this.#response, 'drain')
-    this.#response.once('drain', () => controller.resume())
+    setWriteIdleTimeout(response, 'drain', emitter)
+    emitter.once('drain', () => controller.resume())
+  }
+
+  /** The first piece is Node's, which writes it with the head. */
+  #chunksOnceBegun(): ChunkWriter | null {
+    if (!this.#headWritten) {
+      this.#writeHead()
+      return null
+    }
+    if (this.#chunks === undefined) this.#chunks = ChunkWriter.of(this.#response)
+    return this.#chunks
   }
 
   #flushHead(controller: AnswerController): void {
