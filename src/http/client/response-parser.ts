@@ -11,7 +11,10 @@ const MAX_SIZE_DIGITS = 13
 const CR = 0x0d
 const LF = 0x0a
 const SEMICOLON = 0x3b
-const TAB = 0x09
+
+/** What may follow the semicolon behind a chunk's size (RFC 9112, 7.1.1), without blanks around the signs. */
+const EXTENSIONS =
+  /^(?:(?:^|;)[!#$%&'*+\-.^_`|~\w]+(?:=(?:[!#$%&'*+\-.^_`|~\w]*|"(?:[\t !\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)+$/
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const PROTOCOL = Buffer.from('HTTP/1.')
@@ -54,6 +57,7 @@ export class ResponseParser {
   #digits = 0
   #hasDigit = false
   #lineBytes = 0
+  #extension = ''
   /** The beginning of a head or of trailers. */
   #partial: Buffer | null = null
 
@@ -236,10 +240,9 @@ export class ResponseParser {
         return
       case 'chunk-extension':
         this.#countLineByte()
-        if (byte === CR) this.#part = 'chunk-size-end'
-        else if ((byte < 0x20 && byte !== TAB) || byte === 0x7f) {
-          this.#fail('a chunk extension has a control character')
-        }
+        if (byte !== CR) this.#extension += String.fromCharCode(byte)
+        else if (EXTENSIONS.test(this.#extension)) this.#part = 'chunk-size-end'
+        else this.#fail('a chunk extension is malformed')
         return
       case 'chunk-size-end':
         if (byte !== LF) this.#fail("a chunk's size ends in a bare CR")
@@ -266,8 +269,10 @@ export class ResponseParser {
       if (this.#digits > MAX_SIZE_DIGITS) this.#fail('a chunk is too large')
     } else if (!this.#hasDigit) this.#fail('a chunk has no size')
     else if (byte === CR) this.#part = 'chunk-size-end'
-    else if (byte === SEMICOLON) this.#part = 'chunk-extension'
-    else this.#fail("a chunk's size is no number")
+    else if (byte === SEMICOLON) {
+      this.#part = 'chunk-extension'
+      this.#extension = ''
+    } else this.#fail("a chunk's size is no number")
   }
 
   #countLineByte(): void {

@@ -213,7 +213,8 @@ test.each([
   const parsed = parse([text])
   expect(parsed).toMatchObject({ status: 200, problem: expect.any(String), isComplete: false })
   expect(parsed.body.startsWith('abc')).toBe(true)
-  expect(whole(parse([...text]))).toEqual(whole(parsed))
+  const pieces = [...text.slice(0, 200), ...(text.slice(200).match(/.{1,97}/gs) ?? [])]
+  expect(whole(parse(pieces))).toEqual(whole(parsed))
 })
 
 test.each([
