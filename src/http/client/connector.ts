@@ -51,18 +51,10 @@ export class Connector {
       ...(isIP(this.#host) === 0 ? { servername: this.#host } : {}),
       ...(this.#session === null ? {} : { session: this.#session }),
     }
-    const socket = tlsConnect(options)
-    // In a resumed session the name is not verified again, so one from before the verification is not taken.
-    let isVerified = false
-    let early: Buffer | null = null
+    const socket = tlsConnect(options, onConnect)
+    // Of a verified server only: Node keeps a session back until then. Resumed, the name is not verified again.
     socket.on('session', (session) => {
-      if (isVerified) this.#session = session
-      else early = session
-    })
-    socket.once('secureConnect', () => {
-      isVerified = true
-      if (early !== null) this.#session = early
-      onConnect()
+      this.#session = session
     })
     return socket
   }
