@@ -16,6 +16,8 @@ export interface CellPlan {
   readonly name: string
   readonly targets: readonly Target[]
   readonly rounds: number
+  /** Whether each target is to do it once before it is measured, because it has done nothing of the kind yet. */
+  readonly isNew: boolean
   readonly measure: (target: Target) => Promise<Figures>
   readonly comparisons: readonly Comparison[]
 }
@@ -32,10 +34,10 @@ export function titleOf({ figure, with: other, by }: Comparison): string {
   return `${figure} ${by === 'ratio' ? '/' : '-'} ${other}`
 }
 
-/** Measures each target once to warm it up, then in rounds that begin with another target each. */
+/** Measures all targets in rounds that begin with another target each. */
 export async function measureCell(plan: CellPlan): Promise<Cell> {
   const byTarget = new Map<string, Figures[]>(plan.targets.map(({ name }) => [name, []]))
-  for (const target of plan.targets) await plan.measure(target)
+  if (plan.isNew) for (const target of plan.targets) await plan.measure(target)
   for (let round = 0; round < plan.rounds; round += 1)
     for (const target of rotated(plan.targets, round))
       byTarget.get(target.name)?.push(await plan.measure(target))

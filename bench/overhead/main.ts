@@ -3,60 +3,73 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { jsonPart } from './parts/json.ts'
+import { latencyPart } from './parts/latency.ts'
+import { openStreamsPart } from './parts/open-streams.ts'
 import type { Part } from './parts/part.ts'
+import { startPart } from './parts/start.ts'
+import { streamsPart } from './parts/streams.ts'
 import { type Results, renderResults, writeResults } from './report.ts'
 import { Rig } from './rig.ts'
 import { findNginx } from './targets/nginx.ts'
 import type { CleanUp } from './targets/own-process.ts'
 import { parsePeer } from './targets/target.ts'
-import { busyWarning, describeTestbed } from './testbed.ts'
+import { describeTestbed, OtherWork, warningsFor } from './testbed.ts'
 
 /**
  * What the metered gateway costs beside an origin alone, nginx, and @fastify/http-proxy as it comes, in turn in one
  * run. Linux: reads /proc. docs/benchmarks.md describes the parts.
  *
- *   node bench/overhead/main.ts [--only json] [--rounds 7] [--quick] [--peer name=URL,key=…,pid=…] [--out folder]
+ *   node bench/overhead/main.ts [--only json] [--match '1 KB, 32'] [--rounds 7] [--quick] [--out folder]
+ *     [--origin-port 9000 --peer name=URL,key=…,pid=…]
  */
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '7' },
+    match: { type: 'string', default: '' },
     only: { type: 'string', multiple: true, default: [] },
     peer: { type: 'string', multiple: true, default: [] },
+    'origin-port': { type: 'string', default: '0' },
     quick: { type: 'boolean', default: false },
     out: { type: 'string', default: 'bench/results' },
   },
 })
-const PARTS: readonly Part[] = [jsonPart]
+const PARTS: readonly Part[] = [jsonPart, streamsPart, openStreamsPart, latencyPart, startPart]
 const WARM_UP_CALLS = 10_000
 /** Shows only that all of it works. */
 const QUICK = { rounds: 2, scale: 0.1 }
+const USUAL = { rounds: Number(values.rounds), scale: 1 }
 
 const unknown = values.only.filter((name) => !PARTS.some((part) => part.name === name))
 if (unknown.length > 0) throw new Error(`no part is called ${unknown.join(', ')}`)
 const chosen = PARTS.filter(({ name }) => values.only.length === 0 || values.only.includes(name))
-const options = values.quick ? QUICK : { rounds: Number(values.rounds), scale: 1 }
+const options = {
+  ...(values.quick ? QUICK : USUAL),
+  isAsked: (cell: string) => cell.includes(values.match),
+}
 const peers = values.peer.map(parsePeer)
 
 const testbed = describeTestbed(findNginx())
-const warning = busyWarning(testbed)
-if (warning !== null) console.error(warning)
+const otherWork = new OtherWork()
+for (const warning of warningsFor(testbed, 0, values.quick)) console.error(warning)
 const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-'))
 const cleanUp: CleanUp = [() => rm(folder, { recursive: true, force: true })]
 try {
   const startedMs = performance.now()
-  const rig = await Rig.start(folder, peers, cleanUp)
+  const rig = await Rig.start({ folder, peers, originPort: values['origin-port'] }, cleanUp)
   await rig.warmUp(WARM_UP_CALLS * options.scale)
   const parts: Results['parts'][number][] = []
   for (const part of chosen) {
     const partMs = performance.now()
-    parts.push({ part, cells: await part.measure(rig, options) })
+    const cells = await part.measure(rig, options)
+    if (cells.length > 0) parts.push({ part, cells })
     console.error(`${part.name}: ${((performance.now() - partMs) / 1000).toFixed(0)} s`)
   }
-  const results = { testbed, seconds: (performance.now() - startedMs) / 1000, parts }
+  const warnings = warningsFor(testbed, otherWork.share(), values.quick)
+  const results = { testbed, warnings, seconds: (performance.now() - startedMs) / 1000, parts }
   console.log(renderResults(results))
   // A part alone, or a quick look, does not replace the figures that pages quote.
-  if (values.out !== 'bench/results' || (chosen.length === PARTS.length && !values.quick))
-    writeResults(values.out, results)
+  const isWhole = chosen.length === PARTS.length && values.match === '' && !values.quick
+  if (isWhole || values.out !== 'bench/results') writeResults(values.out, results)
 } finally {
   for (const step of cleanUp.reverse()) await step()
 }

@@ -57,6 +57,16 @@ export function memoryOf(pid: number): Memory | null {
   return rssKb === 0 ? null : { rssMb: (rssKb * 1024) / 1e6, pssMb: (pssKb * 1024) / 1e6 }
 }
 
+/** Microseconds of CPU that all cores together have spent on anything since the system started. */
+export function systemUseUs(): number {
+  // user nice system idle iowait irq softirq steal: proc_stat(5). What the host took away was not idle either.
+  const [, ...ticks] = (readProc('stat') ?? '').split('\n', 1).join('').split(/ +/)
+  const isIdle = (index: number) => index === 3 || index === 4
+  return ticks
+    .slice(0, 8)
+    .reduce((sum, count, index) => (isIdle(index) ? sum : sum + Number(count) * US_PER_TICK), 0)
+}
+
 /** The process and all below it; empty: there is none. */
 function treeOf(pid: number): readonly number[] {
   if (readStat(pid) === null) return []

@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import type { Cell } from './cells.ts'
 import type { Spread } from './figures.ts'
 import type { Column, Part } from './parts/part.ts'
-import { busyWarning, type Testbed } from './testbed.ts'
+import type { Testbed } from './testbed.ts'
 
 /** All that a run found. */
 export interface Results {
   readonly testbed: Testbed
+  /** Why the figures must not be quoted. */
+  readonly warnings: readonly string[]
   readonly seconds: number
   readonly parts: readonly { readonly part: Part; readonly cells: readonly Cell[] }[]
 }
@@ -15,11 +17,10 @@ export interface Results {
 /** Writes `overhead.json` and `overhead.md` into the folder. */
 export function writeResults(folder: string, results: Results): void {
   mkdirSync(folder, { recursive: true })
-  const { testbed, seconds, parts } = results
-  const warning = busyWarning(testbed)
+  const { testbed, warnings, seconds, parts } = results
   const document = {
     testbed,
-    warning,
+    warnings,
     seconds: Math.round(seconds),
     parts: Object.fromEntries(parts.map(({ part, cells }) => [part.name, cells])),
   }
@@ -32,8 +33,7 @@ function roundFigure(_key: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(6)) : value
 }
 
-export function renderResults({ testbed, seconds, parts }: Results): string {
-  const warning = busyWarning(testbed)
+export function renderResults({ testbed, warnings, seconds, parts }: Results): string {
   const { cpu, cores, memoryGb, system, node, date, commit, loadBefore, nginx } = testbed
   const lines = [
     '# What metering costs',
@@ -44,7 +44,7 @@ export function renderResults({ testbed, seconds, parts }: Results): string {
     `- ${cpu}, ${cores} cores, ${memoryGb} GB; ${system}; Node ${node}`,
     `- ${nginx ?? 'nginx is not installed here: its rows are missing'}`,
     `- ${date} UTC, commit ${commit}, ${Math.round(seconds / 60)} minutes, load at the beginning ${loadBefore}`,
-    ...(warning === null ? [] : ['', `**${warning}**`]),
+    ...warnings.flatMap((warning) => ['', `**${warning}**`]),
   ]
   for (const { part, cells } of parts) {
     lines.push('', `## ${part.title}: \`--only ${part.name}\``, '', part.about, '')

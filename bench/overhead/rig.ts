@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { until } from '../../src/lib/until.ts'
 import { GeneratorProcess } from './load/generator-process.ts'
 import type { Course, LoadResult } from './load/loads.ts'
 import { jsonShape, type Shape } from './load/shapes.ts'
 import { cpuBetween, type Memory, memoryOf, type ProcessUse, useOf } from './proc.ts'
+import { CallCount } from './targets/call-count.ts'
 import { findNginx, startNginx } from './targets/nginx.ts'
 import { type CleanUp, startOwnProcess } from './targets/own-process.ts'
-import { type Counted, Tallygate } from './targets/tallygate.ts'
+import { Tallygate } from './targets/tallygate.ts'
 import type { Target } from './targets/target.ts'
 
 /** What one run of calls to one target took. */
@@ -18,9 +18,16 @@ export interface Measured {
   readonly after: Memory | null
 }
 
+export interface RigOptions {
+  /** For data, journals and logs. */
+  readonly folder: string
+  readonly peers: readonly Target[]
+  /** Where peers expect their upstream; `0`: any free port. */
+  readonly originPort: string
+}
+
 /** What a call leaves to do (syncing, shipping, freeing) is part of its cost. */
 const AFTERMATH_MS = 300
-const COUNTED_WITHIN_MS = 60_000
 
 /** All processes of a run: origin, load generator, and what is measured. */
 export class Rig {
@@ -29,8 +36,7 @@ export class Rig {
   readonly nginx: string | null
   readonly #generator: GeneratorProcess
   readonly #origin: Target
-  /** What the gateway should have counted up to now; `null`: nothing was asked of it yet. */
-  #counted: Counted | null = null
+  readonly count: CallCount
 
   private constructor(fields: {
     targets: readonly Target[]
@@ -42,14 +48,19 @@ export class Rig {
     this.targets = fields.targets
     this.tallygate = fields.tallygate
     this.nginx = fields.nginx
+    this.count = new CallCount(fields.tallygate)
     this.#generator = fields.generator
     this.#origin = fields.origin
   }
 
-  static async start(folder: string, peers: readonly Target[], cleanUp: CleanUp): Promise<Rig> {
+  static async start({ folder, peers, originPort }: RigOptions, cleanUp: CleanUp): Promise<Rig> {
     const generator = await GeneratorProcess.start(cleanUp)
-    const started = await startOwnProcess('bench/overhead/load/origin.ts', {}, cleanUp)
-    const at = { host: '127.0.0.1', key: 'none', takesAllWires: true }
+    const started = await startOwnProcess(
+      'bench/overhead/load/origin.ts',
+      { ORIGIN_PORT: originPort },
+      cleanUp,
+    )
+    const at = { host: '127.0.0.1', key: 'none', takesAllWires: true, keepsBytes: true }
     const origin = { ...at, name: 'origin', port: started.port, pid: started.pid }
     const nginx = findNginx()
     const plain = nginx === null ? [] : [await startNginx(folder, origin.port, cleanUp)]
@@ -91,51 +102,39 @@ export class Rig {
    */
   async run(target: Target, shape: Shape, course: Course, during = async () => {}): Promise<Measured> {
     const isOurs = target.name === 'tallygate'
-    if (isOurs) this.#counted ??= await this.tallygate.counted()
-    const pid = isOurs ? this.tallygate.gatewayPid : target.pid
+    const pid = this.pidOf(target)
     const pids = {
       proxy: target === this.#origin ? null : pid,
       generator: this.#generator.pid,
       origin: this.#origin.pid,
     }
     const behindPids = isOurs ? { worker: this.tallygate.workerPid, ...this.tallygate.serverPids } : {}
+    if (isOurs) await this.count.begin()
     const before = memoryFor(pid)
     const [used, usedBehind] = [usesOf(pids), usesOf(behindPids)]
     const [load] = await Promise.all([this.#generator.run(target, shape, course), during()])
     await delay(AFTERMATH_MS)
     const cpuUs = spentSince(used, pids)
-    if (isOurs) await this.#checkCounted(shape, load.calls)
+    if (isOurs) {
+      this.count.expect(shape, load.calls)
+      await this.count.check()
+    }
     Object.assign(cpuUs, spentSince(usedBehind, behindPids))
     return { load, cpuUs, before, after: memoryFor(pid) }
   }
 
-  /** A gateway that does not count what it is asked is not worth measuring. */
-  async #checkCounted(shape: Shape, calls: number): Promise<void> {
-    const before = this.#counted ?? { requests: 0, inputTokens: 0, outputTokens: 0 }
-    const due = {
-      requests: before.requests + calls,
-      inputTokens: before.inputTokens + calls * shape.inputTokens,
-      outputTokens: before.outputTokens + calls * shape.outputTokens,
-    }
-    this.#counted = due
-    let found = before
-    const isCounted = async () => {
-      found = await this.tallygate.counted()
-      return found.requests >= due.requests ? true : null
-    }
-    await until(isCounted, { timeoutMs: COUNTED_WITHIN_MS, everyMs: 50 })
-    assertCounted(shape.name, due, found)
+  /** Calls to the gateway that are not counted yet when this ends: {@link CallCount.check} is to follow. */
+  async runUncounted(shape: Shape, course: Course): Promise<LoadResult> {
+    await this.count.begin()
+    const load = await this.#generator.run(this.tallygate.target, shape, course)
+    this.count.expect(shape, load.calls)
+    return load
   }
-}
 
-/** @throws where what was counted is not what was to be counted */
-export function assertCounted(what: string, due: Counted, found: Counted): void {
-  const wrong = (['requests', 'inputTokens', 'outputTokens'] as const).filter(
-    (name) => found[name] !== due[name],
-  )
-  if (wrong.length === 0) return
-  const problems = wrong.map((name) => `${found[name]} ${name} in place of ${due[name]}`)
-  throw new Error(`${what}: tallygate has counted ${problems.join(', ')}`)
+  /** Of the process that is measured; the gateway's changes when it is started again. */
+  pidOf(target: Target): number | null {
+    return target.name === 'tallygate' ? this.tallygate.gatewayPid : target.pid
+  }
 }
 
 type Pids = Readonly<Record<string, number | null>>

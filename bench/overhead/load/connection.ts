@@ -25,7 +25,7 @@ type State = 'idle' | 'head' | 'length' | 'size line' | 'chunk' | 'last line'
 export class Connection {
   readonly #socket: Socket
   readonly #watcher: CallWatcher
-  readonly #expected: Buffer
+  readonly #expected: Buffer | null
   #state: State = 'idle'
   /** Of a head or a chunk's line that a read has cut. */
   #partial: Buffer | null = null
@@ -38,7 +38,11 @@ export class Connection {
   scheduledMs = 0
   lastReadMs = 0
 
-  constructor(at: { readonly host: string; readonly port: number }, expected: Buffer, watcher: CallWatcher) {
+  constructor(
+    at: { readonly host: string; readonly port: number },
+    expected: Buffer | null,
+    watcher: CallWatcher,
+  ) {
     this.#expected = expected
     this.#watcher = watcher
     const callback = (count: number) => {
@@ -90,7 +94,7 @@ export class Connection {
       this.lastReadMs = nowMs
     }
     if (this.#state !== 'idle' || this.#isClosed) return
-    if (this.#received === this.#expected.length) this.#watcher.ended(this, nowMs)
+    if (this.#expected === null || this.#received === this.#expected.length) this.#watcher.ended(this, nowMs)
     else this.#fail(`the answer has ${this.#received} bytes in place of ${this.#expected.length}`)
   }
 
@@ -136,11 +140,17 @@ export class Connection {
     const from = this.#received
     this.#received += end - at
     this.#left -= end - at
-    if (this.#received > this.#expected.length) this.#fail('the answer is longer than it should be')
-    else if (bytes.compare(this.#expected, from, this.#received, at, end) !== 0)
-      this.#fail(`the answer differs between bytes ${from} and ${this.#received}`)
+    this.#compare(bytes, at, from)
     if (this.#left === 0) this.#state = this.#state === 'length' ? 'idle' : 'size line'
     return end
+  }
+
+  #compare(bytes: Buffer, at: number, from: number): void {
+    if (this.#expected === null) return
+    const to = this.#received
+    if (to > this.#expected.length) this.#fail('the answer is longer than it should be')
+    else if (bytes.compare(this.#expected, from, to, at, at + to - from) !== 0)
+      this.#fail(`the answer differs between bytes ${from} and ${to}`)
   }
 
   /** A chunk's size; also the empty line that ends the chunk before it. */

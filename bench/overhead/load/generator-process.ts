@@ -2,7 +2,7 @@ import type { CleanUp, OwnProcess } from '../targets/own-process.ts'
 import { startOwnProcess } from '../targets/own-process.ts'
 import type { Target } from '../targets/target.ts'
 import type { Course, LoadAnswer, LoadResult } from './loads.ts'
-import { SHAPE_HEADER, type Shape } from './shapes.ts'
+import type { Shape } from './shapes.ts'
 
 /** A run that takes longer than this hangs. */
 const LONGEST_RUN_MS = 120_000
@@ -23,7 +23,7 @@ export class GeneratorProcess {
     return this.#process.pid
   }
 
-  /** @throws when an answer is not byte for byte the expected one, or there is none */
+  /** @throws when an answer is not byte for byte the expected one, where the target keeps bytes, or there is none */
   async run(target: Target, shape: Shape, course: Course): Promise<LoadResult> {
     const { host, port } = target
     const request = requestTo(target, shape)
@@ -37,14 +37,15 @@ export class GeneratorProcess {
         clearTimeout(timer)
         resolve(said)
       })
-      child.send({ host, port, request, expected: shape.expected, course })
+      const expected = target.keepsBytes ? shape.expected : null
+      child.send({ host, port, request, expected, course })
     })
     if ('problem' in answer) throw new Error(`${target.name}, ${shape.name}: ${answer.problem}`)
     return answer.result
   }
 }
 
-function requestTo({ host, port, key, takesAllWires }: Target, { name, path, body }: Shape): Buffer {
+function requestTo({ host, port, key, takesAllWires }: Target, { path, body }: Shape): Buffer {
   const head = [
     `POST ${takesAllWires ? path : path.replace(/^\/at-\w+/, '')} HTTP/1.1`,
     `host: ${host}:${port}`,
@@ -52,7 +53,6 @@ function requestTo({ host, port, key, takesAllWires }: Target, { name, path, bod
     'accept: */*',
     'content-type: application/json',
     `authorization: Bearer ${key}`,
-    `${SHAPE_HEADER}: ${name}`,
     `content-length: ${Buffer.byteLength(body)}`,
   ]
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)

@@ -8,10 +8,13 @@ import { startPacer } from './pacer.ts'
 /** Connections that an open load may open; a call beyond them waits, and its wait counts. */
 const MOST_CONNECTIONS = 1024
 
+/** Opened before the first call of an open load, so that connecting is not what is measured. */
+const CONNECTIONS_BEFORE = 64
+
 class Run implements CallWatcher {
   readonly #load: Load
   readonly #request: Buffer
-  readonly #expected: Buffer
+  readonly #expected: Buffer | null
   readonly #settle: (answer: LoadAnswer) => void
   readonly #startedMs = performance.now()
   readonly #connections: Connection[] = []
@@ -30,7 +33,7 @@ class Run implements CallWatcher {
   constructor(load: Load, settle: (answer: LoadAnswer) => void) {
     this.#load = load
     this.#request = Buffer.from(load.request)
-    this.#expected = Buffer.from(load.expected)
+    this.#expected = load.expected === null ? null : Buffer.from(load.expected)
     this.#settle = settle
   }
 
@@ -45,6 +48,7 @@ class Run implements CallWatcher {
         this.#paced(course.calls, course.beginMs / course.calls)
         return
       case 'open':
+        for (let count = 0; count < CONNECTIONS_BEFORE; count += 1) this.#idle.push(this.#connect())
         this.#paced(course.calls, 1000 / course.perSecond)
         return
       default:

@@ -6,8 +6,8 @@ export interface Load {
   readonly port: number
   /** The whole request, head and body. */
   readonly request: Uint8Array
-  /** The body that each answer is to have. */
-  readonly expected: Uint8Array
+  /** The body that each answer is to have; `null`: any. */
+  readonly expected: Uint8Array | null
   readonly course: Course
 }
 

@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { SHAPE_HEADER, shapeNamed } from './shapes.ts'
+import { shapeNamed, shapeNameIn } from './shapes.ts'
 
 /**
  * The backend: a server on bare sockets that writes answers prepared beforehand, so that it costs next to nothing
@@ -7,19 +7,16 @@ import { SHAPE_HEADER, shapeNamed } from './shapes.ts'
  * chunked, a chunk for each event.
  */
 const TICK_MS = 1
-/** Of a stream in bursts: as many as a busy model server gets into one segment. */
-const EVENTS_A_BURST = 8
 const HEAD_END = Buffer.from('\r\n\r\n')
 const CHUNKED_END = Buffer.from('0\r\n\r\n')
-const ASKS_FOR_USAGE = Buffer.from('"include_usage":true')
-const SHAPE = new RegExp(`^${SHAPE_HEADER}: *(\\S+)`, 'im')
+const ASKS_FOR_USAGE = /"include_usage": ?true/
 const SAME_HEAD =
   'date: Sun, 22 Nov 2026 12:00:00 GMT\r\nserver: uvicorn\r\nx-request-id: req_0f2a6b1c9d3e4f50\r\n'
 
 /** What is written for one shape. */
 interface Answer {
   readonly writes: readonly Buffer[]
-  /** Milliseconds from one write to the next; 0: each as soon as the one before was taken. */
+  /** Milliseconds from one write to the next. */
   readonly everyMs: number
 }
 
@@ -35,31 +32,26 @@ function answerFor(name: string, asksForUsage: boolean): Answer {
 }
 
 function makeAnswer(name: string, asksForUsage: boolean): Answer {
-  const { contentType, events, usageEvent } = shapeNamed(name)
+  const { contentType, events, usageEvent, pace } = shapeNamed(name)
   const head = `HTTP/1.1 200 OK\r\n${SAME_HEAD}content-type: ${contentType}\r\n`
-  const [kind, , every] = name.split(':')
-  if (kind === 'json') {
+  if (pace === null) {
     const body = Buffer.concat([...events])
-    return {
-      writes: [Buffer.concat([Buffer.from(`${head}content-length: ${body.length}\r\n\r\n`), body])],
-      everyMs: 0,
-    }
+    const whole = [Buffer.from(`${head}content-length: ${body.length}\r\n\r\n`), body]
+    return { writes: [Buffer.concat(whole)], everyMs: 0 }
   }
   const sent = events.filter((_, index) => asksForUsage || index !== usageEvent)
   const chunks = sent.map((event) =>
     Buffer.concat([Buffer.from(`${event.length.toString(16)}\r\n`), event, Buffer.from('\r\n')]),
   )
-  const everyMs = Number(every)
-  const together = everyMs > 0 ? 1 : EVENTS_A_BURST
   const writes: Buffer[] = []
-  for (let at = 0; at < chunks.length; at += together)
-    writes.push(Buffer.concat(chunks.slice(at, at + together)))
+  for (let at = 0; at < chunks.length; at += pace.together)
+    writes.push(Buffer.concat(chunks.slice(at, at + pace.together)))
   const first = Buffer.concat([
     Buffer.from(`${head}transfer-encoding: chunked\r\n\r\n`),
     writes[0] ?? Buffer.alloc(0),
   ])
   const last = Buffer.concat([writes.at(-1) ?? Buffer.alloc(0), CHUNKED_END])
-  return { writes: [first, ...writes.slice(1, -1), last], everyMs }
+  return { writes: [first, ...writes.slice(1, -1), last], everyMs: pace.everyMs }
 }
 
 /** A stream that is being written. */
@@ -81,13 +73,6 @@ class Stream {
     this.socket.write(bytes)
     return this.#next < this.answer.writes.length
   }
-
-  /** Each write waits until the one before was taken, so that bursts stay bursts and no memory piles up. */
-  readonly writeOn = (): void => {
-    if (!this.writeNext()) return
-    if (this.socket.writableNeedDrain) this.socket.once('drain', this.writeOn)
-    else setImmediate(this.writeOn)
-  }
 }
 
 /** One timer for all streams with the same pace: they are dealt to its ticks in turn, so that they do not write at once. */
@@ -95,26 +80,42 @@ class Pace {
   readonly #slots: Set<Stream>[]
   #slot = 0
   #dealt = 0
-  readonly #startedMs = performance.now()
+  #streams = 0
+  #timer: NodeJS.Timeout | undefined
 
   constructor(everyMs: number) {
     this.#slots = Array.from({ length: everyMs / TICK_MS }, () => new Set<Stream>())
-    setInterval(() => this.#tick(), TICK_MS)
   }
 
   add(stream: Stream): void {
+    if (this.#streams === 0) {
+      this.#slot = currentTick()
+      this.#timer = setInterval(() => this.#tick(), TICK_MS)
+    }
     this.#slots[this.#dealt % this.#slots.length]?.add(stream)
     this.#dealt += 1
+    this.#streams += 1
   }
 
   /** Timers come late: the ticks that were missed are made up for. */
   #tick(): void {
-    const due = Math.floor((performance.now() - this.#startedMs) / TICK_MS)
-    for (; this.#slot < due; this.#slot += 1) {
-      const slot = this.#slots[this.#slot % this.#slots.length]
-      for (const stream of slot ?? []) if (!stream.writeNext()) slot?.delete(stream)
+    const due = currentTick()
+    for (; this.#slot < due; this.#slot += 1) this.#write(this.#slots[this.#slot % this.#slots.length])
+    // An idle timer would be counted as the cost of what is measured next.
+    if (this.#streams === 0) clearInterval(this.#timer)
+  }
+
+  #write(slot: Set<Stream> | undefined): void {
+    for (const stream of slot ?? []) {
+      if (stream.writeNext()) continue
+      slot?.delete(stream)
+      this.#streams -= 1
     }
   }
+}
+
+function currentTick(): number {
+  return Math.floor(performance.now() / TICK_MS)
 }
 
 const paces = new Map<number, Pace>()
@@ -127,17 +128,16 @@ function paceOf(everyMs: number): Pace {
   return made
 }
 
-function answerRequest(socket: Socket, head: string, body: Buffer): void {
-  const name = SHAPE.exec(head)?.[1]
-  if (name === undefined) {
-    // Not one of ours: the gateway lists models and asks for other things at its start.
+function answerRequest(socket: Socket, body: string): void {
+  const name = shapeNameIn(body)
+  if (name === null) {
+    // Not one of ours: gateways ask for the list of models, and for other things.
     socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
     return
   }
-  const answer = answerFor(name, body.includes(ASKS_FOR_USAGE))
+  const answer = answerFor(name, ASKS_FOR_USAGE.test(body))
   const stream = new Stream(socket, answer)
-  if (answer.everyMs === 0) stream.writeOn()
-  else if (stream.writeNext()) paceOf(answer.everyMs).add(stream)
+  if (stream.writeNext()) paceOf(answer.everyMs).add(stream)
 }
 
 const server = createServer({ noDelay: true }, (socket) => {
@@ -157,10 +157,10 @@ const server = createServer({ noDelay: true }, (socket) => {
         : !/^transfer-encoding: *chunked/im.test(head) || body.subarray(-5).equals(CHUNKED_END)
     if (!isWhole) return
     pending = null
-    answerRequest(socket, head, body)
+    answerRequest(socket, body.toString('latin1'))
   })
 })
-server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () =>
+server.listen({ port: Number(process.env.ORIGIN_PORT ?? 0), host: '127.0.0.1', backlog: 4096 }, () =>
   process.send?.({ port: (server.address() as AddressInfo).port }),
 )
 process.on('disconnect', () => process.exit(0))

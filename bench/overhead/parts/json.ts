@@ -34,16 +34,19 @@ export const jsonPart: Part = {
     { figure: 'rssMb', title: 'RSS after, MB', digits: 0 },
     { figure: 'pssMb', title: 'PSS after, MB', digits: 0 },
   ],
-  async measure(rig, { rounds, scale }) {
+  async measure(rig, { rounds, scale, isAsked }) {
     const cells: Cell[] = []
     for (const kilobytes of [1, 64]) {
       for (const connections of CONNECTIONS) {
+        const name = `${kilobytes} KB, ${connections} connection${connections === 1 ? '' : 's'}`
+        if (!isAsked(name)) continue
         const calls = Math.ceil((CALLS.get(connections) ?? 0) * scale * (kilobytes === 1 ? 1 : 0.6))
         const course = { kind: 'closed', connections, calls } as const
         const cell = await measureCell({
-          name: `${kilobytes} KB, ${connections} connection${connections === 1 ? '' : 's'}`,
+          name,
           targets: rig.targets,
           rounds,
+          isNew: connections === 1 && scale === 1,
           measure: async (target) => perCall(await rig.run(target, jsonShape(kilobytes), course)),
           comparisons: [
             { figure: 'cpuUs', with: 'bare', by: 'ratio' },

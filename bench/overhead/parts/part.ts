@@ -4,8 +4,10 @@ import type { Rig } from '../rig.ts'
 /** How a run is to be made. */
 export interface RunOptions {
   readonly rounds: number
-  /** Of the usual number of calls and seconds; less for a quick look. */
+  /** Of the usual number of calls and seconds; less to see only that all works. */
   readonly scale: number
+  /** Whether the cell of this name is to be measured. */
+  readonly isAsked: (cell: string) => boolean
 }
 
 /** A column of a part's table. */

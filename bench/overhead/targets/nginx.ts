@@ -52,5 +52,6 @@ export async function startNginx(folder: string, originPort: number, cleanUp: Cl
   const listens = async () => ((await whyPortIsTaken('127.0.0.1', port)) === null ? null : true)
   if ((await until(listens, { timeoutMs: 5_000 })) !== true)
     throw new Error(`nginx does not listen, see ${own}/error.log`)
-  return { name: 'nginx', host: '127.0.0.1', port, key: 'none', pid: child.pid ?? null, takesAllWires: true }
+  const passes = { takesAllWires: true, keepsBytes: true }
+  return { name: 'nginx', host: '127.0.0.1', port, key: 'none', pid: child.pid ?? null, ...passes }
 }

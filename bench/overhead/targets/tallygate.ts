@@ -1,26 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createClient } from '../../../src/keys/clients.ts'
-import { createClientKey } from '../../../src/keys/keys.ts'
-import { createLog } from '../../../src/lib/log.ts'
 import { until } from '../../../src/lib/until.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { type NodeProcess, startNode } from '../../../src/standalone/processes/node-process.ts'
-import { startPostgres } from '../../../src/standalone/servers/postgres.ts'
-import { startRedis } from '../../../src/standalone/servers/redis.ts'
-import { findRedisProgram } from '../../../src/standalone/servers/redis-program.ts'
-import { migrate } from '../../../src/store/connection/migrate.ts'
-import { openPostgres } from '../../../src/store/connection/postgres.ts'
+import type { Counted } from './call-count.ts'
 import type { CleanUp } from './own-process.ts'
+import { type Stores, startStores } from './stores.ts'
 import type { Target } from './target.ts'
-
-/** What the client has used, as `GET /v1/usage` says it. */
-export interface Counted {
-  readonly requests: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-}
 
 const READY_WITHIN_MS = 60_000
 const POLL_MS = 5
@@ -33,41 +19,21 @@ export class Tallygate {
   readonly #env: NodeJS.ProcessEnv
   readonly #key: string
   readonly port: number
-  readonly serverPids: { readonly postgres: number; readonly redis: number }
+  readonly serverPids: Stores['pids']
   #gateway: NodeProcess | null = null
   #worker: NodeProcess | null = null
 
-  private constructor(fields: {
-    folder: string
-    env: NodeJS.ProcessEnv
-    key: string
-    port: number
-    serverPids: { readonly postgres: number; readonly redis: number }
-  }) {
+  private constructor(fields: { folder: string; env: NodeJS.ProcessEnv; stores: Stores; port: number }) {
     this.#folder = fields.folder
     this.#env = fields.env
-    this.#key = fields.key
+    this.#key = fields.stores.key
     this.port = fields.port
-    this.serverPids = fields.serverPids
+    this.serverPids = fields.stores.pids
   }
 
   /** Its servers run then, and neither gateway nor worker. */
   static async prepare(folder: string, originPort: number, cleanUp: CleanUp): Promise<Tallygate> {
-    const log = createLog('silent', 'bench')
-    const password = randomBytes(8).toString('hex')
-    const postgres = await startPostgres({ folder: join(folder, 'postgres'), password, durable: true })
-    cleanUp.push(() => postgres.stop())
-    const program = await findRedisProgram({ say: console.error, ask: async () => true })
-    const redis = await startRedis({ folder: join(folder, 'redis'), password, durable: true, program })
-    cleanUp.push(() => redis.stop())
-    await migrate(postgres.url, log)
-    const pepper = randomBytes(16).toString('hex')
-    const settings = { max: 1, statementTimeoutMs: 5_000, applicationName: 'bench', log }
-    const pool = openPostgres(postgres.url, settings)
-    await createClient(pool, 'bench')
-    const order = { client: 'bench', name: 'bench', models: null, expiresInSeconds: null }
-    const key = (await createClientKey(pool, order, pepper))?.key ?? ''
-    await pool.end()
+    const stores = await startStores(folder, cleanUp)
     const config = join(folder, 'upstreams.yaml')
     const lines = PROVIDERS.map((provider, index) => {
       const prefix = index === 0 ? '' : `, path_prefix: /at-${provider}`
@@ -83,14 +49,13 @@ export class Tallygate {
       HOST: '127.0.0.1',
       PORT: `${port}`,
       ADMIN_PORT: '0',
-      DATABASE_URL: postgres.url,
-      REDIS_URL: redis.url,
-      KEY_PEPPER: pepper,
+      DATABASE_URL: stores.databaseUrl,
+      REDIS_URL: stores.redisUrl,
+      KEY_PEPPER: stores.pepper,
       JOURNAL_DIR: join(folder, 'journal'),
       TALLYGATE_DATA_DIR: folder,
     }
-    const serverPids = { postgres: postgres.pid, redis: redis.pid }
-    const made = new Tallygate({ folder, env, key, port, serverPids })
+    const made = new Tallygate({ folder, env, stores, port })
     cleanUp.push(
       () => made.stopWorker(),
       () => made.stopGateway(),
@@ -114,6 +79,7 @@ export class Tallygate {
       key: this.#key,
       pid: this.gatewayPid,
       takesAllWires: true,
+      keepsBytes: true,
     }
   }
 

@@ -9,6 +9,8 @@ export interface Target {
   readonly pid: number | null
   /** Gives all wires of the bench their own upstream, so that it can be asked for any of them. */
   readonly takesAllWires: boolean
+  /** Its answers are the origin's, byte for byte. */
+  readonly keepsBytes: boolean
 }
 
 /** `name=URL[,key=…][,pid=…]`. @throws where it reads otherwise */
@@ -26,5 +28,6 @@ export function parsePeer(text: string): Target {
     key: /,key=([^,]+)/.exec(rest)?.[1] ?? 'none',
     pid: pid === undefined ? null : Number(pid),
     takesAllWires: false,
+    keepsBytes: false,
   }
 }
