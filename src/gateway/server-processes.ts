@@ -2,6 +2,9 @@ import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from '../lib/log.ts'
 import { collectMetrics } from '../metrics/shared-metrics.ts'
 
+/** A process that ran for as long as this is replaced at once: until then the others take its calls. */
+const SETTLED_MS = 5_000
+/** One that did not is replaced after this time: what ended it may end the next one, and a start costs CPU. */
 const RESTART_MS = 500
 const STARTED = 'tallygate:started'
 
@@ -23,6 +26,8 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   let stopping = false
   let oneStarted = false
   const started = new WeakSet<Worker>()
+  const forkedAtMs = new WeakMap<Worker, number>()
+  const fork = () => forkedAtMs.set(cluster.fork(), performance.now())
   /** Processes that have to reload, and were not ready: a signal that comes too early ends a process. */
   const toReload = new WeakSet<Worker>()
   collectMetrics()
@@ -43,11 +48,12 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
       { event: 'gateway.process_died', pid: worker.process.pid, code, signal },
       'a gateway process died; another one starts',
     )
+    const ranMs = performance.now() - (forkedAtMs.get(worker) ?? 0)
     setTimeout(() => {
-      if (!stopping) cluster.fork()
-    }, RESTART_MS)
+      if (!stopping) fork()
+    }, restartDelayMs(ranMs))
   })
-  for (let i = 0; i < count; i += 1) cluster.fork()
+  for (let i = 0; i < count; i += 1) fork()
   process.on('SIGHUP', () => {
     for (const worker of Object.values(cluster.workers ?? {})) {
       if (worker === undefined) continue
@@ -61,6 +67,11 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
       await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => stopWorker(worker, stopMs)))
     },
   }
+}
+
+/** How long to wait before a process that ran for `ranMs` is replaced, in milliseconds. */
+export function restartDelayMs(ranMs: number): number {
+  return ranMs >= SETTLED_MS ? 0 : RESTART_MS
 }
 
 async function stopWorker(worker: Worker | undefined, stopMs: number): Promise<void> {

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { restartDelayMs } from '../../src/gateway/server-processes.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { clockEnvironment } from '../clock/clock.ts'
 import { type TestProcess, testProcess, untilReady, workerProcess } from '../support/processes.ts'
@@ -67,6 +68,11 @@ test('several processes share the port, every call is counted once, and metrics 
     Number(count),
   )
   expect(calls.reduce((sum, count) => sum + count, 0)).toBe(40)
+})
+
+test('a process that ran for a while is replaced at once, one that did not a little later', () => {
+  expect(restartDelayMs(60_000)).toBe(0)
+  expect(restartDelayMs(100)).toBeGreaterThan(0)
 })
 
 test('processes that cannot start are not started for ever', async () => {

@@ -64,11 +64,29 @@ test('the first start’s failure is the caller’s', async () => {
   await expect(supervise(options, never)).rejects.toThrow('no room')
 })
 
+test('what dies is started again at once, and what dies again soon after waits', async () => {
+  const { runs, recorded, options } = watched((attempt) => madeUpRun(attempt))
+  const supervised = await supervise(options, never)
+  const tookMs: number[] = []
+  for (const run of [0, 1]) {
+    const diedAtMs = performance.now()
+    runs[run]?.die()
+    await until(() => (recorded.length === run + 2 ? true : null), { timeoutMs: 5_000, everyMs: 1 })
+    tookMs.push(performance.now() - diedAtMs)
+  }
+  const [first = 0, second = 0] = tookMs
+  expect(second).toBeGreaterThan(240)
+  expect(first).toBeLessThan(second / 2)
+  await supervised.stop(1_000)
+})
+
 test('what is stopped stays stopped, also while it waits to be started again', async () => {
   const { runs, recorded, lines, options } = watched((attempt) => madeUpRun(attempt))
   const supervised = await supervise(options, never)
   runs[0]?.die()
-  await until(() => (lines.length === 1 ? true : null), { timeoutMs: 5_000 })
+  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: 5_000 })
+  runs[1]?.die()
+  await until(() => (lines.length === 2 ? true : null), { timeoutMs: 5_000 })
   await supervised.stop(1_000)
-  expect(recorded).toEqual([1])
+  expect(recorded).toEqual([1, 2])
 })

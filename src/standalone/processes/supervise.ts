@@ -27,7 +27,8 @@ export interface SuperviseOptions {
   say(line: string): void
 }
 
-const BACKOFF_MS = { first: 250, most: 10_000 }
+/** A process that dies is started again at once: every moment without it cuts calls. One that dies again waits. */
+const BACKOFF_MS = { first: 0, next: 250, most: 10_000 }
 /** After a run of this length the backoff begins again at its shortest. */
 const SETTLED_MS = 30_000
 
@@ -56,7 +57,7 @@ export async function supervise(
       while (next === null) {
         await delay(backoffMs, undefined, { signal: stopped }).catch(() => {})
         if (stopped.aborted) return
-        backoffMs = Math.min(backoffMs * 2, BACKOFF_MS.most)
+        backoffMs = Math.min(Math.max(backoffMs * 2, BACKOFF_MS.next), BACKOFF_MS.most)
         startedAtMs = performance.now()
         next = await start(stopped).catch((error: unknown) => {
           if (!stopped.aborted)
