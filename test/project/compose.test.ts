@@ -208,7 +208,7 @@ test('what plays a provider is in the demo image alone', () => {
     ['demo', 'runtime'],
     ['production', 'runtime'],
   ])
-  expect(dockerfile).toMatch(/AS production\nCOPY --from=dependencies \S+ \S+\n$/)
+  expect(dockerfile).toMatch(/AS production\nCOPY --from=dependencies \S+ \S+\nRUN node \S+\n$/)
   expect(dockerfile.split('\nFROM ')[1]).toContain('npm ci --omit=dev --omit=optional ')
   const targets = ours.map(([name, { build, image }]) => [name, build?.target, image])
   for (const [name, target, image] of targets) {

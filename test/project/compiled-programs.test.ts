@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+/** Says as the program ends whether it loaded what strips types: Node does for any file that it has not kept. */
+const SAYS_STRIPPED =
+  "data:text/javascript,process.on('exit',()=>console.log(process.moduleLoadList.some((name)=>name.includes('amaro'))))"
+
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tallygate-test-compiled-'))
+  run('src/container/compile-programs.ts')
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function run(program: string, options: readonly string[] = []): string {
+  const env = { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: join(folder, 'compiled') }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...options, program], {
+    env,
+    encoding: 'utf8',
+  })
+  if (status === null) throw new Error(`${program} did not end: ${stderr}`)
+  return stdout
+}
+
+/** Every program of ours that a container runs, but for the demo's, which does not end. */
+const programs = ['Dockerfile', 'docker-compose.yml', 'deploy/tallygate.sh'].flatMap((file) =>
+  [...readFileSync(file, 'utf8').matchAll(/\b(?:src|workers)\/[\w/-]+\.ts\b/g)].map(([program]) => program),
+)
+const kept = [...new Set(programs)].filter((program) => !/demo-upstream|compile-programs/.test(program))
+
+test('the image keeps what Node compiled, in a folder of the user that runs it', () => {
+  const stages = readFileSync('Dockerfile', 'utf8').split(/^FROM /m)
+  expect(stages.find((stage) => stage.includes(' AS runtime'))).toMatch(
+    /chown .*compiled[\s\S]*NODE_COMPILE_CACHE=\/app\/compiled[\s\S]*USER node/,
+  )
+  for (const name of ['demo', 'production']) {
+    const stage = stages.find((text) => new RegExp(` AS ${name}$`, 'm').test(text))
+    expect(stage).toMatch(/node_modules \.\/node_modules\nRUN node src\/container\/compile-programs\.ts$/m)
+  }
+})
+
+test.each(kept)('%s is kept whole: it starts without stripping types', (program) => {
+  expect(kept.length).toBeGreaterThanOrEqual(6)
+  expect(run(program, ['--import', SAYS_STRIPPED]).trim().split('\n').at(-1)).toBe('false')
+})
