@@ -1,4 +1,4 @@
-import { loadWorkerConfig } from '../config/config.ts'
+import { loadWorkerConfig } from '../config/worker-config.ts' // not all of it: a check runs every 30 s
 import { SILENT_LOG } from '../lib/logger.ts'
 import { openPostgres } from '../store/connection/postgres.ts'
 import { openRedis } from '../store/connection/redis.ts'

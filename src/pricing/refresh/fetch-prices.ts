@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { EnvHttpProxyAgent, request } from 'undici'
 
 /** What a request for price data brought. */
 export type FetchedPrices =
@@ -37,6 +36,7 @@ export async function fetchPrices(
   etag: string | null,
   limits: FetchLimits = FETCH_LIMITS,
 ): Promise<FetchedPrices> {
+  const { EnvHttpProxyAgent, request } = await import('undici') // once a day: 14 MB that most programs never need
   const agent = new EnvHttpProxyAgent({ connect: { timeout: CONNECT_MS } })
   const signal = AbortSignal.timeout(limits.totalMs)
   try {

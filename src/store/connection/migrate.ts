@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url'
-import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
 import { ADVISORY_LOCKS } from './advisory-locks.ts'
@@ -29,6 +28,7 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<string[
 }
 
 async function applyPending(client: pg.Client, log: Logger): Promise<string[]> {
+  const { runner } = await import('node-pg-migrate') // what nothing else of the command line needs
   const applied = await runner({
     dbClient: client,
     dir: fileURLToPath(new URL('../migrations', import.meta.url)),
