@@ -1,0 +1,51 @@
+import { closeSync, fdatasync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { open, readFile, rm } from 'node:fs/promises'
+import { syncFolder } from '../../durable-file.ts'
+
+/**
+ * What a log does to the disk: the one place where it can fail. All methods throw or reject with the system's errors;
+ * tests put a disk that refuses or loses in its place.
+ */
+export interface LogDisk {
+  /** Creates an empty file of 0600 that was not there; returns its descriptor. */
+  create(path: string): number
+  /** As `create`, off the event loop, with its name on the disk. */
+  createDurably(folder: string, path: string): Promise<number>
+  /** Writes `length` bytes of `bytes` at `position`; returns how many were written, as `write(2)` does. */
+  write(descriptor: number, bytes: Buffer, offset: number, length: number, position: number): number
+  truncate(descriptor: number, length: number): void
+  close(descriptor: number): void
+  rename(from: string, to: string): void
+  /** Deletes a file if it is there. */
+  remove(path: string): void
+  /** As `remove`, off the event loop. */
+  removeLater(path: string): Promise<void>
+  /** Resolves when what was written to the file before survives power loss. */
+  sync(descriptor: number): Promise<void>
+  /** Resolves when the names in a folder survive power loss. */
+  syncFolder(folder: string): Promise<void>
+  read(path: string): Promise<Buffer>
+}
+
+/** The disk that the system has. */
+export const systemDisk: LogDisk = {
+  create: (path) => openSync(path, 'wx', 0o600),
+  createDurably: async (folder, path) => {
+    const file = await open(path, 'wx', 0o600)
+    await file.close()
+    await syncFolder(folder)
+    return openSync(path, 'r+')
+  },
+  write: writeSync,
+  truncate: ftruncateSync,
+  close: closeSync,
+  rename: renameSync,
+  remove: (path) => rmSync(path, { force: true }),
+  removeLater: (path) => rm(path, { force: true }),
+  sync: (descriptor) =>
+    new Promise((resolve, reject) => {
+      fdatasync(descriptor, (error) => (error === null ? resolve() : reject(error)))
+    }),
+  syncFolder,
+  read: (path) => readFile(path),
+}
