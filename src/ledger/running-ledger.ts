@@ -5,7 +5,7 @@ import { Housekeeping } from './housekeeping.ts'
 import { DiskReserve } from './journal/disk-reserve.ts'
 import type { Journal, OnWritten } from './journal/journal.ts'
 import type { JournalStore } from './journal/journal-store.ts'
-import { SqliteJournals } from './journal/sqlite/sqlite-journals.ts'
+import { SegmentJournals } from './journal/segments/segment-journals.ts'
 import { JournalCap } from './journal-cap.ts'
 import type { Ledger, LedgerOptions, LedgerStats } from './ledger.ts'
 import { withDeadlines } from './ledger-database.ts'
@@ -41,7 +41,7 @@ class RunningLedger implements Ledger {
     const { journalDir, stream, buildInterrupted, log, now = () => performance.now() } = options
     const database = withDeadlines(options.database, this.#stop.signal)
     const keepMs = options.keepSeconds * 1_000
-    const journals = new SqliteJournals(log)
+    const journals = new SegmentJournals({ log })
     const journal = journals.create(folder.path, stream, reserve)
     const producers = new Producers({ ...options, database, keepMs, now })
     this.#own = producers.add({ id: folder.producer, journal, stream, committedOffset: 0 })

@@ -40,11 +40,11 @@ export const LOG_EVENTS = {
   'jobs.fetch_failed': 'jobs that their clients have not fetched could not be fetched',
   'jobs.fetched': 'jobs that their clients have not fetched were fetched and counted',
 
-  'journal.checkpoint_failed': 'the journal could not be compacted; it grows until that succeeds',
   'journal.folder_not_deleted': 'the folder of an unused journal could not be deleted',
   'journal.directory_unreadable': 'the journal directory cannot be read',
   'journal.prune_failed': 'counted records could not be deleted from the journal yet',
   'journal.recovered': 'the journal takes records again',
+  'journal.rewrite_failed': 'what could not be synced could not be written to another file either',
   'journal.sync_failed': 'the journal could not be synced to disk',
   'journal.unreadable': 'the journal cannot be read',
   'journal.full': 'the journal takes no records: the disk is full, or JOURNAL_MAX_BYTES is reached',

@@ -2,11 +2,12 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { encodeEntry, parseEntry, serialiseRecord } from '../../src/ledger/entry.ts'
-import { JournalDatabase } from '../../src/ledger/journal/sqlite/journal-database.ts'
+import { SegmentFile } from '../../src/ledger/journal/segments/segment-file.ts'
 import { callId, callRecord } from './support/calls.ts'
 import { namesIn } from './support/folders.ts'
 import { diskFull } from './support/journals.ts'
 import { close, makeCalls, open, testSite } from './support/ledgers.ts'
+import { garbleRecords } from './support/segments.ts'
 
 const SOON = { timeout: 10_000, interval: 10 }
 
@@ -336,7 +337,7 @@ describe('stopping', () => {
     const site = testSite()
     const ledger = await site.ledger()
     expect(await open(ledger, 1)).toBeNull()
-    const disk = vi.spyOn(JournalDatabase.prototype, 'commit').mockImplementation(() => {
+    const disk = vi.spyOn(SegmentFile.prototype, 'append').mockImplementation(() => {
       throw diskFull()
     })
     expect(await close(ledger, 1)).not.toBeNull()
@@ -364,10 +365,7 @@ test('a gap in the journal is shipped as a gap marker, so that the rest is count
   const numbers = await makeCalls(first, 1, 20)
   const { producer } = first.stats()
   await first.stop(0)
-  const { DatabaseSync } = await import('node:sqlite')
-  const database = new DatabaseSync(join(journalDir, producer, 'journal.db'))
-  database.exec('delete from calls where sequence between 6 and 8')
-  database.close()
+  garbleRecords(join(journalDir, producer), 6, 8)
   await site.ledger()
   await site.expectCounted(numbers.filter((number) => number < 6 || number > 8))
   expect(totals.gaps).toEqual([{ producer, from: 6, to: 8, reason: 'journal_corrupt' }])

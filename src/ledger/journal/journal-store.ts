@@ -25,6 +25,13 @@ export interface DeadJournal extends Journal {
   readonly stream: string
   /** Its end is unreadable: which numbers were used is not known, so nothing may be numbered. */
   readonly isTailLost: boolean
+  /**
+   * Calls, as they were written, that were under way or had ended: what says which of the two cannot be read. They may
+   * have been counted, so they are not counted.
+   */
+  readonly doubted: readonly string[]
+  /** So many calls were opened of which nothing can be read; those of them that ended have records that are missing. */
+  readonly unknown: number
   /** Calls that were under way, with slots above `afterSlot`, in order. */
   selectInterrupted(afterSlot: number, maxRows: number): readonly InterruptedRow[]
   /** As `close`, for a call that was under way. */

@@ -2,18 +2,27 @@ import type { JournalRow } from './journal.ts'
 
 /** What a very busy gateway writes in a second; more is read back from the journal. */
 const MAX_BYTES = 2 * 1024 * 1024
+/** Of records that a disk does not sync: until then memory is the only place that surely has them. */
+const MAX_UNSYNCED_BYTES = 32 * 1024 * 1024
 
 /** The records committed last, so that the shipper need not read from disk what was just written. */
-export class RecentRows {
+export class RecentRows<Row extends JournalRow = JournalRow> {
   /** One run of sequences without a gap; those before `#start` are no longer needed. */
-  #rows: JournalRow[] = []
+  #rows: Row[] = []
   #start = 0
   #bytes = 0
+  /** The records above it are dropped for want of room only when there are very many. */
+  #keptAfter = Number.POSITIVE_INFINITY
 
-  add(row: JournalRow): void {
+  add(row: Row): void {
     this.#rows.push(row)
     this.#bytes += row.body.length
-    while (this.#bytes > MAX_BYTES) this.#drop()
+    while (this.#bytes > (this.#isNeeded() ? MAX_UNSYNCED_BYTES : MAX_BYTES)) this.#drop()
+  }
+
+  /** The records above `sequence` are needed in memory; the others are read back. Before the first call, none is. */
+  keepAfter(sequence: number): void {
+    this.#keptAfter = sequence
   }
 
   /** Drops the records at or under `sequence`. */
@@ -28,11 +37,11 @@ export class RecentRows {
    * The records after `sequence`: at most `maxRows` and, but for the first, at most `maxBytes` of bodies. None when
    * the first of them is not in memory.
    */
-  after(sequence: number, maxRows: number, maxBytes: number): JournalRow[] {
+  after(sequence: number, maxRows: number, maxBytes: number): Row[] {
     const first = this.#rows[this.#start]
     if (first === undefined || sequence + 1 < first.sequence) return []
     const from = this.#start + (sequence + 1 - first.sequence)
-    const rows: JournalRow[] = []
+    const rows: Row[] = []
     let bytes = 0
     for (let at = from; at < this.#rows.length && rows.length < maxRows; at++) {
       const row = this.#rows[at]
@@ -42,6 +51,11 @@ export class RecentRows {
       rows.push(row)
     }
     return rows
+  }
+
+  #isNeeded(): boolean {
+    const first = this.#rows[this.#start]
+    return first !== undefined && first.sequence > this.#keptAfter
   }
 
   #drop(): void {

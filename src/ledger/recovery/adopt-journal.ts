@@ -7,6 +7,8 @@ import type { ProducerFolder } from './producer-folder.ts'
 
 /** Open calls turned into records in one transaction. */
 const SLICE_ROWS = 200
+/** Of calls that are not counted, so many are in the log line as they were written. */
+const NAMED_CALLS = 100
 
 /** Builds the record of a call that a crash cut, from the open call and its last usage snapshot. */
 export type BuildInterrupted = (open: OpenCall, snapshot: string | null) => CallRecord
@@ -115,7 +117,18 @@ async function closeInterrupted(
     )
     return false
   }
-  let whole = true
+  let whole = journal.doubted.length === 0 && journal.unknown === 0
+  if (!whole)
+    log.error(
+      {
+        event: 'adoption.abandoned_calls',
+        producer,
+        calls: journal.doubted.slice(0, NAMED_CALLS),
+        doubted: journal.doubted.length,
+        unknown: journal.unknown,
+      },
+      'parts of a journal are unreadable; calls that may have ended there are not counted',
+    )
   let slot = 0
   for (;;) {
     const rows = journal.selectInterrupted(slot, SLICE_ROWS)

@@ -1,23 +1,21 @@
 import {
-  closeSync,
   copyFileSync,
   existsSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import { parseEntry, parseRecord } from '../../../src/ledger/entry.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { callId, interruptedRecord } from '../support/calls.ts'
 import { namesIn, testFolder } from '../support/folders.ts'
 import { close, makeCalls, open, type Site, testSite } from '../support/ledgers.ts'
+import { garble, replaceOpenText, segmentPaths } from '../support/segments.ts'
 
 const SOON = { timeout: 15_000, interval: 10 }
 const NO_REDIS = 'redis://127.0.0.1:1'
@@ -31,7 +29,7 @@ function copyOfCrash(from: string, toJournalDir: string, producer: string): void
   const folder = join(toJournalDir, producer)
   mkdirSync(folder)
   for (const name of readdirSync(from)) {
-    if (name === 'journal.db' || name === 'journal.db-wal') copyFileSync(join(from, name), join(folder, name))
+    if (name.endsWith('.log')) copyFileSync(join(from, name), join(folder, name))
   }
 }
 
@@ -262,19 +260,11 @@ describe('a damaged journal', () => {
     return folderOf(site, first)
   }
 
-  test('a journal with a bad page: what can be read is counted, the rest is recorded as a gap, the folder is kept', async () => {
+  test('a journal with a bad region: what can be read is counted, the rest is recorded as a gap, the folder is kept', async () => {
     const site = testSite()
     const folder = await deadFolder(site, 300)
-    const path = join(folder, 'journal.db')
-    const database = new DatabaseSync(path)
-    const pages = database
-      .prepare("select pageno from dbstat where name = 'calls' and pagetype = 'leaf' order by path")
-      .all()
-    database.close()
-    const bad = Number(pages[Math.floor(pages.length / 2)]?.pageno)
-    const file = openSync(path, 'r+')
-    writeSync(file, Buffer.alloc(4_096, 0xa5), 0, 4_096, (bad - 1) * 4_096)
-    closeSync(file)
+    const [path = ''] = segmentPaths(folder)
+    garble(path, Math.floor(statSync(path).size / 2), 4_096)
     const second = await site.ledger({ keepSeconds: 0.5 })
     await adopted(second)
     await vi.waitFor(async () => {
@@ -289,13 +279,15 @@ describe('a damaged journal', () => {
     expect(site.totals.miscounted).toEqual([])
     await vi.waitFor(() => expect(existsSync(`${folder}.corrupt`)).toBe(true), SOON)
     expect(second.stats()).toMatchObject({ adopted: 0, corrupt: 1 })
-    expect(namesIn(`${folder}.corrupt`)).toContain('journal.db.corrupt')
+    expect(readFileSync(path.replace(folder, `${folder}.corrupt`)).includes(Buffer.alloc(4_096, 0xa5))).toBe(
+      true,
+    )
   })
 
-  test('a journal that is not a database is quarantined with an error, and disturbs no other', async () => {
+  test('a journal that is not a log is quarantined with an error, and disturbs no other', async () => {
     const site = testSite()
     const folder = await deadFolder(site, 10)
-    writeFileSync(join(folder, 'journal.db'), 'no database '.repeat(1_000))
+    for (const path of segmentPaths(folder)) writeFileSync(path, 'no log '.repeat(1_000))
     const second = await site.ledger()
     await vi.waitFor(() => expect(second.stats().corrupt).toBe(1), SOON)
     expect(existsSync(`${folder}.corrupt`)).toBe(true)
@@ -321,14 +313,13 @@ describe('a damaged journal', () => {
     expect(await site.redis.xlen(site.stream)).toBe(0)
   })
 
-  test('a journal with an unreadable open row: the others are counted, the row is named in the log', async () => {
+  test('a journal with an unreadable open call: the others are counted, the call is named in the log', async () => {
     const site = testSite()
     const first = await site.ledger({ redisUrl: NO_REDIS })
     for (let number = 1; number <= 3; number++) await open(first, number)
     await first.stop(0)
-    const database = new DatabaseSync(join(folderOf(site, first), 'journal.db'))
-    database.exec("update open set call = '{garbled' where slot = 2")
-    database.close()
+    const [path = ''] = segmentPaths(folderOf(site, first))
+    replaceOpenText(path, 2, '{garbled')
     await site.ledger()
     await site.expectCounted([1, 3])
     expect(site.log.lines).toContainEqual(

@@ -1,28 +1,30 @@
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { SqliteJournals } from '../../../src/ledger/journal/sqlite/sqlite-journals.ts'
+import { SegmentJournals } from '../../../src/ledger/journal/segments/segment-journals.ts'
 import { adoptJournal } from '../../../src/ledger/recovery/adopt-journal.ts'
 import { acquireLivenessLock } from '../../../src/ledger/recovery/liveness-lock.ts'
 import { interruptedRecord } from '../support/calls.ts'
 import { testFolder } from '../support/folders.ts'
 import { testJournal } from '../support/journals.ts'
 import { logLines } from '../support/log-lines.ts'
+import { framesIn } from '../support/segments.ts'
 
 const CALLS = 40
-const WAL_HEADER_BYTES = 32
-const FRAME_BYTES = 24 + 4_096
+const SEGMENT = '00000001.log'
 
-/** What an adopter makes of a journal of `CALLS` records, never checkpointed, with this WAL and this committed offset. */
-async function adoptedWith(committedOffset: number, changeWal: (wal: Buffer) => Buffer) {
+/** What an adopter makes of a journal of `CALLS` records with this segment and this committed offset. */
+async function adoptedWith(committedOffset: number, changeSegment: (path: string) => void) {
   const folder = testFolder()
   const crashed = testFolder()
-  const { close } = testJournal({ folder })
+  const { journal, close } = testJournal({ folder })
   for (let number = 1; number <= CALLS; number++) await close(number)
+  copyFileSync(join(folder, SEGMENT), join(crashed, SEGMENT))
+  changeSegment(join(crashed, SEGMENT))
+  await journal.stop()
   copyFileSync(join(folder, 'journal.db'), join(crashed, 'journal.db'))
-  writeFileSync(join(crashed, 'journal.db-wal'), changeWal(readFileSync(join(folder, 'journal.db-wal'))))
   const log = logLines()
-  const journals = new SqliteJournals(log)
+  const journals = new SegmentJournals({ log })
   const lock = acquireLivenessLock(crashed)
   if (lock === null) throw new Error('the lock is taken')
   onTestFinished(async () => {
@@ -40,24 +42,30 @@ async function adoptedWith(committedOffset: number, changeWal: (wal: Buffer) => 
   })
 }
 
-/** The first frame of the transaction after the one that made the tables. */
-function endOfTables(wal: Buffer): number {
-  for (let at = WAL_HEADER_BYTES; ; at += FRAME_BYTES)
-    if (wal.readUInt32BE(at + 4) !== 0) return at + FRAME_BYTES
+/** Only what is written when a journal is created. */
+function onlyBegin(path: string): void {
+  writeFileSync(path, readFileSync(path).subarray(0, framesIn(path)[0]?.end))
 }
 
-test('a journal whose WAL is unreadable from its beginning is not one that was never begun: Postgres has of it', async () => {
-  const noHeader = (wal: Buffer) => wal.fill(0xa5, 0, WAL_HEADER_BYTES)
-  expect(await adoptedWith(CALLS / 2, noHeader)).toMatchObject({ kind: 'unusable' })
+function garbledBegin(path: string): void {
+  writeFileSync(path, readFileSync(path).fill(0xa5, 0, 32))
+}
+
+const empty = (path: string) => writeFileSync(path, '')
+
+test('a journal that is unreadable from its beginning is not one that was never begun: Postgres has of it', async () => {
+  expect(await adoptedWith(CALLS / 2, garbledBegin)).toMatchObject({ kind: 'unusable' })
+  expect(await adoptedWith(0, garbledBegin)).toMatchObject({ kind: 'unusable' })
+  expect(await adoptedWith(CALLS / 2, empty)).toMatchObject({ kind: 'unusable' })
+  expect(await adoptedWith(CALLS / 2, rmSync)).toMatchObject({ kind: 'unusable' })
 })
 
 test('a journal without a record or an open call is quarantined where Postgres has records of it', async () => {
-  const onlyTables = (wal: Buffer) => wal.subarray(0, endOfTables(wal))
-  expect(await adoptedWith(CALLS / 2, onlyTables)).toMatchObject({ kind: 'unusable' })
+  expect(await adoptedWith(CALLS / 2, onlyBegin)).toMatchObject({ kind: 'unusable' })
 })
 
 test('a journal of which nothing was ever counted, and which has nothing, is of no use', async () => {
-  const onlyTables = (wal: Buffer) => wal.subarray(0, endOfTables(wal))
-  expect(await adoptedWith(0, onlyTables)).toMatchObject({ kind: 'nothing' })
-  expect(await adoptedWith(0, () => Buffer.alloc(0))).toMatchObject({ kind: 'nothing' })
+  expect(await adoptedWith(0, onlyBegin)).toMatchObject({ kind: 'nothing' })
+  expect(await adoptedWith(0, empty)).toMatchObject({ kind: 'nothing' })
+  expect(await adoptedWith(0, rmSync)).toMatchObject({ kind: 'nothing' })
 })

@@ -1,5 +1,16 @@
-import { closeSync, fdatasync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
-import { open, readFile, rm } from 'node:fs/promises'
+import {
+  closeSync,
+  fdatasync,
+  ftruncateSync,
+  open as openFile,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import { syncFolder } from '../../durable-file.ts'
 
 /**
@@ -9,8 +20,8 @@ import { syncFolder } from '../../durable-file.ts'
 export interface LogDisk {
   /** Creates an empty file of 0600 that was not there; returns its descriptor. */
   create(path: string): number
-  /** As `create`, off the event loop, with its name on the disk. */
-  createDurably(folder: string, path: string): Promise<number>
+  /** As `create`, off the event loop; a file that was there is emptied. */
+  createLater(path: string): Promise<number>
   /** Writes `length` bytes of `bytes` at `position`; returns how many were written, as `write(2)` does. */
   write(descriptor: number, bytes: Buffer, offset: number, length: number, position: number): number
   truncate(descriptor: number, length: number): void
@@ -24,18 +35,17 @@ export interface LogDisk {
   sync(descriptor: number): Promise<void>
   /** Resolves when the names in a folder survive power loss. */
   syncFolder(folder: string): Promise<void>
-  read(path: string): Promise<Buffer>
+  /** The bytes at `position`: at most `length`, fewer at the file's end. */
+  read(path: string, position: number, length: number): Buffer
+  readAll(path: string): Promise<Buffer>
 }
+
+const openLater = promisify(openFile)
 
 /** The disk that the system has. */
 export const systemDisk: LogDisk = {
   create: (path) => openSync(path, 'wx', 0o600),
-  createDurably: async (folder, path) => {
-    const file = await open(path, 'wx', 0o600)
-    await file.close()
-    await syncFolder(folder)
-    return openSync(path, 'r+')
-  },
+  createLater: (path) => openLater(path, 'w', 0o600),
   write: writeSync,
   truncate: ftruncateSync,
   close: closeSync,
@@ -47,5 +57,20 @@ export const systemDisk: LogDisk = {
       fdatasync(descriptor, (error) => (error === null ? resolve() : reject(error)))
     }),
   syncFolder,
-  read: (path) => readFile(path),
+  read: (path, position, length) => {
+    const descriptor = openSync(path, 'r')
+    try {
+      const bytes = Buffer.allocUnsafe(length)
+      let count = 0
+      while (count < length) {
+        const read = readSync(descriptor, bytes, count, length - count, position + count)
+        if (read === 0) break
+        count += read
+      }
+      return bytes.subarray(0, count)
+    } finally {
+      closeSync(descriptor)
+    }
+  },
+  readAll: (path) => readFile(path),
 }

@@ -1,6 +1,7 @@
 import { getNumber } from './frame-numbers.ts'
 import {
   BEGIN_FLAGS,
+  CLOSE_NUMBERS_BYTES,
   FRAME_HEADER_BYTES,
   FRAME_KINDS,
   type Frame,
@@ -11,7 +12,6 @@ import {
 /** The bytes of each kind of payload before its text. */
 const BEGIN_BYTES = 63
 const TEXT_BYTES = 8
-const CLOSE_BYTES = 24
 const CARRIED_BYTES = 13
 const PRUNED_BYTES = 12
 const SYNCED_BYTES = 36
@@ -41,9 +41,16 @@ export function decodeFrame(bytes: Buffer, view: DataView, payload: EncodedPaylo
       if (size < TEXT_BYTES) return null
       return { ...place, kind: 'snapshot', call, text: bytes.toString('utf8', from + TEXT_BYTES, to) }
     case FRAME_KINDS.close: {
-      if (size < CLOSE_BYTES) return null
+      if (size < CLOSE_NUMBERS_BYTES) return null
       const [sequence, bytesTotal] = [getNumber(view, from + 8), getNumber(view, from + 16)]
-      return { ...place, kind: 'close', call, sequence, bytesTotal, bodyAt: offset + from + CLOSE_BYTES }
+      return {
+        ...place,
+        kind: 'close',
+        call,
+        sequence,
+        bytesTotal,
+        bodyAt: offset + from + CLOSE_NUMBERS_BYTES,
+      }
     }
     case FRAME_KINDS.discard:
       return size < TEXT_BYTES ? null : { ...place, kind: 'discard', call }

@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib'
 import { checksumSeed, putNumber } from './frame-numbers.ts'
 import {
   BEGIN_FLAGS,
+  CLOSE_NUMBERS_BYTES,
   FRAME_CHECKSUM_AT,
   FRAME_HEADER_BYTES,
   FRAME_KIND_AT,
@@ -92,12 +93,12 @@ export class FrameWriter {
    */
   close(call: number, sequence: number, bytesBefore: number, body: string): number {
     const at = this.#start(FRAME_KINDS.close, body.length)
-    const bytes = this.#buffer.write(body, at + 24)
+    const bytes = this.#buffer.write(body, at + CLOSE_NUMBERS_BYTES)
     const bytesTotal = bytesBefore + bytes
     putNumber(this.#view, at, call)
     putNumber(this.#view, at + 8, sequence)
     putNumber(this.#view, at + 16, bytesTotal)
-    this.#finish(at + 24 + bytes, this.#seed)
+    this.#finish(at + CLOSE_NUMBERS_BYTES + bytes, this.#seed)
     return bytesTotal
   }
 

@@ -11,6 +11,9 @@ export const FRAME_CHECKSUM_AT = 4
 export const FRAME_LENGTH_AT = 8
 export const FRAME_KIND_AT = 12
 
+/** In the payload of a record, before its body. */
+export const CLOSE_NUMBERS_BYTES = 24
+
 /** On disk FF 54 47 FE. FF and FE never occur in UTF-8, so no text of a client can look like the start of a frame. */
 export const FRAME_MAGIC = 0xfe_47_54_ff
 export const FRAME_MAGIC_BYTES: Uint8Array = Uint8Array.of(0xff, 0x54, 0x47, 0xfe)

@@ -1,14 +1,14 @@
 import { Worker } from 'node:worker_threads'
 import type { Prepared } from '../../journal-store.ts'
-import type { CheckpointMode, CheckpointResult } from './checkpoint.ts'
 
-/** What the thread is to do; `path` is a journal's file for `checkpoint`, its folder for `prepare`. */
-export type ThreadRequest =
-  | { readonly id: number; readonly task: 'checkpoint'; readonly path: string; readonly mode: CheckpointMode }
-  | { readonly id: number; readonly task: 'prepare'; readonly path: string }
+/** What the thread is to do: make ready the journal in the folder `path`. */
+export interface ThreadRequest {
+  readonly id: number
+  readonly task: 'prepare'
+  readonly path: string
+}
 
 export type ThreadReply =
-  | ({ readonly id: number; readonly task: 'checkpoint' } & CheckpointResult)
   | { readonly id: number; readonly task: 'prepare'; readonly prepared: Prepared }
   | { readonly id: number; readonly task: 'failed'; readonly message: string }
 
@@ -23,13 +23,6 @@ interface Waiting {
  */
 export class JournalWork {
   #thread: JournalThread | null = null
-
-  /** Checkpoints the journal at `path`. */
-  async checkpoint(path: string, mode: CheckpointMode): Promise<CheckpointResult> {
-    const reply = await this.#current().ask((id) => ({ id, task: 'checkpoint', path, mode }))
-    if (reply.task !== 'checkpoint') throw new Error(`unexpected answer ${reply.task}`)
-    return reply
-  }
 
   /** Makes the journal in a dead producer's folder fit to be opened. */
   async prepare(folder: string): Promise<Prepared> {

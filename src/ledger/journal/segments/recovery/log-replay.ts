@@ -1,0 +1,172 @@
+import type { Frame, LogPosition, SegmentBegin } from '../format/frames.ts'
+import { RecordIndex } from '../record-index.ts'
+import type { LogCounts } from '../segment-log.ts'
+import type { SyncedState } from '../upkeep/log-sync.ts'
+import { RecoveredCalls } from './recovered-calls.ts'
+
+/** Of a log of which nothing is known to be synced: all of it is written once more. */
+const NOTHING_SYNCED: SyncedState = { end: { segment: 0, position: 0 }, last: 0, bytesTotal: 0, discards: 0 }
+
+/** What a log says, frame by frame, from its beginning. Nothing here reads files. */
+export class LogReplay {
+  readonly counts: LogCounts = {
+    last: 0,
+    bytesTotal: 0,
+    prunedTo: 0,
+    nextCall: 1,
+    discards: 0,
+    firstSegment: 0,
+  }
+  readonly calls = new RecoveredCalls()
+  /** Of each segment that was read, in order. */
+  readonly indexes = new Map<number, RecordIndex>()
+  /** Calls that were discarded behind what was synced. */
+  discarded: number[] = []
+  /** Something that was written cannot be read. */
+  isDamaged = false
+  isTailLost = false
+  /** Where the log stood at the place up to which it was synced. */
+  synced: SyncedState | null = null
+  /** Damage behind that place. */
+  isDamagedBehindSync = false
+  readonly #syncedEnd: LogPosition | null
+  #index = new RecordIndex(0, 0)
+  #isBegun = false
+  /** Since the last damage no frame said what had been numbered before; or none said all counts. */
+  #isLastUnknown = false
+  #areCountsUnknown = false
+
+  /** @param syncedEnd up to where the log was synced; `null`: not known. */
+  constructor(syncedEnd: LogPosition | null) {
+    this.#syncedEnd = syncedEnd
+    if (syncedEnd === null) this.synced = { ...NOTHING_SYNCED }
+  }
+
+  /** The frames from now on are of this segment. */
+  startSegment(segment: number): void {
+    this.#index = new RecordIndex(this.counts.last, this.counts.bytesTotal)
+    this.indexes.set(segment, this.#index)
+  }
+
+  /** The log was read up to here and is synced up to here: what follows may be only in the memory of the kernel. */
+  passSync(): void {
+    if (this.synced !== null) return
+    const { last, bytesTotal, discards } = this.counts
+    this.synced = { end: this.#syncedEnd ?? NOTHING_SYNCED.end, last, bytesTotal, discards }
+  }
+
+  frame(frame: Frame): void {
+    const { counts, calls } = this
+    const isFirst = !this.#isBegun
+    this.#isBegun = true
+    switch (frame.kind) {
+      case 'begin':
+        this.#begin(frame.begin, isFirst)
+        break
+      case 'open':
+        this.#expectCall(frame.call)
+        counts.nextCall = Math.max(counts.nextCall, frame.call + 1)
+        calls.open(frame.call, frame.text)
+        break
+      case 'snapshot':
+        calls.snapshot(frame.call, frame.text)
+        break
+      case 'carried':
+        counts.nextCall = Math.max(counts.nextCall, frame.call + 1)
+        calls.carried(frame.call, frame.text, frame.snapshot)
+        break
+      case 'close':
+        calls.end(frame.call)
+        this.#close(frame.sequence, frame.at, frame.bytesTotal)
+        break
+      case 'discard':
+        calls.end(frame.call)
+        counts.discards++
+        if (this.synced !== null) this.discarded.push(frame.call)
+        break
+      case 'pruned':
+        counts.prunedTo = Math.max(counts.prunedTo, frame.sequence)
+        counts.firstSegment = Math.max(counts.firstSegment, frame.firstSegment)
+        break
+      case 'synced':
+        this.#expectCall(frame.proof.nextCall)
+        this.#expect(frame.proof.last, frame.proof.discards)
+    }
+  }
+
+  /** Something that was written cannot be read. */
+  damage(): void {
+    this.#isBegun = true
+    this.isDamaged = true
+    this.isDamagedBehindSync ||= this.synced !== null
+    this.#isLastUnknown = true
+    this.#areCountsUnknown = true
+    this.calls.damage()
+  }
+
+  /** The log was read to its end. */
+  end(): void {
+    this.passSync()
+    if (this.#areCountsUnknown) this.calls.doubt()
+    this.isTailLost ||= this.#isLastUnknown
+    this.counts.last = Math.max(this.counts.last, this.counts.prunedTo)
+  }
+
+  #begin(begin: SegmentBegin, isFirst: boolean): void {
+    const { counts } = this
+    counts.prunedTo = Math.max(counts.prunedTo, begin.prunedTo)
+    counts.firstSegment = Math.max(counts.firstSegment, begin.firstSegment)
+    this.isTailLost ||= begin.isTailLost
+    if (isFirst) {
+      // What was before the first segment is not needed.
+      counts.last = begin.nextSequence - 1
+      counts.nextCall = begin.nextCall
+      counts.discards = begin.discards
+    }
+    // One that rewrites is followed by calls whose numbers are below, and some of them have ended.
+    if (begin.rewrites) counts.nextCall = Math.max(counts.nextCall, begin.nextCall)
+    else this.#expectCall(begin.nextCall)
+    this.#expect(begin.nextSequence - 1, begin.discards)
+    counts.bytesTotal = Math.max(counts.bytesTotal, begin.bytesTotal)
+    if (this.#index.length === 0) this.#index.restart(counts.last, counts.bytesTotal)
+    const { last, bytesTotal, discards } = counts
+    if (isFirst && this.#syncedEnd === null)
+      this.synced = { end: NOTHING_SYNCED.end, last, bytesTotal, discards }
+  }
+
+  #close(sequence: number, position: number, bytesTotal: number): void {
+    const { counts } = this
+    if (sequence <= counts.last) return // It was rewritten, and both are read because the one before is damaged.
+    if (sequence > counts.last + 1) this.#lost()
+    this.#isLastUnknown = false
+    counts.last = sequence
+    counts.bytesTotal = Math.max(bytesTotal, counts.bytesTotal)
+    this.#index.add(sequence, position, counts.bytesTotal)
+  }
+
+  /** So many records and discards had been written when the frame was, before it. */
+  #expect(last: number, discards: number): void {
+    const { counts } = this
+    if (last > counts.last || discards > counts.discards) this.#lost()
+    counts.last = Math.max(counts.last, last)
+    counts.discards = Math.max(counts.discards, discards)
+    this.#isLastUnknown = false
+    this.#areCountsUnknown = false
+  }
+
+  /** Calls up to this number had been opened. */
+  #expectCall(call: number): void {
+    const { counts, calls } = this
+    if (call > counts.nextCall) {
+      this.isDamaged = true
+      calls.unknown += call - counts.nextCall
+    }
+    counts.nextCall = Math.max(counts.nextCall, call)
+  }
+
+  /** Calls ended in what cannot be read. */
+  #lost(): void {
+    this.isDamaged = true
+    this.calls.doubt()
+  }
+}

@@ -1,0 +1,112 @@
+import type { LogSegment } from '../log-segment.ts'
+
+/** A call under way, as the journal knows it. */
+export class JournalCall {
+  readonly callId: string
+  /** The call as `serialiseOpenCall` wrote it. */
+  readonly text: string
+  /** Its number within the journal, never used again; 0: it is not written. */
+  number = 0
+  /** The segment that has its text. */
+  home: LogSegment | null = null
+  /** The usage snapshot that was written last. */
+  snapshot: string | null = null
+  /** The usage snapshot that is to be written. */
+  pendingSnapshot: string | null = null
+
+  constructor(callId: string, text: string) {
+    this.callId = callId
+    this.text = text
+  }
+}
+
+/** The calls under way, and whose usage snapshots must still be written. */
+export class OpenCalls {
+  readonly #calls = new Map<string, JournalCall>()
+  readonly #written = new Set<JournalCall>()
+  readonly #pending = new Set<JournalCall>()
+  #writtenUnits = 0
+
+  get size(): number {
+    return this.#calls.size
+  }
+
+  /** The calls that the log has as open: also those whose end waits to be written. */
+  get written(): ReadonlySet<JournalCall> {
+    return this.#written
+  }
+
+  /** The length of what the log must keep of open calls, in UTF-16 units. */
+  get writtenUnits(): number {
+    return this.#writtenUnits
+  }
+
+  /** The log has the call as open, with its text in `home`. */
+  opened(call: JournalCall, home: LogSegment): void {
+    call.home = home
+    home.openCalls++
+    this.#written.add(call)
+    this.#writtenUnits += call.text.length + (call.snapshot?.length ?? 0)
+  }
+
+  /** The log has this snapshot of the call. */
+  wroteSnapshot(call: JournalCall, snapshot: string): void {
+    if (this.#written.has(call)) this.#writtenUnits += snapshot.length - (call.snapshot?.length ?? 0)
+    call.snapshot = snapshot
+  }
+
+  /** The log has the call as open no longer. */
+  ended(call: JournalCall): void {
+    if (!this.#written.delete(call)) return
+    this.#writtenUnits -= call.text.length + (call.snapshot?.length ?? 0)
+    if (call.home !== null) call.home.openCalls--
+    call.home = null
+  }
+
+  /** The log has the call's text in another segment now. */
+  moved(call: JournalCall, home: LogSegment): void {
+    if (call.home !== null) call.home.openCalls--
+    call.home = home
+    home.openCalls++
+  }
+
+  add(callId: string, text: string): JournalCall {
+    const call = new JournalCall(callId, text)
+    this.#calls.set(callId, call)
+    return call
+  }
+
+  /** `null`: the call is not open. */
+  find(callId: string): JournalCall | null {
+    return this.#calls.get(callId) ?? null
+  }
+
+  /** The call is open no longer; `null`: it was not. */
+  release(callId: string): JournalCall | null {
+    const call = this.find(callId)
+    if (call !== null) this.drop(call)
+    return call
+  }
+
+  /** As `release`. Another call of the same id stays. */
+  drop(call: JournalCall): void {
+    if (this.#calls.get(call.callId) === call) this.#calls.delete(call.callId)
+    if (call.pendingSnapshot !== null) this.discardSnapshot(call)
+  }
+
+  saveSnapshot(call: JournalCall, snapshot: string): void {
+    call.pendingSnapshot = snapshot
+    this.#pending.add(call)
+  }
+
+  /** Calls whose usage snapshots must still be written. */
+  get pendingSnapshots(): readonly JournalCall[] {
+    return [...this.#pending]
+  }
+
+  /** The call's snapshot is written, or a later one is. */
+  discardSnapshot(call: JournalCall): void {
+    call.pendingSnapshot = null
+    this.#pending.delete(call)
+  }
+}

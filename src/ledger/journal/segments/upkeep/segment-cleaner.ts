@@ -1,0 +1,120 @@
+import type { SegmentLog } from '../segment-log.ts'
+import type { JournalCall, OpenCalls } from '../turns/open-calls.ts'
+import type { LogSync, SyncedState } from './log-sync.ts'
+
+/** Open calls carried forward in one write: a fraction of a millisecond on the event loop. */
+const CARRIED_CALLS = 100
+
+export interface SegmentCleanerOptions {
+  readonly log: SegmentLog
+  readonly calls: OpenCalls
+  readonly sync: Pick<LogSync, 'touch'>
+}
+
+/**
+ * Deletes segments of which nothing is needed, oldest first, off the event loop. That they are not needed is in the
+ * log, and synced, before the first of them goes: a reader that finds some of them passes over them.
+ */
+export class SegmentCleaner {
+  readonly #options: SegmentCleanerOptions
+  /** Segments below `first` go when the log is synced up to there. */
+  #announced: { readonly first: number; readonly segment: number; readonly position: number } | null = null
+  #removing: Promise<void> | null = null
+  #obsolete: string[] = []
+
+  constructor(options: SegmentCleanerOptions) {
+    this.#options = options
+  }
+
+  /** These files are not part of the log any more, as soon as it is synced. */
+  addObsolete(paths: readonly string[]): void {
+    this.#obsolete.push(...paths)
+  }
+
+  /** The log was synced up to here. Never throws: what the disk refuses is tried again after the next sync. */
+  synced({ end }: SyncedState): void {
+    const announced = this.#announced
+    if (announced !== null) {
+      if (end.segment < announced.segment) return
+      if (end.segment === announced.segment && end.position < announced.position) return
+      this.#announced = null
+      this.#delete(announced.first)
+    }
+    this.#removeObsolete()
+    this.#announce()
+  }
+
+  /** Resolves when no file is being deleted. */
+  async settled(): Promise<void> {
+    await this.#removing
+  }
+
+  #delete(first: number): void {
+    const { log } = this.#options
+    for (const { number, path } of log.segments) if (number < first) this.#obsolete.push(path)
+    log.dropBelow(first)
+  }
+
+  #removeObsolete(): void {
+    const { disk } = this.#options.log.options
+    const paths = this.#obsolete
+    if (paths.length === 0 || this.#removing !== null) return
+    this.#obsolete = []
+    this.#removing = (async () => {
+      for (const path of paths) await disk.removeLater(path).catch(() => {}) // A reader passes over it.
+    })().finally(() => {
+      this.#removing = null
+    })
+  }
+
+  /** Writes down that the oldest segments are not needed, if they are not. */
+  #announce(): void {
+    const { log, calls, sync } = this.#options
+    const { segments, counts, current } = log
+    let first = segments[0]?.number ?? 0
+    let bytes = 0
+    let isHeld = false
+    for (const segment of segments) {
+      if (segment === current || segment.file !== null || segment.index.last > counts.prunedTo) break
+      isHeld ||= segment.openCalls > 0
+      if (!isHeld) first = segment.number + 1
+      else bytes += segment.bytes
+    }
+    const [oldest] = segments
+    if (first > (oldest?.number ?? 0)) this.#write(() => log.frames.pruned(counts.prunedTo, first), first)
+    else if (isHeld && bytes > 2 * calls.writtenUnits + log.options.segmentBytes)
+      this.#carry(oldest?.number ?? 0)
+    else return
+    sync.touch()
+  }
+
+  /** Writes calls of the oldest segment to the newest. The next sync goes on with it. */
+  #carry(segment: number): void {
+    const { log, calls } = this.#options
+    const carried: JournalCall[] = []
+    for (const call of calls.written) {
+      if (call.home?.number !== segment) continue
+      carried.push(call)
+      if (carried.length === CARRIED_CALLS) break
+    }
+    const isWritten = this.#write(() => {
+      for (const { number, text, snapshot } of carried) log.frames.carried(number, text, snapshot)
+    }, null)
+    if (isWritten) for (const call of carried) calls.moved(call, log.current)
+  }
+
+  #write(addFrames: () => void, first: number | null): boolean {
+    const { log } = this.#options
+    try {
+      log.start()
+      addFrames()
+      log.append()
+    } catch {
+      return false
+    }
+    if (first === null) return true
+    log.counts.firstSegment = first
+    this.#announced = { first, ...log.end }
+    return true
+  }
+}
