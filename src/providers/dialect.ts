@@ -38,8 +38,10 @@ export interface UsageReader {
    * `partial`. May be called at any time before `end`, and costs little when nothing new was seen.
    */
   peek(): Observation
-  /** Goes up by one whenever `peek` would say more than before: the gateway then saves a snapshot. */
+  /** Goes up whenever `peek` would say more than before: the gateway then saves a snapshot. */
   readonly revision: number
+  /** What made `revision` go up are later running counts, and nothing else: `peek` need not be asked to know. */
+  readonly isRunning?: boolean
 }
 
 /**

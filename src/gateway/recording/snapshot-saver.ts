@@ -49,11 +49,15 @@ export class SnapshotSaver {
 
   /** `reader` has seen more of the usage than before. `status` is the answer's. */
   save(reader: UsageReader, status: number): void {
+    if (reader.isRunning === true) {
+      this.#saveLater(reader, status)
+      return
+    }
     const observed = reader.peek()
     if (observed.usageSource === 'none') return
     const { isHolding, clientGone } = this.#delivery
     if (observed.usageSource !== 'reported' || this.#holds >= MAX_HOLDS || isHolding || clientGone) {
-      this.#timer ??= setTimeout(() => this.#saveRunning(reader, status), RUNNING_SNAPSHOT_MS)
+      this.#saveLater(reader, status)
       return
     }
     this.#holds += 1
@@ -74,6 +78,10 @@ export class SnapshotSaver {
   stop(): void {
     this.#stopped = true
     this.cancelRunning()
+  }
+
+  #saveLater(reader: UsageReader, status: number): void {
+    this.#timer ??= setTimeout(() => this.#saveRunning(reader, status), RUNNING_SNAPSHOT_MS)
   }
 
   #saveRunning(reader: UsageReader, status: number): void {

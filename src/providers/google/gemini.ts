@@ -30,6 +30,7 @@ export const geminiGenerateContent: Dialect = jsonDialect({
     error: 'value',
   },
   prefilter: USAGE_OR_GROUNDING,
+  laterReplaces: true,
   createAccumulator: createContentAccumulator,
   modelInPath: googleModelInPath,
   textOf: (json) => (Array.isArray(json) ? json.map(textOfContent).join('') : textOfContent(json)),

@@ -7,7 +7,7 @@ import { ChatAccumulator, COMPLETION } from './chat-accumulator.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { chatText } from './openai-text.ts'
 
-const CHAT_FORMAT: UsageFormat = { fields: COMPLETION, prefilter: ['usage', 'error'] }
+const CHAT_FORMAT: UsageFormat = { fields: COMPLETION, prefilter: ['usage', 'error'], laterReplaces: true }
 const COMPOUND_FORMAT: UsageFormat = {
   fields: {
     ...COMPLETION,

@@ -43,6 +43,7 @@ function dialect(name: string, read: (document: JsonObject) => UsageUpdate): Dia
   const document: UsageFormat = {
     fields: FIELDS,
     prefilter: ['eval_count', 'prompt_eval_count', 'error'],
+    laterReplaces: true,
     read,
   }
   const whole = bodyFormat(document)

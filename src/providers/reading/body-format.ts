@@ -20,6 +20,11 @@ export interface UsageFormat {
   readonly read?: ReadDocument
   /** In the place of `read`, where documents add to each other or correct each other in another way. */
   readonly createAccumulator?: () => UsageAccumulator
+  /**
+   * Of two events that differ in nothing but texts which are not wanted and in counts above zero, the later one makes
+   * the earlier one superfluous, unless their usage is final.
+   */
+  readonly laterReplaces?: true
   /** A body that begins with an object is one JSON document a line (Ollama). Known media types need no word. */
   readonly isLines?: boolean
   /** Of a stream's events, only the first one names the answer. */
@@ -30,6 +35,7 @@ export interface UsageFormat {
 export interface BodyFormat {
   readonly projection: Projection
   readonly prefilter: Prefilter
+  readonly laterReplaces: boolean
   readonly isLines: boolean
   readonly namesItselfFirst: boolean
   createAccumulator(): UsageAccumulator
@@ -40,7 +46,14 @@ const projections = new WeakMap<Fields, Projection>()
 
 /** Make it once for each dialect, not for every call. */
 export function bodyFormat(format: UsageFormat): BodyFormat {
-  const { fields, prefilter, read = () => null, isLines = false, namesItselfFirst = false } = format
+  const {
+    fields,
+    prefilter,
+    read = () => null,
+    isLines = false,
+    namesItselfFirst = false,
+    laterReplaces = false,
+  } = format
   let projection = projections.get(fields)
   if (projection === undefined) {
     projection = compileProjection(fields)
@@ -49,6 +62,7 @@ export function bodyFormat(format: UsageFormat): BodyFormat {
   return {
     projection,
     prefilter: findMembers(prefilter),
+    laterReplaces,
     isLines,
     namesItselfFirst,
     createAccumulator: format.createAccumulator ?? (() => createUpdateAccumulator(read)),

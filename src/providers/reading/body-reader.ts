@@ -1,10 +1,11 @@
 import type { Observation } from '../../call/observation.ts'
 import type { ResponseHead, UsageReader } from '../dialect.ts'
 import { asBuffer } from '../wires/elements.ts'
-import { type Extracted, JsonScanner, type Projection } from '../wires/json.ts'
+import { type Extracted, JsonScanner, type Projection, scanJson } from '../wires/json.ts'
 import { createArraySplitter } from '../wires/json-array.ts'
 import { createLineSplitter } from '../wires/ndjson.ts'
 import { type PlainJson, readPlainJson } from '../wires/plain-json.ts'
+import { Repeats, type Standing } from '../wires/shapes/repeats.ts'
 import { answerIdIn, answerIdInHead, projectionWithAnswerId } from './answer-id.ts'
 import type { BodyFormat } from './body-format.ts'
 import {
@@ -44,6 +45,9 @@ class BodyReader implements UsageReader, DocumentSink {
   #wholeRevision = 0
   #revision = 0
   #peeked: Observation | null = null
+  #isOfLines = false
+  /** The newest of the documents that only repeat the last one that was added, with later counts; '': none. */
+  #repeat = ''
 
   constructor(head: ResponseHead, format: BodyFormat) {
     this.#head = head
@@ -59,6 +63,19 @@ class BodyReader implements UsageReader, DocumentSink {
 
   get revision(): number {
     return this.#whole === null ? this.#revision : this.#whole.revision
+  }
+
+  /** The last that `revision` announced are running counts, which only `peek` reads. */
+  get isRunning(): boolean {
+    return this.#repeat !== ''
+  }
+
+  get standing(): Standing {
+    if (!this.#format.laterReplaces || this.wantsEvery) return 'no'
+    const { usageSource, failed } = this.#accumulator.snapshot(false)
+    if (failed) return 'no'
+    if (usageSource === 'partial') return 'running'
+    return usageSource === 'none' && this.#isOfLines ? 'nothing' : 'no'
   }
 
   push(chunk: Uint8Array): void {
@@ -77,11 +94,13 @@ class BodyReader implements UsageReader, DocumentSink {
 
   end(): Observation {
     this.#reader?.end()
+    this.#addRepeat()
     this.#addWholeBody()
     return this.#snapshot(true)
   }
 
   peek(): Observation {
+    this.#addRepeat()
     this.#addWholeBody()
     this.#peeked ??= this.#snapshot(false)
     return this.#peeked
@@ -89,11 +108,25 @@ class BodyReader implements UsageReader, DocumentSink {
 
   add(extracted: Extracted, isError: boolean): void {
     if (extracted.value === undefined && !isError) return
+    this.#addRepeat()
     this.#learnId(extracted)
     if (this.#accumulator.add(objectIn(extracted.value), extracted.raw, isError)) {
       this.#revision += 1
       this.#peeked = null
     }
+  }
+
+  repeated(text: string): void {
+    this.#repeat = text
+    this.#revision += 1
+    this.#peeked = null
+  }
+
+  #addRepeat(): void {
+    if (this.#repeat === '') return
+    const { value, raw } = scanJson(Buffer.from(this.#repeat, 'latin1'), this.#projection)
+    this.#repeat = ''
+    this.#accumulator.add(objectIn(value), raw, false)
   }
 
   #learnId(extracted: Extracted): void {
@@ -118,18 +151,23 @@ class BodyReader implements UsageReader, DocumentSink {
   #begin(wire: Exclude<Wire, 'json'>): DocumentReader {
     switch (wire) {
       case 'lines':
-        return createLineSplitter(elementSink(this.#projection, this))
+        this.#isOfLines = true
+        return createLineSplitter(elementSink(this.#projection, this), undefined, this.#repeats())
       case 'array': {
         const splitter = createArraySplitter(elementSink(this.#projection, this))
         return { push: (bytes) => splitter.push(bytes), end: () => {} }
       }
       case 'sse':
-        return sseReader(this.#projection, this.#format.prefilter, this)
+        return sseReader(this.#projection, this.#format.prefilter, this, this.#repeats())
       case 'other':
         return IGNORE
       default:
         return wire satisfies never
     }
+  }
+
+  #repeats(): Repeats | null {
+    return this.#format.laterReplaces ? new Repeats(this.#projection, this) : null
   }
 
   /** A whole document is read again from what has been extracted of it so far. */

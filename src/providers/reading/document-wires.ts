@@ -2,6 +2,7 @@ import type { ResponseHead } from '../dialect.ts'
 import type { ElementSink } from '../wires/elements.ts'
 import { type Extracted, JsonScanner, type Projection, scanJson } from '../wires/json.ts'
 import type { Prefilter } from '../wires/prefilter.ts'
+import type { RepeatSink, Repeats } from '../wires/shapes/repeats.ts'
 import { SseSplitter } from '../wires/sse.ts'
 
 /** What carries the documents of a body: one JSON text, lines of them, an array, server-sent events; `other`: none. */
@@ -14,7 +15,7 @@ export interface DocumentReader {
 }
 
 /** Where the documents of a body go. */
-export interface DocumentSink {
+export interface DocumentSink extends RepeatSink {
   /** Whether events that the prefilter passes over are wanted too, for now. */
   readonly wantsEvery: boolean
   /** Takes what was extracted of the next document; `isError`: its event is named `error`. */
@@ -74,8 +75,16 @@ export function elementSink(projection: Projection, sink: Pick<DocumentSink, 'ad
   }
 }
 
-/** Scans the events that the prefilter lets through, and every event while the sink wants every one. */
-export function sseReader(projection: Projection, prefilter: Prefilter, sink: DocumentSink): DocumentReader {
+/**
+ * Scans the events that the prefilter lets through, and every event while the sink wants every one.
+ * @param repeats events that need not be read, where the format has such
+ */
+export function sseReader(
+  projection: Projection,
+  prefilter: Prefilter,
+  sink: DocumentSink,
+  repeats: Repeats | null,
+): DocumentReader {
   return new SseSplitter(
     {
       get wantsEvery() {
@@ -94,5 +103,6 @@ export function sseReader(projection: Projection, prefilter: Prefilter, sink: Do
       },
     },
     prefilter,
+    repeats,
   )
 }

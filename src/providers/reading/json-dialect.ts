@@ -12,7 +12,16 @@ export interface JsonDialect extends UsageFormat, Partial<Omit<Dialect, 'name' |
 
 /** A dialect of an endpoint whose responses are JSON documents. */
 export function jsonDialect(options: JsonDialect): Dialect {
-  const { fields, prefilter, read, createAccumulator, isLines, namesItselfFirst, ...described } = options
+  const {
+    fields,
+    prefilter,
+    read,
+    createAccumulator,
+    isLines,
+    namesItselfFirst,
+    laterReplaces,
+    ...described
+  } = options
   const format = bodyFormat(options)
   return {
     readsRequest: true,

@@ -137,7 +137,7 @@ class PlainDocument implements PlainJson {
     if (
       text.charCodeAt(at) === QUOTE &&
       text.charCodeAt(end - 1) === QUOTE &&
-      text.startsWith(latest.text, at + 1) &&
+      text.substring(at + 1, end - 1) === latest.text &&
       end - at <= MAX_DOCUMENT_BYTES - this.#keptLength
     ) {
       this.#keptLength += end - at
@@ -296,10 +296,11 @@ function memberNamed(
   to: number,
 ): ProjectedMember | null {
   const candidates = byLength[to - from]
-  if (candidates === undefined) return null
+  if (candidates === undefined || candidates.length === 0) return null
+  const key = text.substring(from, to)
   for (let index = 0; index < candidates.length; index += 1) {
     const member = candidates[index]
-    if (member !== undefined && text.startsWith(member.key, from)) return member
+    if (member !== undefined && member.key === key) return member
   }
   return null
 }

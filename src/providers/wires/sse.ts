@@ -1,5 +1,6 @@
 import { asBuffer } from './elements.ts'
 import { mayContainUsage, type Prefilter, PrefilterSearch } from './prefilter.ts'
+import type { Repeats } from './shapes/repeats.ts'
 import { LongEvent, type LongEventSink, readEvent } from './sse-event.ts'
 
 /** Where the events of a stream go. */
@@ -36,6 +37,7 @@ export class SseSplitter {
   readonly #sink: SseSink
   readonly #prefilter: Prefilter
   readonly #search: PrefilterSearch
+  readonly #repeats: Repeats | null
   /** The unfinished event's bytes from earlier chunks. */
   #held: Buffer[] = []
   #heldBytes = 0
@@ -45,8 +47,10 @@ export class SseSplitter {
   #afterCr = false
   #long: LongEvent | null = null
 
-  constructor(sink: SseSink, prefilter: Prefilter) {
+  /** @param repeats events that need not be read, where the format has such */
+  constructor(sink: SseSink, prefilter: Prefilter, repeats: Repeats | null = null) {
     this.#sink = sink
+    this.#repeats = repeats
     this.#prefilter = prefilter
     this.#search = new PrefilterSearch(prefilter)
   }
@@ -55,13 +59,18 @@ export class SseSplitter {
     if (chunk.length === 0) return
     const bytes = asBuffer(chunk)
     this.#search.begin(bytes)
-    if (this.#containsNoUsage(bytes)) {
+    this.#repeats?.begin(bytes)
+    const start = this.#heldBytes === 0 && this.#long === null && this.#atLineStart ? this.#pass(0) : 0
+    if (start > 0) this.#afterCr = false
+    if (start === bytes.length) return
+    if (this.#containsNoUsage(bytes, start)) {
       this.#atLineStart = true
       this.#afterCr = bytes[bytes.length - 1] === CR
       return
     }
     // Without a CR every event ends in two LFs, which one native search finds.
-    const rest = this.#afterCr || bytes.includes(CR) ? this.#splitAnyLines(bytes) : this.#splitLfLines(bytes)
+    const hasCr = this.#afterCr || bytes.includes(CR, start)
+    const rest = hasCr ? this.#splitAnyLines(bytes, start) : this.#splitLfLines(bytes, start)
     if (rest < bytes.length) this.#hold(bytes.subarray(rest))
   }
 
@@ -75,17 +84,22 @@ export class SseSplitter {
     return this.#heldBytes
   }
 
+  /** Where the first event begins, at or behind `start`, that has to be read. */
+  #pass(start: number): number {
+    return this.#repeats === null ? start : this.#repeats.pass(start)
+  }
+
   /** Whether `bytes` are whole events of which none is worth being found: so most chunks are done with. */
-  #containsNoUsage(bytes: Buffer): boolean {
+  #containsNoUsage(bytes: Buffer, start: number): boolean {
     if (this.#heldBytes > 0 || this.#long !== null || this.#sink.wantsEvery) return false
-    return endsInBlankLine(bytes) && !this.#search.isWithin(0, bytes.length)
+    return endsInBlankLine(bytes) && !this.#search.isWithin(start, bytes.length)
   }
 
   /** Takes the events that end in `bytes`; gives where the unfinished one begins. */
-  #splitLfLines(bytes: Buffer): number {
+  #splitLfLines(bytes: Buffer, from: number): number {
     const last = bytes.length - 1
-    let start = 0
-    if (this.#atLineStart && bytes[0] === LF) {
+    let start = from
+    if (start === 0 && this.#atLineStart && bytes[0] === LF) {
       this.#finishEvent(bytes, 0, 1)
       start = 1
     }
@@ -93,18 +107,18 @@ export class SseSplitter {
       const blank = bytes.indexOf(BLANK_LINE, start)
       if (blank === -1) break
       this.#finishEvent(bytes, start, blank + 2)
-      start = blank + 2
+      start = this.#pass(blank + 2)
     }
     this.#atLineStart = bytes[last] === LF
     return start
   }
 
   /** As `#splitLfLines`, for lines that end in any of the three ways. */
-  #splitAnyLines(bytes: Buffer): number {
-    let start = 0
+  #splitAnyLines(bytes: Buffer, from: number): number {
+    let start = from
     let lf = -1
     let cr = -1
-    for (let at = 0; at < bytes.length; at += 1) {
+    for (let at = from; at < bytes.length; at += 1) {
       const byte = bytes[at]
       if (byte !== LF && byte !== CR) {
         this.#afterCr = false
@@ -119,10 +133,13 @@ export class SseSplitter {
         this.#afterCr = false
         continue
       }
-      this.#afterCr = byte === CR
+      const isCrLf = byte === CR && bytes[at + 1] === LF
+      if (isCrLf) at += 1
+      this.#afterCr = byte === CR && !isCrLf
       if (this.#atLineStart) {
         this.#finishEvent(bytes, start, at + 1)
-        start = at + 1
+        start = this.#pass(at + 1)
+        at = start - 1
       }
       this.#atLineStart = true
     }
@@ -135,6 +152,7 @@ export class SseSplitter {
       this.#long.push(bytes.subarray(start, end))
       this.#long.end()
       this.#long = null
+      this.#repeats?.drop()
     } else if (this.#heldBytes > 0) {
       this.#held.push(bytes.subarray(start, end))
       const event = Buffer.concat(this.#held)
@@ -167,7 +185,9 @@ export class SseSplitter {
 
   #give(event: Buffer): void {
     const { data, isError } = readEvent(event)
-    if (data !== null) this.#sink.event(data, isError)
+    if (data === null) return
+    this.#sink.event(data, isError)
+    this.#repeats?.learn(event)
   }
 }
 

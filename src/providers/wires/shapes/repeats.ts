@@ -1,0 +1,89 @@
+import type { Projection } from '../json-projection.ts'
+import { type EventShape, shapeOf } from './event-shape.ts'
+
+/**
+ * What the documents read so far say of the next one like the last. `running`: it would replace what that one
+ * reported. `nothing`: it would report as little. `no`: it has to be read.
+ */
+export type Standing = 'running' | 'nothing' | 'no'
+
+/** Takes the events that were passed over. */
+export interface RepeatSink {
+  /** Of the events that repeated a `running` one, the newest: `text` has a character for each byte of its document. */
+  repeated(text: string): void
+  /** Asked when an event has been read on its own. */
+  readonly standing: Standing
+}
+
+/** So many more events may be read in vain, each learned as a shape, than there were that had one. */
+const MAX_VAIN = 8
+/** Larger chunks are not doubled in memory. */
+const MAX_CHUNK_BYTES = 131_072
+
+/**
+ * Passes over the events of a stream that repeat the one before but for their texts and counts. Of running counts only
+ * the newest are worth reading, and not before they are asked for.
+ */
+export class Repeats {
+  readonly #projection: Projection
+  readonly #sink: RepeatSink
+  #shape: EventShape | null = null
+  #isRunning = false
+  #vain = 0
+  #bytes: Buffer | null = null
+  /** The chunk with a character for each byte; '' until it is wanted. */
+  #text = ''
+  #hasCr = false
+
+  /** @param projection what is wanted of a document */
+  constructor(projection: Projection, sink: RepeatSink) {
+    this.#projection = projection
+    this.#sink = sink
+  }
+
+  /** A chunk begins. */
+  begin(chunk: Buffer): void {
+    this.#bytes = chunk
+    this.#text = ''
+  }
+
+  /** Where in the chunk, at or behind `from`, the first event begins that has to be read. At `from` one begins. */
+  pass(from: number): number {
+    const shape = this.#shape
+    const bytes = this.#bytes
+    if (shape === null || bytes === null || bytes.length > MAX_CHUNK_BYTES) return from
+    if (this.#text === '') {
+      this.#text = bytes.toString('latin1')
+      this.#hasCr = this.#text.includes('\r')
+    }
+    const text = this.#text
+    if (this.#hasCr && !shape.hasCr) return from
+    let at = from
+    let latest = -1
+    for (let end = shape.match(text, at); end >= 0; end = shape.match(text, at)) {
+      latest = at
+      at = end
+    }
+    if (latest < 0) return from
+    this.#vain = 0
+    if (this.#isRunning) {
+      this.#sink.repeated(text.slice(latest + shape.documentStart, at - shape.charactersBehind))
+    }
+    return at
+  }
+
+  /** An event was read of which not all bytes are there any more: what repeats an earlier one may now say something. */
+  drop(): void {
+    this.#shape = null
+  }
+
+  /** `event` was read on its own. */
+  learn(event: Buffer): void {
+    const { standing } = this.#sink
+    this.#shape = null
+    if (standing === 'no' || this.#vain >= MAX_VAIN) return
+    this.#vain += 1
+    this.#shape = shapeOf(event.toString('latin1'), this.#projection)
+    this.#isRunning = standing === 'running'
+  }
+}
