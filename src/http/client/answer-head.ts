@@ -1,5 +1,5 @@
 import type { AnswerHeaders } from './answer-handler.ts'
-import { findHeaderName } from './header-names.ts'
+import { findHeaderName, isToken } from './header-names.ts'
 
 /** The head of one answer: what is passed on, and what says where the answer ends. */
 export class AnswerHead {
@@ -19,8 +19,18 @@ export class AnswerHead {
   keepAliveSeconds = -1
 }
 
-/** Control characters, bare CR and LF, and lines that are folded. CRLF itself is none of them. */
-const UNFIT = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|\r\n[\t ]|(?<!\r)\n/
+const CR = 0x0d
+const LF = 0x0a
+const COLON = 0x3a
+const SPACE = 0x20
+const TAB = 0x09
+
+/** By byte: 1 where it may stand in a name. */
+const IN_NAME = new Uint8Array(256).map((_, byte) => (isToken(String.fromCharCode(byte)) ? 1 : 0))
+/** By byte: 1 where it may stand in a value, which no control character may. */
+const IN_VALUE = new Uint8Array(256).map((_, byte) =>
+  byte === TAB || (byte >= SPACE && byte !== 0x7f) ? 1 : 0,
+)
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([^\r\n]*))?$/
 /** Up to 15 digits: a number that is exact. */
 const LENGTH = /^\d{1,15}$/
@@ -30,62 +40,62 @@ const TIMEOUT = /(?:^|[\s,;])timeout\s*=\s*(\d{1,9})/i
  * Reads the head of an answer strictly: what two readers could understand in two ways is refused, since a
  * client behind us may be one of them.
  *
- * @param text latin1 characters, without the empty line at the end
+ * @param bytes the head at their beginning
+ * @param end where its last line has ended, with CRLF
  * @returns why it is none, in words
  */
-export function readAnswerHead(text: string): AnswerHead | string {
-  const lineEnd = text.indexOf('\r\n')
-  const line = STATUS_LINE.exec(lineEnd < 0 ? text : text.slice(0, lineEnd))
-  if (line === null) return 'the answer begins with no status line'
+export function readAnswerHead(bytes: Buffer, end: number): AnswerHead | string {
+  const lineEnd = bytes.indexOf(CR)
+  const line = STATUS_LINE.exec(bytes.toString('latin1', 0, lineEnd))
+  if (line === null || bytes[lineEnd + 1] !== LF) return 'the answer begins with no status line'
   const head = new AnswerHead()
   head.isOld = line[1] === '0'
   head.status = Number(line[2])
   head.reason = line[3] ?? ''
-  const problem = lineEnd < 0 ? null : readHeaders(text.slice(lineEnd + 2), head)
+  const problem = readHeaders(bytes, lineEnd + 2, end, head)
   if (problem !== null) return problem
   if (head.isChunked && head.contentLength >= 0) return 'both a length and a transfer coding are given'
   return head
 }
 
 /**
- * Adds the lines of `text` to `head`.
+ * Adds the header lines of `bytes` to `head`, in one pass over them.
  *
- * @param text lines with CRLF between them
+ * @param end where the last of them has ended, with CRLF
  * @returns what is wrong with them; `null`: nothing
  */
-export function readHeaders(text: string, head: AnswerHead): string | null {
-  if (UNFIT.test(text)) return 'a header has a byte that none may have'
-  const end = text.length
-  let at = 0
+export function readHeaders(bytes: Buffer, start: number, end: number, head: AnswerHead): string | null {
+  const text = bytes.toString('latin1', start, end)
+  const { rawHeaders, headers } = head
+  let at = start
   while (at < end) {
-    let lineEnd = text.indexOf('\r\n', at)
-    if (lineEnd < 0) lineEnd = end
-    const colon = text.indexOf(':', at)
-    if (colon < 0 || colon > lineEnd) return 'a header has no colon'
-    const name = findHeaderName(text.slice(at, colon))
-    if (name === null) return 'a header has no proper name'
-    const value = trimmed(text, colon + 1, lineEnd)
-    head.rawHeaders.push(name.text, value)
-    addTo(head.headers, name.lower, value)
+    let i = at
+    while (IN_NAME[bytes[i] ?? 0] === 1) i += 1
+    if (bytes[i] !== COLON) return 'a header has no proper name'
+    const name = findHeaderName(text.slice(at - start, i - start))
+    if (name === null) return 'a header has no name'
+    i += 1
+    while (isBlank(bytes[i])) i += 1
+    const from = i
+    while (IN_VALUE[bytes[i] ?? 0] === 1) i += 1
+    // Bare CR and LF end up here, as do lines that are folded, in the next turn.
+    if (bytes[i] !== CR || bytes[i + 1] !== LF) return 'a header has a byte that none may have'
+    let to = i
+    while (to > from && isBlank(bytes[to - 1])) to -= 1
+    const value = text.slice(from - start, to - start)
+    rawHeaders.push(name.text, value)
+    addTo(headers, name.lower, value)
     if (name.role !== 'none') {
       const problem = readFraming(head, name.role, value)
       if (problem !== null) return problem
     }
-    at = lineEnd + 2
+    at = i + 2
   }
   return null
 }
 
-function trimmed(text: string, start: number, end: number): string {
-  let from = start
-  let to = end
-  while (from < to && isBlank(text.charCodeAt(from))) from += 1
-  while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1
-  return text.slice(from, to)
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09
+function isBlank(byte: number | undefined): boolean {
+  return byte === SPACE || byte === TAB
 }
 
 function addTo(headers: AnswerHeaders, name: string, value: string): void {

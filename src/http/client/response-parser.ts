@@ -121,7 +121,7 @@ export class ResponseParser {
         this.#keepPartialHead(bytes)
         return
       }
-      const head = readAnswerHead(bytes.toString('latin1', 0, end))
+      const head = readAnswerHead(bytes, end + 2)
       if (typeof head === 'string') {
         this.#fail(head)
         return
@@ -295,7 +295,7 @@ export class ResponseParser {
       return
     }
     const lines = new AnswerHead()
-    const problem = readHeaders(bytes.toString('latin1', 0, end), lines)
+    const problem = readHeaders(bytes, 0, end + 2, lines)
     if (problem !== null) this.#fail(problem)
     else if (lines.contentLength >= 0 || lines.isChunked) this.#fail('a trailer frames the answer')
     else this.#endTrailers(lines.headers, bytes.length > end + 4)
