@@ -125,7 +125,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   #open(request: UpstreamRequest): void {
     this.clock.start(this.#onTick)
-    const connection = new Connection(this, request, (onConnect) => this.#connector.connect(onConnect))
+    const connection = new Connection(this, request, this.#connector)
     this.#connections.add(connection)
   }
 

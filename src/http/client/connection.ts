@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Connector } from './connector.ts'
 import type { PoolClock } from './pool-clock.ts'
 import { ResponseParser } from './response-parser.ts'
 import { Upload, type UploadListener, withoutBody } from './upload.ts'
@@ -37,15 +38,17 @@ export class Connection implements Carrier, UploadListener {
   /** The tick of the pool's clock at which it has waited for too long. */
   #deadline: number
 
-  constructor(owner: ConnectionOwner, request: UpstreamRequest, open: (onConnect: () => void) => Socket) {
+  constructor(owner: ConnectionOwner, request: UpstreamRequest, connector: Connector) {
     this.#owner = owner
     this.waiting = request
     this.#deadline = owner.clock.deadlineIn('connect')
-    this.#socket = open(() => {
-      this.#isConnected = true
-      owner.opened(this)
-    })
-    this.#socket.on('data', (bytes) => this.#onData(bytes))
+    this.#socket = connector.connect(
+      () => {
+        this.#isConnected = true
+        owner.opened(this)
+      },
+      (bytes) => this.#onData(bytes),
+    )
     this.#socket.on('end', () => this.#onEnd())
     this.#socket.on('error', (error) => this.#close(error))
     this.#socket.on('close', () => this.#close(new UpstreamError('closed', 'the connection was closed')))

@@ -1,5 +1,6 @@
 import { isIP, connect as netConnect, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls'
+import { readsTo } from './socket-reads.ts'
 
 /** After a minute without a byte the kernel asks whether the server is still there. */
 const KEEP_ALIVE_PROBE_MS = 60_000
@@ -21,19 +22,27 @@ export class Connector {
     this.#port = Number(port === '' ? (this.#isSecure ? 443 : 80) : port)
   }
 
-  /** @param onConnect the socket may be written to. Errors are the socket's. */
-  connect(onConnect: () => void): Socket {
-    const socket = this.#isSecure ? this.#connectSecurely(onConnect) : this.#connectPlainly(onConnect)
+  /**
+   * @param onConnect the socket may be written to. Errors are the socket's.
+   * @param onBytes what is read, in place of `data`
+   */
+  connect(onConnect: () => void, onBytes: (bytes: Buffer) => void): Socket {
+    const socket = this.#isSecure
+      ? this.#connectSecurely(onConnect).on('data', onBytes)
+      : this.#connectPlainly(onConnect, onBytes)
+    // Without a listener for data, the end would not be heard of.
+    socket.resume()
     socket.setNoDelay(true)
     socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS)
     return socket
   }
 
-  #connectPlainly(onConnect: () => void): Socket {
+  #connectPlainly(onConnect: () => void, onBytes: (bytes: Buffer) => void): Socket {
     const options = {
       host: this.#host,
       port: this.#port,
       autoSelectFamily: true,
+      onread: readsTo(onBytes),
     }
     return netConnect(options, onConnect)
   }

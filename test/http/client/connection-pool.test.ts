@@ -47,6 +47,31 @@ test('a request and its answer; the next one takes the same connection', async (
   )
 })
 
+test('a host of several addresses is reached at the one that accepts', async () => {
+  const server = await startUpstreamServer(echo)
+  const pool = new ConnectionPool(server.origin.replace('127.0.0.1', 'localhost'), LIMITS)
+  open.push({ pool, server })
+  expect((await send(pool, { path: '/a' }).ended).body.toString()).toBe('/a')
+})
+
+test('a long answer comes as it was sent, whatever else is read meanwhile', async () => {
+  const pieces = Array.from({ length: 64 }, (_, i) => String.fromCharCode(32 + i).repeat(50_000))
+  const { pool } = await start(async (socket, text) => {
+    const mine = Number(text.split(' ')[1]?.slice(1))
+    socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+    for (const piece of pieces.slice(mine)) {
+      socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`)
+      await delay(1)
+    }
+    socket.write('0\r\n\r\n')
+  })
+  const answers = [0, 1, 2, 3].map((mine) => send(pool, { path: `/${mine}` }))
+  for (const [mine, { ended }] of answers.entries()) {
+    const { body } = await ended
+    expect(body.equals(Buffer.from(pieces.slice(mine).join('')))).toBe(true)
+  }
+})
+
 test('requests at a time have a connection each; of the free ones, the last used is taken', async () => {
   const { pool, server } = await start(echo)
   const answers = ['/a', '/b', '/c'].map((path) => send(pool, { path }))

@@ -27,7 +27,7 @@ const REFUSED: readonly Refused[] = [
   ['a method with a blank', 'GET /x', '/', HOST],
   ['no method', '', '/', HOST],
   ['a path with a blank', 'GET', '/ HTTP/1.1', HOST],
-  ['a path that is no path', 'GET', 'x', HOST],
+  ['a path that does not begin so', 'GET', 'x', HOST],
   ['no path', 'GET', '', HOST],
   ['a name with a colon', 'GET', '/', [...HOST, 'a: b', 'c']],
   ['no name', 'GET', '/', [...HOST, '', 'c']],

@@ -76,7 +76,7 @@ test('a stream of announced length goes out without chunks', async () => {
   expect(received()).toBe(`${HEAD}content-length: 10\r\n\r\nhelloworld`)
 })
 
-test('a stream without bytes is no body', async () => {
+test('a stream without bytes is sent as a body of length 0', async () => {
   await start(answerBehind('\r\n\r\n'))
   expect((await post(Readable.from([])).ended).status).toBe(200)
   expect(received()).toBe(`${HEAD}content-length: 0\r\n\r\n`)
