@@ -1,4 +1,4 @@
-import { rotated, type Spread, spreadOf } from './figures.ts'
+import { inOrderOf, type Spread, spreadOf } from './figures.ts'
 import type { Target } from './targets/target.ts'
 
 /** One round's figures of one target. */
@@ -34,12 +34,12 @@ export function titleOf({ figure, with: other, by }: Comparison): string {
   return `${figure} ${by === 'ratio' ? '/' : '-'} ${other}`
 }
 
-/** Measures all targets in rounds that begin with another target each. */
+/** Measures all targets in rounds, in another order each. */
 export async function measureCell(plan: CellPlan): Promise<Cell> {
   const byTarget = new Map<string, Figures[]>(plan.targets.map(({ name }) => [name, []]))
   if (plan.isNew) for (const target of plan.targets) await plan.measure(target)
   for (let round = 0; round < plan.rounds; round += 1)
-    for (const target of rotated(plan.targets, round))
+    for (const target of inOrderOf(plan.targets, round))
       byTarget.get(target.name)?.push(await plan.measure(target))
   return summarise(plan, byTarget)
 }

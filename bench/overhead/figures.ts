@@ -34,8 +34,9 @@ export function percentilesOf(durations: readonly number[]): Percentiles {
   return { count: sorted.length, p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) }
 }
 
-/** `items` beginning with another one in each round, so that none always follows the same one. */
-export function rotated<T>(items: readonly T[], round: number): readonly T[] {
-  const first = round % Math.max(items.length, 1)
-  return [...items.slice(first), ...items.slice(0, first)]
+/** `items` in another order in each round: each is the first in turn, and none always follows the same one. */
+export function inOrderOf<T>(items: readonly T[], round: number): readonly T[] {
+  const first = Math.floor(round / 2) % Math.max(items.length, 1)
+  const turned = [...items.slice(first), ...items.slice(0, first)]
+  return round % 2 === 0 ? turned : turned.reverse()
 }

@@ -20,7 +20,7 @@ import { describeTestbed, OtherWork, warningsFor } from './testbed.ts'
  * run. Linux: reads /proc. docs/benchmarks.md describes the parts.
  *
  *   node bench/overhead/main.ts [--only json] [--match '1 KB, 32'] [--rounds 7] [--quick] [--out folder]
- *     [--origin-port 9000 --peer name=URL,key=…,pid=…]
+ *     [--beside another-checkout] [--origin-port 9000 --peer name=URL,key=…,pid=…]
  */
 const { values } = parseArgs({
   options: {
@@ -28,6 +28,7 @@ const { values } = parseArgs({
     match: { type: 'string', default: '' },
     only: { type: 'string', multiple: true, default: [] },
     peer: { type: 'string', multiple: true, default: [] },
+    beside: { type: 'string' },
     'origin-port': { type: 'string', default: '0' },
     quick: { type: 'boolean', default: false },
     out: { type: 'string', default: 'bench/results' },
@@ -53,9 +54,15 @@ const otherWork = new OtherWork()
 for (const warning of warningsFor(testbed, 0, values.quick)) console.error(warning)
 const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-'))
 const cleanUp: CleanUp = [() => rm(folder, { recursive: true, force: true })]
+// PostgreSQL and Redis do not get a terminal's Ctrl-C, and would run on.
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void undo().finally(() => process.exit(1)))
 try {
   const startedMs = performance.now()
-  const rig = await Rig.start({ folder, peers, originPort: values['origin-port'] }, cleanUp)
+  const rig = await Rig.start(
+    { folder, peers, originPort: values['origin-port'], beside: values.beside ?? null },
+    cleanUp,
+  )
   await rig.warmUp(WARM_UP_CALLS * options.scale)
   const parts: Results['parts'][number][] = []
   for (const part of chosen) {
@@ -68,8 +75,13 @@ try {
   const results = { testbed, warnings, seconds: (performance.now() - startedMs) / 1000, parts }
   console.log(renderResults(results))
   // A part alone, or a quick look, does not replace the figures that pages quote.
-  const isWhole = chosen.length === PARTS.length && values.match === '' && !values.quick
+  const isWhole =
+    chosen.length === PARTS.length && values.match === '' && values.beside === undefined && !values.quick
   if (isWhole || values.out !== 'bench/results') writeResults(values.out, results)
 } finally {
-  for (const step of cleanUp.reverse()) await step()
+  await undo()
+}
+
+async function undo(): Promise<void> {
+  for (const step of cleanUp.splice(0).reverse()) await step()
 }

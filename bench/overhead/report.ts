@@ -53,7 +53,9 @@ export function renderResults({ testbed, warnings, seconds, parts }: Results): s
   return `${lines.join('\n')}\n`
 }
 
-function renderTable(columns: readonly Column[], cells: readonly Cell[]): string[] {
+function renderTable(all: readonly Column[], cells: readonly Cell[]): string[] {
+  const measured = new Set(cells.flatMap(({ targets }) => Object.values(targets).flatMap(figuresIn)))
+  const columns = all.filter(({ figure }) => measured.has(figure))
   const rows = cells.flatMap((cell) =>
     Object.entries(cell.targets).map(([target, figures], index) => [
       index === 0 ? `${cell.name} (${cell.rounds} rounds)` : '',
@@ -64,6 +66,10 @@ function renderTable(columns: readonly Column[], cells: readonly Cell[]): string
   const titles = ['', '', ...columns.map(({ title }) => title)]
   const rule = titles.map((_, index) => (index < 2 ? '---' : '---:'))
   return [titles, rule, ...rows].map((row) => `| ${row.join(' | ')} |`)
+}
+
+function figuresIn(figures: Readonly<Record<string, Spread | null>>): string[] {
+  return Object.keys(figures).filter((figure) => figures[figure] !== null)
 }
 
 export function renderSpread(spread: Spread | null, digits: number): string {

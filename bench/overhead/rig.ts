@@ -1,9 +1,9 @@
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { GeneratorProcess } from './load/generator-process.ts'
 import type { Course, LoadResult } from './load/loads.ts'
 import { jsonShape, type Shape } from './load/shapes.ts'
 import { cpuBetween, type Memory, memoryOf, type ProcessUse, useOf } from './proc.ts'
-import { CallCount } from './targets/call-count.ts'
 import { findNginx, startNginx } from './targets/nginx.ts'
 import { type CleanUp, startOwnProcess } from './targets/own-process.ts'
 import { Tallygate } from './targets/tallygate.ts'
@@ -24,7 +24,12 @@ export interface RigOptions {
   readonly peers: readonly Target[]
   /** Where peers expect their upstream; `0`: any free port. */
   readonly originPort: string
+  /** Another checkout, whose gateway is measured too; `null`: none. */
+  readonly beside: string | null
 }
+
+/** The target that is the gateway of another checkout. */
+export const BESIDE = 'beside'
 
 /** What a call leaves to do (syncing, shipping, freeing) is part of its cost. */
 const AFTERMATH_MS = 300
@@ -33,27 +38,26 @@ const AFTERMATH_MS = 300
 export class Rig {
   readonly targets: readonly Target[]
   readonly tallygate: Tallygate
-  readonly nginx: string | null
   readonly #generator: GeneratorProcess
   readonly #origin: Target
-  readonly count: CallCount
+  /** The gateways among the targets, whose calls must be counted, by name. */
+  readonly #gateways: ReadonlyMap<string, Tallygate>
 
   private constructor(fields: {
     targets: readonly Target[]
     tallygate: Tallygate
-    nginx: string | null
+    gateways: readonly Tallygate[]
     generator: GeneratorProcess
     origin: Target
   }) {
     this.targets = fields.targets
     this.tallygate = fields.tallygate
-    this.nginx = fields.nginx
-    this.count = new CallCount(fields.tallygate)
+    this.#gateways = new Map(fields.gateways.map((gateway) => [gateway.name, gateway]))
     this.#generator = fields.generator
     this.#origin = fields.origin
   }
 
-  static async start({ folder, peers, originPort }: RigOptions, cleanUp: CleanUp): Promise<Rig> {
+  static async start({ folder, peers, originPort, beside }: RigOptions, cleanUp: CleanUp): Promise<Rig> {
     const generator = await GeneratorProcess.start(cleanUp)
     const started = await startOwnProcess(
       'bench/overhead/load/origin.ts',
@@ -62,24 +66,30 @@ export class Rig {
     )
     const at = { host: '127.0.0.1', key: 'none', takesAllWires: true, keepsBytes: true }
     const origin = { ...at, name: 'origin', port: started.port, pid: started.pid }
-    const nginx = findNginx()
-    const plain = nginx === null ? [] : [await startNginx(folder, origin.port, cleanUp)]
+    const plain = findNginx() === null ? [] : [await startNginx(folder, origin.port, cleanUp)]
     const bare = await startOwnProcess(
       'bench/overhead/targets/bare-proxy.ts',
       { UPSTREAM_URL: `http://127.0.0.1:${origin.port}` },
       cleanUp,
     )
-    const tallygate = await Tallygate.prepare(folder, origin.port, cleanUp)
-    await tallygate.startWorker()
-    await tallygate.startGateway()
+    const startGateway = async (name: string, checkout: string) => {
+      const options = { name, checkout, folder: join(folder, name), originPort: origin.port }
+      const gateway = await Tallygate.prepare(options, cleanUp)
+      await gateway.startWorker()
+      await gateway.startGateway()
+      return gateway
+    }
+    const tallygate = await startGateway('tallygate', process.cwd())
+    const others = beside === null ? [] : [await startGateway(BESIDE, beside)]
+    const gateways = [tallygate, ...others]
     const targets = [
       origin,
       ...plain,
       { ...at, name: 'bare', port: bare.port, pid: bare.pid },
-      tallygate.target,
+      ...gateways.map(({ target }) => target),
       ...peers,
     ]
-    return new Rig({ targets, tallygate, nginx, generator, origin })
+    return new Rig({ targets, tallygate, gateways, generator, origin })
   }
 
   /** Those that are measured, without those that are not asked for. */
@@ -101,39 +111,38 @@ export class Rig {
    * @throws when an answer is wrong, or the gateway has not counted exactly these calls
    */
   async run(target: Target, shape: Shape, course: Course, during = async () => {}): Promise<Measured> {
-    const isOurs = target.name === 'tallygate'
+    const gateway = this.#gateways.get(target.name)
     const pid = this.pidOf(target)
     const pids = {
       proxy: target === this.#origin ? null : pid,
       generator: this.#generator.pid,
       origin: this.#origin.pid,
     }
-    const behindPids = isOurs ? { worker: this.tallygate.workerPid, ...this.tallygate.serverPids } : {}
-    if (isOurs) await this.count.begin()
+    const behindPids = gateway === undefined ? {} : { worker: gateway.workerPid, ...gateway.serverPids }
+    await gateway?.count.begin()
     const before = memoryFor(pid)
     const [used, usedBehind] = [usesOf(pids), usesOf(behindPids)]
     const [load] = await Promise.all([this.#generator.run(target, shape, course), during()])
     await delay(AFTERMATH_MS)
     const cpuUs = spentSince(used, pids)
-    if (isOurs) {
-      this.count.expect(shape, load.calls)
-      await this.count.check()
-    }
+    gateway?.count.expect(shape, load.calls)
+    await gateway?.count.check()
     Object.assign(cpuUs, spentSince(usedBehind, behindPids))
     return { load, cpuUs, before, after: memoryFor(pid) }
   }
 
   /** Calls to the gateway that are not counted yet when this ends: {@link CallCount.check} is to follow. */
   async runUncounted(shape: Shape, course: Course): Promise<LoadResult> {
-    await this.count.begin()
-    const load = await this.#generator.run(this.tallygate.target, shape, course)
-    this.count.expect(shape, load.calls)
+    const { count, target } = this.tallygate
+    await count.begin()
+    const load = await this.#generator.run(target, shape, course)
+    count.expect(shape, load.calls)
     return load
   }
 
   /** Of the process that is measured; the gateway's changes when it is started again. */
   pidOf(target: Target): number | null {
-    return target.name === 'tallygate' ? this.tallygate.gatewayPid : target.pid
+    return this.#gateways.get(target.name)?.gatewayPid ?? target.pid
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { summarise, titleOf } from '../../bench/overhead/cells.ts'
-import { percentilesOf, rotated, spreadOf } from '../../bench/overhead/figures.ts'
+import { inOrderOf, percentilesOf, spreadOf } from '../../bench/overhead/figures.ts'
 import { shapeNamed, shapeNameIn, streamShape, WIRE_NAMES } from '../../bench/overhead/load/shapes.ts'
 import { cpuBetween, memoryOf, useOf } from '../../bench/overhead/proc.ts'
 import { renderSpread } from '../../bench/overhead/report.ts'
@@ -22,13 +22,9 @@ test('a spread has the median and leaves out rounds without a figure', () => {
   expect(renderSpread({ median: 1.25, lowest: 1, highest: 2 }, 1)).toBe('1.3 (1.0 to 2.0)')
 })
 
-test('each target is the first of a round in turn', () => {
-  expect([0, 1, 2, 3].map((round) => rotated(['a', 'b', 'c'], round).join(''))).toEqual([
-    'abc',
-    'bca',
-    'cab',
-    'abc',
-  ])
+test('each target is the first of a round in turn, and follows each other one', () => {
+  const orders = [0, 1, 2, 3, 4, 5].map((round) => inOrderOf(['a', 'b', 'c'], round).join(''))
+  expect(orders).toEqual(['abc', 'cba', 'bca', 'acb', 'cab', 'bac'])
 })
 
 test('ratios and differences are those within a round, not of medians', () => {
@@ -65,7 +61,7 @@ test.each([
   [{ outputTokens: 1499 }, '1499 outputTokens in place of 1500'],
 ])('a run of 10 calls whose count has %j ends with %s', async (differing, problem) => {
   let counted = { requests: 4, inputTokens: 100, outputTokens: 600 }
-  const count = new CallCount({ counted: async () => counted })
+  const count = new CallCount(async () => counted)
   await count.begin()
   count.expect({ inputTokens: 25, outputTokens: 150 }, 6)
   counted = { ...COUNTED, ...differing }

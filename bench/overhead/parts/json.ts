@@ -1,6 +1,6 @@
 import { type Cell, type Figures, measureCell } from '../cells.ts'
 import { jsonShape } from '../load/shapes.ts'
-import type { Measured } from '../rig.ts'
+import { BESIDE, type Measured } from '../rig.ts'
 import type { Part } from './part.ts'
 
 const CONNECTIONS = [1, 4, 32, 256]
@@ -23,6 +23,7 @@ export const jsonPart: Part = {
   columns: [
     { figure: 'cpuUs', title: 'CPU of the proxy, µs', digits: 1 },
     { figure: 'cpuUs / bare', title: 'of bare', digits: 2 },
+    { figure: `cpuUs / ${BESIDE}`, title: `of ${BESIDE}`, digits: 2 },
     { figure: 'perSecond', title: 'calls a second', digits: 0 },
     { figure: 'perSecond / bare', title: 'of bare', digits: 2 },
     { figure: 'generatorUs', title: 'generator, µs', digits: 1 },
@@ -50,6 +51,7 @@ export const jsonPart: Part = {
           measure: async (target) => perCall(await rig.run(target, jsonShape(kilobytes), course)),
           comparisons: [
             { figure: 'cpuUs', with: 'bare', by: 'ratio' },
+            { figure: 'cpuUs', with: BESIDE, by: 'ratio' },
             { figure: 'perSecond', with: 'bare', by: 'ratio' },
           ],
         })

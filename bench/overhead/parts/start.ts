@@ -82,7 +82,7 @@ async function startAfterKill(rig: Rig, scale: number): Promise<Figures> {
   if (adopted !== calls) throw new Error(`the gateway adopted ${adopted} in place of ${calls} records`)
   const adoptedMs = performance.now() - startedMs
   await tallygate.startWorker()
-  await rig.count.check()
+  await tallygate.count.check()
   return { readyMs, adoptedMs, countedMs: performance.now() - startedMs, adopted }
 }
 

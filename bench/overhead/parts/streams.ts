@@ -1,7 +1,7 @@
 import { type Cell, type Figures, measureCell } from '../cells.ts'
 import type { Course } from '../load/loads.ts'
 import { type Pacing, type Shape, streamShape, WIRE_NAMES } from '../load/shapes.ts'
-import type { Measured, Rig } from '../rig.ts'
+import { BESIDE, type Measured, type Rig } from '../rig.ts'
 import type { Target } from '../targets/target.ts'
 import { cpuEach } from './json.ts'
 import type { Part } from './part.ts'
@@ -42,6 +42,7 @@ export const streamsPart: Part = {
     { figure: 'cpuUs', title: 'CPU of the proxy a stream, µs', digits: 0 },
     { figure: 'eventUs', title: 'an event, µs', digits: 2 },
     { figure: 'cpuUs / bare', title: 'of bare', digits: 2 },
+    { figure: `cpuUs / ${BESIDE}`, title: `of ${BESIDE}`, digits: 2 },
     { figure: 'eventsARead', title: 'events a read', digits: 1 },
     { figure: 'generatorUs', title: 'generator, µs', digits: 0 },
     { figure: 'originUs', title: 'origin, µs', digits: 0 },
@@ -63,7 +64,10 @@ export const streamsPart: Part = {
           rounds,
           isNew: index === 0 && scale === 1,
           measure: (target) => measureStreams(rig, target, shape, course),
-          comparisons: [{ figure: 'cpuUs', with: 'bare', by: 'ratio' }],
+          comparisons: [
+            { figure: 'cpuUs', with: 'bare', by: 'ratio' },
+            { figure: 'cpuUs', with: BESIDE, by: 'ratio' },
+          ],
         })
         cells.push(cell)
       }

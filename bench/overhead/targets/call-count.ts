@@ -1,6 +1,5 @@
 import { until } from '../../../src/lib/until.ts'
 import type { Shape } from '../load/shapes.ts'
-import type { Tallygate } from './tallygate.ts'
 
 /** What the client has used, as `GET /v1/usage` says it. */
 export interface Counted {
@@ -14,16 +13,17 @@ const NOTHING: Counted = { requests: 0, inputTokens: 0, outputTokens: 0 }
 
 /** What the gateway is to have counted. One that does not count what it is asked is not worth measuring. */
 export class CallCount {
-  readonly #tallygate: Pick<Tallygate, 'counted'>
+  readonly #counted: () => Promise<Counted>
   #due: Counted | null = null
 
-  constructor(tallygate: Pick<Tallygate, 'counted'>) {
-    this.#tallygate = tallygate
+  /** @param counted asks the gateway */
+  constructor(counted: () => Promise<Counted>) {
+    this.#counted = counted
   }
 
   /** Before the first call. */
   async begin(): Promise<void> {
-    this.#due ??= await this.#tallygate.counted()
+    this.#due ??= await this.#counted()
   }
 
   expect(shape: Pick<Shape, 'inputTokens' | 'outputTokens'>, calls: number): void {
@@ -44,7 +44,7 @@ export class CallCount {
     const due = this.#due ?? NOTHING
     let found = NOTHING
     const isCounted = async () => {
-      found = await this.#tallygate.counted()
+      found = await this.#counted()
       return found.requests >= due.requests ? true : null
     }
     await until(isCounted, { timeoutMs: withinMs, everyMs: 50 })

@@ -1,9 +1,9 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { until } from '../../../src/lib/until.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { type NodeProcess, startNode } from '../../../src/standalone/processes/node-process.ts'
-import type { Counted } from './call-count.ts'
+import { CallCount, type Counted } from './call-count.ts'
 import type { CleanUp } from './own-process.ts'
 import { type Stores, startStores } from './stores.ts'
 import type { Target } from './target.ts'
@@ -13,8 +13,20 @@ const POLL_MS = 5
 /** The paths of shapes.ts say which of them they are for; the first takes the rest. */
 const PROVIDERS = ['openai', 'anthropic', 'gemini', 'ollama', 'vllm']
 
+export interface TallygateOptions {
+  readonly name: string
+  /** Where its code is: this checkout, or another one to compare with. */
+  readonly checkout: string
+  /** Made here: data, journal, logs. */
+  readonly folder: string
+  readonly originPort: number
+}
+
 /** The gateway as in production, with servers of its own: key, journal, Redis, worker, PostgreSQL. */
 export class Tallygate {
+  readonly name: string
+  readonly count = new CallCount(() => this.#counted())
+  readonly #checkout: string
   readonly #folder: string
   readonly #env: NodeJS.ProcessEnv
   readonly #key: string
@@ -23,8 +35,13 @@ export class Tallygate {
   #gateway: NodeProcess | null = null
   #worker: NodeProcess | null = null
 
-  private constructor(fields: { folder: string; env: NodeJS.ProcessEnv; stores: Stores; port: number }) {
-    this.#folder = fields.folder
+  private constructor(
+    options: TallygateOptions,
+    fields: { env: NodeJS.ProcessEnv; stores: Stores; port: number },
+  ) {
+    this.name = options.name
+    this.#checkout = relative(process.cwd(), options.checkout)
+    this.#folder = options.folder
     this.#env = fields.env
     this.#key = fields.stores.key
     this.port = fields.port
@@ -32,7 +49,9 @@ export class Tallygate {
   }
 
   /** Its servers run then, and neither gateway nor worker. */
-  static async prepare(folder: string, originPort: number, cleanUp: CleanUp): Promise<Tallygate> {
+  static async prepare(options: TallygateOptions, cleanUp: CleanUp): Promise<Tallygate> {
+    const { folder, originPort } = options
+    mkdirSync(folder)
     const stores = await startStores(folder, cleanUp)
     const config = join(folder, 'upstreams.yaml')
     const lines = PROVIDERS.map((provider, index) => {
@@ -55,7 +74,7 @@ export class Tallygate {
       JOURNAL_DIR: join(folder, 'journal'),
       TALLYGATE_DATA_DIR: folder,
     }
-    const made = new Tallygate({ folder, env, stores, port })
+    const made = new Tallygate(options, { env, stores, port })
     cleanUp.push(
       () => made.stopWorker(),
       () => made.stopGateway(),
@@ -73,7 +92,7 @@ export class Tallygate {
 
   get target(): Target {
     return {
-      name: 'tallygate',
+      name: this.name,
       host: '127.0.0.1',
       port: this.port,
       key: this.#key,
@@ -89,7 +108,7 @@ export class Tallygate {
     const options = process.env.GATEWAY_NODE_OPTIONS
     const given = options === undefined ? {} : { NODE_OPTIONS: options }
     const gateway = await startNode({
-      script: 'src/gateway/server.ts',
+      script: join(this.#checkout, 'src/gateway/server.ts'),
       env: { ...this.#env, ...given, ...env },
       logFile: this.gatewayLog,
     })
@@ -109,7 +128,11 @@ export class Tallygate {
 
   async startWorker(): Promise<void> {
     const logFile = join(this.#folder, 'worker.log')
-    this.#worker = await startNode({ script: 'workers/main.ts', env: this.#env, logFile })
+    this.#worker = await startNode({
+      script: join(this.#checkout, 'workers/main.ts'),
+      env: this.#env,
+      logFile,
+    })
   }
 
   async stopWorker(): Promise<void> {
@@ -132,7 +155,7 @@ export class Tallygate {
   }
 
   /** Today's and yesterday's, so that a run over midnight loses nothing. */
-  async counted(): Promise<Counted> {
+  async #counted(): Promise<Counted> {
     const answer = await this.#get('/v1/usage?days=2')
     if (answer === null || !answer.ok)
       throw new Error(`/v1/usage answers ${answer?.status}: ${await answer?.text()}`)
