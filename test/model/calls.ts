@@ -1,5 +1,7 @@
 import { type DatabaseModel, jobReportedBy, type Totals } from './database.ts'
-import type { JournalModel, JournalWrite } from './journal.ts'
+import type { Garbling } from './journal/garbling.ts'
+import type { JournalModel } from './journal/journal.ts'
+import type { JournalWrite } from './journal/tables.ts'
 import type { StreamModel } from './stream.ts'
 import { Violation } from './violation.ts'
 
@@ -50,7 +52,7 @@ export class Calls {
   /** Power loss took these writes: what only they had is excepted from the claim. */
   cut(journal: JournalModel, lost: readonly JournalWrite[]): void {
     for (const write of lost) {
-      if (write.kind === 'prune') continue
+      if (write.kind === 'pruned') continue
       const call = this.#calls[write.call]
       if (call === undefined) continue
       if (write.kind === 'record') {
@@ -58,6 +60,21 @@ export class Calls {
         this.#numbered.get(journal.producer)?.delete(write.sequence)
       }
       if (write.kind === 'open') call.owed = false
+    }
+  }
+
+  /** A disk destroyed what it had synced: excepted are the records, and calls that nothing tells ended from running. */
+  garbled({ records, doubtful, isTail }: Garbling): void {
+    for (const number of records) {
+      const call = this.#calls[number]
+      if (call === undefined) continue
+      call.mayBeGap = true
+      call.answered = false
+      call.owed &&= !isTail
+    }
+    for (const number of doubtful) {
+      const call = this.#calls[number]
+      if (call !== undefined) call.owed = false
     }
   }
 

@@ -1,5 +1,5 @@
 import { OwnedJournal } from './faults/adoption.ts'
-import { JournalModel } from './journal.ts'
+import { JournalModel } from './journal/journal.ts'
 import { Violation } from './violation.ts'
 import type { World } from './world.ts'
 
@@ -8,16 +8,20 @@ export class GatewayModel {
   readonly id: number
   ownedJournals: OwnedJournal[]
   readonly #world: World
+  /** Of the release before: it adopts nothing. */
+  readonly isOld: boolean
   #reading: ReadonlyMap<OwnedJournal, number> | null = null
   /** The committed offsets of producers whose folders are gone, as they were when they were asked for. */
   #checkedAt: ReadonlyMap<JournalModel, number> | null = null
   /** Retired producers to be written after their folders went. */
   #unwritten: readonly JournalModel[] = []
 
-  constructor(world: World, id: number) {
+  /** @param isOld it is of the release before, and adopts nothing. */
+  constructor(world: World, id: number, isOld: boolean) {
     this.id = id
     this.#world = world
-    const journal = new JournalModel(`p${id}`)
+    this.isOld = isOld
+    const journal = new JournalModel(`p${id}`, (rule) => world.has(rule), isOld)
     journal.owner = id
     world.journals.push(journal)
     this.ownedJournals = [new OwnedJournal(world, journal, true, 0)]
@@ -60,17 +64,26 @@ export class GatewayModel {
 
   /** Takes over a dead producer's journal, if its lock is free. */
   adopt(journal: JournalModel): void {
-    const { database } = this.#world
+    const { calls, database, stream } = this.#world
+    if (this.isOld) return
     const isFree = journal.owner === null || !this.#world.has('adoptionLock')
     if (journal.state !== 'there' || !isFree || this.ownedJournals.some((owned) => owned.journal === journal))
       return
     const committedOffset = database.committedOffsetOf(journal.producer)
-    if (journal.last === journal.prunedTo && journal.open.size === 0 && committedOffset >= journal.last) {
+    journal.recover()
+    if (journal.isDamaged && !journal.isGarbled)
+      throw new Violation(`the journal of ${journal.producer} is sound and taken for damaged`)
+    if (journal.last === journal.prunedTo && journal.open.size === 0 && committedOffset === journal.last) {
       this.#finish(journal)
       return
     }
-    if (committedOffset > journal.last)
-      throw new Violation(`the journal of ${journal.producer} is behind its committed offset`)
+    if (committedOffset > journal.last) {
+      if (!journal.isGarbled)
+        throw new Violation(`the journal of ${journal.producer} is behind its committed offset`)
+      journal.state = 'lost'
+      calls.journalLost(journal, database.totals, stream)
+      return
+    }
     journal.owner = this.id
     this.ownedJournals.push(new OwnedJournal(this.#world, journal, false, committedOffset))
   }
@@ -122,9 +135,16 @@ export class GatewayModel {
     this.#world.kill(this)
   }
 
-  /** Its memory is gone; what it sent may still arrive. */
-  die(): void {
-    for (const { journal } of this.ownedJournals) if (journal.owner === this.id) journal.owner = null
+  /**
+   * Its memory is gone; what it sent may still arrive.
+   *
+   * @param isWriting what it was just writing to its journals is torn.
+   */
+  die(isWriting: boolean): void {
+    for (const { journal } of this.ownedJournals) {
+      if (journal.owner === this.id) journal.owner = null
+      if (isWriting) journal.tear()
+    }
     this.ownedJournals = []
     this.under = []
     this.#unwritten = []

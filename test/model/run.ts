@@ -52,7 +52,7 @@ export function shrink(steps: readonly Step[], seed: number, without: Rule | nul
 function mend(world: World, seed: number): string | null {
   const random = randomOf(~seed)
   if (random(2) === 0) for (const gateway of world.gateways) world.kill(gateway)
-  if (world.gateways.length === 0) world.startGateway()
+  if (world.gateways.every(({ isOld }) => isOld)) world.startGateway()
   for (const gateway of world.gateways) for (const call of gateway.under) gateway.close(call)
   let problems: readonly string[] = []
   for (let round = 0; round < REPAIR_ROUNDS; round++) {

@@ -15,6 +15,7 @@ const STEPS: Readonly<
   'a call begins': { weight: 10, run: (world, random) => oneOf(world.gateways, random)?.open() },
   'a call ends': { weight: 10, run: endCall },
   'a journal syncs': { weight: 16, run: (world, random) => anyOwnedJournal(world, random)?.sync() },
+  'a sync fails': { weight: 1, run: failSync },
   'a shipper sends': { weight: 14, run: (world, random) => anyOwnedJournal(world, random)?.ship(random) },
   'Redis does it and answers': { weight: 14, run: (world, random) => deliver(world, random, true) },
   'Redis does it, in part, and no answer comes': {
@@ -79,11 +80,17 @@ const STEPS: Readonly<
       if (world.gateways.length < MAX_GATEWAYS) world.startGateway()
     },
   },
+  'a gateway of the release before starts': {
+    weight: 0.5,
+    run: (world) => {
+      if (world.gateways.length < MAX_GATEWAYS) world.startGateway(true)
+    },
+  },
   'a gateway is killed': {
     weight: 2,
     run: (world, random) => {
       const gateway = oneOf(world.gateways, random)
-      if (gateway !== undefined) world.kill(gateway)
+      if (gateway !== undefined) world.kill(gateway, random(3) === 0)
     },
   },
   'a gateway stops': { weight: 1, run: (world, random) => oneOf(world.gateways, random)?.stop() },
@@ -95,6 +102,11 @@ const STEPS: Readonly<
       if (journal?.state === 'there') world.loseJournal(journal)
     },
   },
+  'a disk garbles what was synced': {
+    weight: 0.4,
+    run: (world, random) => garbleJournal(world, random, false),
+  },
+  'a disk loses a segment': { weight: 0.2, run: (world, random) => garbleJournal(world, random, true) },
   'Redis loses all': { weight: 1, run: (world) => world.loseEntries(() => world.stream.restoreTo([])) },
   'Redis starts empty and gives the same ids again': {
     weight: 0.5,
@@ -182,6 +194,19 @@ function endCall(world: World, random: Random): void {
   const gateway = oneOf(world.gateways, random)
   const call = oneOf(gateway?.under ?? [], random)
   if (call !== undefined) gateway?.close(call)
+}
+
+/** Its gateway may die as it writes again what is not synced. */
+function failSync(world: World, random: Random): void {
+  const gateway = oneOf(world.gateways, random)
+  const isKilled = random(4) === 0
+  if (gateway === undefined) return
+  if (oneOf(gateway.ownedJournals, random)?.failSync(isKilled, random) && isKilled) world.kill(gateway)
+}
+
+function garbleJournal(world: World, random: Random, whole: boolean): void {
+  const journal = oneOf(world.journals, random)
+  if (journal !== undefined) world.garble(journal, random, whole)
 }
 
 function deliver(world: World, random: Random, answers: boolean): void {

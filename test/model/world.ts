@@ -1,9 +1,11 @@
 import { Calls } from './calls.ts'
 import { DatabaseModel, type Effects, type Totals } from './database.ts'
 import type { Packet } from './faults/adoption.ts'
+import type { Random } from './faults/random.ts'
 import type { Rule } from './faults/rules.ts'
 import { GatewayModel } from './gateway.ts'
-import type { JournalModel } from './journal.ts'
+import { garble } from './journal/garbling.ts'
+import type { JournalModel } from './journal/journal.ts'
 import { StreamModel } from './stream.ts'
 import { WorkerModel } from './worker.ts'
 
@@ -43,14 +45,14 @@ export class World {
     )
   }
 
-  startGateway(): GatewayModel {
-    const gateway = new GatewayModel(this, ++this.#gateways)
+  startGateway(isOld = false): GatewayModel {
+    const gateway = new GatewayModel(this, ++this.#gateways, isOld)
     this.gateways.push(gateway)
     return gateway
   }
 
-  kill(gateway: GatewayModel): void {
-    gateway.die()
+  kill(gateway: GatewayModel, isWriting = false): void {
+    gateway.die(isWriting)
     this.gateways = this.gateways.filter((other) => other !== gateway)
   }
 
@@ -94,17 +96,31 @@ export class World {
   }
 
   /** All gateways die and what was not synced is gone, more or less. */
-  powerLoss(keep: (transactions: number) => number): void {
+  powerLoss(random: Random): void {
     for (const gateway of this.gateways) this.kill(gateway)
     for (const journal of this.journals)
-      if (journal.state === 'there') this.calls.cut(journal, journal.cut(keep))
+      if (journal.state === 'there') this.calls.cut(journal, journal.losePower(random))
+  }
+
+  /** A disk garbles what it had synced of a journal, or loses a segment. Its owner is not there to see it. */
+  garble(journal: JournalModel, random: Random, whole: boolean): void {
+    if (journal.state !== 'there') return
+    this.#killOwner(journal)
+    const garbling = garble(journal, random, whole)
+    if (garbling === null) return
+    this.calls.garbled(garbling)
+    if (!journal.isReadable) this.loseJournal(journal)
   }
 
   loseJournal(journal: JournalModel): void {
-    const owner = this.gateways.find(({ id }) => id === journal.owner)
-    if (owner !== undefined) this.kill(owner)
+    this.#killOwner(journal)
     journal.state = 'lost'
     this.calls.journalLost(journal, this.database.totals, this.stream)
+  }
+
+  #killOwner(journal: JournalModel): void {
+    const owner = this.gateways.find(({ id }) => id === journal.owner)
+    if (owner !== undefined) this.kill(owner)
   }
 
   #lostJournals(): ReadonlySet<string> {

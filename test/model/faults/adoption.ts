@@ -8,7 +8,7 @@ import {
 } from '../../../src/ledger/shipping/retention.ts'
 import { type SentEntry, SentIds } from '../../../src/ledger/shipping/sent-ids.ts'
 import { gapBefore, nextShipment, sentAfterCommit } from '../../../src/ledger/shipping/shipment.ts'
-import type { JournalModel } from '../journal.ts'
+import type { JournalModel, SyncUnderWay } from '../journal/journal.ts'
 import type { Sent } from '../stream.ts'
 import { Violation } from '../violation.ts'
 import { KEEP_MS, type World } from '../world.ts'
@@ -47,7 +47,8 @@ export class OwnedJournal {
   readonly #world: World
   readonly #ids = new SentIds()
   #synced = 0
-  #syncing: { readonly committed: number; readonly last: number } | null = null
+  #syncing: SyncUnderWay | null = null
+  #isUpgrading = false
   #rewindTo: number | null = null
   #again: readonly SequenceRange[] = []
   #checkLoss: LossCheck | null = null
@@ -57,7 +58,7 @@ export class OwnedJournal {
     this.#world = world
     this.journal = journal
     this.isOwn = isOwn
-    this.adopting = isOwn ? null : [...journal.open]
+    this.adopting = isOwn ? null : [...journal.open.keys()]
     this.committedOffset = committedOffset
     this.sent = committedOffset
   }
@@ -87,20 +88,21 @@ export class OwnedJournal {
 
   record(call: number, complete: boolean): void {
     const { journal } = this
-    const last = this.#world.has('numbersContinue') ? journal.last : journal.lastRecord
-    const sequence = last + 1
+    const sequence = journal.last + 1
     this.#world.calls.numbered(journal.producer, sequence, call)
-    const record = { kind: 'record', call, sequence, complete } as const
-    if (this.#world.has('closeWithRecord')) {
-      journal.commit(record, { kind: 'unopen', call })
-      return
-    }
-    journal.commit(record)
-    this.deferred.push(() => journal.commit({ kind: 'unopen', call }))
+    const closes = this.#world.has('closeWithRecord')
+    journal.commit({ kind: 'record', call, sequence, complete, closes })
+    if (!closes) this.deferred.push(() => journal.commit({ kind: 'discard', call }))
   }
 
-  /** An adopter closes one of the calls that were under way. */
+  /** An adopter closes one of the calls that were under way, when the journal is a log. */
   adopt(): void {
+    if (this.journal.isOld || this.#isUpgrading) {
+      if (this.#isUpgrading) this.journal.endUpgrade()
+      else this.journal.beginUpgrade()
+      this.#isUpgrading = !this.#isUpgrading
+      return
+    }
     const call = this.adopting?.pop()
     if (call !== undefined) this.record(call, false)
     if (this.adopting?.length === 0) this.adopting = null
@@ -109,14 +111,27 @@ export class OwnedJournal {
   /** Begins a sync, or ends the one under way. */
   sync(): void {
     this.deferred.shift()?.()
-    const { committed, last } = this.journal
-    if (this.#syncing === null) {
-      this.#syncing = { committed, last }
+    const { journal } = this
+    const syncing = this.#syncing
+    // What its adopter writes first is synced by the upgrade.
+    if (this.#isUpgrading || (journal.isOld && !this.isOwn)) return
+    if (syncing === null) {
+      this.#syncing = journal.beginSync()
       return
     }
-    this.journal.synced(this.#syncing.committed)
-    this.#synced = this.#world.has('syncedBeforeSync') ? this.#syncing.last : last
     this.#syncing = null
+    journal.endSync(syncing)
+    if (this.#world.has('vouchedBeforeShipped')) journal.vouch(syncing)
+    else this.deferred.push(() => journal.vouch(syncing))
+    this.#synced = this.#world.has('syncedBeforeSync') ? syncing.last : journal.last
+  }
+
+  /** The sync under way fails. False: there is none. */
+  failSync(isKilled: boolean, random: Random): boolean {
+    if (this.#syncing === null || !this.journal.canFailSync) return false
+    this.#syncing = null
+    this.journal.failSync(isKilled, random)
+    return true
   }
 
   /** One turn of the shipper's loop, up to where it waits for Redis. */
@@ -236,7 +251,7 @@ export class OwnedJournal {
     const unlocked = database.past.filter(({ untilMs }) => untilMs > nowMs - KEEP_MS)
     const states = [database.totals, ...unlocked.map(({ totals }) => totals)]
     world.calls.checkPrune(this.journal, upTo, states, this.unseenMs)
-    this.journal.commit({ kind: 'prune', to: upTo })
+    this.journal.prune(upTo)
   }
 
   #prunableUpTo(reading: number, counted: number): number {
@@ -247,7 +262,7 @@ export class OwnedJournal {
     const isLower = world.has('keptWhileLower')
     const latest = { atMs: world.nowMs, committedOffset: isLower ? reading : Number.POSITIVE_INFINITY }
     const upTo = prunableUpTo(this.#readings, latest, KEEP_MS)
-    return isLower ? Math.min(upTo, counted) : upTo
+    return Math.min(isLower ? Math.min(upTo, counted) : upTo, this.journal.last)
   }
 
   #addReading(committedOffset: number): void {
