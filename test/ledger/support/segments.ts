@@ -46,6 +46,7 @@ export function replaceOpenText(path: string, call: number, text: string): void 
   const open = frames.find((frame) => frame.kind === 'open' && frame.call === call)
   if (begin?.kind !== 'begin' || open?.kind !== 'open') throw new Error('no such call')
   const writer = new FrameWriter(Number(/(\d+)\.log$/.exec(path)?.[1]), begin.begin.salt)
+  writer.clear(open.at)
   writer.open(call, text.padEnd(Buffer.byteLength(open.text)))
   writer.buffer.copy(bytes, open.at, 0, writer.length)
   writeFileSync(path, bytes)

@@ -9,7 +9,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { open as openHandle, readdir, readFile, rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { syncFolder } from '../../durable-file.ts'
 
@@ -33,8 +33,12 @@ export interface LogDisk {
   removeLater(path: string): Promise<void>
   /** Resolves when what was written to the file before survives power loss. */
   sync(descriptor: number): Promise<void>
+  /** As `sync`, of a file that is not open. */
+  syncFile(path: string): Promise<void>
   /** Resolves when the names in a folder survive power loss. */
   syncFolder(folder: string): Promise<void>
+  /** The names in a folder. */
+  list(folder: string): Promise<string[]>
   /** The bytes at `position`: at most `length`, fewer at the file's end. */
   read(path: string, position: number, length: number): Buffer
   readAll(path: string): Promise<Buffer>
@@ -56,7 +60,16 @@ export const systemDisk: LogDisk = {
     new Promise((resolve, reject) => {
       fdatasync(descriptor, (error) => (error === null ? resolve() : reject(error)))
     }),
+  syncFile: async (path) => {
+    const file = await openHandle(path, 'r')
+    try {
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+  },
   syncFolder,
+  list: (folder) => readdir(folder),
   read: (path, position, length) => {
     const descriptor = openSync(path, 'r')
     try {

@@ -213,7 +213,7 @@ export class SegmentJournal implements Journal {
   /** Tells readers how far the log was synced. It needs no sync itself: without it they trust less. */
   #proveSync({ end }: SyncedState): void {
     const { frames, counts } = this.segments
-    frames.clear()
+    frames.clear(this.segments.current.bytes)
     frames.synced({ synced: end, last: counts.last, nextCall: counts.nextCall, discards: counts.discards })
     try {
       this.segments.append()
@@ -228,6 +228,12 @@ export class SegmentJournal implements Journal {
   }
 
   async #rewrite(): Promise<void> {
+    if (this.#sync.trust === 'distrusted' && !this.#rewriteUnsynced()) return
+    await this.#sync.sync()
+  }
+
+  /** False: the disk does not take it. */
+  #rewriteUnsynced(): boolean {
     const { synced } = this.#sync
     try {
       const rows = this.#records.readAfter(synced.last)
@@ -239,9 +245,9 @@ export class SegmentJournal implements Journal {
         { event: 'journal.rewrite_failed', err: error },
         'what could not be synced could not be written to another file either; it is tried again',
       )
-      return
+      return false
     }
     this.#sync.rewritten()
-    await this.#sync.sync()
+    return true
   }
 }

@@ -8,7 +8,7 @@ import type { DeadJournal, JournalStore, Prepared } from '../journal-store.ts'
 import { DAMAGED_FILE, isOlderJournal, JOURNAL_FILE } from '../sqlite/journal-files.ts'
 import { JournalWork } from '../sqlite/thread/journal-work.ts'
 import { DeadSegmentJournal } from './dead-segment-journal.ts'
-import { listSegments } from './format/segment-files.ts'
+import { segmentNumbers } from './format/segment-files.ts'
 import { JournalLock } from './journal-lock.ts'
 import { type LogDisk, systemDisk } from './log-disk.ts'
 import { type RecoveredLog, recoverLog } from './recovery/recover-log.ts'
@@ -66,10 +66,10 @@ export class SegmentJournals implements JournalStore {
       const older = await this.#work.prepare(folder)
       const isUsable = older === 'ready' || older === 'damaged'
       // A file that was garbled may look like an older journal; nothing of its own is in it where there are segments.
-      if (!isUsable && !(older === 'unreadable' && (await hasSegments(folder)))) return older
+      if (!isUsable && !(older === 'unreadable' && (await this.#hasSegments(folder)))) return older
       isDamaged = older !== 'ready'
     }
-    if (!existsSync(join(folder, JOURNAL_FILE)) && !(await hasSegments(folder))) return 'absent'
+    if (!existsSync(join(folder, JOURNAL_FILE)) && !(await this.#hasSegments(folder))) return 'absent'
     const lock = JournalLock.acquire(folder)
     if (!(lock instanceof JournalLock)) return lock
     try {
@@ -120,11 +120,11 @@ export class SegmentJournals implements JournalStore {
     prepared?.lock.release()
   }
 
+  async #hasSegments(folder: string): Promise<boolean> {
+    return segmentNumbers(await this.#disk.list(folder)).length > 0
+  }
+
   #logOptions(folder: string) {
     return { folder, disk: this.#disk, segmentBytes: this.#segmentBytes }
   }
-}
-
-async function hasSegments(folder: string): Promise<boolean> {
-  return (await listSegments(folder)).length > 0
 }

@@ -97,7 +97,7 @@ export class SegmentLog {
     const { bytes } = this.#current
     if (bytes >= segmentBytes / 2 && this.#next.isWanted) void this.#next.prepare(++this.#highest)
     if (bytes >= segmentBytes || this.#wantsOther) this.#switch()
-    this.frames.clear()
+    this.frames.clear(this.#current.bytes)
   }
 
   /** Writes the frames. Throws when the disk refuses: nothing of them is written. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { listSegments, segmentName } from '../../../../src/ledger/journal/segments/format/segment-files.ts'
+import { segmentName, segmentNumbers } from '../../../../src/ledger/journal/segments/format/segment-files.ts'
 import { type LogDisk, systemDisk } from '../../../../src/ledger/journal/segments/log-disk.ts'
 import { SegmentFile } from '../../../../src/ledger/journal/segments/segment-file.ts'
 import { testFolder } from '../../support/folders.ts'
@@ -78,5 +78,5 @@ test('segments are listed by their numbers, and no other file is', async () => {
     systemDisk.close(systemDisk.create(join(folder, name)))
   for (const name of ['journal.db', '00000003.log.part', '3.log', '00000000.log', 'x00000004.log'])
     systemDisk.close(systemDisk.create(join(folder, name)))
-  expect(await listSegments(folder)).toEqual([1, 2, 10, 123_456_789])
+  expect(segmentNumbers(await systemDisk.list(folder))).toEqual([1, 2, 10, 123_456_789])
 })

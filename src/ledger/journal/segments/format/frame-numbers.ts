@@ -25,3 +25,8 @@ export function checksumSeed(segment: number, salt: number): number {
   numbers.writeUInt32LE(salt, 4)
   return crc32(numbers)
 }
+
+/** The start of the checksum of a frame at `position`: one that stands somewhere else is not believed. */
+export function placedSeed(seed: number, position: number): number {
+  return (seed ^ position) >>> 0
+}

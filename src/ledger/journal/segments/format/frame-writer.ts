@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { checksumSeed, putNumber } from './frame-numbers.ts'
+import { checksumSeed, placedSeed, putNumber } from './frame-numbers.ts'
 import {
   BEGIN_FLAGS,
   CLOSE_NUMBERS_BYTES,
@@ -28,6 +28,7 @@ export class FrameWriter {
   #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #view = new DataView(this.#buffer.buffer)
   #length = 0
+  #position = 0
 
   /** @param salt the journal's. */
   constructor(segment: number, salt: number) {
@@ -45,8 +46,9 @@ export class FrameWriter {
     return this.#length
   }
 
-  /** Drops all frames. */
-  clear(): void {
+  /** Drops all frames. The next ones will stand at `position` of their segment, and are believed nowhere else. */
+  clear(position = 0): void {
+    this.#position = position
     this.#length = 0
     if (this.#buffer.length > KEPT_BYTES) this.#allocate(FIRST_BYTES)
   }
@@ -155,7 +157,10 @@ export class FrameWriter {
     const at = this.#length
     this.#view.setUint32(at, FRAME_MAGIC, true)
     this.#view.setUint32(at + FRAME_LENGTH_AT, end - at - FRAME_HEADER_BYTES, true)
-    const checksum = crc32(this.#buffer.subarray(at + FRAME_LENGTH_AT, end), seed)
+    const checksum = crc32(
+      this.#buffer.subarray(at + FRAME_LENGTH_AT, end),
+      placedSeed(seed, this.#position + at),
+    )
     this.#view.setUint32(at + FRAME_CHECKSUM_AT, checksum, true)
     this.#length = end
   }

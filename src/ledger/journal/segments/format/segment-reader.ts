@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { decodeFrame } from './frame-decoder.ts'
-import { checksumSeed } from './frame-numbers.ts'
+import { checksumSeed, placedSeed } from './frame-numbers.ts'
 import {
   FRAME_CHECKSUM_AT,
   FRAME_HEADER_BYTES,
@@ -45,7 +45,7 @@ export class SegmentReader {
     const kind = this.#bytes[at + FRAME_KIND_AT]
     const seed = kind === FRAME_KINDS.begin ? this.#beginSeed : this.#seed
     if (seed === -1 || end > this.#bytes.length) return null
-    const checksum = crc32(this.#bytes.subarray(at + FRAME_LENGTH_AT, end), seed)
+    const checksum = crc32(this.#bytes.subarray(at + FRAME_LENGTH_AT, end), placedSeed(seed, position))
     if (checksum !== this.#view.getUint32(at + FRAME_CHECKSUM_AT, true)) return null
     return decodeFrame(this.#bytes, this.#view, { kind, from: payload, to: end, offset: this.#offset })
   }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { SegmentBegin } from '../format/frames.ts'
-import { listSegments, segmentName } from '../format/segment-files.ts'
+import { segmentName, segmentNumbers } from '../format/segment-files.ts'
 import { SegmentReader } from '../format/segment-reader.ts'
 import type { LogDisk } from '../log-disk.ts'
 
@@ -33,7 +33,7 @@ export type FoundLog = LogChain | 'absent' | 'unreadable'
 export async function findLog(folder: string, disk: LogDisk): Promise<FoundLog> {
   const begins = new Map<number, SegmentBegin | null>()
   let isBlank = true
-  const numbers = await listSegments(folder)
+  const numbers = segmentNumbers(await disk.list(folder))
   for (const segment of numbers) {
     const bytes = disk.read(join(folder, segmentName(segment)), 0, BEGIN_MAX_BYTES)
     if (bytes.length === 0) continue // It was made ahead of need.

@@ -27,8 +27,6 @@ export class LogReplay {
   isTailLost = false
   /** Where the log stood at the place up to which it was synced. */
   synced: SyncedState | null = null
-  /** Damage behind that place. */
-  isDamagedBehindSync = false
   readonly #syncedEnd: LogPosition | null
   #index = new RecordIndex(0, 0)
   #isBegun = false
@@ -98,7 +96,6 @@ export class LogReplay {
   damage(): void {
     this.#isBegun = true
     this.isDamaged = true
-    this.isDamagedBehindSync ||= this.synced !== null
     this.#isLastUnknown = true
     this.#areCountsUnknown = true
     this.calls.damage()

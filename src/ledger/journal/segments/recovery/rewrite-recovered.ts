@@ -37,13 +37,15 @@ export async function rewriteRecovered(
   const from = rewrittenFrom(recovered)
   const index = new RecordIndex(from.last, from.bytesTotal)
   const part = `${path}.part`
+  if (replay.isDamaged)
+    for (const { path: kept, isMissing } of found.parts) if (!isMissing) await disk.syncFile(kept)
   const file = new SegmentFile(disk, number, await disk.createLater(part))
   try {
     const frames = new FrameWriter(number, found.salt)
     const slices = new Slices()
     const write = async (isDue: boolean): Promise<void> => {
       if (isDue) file.append(frames.buffer, frames.length)
-      if (isDue) frames.clear()
+      if (isDue) frames.clear(file.end)
       if (slices.isDue) await slices.pause()
     }
     frames.begin({
@@ -62,7 +64,7 @@ export async function rewriteRecovered(
     })
     if (from.end.segment > 0)
       frames.synced({ synced: from.end, last: from.last, nextCall: counts.nextCall, discards: from.discards })
-    if (!replay.isDamagedBehindSync) for (const call of replay.discarded) frames.discard(call)
+    if (!replay.isDamaged) for (const call of replay.discarded) frames.discard(call)
     for await (const { call, sequence, bytesBefore, body } of recordsAfter(from.last, recovered, disk)) {
       const position = file.end + frames.length
       index.add(sequence, position, frames.close(call, sequence, bytesBefore, body))
@@ -87,10 +89,13 @@ export async function rewriteRecovered(
   return { segments: [...keptSegments(recovered, from), segment], synced }
 }
 
-/** Where the new segment continues the log. Damage behind the last sync stays part of the log: it is evidence. */
+/**
+ * Where the new segment continues the log. A damaged log is continued at its end: what the next adopter is to conclude
+ * from the damage depends on all that stands around it.
+ */
 function rewrittenFrom({ replay, end }: RecoveredLog): SyncedState {
   const { last, bytesTotal, discards } = replay.counts
-  if (replay.isDamagedBehindSync || replay.synced === null) return { end, last, bytesTotal, discards }
+  if (replay.isDamaged || replay.synced === null) return { end, last, bytesTotal, discards }
   return replay.synced
 }
 

@@ -112,13 +112,20 @@ export class LogSync {
   /** The log's files in order: what is in a later one counts only together with all before. */
   async #syncUpTo(segment: number): Promise<void> {
     const { log } = this.#options
-    if (log.isFolderDirty) {
-      await log.options.disk.syncFolder(log.options.folder)
-      log.isFolderDirty = false
-    }
+    if (log.isFolderDirty) await syncNames(log)
     for (const { number, file } of log.segments) {
       if (file !== null && number <= segment) await file.sync()
     }
     for (const sealed of log.segments) if (sealed.number < segment) sealed.close()
+  }
+}
+
+async function syncNames(log: SegmentLog): Promise<void> {
+  log.isFolderDirty = false // It may be dirty again before the answer comes.
+  try {
+    await log.options.disk.syncFolder(log.options.folder)
+  } catch (error) {
+    log.isFolderDirty = true
+    throw error
   }
 }

@@ -76,6 +76,7 @@ export class ConvertedLog {
     this.#end = 0
     this.#descriptor = this.#disk.create(join(this.#folder, segmentName(this.#segment)))
     this.#frames.useSegment(this.#segment, this.#salt)
+    this.#frames.clear()
     this.#frames.begin({
       ...this.#journal,
       version: SEGMENT_VERSION,
@@ -98,7 +99,7 @@ export class ConvertedLog {
       written += count
     }
     this.#end += length
-    this.#frames.clear()
+    this.#frames.clear(this.#end)
   }
 
   #endSegment(): void {

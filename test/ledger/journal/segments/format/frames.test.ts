@@ -92,6 +92,12 @@ describe('a frame is not believed', () => {
     expect([...scanSegment(unsalted, 0, bytes.length)]).toHaveLength(2)
   })
 
+  test('a frame at another place of its segment is not believed', () => {
+    const { bytes } = smallSegment()
+    const moved = Buffer.concat([Buffer.alloc(1), bytes])
+    expect(framesOf(scan(moved))).toEqual([])
+  })
+
   test('a frame with any bit changed is not believed, and all others are', () => {
     const { bytes, frames } = smallSegment()
     for (let at = 0; at < bytes.length; at++) {
