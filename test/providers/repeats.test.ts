@@ -154,6 +154,7 @@ const edit = fc
         '.',
         '1e9',
         '\u0000',
+        'data: ',
       )
       .map((put) => ({ ...place, put })),
   )
@@ -221,6 +222,15 @@ describe('events that repeat each other', () => {
       if (wire.name !== "Ollama's lines") expect(running).toBeGreaterThan(200)
     })
   }
+
+  test('a line that only looks like an event is none, however often it is repeated', () => {
+    const wire = WIRES.find(({ provider }) => provider === 'ollama')
+    if (wire === undefined) throw new Error('there is such a wire')
+    const reader = open(wire)
+    reader.push(Buffer.from('{"model":"m","eval_count":3}\n'))
+    for (let n = 4; n < 9; n += 1) reader.push(Buffer.from(`data: {"model":"m","eval_count":${n}}\n`))
+    expect(reader.peek().usage.outputTokens).toBe(3)
+  })
 
   test('running counts raise the revision, and are read when they are asked for', () => {
     const [wire] = WIRES

@@ -167,7 +167,7 @@ class BodyReader implements UsageReader, DocumentSink {
   }
 
   #repeats(): Repeats | null {
-    return this.#format.laterReplaces ? new Repeats(this.#projection, this) : null
+    return this.#format.laterReplaces ? new Repeats(this.#projection, this, this.#isOfLines) : null
   }
 
   /** A whole document is read again from what has been extracted of it so far. */

@@ -19,8 +19,8 @@ const MAX_EVENT_CHARACTERS = 8192
 const MAX_VARYING = 32
 const MAX_DEPTH = 24
 
-/** What may stand around the document of an event: one line of data, or a line that is the document. */
-const BEFORE = /^(?:(?:event: ?[\w.-]+\r?\n)?data: ?)?$/
+/** What may stand around the document of an event: it is all of its data, in one line. Or of a line: nothing. */
+const BEFORE_DATA = /^(?:event: ?[\w.-]+\r?\n)?data: ?$/
 const BEHIND = /^ *(?:\r?\n){1,2}$/
 
 /**
@@ -74,13 +74,15 @@ export class EventShape {
  * The shape of an event, `text` with a character for each of its bytes. `null`: it has none that later ones could be
  * compared with.
  * @param projection what is wanted of its document
+ * @param isLine a line that is a document, no server-sent event
  */
-export function shapeOf(text: string, projection: Projection): EventShape | null {
+export function shapeOf(text: string, projection: Projection, isLine: boolean): EventShape | null {
   const start = text.indexOf('{')
   if (start < 0 || text.length > MAX_EVENT_CHARACTERS || text.charCodeAt(text.length - 1) !== LF) return null
   const outline = new Outline(text)
   const end = outline.value(start, projection, 0)
-  if (end < 0 || !BEFORE.test(text.slice(0, start)) || !BEHIND.test(text.slice(end))) return null
+  const isAlone = isLine ? start === 0 : BEFORE_DATA.test(text.slice(0, start))
+  if (end < 0 || !isAlone || !BEHIND.test(text.slice(end))) return null
   return outline.shape(start, end)
 }
 

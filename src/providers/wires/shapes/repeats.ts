@@ -27,6 +27,7 @@ const MAX_CHUNK_BYTES = 131_072
 export class Repeats {
   readonly #projection: Projection
   readonly #sink: RepeatSink
+  readonly #areLines: boolean
   #shape: EventShape | null = null
   #isRunning = false
   #vain = 0
@@ -35,10 +36,14 @@ export class Repeats {
   #text = ''
   #hasCr = false
 
-  /** @param projection what is wanted of a document */
-  constructor(projection: Projection, sink: RepeatSink) {
+  /**
+   * @param projection what is wanted of a document
+   * @param areLines each event is a line that is a document
+   */
+  constructor(projection: Projection, sink: RepeatSink, areLines: boolean) {
     this.#projection = projection
     this.#sink = sink
+    this.#areLines = areLines
   }
 
   /** A chunk begins. */
@@ -83,7 +88,7 @@ export class Repeats {
     this.#shape = null
     if (standing === 'no' || this.#vain >= MAX_VAIN) return
     this.#vain += 1
-    this.#shape = shapeOf(event.toString('latin1'), this.#projection)
+    this.#shape = shapeOf(event.toString('latin1'), this.#projection, this.#areLines)
     this.#isRunning = standing === 'running'
   }
 }
