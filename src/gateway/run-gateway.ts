@@ -11,6 +11,7 @@ import { openKeyDirectory } from '../keys/key-directory.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { openLedger } from '../ledger/running-ledger.ts'
 import { withinDeadline } from '../lib/deadline.ts'
+import type { Activity } from '../lib/idle-memory.ts'
 import type { Logger } from '../lib/log.ts'
 import { buildMetrics } from '../metrics/metrics.ts'
 import { ObjectIndex } from '../objects/object-index.ts'
@@ -72,6 +73,8 @@ export interface RunningGateway {
   readonly adminAddress: AddressInfo
   /** How many calls and sessions are read on without their client now. */
   unattendedCalls(): number
+  /** Calls under way, and the records so far. */
+  activity(): Activity
   /** Takes upstreams, models and prices from `config`. All else stays as it was at the start. */
   reload(config: GatewayConfig): void
   /** Before `stop`: gives clients and balancers five seconds at most to go elsewhere. */
@@ -245,11 +248,14 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     reloadable.takePrices(newer)
     recording.record()
   })
-
   return {
     address: app.server.address() as AddressInfo,
     adminAddress: admin.server.address() as AddressInfo,
     unattendedCalls: () => unattended.count,
+    activity: () => {
+      const { openCalls, last } = ledger.stats()
+      return { underWay: openCalls, done: last }
+    },
     reload: (changed) => {
       reloadable.reload(changed)
       recording.record()

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { flushCompileCache } from 'node:module'
 import closeWithGrace from 'close-with-grace'
 import { CLOSING_MS, ConfigError, type GatewayConfig, loadGatewayConfig } from '../config/config.ts'
+import { releaseMemoryWhenIdle } from '../lib/idle-memory.ts'
 import { createLog } from '../lib/log.ts'
 import { type RunningGateway, runGateway } from './run-gateway.ts'
 import { reportStarted, startProcesses } from './server-processes.ts'
@@ -40,6 +41,7 @@ async function start(): Promise<Pick<RunningGateway, 'drain' | 'stop'>> {
   reportStarted()
   // Now, as a process that is killed keeps nothing.
   flushCompileCache()
+  releaseMemoryWhenIdle(() => gateway.activity())
   return gateway
 }
 

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { releaseMemoryWhenIdle } from '../../src/lib/idle-memory.ts'
+import { until } from '../../src/lib/until.ts'
+
+/** Fills the heap with objects that are not used any more. */
+function leaveGarbage(): number {
+  let objects: object[] = Array.from({ length: 400_000 }, (_, number) => ({ number, list: [number] }))
+  const heldBytes = process.memoryUsage().heapTotal
+  objects = []
+  expect(objects).toEqual([])
+  return heldBytes
+}
+
+const gaveBack = (bytes: number) => process.memoryUsage().heapTotal < bytes - 20e6
+
+test('a process that did nothing for a while gives back what it does not use', async () => {
+  const heldBytes = leaveGarbage()
+  const release = releaseMemoryWhenIdle(() => ({ underWay: 0, done: 7 }), { idleMs: 20 })
+  expect(await until(() => gaveBack(heldBytes) || null, { timeoutMs: 5_000 })).toBe(true)
+  release.stop()
+})
+
+test('one that works, or has work under way, is left alone', async () => {
+  const heldBytes = leaveGarbage()
+  let done = 0
+  const working = releaseMemoryWhenIdle(() => ({ underWay: 0, done: done++ }), { idleMs: 5 })
+  const waiting = releaseMemoryWhenIdle(() => ({ underWay: 1, done: 0 }), { idleMs: 5 })
+  await until(() => done > 20 || null, { timeoutMs: 5_000 })
+  expect(gaveBack(heldBytes)).toBe(false)
+  working.stop()
+  waiting.stop()
+})
+
+test('it happens seldom: each time everything stands still', async () => {
+  leaveGarbage()
+  const release = releaseMemoryWhenIdle(() => ({ underWay: 0, done: 0 }), { idleMs: 5, againMs: 60_000 })
+  await delay(100)
+  const heldBytes = leaveGarbage()
+  await delay(100)
+  expect(gaveBack(heldBytes)).toBe(false)
+  release.stop()
+})
