@@ -58,7 +58,7 @@ function renderTable(all: readonly Column[], cells: readonly Cell[]): string[] {
   const columns = all.filter(({ figure }) => measured.has(figure))
   const rows = cells.flatMap((cell) =>
     Object.entries(cell.targets).map(([target, figures], index) => [
-      index === 0 ? `${cell.name} (${cell.rounds} rounds)` : '',
+      index === 0 ? `${cell.name} (${cell.rounds} ${cell.rounds === 1 ? 'round' : 'rounds'})` : '',
       target,
       ...columns.map(({ figure, digits }) => renderSpread(figures[figure] ?? null, digits)),
     ]),

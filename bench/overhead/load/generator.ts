@@ -87,6 +87,7 @@ class Run implements CallWatcher {
   #paced(calls: number, everyMs: number): void {
     startPacer({ calls, everyMs }, (scheduledMs) => {
       if (this.#isOver) return
+      this.#lateness.push(performance.now() - scheduledMs)
       const connection =
         this.#idle.pop() ??
         (this.#load.course.kind === 'held' || this.#connections.length < MOST_CONNECTIONS
@@ -106,7 +107,6 @@ class Run implements CallWatcher {
   #sendOn(connection: Connection, scheduledMs: number): void {
     this.#sent += 1
     connection.send(this.#request, scheduledMs)
-    this.#lateness.push(performance.now() - scheduledMs)
   }
 
   #result(nowMs: number): LoadResult {

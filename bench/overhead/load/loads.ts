@@ -28,7 +28,7 @@ export interface LoadResult {
   readonly whole: Percentiles
   /** Between two reads of one answer's body. */
   readonly gaps: Percentiles
-  /** How late the generator itself sent. */
+  /** How late the generator was for the times of an `open` or a `held` load; that is within all other durations. */
   readonly lateness: Percentiles
   /** Calls that had their first byte only after another had ended. */
   readonly queued: number

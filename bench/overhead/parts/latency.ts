@@ -21,7 +21,7 @@ export const latencyPart: Part = {
   about: [
     'Calls are sent at times fixed beforehand, whatever became of those before, and measured from these times: a',
     'proxy that stalls delays calls that are counted, so nothing is omitted. Half load is half of the calls a second of',
-    'which bare is capable in this run. Late: how far after its time the generator sent, which is within all figures.',
+    'which bare is capable in this run. Late: how far behind its times the generator was, which is within all figures.',
     'All in milliseconds.',
   ].join(' '),
   columns: [

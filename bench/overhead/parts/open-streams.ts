@@ -8,8 +8,8 @@ import type { Part } from './part.ts'
 import { eventFigures } from './streams.ts'
 
 const STREAMS = [1_000, 2_000]
-/** At 2,000 streams the last begins after two seconds, and the first ends after three. */
-const EVENTS = 12
+/** At 2,000 streams the last begins after two seconds, and the first ends after four. */
+const EVENTS = 16
 const EVERY_MS = 250
 const BEGUN_A_MS = 1
 /** After the last is begun: then all are open. */
