@@ -53,6 +53,7 @@ const testbed = describeTestbed(findNginx())
 const otherWork = new OtherWork()
 for (const warning of warningsFor(testbed, 0, values.quick)) console.error(warning)
 const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-'))
+let undone: Promise<void> | null = null
 const cleanUp: CleanUp = [() => rm(folder, { recursive: true, force: true })]
 // PostgreSQL and Redis do not get a terminal's Ctrl-C, and would run on.
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -82,6 +83,10 @@ try {
   await undo()
 }
 
-async function undo(): Promise<void> {
-  for (const step of cleanUp.splice(0).reverse()) await step()
+/** Once: a run that is interrupted fails too, and has to wait until all is undone. */
+function undo(): Promise<void> {
+  undone ??= (async () => {
+    for (const step of cleanUp.reverse()) await step()
+  })()
+  return undone
 }
