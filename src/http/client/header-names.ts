@@ -29,7 +29,7 @@ const ROLES: ReadonlySet<string> = new Set<HeaderRole>([
 /** RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** The other side chooses the names, so it must not choose how much is remembered of them. */
+/** The other side chooses the names, so it must not choose how many are remembered: at this, all are dropped. */
 const MAX_REMEMBERED = 2_000
 const MAX_REMEMBERED_LENGTH = 100
 
@@ -48,9 +48,11 @@ export function isToken(text: string): boolean {
 function readName(text: string): HeaderName | null {
   if (!isToken(text)) return null
   const lower = text.toLowerCase()
+  const role = ROLES.has(lower) ? (lower as HeaderRole) : 'none'
+  if (text.length > MAX_REMEMBERED_LENGTH) return { text, lower, role }
   // A copy: a slice would keep alive all that it was cut from.
-  const copy = Buffer.from(text, 'latin1').toString('latin1')
-  const name: HeaderName = { text: copy, lower, role: ROLES.has(lower) ? (lower as HeaderRole) : 'none' }
-  if (remembered.size < MAX_REMEMBERED && text.length <= MAX_REMEMBERED_LENGTH) remembered.set(copy, name)
+  const name: HeaderName = { text: Buffer.from(text, 'latin1').toString('latin1'), lower, role }
+  if (remembered.size === MAX_REMEMBERED) remembered.clear()
+  remembered.set(name.text, name)
   return name
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { findHeaderName } from '../../../src/http/client/header-names.ts'
 import { buildRequestHead } from '../../../src/http/client/request-head.ts'
 
 const HOST = ['host', 'upstream']
@@ -47,4 +48,14 @@ test.each(REFUSED)('nothing is written of a request with %s: %j %j %j', (_what, 
   expect(() => buildRequestHead(method, path, headers)).toThrow(
     expect.objectContaining({ code: 'invalid_request' }),
   )
+})
+
+test('names that are read again and again are remembered, however many others come between', () => {
+  const known = findHeaderName('X-Request-ID')
+  expect(known).toEqual({ text: 'X-Request-ID', lower: 'x-request-id', role: 'none' })
+  expect(findHeaderName('X-Request-ID')).toBe(known)
+  for (let i = 0; i < 5_000; i++) expect(findHeaderName(`X-${i}`)?.lower).toBe(`x-${i}`)
+  expect(findHeaderName('X-Request-ID')).toEqual(known)
+  const long = `X-${'y'.repeat(200)}`
+  expect(findHeaderName(long)).toEqual({ text: long, lower: long.toLowerCase(), role: 'none' })
 })
