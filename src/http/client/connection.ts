@@ -135,7 +135,8 @@ export class Connection implements Carrier, UploadListener {
     }
   }
 
-  #send({ head, body }: UpstreamRequest): void {
+  #send(request: UpstreamRequest): void {
+    const { head, body } = request
     const socket = this.#socket
     if (body === null) {
       socket.write(withoutBody(head), 'latin1')
@@ -154,14 +155,15 @@ export class Connection implements Carrier, UploadListener {
         socket.write(body)
         socket.uncork()
       }
+      request.dropBody()
     }
   }
 
   #onData(bytes: Buffer): void {
     const request = this.#request
-    if (request === null) {
+    if (request === null || this.#upload?.hasBegun === false) {
       // Nothing was asked: the next request must not get this for its answer.
-      this.#socket.destroy()
+      this.#close(new UpstreamError('malformed_answer', 'the upstream answered before it was asked'))
       return
     }
     const parser = this.#parser
@@ -232,10 +234,10 @@ export class Connection implements Carrier, UploadListener {
   }
 
   /** Behind a request that was not sent to its end, the server would look for the rest of it. */
-  #canBeKept({ isHead, head, body }: UpstreamRequest): boolean {
+  #canBeKept({ isHead, head, hasBody }: UpstreamRequest): boolean {
     if (isHead || this.#upload !== null || !this.#parser.keepsConnection) return false
     // Servers have been seen to ignore such a body, and to take it for the next request.
-    if (body !== null && !head.takesBody) return false
+    if (hasBody && !head.takesBody) return false
     const socket = this.#socket
     return socket.writableLength === 0 && !socket.destroyed && socket.readable
   }

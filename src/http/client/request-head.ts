@@ -42,7 +42,8 @@ export interface RequestHead {
  * @throws {UpstreamError} When some of it could be read as more than it is: nothing of it may be sent.
  */
 export function buildRequestHead(method: string, path: string, headers: readonly string[]): RequestHead {
-  if (!isToken(method)) throw refusal('the method is not fit to be sent')
+  // An answer to CONNECT is a tunnel.
+  if (!isToken(method) || method === 'CONNECT') throw refusal('the method is not fit to be sent')
   if (path.charCodeAt(0) !== 0x2f || UNFIT_IN_PATH.test(path)) throw refusal('the path is not fit to be sent')
   let host = ''
   let fields = ''

@@ -38,6 +38,11 @@ export class Upload {
     socket.on('drain', this.#onDrain)
   }
 
+  /** Whether anything of the request was sent. */
+  get hasBegun(): boolean {
+    return this.#sentBytes > 0
+  }
+
   /** Sends nothing more. */
   stop(): void {
     this.#release()

@@ -29,7 +29,7 @@ export class UpstreamRequest implements AnswerController {
   readonly handler: AnswerHandler
   readonly isHead: boolean
   readonly head: RequestHead
-  readonly body: Buffer | Readable | null
+  readonly hasBody: boolean
   rawHeaders: readonly string[] = NO_HEADERS
   aborted = false
   paused = false
@@ -39,18 +39,30 @@ export class UpstreamRequest implements AnswerController {
   /** Set while the request is on its connection. */
   carrier: Carrier | null = null
   #isBegun = false
+  #body: Buffer | Readable | null
 
   /** @throws {UpstreamError} When the head is not fit to be sent. */
   constructor({ method, path, headers, body }: RequestToSend, handler: AnswerHandler) {
     this.handler = handler
     this.isHead = method === 'HEAD'
     this.head = buildRequestHead(method, path, headers)
-    this.body = Buffer.isBuffer(body) && body.length === 0 ? null : body
+    this.#body = Buffer.isBuffer(body) && body.length === 0 ? null : body
+    this.hasBody = this.#body !== null
+  }
+
+  /** What is still to be sent; `null`: nothing. */
+  get body(): Buffer | Readable | null {
+    return this.#body
+  }
+
+  /** The body was handed to the socket: it does not stay in memory for as long as the answer takes. */
+  dropBody(): void {
+    this.#body = null
   }
 
   /** Asks the handler whether to go on, now that there is a connection. False: it is over. */
   begin(): boolean {
-    const { body } = this
+    const body = this.#body
     if (body !== null && !Buffer.isBuffer(body) && body.destroyed && !body.readableEnded) {
       this.fail(body.errored ?? new Error('the body was given up before it was sent'))
       return false
@@ -96,7 +108,7 @@ export class UpstreamRequest implements AnswerController {
     try {
       this.handler.onResponseError(this.#isBegun ? this : null, error)
     } finally {
-      destroyBody(this.body)
+      destroyBody(this.#body)
     }
   }
 }

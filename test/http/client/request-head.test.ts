@@ -27,6 +27,7 @@ const REFUSED: readonly Refused[] = [
   ),
   ['a method with a blank', 'GET /x', '/', HOST],
   ['no method', '', '/', HOST],
+  ['a tunnel', 'CONNECT', '/', HOST],
   ['a path with a blank', 'GET', '/ HTTP/1.1', HOST],
   ['a path that does not begin so', 'GET', 'x', HOST],
   ['no path', 'GET', '', HOST],

@@ -129,6 +129,16 @@ test('an answer that comes before the body was sent passes, and the connection c
   expect(body.listenerCount('data')).toBe(0)
 })
 
+test('bytes that come before anything of the request was sent are no answer to it', async () => {
+  await start(answerBehind('\r\n\r\n'))
+  await send(pool).ended
+  const answer = post(new PassThrough())
+  await expect.poll(() => answer.calls).toEqual(['start'])
+  server.sockets[0]?.write(answerOf('poison'))
+  expect((await answer.ended).error).toMatchObject({ code: 'malformed_answer' })
+  expect([answer.body.length, pool.size.open]).toEqual([0, 0])
+})
+
 test('an upstream that takes nothing makes the stream wait', async () => {
   await start((socket) => {
     socket.pause()
