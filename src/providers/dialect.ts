@@ -42,6 +42,8 @@ export interface UsageReader {
   readonly revision: number
   /** What made `revision` go up are later running counts, and nothing else: `peek` need not be asked to know. */
   readonly isRunning?: boolean
+  /** The bytes pushed last are whole server-sent events, and none of them reports usage. */
+  readonly hasNoUsage?: boolean
 }
 
 /**

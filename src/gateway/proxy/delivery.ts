@@ -87,11 +87,11 @@ export class Delivery implements HoldableDelivery {
     setImmediate(() => this.#flushHead(controller))
   }
 
-  /** The next bytes of the body. */
-  pass(chunk: Buffer): void {
+  /** The next bytes of the body. `hasNoUsage`: they are known to be whole events of a stream, and none reports usage. */
+  pass(chunk: Buffer, hasNoUsage: boolean): void {
     this.#passedBytes += chunk.length
     if (this.#clientGone) return
-    if (this.#filter === null) {
+    if (this.#filter === null || (hasNoUsage && this.#filter.passes(chunk))) {
       this.#write(chunk)
       return
     }

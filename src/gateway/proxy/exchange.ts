@@ -106,7 +106,7 @@ export class Exchange implements AnswerHandler {
   onResponseData(_controller: AnswerController, chunk: Buffer): void {
     this.#firstByteAt ??= performance.now()
     this.#answer.read(chunk)
-    this.#delivery.pass(chunk)
+    this.#delivery.pass(chunk, this.#answer.hasNoUsage)
   }
 
   onResponseEnd(_controller: AnswerController, trailers: AnswerHeaders | null): void {

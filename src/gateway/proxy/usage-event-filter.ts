@@ -2,12 +2,15 @@ import { spaceEnd } from '../../providers/wires/json-bytes.ts'
 
 const LF = 0x0a
 const CR = 0x0d
+const QUOTE = 0x22
 const COLON = 0x3a
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const LETTER_D = 0x64
-const USAGE_KEY = Buffer.from('"usage"')
+const BLANK_LINE = Buffer.from('\n\n')
+/** Without its first quote: the native search runs along the first byte, and JSON is full of quotes. */
+const USAGE_KEY = Buffer.from('usage"')
 const CHOICES_KEY = Buffer.from('"choices"')
 
 /**
@@ -32,8 +35,62 @@ export class UsageEventFilter {
   /** The last chunk ended in CR: an LF at the beginning of the next one belongs to it. */
   #lfBelongs: 'nowhere' | 'to event' | 'to passed event' | 'to taken event' = 'nowhere'
 
+  /**
+   * Whether all of `chunk` may go to the client, because an event begins with it and it is known to be whole events
+   * without usage: then it need not be pushed.
+   */
+  passes(chunk: Buffer): boolean {
+    return this.#isBetweenEvents() && chunk[chunk.length - 1] === LF
+  }
+
   /** The bytes that may go to the client now; perhaps none. */
   push(chunk: Buffer): Buffer[] {
+    const isShort = !this.#releasesHeld && this.#lfBelongs === 'nowhere' && !chunk.includes(CR)
+    return isShort ? this.#pushLfLines(chunk) : this.#pushAnyLines(chunk)
+  }
+
+  #isBetweenEvents(): boolean {
+    return this.#heldBytes === 0 && this.#lineIsEmpty && !this.#releasesHeld && this.#lfBelongs === 'nowhere'
+  }
+
+  /** As `#pushAnyLines`: without a CR an event ends in two LFs, so that only those with usage need be found. */
+  #pushLfLines(chunk: Buffer): Buffer[] {
+    const passing: Buffer[] = []
+    if (chunk.length === 0) return passing
+    const wasEmpty = this.#lineIsEmpty
+    this.#lineIsEmpty = chunk[chunk.length - 1] === LF
+    let start = 0
+    let passStart = 0
+    if (this.#heldBytes > 0) {
+      start = wasEmpty && chunk[0] === LF ? 1 : behindBlankLine(chunk, 0)
+      if (start < 0) {
+        this.#hold(chunk, passing)
+        return passing
+      }
+      if (isUsageAlone(this.#whole(chunk.subarray(0, start)))) passStart = start
+      else passing.push(...this.#held)
+      this.#reset()
+    }
+    start = behindEmptyLines(chunk, start)
+    for (let key = usageObject(chunk, start); key >= 0; key = usageObject(chunk, start)) {
+      const end = behindBlankLine(chunk, key)
+      if (end < 0) break
+      const blank = chunk.lastIndexOf(BLANK_LINE, key)
+      const from = blank < start ? start : blank + BLANK_LINE.length
+      if (isUsageAlone(chunk.subarray(from, end))) {
+        if (from > passStart) passing.push(chunk.subarray(passStart, from))
+        passStart = end
+      }
+      start = behindEmptyLines(chunk, end)
+    }
+    const lastBlank = chunk.lastIndexOf(BLANK_LINE)
+    const passEnd = lastBlank < start ? start : lastBlank + BLANK_LINE.length
+    if (passEnd > passStart) passing.push(part(chunk, passStart, passEnd))
+    if (passEnd < chunk.length) this.#hold(part(chunk, passEnd, chunk.length), passing)
+    return passing
+  }
+
+  #pushAnyLines(chunk: Buffer): Buffer[] {
     const passing: Buffer[] = []
     let at = chunk[0] === LF && this.#lfBelongs !== 'nowhere' ? 1 : 0
     let eventStart = at === 1 && this.#lfBelongs !== 'to event' ? 1 : 0
@@ -110,7 +167,7 @@ function part(chunk: Buffer, start: number, end: number): Buffer {
 
 function isUsageAlone(event: Buffer): boolean {
   // The bytes of most events show that they are others; the few that may be the one are parsed.
-  if (!holdsUsageObject(event) || !holdsEmptyChoices(event)) return false
+  if (usageObject(event, 0) < 0 || !holdsEmptyChoices(event)) return false
   let json: unknown
   try {
     json = JSON.parse(dataOf(event))
@@ -124,11 +181,26 @@ function isUsageAlone(event: Buffer): boolean {
   return typeof usage === 'object' && usage !== null && !Array.isArray(usage)
 }
 
-function holdsUsageObject(event: Buffer): boolean {
-  for (let key = event.indexOf(USAGE_KEY); key >= 0; key = event.indexOf(USAGE_KEY, key + 1)) {
-    if (event[valueAt(event, key + USAGE_KEY.length)] === OPEN_BRACE) return true
+/** Where a member begins, at or behind `from`, that is named `usage` and an object; -1: none does. */
+function usageObject(bytes: Buffer, from: number): number {
+  for (let key = bytes.indexOf(USAGE_KEY, from); key >= 0; key = bytes.indexOf(USAGE_KEY, key + 1)) {
+    const isKey = bytes[key - 1] === QUOTE
+    if (isKey && bytes[valueAt(bytes, key + USAGE_KEY.length)] === OPEN_BRACE) return key
   }
-  return false
+  return -1
+}
+
+/** Each empty line where an event might begin is an event of its own. */
+function behindEmptyLines(bytes: Buffer, from: number): number {
+  let at = from
+  while (bytes[at] === LF) at += 1
+  return at
+}
+
+/** -1: there is none at or behind `from`. */
+function behindBlankLine(bytes: Buffer, from: number): number {
+  const blank = bytes.indexOf(BLANK_LINE, from)
+  return blank < 0 ? -1 : blank + BLANK_LINE.length
 }
 
 function holdsEmptyChoices(event: Buffer): boolean {

@@ -51,6 +51,11 @@ export class ObservedAnswer implements Estimates {
     return this.#decoder !== null
   }
 
+  /** Whether the bytes read last are whole events of which none reports usage or an error. */
+  get hasNoUsage(): boolean {
+    return this.#decoder === null && this.#reader?.hasNoUsage === true
+  }
+
   /** The head of the answer has come. */
   begin(status: number, headers: ResponseHead['headers']): void {
     this.#status = status

@@ -70,6 +70,10 @@ class BodyReader implements UsageReader, DocumentSink {
     return this.#repeat !== ''
   }
 
+  get hasNoUsage(): boolean {
+    return this.#reader?.hasNoUsage === true
+  }
+
   get standing(): Standing {
     if (!this.#format.laterReplaces || this.wantsEvery) return 'no'
     const { usageSource, failed } = this.#accumulator.snapshot(false)

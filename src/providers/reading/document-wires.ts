@@ -1,4 +1,4 @@
-import type { ResponseHead } from '../dialect.ts'
+import type { ResponseHead, UsageReader } from '../dialect.ts'
 import type { ElementSink } from '../wires/elements.ts'
 import { type Extracted, JsonScanner, type Projection, scanJson } from '../wires/json.ts'
 import type { Prefilter } from '../wires/prefilter.ts'
@@ -12,6 +12,7 @@ export type Wire = 'json' | 'lines' | 'array' | 'sse' | 'other'
 export interface DocumentReader {
   push(bytes: Buffer): void
   end(): void
+  readonly hasNoUsage?: UsageReader['hasNoUsage']
 }
 
 /** Where the documents of a body go. */

@@ -48,16 +48,23 @@ export class PrefilterSearch {
 
   /** Whether a word begins from `start` to `end`; `start` never gets smaller within a chunk. */
   isWithin(start: number, end: number): boolean {
-    let found = false
-    for (let literal = 0; literal < this.#prefilter.length; literal += 1) {
-      let at = this.#next[literal] ?? -1
+    const word = this.next(start)
+    return word !== -1 && word < end
+  }
+
+  /** Where the first word begins at or behind `start`, which never gets smaller within a chunk; -1: there is none. */
+  next(start: number): number {
+    const next = this.#next
+    let first = -1
+    for (let literal = 0; literal < next.length; literal += 1) {
+      let at = next[literal] ?? -1
       if (at !== -1 && at < start) {
         at = this.#prefilter[literal]?.(this.#bytes, start) ?? -1
-        this.#next[literal] = at
+        next[literal] = at
       }
-      found ||= at !== -1 && at < end
+      if (at !== -1 && (first === -1 || at < first)) first = at
     }
-    return found
+    return first
   }
 }
 

@@ -23,6 +23,8 @@ const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
 const MAX_PIECES = 64
+/** Of fewer bytes, which are an event or two, looking for the end is as cheap. */
+const MIN_SKIPPED_BYTES = 1024
 
 /**
  * Splits a `text/event-stream` body into events, on bytes, as the WHATWG HTML standard (9.2.6) has it: lines
@@ -46,6 +48,7 @@ export class SseSplitter {
   /** The last byte was a CR: a LF that follows belongs to it. */
   #afterCr = false
   #long: LongEvent | null = null
+  #hasNoUsage = false
 
   /** @param repeats events that need not be read, where the format has such */
   constructor(sink: SseSink, prefilter: Prefilter, repeats: Repeats | null = null) {
@@ -58,12 +61,14 @@ export class SseSplitter {
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return
     const bytes = asBuffer(chunk)
+    this.#hasNoUsage = false
     this.#search.begin(bytes)
     this.#repeats?.begin(bytes)
     const start = this.#heldBytes === 0 && this.#long === null && this.#atLineStart ? this.#pass(0) : 0
     if (start > 0) this.#afterCr = false
     if (start === bytes.length) return
     if (this.#containsNoUsage(bytes, start)) {
+      this.#hasNoUsage = start === 0
       this.#atLineStart = true
       this.#afterCr = bytes[bytes.length - 1] === CR
       return
@@ -77,6 +82,11 @@ export class SseSplitter {
   /** The body ended: what is left is the last event. */
   end(): void {
     this.#finishEvent(Buffer.alloc(0), 0, 0)
+  }
+
+  /** Whether the last chunk was whole events without any word: nothing of it has been looked at. */
+  get hasNoUsage(): boolean {
+    return this.#hasNoUsage
   }
 
   /** Bytes held of an unfinished event. */
@@ -104,6 +114,7 @@ export class SseSplitter {
       start = 1
     }
     while (start <= last) {
+      start = this.#skip(bytes, start)
       const blank = bytes.indexOf(BLANK_LINE, start)
       if (blank === -1) break
       this.#finishEvent(bytes, start, blank + 2)
@@ -111,6 +122,15 @@ export class SseSplitter {
     }
     this.#atLineStart = bytes[last] === LF
     return start
+  }
+
+  /** Passes over events without a word, by one search for where the one with the next word begins. */
+  #skip(bytes: Buffer, start: number): number {
+    if (this.#heldBytes > 0 || this.#long !== null || this.#sink.wantsEvery) return start
+    const word = this.#search.next(start)
+    if (word !== -1 && word - start < MIN_SKIPPED_BYTES) return start
+    const blank = bytes.lastIndexOf(BLANK_LINE, word === -1 ? bytes.length : word)
+    return blank < start ? start : blank + BLANK_LINE.length
   }
 
   /** As `#splitLfLines`, for lines that end in any of the three ways. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { spliceIncludeUsage } from '../../../src/gateway/bodies/include-usage.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
 import { UsageEventFilter } from '../../../src/gateway/proxy/usage-event-filter.ts'
+import { selectDialect } from '../../../src/providers/dialects.ts'
 
 function splice(body: string): string | null {
   const bytes = Buffer.from(body)
@@ -225,6 +226,76 @@ describe('taking the usage event out', () => {
       { numRuns: 500 },
     )
   })
+})
+
+/** As the delivery does it: what the reader knows to be without usage is not looked at again. */
+function runBehindReader(pieces: readonly Buffer[]): Buffer {
+  const path = '/v1/chat/completions'
+  const request = { method: 'POST', path, model: null, stream: true }
+  const head = { status: 200, headers: { 'content-type': 'text/event-stream' } }
+  const reader = selectDialect('openai', 'POST', path)?.createReader(request, head)
+  const filter = new UsageEventFilter()
+  const out = pieces.flatMap((piece) => {
+    reader?.push(piece)
+    return reader?.hasNoUsage === true && filter.passes(piece) ? [piece] : filter.push(piece)
+  })
+  return Buffer.concat([...out, ...filter.end()])
+}
+
+/** The filter's work on the whole text: line by line, each event parsed. */
+function filtered(text: string): string {
+  let out = ''
+  let event = ''
+  let data: string[] = []
+  const finish = () => {
+    if (!isTaken(data.join('\n'))) out += event
+    event = ''
+    data = []
+  }
+  for (const [line, , content = ''] of text.matchAll(/(([^\r\n]*)(?:\r\n|\n|\r)|[^\r\n]+$)/g)) {
+    event += line
+    const field = /^data: ?(.*)/s.exec(content || line)
+    if (field !== null) data.push((field[1] ?? '').replace(/[\r\n]+$/, ''))
+    if (/^[\r\n]+$/.test(line)) finish()
+  }
+  finish()
+  return out
+}
+
+function isTaken(data: string): boolean {
+  try {
+    const { choices, usage, error = null } = JSON.parse(data)
+    const isUsage = typeof usage === 'object' && usage !== null && !Array.isArray(usage)
+    return isUsage && Array.isArray(choices) && choices.length === 0 && error === null
+  } catch {
+    return false
+  }
+}
+
+test('whatever the lines, their ends and the pieces, the events that only report usage are taken out', () => {
+  const line = fc.constantFrom(
+    ...[usageEvent, usageEvent, chunkEvent, 'data: {"choices": [ ],"usage": {"a":1}}', 'data:', ': usage'],
+    ...['data: {"choices":[\ndata: ],"usage":{}}', 'data: {"choices":[],"usage":{},"error":{}}'],
+    ...['', '', '', '', 'data: [DONE]', 'event: x'],
+  )
+  const end = fc.constantFrom('\n', '\n', '\n', '\n', '\r\n', '\r')
+  const ends = fc.oneof(fc.constant('\n'), fc.constant('\r\n'), fc.constant(null))
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(line, end), { maxLength: 16 }),
+      ends,
+      fc.array(fc.nat({ max: 900 }), { maxLength: 8 }),
+      (lines, oneEnd, cuts) => {
+        const text = Buffer.from(lines.map(([content, end]) => content + (oneEnd ?? end)).join(''))
+        const places = [0, ...cuts.map((cut) => cut % (text.length + 1)), text.length].sort((a, b) => a - b)
+        const pieces = places.slice(1).map((to, index) => text.subarray(places[index], to))
+        const expected = filtered(text.toString())
+        expect(run(pieces).toString()).toBe(expected)
+        expect(runBehindReader(pieces).toString()).toBe(expected)
+      },
+    ),
+    { numRuns: 5000, seed: 20_261_122 },
+  )
 })
 
 describe('what is held', () => {

@@ -68,6 +68,7 @@ const line = fc.constantFrom(
   'data: ',
   'data:  two spaces',
   'data: [DONE]',
+  `data: ${'long '.repeat(250)}`,
   'data: {"content":"caf\u00c3\u00a9"}',
   'event: error',
   'event:error',
