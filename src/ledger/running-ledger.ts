@@ -93,7 +93,8 @@ class RunningLedger implements Ledger {
   }
 
   close(record: CallRecord, onWritten: OnWritten): void {
-    this.#journal.close(record.callId, serialiseRecord(record), onWritten)
+    const journal = this.#journal
+    journal.close(record.callId, serialiseRecord(record, journal.openText(record)), onWritten)
   }
 
   discard(callId: string): void {

@@ -40,9 +40,13 @@ const { arrivedAtMs, status, latencyUs, ttftUs } = RECORD_FIELDS
 
 const quote = JSON.stringify as (text: string) => string
 
-/** The record as compact JSON: keys in the table's order, without those that say no more than their absence. */
-export function serialiseRecord(record: CallRecord): string {
-  let text = openFields(record)
+/**
+ * The record as compact JSON: keys in the table's order, without those that say no more than their absence.
+ *
+ * @param openText what `serialiseOpenCall` made of the same call, which the record begins with; `null`: not at hand.
+ */
+export function serialiseRecord(record: CallRecord, openText: string | null = null): string {
+  let text = openText === null ? openFields(record) : openText.slice(0, -1)
   if (record.reportedModel !== null) text += `,"reportedModel":${quote(record.reportedModel)}`
   text += `,"model":${quote(record.model)}`
   if (record.status !== null) text += `,"status":${record.status}`

@@ -58,6 +58,8 @@ export interface Journal extends JournalRecords {
   saveSnapshot(callId: string, snapshot: string): void
   /** As `saveSnapshot`, but in this turn's commit: for what the client must not see before it is written. */
   saveSnapshotNow(callId: string, snapshot: string, onWritten: OnWritten): void
+  /** The text that the call was opened with, where it would be the same now; `null`: otherwise. */
+  openText(call: OpenCall): string | null
   /** The call ended: its record gets the next number and the call is open no longer, in one commit. */
   close(callId: string, body: string, onWritten: OnWritten): void
   /** The call was never sent upstream: nothing of it is kept. */

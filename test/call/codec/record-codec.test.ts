@@ -36,6 +36,7 @@ describe.each(Object.entries(GOLDEN_RECORDS))('the record %s', (name, record) =>
   test(`the record ${name} begins with the bytes of its open call`, () => {
     const open = serialiseOpenCall(record)
     expect(bytes.startsWith(open.slice(0, -1))).toBe(true)
+    expect(serialiseRecord(record, open)).toBe(bytes)
     const read = parseOpenCall(open)
     expect(read?.callId).toBe(record.callId)
     expect({ ...record, ...read }).toEqual(record)

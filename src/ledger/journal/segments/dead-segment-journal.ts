@@ -27,7 +27,7 @@ export class DeadSegmentJournal extends SegmentJournal implements DeadJournal {
     super({ ...options, reserve: null, cleans: false, calls })
     const home = options.segments.current
     this.#underWay = options.underWay.map(({ number, text, snapshot }) => {
-      const call = new JournalCall('', text)
+      const call = new JournalCall('', text, null)
       call.number = number
       call.snapshot = snapshot
       calls.opened(call, home)

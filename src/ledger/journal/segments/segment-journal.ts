@@ -112,7 +112,7 @@ export class SegmentJournal implements Journal {
   }
 
   open(call: OpenCall, onWritten: OnWritten): void {
-    const opened = this.#calls.add(call.callId, serialiseOpenCall(call))
+    const opened = this.#calls.add(call.callId, serialiseOpenCall(call), call.requestedModel)
     this.writer.enqueue(new LogOperation('open', opened, '', onWritten))
   }
 
@@ -131,6 +131,12 @@ export class SegmentJournal implements Journal {
     const call = this.#calls.find(callId)
     if (call !== null) this.#calls.discardSnapshot(call)
     this.writer.enqueue(new LogOperation('snapshot', call, snapshot, onWritten))
+  }
+
+  openText({ callId, requestedModel }: OpenCall): string | null {
+    const opened = this.#calls.find(callId)
+    // A form may have named the model since: nothing else of an open call changes.
+    return opened?.requestedModel === requestedModel ? opened.text : null
   }
 
   close(callId: string, body: string, onWritten: OnWritten): void {

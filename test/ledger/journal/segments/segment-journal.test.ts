@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { serialiseOpenCall } from '../../../../src/call/codec/record-codec.ts'
 import { serialiseRecord } from '../../../../src/ledger/entry.ts'
 import type { DiskReserve } from '../../../../src/ledger/journal/disk-reserve.ts'
 import { callId, callRecord } from '../../support/calls.ts'
@@ -53,6 +54,19 @@ describe('a call', () => {
     expect(await Promise.all([open(1), close(1)])).toEqual([null, null])
     expect(await contentsOf(folder)).toMatchObject({ open: [], calls: [[1, callId(1)]] })
   })
+})
+
+test('the text of an open call is at hand for its record, unless the call has another model by then', async () => {
+  const { journal, open, close } = testJournal()
+  const call = callRecord(1)
+  expect(journal.openText(call)).toBeNull()
+  await open(1)
+  expect(journal.openText(call)).toBe(serialiseOpenCall(call))
+  expect(serialiseRecord(call, journal.openText(call))).toBe(serialiseRecord(call))
+  expect(journal.openText({ ...call, requestedModel: 'named-later' })).toBeNull()
+  expect(journal.openText(callRecord(2))).toBeNull()
+  await close(1)
+  expect(journal.openText(call)).toBeNull()
 })
 
 test('records are numbered 1, 2, 3, ... in the order of their closing, calls being opened and dropped between', async () => {

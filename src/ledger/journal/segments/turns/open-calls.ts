@@ -5,6 +5,8 @@ export class JournalCall {
   readonly callId: string
   /** The call as `serialiseOpenCall` wrote it. */
   readonly text: string
+  /** As `text` has it. */
+  readonly requestedModel: string | null
   /** Its number within the journal, never used again; 0: it is not written. */
   number = 0
   /** The segment that has its text. */
@@ -14,9 +16,10 @@ export class JournalCall {
   /** The usage snapshot that is to be written. */
   pendingSnapshot: string | null = null
 
-  constructor(callId: string, text: string) {
+  constructor(callId: string, text: string, requestedModel: string | null) {
     this.callId = callId
     this.text = text
+    this.requestedModel = requestedModel
   }
 }
 
@@ -70,8 +73,8 @@ export class OpenCalls {
     home.openCalls++
   }
 
-  add(callId: string, text: string): JournalCall {
-    const call = new JournalCall(callId, text)
+  add(callId: string, text: string, requestedModel: string | null): JournalCall {
+    const call = new JournalCall(callId, text, requestedModel)
     this.#calls.set(callId, call)
     return call
   }
