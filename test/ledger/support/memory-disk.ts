@@ -173,7 +173,7 @@ function halfWritten({ bytes, synced }: MemoryFile, random: () => number): Buffe
     const end = Math.min(at + SECTOR_BYTES, length)
     if (end <= before.length || random() < 0.7) continue
     left.fill(0, at, end)
-    before.copy(left, at, at, Math.min(end, before.length))
+    if (at < before.length) before.copy(left, at, at, Math.min(end, before.length))
   }
   return left
 }

@@ -14,6 +14,8 @@ export interface Truth {
   /** Of those, the ones whose opening was synced. */
   readonly syncedOpen: Set<number>
   readonly discarded: Set<number>
+  /** Whose end was handed in, whether or not that was answered. */
+  readonly ending: Set<number>
   synced: number
 }
 
@@ -42,6 +44,7 @@ export function sampleLog(disk: MemoryDisk, segmentBytes: number): SampleLog {
     open: new Set(),
     syncedOpen: new Set(),
     discarded: new Set(),
+    ending: new Set(),
     synced: 0,
   }
   return {
@@ -56,6 +59,7 @@ export function sampleLog(disk: MemoryDisk, segmentBytes: number): SampleLog {
       }),
     close: (call) =>
       new Promise((resolve) => {
+        truth.ending.add(call)
         journal.close(callId(call), JSON.stringify({ callId: callId(call), call }), (error) => {
           if (error === null) end(truth, call)
           if (error === null) truth.closed.set(journal.last, call)
@@ -72,6 +76,7 @@ export function sampleLog(disk: MemoryDisk, segmentBytes: number): SampleLog {
       const before = [...open]
       await journal.flush()
       truth.synced = journal.synced
+      if (journal.refuses) return // The sync failed.
       for (const call of before) if (open.has(call)) truth.syncedOpen.add(call)
     },
   }

@@ -155,7 +155,7 @@ export class SegmentLog {
   }
 
   #switch(): void {
-    const file = this.#next.take() ?? (this.#wantsOther ? this.#createNow() : null)
+    const file = this.#takePrepared() ?? (this.#wantsOther ? this.#createNow() : null)
     this.#wantsOther = false
     if (file === null) return
     const { frames, counts } = this
@@ -176,6 +176,15 @@ export class SegmentLog {
     const index = new RecordIndex(counts.last, counts.bytesTotal)
     this.#current = new LogSegment(file.number, path, index, file)
     this.#segments.push(this.#current)
+  }
+
+  /** One that was made before the current segment is not its successor: segments are in the order of their numbers. */
+  #takePrepared(): SegmentFile | null {
+    const file = this.#next.take()
+    if (file === null || file.number > this.#current.number) return file
+    file.close()
+    this.#remove(file.number)
+    return null
   }
 
   #remove(number: number): void {
