@@ -1,6 +1,9 @@
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
-import { StatementSync } from 'node:sqlite'
+import { basename } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
+import { SEGMENT_FILE } from './dead-log.ts'
 import { CRASH_SIGNALS, type CrashPoint } from './gateway-signals.ts'
 
 /**
@@ -8,12 +11,14 @@ import { CRASH_SIGNALS, type CrashPoint } from './gateway-signals.ts'
  * kernel has taken a certain write, before anything else of it runs.
  *
  * Kills from outside hardly ever meet these moments: an answer is out and its record is not written, or a
- * call goes upstream and its open row is missing.
+ * call goes upstream and the journal does not have it, or a write to the journal is torn.
  */
 const clientPort = Number(process.env.PORT)
 const upstreamPort = Number(process.env.CHAOS_UPSTREAM_PORT)
 /** A call may need several writes, its head and its body: the first is not always the one that counts. */
 const WRITES_MAX = 3
+/** Of what a journal writes after a sync: no call waits for that. */
+const PROOF_BYTES = 49
 /** As bench/chaos/upstream.ts writes it, and nowhere else: of a chat and of a message, streamed or not. */
 const FINAL_USAGE = /"choices":\[\],|"content":\[\],|"type":"message_delta"/
 let armed: CrashPoint | null = null
@@ -27,9 +32,7 @@ if (isMainThread) {
     })
   dieAfter(Socket.prototype, '_write', (socket, chunk) => isMet(socket, () => `${chunk}`))
   dieAfter(Socket.prototype, '_writev', (socket, chunks) => isMet(socket, () => joined(chunks)))
-  dieAfter(StatementSync.prototype, 'run', (statement) => {
-    return armed === 'commit' && statement instanceof StatementSync && statement.sourceSQL === 'commit'
-  })
+  dieInJournalWrite()
 }
 
 /** Has the method kill the process behind itself when it is the write that was meant. */
@@ -47,6 +50,28 @@ function dieAfter(
     if (counts && writesLeft === 0) process.kill(process.pid, 'SIGKILL')
     return result
   })
+}
+
+/** kill -9 behind a write to a segment, or in the middle of it: the kernel had taken a part. */
+function dieInJournalWrite(): void {
+  const { writeSync } = fs
+  const write = (descriptor: number, bytes: Buffer, offset: number, length: number, position: number) => {
+    if (armed !== 'commit' || length <= PROOF_BYTES || !isSegment(descriptor))
+      return writeSync(descriptor, bytes, offset, length, position)
+    writesLeft -= 1
+    const isTorn = writesLeft === 0 && Math.random() < 0.5
+    const taken = isTorn ? Math.floor(Math.random() * length) : length
+    const written = writeSync(descriptor, bytes, offset, taken, position)
+    if (writesLeft === 0) process.kill(process.pid, 'SIGKILL')
+    return written
+  }
+  // The gateway takes the function when it is loaded.
+  Reflect.set(fs, 'writeSync', write)
+  syncBuiltinESMExports()
+}
+
+function isSegment(descriptor: number): boolean {
+  return SEGMENT_FILE.test(basename(fs.readlinkSync(`/proc/self/fd/${descriptor}`)))
 }
 
 function isMet(socket: unknown, text: () => string): boolean {

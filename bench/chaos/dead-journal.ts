@@ -1,11 +1,8 @@
-import { copyFileSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, sep } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { isDamage } from '../../src/ledger/journal/sqlite/sqlite-result.ts'
-import { WAL_FILE } from './wal-file.ts'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { sep } from 'node:path'
+import { type PlacedFrame, SEGMENT_FILE } from './dead-log.ts'
 
-/** What a journal holds, read from a copy. */
+/** What a journal holds. */
 export interface JournalContent {
   /** The highest sequence that is there, or was. */
   readonly last: number
@@ -18,8 +15,6 @@ export interface JournalContent {
   readonly open: readonly string[]
 }
 
-const DATABASE_FILE = 'journal.db'
-
 /** Producers whose journals the process has open: its own, and those it adopted. Reads /proc. */
 export function producersOpenIn(pid: number, journalDir: string): string[] {
   const producers = new Set<string>()
@@ -28,7 +23,7 @@ export function producersOpenIn(pid: number, journalDir: string): string[] {
     const [producer, file] = path.startsWith(journalDir + sep)
       ? path.slice(journalDir.length + 1).split(sep)
       : []
-    if (producer !== undefined && file === WAL_FILE) producers.add(producer)
+    if (producer !== undefined && SEGMENT_FILE.test(file ?? '')) producers.add(producer)
   }
   return [...producers]
 }
@@ -49,50 +44,48 @@ function linkOf(path: string): string {
   }
 }
 
-/** Reads a dead producer's journal as it would be with this WAL. The files themselves are only copied. */
-export function readJournal(folder: string, wal: Buffer, writeWal: (path: string) => void): JournalContent {
-  const copy = mkdtempSync(join(tmpdir(), 'tallygate-chaos-journal-'))
-  try {
-    copyFileSync(join(folder, DATABASE_FILE), join(copy, DATABASE_FILE))
-    if (wal.length > 0) writeWal(join(copy, WAL_FILE))
-    const database = new DatabaseSync(join(copy, DATABASE_FILE))
-    try {
-      // Cut before its tables were written.
-      if (database.prepare("select 1 from sqlite_schema where name = 'calls'").get() === undefined)
-        return { last: 0, records: [], open: [] }
-      const records = database
-        .prepare('select sequence, body from calls order by sequence')
-        .all()
-        .map(({ sequence, body }) => {
-          const { callId, arrivedAtMs, latencyUs } = JSON.parse(String(body))
-          return { sequence: Number(sequence), callId, endedAtMs: arrivedAtMs + (latencyUs ?? 0) / 1_000 }
-        })
-      const prunedTo = Number(
-        database.prepare("select value from meta where name = 'pruned_to'").get()?.value ?? 0,
-      )
-      const open = database
-        .prepare('select call from open')
-        .all()
-        .map(({ call }) => JSON.parse(String(call)).callId)
-      return { last: Math.max(prunedTo, records.at(-1)?.sequence ?? 0), records, open }
-    } finally {
-      database.close()
+/** What these frames of a log say. */
+export function contentOf(frames: readonly PlacedFrame[]): JournalContent {
+  const open = new Map<number, string>()
+  const records = new Map<number, JournalContent['records'][number]>()
+  let [last, prunedTo] = [0, 0]
+  for (const frame of frames) {
+    switch (frame.kind) {
+      case 'begin':
+        last = Math.max(last, frame.begin.nextSequence - 1)
+        prunedTo = Math.max(prunedTo, frame.begin.prunedTo)
+        break
+      case 'open':
+      case 'carried':
+        open.set(frame.call, JSON.parse(frame.text).callId)
+        break
+      case 'close':
+        open.delete(frame.call)
+        last = Math.max(last, frame.sequence)
+        records.set(frame.sequence, recordOf(frame.sequence, frame.body ?? ''))
+        break
+      case 'discard':
+        open.delete(frame.call)
+        break
+      case 'pruned':
+        prunedTo = Math.max(prunedTo, frame.sequence)
+        break
+      case 'snapshot':
+      case 'synced':
+        break
+      default:
+        frame satisfies never
     }
-  } finally {
-    rmSync(copy, { recursive: true, force: true })
+  }
+  const kept = [...records.values()].filter(({ sequence }) => sequence > prunedTo)
+  return {
+    last: Math.max(last, prunedTo),
+    records: kept.sort((left, right) => left.sequence - right.sequence),
+    open: [...open.values()],
   }
 }
 
-/** As {@link readJournal}; `null` where a page does not fit the others: a checkpoint was under way. */
-export function tryReadJournal(
-  folder: string,
-  wal: Buffer,
-  writeWal: (path: string) => void,
-): JournalContent | null {
-  try {
-    return readJournal(folder, wal, writeWal)
-  } catch (error) {
-    if (isDamage(error)) return null
-    throw error
-  }
+function recordOf(sequence: number, body: string): JournalContent['records'][number] {
+  const { callId, arrivedAtMs, latencyUs } = JSON.parse(body)
+  return { sequence, callId, endedAtMs: arrivedAtMs + (latencyUs ?? 0) / 1_000 }
 }

@@ -1,15 +1,14 @@
-import { writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
 import { withDeadJournals } from './dead-gateway.ts'
-import { tryReadJournal } from './dead-journal.ts'
+import { contentOf } from './dead-journal.ts'
+import { framesOf, isWithin, readSegments } from './dead-log.ts'
 import { SYNC_SIGNALS } from './gateway-signals.ts'
 import { startSteadyLoad } from './load.ts'
 import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { dropSyncedEnds, knownEnd } from './synced-ends.ts'
-import { readWal } from './wal-file.ts'
 import { startWorld } from './world.ts'
 
 /**
@@ -49,15 +48,14 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
   await delay(RECORDED_MS)
   await withDeadJournals(world, gateway, async (dead) => {
     for (const { producer, folder, killedAtMs } of dead) {
-      const wal = readWal(folder)
-      const read = (bytes: Buffer) => tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
-      const synced = knownEnd(world.recordFolder, producer, folder)
-      const last = synced === null ? undefined : read(wal.subarray(0, synced))?.last
-      const whole = read(wal)
-      if (whole === null || last === undefined) {
+      const frames = framesOf(readSegments(folder))
+      const synced = knownEnd(world.recordFolder, producer)
+      if (synced === null) {
         unknown += 1
         continue
       }
+      const whole = contentOf(frames)
+      const { last } = contentOf(frames.filter((frame) => isWithin(frame, synced)))
       const lost = whole.records.filter(({ sequence }) => sequence > last)
       lostRecords.push(lost.length)
       oldestMs.push(Math.max(0, ...lost.map(({ endedAtMs }) => killedAtMs - endedAtMs)))
@@ -74,7 +72,7 @@ console.log(
   `${lostRecords.length} kills at ${values.rate} calls a second over ${world.gateways.length} gateways; had each been a power loss: ` +
     `${withLoss} would have taken records, ${Math.max(0, ...lostRecords)} at most; the oldest of them was ` +
     `${percentile(oldestMs, 0.5).toFixed(0)} ms old (median), ${(oldestMs.at(-1) ?? 0).toFixed(0)} ms (worst); ` +
-    `${unknown} journals beside were not written to, or in a checkpoint; ${result.lost.size} lost, ${result.doubled.size} doubled`,
+    `${unknown} journals beside were not written to; ${result.lost.size} lost, ${result.doubled.size} doubled`,
 )
 const failures = [...result.complaints]
 if (lostRecords.length === 0) failures.push('nothing was measured')

@@ -1,28 +1,13 @@
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { JOURNAL_FILE } from '../../src/ledger/journal/sqlite/journal-files.ts'
+import type { LogPosition } from '../../src/ledger/journal/segments/format/frames.ts'
 
 const PREFIX = 'synced-'
 
-/** How far into a WAL its last sync went, in bytes from its beginning. */
-export interface SyncedEnd {
-  readonly end: number
-  /** As of {@link checkpointedMs}, when that sync began. */
-  readonly checkpointedMs: number | null
-}
-
-/**
- * When the journal in `folder` was last checkpointed: SQLite syncs the WAL before, and a while later restarts it.
- * `null`: the folder is gone.
- */
-export function checkpointedMs(folder: string): number | null {
-  return statSync(join(folder, JOURNAL_FILE), { throwIfNoEntry: false })?.mtimeMs ?? null
-}
-
-/** Writes it where a process that is killed leaves the entry whole. */
-export function recordSyncedEnd(folder: string, producer: string, synced: SyncedEnd): void {
+/** Writes how far a producer's log is synced where a process that is killed leaves the entry whole. */
+export function recordSyncedEnd(folder: string, producer: string, end: LogPosition): void {
   const file = fileOf(folder, producer)
-  writeFileSync(`${file}.new`, JSON.stringify(synced))
+  writeFileSync(`${file}.new`, JSON.stringify(end))
   renameSync(`${file}.new`, file)
 }
 
@@ -34,12 +19,10 @@ export function dropSyncedEnds(folder: string): void {
   for (const name of readdirSync(folder)) if (name.startsWith(PREFIX)) rmSync(join(folder, name))
 }
 
-/** How far the producer's WAL is synced; `null`: nothing was synced since recording began, or a checkpoint synced more. */
-export function knownEnd(recordFolder: string, producer: string, folder: string): number | null {
+/** How far the producer's log is synced; `null`: nothing was synced since recording began. */
+export function knownEnd(recordFolder: string, producer: string): LogPosition | null {
   const file = fileOf(recordFolder, producer)
-  if (!existsSync(file)) return null
-  const synced: SyncedEnd = JSON.parse(readFileSync(file, 'utf8'))
-  return synced.checkpointedMs === checkpointedMs(folder) ? synced.end : null
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
 }
 
 function fileOf(folder: string, producer: string): string {

@@ -69,7 +69,7 @@ export interface WorldOptions {
 }
 
 /** Loaded first into gateways: means to make them die at a moment of our choice, and to slow their disks down. */
-const PRELOADS = ['./crash-point.ts', './recorded-syncs.ts']
+const PRELOADS = ['./crash-point.ts', './recorded-syncs.ts', './refusing-disk.ts', './small-segments.ts']
 const REDIS_PREFIX = 'tallygate:'
 
 /** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */

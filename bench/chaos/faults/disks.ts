@@ -1,17 +1,12 @@
-import { execFile } from 'node:child_process'
-import { statSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { type Fault, NotNow } from '../fault.ts'
 import type { Gateway } from '../gateway.ts'
-import { commitEnds, readWal } from '../wal-file.ts'
+import { refusalFile } from '../refusing-disk.ts'
 import { pickRunning } from './processes.ts'
 
-const run = promisify(execFile)
 const FULL_MS = 4_000
-const LOG_ROOM_BYTES = 64 * 1_024
-/** While a WAL is written over, its journal needs no room: not every gateway meets the full disk at once. */
+/** Journals have room in segments that are made: not every gateway meets the full disk at once. */
 const REFUSES_WITHIN_MS = 15_000
 /** From room on the disk to calls taken again: the journal tries every 10 s at most. */
 const RECOVERS_WITHIN_MS = 25_000
@@ -26,23 +21,16 @@ export const diskFaults: readonly Fault[] = [
     name: 'journal disk full',
     part: 'gateways',
     alone: false,
-    async inject({ gateways, journalDir }, random) {
+    async inject({ gateways, recordFolder }, random) {
       const gateway = pickRunning(gateways, random)
-      const takers = gateway.takers()
+      const files = gateway.takers().map(({ pid }) => refusalFile(recordFolder, pid))
       try {
-        for (const { pid, producers } of takers) {
-          // Up to where it writes now: what is behind is written over.
-          const ends = producers.map(
-            (producer) => commitEnds(readWal(join(journalDir, producer))).at(-1) ?? 0,
-          )
-          // It would meet the log as well, which is not on the journal's disk.
-          await limitFiles(pid, `${Math.max(statSync(gateway.logFile).size + LOG_ROOM_BYTES, ...ends)}`)
-        }
+        for (const file of files) writeFileSync(file, '')
         if ((await refusing([gateway], REFUSES_WITHIN_MS)).length === 0)
-          throw new NotNow('the gateway wrote nothing beyond its limit')
+          throw new NotNow('the gateway wrote nothing to its journals')
         await delay(FULL_MS)
       } finally {
-        for (const { pid } of takers) await limitFiles(pid, 'unlimited')
+        for (const file of files) rmSync(file, { force: true })
       }
       await takeCallsAgain([gateway])
     },
@@ -71,15 +59,6 @@ export const diskFaults: readonly Fault[] = [
     },
   },
 ]
-
-/** A limit of this process alone, which it meets as a disk that refuses. Linux. */
-async function limitFiles(pid: number, bytes: string): Promise<void> {
-  try {
-    await run('prlimit', ['--pid', `${pid}`, `--fsize=${bytes}:`])
-  } catch {
-    throw new NotNow('no prlimit here, or the gateway is gone')
-  }
-}
 
 /** Waits until each of them has refused calls; those that did when `limitMs` is over. */
 async function refusing(gateways: readonly Gateway[], limitMs: number): Promise<Gateway[]> {

@@ -1,7 +1,6 @@
-import { existsSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { DAMAGED_FILE, JOURNAL_FILE } from '../../../src/ledger/journal/sqlite/journal-files.ts'
+import { FRAME_HEADER_BYTES } from '../../../src/ledger/journal/segments/format/frames.ts'
 import { gapsBetween } from '../../../src/rollup/gap-check.ts'
 import type { ExpectedGap } from '../allowances.ts'
 import {
@@ -11,19 +10,26 @@ import {
   entriesOf,
   withDeadJournals,
 } from '../dead-gateway.ts'
-import { type JournalContent, readJournal, tryReadJournal } from '../dead-journal.ts'
+import { contentOf, type JournalContent } from '../dead-journal.ts'
+import {
+  cutLog,
+  type DeadSegment,
+  framesOf,
+  isWithin,
+  type PlacedFrame,
+  readSegments,
+  syncedEnd,
+  writeSegments,
+} from '../dead-log.ts'
 import { type Fault, NotNow } from '../fault.ts'
-import { checkpointDead, type LeafPage, leafPagesOfCalls, PAGE_BYTES, writePage } from '../journal-pages.ts'
 import type { Random } from '../random.ts'
-import { commitEnds, firstEndWith, readWal, WAL_FILE } from '../wal-file.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
 
 /** So long Redis is out of reach, so that the dead journal has the only copy of some records. */
 const BACKLOG_MS = 4_000
 const BACKLOG_MIN_RECORDS = 12
-const PAGES_MAX = 3
-const WAL_BEGINNING_BYTES = 256
+const FRAMES_MAX = 3
 /** Adoption every 5 s, the workers' patience with a gap, and what else is to be counted first. */
 const NOTICED_WITHIN_MS = 90_000
 
@@ -33,12 +39,14 @@ interface Left {
   readonly quarantined: boolean
   /** Sequences that can still be read. */
   readonly sequences: ReadonlySet<number>
-  /** Calls under way can still be read. */
-  readonly openCalls: boolean
+  /** Calls that were under way, and of which it cannot be read that they were. */
+  readonly doubtful: readonly string[]
 }
 
 /** A dead producer and who else has what of it. */
 interface Victim extends DeadProducer {
+  readonly segments: readonly DeadSegment[]
+  readonly frames: readonly PlacedFrame[]
   readonly whole: JournalContent
   readonly committedOffset: number
   /** Sequences that wait on a stream. */
@@ -50,20 +58,26 @@ type Damage = (victim: Victim, random: Random) => Left | null
 
 /**
  * Bytes changed where a dead gateway's journal had been synced. What exactly is lost by it is known here, to the
- * record: what neither the streams nor Postgres nor a page that is whole has. Only of that may anything be missing.
+ * record: what neither the streams nor Postgres nor a frame that is whole has. Only of that may anything be missing.
  */
 export const garbledJournalFaults: readonly Fault[] = [
   {
-    name: 'journal page corrupted',
+    name: 'journal frames corrupted',
     part: 'gateways',
     alone: true,
-    inject: (world, random) => garble(world, random, [pagesInTheMiddle]),
+    inject: (world, random) => garble(world, random, [framesInTheMiddle]),
   },
   {
-    name: 'journal header or end corrupted',
+    name: 'journal segment lost',
     part: 'gateways',
     alone: true,
-    inject: (world, random) => garble(world, random, random.shuffle([header, lastPage, walBeforeCommit])),
+    inject: (world, random) => garble(world, random, [oneSegment]),
+  },
+  {
+    name: 'journal beginning corrupted or end cut',
+    part: 'gateways',
+    alone: true,
+    inject: (world, random) => garble(world, random, random.shuffle([beginnings, cutBeforeCommit])),
   },
 ]
 
@@ -123,7 +137,7 @@ async function damageOne(
       (!left.quarantined && left.sequences.has(sequence))
     const gone = whole.records.filter(({ sequence }) => !isSomewhere(sequence))
     for (const { callId } of gone) world.allowances.calls.add(callId)
-    if (!left.openCalls) for (const callId of whole.open) world.allowances.calls.add(callId)
+    for (const callId of left.doubtful) world.allowances.calls.add(callId)
     const survivors = [...waiting, ...(left.quarantined ? [] : left.sequences)].filter(
       (at) => at > committedOffset,
     )
@@ -144,8 +158,9 @@ async function damageOne(
 
 /** `null`: too little of it is nowhere else. */
 async function inspectVictim(world: World, dead: DeadProducer): Promise<Victim | null> {
-  const wal = readWal(dead.folder)
-  const whole = readJournal(dead.folder, wal, (path) => writeFileSync(path, wal))
+  const segments = readSegments(dead.folder)
+  const frames = framesOf(segments)
+  const whole = contentOf(frames)
   // The streams first: what leaves them in between is under the committed offset.
   const waiting = new Set((await entriesOf(world, dead.producer)).map(({ sequence }) => sequence))
   const committedOffset = await committedOffsetOf(world, dead.producer)
@@ -153,7 +168,7 @@ async function inspectVictim(world: World, dead: DeadProducer): Promise<Victim |
     sequence > committedOffset && !waiting.has(sequence)
   return whole.records.filter(isUnshipped).length < BACKLOG_MIN_RECORDS
     ? null
-    : { ...dead, whole, committedOffset, waiting }
+    : { ...dead, segments, frames, whole, committedOffset, waiting }
 }
 
 /** Waits until the damage was found, and all that was not destroyed is counted, and what was is named. */
@@ -161,8 +176,8 @@ async function noticed(
   world: World,
   { producer, folder, quarantined, countedTo, gaps }: Loss,
 ): Promise<void> {
-  const isKept = () =>
-    existsSync(`${folder}.corrupt`) || (!quarantined && existsSync(join(folder, DAMAGED_FILE)))
+  // One that is of use is quarantined in the end, long after its gaps were recorded.
+  const isKept = () => !quarantined || existsSync(`${folder}.corrupt`)
   const until = performance.now() + NOTICED_WITHIN_MS
   while (!isKept() || (await committedOffsetOf(world, producer)) < countedTo) {
     if (performance.now() > until)
@@ -172,67 +187,86 @@ async function noticed(
   await awaitNamed(world, gaps)
 }
 
-/** Some pages of `calls`, one after the other, one of them with the only copy of some records: a gap with a reason. */
-function pagesInTheMiddle({ folder, whole, committedOffset, waiting }: Victim, random: Random): Left | null {
-  const path = join(folder, JOURNAL_FILE)
-  checkpointDead(path)
-  const pages = leafPagesOfCalls(path).slice(0, -1)
+/** Some frames in a row, one of them with the only copy of a record, and a later one that tells its number: a gap. */
+function framesInTheMiddle(victim: Victim, random: Random): Left | null {
+  const { segments, frames, committedOffset, waiting } = victim
+  const synced = syncedEnd(frames, 0)
   const isNowhereElse = (sequence: number) => sequence > committedOffset && !waiting.has(sequence)
-  const candidates = pages.flatMap(({ sequences }, index) => (sequences.some(isNowhereElse) ? [index] : []))
+  const candidates = frames.flatMap((frame, index) =>
+    frame.kind === 'close' && isNowhereElse(frame.sequence) && isWithin(frame, synced) ? [index] : [],
+  )
+  // The newest of them is left: what comes behind is known to be there.
+  const from = candidates.slice(0, -1)
+  if (from.length === 0) return null
+  const first = random.pick(from)
+  const newest = frames[candidates.at(-1) ?? 0]
+  const run = frames
+    .slice(first, first + random.between(1, FRAMES_MAX))
+    .filter(
+      (frame) => frame !== newest && frame.segment === frames[first]?.segment && frame.kind !== 'synced',
+    )
+  for (const { segment, at, end } of run) {
+    const bytes = segments.find(({ number }) => number === segment)?.bytes
+    // The header stays: without it, what was synced could be taken for what power loss tore.
+    if (bytes !== undefined) fillWithNoise(bytes, at + FRAME_HEADER_BYTES, end, random)
+  }
+  writeSegments(segments)
+  return without(victim, new Set(run))
+}
+
+/** A segment with the only copy of some records, of which the newest ones stand in later segments. */
+function oneSegment(victim: Victim, random: Random): Left | null {
+  const { segments, frames, committedOffset, waiting } = victim
+  const isNowhereElse = (frame: PlacedFrame) =>
+    frame.kind === 'close' && frame.sequence > committedOffset && !waiting.has(frame.sequence)
+  const newest = frames.findLast((frame) => frame.kind === 'close')
+  const { segment: last } = syncedEnd(frames, 0)
+  const candidates = segments.filter(
+    ({ number }) =>
+      number < Math.min(newest?.segment ?? 0, last) &&
+      frames.some((frame) => frame.segment === number && isNowhereElse(frame)),
+  )
   if (candidates.length === 0) return null
-  const from = random.pick(candidates)
-  return withoutPages(path, whole, pages.slice(from, from + random.between(1, PAGES_MAX)), random)
+  const { number, path } = random.pick(candidates)
+  rmSync(path)
+  return without(victim, new Set(frames.filter(({ segment }) => segment === number)))
 }
 
-/** The last page of `calls`: which numbers were used, and what the open calls became, can no longer be known. */
-function lastPage({ folder, whole, committedOffset }: Victim, random: Random): Left | null {
-  const path = join(folder, JOURNAL_FILE)
-  checkpointDead(path)
-  const pages = leafPagesOfCalls(path)
-  if (pages.length < 2) return null
-  const left = withoutPages(path, whole, pages.slice(-1), random)
-  return { ...left, openCalls: false, quarantined: Math.max(...left.sequences) < committedOffset }
+/** What is left without some frames. Calls that were last mentioned before them may have ended in them. */
+function without({ whole, frames }: Victim, gone: ReadonlySet<PlacedFrame>): Left {
+  const left = contentOf(frames.filter((frame) => !gone.has(frame)))
+  const there = new Set(left.records.map(({ sequence }) => sequence))
+  const sequences = whole.records.map(({ sequence }) => sequence).filter((sequence) => there.has(sequence))
+  const behind = contentOf(frames.slice(frames.findLastIndex((frame) => gone.has(frame)) + 1)).open
+  const doubtful = whole.open.filter((callId) => !behind.includes(callId))
+  return { quarantined: false, sequences: new Set(sequences), doubtful }
 }
 
-function withoutPages(path: string, whole: JournalContent, pages: readonly LeafPage[], random: Random): Left {
-  for (const { number } of pages) writePage(path, number, noise(PAGE_BYTES, random))
-  const gone = new Set(pages.flatMap((page) => page.sequences))
-  const sequences = whole.records.map((record) => record.sequence).filter((at) => !gone.has(at))
-  return { quarantined: false, sequences: new Set(sequences), openCalls: true }
+/** The first frame of every segment: without one it is not known what the others are. */
+function beginnings({ segments, frames, whole }: Victim, random: Random): Left {
+  for (const { segment, end } of frames.filter(({ kind }) => kind === 'begin')) {
+    const bytes = segments.find(({ number }) => number === segment)?.bytes
+    if (bytes !== undefined) fillWithNoise(bytes, 0, end, random)
+  }
+  // Beginnings that are not part of the log would be read in their place.
+  for (const { bytes } of segments) fillWithNoise(bytes, 0, FRAME_HEADER_BYTES, random)
+  writeSegments(segments)
+  return { quarantined: true, sequences: new Set(), doubtful: whole.open }
 }
 
-/** The database's first page: without it none can be read. */
-function header({ folder }: Victim, random: Random): Left {
-  const path = join(folder, JOURNAL_FILE)
-  checkpointDead(path)
-  writePage(path, 1, noise(PAGE_BYTES, random))
-  return { quarantined: true, sequences: new Set(), openCalls: false }
+/** The log ends at or before what was counted, as a copy of it that was restored would. */
+function cutBeforeCommit(
+  { folder, segments, frames, whole, committedOffset }: Victim,
+  random: Random,
+): Left | null {
+  const counted = frames.filter((frame) => frame.kind === 'close' && frame.sequence <= committedOffset)
+  if (counted.length === 0) return null
+  const { segment, at } = random.pick(counted)
+  cutLog(folder, segments, { segment, position: at })
+  return { quarantined: true, sequences: new Set(), doubtful: whole.open }
 }
 
-/**
- * The WAL is cut at or before what has been counted, so that SQLite recovers less than the committed offset.
- * A cut beyond it could bring back a call as open whose record has been shipped, which is the one case that
- * may count twice.
- */
-function walBeforeCommit({ folder, committedOffset }: Victim, random: Random): Left | null {
-  const wal = readWal(folder)
-  const isBehind = (bytes: Buffer) =>
-    (tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))?.last ?? committedOffset) <
-    committedOffset
-  if (!isBehind(Buffer.alloc(0))) return null
-  const counted = firstEndWith(commitEnds(wal), (end) => !isBehind(wal.subarray(0, end)))
-  const atBeginning = random.chance(0.5)
-  const at = random.below(atBeginning ? Math.min(WAL_BEGINNING_BYTES, counted) : counted)
-  const garbled = Buffer.from(wal)
-  garbled.writeUInt8(garbled.readUInt8(at) ^ random.between(1, 255), at)
-  if (!isBehind(garbled)) return null // a byte that SQLite does not use
-  writeFileSync(join(folder, WAL_FILE), garbled)
-  return { quarantined: true, sequences: new Set(), openCalls: false }
-}
-
-/** That no page of a table begins with. */
-function noise(bytes: number, random: Random): Buffer {
-  const noisy = Buffer.from(Array.from({ length: bytes }, () => random.below(256)))
-  noisy.writeUInt8(0xa5, 0)
-  return noisy
+/** Without zeros and without what a frame begins with: no reader takes it for torn, or for a frame. */
+function fillWithNoise(bytes: Buffer, from: number, to: number, random: Random): void {
+  for (let at = from; at < to; at += 1) bytes.writeUInt8(random.between(1, 250), at)
 }

@@ -1,18 +1,27 @@
-import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { LogPosition } from '../../../src/ledger/journal/segments/format/frames.ts'
 import { gapsBetween } from '../../../src/rollup/gap-check.ts'
 import { sendSignal } from '../../../src/standalone/processes/detached-process.ts'
 import type { ExpectedGap } from '../allowances.ts'
 import { awaitNamed, committedOffsetOf, entriesOf, removeEntries, withDeadJournals } from '../dead-gateway.ts'
-import { type JournalContent, readJournal, tryReadJournal } from '../dead-journal.ts'
+import { contentOf, type JournalContent } from '../dead-journal.ts'
+import {
+  cutLog,
+  type DeadSegment,
+  framesOf,
+  isWithin,
+  readSegments,
+  syncedEnd,
+  tailOf,
+  writeSegments,
+} from '../dead-log.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import { withFrozenWorkers } from '../frozen-workers.ts'
 import type { Gateway } from '../gateway.ts'
 import { SYNC_SIGNALS } from '../gateway-signals.ts'
 import type { Random } from '../random.ts'
 import { dropSyncedEnds, knownEnd } from '../synced-ends.ts'
-import { commitEnds, firstEndWith, readWal, WAL_FILE } from '../wal-file.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
 import { withRedis } from './redis.ts'
@@ -24,18 +33,22 @@ const SLOW_MIN_MS = 1_500
 const SLOW_MAX_MS = 4_000
 const KNOWN_WITHIN_MS = 10_000
 
+const SECTOR_BYTES = 512
+
 /** Disks that lose what was not synced, or lose everything. */
 export const journalFaults: readonly Fault[] = [
-  losesWalTail('power loss', (wal, synced) => wal.subarray(0, synced)),
-  losesWalTail('journal tail torn', (wal, synced, end, random) =>
-    wal.subarray(0, random.between(synced, Math.max(synced, end - 1))),
-  ),
-  losesWalTail('journal tail corrupted', (wal, synced, end, random) => {
-    const corrupted = Buffer.from(wal)
-    const at = random.between(synced, Math.max(synced, end - 64))
-    for (let byte = at; byte < Math.min(at + 64, end); byte += 1) corrupted[byte] = random.below(256)
-    return corrupted
+  losesTail('power loss', (folder, segments, synced) => cutLog(folder, segments, synced)),
+  losesTail('journal tail torn', (folder, segments, synced, random) => {
+    const { segment, from } = random.pick(tailOf(segments, synced))
+    cutLog(folder, segments, {
+      segment: segment.number,
+      position: random.between(from, segment.bytes.length - 1),
+    })
   }),
+  losesTail('journal writes reordered', (_, segments, synced, random) => {
+    writeSegments(unwritten(segments, synced, random))
+  }),
+  losesTail('journal tail corrupted', garbleTail),
   {
     name: 'power loss under a slow disk',
     part: 'gateways',
@@ -52,12 +65,12 @@ export const journalFaults: readonly Fault[] = [
 
 /**
  * The gateway's host loses power, and of what was written since the last sync only `change` is left. How far
- * that sync went cannot be seen from outside. Nothing is shipped before it is synced, so the end of what was
- * shipped is taken for it. That loses no less than a real power loss would.
+ * that sync went cannot be seen from outside: what the log says of itself, and the end of what was shipped, are
+ * taken for it. That loses no less than a real power loss would.
  */
-function losesWalTail(
+function losesTail(
   name: string,
-  change: (wal: Buffer, synced: number, end: number, random: Random) => Buffer,
+  change: (folder: string, segments: readonly DeadSegment[], synced: LogPosition, random: Random) => void,
 ): Fault {
   return {
     name,
@@ -69,34 +82,59 @@ function losesWalTail(
       try {
         await withDeadJournals(world, gateway, async (dead) => {
           for (const { producer, folder, killedAtMs } of dead) {
-            const wal = readWal(folder)
-            const shipped = await shippedOf(world, producer)
-            const ends = commitEnds(wal)
-            const end = ends.at(-1) ?? 0
-            const read = (bytes: Buffer) =>
-              tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
-            const whole = read(wal)
-            const synced = firstEndWith(ends, (at) => (read(wal.subarray(0, at))?.last ?? -1) >= shipped)
-            const left = change(wal, synced, end, random)
-            if (left.subarray(0, end).equals(wal.subarray(0, end))) continue
-            const last = read(left)?.last
-            if (whole === null || last === undefined) continue
+            const segments = readSegments(folder)
+            const frames = framesOf(segments)
+            const synced = syncedEnd(frames, await shippedOf(world, producer))
+            if (tailOf(segments, synced).length === 0) continue
+            const whole = contentOf(frames)
+            const { last } = contentOf(frames.filter((frame) => isWithin(frame, synced)))
             allowLoss(world, whole, last)
             recordAge(world, whole, last, killedAtMs)
-            writeFileSync(join(folder, WAL_FILE), left)
+            change(folder, segments, synced, random)
             changed += 1
           }
         })
       } finally {
         await gateway.start()
       }
-      if (changed === 0) throw new NotNow('everything that was written had been shipped')
+      if (changed === 0) throw new NotNow('everything that was written had been synced')
     },
   }
 }
 
+/** Some sectors behind what was synced were never written, though later ones were. */
+function unwritten(segments: readonly DeadSegment[], synced: LogPosition, random: Random): DeadSegment[] {
+  return tailOf(segments, synced).map(({ segment, from }) => {
+    const bytes = Buffer.from(segment.bytes)
+    const first = from - (from % SECTOR_BYTES)
+    const sectors = Math.ceil((bytes.length - first) / SECTOR_BYTES)
+    const always = random.below(sectors)
+    for (let sector = 0; sector < sectors; sector += 1) {
+      const at = first + sector * SECTOR_BYTES
+      if (sector === always || random.chance(0.3))
+        bytes.fill(0, Math.max(at, from), Math.min(at + SECTOR_BYTES, bytes.length))
+    }
+    return { ...segment, bytes }
+  })
+}
+
+/** Noise in the place of all that was not synced: what was numbered there is unknown. */
+function garbleTail(
+  folder: string,
+  segments: readonly DeadSegment[],
+  synced: LogPosition,
+  random: Random,
+): void {
+  const [first] = tailOf(segments, synced)
+  if (first === undefined) return
+  const { segment, from } = first
+  cutLog(folder, segments, { segment: segment.number, position: segment.bytes.length })
+  for (let at = from; at < segment.bytes.length; at += 1) segment.bytes[at] = random.between(1, 250)
+  writeSegments([segment])
+}
+
 /**
- * As {@link losesWalTail}, with syncs that take up to a second and record how far they went. What was written
+ * As {@link losesTail}, with syncs that take up to a second and record how far they went. What was written
  * after that is gone, to the byte. No other copy of it may exist.
  */
 async function losePowerUnderSlowDisk(world: World, random: Random): Promise<void> {
@@ -109,19 +147,16 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
     await knownOfOne(world, gateway)
     await withDeadJournals(world, gateway, async (dead) => {
       for (const { producer, folder } of dead) {
-        const wal = readWal(folder)
-        const read = (bytes: Buffer) => tryReadJournal(folder, bytes, (path) => writeFileSync(path, bytes))
-        const whole = read(wal)
-        const synced = knownEnd(world.recordFolder, producer, folder)
-        if (synced === null) continue
-        const left = wal.subarray(0, synced)
-        const last = read(left)?.last
-        if (whole === null || last === undefined || synced === commitEnds(wal).at(-1)) continue
+        const segments = readSegments(folder)
+        const frames = framesOf(segments)
+        const synced = knownEnd(world.recordFolder, producer)
+        if (synced === null || tailOf(segments, synced).length === 0) continue
+        const { last } = contentOf(frames.filter((frame) => isWithin(frame, synced)))
         const shipped = await shippedOf(world, producer)
         if (shipped > last)
           throw new Error(`${producer} had shipped ${shipped} when its disk had no more than ${last}`)
-        allowLoss(world, whole, last)
-        writeFileSync(join(folder, WAL_FILE), left)
+        allowLoss(world, contentOf(frames), last)
+        cutLog(folder, segments, synced)
         changed += 1
       }
     })
@@ -136,10 +171,9 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
 /** Waits for a moment in which it is known of a journal of the gateway how far it is synced. */
 async function knownOfOne(world: World, gateway: Gateway): Promise<void> {
   const until = performance.now() + KNOWN_WITHIN_MS
-  const isKnown = (producer: string) =>
-    knownEnd(world.recordFolder, producer, join(world.journalDir, producer)) !== null
+  const isKnown = (producer: string) => knownEnd(world.recordFolder, producer) !== null
   while (!gateway.takers().some(({ producers }) => producers.some(isKnown))) {
-    if (performance.now() > until) throw new NotNow('no journal was synced between checkpoints')
+    if (performance.now() > until) throw new NotNow('no journal was synced')
     await delay(20)
   }
 }
@@ -176,8 +210,7 @@ async function deleteJournal(world: World, random: Random): Promise<void> {
           const entries = await entriesOf(world, producer)
           // The ones taken are beyond what a worker may have read before it froze.
           if (entries.length < 12) continue
-          const wal = readWal(folder)
-          const whole = readJournal(folder, wal, (path) => writeFileSync(path, wal))
+          const whole = contentOf(framesOf(readSegments(folder)))
           const taken = entries.slice(-random.between(4, 6), -random.between(1, 3))
           if (taken.length === 0) continue
           await withRedis(world, (redis) => removeEntries(redis, taken))
