@@ -1,288 +1,163 @@
 /**
- * What reading costs: CPU per event and per stream, cost per byte of large bodies, and whether memory stays flat
- * over many streams. Every response goes through the reader that the gateway would choose, on one thread; "apart"
- * means each event arrives as a chunk of its own, "together" that chunks are 16 KiB as in a busy socket.
+ * What observing an answer costs: CPU per event and per body, and whether memory stays flat over many streams. Every
+ * response goes through the reader that the gateway would choose, on one thread; "apart" means each event arrives as
+ * a chunk of its own, "together" that chunks are 16 KiB as in a busy socket. The parts: reading alone; reading as the
+ * gateway does, which asks what is new after each chunk; the sample for an estimate; the filter of a usage event that
+ * the client did not ask for, behind the reader. All cases run in turn, in rounds; each figure is the median round.
  *
- * Run: npm run bench:observe
+ * Run: npm run bench:observe (BENCH_MS: milliseconds of a case in a round)
  */
 
+import { BodyWindows } from '../src/gateway/estimation/body-windows.ts'
+import { UsageEventFilter } from '../src/gateway/proxy/usage-event-filter.ts'
+import type { UsageReader } from '../src/providers/dialect.ts'
 import { selectDialect } from '../src/providers/dialects.ts'
-import type { Provider } from '../src/providers/registry.ts'
 import { heldMemory } from '../test/support/memory.ts'
+import { BODIES, EVENTS, type Sample, STREAMS } from './observe-samples.ts'
 
-interface Sample {
-  readonly name: string
-  readonly provider: Provider
-  readonly path: string
-  readonly contentType: string
-  /** The body in the pieces in which a server would write it. */
-  readonly writes: readonly Buffer[]
-}
-
-const EVENTS = 1000
 const TOGETHER_BYTES = 16_384
+const ROUNDS = 7
 
-const text = 'some words of an answer that is being streamed'
-const usage = { prompt_tokens: 2000, completion_tokens: EVENTS, total_tokens: 2000 + EVENTS }
+type Chunks = readonly Buffer[]
+/** Does the work once, and gives a number that hangs on it, so that none of it can be optimised away. */
+type Work = () => number
 
-function chatChunk(more: object, finishReason: string | null = null): object {
-  return {
-    id: 'chatcmpl-CD6FTpcSzPQsGXGMqsFyvnVQpTrR2',
-    object: 'chat.completion.chunk',
-    created: 1_757_800_000,
-    model: 'gpt-4o-mini-2024-07-18',
-    service_tier: 'default',
-    system_fingerprint: 'fp_560af6e559',
-    choices: [{ index: 0, delta: { content: text }, logprobs: null, finish_reason: finishReason }],
-    ...more,
-  }
-}
-
-function sse(documents: readonly object[], end = '\n', named = false): readonly Buffer[] {
-  return documents.map((document) => {
-    const type = named && 'type' in document ? `event: ${String(document.type)}${end}` : ''
-    return Buffer.from(`${type}data: ${JSON.stringify(document)}${end}${end}`)
-  })
-}
-
-function many(make: (index: number) => object, last: object): readonly object[] {
-  return [...Array.from({ length: EVENTS - 1 }, (_, index) => make(index)), last]
-}
-
-const stream = 'text/event-stream'
-const chat = '/v1/chat/completions'
-const responseUsage = { input_tokens: 2000, output_tokens: EVENTS, total_tokens: 2000 + EVENTS }
-const response = {
-  id: 'resp_1',
-  object: 'response',
-  model: 'gpt-5',
-  status: 'in_progress',
-  error: null,
-  usage: null,
-}
-
-const samples: readonly Sample[] = [
-  {
-    name: 'chat, null usage in every chunk',
-    provider: 'openai',
-    path: chat,
-    contentType: stream,
-    writes: sse(many(() => chatChunk({ usage: null }), { ...chatChunk({ usage }), choices: [] })),
-  },
-  {
-    name: 'chat, usage in the last chunk',
-    provider: 'mistral',
-    path: chat,
-    contentType: stream,
-    writes: sse(many(() => chatChunk({}), chatChunk({ usage }, 'stop'))),
-  },
-  {
-    name: 'chat, running usage, CRLF',
-    provider: 'perplexity',
-    path: '/chat/completions',
-    contentType: stream,
-    writes: sse(
-      many((n) => chatChunk({ usage: { ...usage, completion_tokens: n } }), chatChunk({ usage }, 'stop')),
-      '\r\n',
-    ),
-  },
-  {
-    name: 'responses',
-    provider: 'openai',
-    path: '/v1/responses',
-    contentType: stream,
-    writes: sse(
-      [
-        { type: 'response.created', response },
-        ...many(
-          (n) => ({
-            type: 'response.output_text.delta',
-            sequence_number: n,
-            item_id: 'msg_1',
-            output_index: 0,
-            delta: text,
-          }),
-          {
-            type: 'response.completed',
-            response: { ...response, status: 'completed', usage: responseUsage },
-          },
-        ),
-      ],
-      '\n',
-      true,
-    ),
-  },
-  {
-    name: 'messages',
-    provider: 'anthropic',
-    path: '/v1/messages',
-    contentType: stream,
-    writes: sse(
-      [
-        {
-          type: 'message_start',
-          message: { model: 'claude', usage: { input_tokens: 2000, output_tokens: 2 } },
-        },
-        ...many((n) => ({ type: 'content_block_delta', index: n, delta: { type: 'text_delta', text } }), {
-          type: 'message_delta',
-          delta: { stop_reason: 'end_turn' },
-          usage: { output_tokens: EVENTS },
-        }),
-      ],
-      '\n',
-      true,
-    ),
-  },
-  {
-    name: 'generateContent, running usage, CRLF',
-    provider: 'gemini',
-    path: '/v1beta/models/gemini-2.5-flash:streamGenerateContent',
-    contentType: stream,
-    writes: sse(
-      many(
-        (n) => ({
-          candidates: [{ content: { parts: [{ text }], role: 'model' } }],
-          usageMetadata: { promptTokenCount: 2000, candidatesTokenCount: n, totalTokenCount: 2000 + n },
-          modelVersion: 'gemini-2.5-flash',
-        }),
-        {
-          usageMetadata: {
-            promptTokenCount: 2000,
-            candidatesTokenCount: EVENTS,
-            totalTokenCount: 2000 + EVENTS,
-          },
-        },
-      ),
-      '\r\n',
-    ),
-  },
-  {
-    name: 'ollama chat, JSON lines',
-    provider: 'ollama',
-    path: '/api/chat',
-    contentType: 'application/x-ndjson',
-    writes: many(
-      () => ({
-        model: 'llama3',
-        created_at: '2026-01-01T00:00:00Z',
-        message: { role: 'assistant', content: text },
-        done: false,
-      }),
-      { model: 'llama3', done: true, prompt_eval_count: 2000, eval_count: EVENTS },
-    ).map((line) => Buffer.from(`${JSON.stringify(line)}\n`)),
-  },
-]
-
-const bodies: readonly Sample[] = [
-  {
-    name: 'chat, one body of 2 kB',
-    provider: 'openai',
-    path: chat,
-    contentType: 'application/json',
-    writes: [
-      Buffer.from(
-        JSON.stringify({ ...chatChunk({}), choices: [{ message: { content: text.repeat(40) } }], usage }),
-      ),
-    ],
-  },
-  {
-    name: 'embeddings, 2 MB of numbers',
-    provider: 'openai',
-    path: '/v1/embeddings',
-    contentType: 'application/json',
-    writes: [
-      Buffer.from(
-        JSON.stringify({
-          data: Array.from({ length: 64 }, (_, index) => ({
-            index,
-            embedding: Array.from({ length: 1536 }, (_, n) => Math.sin(n + index)),
-          })),
-          usage: { prompt_tokens: 9, total_tokens: 9 },
-        }),
-      ),
-    ],
-  },
-  {
-    name: 'image, 2 MB of base64',
-    provider: 'openai',
-    path: '/v1/images/generations',
-    contentType: 'application/json',
-    writes: [
-      Buffer.from(
-        JSON.stringify({ data: [{ b64_json: 'iVBORw0KGgo'.repeat(190_000) }], usage: responseUsage }),
-      ),
-    ],
-  },
-]
-
-function cut(body: Buffer, pieceBytes: number): readonly Buffer[] {
+function cut(body: Buffer, pieceBytes: number): Chunks {
   return Array.from({ length: Math.ceil(body.length / pieceBytes) }, (_, index) =>
     body.subarray(index * pieceBytes, (index + 1) * pieceBytes),
   )
 }
 
-/** Reads one response and gives its input tokens, so that nothing can be optimised away. */
-function readOnce({ provider, path, contentType }: Sample, chunks: readonly Buffer[]): number {
+function open({ provider, path, contentType }: Sample): UsageReader {
   const request = { method: 'POST', path, model: null, stream: true }
   const dialect = selectDialect(provider, request.method, path)
-  const reader = dialect?.createReader(request, { status: 200, headers: { 'content-type': contentType } })
-  if (reader === undefined) return 0
-  for (const chunk of chunks) reader.push(chunk)
-  return reader.end().usage.inputTokens ?? 0
+  if (dialect === null) throw new Error(`nothing is metered at ${path}`)
+  return dialect.createReader(request, { status: 200, headers: { 'content-type': contentType } })
 }
 
-/** Microseconds per reading: the median of rounds after a warm-up. */
-function measure(sample: Sample, chunks: readonly Buffer[], budgetMs: number): number {
-  if (readOnce(sample, chunks) === 0) return Number.NaN
-  const times: number[] = []
-  const until = performance.now() + budgetMs
-  while (performance.now() < until || times.length < 20) {
-    const begin = performance.now()
-    readOnce(sample, chunks)
-    times.push((performance.now() - begin) * 1000)
+function read(sample: Sample, chunks: Chunks): number {
+  const reader = open(sample)
+  for (const chunk of chunks) reader.push(chunk)
+  return reader.end().usage.inputTokens ?? Number.NaN
+}
+
+function readForSnapshots(sample: Sample, chunks: Chunks): number {
+  const reader = open(sample)
+  let { revision } = reader
+  for (const chunk of chunks) {
+    reader.push(chunk)
+    if (reader.revision === revision) continue
+    revision = reader.revision
+    if (reader.isRunning !== true) reader.peek()
   }
-  times.sort((one, other) => one - other)
-  return times[Math.floor(times.length / 2)] ?? Number.NaN
+  return reader.end().usage.inputTokens ?? Number.NaN
+}
+
+function readAndFilter(sample: Sample, chunks: Chunks): number {
+  const reader = open(sample)
+  const filter = new UsageEventFilter()
+  let passed = 0
+  for (const chunk of chunks) {
+    reader.push(chunk)
+    if (reader.hasNoUsage === true && filter.passes(chunk)) passed += chunk.length
+    else for (const piece of filter.push(chunk)) passed += piece.length
+  }
+  for (const piece of filter.end()) passed += piece.length
+  return passed + (reader.end().usage.inputTokens ?? Number.NaN)
+}
+
+function sampleOf(chunks: Chunks): number {
+  const windows = new BodyWindows()
+  for (const chunk of chunks) windows.keep(chunk)
+  windows.release()
+  return chunks.length
+}
+
+/** Microseconds of CPU that each work takes: the medians of rounds in which all have their turn. */
+function measure(works: readonly Work[]): readonly number[] {
+  const budgetMs = Number(process.env.BENCH_MS ?? 60)
+  const rounds = works.map((): number[] => [])
+  for (let round = -1; round < ROUNDS; round += 1) {
+    for (const [index, work] of works.entries()) {
+      const us = cpuOf(work, budgetMs)
+      // The first is to warm up.
+      if (round >= 0) rounds[index]?.push(us)
+    }
+  }
+  return rounds.map((times) => times.sort((one, other) => one - other)[ROUNDS >> 1] ?? Number.NaN)
+}
+
+function cpuOf(work: Work, budgetMs: number): number {
+  const until = performance.now() + budgetMs
+  const before = process.cpuUsage()
+  let times = 0
+  while (performance.now() < until || times < 3) {
+    if (Number.isNaN(work())) return Number.NaN
+    times += 1
+  }
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / times
 }
 
 /** Heap in use after `streams` readings more, in MB. */
 function heapAfter(streams: number): number {
-  const [sample] = samples
+  const [sample] = STREAMS
   if (sample !== undefined) {
     const short = [...sample.writes.slice(0, 19), ...sample.writes.slice(-1)]
-    for (let count = 0; count < streams; count += 1) readOnce(sample, short)
+    for (let count = 0; count < streams; count += 1) read(sample, short)
   }
   return heldMemory().heapUsed / 1e6
 }
 
-const budgetMs = Number(process.env.BENCH_MS ?? 400)
+const ofEvent = (us: number) => Math.round((us / EVENTS) * 1000)
 
-console.log(`streams of ${EVENTS} events`)
-console.table(
-  samples.map((sample) => {
-    const apart = measure(sample, sample.writes, budgetMs)
-    const together = measure(sample, cut(Buffer.concat([...sample.writes]), TOGETHER_BYTES), budgetMs)
-    return {
-      reader: sample.name,
-      'apart, ns per event': Math.round((apart / EVENTS) * 1000),
-      'together, ns per event': Math.round((together / EVENTS) * 1000),
-      'apart, us per stream': Math.round(apart),
-    }
-  }),
-)
-console.log('whole bodies, in chunks of 64 KiB')
-console.table(
-  bodies.map((sample) => {
+console.log(`streams of ${EVENTS} events, ns of CPU per event`)
+for (const isApart of [true, false]) {
+  const cases = STREAMS.map((sample) => {
+    const chunks = isApart ? sample.writes : cut(Buffer.concat([...sample.writes]), TOGETHER_BYTES)
+    return [
+      () => read(sample, chunks),
+      () => readForSnapshots(sample, chunks),
+      () => sampleOf(chunks),
+      () => readAndFilter(sample, chunks),
+    ]
+  })
+  const times = measure(cases.flat())
+  console.log(isApart ? 'apart' : 'together')
+  console.table(
+    STREAMS.map(({ name }, index) => {
+      const [reading = Number.NaN, asGateway = Number.NaN, sampling = Number.NaN, filtering = Number.NaN] =
+        times.slice(index * 4, index * 4 + 4)
+      return {
+        stream: name,
+        read: ofEvent(reading),
+        'with snapshots': ofEvent(asGateway),
+        sample: ofEvent(sampling),
+        'with filter': ofEvent(filtering),
+      }
+    }),
+  )
+}
+
+console.log('whole bodies, in chunks of 64 KiB, us of CPU')
+const bodyTimes = measure(
+  BODIES.flatMap((sample) => {
     const body = Buffer.concat([...sample.writes])
-    const us = measure(sample, cut(body, 65_536), budgetMs)
-    return {
-      reader: sample.name,
-      bytes: body.length,
-      us: Math.round(us * 10) / 10,
-      'MB per s': Math.round(body.length / us),
-    }
+    const chunks = cut(body, 65_536)
+    const parse = () => (typeof JSON.parse(body.toString()) === 'object' ? 1 : Number.NaN)
+    return [() => read(sample, chunks), () => sampleOf(chunks), parse]
   }),
 )
+console.table(
+  BODIES.map(({ name, writes }, index) => {
+    const [reading = Number.NaN, sampling = Number.NaN, parsing = Number.NaN] = bodyTimes
+      .slice(index * 3, index * 3 + 3)
+      .map((us) => Math.round(us * 100) / 100)
+    const bytes = writes.reduce((sum, write) => sum + write.length, 0)
+    return { body: name, bytes, read: reading, sample: sampling, 'JSON.parse of it': parsing }
+  }),
+)
+
 const warm = heapAfter(5000)
 const after = heapAfter(100_000)
 console.log(
