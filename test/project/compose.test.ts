@@ -251,7 +251,7 @@ test('the image has what it runs, runs node itself, and not as root', () => {
     for (const file of filesIn(command)) expect(copied).toContain(inProject(file).split('/')[0])
   }
   expect(dockerfile).toMatch(/^USER node$/m)
-  expect(dockerfile).toMatch(/^CMD \["node", "src\/gateway\/server\.ts"\]$/m)
+  expect(dockerfile).toMatch(/^CMD \["node", "--max-semi-space-size=16", "src\/gateway\/server\.ts"\]$/m)
   const scripts = [...dockerfile.matchAll(/\/app\/(deploy\/\S+\.sh)/g)].map(([, script]) => script ?? '')
   expect(scripts).toHaveLength(2)
   for (const script of scripts) accessSync(script, constants.X_OK)
@@ -260,7 +260,9 @@ test('the image has what it runs, runs node itself, and not as root', () => {
 test('the units for systemd run files that exist, with variables that the code knows', () => {
   for (const unit of ['gateway', 'worker']) {
     const text = readFileSync(`examples/systemd/tallygate-${unit}.service`, 'utf8')
-    const files = [...text.matchAll(/^ExecStart\w*=.*\/node (\S+)/gm)].map(([, file]) => file ?? '')
+    const files = [...text.matchAll(/^ExecStart\w*=.*\/node (?:--\S+ )*(\S+)/gm)].map(
+      ([, file]) => file ?? '',
+    )
     expect(files.length).toBeGreaterThan(0)
     expect(files.filter((file) => !existsSync(file))).toEqual([])
     const variables = [...text.matchAll(/^Environment=(.*)$/gm)].flatMap(
@@ -270,4 +272,11 @@ test('the units for systemd run files that exist, with variables that the code k
     const nodes = ['NODE_ENV', 'NODE_COMPILE_CACHE']
     expect(names.filter((name) => !nodes.includes(name) && !known.has(name))).toEqual([])
   }
+})
+
+test('the gateway’s new objects have as much memory wherever it is started', () => {
+  const bound = '--max-semi-space-size=16'
+  expect(compose.services.gateway?.command).toContain(bound)
+  expect(readFileSync('examples/systemd/tallygate-gateway.service', 'utf8')).toContain(`${bound} src/gateway`)
+  expect(JSON.parse(readFileSync('package.json', 'utf8')).scripts.gateway).toContain(`${bound} src/gateway`)
 })

@@ -4,7 +4,7 @@ import { startStack, type TestClient, type TestStack } from '../../support/serve
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 
 const AT_ONCE = 16
-/** More than any buffer, cache or table of a gateway has room for before it lets go of the oldest. */
+/** More than any buffer, cache or table of a gateway has room for before it drops the oldest. */
 const WARM_UP = 2_000
 const CALLS = 4_000
 /** A call that left 500 bytes behind would be seen. */
