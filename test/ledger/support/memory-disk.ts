@@ -20,6 +20,8 @@ export class MemoryDisk implements LogDisk {
   /** So many more writes, creations, renames and deletions are done; the next is half done, and the process is killed. */
   steps = Number.POSITIVE_INFINITY
   isKilled = false
+  /** It takes so many bytes more; then it is full. */
+  room = Number.POSITIVE_INFINITY
   syncFailure: Error | null = null
 
   create(path: string): number {
@@ -33,7 +35,10 @@ export class MemoryDisk implements LogDisk {
 
   write(descriptor: number, bytes: Buffer, offset: number, length: number, position: number): number {
     const file = this.#file(descriptor)
-    const count = this.#isLastStep() ? Math.floor(length / 2) : length
+    const taken = Math.min(length, this.room)
+    if (taken === 0) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+    this.room -= taken
+    const count = this.#isLastStep() ? Math.floor(taken / 2) : taken
     const size = Math.max(file.bytes.length, position + count)
     const grown = Buffer.alloc(size)
     file.bytes.copy(grown)

@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Lets calls and syncs happen in an order that the seed gives, on a disk that refuses syncs from time to time. */
+/** Lets calls and syncs happen in an order that the seed gives, on a disk that is full, or refuses syncs, from time to time. */
 async function work(disk: MemoryDisk, random: () => number, steps: number): Promise<SampleLog> {
   const log = sampleLog(disk, 1_200)
   let number = 0
@@ -26,7 +26,8 @@ async function work(disk: MemoryDisk, random: () => number, steps: number): Prom
     else if (what < 0.65) log.discard(call)
     else if (what < 0.75) log.journal.saveSnapshot(callId(call), `{"n":${step}}`)
     else if (what < 0.8) disk.syncFailure = random() < 0.4 ? new Error('EIO') : null
-    else if (what < 0.9) await vi.advanceTimersByTimeAsync(random() * 2_000)
+    else if (what < 0.83) disk.room = random() < 0.4 ? Math.floor(random() * 400) : Number.POSITIVE_INFINITY
+    else if (what < 0.92) await vi.advanceTimersByTimeAsync(random() * 2_000)
     else await log.sync()
     if (random() < 0.1) while (log.journal.prune(Math.floor(log.journal.synced * random()), 3));
   }
@@ -82,6 +83,7 @@ describe('a process that is killed', () => {
       const disk = new MemoryDisk()
       disk.steps = Math.floor(random() * 80) + 20
       const log = await work(disk, random, 120)
+      disk.isKilled = true // Also where it had not come to its last step.
       const left = disk.copy()
       for (let steps = 0; ; steps++) {
         left.steps = steps
