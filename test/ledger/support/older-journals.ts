@@ -34,6 +34,7 @@ export function writeOlderJournal(folder: string, { stream, records, open }: Old
   database.exec(`
     pragma journal_mode = wal;
     pragma wal_autocheckpoint = 0;
+    pragma synchronous = off;
     create table open(slot integer primary key, call text not null, seen text);
     create table calls(sequence integer primary key, bytes_total integer not null, body text not null);
     create table meta(name text primary key, value not null) without rowid;

@@ -2,8 +2,7 @@ import { closeSync, fsyncSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { SEGMENTS_DATABASE_VERSION } from '../../segments/journal-lock.ts'
-import type { LogDisk } from '../../segments/log-disk.ts'
-import { ConvertedLog } from './converted-log.ts'
+import { type ConversionOptions, ConvertedLog } from './converted-log.ts'
 
 /**
  * Writes all that a journal of release 0.1.0 has to segments, and syncs them. Then one transaction, which is synced,
@@ -12,9 +11,10 @@ import { ConvertedLog } from './converted-log.ts'
  *
  * @throws The errors of the disk, and those of `node:sqlite`.
  */
-export function convertToSegments(database: DatabaseSync, folder: string, disk: LogDisk): void {
-  for (const name of readdirSync(folder)) if (/\.log(\.part)?$/.test(name)) disk.remove(join(folder, name))
-  const log = new ConvertedLog(folder, disk, {
+export function convertToSegments(database: DatabaseSync, folder: string, options: ConversionOptions): void {
+  for (const name of readdirSync(folder))
+    if (/\.log(\.part)?$/.test(name)) options.disk.remove(join(folder, name))
+  const log = new ConvertedLog(folder, options, {
     stream: text(readMeta(database, 'stream')),
     prunedTo: Number(readMeta(database, 'pruned_to') ?? 0),
     isTailLost: readMeta(database, 'tail_lost') === 1,

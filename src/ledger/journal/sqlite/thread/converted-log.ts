@@ -5,7 +5,6 @@ import { FrameWriter } from '../../segments/format/frame-writer.ts'
 import { type LogPosition, SEGMENT_VERSION } from '../../segments/format/frames.ts'
 import { segmentName } from '../../segments/format/segment-files.ts'
 import type { LogDisk } from '../../segments/log-disk.ts'
-import { SEGMENT_BYTES } from '../../segments/segment-log.ts'
 
 const WRITE_BYTES = 1024 * 1024
 
@@ -15,10 +14,17 @@ export interface ConvertedJournal {
   readonly isTailLost: boolean
 }
 
+export interface ConversionOptions {
+  readonly disk: LogDisk
+  /** A segment of this length is followed by the next. */
+  readonly segmentBytes: number
+}
+
 /** A log that is written at once, from a journal of another format. It blocks on the disk. */
 export class ConvertedLog {
   readonly #folder: string
   readonly #disk: LogDisk
+  readonly #segmentBytes: number
   readonly #journal: ConvertedJournal
   readonly #salt = randomInt(1, 2 ** 32)
   readonly #frames = new FrameWriter(0, this.#salt)
@@ -29,9 +35,10 @@ export class ConvertedLog {
   #bytesTotal = 0
   #nextCall = 1
 
-  constructor(folder: string, disk: LogDisk, journal: ConvertedJournal) {
+  constructor(folder: string, { disk, segmentBytes }: ConversionOptions, journal: ConvertedJournal) {
     this.#folder = folder
     this.#disk = disk
+    this.#segmentBytes = segmentBytes
     this.#journal = journal
     this.#last = journal.prunedTo
   }
@@ -68,8 +75,8 @@ export class ConvertedLog {
   }
 
   #makeRoom(): void {
-    if (this.#frames.length >= WRITE_BYTES) this.#write()
-    if (this.#descriptor !== null && this.#end < SEGMENT_BYTES) return
+    if (this.#frames.length >= Math.min(WRITE_BYTES, this.#segmentBytes)) this.#write()
+    if (this.#descriptor !== null && this.#end < this.#segmentBytes) return
     const previousEnd = this.#position
     if (this.#descriptor !== null) this.#endSegment()
     this.#segment++

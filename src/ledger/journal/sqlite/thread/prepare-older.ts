@@ -3,12 +3,16 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Prepared } from '../../journal-store.ts'
 import { SEGMENTS_DATABASE_VERSION } from '../../segments/journal-lock.ts'
-import { type LogDisk, systemDisk } from '../../segments/log-disk.ts'
+import { systemDisk } from '../../segments/log-disk.ts'
+import { SEGMENT_BYTES } from '../../segments/segment-log.ts'
 import { DAMAGED_FILE, JOURNAL_FILE } from '../journal-files.ts'
 import { JOURNAL_VERSION } from '../journal-tables.ts'
 import { isDamage, SQLITE_BUSY, sqliteResult } from '../sqlite-result.ts'
 import { convertToSegments } from './convert.ts'
+import type { ConversionOptions } from './converted-log.ts'
 import { finishSalvage, salvage } from './salvage.ts'
+
+const DEFAULTS: ConversionOptions = { disk: systemDisk, segmentBytes: SEGMENT_BYTES }
 
 /**
  * Makes a journal of release 0.1.0 one of segments: recovers its WAL, checks every page, and writes what it has to
@@ -17,19 +21,19 @@ import { finishSalvage, salvage } from './salvage.ts'
  *
  * @returns `ready` or `damaged`: the segments are the journal now.
  */
-export function prepareOlder(folder: string, disk: LogDisk = systemDisk): Prepared {
+export function prepareOlder(folder: string, options: ConversionOptions = DEFAULTS): Prepared {
   finishSalvage(folder)
   const path = join(folder, JOURNAL_FILE)
   if (!existsSync(path)) return existsSync(`${path}-wal`) ? 'unreadable' : 'absent'
-  let state = convert(path, folder, disk)
+  let state = convert(path, folder, options)
   if (state === 'damaged') {
     if (!salvage(folder)) return 'unreadable'
-    state = convert(path, folder, disk)
+    state = convert(path, folder, options)
   }
   return state === 'ready' && existsSync(join(folder, DAMAGED_FILE)) ? 'damaged' : state
 }
 
-function convert(path: string, folder: string, disk: LogDisk): Prepared {
+function convert(path: string, folder: string, options: ConversionOptions): Prepared {
   const database = new DatabaseSync(path, { timeout: 0 })
   try {
     // Exclusive: refused while any other process has the journal open, even if its alive.db was deleted.
@@ -41,7 +45,7 @@ function convert(path: string, folder: string, disk: LogDisk): Prepared {
       database.exec('pragma wal_checkpoint(truncate)')
       const verdict = database.prepare('pragma quick_check(1)').get()?.quick_check
       if (verdict !== 'ok') return 'damaged'
-      convertToSegments(database, folder, disk)
+      convertToSegments(database, folder, options)
     }
     // The file is small from now on, which is how the next adopter knows that nothing is in it.
     database.exec('pragma wal_checkpoint(truncate); pragma journal_mode = delete; vacuum')
