@@ -19,6 +19,8 @@ export class SegmentCleaner {
   readonly #options: SegmentCleanerOptions
   /** Segments below `first` go when the log is synced up to there. */
   #announced: { readonly first: number; readonly segment: number; readonly position: number } | null = null
+  /** Segments below it were not needed any more when the sync before ended. */
+  #unneededBelow = 0
   #removing: Promise<void> | null = null
   #obsolete: string[] = []
 
@@ -67,7 +69,10 @@ export class SegmentCleaner {
     })
   }
 
-  /** Writes down that the oldest segments are not needed, if they are not. */
+  /**
+   * Writes down that the oldest segments are not needed, if they were not when the sync before ended. Then what made
+   * them so is synced: power loss must not leave this frame and take the end of a call that they have as open.
+   */
   #announce(): void {
     const { log, calls, sync } = this.#options
     const { segments, counts, current } = log
@@ -80,11 +85,14 @@ export class SegmentCleaner {
       if (!isHeld) first = segment.number + 1
       else bytes += segment.bytes
     }
-    const [oldest] = segments
-    if (first > (oldest?.number ?? 0)) this.#write(() => log.frames.pruned(counts.prunedTo, first), first)
-    else if (isHeld && bytes > 2 * calls.writtenUnits + log.options.segmentBytes)
-      this.#carry(oldest?.number ?? 0)
-    else return
+    const oldest = segments[0]?.number ?? 0
+    const unneeded = this.#unneededBelow
+    this.#unneededBelow = first
+    if (unneeded > oldest) this.#write(() => log.frames.pruned(counts.prunedTo, unneeded), unneeded)
+    else if (first <= oldest) {
+      if (!isHeld || bytes <= 2 * calls.writtenUnits + log.options.segmentBytes) return
+      this.#carry(oldest)
+    }
     sync.touch()
   }
 
