@@ -1,3 +1,4 @@
+import dns from 'node:dns'
 import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -49,9 +50,21 @@ test('a request and its answer; the next one takes the same connection', async (
 
 test('a host of several addresses is reached at the one that accepts', async () => {
   const server = await startUpstreamServer(echo)
-  const pool = new ConnectionPool(server.origin.replace('127.0.0.1', 'localhost'), LIMITS)
+  const pool = new ConnectionPool(server.origin.replace('127.0.0.1', 'upstream.example'), LIMITS)
   open.push({ pool, server })
+  const addresses = [
+    { address: '::1', family: 6 },
+    { address: '127.0.0.1', family: 4 },
+  ]
+  const lookup = vi.spyOn(dns, 'lookup')
+  lookup.mockImplementation(((
+    _host: string,
+    _options: object,
+    done: (error: null, found: object[]) => void,
+  ) => done(null, addresses)) as unknown as typeof dns.lookup)
   expect((await send(pool, { path: '/a' }).ended).body.toString()).toBe('/a')
+  expect(lookup).toHaveBeenCalledOnce()
+  lookup.mockRestore()
 })
 
 test('a long answer comes as it was sent, whatever else is read meanwhile', async () => {

@@ -19,14 +19,14 @@ export interface Parsed {
 /**
  * Reads an answer from its pieces, each in memory of its own as a socket's are.
  *
- * @param pieces `end`: the server closed
+ * @param pieces `null`: the server closed
  */
-export function parse(pieces: readonly (string | Buffer | 'end')[], isHead = false): Parsed {
+export function parse(pieces: readonly (string | Buffer | null)[], isHead = false): Parsed {
   const parser = new ResponseParser()
   parser.begin(isHead)
   let body = ''
   for (const piece of pieces) {
-    if (piece === 'end') parser.end()
+    if (piece === null) parser.end()
     else parser.read(Buffer.from(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece))
     body += parser.takeBody()?.toString('latin1') ?? ''
   }

@@ -39,7 +39,7 @@ describe('an answer is read', () => {
   test('until the server closes', () => {
     const text = 'HTTP/1.1 200 OK\r\n\r\nall of it'
     expect(parse([text])).toMatchObject({ body: 'all of it', isComplete: false, problem: null })
-    expect(parse([text, 'end'])).toMatchObject({
+    expect(parse([text, null])).toMatchObject({
       body: 'all of it',
       isComplete: true,
       keepsConnection: false,
@@ -89,11 +89,11 @@ describe('an answer is read', () => {
     CHUNKED,
     'HTTP/1.1 200 OK\r\nA: b\r\n\r\nuntil closed',
   ])('whatever its cut: %j', (text) => {
-    const expected = parse([text, 'end'])
+    const expected = parse([text, null])
     for (let cut = 0; cut <= text.length; cut++) {
-      expect(parse([text.slice(0, cut), text.slice(cut), 'end'])).toEqual(expected)
+      expect(parse([text.slice(0, cut), text.slice(cut), null])).toEqual(expected)
     }
-    expect(parse([...text, 'end'])).toEqual(expected)
+    expect(parse([...text, null])).toEqual(expected)
   })
 
   test('one after another on the same connection', () => {
@@ -223,5 +223,5 @@ test.each([
   'HTTP/1.1 200 OK\r\nContent-Le',
   '',
 ])('an answer that breaks off is not whole: %j', (text) => {
-  expect(parse([text, 'end'])).toMatchObject({ isComplete: false, problem: expect.any(String) })
+  expect(parse([text, null])).toMatchObject({ isComplete: false, problem: expect.any(String) })
 })
