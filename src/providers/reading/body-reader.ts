@@ -114,10 +114,9 @@ class BodyReader implements UsageReader, DocumentSink {
     if (extracted.value === undefined && !isError) return
     this.#addRepeat()
     this.#learnId(extracted)
-    if (this.#accumulator.add(objectIn(extracted.value), extracted.raw, isError)) {
-      this.#revision += 1
-      this.#peeked = null
-    }
+    // Also by what needs no snapshot, such as another model's name.
+    this.#peeked = null
+    if (this.#accumulator.add(objectIn(extracted.value), extracted.raw, isError)) this.#revision += 1
   }
 
   repeated(text: string): void {
@@ -137,7 +136,6 @@ class BodyReader implements UsageReader, DocumentSink {
     this.#awaitsFirst = false
     if (this.#answerId !== null) return
     this.#answerId = answerIdIn(extracted.value)
-    if (this.#answerId !== null) this.#peeked = null
   }
 
   /** Most documents come in one piece, and what follows a document does not count. */

@@ -62,11 +62,11 @@ export class SseSplitter {
     if (chunk.length === 0) return
     const bytes = asBuffer(chunk)
     this.#hasNoUsage = false
-    this.#search.begin(bytes)
     this.#repeats?.begin(bytes)
     const start = this.#heldBytes === 0 && this.#long === null && this.#atLineStart ? this.#pass(0) : 0
     if (start > 0) this.#afterCr = false
     if (start === bytes.length) return
+    this.#search.begin(bytes)
     if (this.#containsNoUsage(bytes, start)) {
       this.#hasNoUsage = start === 0
       this.#atLineStart = true
@@ -178,6 +178,7 @@ export class SseSplitter {
       const event = Buffer.concat(this.#held)
       this.#held = []
       this.#heldBytes = 0
+      if (this.#repeats?.passes(event) === true) return
       if (this.#sink.wantsEvery || mayContainUsage(this.#prefilter, event)) this.#give(event)
     } else if (this.#sink.wantsEvery || this.#search.isWithin(start, end)) {
       this.#give(bytes.subarray(start, end))

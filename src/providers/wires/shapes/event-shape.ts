@@ -32,6 +32,7 @@ export class EventShape {
   /** Where the document begins in the event, and how many characters follow it. */
   readonly documentStart: number
   readonly charactersBehind: number
+  readonly #behind: string
   /** One more than there are varying parts. */
   readonly #fixed: readonly string[]
   readonly #varying: readonly number[]
@@ -41,6 +42,7 @@ export class EventShape {
   constructor(fixed: readonly string[], varying: readonly number[], documentStart: number, behind: string) {
     this.documentStart = documentStart
     this.charactersBehind = behind.length
+    this.#behind = behind
     this.#fixed = fixed
     this.#varying = varying
     this.hasCr = behind.includes('\r')
@@ -61,6 +63,33 @@ export class EventShape {
     const end = behind(fixed[varying.length] ?? '', text, at)
     if (end < 0) return -1
     return this.#isOneLine(text, from + this.documentStart, end) ? end : -1
+  }
+
+  /** The shape that two events of this one share: nearly all that might vary does not, and is compared at once. */
+  narrowed(one: string, other: string): EventShape {
+    const fixed: string[] = []
+    const varying: number[] = []
+    let part = ''
+    let at = 0
+    let otherAt = 0
+    for (const [index, kind] of this.#varying.entries()) {
+      const text = this.#fixed[index] ?? ''
+      const end = varyingEnd(kind, one, at + text.length)
+      const otherEnd = varyingEnd(kind, other, otherAt + text.length)
+      const content = one.slice(at + text.length, end)
+      part += text
+      if (content === other.slice(otherAt + text.length, otherEnd)) {
+        part += content
+      } else {
+        fixed.push(part)
+        varying.push(kind)
+        part = ''
+      }
+      at = end
+      otherAt = otherEnd
+    }
+    fixed.push(part + (this.#fixed.at(-1) ?? ''))
+    return new EventShape(fixed.map(ownText), varying, this.documentStart, this.#behind)
   }
 
   /** A line that ends amid a text would make it another event. */

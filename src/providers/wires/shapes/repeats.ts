@@ -17,8 +17,10 @@ export interface RepeatSink {
 
 /** So many more events may be read in vain, each learned as a shape, than there were that had one. */
 const MAX_VAIN = 8
+/** Parts that happened to be the same may vary after all. */
+const MAX_NARROWINGS = 6
 /** Larger chunks are not doubled in memory. */
-const MAX_CHUNK_BYTES = 131_072
+const MAX_CHUNK_BYTES = 65_536
 
 /**
  * Passes over the events of a stream that repeat the one before but for their texts and counts. Of running counts only
@@ -29,6 +31,10 @@ export class Repeats {
   readonly #sink: RepeatSink
   readonly #areLines: boolean
   #shape: EventShape | null = null
+  /** The shape as it was learned; `#shape` is narrower once it has been met again. */
+  #wide: EventShape | null = null
+  #learned = ''
+  #narrowings = 0
   #isRunning = false
   #vain = 0
   #bytes: Buffer | null = null
@@ -65,7 +71,7 @@ export class Repeats {
     if (this.#hasCr && !shape.hasCr) return from
     let at = from
     let latest = -1
-    for (let end = shape.match(text, at); end >= 0; end = shape.match(text, at)) {
+    for (let end = this.#match(text, at); end >= 0; end = this.#match(text, at)) {
       latest = at
       at = end
     }
@@ -77,9 +83,35 @@ export class Repeats {
     return at
   }
 
+  /** Whether `event`, which came in more than one chunk, repeats the one before. */
+  passes(event: Buffer): boolean {
+    const shape = this.#shape
+    if (shape === null) return false
+    const text = event.toString('latin1')
+    if ((!shape.hasCr && text.includes('\r')) || this.#match(text, 0) !== text.length) return false
+    this.#vain = 0
+    if (this.#isRunning) {
+      this.#sink.repeated(text.slice(shape.documentStart, text.length - shape.charactersBehind))
+    }
+    return true
+  }
+
+  #match(text: string, from: number): number {
+    const end = this.#shape?.match(text, from) ?? -1
+    const wide = this.#wide
+    if (wide === null || (end >= 0 && wide !== this.#shape)) return end
+    const wideEnd = end >= 0 ? end : wide.match(text, from)
+    if (wideEnd < 0 || this.#narrowings > MAX_NARROWINGS) return wideEnd
+    this.#narrowings += 1
+    const isLast = this.#narrowings > MAX_NARROWINGS
+    this.#shape = isLast ? wide : wide.narrowed(this.#learned, text.slice(from, wideEnd))
+    return wideEnd
+  }
+
   /** An event was read of which not all bytes are there any more: what repeats an earlier one may now say something. */
   drop(): void {
     this.#shape = null
+    this.#wide = null
   }
 
   /** `event` was read on its own. */
@@ -88,7 +120,10 @@ export class Repeats {
     this.#shape = null
     if (standing === 'no' || this.#vain >= MAX_VAIN) return
     this.#vain += 1
-    this.#shape = shapeOf(event.toString('latin1'), this.#projection, this.#areLines)
+    this.#learned = event.toString('latin1')
+    this.#wide = shapeOf(this.#learned, this.#projection, this.#areLines)
+    this.#shape = this.#wide
+    this.#narrowings = 0
     this.#isRunning = standing === 'running'
   }
 }
