@@ -27,13 +27,15 @@ const MAX_PATH = 4_096
  *
  * @param path an absolute path without its query, as the client sent it.
  * @returns '' for the root. `null` for a path that no upstream may get: it leaves its base (`..`) or begins
- *   with `//`, which some servers read as a host. It holds a `#`, an encoded `?`, a control character, a
- *   colon after parameters or a stray percent sign. Or it is longer than 4 KiB.
+ *   with `//` or `/\`, which some servers read as a host. It holds a `#`, an encoded `?`, a control character,
+ *   a colon after parameters or a stray percent sign. Or it is longer than 4 KiB.
  */
 export function canonicalPath(path: string): string | null {
   if (path.length > MAX_PATH) return null
   if (PLAIN.test(path)) return path
-  if (!path.startsWith('/') || path.startsWith('//') || path.includes('#')) return null
+  if (!path.startsWith('/') || path.includes('#')) return null
+  // As URLs are parsed (WHATWG), a backslash is a slash there, too.
+  if (path[1] === '/' || path[1] === '\\') return null
   const decoded = fullyDecoded(path)?.normalize('NFKC') ?? null
   if (decoded === null || FORBIDDEN.test(decoded)) return null
   let canonical = ''
