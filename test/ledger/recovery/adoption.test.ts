@@ -15,7 +15,7 @@ import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { callId, interruptedRecord } from '../support/calls.ts'
 import { namesIn, testFolder } from '../support/folders.ts'
 import { close, makeCalls, open, type Site, testSite } from '../support/ledgers.ts'
-import { garble, replaceOpenText, segmentPaths } from '../support/segments.ts'
+import { garble, garbleRecords, replaceOpenText, segmentPaths } from '../support/segments.ts'
 
 const SOON = { timeout: 15_000, interval: 10 }
 const NO_REDIS = 'redis://127.0.0.1:1'
@@ -282,6 +282,22 @@ describe('a damaged journal', () => {
     expect(readFileSync(path.replace(folder, `${folder}.corrupt`)).includes(Buffer.alloc(4_096, 0xa5))).toBe(
       true,
     )
+  })
+
+  test('a journal in which calls may have ended where it is unreadable: they are named and not counted, later ones are counted', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    for (const number of [1, 2]) expect(await open(first, number)).toBeNull()
+    expect(await close(first, 1)).toBeNull()
+    expect(await open(first, 3)).toBeNull()
+    await first.stop(0)
+    garbleRecords(folderOf(site, first), 1, 1)
+    await site.ledger()
+    await site.expectCounted([3])
+    expect(site.totals.gaps).toMatchObject([{ from: 1, to: 1, reason: 'journal_corrupt' }])
+    const named = site.log.lines.filter(({ event }) => event === 'adoption.abandoned_calls')
+    expect(named).toMatchObject([{ level: 'error', fields: { doubted: 2, unknown: 0 } }])
+    expect(JSON.stringify(named)).toContain(callId(2))
   })
 
   test('a journal that is not a log is quarantined with an error, and disturbs no other', async () => {
