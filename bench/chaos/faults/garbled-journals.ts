@@ -187,7 +187,10 @@ async function noticed(
   await awaitNamed(world, gaps)
 }
 
-/** Some frames in a row, one of them with the only copy of a record, and a later one that tells its number: a gap. */
+/**
+ * Some frames in a row, one of them with the only copy of a record, and a later one that tells its number: a gap. And a
+ * record that was counted: its call may not be taken for one that is still under way.
+ */
 function framesInTheMiddle(victim: Victim, random: Random): Left | null {
   const { segments, frames, committedOffset, waiting } = victim
   const synced = syncedEnd(frames, 0)
@@ -205,13 +208,15 @@ function framesInTheMiddle(victim: Victim, random: Random): Left | null {
     .filter(
       (frame) => frame !== newest && frame.segment === frames[first]?.segment && frame.kind !== 'synced',
     )
-  for (const { segment, at, end } of run) {
+  const counted = frames.filter((frame) => frame.kind === 'close' && frame.sequence <= committedOffset)
+  const gone = counted.length === 0 ? run : [...run, random.pick(counted)]
+  for (const { segment, at, end } of gone) {
     const bytes = segments.find(({ number }) => number === segment)?.bytes
     // The header stays: without it, what was synced could be taken for what power loss tore.
     if (bytes !== undefined) fillWithNoise(bytes, at + FRAME_HEADER_BYTES, end, random)
   }
   writeSegments(segments)
-  return without(victim, new Set(run))
+  return without(victim, new Set(gone))
 }
 
 /** A segment with the only copy of some records, of which the newest ones stand in later segments. */

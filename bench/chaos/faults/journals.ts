@@ -45,15 +45,21 @@ export const journalFaults: readonly Fault[] = [
       position: random.between(from, segment.bytes.length - 1),
     })
   }),
-  losesTail('journal writes reordered', (_, segments, synced, random) => {
-    writeSegments(unwritten(segments, synced, random))
-  }),
   losesTail('journal tail corrupted', garbleTail),
   {
     name: 'power loss under a slow disk',
     part: 'gateways',
     alone: true,
-    inject: losePowerUnderSlowDisk,
+    inject: (world, random) => losePowerUnderSlowDisk(world, random, cutLog),
+  },
+  {
+    name: 'journal writes reordered',
+    part: 'gateways',
+    alone: true,
+    inject: (world, random) =>
+      losePowerUnderSlowDisk(world, random, (_, segments, synced) =>
+        writeSegments(unwritten(segments, synced, random)),
+      ),
   },
   {
     name: 'journal deleted',
@@ -135,9 +141,13 @@ function garbleTail(
 
 /**
  * As {@link losesTail}, with syncs that take up to a second and record how far they went. What was written
- * after that is gone, to the byte. No other copy of it may exist.
+ * after that is gone, to the byte, or some sectors of it are. No other copy of it may exist.
  */
-async function losePowerUnderSlowDisk(world: World, random: Random): Promise<void> {
+async function losePowerUnderSlowDisk(
+  world: World,
+  random: Random,
+  lose: (folder: string, segments: readonly DeadSegment[], synced: LogPosition) => void,
+): Promise<void> {
   const gateway = pickRunning(world.gateways, random)
   let changed = 0
   try {
@@ -156,7 +166,7 @@ async function losePowerUnderSlowDisk(world: World, random: Random): Promise<voi
         if (shipped > last)
           throw new Error(`${producer} had shipped ${shipped} when its disk had no more than ${last}`)
         allowLoss(world, contentOf(frames), last)
-        cutLog(folder, segments, synced)
+        lose(folder, segments, synced)
         changed += 1
       }
     })
