@@ -9,7 +9,7 @@ import { Slices } from './slices.ts'
 export interface LastSync {
   /** Everything before this place was synced; `null`: nothing is known to be. */
   readonly synced: LogPosition | null
-  /** Segments below it are not needed any more. */
+  /** Segments below it are not needed any more, if this frame is synced: that one of them is gone proves it. */
   readonly firstSegment: number
 }
 

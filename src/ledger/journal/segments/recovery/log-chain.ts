@@ -63,15 +63,20 @@ export async function findLog(folder: string, disk: LogDisk): Promise<FoundLog> 
 
 type Link = Pick<LogPart, 'segment' | 'to'>
 
+/**
+ * Segments that are said not to be needed are read as long as they are there. Power loss may keep what says so, and not
+ * the ends of calls that came before it. One of them is deleted only after all that is synced: that it is gone proves it.
+ */
 function chain(begins: ReadonlyMap<number, SegmentBegin | null>, top: number): Link[] {
-  const first = Math.max(...[...begins.values()].map((begin) => begin?.firstSegment ?? 0))
+  const needed = Math.max(...[...begins.values()].map((begin) => begin?.firstSegment ?? 0))
   const links: Link[] = []
   let link: Link | null = { segment: top, to: null }
-  while (link !== null && link.segment >= first && link.segment > 0) {
-    links.unshift(link)
+  while (link !== null && link.segment > 0) {
+    if (link.segment < needed && !begins.has(link.segment)) break
+    links.push(link)
     link = previous(begins, link.segment)
   }
-  return links
+  return links.reverse()
 }
 
 /** Of a segment that does not tell what it continues from, it is the one before. */

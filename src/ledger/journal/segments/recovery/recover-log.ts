@@ -23,8 +23,9 @@ export async function recoverLog(
   const found = await findLog(folder, disk)
   if (found === 'absent' || found === 'unreadable') return found
   const lastSync = await findLastSync(found, disk)
-  const needed = found.parts.filter(({ segment }) => segment >= lastSync.firstSegment)
-  const parts = needed.length === 0 ? found.parts : needed
+  // What is gone below it was not needed, nor is anything before that.
+  const gone = found.parts.findLastIndex((part) => part.isMissing && part.segment < lastSync.firstSegment)
+  const parts = found.parts.slice(gone + 1)
   const { synced } = lastSync
   const isKnown = synced !== null && parts.some(({ segment }) => segment === synced.segment)
   const replay = new LogReplay(isKnown ? synced : null)

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { SegmentReader } from '../../../../../src/ledger/journal/segments/format/segment-reader.ts'
+import { scanSegment } from '../../../../../src/ledger/journal/segments/format/segment-scan.ts'
+import { callId } from '../../../support/calls.ts'
+import { MemoryDisk } from '../../../support/memory-disk.ts'
+import { adopt } from '../../../support/recovered-truth.ts'
+import { type SampleLog, sampleLog } from '../../../support/sample-log.ts'
+
+const SECTOR_BYTES = 512
+
+type BadOrFrame = ReturnType<typeof scanSegment> extends Generator<infer Item> ? Item : never
+type FrameOf<Kind> = Extract<BadOrFrame, { readonly kind: Kind }>
+
+/** Of the newest segment that has one: the last frame of a kind. */
+function lastFrame<Kind extends BadOrFrame['kind']>(disk: MemoryDisk, kind: Kind) {
+  for (const [path, file] of [...disk.files].sort().toReversed()) {
+    const reader = new SegmentReader(file.bytes, Number(path.slice(-12, -4)), 7)
+    const frames = [...scanSegment(reader, 0, file.bytes.length)]
+    const frame = frames.findLast((other): other is FrameOf<Kind> => other.kind === kind)
+    if (frame !== undefined) return { path, file, frame }
+  }
+  throw new Error(`no frame ${kind}`)
+}
+
+/** A log whose first segment holds nothing but the opening of call 1, which has not ended. */
+async function heldByOneCall(disk: MemoryDisk): Promise<SampleLog> {
+  const log = sampleLog(disk, 1_000)
+  for (let call = 1; call <= 4; call++) {
+    await log.open(call)
+    if (call > 1) await log.close(call)
+    await log.sync()
+  }
+  while (log.journal.prune(log.journal.synced, 100));
+  await log.sync()
+  expect([...disk.files.keys()].sort()[0]).toContain('00000001.log')
+  return log
+}
+
+/** Calls end while a sync is under way that began before: what is written after it says that segments may go. */
+async function endedDuringSync(disk: MemoryDisk, log: SampleLog): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const sync = disk.sync.bind(disk)
+  disk.sync = async (descriptor) => {
+    await sync(descriptor)
+    await promise
+  }
+  await log.open(900)
+  const syncing = log.sync()
+  await Promise.all([1, 1_001, 1_002, 1_003, 1_004, 1_005].map(log.close))
+  resolve()
+  await syncing
+}
+
+describe('power loss that keeps a later page and not an earlier one', () => {
+  test('a call whose end was not synced is still open, also where what follows its end says that nothing is needed of it', async () => {
+    const disk = new MemoryDisk()
+    const log = await heldByOneCall(disk)
+    await endedDuringSync(disk, log)
+    const { frame: pruned } = lastFrame(disk, 'pruned')
+    expect(pruned.firstSegment).toBeGreaterThan(1)
+    const left = disk.copy()
+    // The page with the end of call 1, and those up to the one with `pruned`, are not written.
+    for (const [path, file] of disk.files) {
+      const { bytes } = left.files.get(path) ?? { bytes: Buffer.alloc(0) }
+      const synced = file.synced?.length ?? 0
+      const keptFrom =
+        path === lastFrame(disk, 'pruned').path ? pruned.at - (pruned.at % SECTOR_BYTES) : bytes.length
+      if (synced < keptFrom) bytes.fill(0, synced, keptFrom)
+    }
+    const found = await adopt(left)
+    expect(found).toMatchObject({ isDamaged: false, isTailLost: false, doubted: [] })
+    expect(found?.interrupted).toContain(callId(1))
+  })
+})
