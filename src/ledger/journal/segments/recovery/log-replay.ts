@@ -120,6 +120,8 @@ export class LogReplay {
       counts.nextCall = begin.nextCall
       counts.discards = begin.discards
     }
+    // After one that rewrites come all calls that its writer took for open: it did not count the others.
+    if (begin.rewrites && this.#areCountsUnknown) this.calls.doubt()
     // One that rewrites is followed by calls whose numbers are below, and some of them have ended.
     if (begin.rewrites) counts.nextCall = Math.max(counts.nextCall, begin.nextCall)
     else this.#expectCall(begin.nextCall)

@@ -72,3 +72,23 @@ describe('power loss that keeps a later page and not an earlier one', () => {
     expect(found?.interrupted).toContain(callId(1))
   })
 })
+
+describe('an end of the log that is garbled', () => {
+  test('calls that one adopter does not count are not counted by the next one', async () => {
+    const disk = new MemoryDisk()
+    const log = sampleLog(disk, 100_000)
+    for (const call of [1, 2, 3]) await log.open(call)
+    await log.sync()
+    log.discard(1)
+    await log.close(2)
+    const { frame, file } = lastFrame(disk, 'discard')
+    file.bytes.fill(0xa5, frame.at, frame.end)
+    const first = await adopt(disk)
+    expect(first).toMatchObject({ isDamaged: true, interrupted: [], doubted: [callId(1), callId(3)] })
+    expect(await adopt(disk)).toMatchObject({
+      isDamaged: true,
+      interrupted: [],
+      doubted: [callId(1), callId(3)],
+    })
+  })
+})
