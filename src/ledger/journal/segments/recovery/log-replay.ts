@@ -1,4 +1,4 @@
-import type { Frame, LogPosition, SegmentBegin } from '../format/frames.ts'
+import type { CloseFrame, Frame, LogPosition, SegmentBegin } from '../format/frames.ts'
 import { RecordIndex } from '../record-index.ts'
 import type { LogCounts } from '../segment-log.ts'
 import type { SyncedState } from '../upkeep/log-sync.ts'
@@ -75,7 +75,7 @@ export class LogReplay {
         break
       case 'close':
         calls.end(frame.call)
-        this.#close(frame.sequence, frame.at, frame.bytesTotal)
+        this.#close(frame)
         break
       case 'discard':
         calls.end(frame.call)
@@ -133,14 +133,16 @@ export class LogReplay {
       this.synced = { end: NOTHING_SYNCED.end, last, bytesTotal, discards }
   }
 
-  #close(sequence: number, position: number, bytesTotal: number): void {
+  #close({ sequence, at, end, bodyAt, bytesTotal }: Frame & CloseFrame): void {
     const { counts } = this
     if (sequence <= counts.last) return // It was rewritten, and both are read because the one before is damaged.
     if (sequence > counts.last + 1) this.#lost()
     this.#isLastUnknown = false
     counts.last = sequence
     counts.bytesTotal = Math.max(bytesTotal, counts.bytesTotal)
-    this.#index.add(sequence, position, counts.bytesTotal)
+    // What was before is not known where the segment's beginning is damaged.
+    if (this.#index.length === 0) this.#index.restart(sequence - 1, counts.bytesTotal - (end - bodyAt))
+    this.#index.add(sequence, at, counts.bytesTotal)
   }
 
   /** So many records and discards had been written when the frame was, before it. */
