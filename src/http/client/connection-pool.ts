@@ -77,17 +77,13 @@ export class ConnectionPool implements ConnectionOwner {
     connection.start()
   }
 
-  released(connection: Connection, keepAliveSeconds: number): void {
-    const keptMs =
-      keepAliveSeconds < 0
-        ? KEPT_MS
-        : Math.min(keepAliveSeconds * 1000 - BEFORE_SERVER_CLOSES_MS, MAX_KEPT_MS)
-    if (this.#isClosed || keptMs <= 0) {
-      connection.drop()
-      return
+  released(connection: Connection, keepAliveSeconds: number | null): void {
+    const now = performance.now()
+    if (keepAliveSeconds !== null || connection.keptUntil === 0) {
+      connection.keptUntil = now + keptMsOf(keepAliveSeconds)
     }
-    connection.keptUntil = performance.now() + keptMs
-    this.#kept.push(connection)
+    if (this.#isClosed || connection.keptUntil <= now) connection.drop()
+    else this.#kept.push(connection)
   }
 
   closed(connection: Connection): void {
@@ -144,6 +140,12 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#connections.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.#onEmpty.push(resolve))
   }
+}
+
+/** @param keepAliveSeconds what the server says; -1 or `null`: nothing */
+function keptMsOf(keepAliveSeconds: number | null): number {
+  if (keepAliveSeconds === null || keepAliveSeconds < 0) return KEPT_MS
+  return Math.min(keepAliveSeconds * 1000 - BEFORE_SERVER_CLOSES_MS, MAX_KEPT_MS)
 }
 
 function poolClosed(): UpstreamError {

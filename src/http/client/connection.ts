@@ -14,8 +14,11 @@ export interface ConnectionOwner {
   readonly clock: PoolClock
   /** The connection is there, for the request that it was opened for. */
   opened(connection: Connection): void
-  /** It has carried a request, and may carry another. @param keepAliveSeconds what the server says; -1: nothing */
-  released(connection: Connection, keepAliveSeconds: number): void
+  /**
+   * It may carry a request.
+   * @param keepAliveSeconds what the server says; -1: nothing; `null`: it was not asked again
+   */
+  released(connection: Connection, keepAliveSeconds: number | null): void
   /** It is closed. Called once. */
   closed(connection: Connection): void
 }
@@ -65,7 +68,7 @@ export class Connection implements Carrier, UploadListener {
     if (request === null) return
     this.waiting = null
     if (!request.begin()) {
-      this.#owner.released(this, -1)
+      this.#owner.released(this, null)
       return
     }
     this.#request = request
@@ -90,7 +93,8 @@ export class Connection implements Carrier, UploadListener {
     }
     this.#deadline = this.#owner.clock.deadlineIn(this.#headPassed ? 'body' : 'headers')
     this.#deliver(request)
-    if (!request.paused) this.#socket.resume()
+    // If that was its end, another request may be here by now.
+    if (this.#request?.paused !== true) this.#socket.resume()
   }
 
   drop(): void {
@@ -202,7 +206,7 @@ export class Connection implements Carrier, UploadListener {
 
   #passOn(request: UpstreamRequest): void {
     const { head } = this.#parser
-    if (head === null) return
+    if (head === null || request.paused) return
     if (!this.#headPassed) {
       this.#headPassed = true
       request.rawHeaders = head.rawHeaders
