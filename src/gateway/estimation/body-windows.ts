@@ -5,9 +5,15 @@ const FIRST_HEAD_BYTES = 4 * 1024
 /** Bodies up to here, in so few chunks, are nearly always over before anything of them is wanted. */
 const PENDING_BYTES = 64 * 1024
 const PENDING_CHUNKS = 64
-/** What waits of a longer one: a chunk keeps the read that it came in, and one of few bytes weighs more than they. */
+/** What waits of a longer one: one of few bytes weighs more than they. */
 const LATER_PENDING_BYTES = 8 * 1024
 const LATER_PENDING_CHUNKS = 16
+/**
+ * What may be kept along with the chunks. A short one is a piece of 8 KiB that it shares with other calls, and of a
+ * slow stream's chunks each has other such neighbours.
+ */
+const PENDING_MEMORY = 64 * 1024
+const LATER_PENDING_MEMORY = 16 * 1024
 
 /** Windows of bodies that are over, for the next: making one costs as much as filling it. 2 MiB in all. */
 const MAX_SPARE_WINDOWS = 64
@@ -34,6 +40,9 @@ export class BodyWindows {
   /** The latest chunks, not copied yet. */
   #pending: Uint8Array[] = []
   #pendingBytes = 0
+  /** Bytes of all the memory that they are pieces of. */
+  #pendingMemory = 0
+  #latestMemory: ArrayBufferLike | null = null
 
   /** The next bytes. Copied as far as they are kept. */
   push(chunk: Uint8Array): void {
@@ -45,9 +54,15 @@ export class BodyWindows {
   keep(chunk: Uint8Array): void {
     this.#pending.push(chunk)
     this.#pendingBytes += chunk.length
+    const memory = chunk.buffer
+    if (memory !== this.#latestMemory) {
+      this.#latestMemory = memory
+      this.#pendingMemory += memory.byteLength
+    }
     const isLong = this.#headBytes > 0
     if (
       this.#pendingBytes > (isLong ? LATER_PENDING_BYTES : PENDING_BYTES) ||
+      this.#pendingMemory > (isLong ? LATER_PENDING_MEMORY : PENDING_MEMORY) ||
       this.#pending.length >= (isLong ? LATER_PENDING_CHUNKS : PENDING_CHUNKS)
     ) {
       this.#copyPending()
@@ -69,16 +84,21 @@ export class BodyWindows {
     this.#headBytes = 0
     this.#tail = EMPTY
     this.#tailBytes = 0
-    this.#pending = []
-    this.#pendingBytes = 0
+    this.#dropPending()
   }
 
   #copyPending(): void {
     if (this.#pending.length === 0) return
     this.#growHead(this.#headBytes + this.#pendingBytes)
     for (const chunk of this.#pending) this.#copy(chunk)
+    this.#dropPending()
+  }
+
+  #dropPending(): void {
     this.#pending = []
     this.#pendingBytes = 0
+    this.#pendingMemory = 0
+    this.#latestMemory = null
   }
 
   #copy(chunk: Uint8Array): void {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BodyWindows } from '../../../src/gateway/estimation/body-windows.ts'
+import { heldMemory } from '../../support/memory.ts'
 
 const WINDOW = 32 * 1024
 
@@ -77,4 +78,19 @@ test('a short body that comes in few chunks is not copied', () => {
   for (const windows of bodies) windows.keep(chunk)
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(bodies.length * 1024)
   expect(bodies.every((windows) => windows.kept().between === 0)).toBe(true)
+})
+
+test.each([
+  [0, 80],
+  [40_000, 28],
+])('short chunks behind %i bytes do not keep the memory that they share with others', (before, kibibytes) => {
+  const open = Array.from({ length: 100 }, () => new BodyWindows())
+  for (const windows of open) windows.push(Buffer.alloc(before))
+  const { arrayBuffers } = heldMemory()
+  for (let times = 0; times < 60; times += 1) {
+    // A piece as Node cuts it from memory for several, the rest of which went to calls that are over.
+    for (const windows of open) windows.keep(Buffer.from(new ArrayBuffer(8192), 0, 100))
+  }
+  expect(heldMemory().arrayBuffers - arrayBuffers).toBeLessThan(open.length * kibibytes * 1024)
+  expect(open.every((windows) => windows.kept().between === 0)).toBe(true)
 })
