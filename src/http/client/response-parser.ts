@@ -5,7 +5,7 @@ import { AnswerHead, readAnswerHead, readHeaders } from './answer-head.ts'
 const MAX_HEAD_BYTES = 64 * 1024
 /** Of one chunk's size and its extensions. */
 const MAX_SIZE_LINE_BYTES = 16 * 1024
-/** Each starts the limit for the head anew, and a server that waits for a model sends one every few seconds at most. */
+/** Each starts the limit for the head again, and a server that waits for a model sends one every few seconds at most. */
 const MAX_INTERIM_ANSWERS = 1_000
 /** The largest number of hexadecimal digits whose number is exact. */
 const MAX_SIZE_DIGITS = 13
