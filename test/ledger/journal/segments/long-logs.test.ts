@@ -101,6 +101,29 @@ describe('a long log', () => {
   })
 })
 
+test('calls with long texts are carried forward a few at a time', async () => {
+  const { journal, disk, folder, open } = testJournal({ segmentBytes: SEGMENT_BYTES })
+  const calls = Array.from({ length: 40 }, (_, index) => index + 1)
+  await Promise.all(calls.map(open))
+  let longest = 0
+  const { write } = disk
+  disk.write = (descriptor, bytes, offset, length, position) => {
+    longest = Math.max(longest, length)
+    return write(descriptor, bytes, offset, length, position)
+  }
+  for (let round = 0; round < 6; round++) {
+    for (const call of calls)
+      await new Promise((resolve) =>
+        journal.saveSnapshotNow(callId(call), `${round}${'x'.repeat(60_000)}`, resolve),
+      )
+  }
+  await journal.flush()
+  await vi.waitFor(() => expect(segmentPaths(folder)[0]).not.toContain('00000001.log'), SOON)
+  expect(longest).toBeLessThan(200_000)
+  const { open: left, seen } = await contentsOf(folder)
+  expect([left.length, seen.every((text) => text?.startsWith('5x'))]).toEqual([40, true])
+})
+
 test('10,000 records and open calls are adopted soon, and nothing else waits for it', async () => {
   const log = testJournal()
   const closing: Promise<unknown>[] = []

@@ -2,8 +2,9 @@ import type { SegmentLog } from '../segment-log.ts'
 import type { JournalCall, OpenCalls } from '../turns/open-calls.ts'
 import type { LogSync, SyncedState } from './log-sync.ts'
 
-/** Open calls carried forward in one write: a fraction of a millisecond on the event loop. */
+/** Open calls carried forward in one write, and UTF-16 units of their texts but for one call: under a millisecond. */
 const CARRIED_CALLS = 100
+const CARRIED_UNITS = 128 * 1024
 
 export interface SegmentCleanerOptions {
   readonly log: SegmentLog
@@ -100,10 +101,12 @@ export class SegmentCleaner {
   #carry(segment: number): void {
     const { log, calls } = this.#options
     const carried: JournalCall[] = []
+    let units = 0
     for (const call of calls.written) {
       if (call.home?.number !== segment) continue
       carried.push(call)
-      if (carried.length === CARRIED_CALLS) break
+      units += call.text.length + (call.snapshot?.length ?? 0)
+      if (carried.length === CARRIED_CALLS || units >= CARRIED_UNITS) break
     }
     const isWritten = this.#write(() => {
       for (const { number, text, snapshot } of carried) log.frames.carried(number, text, snapshot)
