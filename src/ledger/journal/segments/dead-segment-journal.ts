@@ -19,21 +19,20 @@ export interface DeadSegmentJournalOptions
 export class DeadSegmentJournal extends SegmentJournal implements DeadJournal {
   readonly doubted: readonly string[]
   readonly unknown: number
-  readonly #underWay: readonly JournalCall[]
-  readonly #byNumber: ReadonlyMap<number, JournalCall>
+  /** By their numbers, which rise. Those that are records now are gone. */
+  readonly #underWay = new Map<number, JournalCall>()
 
   constructor(options: DeadSegmentJournalOptions) {
     const calls = new OpenCalls()
     super({ ...options, reserve: null, cleans: false, calls })
     const home = options.segments.current
-    this.#underWay = options.underWay.map(({ number, text, snapshot }) => {
+    for (const { number, text, snapshot } of options.underWay) {
       const call = new JournalCall('', text, null)
       call.number = number
       call.snapshot = snapshot
       calls.opened(call, home)
-      return call
-    })
-    this.#byNumber = new Map(this.#underWay.map((call) => [call.number, call]))
+      this.#underWay.set(number, call)
+    }
     this.doubted = options.doubted
     this.unknown = options.unknown
   }
@@ -47,14 +46,20 @@ export class DeadSegmentJournal extends SegmentJournal implements DeadJournal {
   }
 
   selectInterrupted(afterSlot: number, maxRows: number): readonly InterruptedRow[] {
-    const first = this.#underWay.findIndex(({ number }) => number > afterSlot)
-    if (first === -1) return []
-    const calls = this.#underWay.slice(first, first + maxRows)
-    return calls.map(({ number, text, snapshot }) => ({ slot: number, call: text, snapshot }))
+    const rows: InterruptedRow[] = []
+    for (const { number, text, snapshot } of this.#underWay.values()) {
+      if (rows.length >= maxRows) break
+      if (number > afterSlot) rows.push({ slot: number, call: text, snapshot })
+    }
+    return rows
   }
 
   closeInterrupted({ slot }: InterruptedRow, body: string, onWritten: OnWritten): void {
-    const call = this.#byNumber.get(slot) ?? null
-    this.writer.enqueue(new LogOperation('close', call, body, onWritten))
+    const call = this.#underWay.get(slot) ?? null
+    const written: OnWritten = (error) => {
+      if (error === null) this.#underWay.delete(slot)
+      onWritten(error)
+    }
+    this.writer.enqueue(new LogOperation('close', call, body, written))
   }
 }

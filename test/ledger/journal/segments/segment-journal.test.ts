@@ -190,6 +190,19 @@ describe('deleting', () => {
   })
 })
 
+test('a call that an adopter has made a record is under way no longer, and its text is not kept', async () => {
+  const folder = testFolder()
+  const first = testJournal({ folder })
+  await Promise.all([first.open(1), first.open(2), first.open(3)])
+  await first.journal.stop()
+  const adopter = await adoptedJournal(folder)
+  const [row] = adopter.selectInterrupted(1, 1)
+  if (row === undefined) throw new Error('no call')
+  const body = serialiseRecord(callRecord(2))
+  expect(await new Promise((resolve) => adopter.closeInterrupted(row, body, resolve))).toBeNull()
+  expect(adopter.selectInterrupted(0, 10).map(({ slot }) => slot)).toEqual([1, 3])
+})
+
 describe('a disk that refuses', () => {
   test('a full disk refuses new calls, and takes the end of running ones with the reserve', async () => {
     const reserve = fakeDiskReserve()
