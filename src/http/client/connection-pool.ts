@@ -23,6 +23,10 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #connections = new Set<Connection>()
   /** Those that are free, the last used at the end. One that was closed meanwhile is left out when it is met. */
   #kept: Connection[] = []
+  /** Those whose answers ended in this turn of the event loop, and in the one before it. */
+  #fresh: Connection[] = []
+  #settling: Connection[] = []
+  #isTurning = false
   #isClosed = false
   #onEmpty: (() => void)[] = []
 
@@ -34,7 +38,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** How many connections there are, and how many of them wait for a request. */
   get size(): { readonly open: number; readonly kept: number } {
-    return { open: this.#connections.size, kept: this.#kept.filter(({ isOpen }) => isOpen).length }
+    return { open: this.#connections.size, kept: this.#free().filter(({ isOpen }) => isOpen).length }
   }
 
   /**
@@ -59,16 +63,16 @@ export class ConnectionPool implements ConnectionOwner {
   /** Takes no more requests; resolves when those under way have ended. */
   async close(): Promise<void> {
     this.#isClosed = true
-    const kept = this.#kept
-    this.#kept = []
-    for (const connection of kept) connection.destroy(poolClosed())
+    const free = this.#free()
+    this.#dropFree()
+    for (const connection of free) connection.destroy(poolClosed())
     await this.#empty()
   }
 
   /** Ends all requests; resolves when their connections are closed. */
   async destroy(): Promise<void> {
     this.#isClosed = true
-    this.#kept = []
+    this.#dropFree()
     for (const connection of this.#connections) connection.destroy(poolClosed())
     await this.#empty()
   }
@@ -83,14 +87,15 @@ export class ConnectionPool implements ConnectionOwner {
       connection.keptUntil = now + keptMsOf(keepAliveSeconds)
     }
     if (this.#isClosed || connection.keptUntil <= now) connection.drop()
-    else this.#kept.push(connection)
+    else if (keepAliveSeconds === null) this.#kept.push(connection)
+    else this.#settle(connection)
   }
 
   closed(connection: Connection): void {
     this.#connections.delete(connection)
     if (this.#connections.size > 0) return
     this.clock.stop()
-    this.#kept = []
+    this.#dropFree()
     const waiting = this.#onEmpty
     this.#onEmpty = []
     for (const resolve of waiting) resolve()
@@ -106,6 +111,35 @@ export class ConnectionPool implements ConnectionOwner {
     // what the other end has closed meanwhile was heard of.
     connection.waiting = request
     connection.start()
+  }
+
+  /**
+   * What a server sends right behind an answer, its end or bytes that no one asked for, is heard of in the next turn
+   * of the event loop: until then, no request goes out on the connection. A turn is not made for it.
+   */
+  #settle(connection: Connection): void {
+    this.#fresh.push(connection)
+    if (this.#isTurning) return
+    this.#isTurning = true
+    setImmediate(this.#onTurnEnd).unref()
+  }
+
+  #onTurnEnd = (): void => {
+    for (const connection of this.#settling) this.#kept.push(connection)
+    this.#settling = this.#fresh
+    this.#fresh = []
+    this.#isTurning = this.#settling.length > 0
+    if (this.#isTurning) setImmediate(this.#onTurnEnd).unref()
+  }
+
+  #free(): Connection[] {
+    return [...this.#kept, ...this.#settling, ...this.#fresh]
+  }
+
+  #dropFree(): void {
+    this.#kept = []
+    this.#settling = []
+    this.#fresh = []
   }
 
   #takeKept(): Connection | null {

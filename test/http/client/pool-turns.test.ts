@@ -31,7 +31,7 @@ function sendAnd(pool: ConnectionPool, onStart: NonNullable<TakenAnswer['on']['s
 }
 
 test('a request that begins paused hears nothing, also where the end of a resumed answer brought it', async () => {
-  const { pool, server } = await start((socket) => socket.write(answerOf('abc')))
+  const { pool } = await start((socket) => socket.write(answerOf('abc')))
   const first = send(pool)
   first.on.head = (controller) => {
     controller.pause()
@@ -44,7 +44,25 @@ test('a request that begins paused hears nothing, also where the end of a resume
   expect(second.calls).toEqual(['start'])
   second.controller?.resume()
   expect((await second.ended).body.toString()).toBe('abc')
-  expect(server.sockets).toHaveLength(1)
+})
+
+test('the end of a connection that comes right behind an answer does not fail the next request', async () => {
+  const { pool, server } = await start((socket) => socket.end(answerOf('abc')))
+  const { promise: last, resolve } = Promise.withResolvers<TakenAnswer>()
+  const answers: TakenAnswer[] = []
+  const next = () => {
+    const answer = send(pool)
+    answers.push(answer)
+    // In the turn in which the answer was read, and at the end of that turn, as calls are sent.
+    if (answers.length === 40) resolve(answer)
+    else if (answers.length % 2 === 0) answer.on.end = next
+    else answer.on.end = () => setImmediate(next)
+    void answer.ended.then(() => answer.error !== null && resolve(answer))
+  }
+  next()
+  await (await last).ended
+  expect(answers.map(({ calls }) => calls.at(-1))).toEqual(answers.map(() => 'end'))
+  expect(server.sockets).toHaveLength(40)
 })
 
 test('requests that are given up before they are sent do not keep a connection for longer', async () => {

@@ -8,7 +8,7 @@ import type { RequestToSend } from '../../../src/http/client/upstream-request.ts
 
 /** Takes an answer, and keeps all that it was called with. */
 export class TakenAnswer implements AnswerHandler {
-  /** Resolves at the end, whichever it is. */
+  /** Resolves at the end, whichever it is, once the connection may carry the next request. */
   readonly ended: Promise<this>
   readonly calls: string[] = []
   controller: AnswerController | null = null
@@ -58,7 +58,7 @@ export class TakenAnswer implements AnswerHandler {
   onResponseEnd(controller: AnswerController, trailers: AnswerHeaders | null): void {
     this.trailers = trailers
     this.calls.push('end')
-    this.#resolve(this)
+    setImmediate(() => setImmediate(() => this.#resolve(this)))
     this.on.end?.(controller)
   }
 
