@@ -23,6 +23,8 @@ export class MemoryDisk implements LogDisk {
   /** It takes so many bytes more; then it is full. */
   room = Number.POSITIVE_INFINITY
   syncFailure: Error | null = null
+  /** So many turns of the event loop a sync takes. */
+  syncTurns = 1
 
   create(path: string): number {
     if (this.files.has(path)) throw new Error(`EEXIST: ${path}`)
@@ -80,7 +82,7 @@ export class MemoryDisk implements LogDisk {
     const file = this.#file(descriptor)
     const { bytes } = file
     const failure = this.syncFailure
-    await new Promise((resolve) => setImmediate(resolve))
+    for (let turn = 0; turn < this.syncTurns; turn++) await new Promise((resolve) => setImmediate(resolve))
     if (failure !== null) throw failure
     file.synced = Buffer.from(bytes)
   }

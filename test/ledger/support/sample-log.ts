@@ -13,6 +13,8 @@ export interface Truth {
   readonly open: Set<number>
   /** Of those, the ones whose opening was synced. */
   readonly syncedOpen: Set<number>
+  /** All calls whose opening was synced, whatever became of them. */
+  readonly syncedOnce: Set<number>
   readonly discarded: Set<number>
   /** Whose end was handed in, whether or not that was answered. */
   readonly ending: Set<number>
@@ -43,6 +45,7 @@ export function sampleLog(disk: MemoryDisk, segmentBytes: number): SampleLog {
     closed: new Map(),
     open: new Set(),
     syncedOpen: new Set(),
+    syncedOnce: new Set(),
     discarded: new Set(),
     ending: new Set(),
     synced: 0,
@@ -77,6 +80,7 @@ export function sampleLog(disk: MemoryDisk, segmentBytes: number): SampleLog {
       await journal.flush()
       truth.synced = journal.synced
       if (journal.refuses) return // The sync failed.
+      for (const call of before) truth.syncedOnce.add(call)
       for (const call of before) if (open.has(call)) truth.syncedOpen.add(call)
     },
   }
