@@ -112,7 +112,7 @@ export class SegmentJournal implements Journal {
   }
 
   open(call: OpenCall, onWritten: OnWritten): void {
-    const opened = this.#calls.add(call.callId, serialiseOpenCall(call), call.requestedModel)
+    const opened = this.#calls.add(call.callId, serialiseOpenCall(call), call)
     this.writer.enqueue(new LogOperation('open', opened, '', onWritten))
   }
 
@@ -133,10 +133,12 @@ export class SegmentJournal implements Journal {
     this.writer.enqueue(new LogOperation('snapshot', call, snapshot, onWritten))
   }
 
-  openText({ callId, requestedModel }: OpenCall): string | null {
-    const opened = this.#calls.find(callId)
-    // A form may have named the model since: nothing else of an open call changes.
-    return opened?.requestedModel === requestedModel ? opened.text : null
+  openText(call: OpenCall): string | null {
+    const opened = this.#calls.find(call.callId)
+    if (opened === null || opened.opened === null) return null
+    const { requestedModel, webSocket } = opened.opened
+    // A form may have named the model since, and a refused handshake was no session: nothing else changes.
+    return requestedModel === call.requestedModel && webSocket === call.webSocket ? opened.text : null
   }
 
   close(callId: string, body: string, onWritten: OnWritten): void {

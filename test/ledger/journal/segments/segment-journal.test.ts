@@ -64,6 +64,7 @@ test('the text of an open call is at hand for its record, unless the call has an
   expect(journal.openText(call)).toBe(serialiseOpenCall(call))
   expect(serialiseRecord(call, journal.openText(call))).toBe(serialiseRecord(call))
   expect(journal.openText({ ...call, requestedModel: 'named-later' })).toBeNull()
+  expect(journal.openText({ ...call, webSocket: true })).toBeNull()
   expect(journal.openText(callRecord(2))).toBeNull()
   await close(1)
   expect(journal.openText(call)).toBeNull()

@@ -1,3 +1,4 @@
+import type { OpenCall } from '../../../../call/call-record.ts'
 import type { LogSegment } from '../log-segment.ts'
 
 /** A call under way, as the journal knows it. */
@@ -5,8 +6,8 @@ export class JournalCall {
   readonly callId: string
   /** The call as `serialiseOpenCall` wrote it. */
   readonly text: string
-  /** As `text` has it. */
-  readonly requestedModel: string | null
+  /** What `text` was made of; `null`: by another process. */
+  readonly opened: OpenCall | null
   /** Its number within the journal, never used again; 0: it is not written. */
   number = 0
   /** The segment that has its text. */
@@ -16,10 +17,10 @@ export class JournalCall {
   /** The usage snapshot that is to be written. */
   pendingSnapshot: string | null = null
 
-  constructor(callId: string, text: string, requestedModel: string | null) {
+  constructor(callId: string, text: string, opened: OpenCall | null) {
     this.callId = callId
     this.text = text
-    this.requestedModel = requestedModel
+    this.opened = opened
   }
 }
 
@@ -73,8 +74,8 @@ export class OpenCalls {
     home.openCalls++
   }
 
-  add(callId: string, text: string, requestedModel: string | null): JournalCall {
-    const call = new JournalCall(callId, text, requestedModel)
+  add(callId: string, text: string, opened: OpenCall): JournalCall {
+    const call = new JournalCall(callId, text, opened)
     this.#calls.set(callId, call)
     return call
   }
