@@ -37,6 +37,9 @@ const MAX_WAITING_BYTES_IN_ALL = 64 * 1024 * 1024
 /** One body has no more codings than this; more are an attack. */
 const MAX_CODINGS = 4
 
+/** A chunk goes to its decoder in at most so many pieces, each of at least so many bytes. */
+const MAX_PIECES = 32
+const MIN_PIECE_BYTES = 256
 const NO_BYTES: Uint8Array = new Uint8Array(0)
 
 let waitingBytesInAll = 0
@@ -113,7 +116,12 @@ class InflatingDecoder implements BodyDecoder {
       return
     }
     const inflater = this.#inflaters[0] ?? this.#open(0, chunk)
-    inflater.write(chunk, () => this.#giveBackWaiting(chunk.length))
+    // A decoder that fails gives nothing of what it was handed last: in pieces, what stands before the fault is read.
+    const pieceBytes = Math.max(MIN_PIECE_BYTES, Math.ceil(chunk.length / MAX_PIECES))
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      const piece = chunk.subarray(at, at + pieceBytes)
+      inflater.write(piece, () => this.#giveBackWaiting(piece.length))
+    }
   }
 
   end(done: (result: DecodeResult) => void): void {
