@@ -137,7 +137,7 @@ export class SegmentJournal implements Journal {
     const opened = this.#calls.find(call.callId)
     if (opened === null || opened.opened === null) return null
     const { requestedModel, webSocket } = opened.opened
-    // A form may have named the model since, and a refused handshake was no session: nothing else changes.
+    // A form may have named the model since, and the upstream may have refused a session: nothing else changes.
     return requestedModel === call.requestedModel && webSocket === call.webSocket ? opened.text : null
   }
 
