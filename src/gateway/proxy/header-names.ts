@@ -48,12 +48,12 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
 const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-encoding', 'content-length', 'content-type', 'host'])
 
 /** The gateway's id of a call. An upstream that is such a gateway itself has another one for its own part. */
-export const CALL_ID_HEADER = 'x-tallygate-call-id'
+const CALL_ID_HEADER = 'x-tallygate-call-id'
 
 /** What a header's name means here, as bits; 0 for most. */
 export const ENDS_HERE = 1
 export const NOT_UPSTREAM = 2
-export const IS_CONNECTION = 4
+const IS_CONNECTION = 4
 export const IS_TE = 8
 export const IS_LENGTH = 16
 export const IS_CODING = 32

@@ -1,8 +1,7 @@
 /** SQLite's primary result codes that decisions depend on; https://www.sqlite.org/rescode.html */
 export const SQLITE_BUSY = 5
-export const SQLITE_CORRUPT = 11
-export const SQLITE_FULL = 13
-export const SQLITE_NOTADB = 26
+const SQLITE_CORRUPT = 11
+const SQLITE_NOTADB = 26
 
 /** The primary result code of an error of `node:sqlite`; 0 for any other error. */
 export function sqliteResult(error: unknown): number {
