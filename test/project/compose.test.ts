@@ -269,7 +269,7 @@ test('the units for systemd run files that exist, with variables that the code k
       ([, pairs]) => pairs?.split(' ') ?? [],
     )
     const names = variables.map((pair) => pair.split('=')[0] ?? '')
-    const nodes = ['NODE_ENV', 'NODE_COMPILE_CACHE']
+    const nodes = ['NODE_ENV', 'NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_']
     expect(names.filter((name) => !nodes.includes(name) && !known.has(name))).toEqual([])
   }
 })
@@ -279,4 +279,12 @@ test('the gateway’s new objects have as much memory wherever it is started', (
   expect(compose.services.gateway?.command).toContain(bound)
   expect(readFileSync('examples/systemd/tallygate-gateway.service', 'utf8')).toContain(`${bound} src/gateway`)
   expect(JSON.parse(readFileSync('package.json', 'utf8')).scripts.gateway).toContain(`${bound} src/gateway`)
+})
+
+test('the allocator gives memory back wherever a gateway or a worker is started', () => {
+  const settings = ['MALLOC_ARENA_MAX=1', 'MALLOC_TRIM_THRESHOLD_=262144']
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const unit = (name: string) => readFileSync(`examples/systemd/tallygate-${name}.service`, 'utf8')
+  for (const start of [dockerfile, unit('gateway'), unit('worker'), scripts.gateway, scripts.worker])
+    for (const setting of settings) expect(start).toContain(setting)
 })

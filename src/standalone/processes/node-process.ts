@@ -11,6 +11,8 @@ export interface NodeProcess extends Run {
 
 /** New objects have up to 96 MB where the machine has the memory, and a call needs none of it for long. */
 const NODE_ARGS = ['--max-semi-space-size=16']
+/** glibc keeps what it once had, and a heap for each thread. With these a gateway has some 14 MB less when it is idle. */
+const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '262144' }
 const DIE_WITH_PARENT = new URL('./die-with-parent.ts', import.meta.url).href
 
 /** Starts one of our own programs with the running Node. It ends when this process does. */
@@ -24,7 +26,11 @@ export async function startNode(options: {
   const script = fileURLToPath(new URL(`../../../${options.script}`, import.meta.url))
   const args = [...NODE_ARGS, '--import', DIE_WITH_PARENT, script, ...(options.args ?? [])]
   const started: DetachedProcess = await startDetached(
-    { file: process.execPath, args, env: { NODE_COMPILE_CACHE: COMPILED_FOLDER, ...options.env } },
+    {
+      file: process.execPath,
+      args,
+      env: { NODE_COMPILE_CACHE: COMPILED_FOLDER, ...ALLOCATOR, ...options.env },
+    },
     { cwd: process.cwd(), logFile: options.logFile, withChannel: true },
   )
   return {
