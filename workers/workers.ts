@@ -1,4 +1,5 @@
 import type { JobFetchConfig, PriceRefreshConfig } from '../src/config/config.ts'
+import { offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
@@ -11,6 +12,7 @@ import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/streams.ts'
 import { createJobFetcher } from './job-fetcher.ts'
+import { clearOldNames } from './old-names.ts'
 import { createPriceRefresher } from './price-refresh.ts'
 import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
@@ -59,7 +61,6 @@ export function startWorkers(options: WorkersOptions): Workers {
     applicationName: 'tallygate worker',
     log,
   })
-  const offsetsKey = `${redisPrefix}marks`
   const callDays = createCallDays(pool, callRetentionDays, log)
   const gapCheck = createGapCheck(
     options.gapPatienceMs === undefined ? {} : { patienceMs: options.gapPatienceMs },
@@ -74,7 +75,11 @@ export function startWorkers(options: WorkersOptions): Workers {
       : followPrices({ pool, dataDir: null, log }, NO_STORED_PRICES, (stored) =>
           jobFetcher.takeCatalog(jobFetching.catalogOn(stored)),
         )
-  const drain = createDrain({ rollUp, gapCheck, offsetsKey })
+  const drain = createDrain({
+    rollUp,
+    gapCheck,
+    offsetsKey: (stream) => offsetsName(redisPrefix, stream),
+  })
   const shards = createShards({ redisUrl, drain, log })
   const redis = openRedis(redisUrl, {
     name: 'tallygate watch',
@@ -91,7 +96,8 @@ export function startWorkers(options: WorkersOptions): Workers {
       const pruned = await prune(pool, callRetentionDays)
       callDays.invalidate()
       // Only a hint, recreated so that past producers do not stay in it for ever.
-      await redis.del(offsetsKey)
+      for (const stream of await selectStreams(pool)) await redis.del(offsetsName(redisPrefix, stream))
+      await clearOldNames(redis, redisPrefix)
       if (pruned !== null)
         log.info({ event: 'queue.pruned', ...pruned }, 'old partitions and identifiers were deleted')
     },
@@ -107,12 +113,12 @@ export function startWorkers(options: WorkersOptions): Workers {
   }
   const queue = openJobQueue({
     redisUrl,
-    prefix: `${redisPrefix}bull`,
+    prefix: queuePrefix(redisPrefix),
     run: async (job, subject, isRepeat) => await jobs[job]?.(subject, isRepeat),
     log,
   })
 
-  const ownStream = `${redisPrefix}calls`
+  const ownStream = streamName(redisPrefix, 0)
   const watch = startWatch({
     async listStreams() {
       const streams = await selectStreams(pool)

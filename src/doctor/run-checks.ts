@@ -1,3 +1,4 @@
+import { streamName } from '../domain/redis/redis-names.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { withRedis } from '../store/connection/redis.ts'
@@ -84,7 +85,7 @@ const REDIS_SILENCE_MS = 3_000
 async function runRedisChecks({ pool, redisUrl, redisPrefix }: Examined): Promise<readonly Finding[]> {
   if (redisUrl === null) return [warning('redis', 'not looked at', 'set REDIS_URL as the gateway has it')]
   // Without Postgres the streams are unknown, but the first one always exists.
-  const streams = await selectStreams(pool).catch(() => [`${redisPrefix}calls`])
+  const streams = await selectStreams(pool).catch(() => [streamName(redisPrefix, 0)])
   try {
     return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, async (redis) => [
       await checkRedis(redis),

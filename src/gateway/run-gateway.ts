@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallRecord } from '../call/call-record.ts'
 import type { GatewayConfig } from '../config/config.ts'
+import { streamName } from '../domain/redis/redis-names.ts'
 import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/health.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
@@ -308,6 +309,5 @@ async function recordsWritten(ledger: Ledger): Promise<void> {
 
 /** All records of a process go to one stream; several processes spread over the streams. */
 function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
-  const shard = Math.floor(Math.random() * streamShards)
-  return shard === 0 ? `${redisPrefix}calls` : `${redisPrefix}calls:${shard}`
+  return streamName(redisPrefix, Math.floor(Math.random() * streamShards))
 }

@@ -1,3 +1,4 @@
+import { keyChannel } from '../domain/redis/redis-names.ts'
 import type { Logger } from '../lib/logger.ts'
 import { openRedis, withRedis } from '../store/connection/redis.ts'
 
@@ -18,7 +19,7 @@ export async function announceKeyChange(
   log: Logger,
 ): Promise<boolean> {
   try {
-    await withRedis(redisUrl, SILENCE_MS, log, (redis) => redis.publish(channel(redisPrefix), 'changed'))
+    await withRedis(redisUrl, SILENCE_MS, log, (redis) => redis.publish(keyChannel(redisPrefix), 'changed'))
     return true
   } catch {
     return false
@@ -35,13 +36,9 @@ export function listenForKeyChanges(
   const redis = openRedis(redisUrl, { name: 'tallygate keys', whenAway: 'fail', silenceMs: SILENCE_MS, log })
   redis.on('message', onChange)
   redis.on('ready', () => {
-    redis.subscribe(channel(redisPrefix)).then(onChange, () => {
+    redis.subscribe(keyChannel(redisPrefix)).then(onChange, () => {
       // The connection broke again: the next `ready` subscribes.
     })
   })
   return { close: () => redis.disconnect() }
-}
-
-function channel(redisPrefix: string): string {
-  return `${redisPrefix}keys`
 }

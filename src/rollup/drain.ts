@@ -22,8 +22,8 @@ const LINGER_MS = 100
 export interface DrainOptions {
   readonly rollUp: RollUp
   readonly gapCheck: GapCheck
-  /** Hash of committed offsets: a hint for the gateways. */
-  readonly offsetsKey: string
+  /** The hash of committed offsets of a stream: a hint for the gateways. */
+  readonly offsetsKey: (stream: string) => string
   readonly batch?: number
   readonly blockMs?: number
   readonly slotMs?: number
@@ -82,7 +82,7 @@ export function createDrain(options: DrainOptions): Drain {
         // loss.
         const settled = [...read.corrupt, ...rolledUp.settled]
         if (settled.length > 0)
-          await trimEntries(redis, stream, settled, options.offsetsKey, rolledUp.committedOffsets)
+          await trimEntries(redis, stream, settled, options.offsetsKey(stream), rolledUp.committedOffsets)
         if (rolledUp.kind === 'busy') return ended('busy')
         waiting.add(rolledUp)
         if (waiting.canAdvance()) {

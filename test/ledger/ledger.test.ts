@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
+import { offsetsName } from '../../src/domain/redis/redis-names.ts'
 import { encodeEntry, parseEntry, serialiseRecord } from '../../src/ledger/entry.ts'
 import { SegmentFile } from '../../src/ledger/journal/segments/segment-file.ts'
 import { callId, callRecord } from './support/calls.ts'
@@ -216,7 +217,7 @@ describe('while nothing is committed', () => {
     const ledger = await site.ledger()
     for (let from = 1; from <= 22_000; from += 2_000) await makeCalls(ledger, from, from + 1_999)
     await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(20_000), SOON)
-    const key = stream.replace(/calls$/, 'marks')
+    const key = offsetsName(stream.replace(/calls$/, ''), stream)
     await redis.hset(key, ledger.stats().producer, '1500')
     await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(21_500), SOON)
     expect(ledger.stats()).toMatchObject({ committedOffset: 0, uncommittedRecords: 22_000 })

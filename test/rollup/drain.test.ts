@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { offsetsName } from '../../src/domain/redis/redis-names.ts'
 import { encodeEntry, serialiseGapMarker, serialiseRecord } from '../../src/ledger/entry.ts'
 import { createDrain, type Drain } from '../../src/rollup/drain.ts'
 import { createGapCheck } from '../../src/rollup/gap-check.ts'
@@ -41,7 +42,7 @@ beforeEach(async () => {
 
 const never = new AbortController().signal
 const records = (count: number) => Array.from({ length: count }, () => aRecord())
-const offsetsKey = () => `${keys.prefix}marks`
+const offsetsKey = (stream: string) => offsetsName(keys.prefix, stream)
 
 /** A slot that a busy machine does not fill; a drain that leaves entries waiting lasts to its end. */
 const LONG_SLOT_MS = 10_000
@@ -55,7 +56,7 @@ function newDrain(
   return createDrain({
     rollUp,
     gapCheck,
-    offsetsKey: offsetsKey(),
+    offsetsKey,
     batch,
     blockMs: 20,
     slotMs,
@@ -68,7 +69,7 @@ test('a drain counts everything, publishes the committed offsets and leaves an e
   expect(await newDrain()(stream, redis, never)).toMatchObject({ end: 'idle', counted: 950 })
   expect(await ledger.counts()).toMatchObject({ requests: 950, calls: 950 })
   expect(await redis.xlen(stream)).toBe(0)
-  expect(await redis.hget(offsetsKey(), producer)).toBe('950')
+  expect(await redis.hget(offsetsKey(stream), producer)).toBe('950')
 })
 
 test('nothing leaves the stream before it is committed', async () => {
@@ -191,7 +192,7 @@ test('a drain that is asked to stop ends at once, also while it waits', async ()
   const drain = createDrain({
     rollUp: ledger.rollUp,
     gapCheck: createGapCheck(),
-    offsetsKey: offsetsKey(),
+    offsetsKey,
     blockMs: 60_000,
   })
   const drained = drain(stream, connection, stop.signal)

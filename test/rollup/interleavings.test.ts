@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
+import { offsetsName } from '../../src/domain/redis/redis-names.ts'
 import { createDrain, type Drain } from '../../src/rollup/drain.ts'
 import { createGapCheck } from '../../src/rollup/gap-check.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
@@ -40,7 +41,7 @@ beforeAll(async () => {
     drain: createDrain({
       rollUp: ledger.rollUp,
       gapCheck: createGapCheck(),
-      offsetsKey: `${keys.prefix}marks`,
+      offsetsKey: (stream) => offsetsName(keys.prefix, stream),
       batch: 7,
       blockMs: 1,
       slotMs: 50,

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { queuePrefix } from '../../src/domain/redis/redis-names.ts'
 import { findCurrentSource } from '../../src/pricing/refresh/price-catalogs.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis } from '../../src/store/connection/redis.ts'
@@ -134,10 +135,11 @@ test('where it is off, nothing is asked', async () => {
     log: quiet,
   })
   // Streams are scheduled behind the daily jobs.
-  const scheduled = () => connection.exists(`${redis.prefix}bull:jobs:repeat:roll-up/${streamName()}`)
+  const scheduled = () =>
+    connection.exists(`${queuePrefix(redis.prefix)}:jobs:repeat:roll-up/${streamName()}`)
   await expect.poll(scheduled, { timeout: 20_000 }).toBe(1)
-  expect(await connection.exists(`${redis.prefix}bull:jobs:repeat:verify`)).toBe(1)
-  expect(await connection.exists(`${redis.prefix}bull:jobs:repeat:refresh-prices`)).toBe(0)
+  expect(await connection.exists(`${queuePrefix(redis.prefix)}:jobs:repeat:verify`)).toBe(1)
+  expect(await connection.exists(`${queuePrefix(redis.prefix)}:jobs:repeat:refresh-prices`)).toBe(0)
   connection.disconnect()
   expect(server.requests.length).toBe(before)
 })

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { queuePrefix } from '../../src/domain/redis/redis-names.ts'
 import { ADVISORY_LOCKS } from '../../src/store/connection/advisory-locks.ts'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
@@ -150,7 +151,7 @@ test('a worker that has to wait long for the first partitions keeps the first ca
 
 test('two workers and the same job many times at once count each call once', async () => {
   start(2)
-  const queue = new Queue('jobs', { connection: redis, prefix: `${PREFIX}bull` })
+  const queue = new Queue('jobs', { connection: redis, prefix: queuePrefix(PREFIX) })
   for (let round = 0; round < 20; round += 1) {
     await send(100)
     await Promise.all([1, 2, 3, 4].map(() => queue.add('roll-up', { subject: STREAM })))
@@ -182,7 +183,7 @@ test('a chain of jobs that broke between two of its steps is started again', asy
   start()
   await send(1)
   await untilCounted(5_000)
-  const jobs = await redis.keys(`${PREFIX}bull:jobs:*`)
+  const jobs = await redis.keys(`${queuePrefix(PREFIX)}:jobs:*`)
   const scheduler = jobs.filter((key) => /:jobs:(repeat|meta)/.test(key) && !/:repeat:.*:\d+$/.test(key))
   expect(scheduler.length).toBeGreaterThan(0)
   await redis.del(jobs.filter((key) => !scheduler.includes(key)))
@@ -195,7 +196,7 @@ test('a queue that does nothing does not keep calls from being counted', async (
   start()
   await send(1)
   await untilCounted(5_000)
-  const queue = new Queue('jobs', { connection: redis, prefix: `${PREFIX}bull` })
+  const queue = new Queue('jobs', { connection: redis, prefix: queuePrefix(PREFIX) })
   await queue.pause()
   await untilNoneReads()
   await send(3)

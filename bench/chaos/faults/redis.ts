@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
+import { queuePrefix } from '../../../src/domain/redis/redis-names.ts'
 import { entriesOf } from '../dead-gateway.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import { withFrozenWorkers } from '../frozen-workers.ts'
@@ -80,7 +81,7 @@ export const redisFaults: readonly Fault[] = [
     alone: false,
     async inject({ redis, streams }) {
       const connection = connect(redis.url)
-      const queue = new Queue('jobs', { connection, prefix: 'tallygate:bull' })
+      const queue = new Queue('jobs', { connection, prefix: queuePrefix('tallygate:') })
       queue.on('error', () => {}) // the adding fails, and tells
       try {
         const jobs = streams.map((subject) => ({

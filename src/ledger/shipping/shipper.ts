@@ -158,11 +158,11 @@ export class Shipper {
   }
 
   async #awaitWindow(): Promise<void> {
-    const { link, producer, progress } = this.#options
+    const { link, stream, producer, progress } = this.#options
     await this.#sleep(WINDOW_RETRY_MS)
     if (!link.connected) return
     try {
-      progress.setHint(await link.readHint(producer))
+      progress.setHint(await link.readHint(stream, producer))
     } catch {
       // Only a hint: the committed offset itself is read from Postgres every second.
     }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { selectRequestProof } from '../../../src/corrections/ledger-proof.ts'
+import { offsetsName } from '../../../src/domain/redis/redis-names.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { openLedger } from '../../../src/ledger/running-ledger.ts'
 import { createDrain } from '../../../src/rollup/drain.ts'
@@ -28,7 +29,12 @@ test('a backup from before a gateway that came and went records its calls as a g
   const redis = new Redis(redisUrl)
   const { pool, rollUp } = database
   const stream = `${prefix}calls`
-  const drain = createDrain({ rollUp, gapCheck: createGapCheck(), offsetsKey: `${prefix}marks`, blockMs: 20 })
+  const drain = createDrain({
+    rollUp,
+    gapCheck: createGapCheck(),
+    offsetsKey: (of) => offsetsName(prefix, of),
+    blockMs: 20,
+  })
   const drainOnce = () => drain(stream, redis, new AbortController().signal)
   const ledgers: Ledger[] = []
   onTestFinished(async () => {

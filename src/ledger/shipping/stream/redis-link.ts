@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { offsetsName } from '../../../domain/redis/redis-names.ts'
 import { withinDeadline } from '../../../lib/deadline.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { atMostEvery } from '../../../lib/throttle.ts'
@@ -22,7 +23,7 @@ const LOG_EVERY_MAX_MS = 10 * 60_000
  */
 export class RedisLink implements StreamLink {
   readonly #url: string
-  readonly #hintKey: string
+  readonly #redisPrefix: string
   readonly #log: Logger
   readonly #onConnected: () => void
   #redis: Redis | null = null
@@ -36,7 +37,7 @@ export class RedisLink implements StreamLink {
   /** Connects at once, and again after every failure, until `close`. */
   constructor(options: { redisUrl: string; redisPrefix: string; log: Logger; onConnected: () => void }) {
     this.#url = options.redisUrl
-    this.#hintKey = `${options.redisPrefix}marks`
+    this.#redisPrefix = options.redisPrefix
     this.#log = options.log
     this.#onConnected = options.onConnected
     void this.#connect()
@@ -69,8 +70,9 @@ export class RedisLink implements StreamLink {
     return present.map((one) => one === 1)
   }
 
-  async readHint(producer: string): Promise<number> {
-    const hint = Number(await this.#ask((redis) => redis.hget(this.#hintKey, producer)))
+  async readHint(stream: string, producer: string): Promise<number> {
+    const key = offsetsName(this.#redisPrefix, stream)
+    const hint = Number(await this.#ask((redis) => redis.hget(key, producer)))
     return Number.isSafeInteger(hint) ? hint : 0
   }
 

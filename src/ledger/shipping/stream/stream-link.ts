@@ -17,5 +17,5 @@ export interface StreamLink {
   /** Whether each entry of the producer is on the stream. */
   areThere(stream: string, producer: string, entries: readonly SentEntry[]): Promise<boolean[]>
   /** The producer's committed offset as a worker hinted it last; 0: none. */
-  readHint(producer: string): Promise<number>
+  readHint(stream: string, producer: string): Promise<number>
 }
