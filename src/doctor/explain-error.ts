@@ -1,4 +1,5 @@
 import { sqlStateOf } from '../store/connection/postgres.ts'
+import { isQueryTimeout } from '../store/connection/query-timeout.ts'
 import { Failure } from './failure.ts'
 
 const UNDEFINED_TABLE = '42P01'
@@ -13,6 +14,9 @@ export function explainError(error: unknown): string {
     return 'the database is not set up for this release: run npm run migrate'
   }
   const reason = oneLine(reasonOf(error))
+  if (isQueryTimeout(error)) {
+    return `it took too long (${reason}): narrow it by fewer days, one client, or a grouping less`
+  }
   if (state !== null) return `Postgres refused (${state}): ${reason}`
   return isConnectionError(error) ? `Postgres cannot be reached: ${reason}` : reason
 }

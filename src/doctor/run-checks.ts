@@ -19,6 +19,7 @@ import { checkBacklog, checkRedis } from './checks/redis.ts'
 import { checkUnpriced } from './checks/unpriced.ts'
 import { reasonOf } from './explain-error.ts'
 import { type Finding, failure, warning } from './finding.ts'
+import { unlessTooLong } from './unless-too-long.ts'
 
 /** What the checks need. */
 export interface Examined {
@@ -68,15 +69,15 @@ async function runPostgresChecks({
   return [
     postgres,
     migrations,
-    await checkKeys(pool, keyPeppers),
+    ...(await unlessTooLong('keys', checkKeys(pool, keyPeppers))),
     checkGaps(ledger),
     checkDeadLetters(ledger),
-    ...(await checkUnpriced(pool, await findHasPrice())),
+    ...(await unlessTooLong('prices', checkUnpriced(pool, await findHasPrice()))),
     await checkPriceRefresh(pool),
     await checkGatewayPrices(pool, ownPrices),
-    await checkSuspects(pool),
-    await checkResponseIds(pool),
-    await checkJobs(pool),
+    ...(await unlessTooLong('costly calls', checkSuspects(pool))),
+    ...(await unlessTooLong('response ids', checkResponseIds(pool))),
+    ...(await unlessTooLong('jobs', checkJobs(pool))),
   ]
 }
 

@@ -46,11 +46,13 @@ import { ReloadableConfig } from './reloadable-config.ts'
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
 /** A poll of keys or committed offsets that takes longer than this counts as unanswered. */
 const POLL_STATEMENT_MS = 2_000
-const SUMMARY_STATEMENT_MS = 10_000
+const OPERATOR_STATEMENT_MS = 10_000
 /** A call waits no longer for the owner of an object. */
 const OWNERS_MS = 2_000
 /** A store that does not answer a client's query within this time counts as away. */
 const SUMMARY_MS = 4_000
+/** Less than that: a store that is there says by then that the query took too long. */
+const SUMMARY_STATEMENT_MS = 3_000
 /** A scrape of metrics waits this long for Postgres. */
 const SCRAPE_MS = 1_000
 /**
@@ -100,7 +102,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   })
   const operators = openPostgres(config.databaseUrl, {
     max: 2,
-    statementTimeoutMs: SUMMARY_STATEMENT_MS,
+    statementTimeoutMs: OPERATOR_STATEMENT_MS,
     applicationName: 'tallygate operator',
     log,
   })

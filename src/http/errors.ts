@@ -110,6 +110,12 @@ export const ERRORS = {
     code: 'storage_unavailable',
     message: 'A store that this answer needs cannot be reached. Try again later.',
   },
+  query_timeout: {
+    status: 504,
+    type: 'service_unavailable',
+    code: 'query_timeout',
+    message: 'The answer took too long to work out. Ask for less: fewer days, or fewer groups.',
+  },
   overloaded: {
     status: 503,
     type: 'service_unavailable',

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { sendError } from '../http/answer-error.ts'
 import { GatewayError } from '../http/errors.ts'
+import { isQueryTimeout } from '../store/connection/query-timeout.ts'
 
 /**
  * Headers that forbid browsers to guess an answer's type, frame it, store it, or load it from another origin.
@@ -17,11 +18,17 @@ export function protect(reply: FastifyReply): void {
   })
 }
 
-/** A store that refuses or is unreachable: the cause goes to the log only. */
+const ASK_LESS =
+  'The answer took too long to work out. Ask for less: fewer days, one client, or fewer groups.'
+
+/**
+ * A store that refuses or is unreachable, or a statement that took too long: the cause goes to the log only.
+ */
 export async function stored<Result>(answer: Promise<Result>): Promise<Result> {
   try {
     return await answer
   } catch (cause) {
+    if (isQueryTimeout(cause)) throw new GatewayError('query_timeout', { message: ASK_LESS, cause })
     throw new GatewayError('storage_unavailable', { cause })
   }
 }

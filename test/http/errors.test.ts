@@ -16,6 +16,7 @@ test.each([
   ['upstream_timeout', 504, 'upstream_error', 'upstream_timeout'],
   ['metering_unavailable', 503, 'service_unavailable', 'metering_unavailable'],
   ['storage_unavailable', 503, 'service_unavailable', 'storage_unavailable'],
+  ['query_timeout', 504, 'service_unavailable', 'query_timeout'],
   ['overloaded', 503, 'service_unavailable', 'overloaded'],
 ] as const)('%s is the error that the contract promises', (name, status, type, code) => {
   expect(ERRORS[name]).toMatchObject({ status, type, code })

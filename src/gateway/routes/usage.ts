@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { sendError } from '../../http/answer-error.ts'
+import { isQueryTimeout } from '../../store/connection/query-timeout.ts'
 import type { ClientQuery } from '../../usage/query/answer-usage.ts'
 import { CLIENT_FORM, parseUsageQuery } from '../../usage/query/usage-query.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
@@ -30,7 +31,7 @@ export function usage(app: FastifyInstance, options: UsageOptions): void {
     } catch (error) {
       // A figure that might be wrong is never shown.
       options.storageFailed(error)
-      sendError(reply, 'storage_unavailable')
+      sendError(reply, isQueryTimeout(error) ? 'query_timeout' : 'storage_unavailable')
       return reply
     }
   })

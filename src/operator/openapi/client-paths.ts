@@ -81,7 +81,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
       ],
       responses: {
         '200': json('The summary.', ref('Usage')),
-        ...errors('invalid_request', ...KEY_ERRORS, 'storage_unavailable'),
+        ...errors('invalid_request', ...KEY_ERRORS, 'storage_unavailable', 'query_timeout'),
       },
     },
   },

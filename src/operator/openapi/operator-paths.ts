@@ -6,7 +6,7 @@ import { list, ref, text } from './schema-parts.ts'
 import type { ApiOperation, Content, Parameter, PathItem, Response } from './types.ts'
 
 const TOKEN: ApiOperation['security'] = [{ operatorToken: [] }]
-const COMMON = ['invalid_api_key', 'storage_unavailable'] as const
+const COMMON = ['invalid_api_key', 'storage_unavailable', 'query_timeout'] as const
 
 const CLIENT: Parameter = {
   name: 'client',

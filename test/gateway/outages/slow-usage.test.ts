@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startStack, type TestStack } from '../../support/servers/stack.ts'
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+
+let upstream: TestUpstream
+let stack: TestStack
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  stack = await startStack(upstream.url, { workers: false })
+})
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+})
+
+test('a summary that takes too long is told apart from a store that is away', async () => {
+  const { key } = await stack.addClient('acme')
+  const ask = () => fetch(`${stack.url}/v1/usage?days=365`, { headers: { authorization: `Bearer ${key}` } })
+  await expect.poll(async () => (await ask()).status, { timeout: 10_000 }).toBe(200)
+  const blocker = await stack.pool.connect()
+  try {
+    await blocker.query('begin')
+    await blocker.query('lock table tallygate.daily_usage in access exclusive mode')
+    const answer = await ask()
+    expect([answer.status, await answer.json()]).toEqual([
+      504,
+      {
+        error: {
+          type: 'service_unavailable',
+          code: 'query_timeout',
+          param: null,
+          message: 'The answer took too long to work out. Ask for less: fewer days, or fewer groups.',
+        },
+      },
+    ])
+  } finally {
+    blocker.release(true)
+  }
+  expect((await ask()).status).toBe(200)
+})
