@@ -10,7 +10,7 @@ import { readEnvironmentUpstream } from './environment-upstream.ts'
 import { readVariables } from './read-variables.ts'
 import { readTlsFiles, type TlsFiles } from './tls-files.ts'
 import { choice, integer, LONGEST_TIMEOUT_MS, pathPrefix, pepperList, word } from './variables.ts'
-import { type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
+import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
 import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
 import type { PathsConfig } from './yaml/paths.ts'
 import { pricesOfUpstreams } from './yaml/price-config.ts'
@@ -96,6 +96,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
   if (readVariable(env, 'UPSTREAM_URL') === null && file.upstreamNames.length === 0 && fileIsRight) {
     problems.push('UPSTREAM_URL: is not set, and no TALLYGATE_CONFIG names upstreams')
   }
+  checkRedisPrefix(values, problems)
   const prices = parsePrices(file, upstreams)
   const tls = readTlsFiles(env, problems)
   if (values !== null && listensTwice(values)) {

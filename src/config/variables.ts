@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isModelPattern } from '../domain/names.ts'
+import { parseRedisUrl } from '../domain/redis/redis-url.ts'
 
 /** Where an upstream is: see `UpstreamConfig`. */
 export interface UpstreamAddress {
@@ -48,6 +49,11 @@ export function serverUrl(schemes: readonly string[]): z.ZodType<string, string>
     message: `must begin with ${schemes.join(' or ')}`,
   })
 }
+
+/** REDIS_URL, with a message for everything in it that cannot work. The text is never shown. */
+export const redisUrl: z.ZodType<string, string> = z.string().superRefine((text, context) => {
+  for (const message of parseRedisUrl(text).problems) context.addIssue({ code: 'custom', message })
+})
 
 /** A model's exact name, or a prefix of names followed by `*`. */
 export const modelPattern: z.ZodType<string, string> = z

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { fitsCluster } from '../domain/redis/redis-names.ts'
+import { parseRedisUrl } from '../domain/redis/redis-url.ts'
 import { ConfigError } from './config-error.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
 import { readVariables } from './read-variables.ts'
-import { choice, integer, LONGEST_TIMEOUT_MS, serverUrl } from './variables.ts'
+import { choice, integer, LONGEST_TIMEOUT_MS, redisUrl, serverUrl } from './variables.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -24,7 +26,7 @@ export interface WorkerConfig {
 }
 
 export const workerVariables = {
-  REDIS_URL: serverUrl(['redis://', 'rediss://', '/']),
+  REDIS_URL: redisUrl,
   DATABASE_URL: serverUrl(['postgres://', 'postgresql://', 'socket://']),
   REDIS_PREFIX: z.string(),
   CALL_RETENTION_DAYS: integer(0, 3650),
@@ -37,8 +39,19 @@ export const workerVariables = {
 export function loadWorkerConfig(env: Environment): WorkerConfig {
   const problems: string[] = []
   const values = readVariables(env, workerVariables, problems)
-  if (values === null) throw new ConfigError(problems)
+  checkRedisPrefix(values, problems)
+  if (values === null || problems.length > 0) throw new ConfigError(problems)
   return workerConfig(values)
+}
+
+/** A prefix whose braces part what belongs together on one node of a cluster is a problem. */
+export function checkRedisPrefix(
+  values: { readonly REDIS_URL: string; readonly REDIS_PREFIX: string } | null,
+  problems: string[],
+): void {
+  if (values === null || fitsCluster(values.REDIS_PREFIX)) return
+  if (parseRedisUrl(values.REDIS_URL).address?.kind !== 'cluster') return
+  problems.push('REDIS_PREFIX: must have no braces, or one pair with text in it, when Redis is a cluster')
 }
 
 /** The part of the configuration that gateways share. */

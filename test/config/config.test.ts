@@ -203,10 +203,26 @@ test('every problem of the environment is reported at once, each by the name of 
   ])
 })
 
+test('a URL of Redis that cannot work is refused with a sentence for each of its problems', () => {
+  const ofRedis = (url: string, prefix = 'tallygate:') =>
+    problemsOf({ ...MINIMAL, REDIS_URL: url, REDIS_PREFIX: prefix })
+  expect(ofRedis('redis-cluster://a,b', '{tg}:')).toEqual([])
+  expect(ofRedis('redis://a', '{')).toEqual([])
+  expect(ofRedis('redis-cluster://a,b', '{')).toEqual([
+    'REDIS_PREFIX: must have no braces, or one pair with text in it, when Redis is a cluster',
+  ])
+  expect(ofRedis('redis://a:1,b:2/0?sentinel=main')).toEqual([
+    expect.stringMatching(/^REDIS_URL: names several hosts: write redis-cluster:/),
+    expect.stringMatching(/^REDIS_URL: has a parameter that nobody reads: write redis-sentinel:/),
+  ])
+  const worker = problemsOf({ ...MINIMAL, REDIS_URL: 'redis-sentinel://a/0' }, loadWorkerConfig)
+  expect(worker).toEqual([expect.stringMatching(/^REDIS_URL: must end with the name that the Sentinels/)])
+})
+
 test('a problem never repeats a secret', () => {
   const secret = 'hunter2 hunter2'
   const text = problemsOf({
-    REDIS_URL: `redis-cluster://:${secret}@example.com`,
+    REDIS_URL: `redis-cluster://:${secret}@example.com/1`,
     DATABASE_URL: `mysql://me:${secret}@example.com`,
     UPSTREAM_URL: `https://me:${secret.replace(' ', '-')}@example.com`,
     UPSTREAM_API_KEY: secret,

@@ -18,7 +18,7 @@ export interface Settings {
 /** Stands for values created later, so that all settings can be checked first. */
 const MADE_LATER = {
   DATABASE_URL: 'postgresql://127.0.0.1/made-later',
-  REDIS_URL: 'redis://127.0.0.1/made-later',
+  REDIS_URL: 'redis://127.0.0.1',
   KEY_PEPPER: 'made-later',
   UPSTREAM_URL: 'http://127.0.0.1:1',
 }
