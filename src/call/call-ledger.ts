@@ -1,13 +1,16 @@
 import type { CallRecord, OpenCall } from './call-record.ts'
 
+/** What names a call to the ledger. Its client says in which journal the call is. */
+export type CallName = Pick<OpenCall, 'callId' | 'clientId'>
+
 /** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
 export interface CallLedger {
   readonly canTakeCalls: boolean
   open(call: OpenCall, onWritten: (error: Error | null) => void): void
   /** Keeps `snapshot` as what is known of an open call's usage; written within about a second. */
-  saveSnapshot(callId: string, snapshot: string): void
-  saveSnapshotNow(callId: string, snapshot: string, onWritten: () => void): void
+  saveSnapshot(call: CallName, snapshot: string): void
+  saveSnapshotNow(call: CallName, snapshot: string, onWritten: () => void): void
   close(record: CallRecord, onWritten: (error: Error | null) => void): void
   /** Drops an open call that never went upstream. */
-  discard(callId: string): void
+  discard(call: CallName): void
 }

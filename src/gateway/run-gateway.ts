@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallRecord } from '../call/call-record.ts'
 import type { GatewayConfig } from '../config/config.ts'
-import { streamName } from '../domain/redis/redis-names.ts'
+import { streamNames } from '../domain/redis/redis-names.ts'
 import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/health.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
@@ -130,7 +130,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     keepSeconds: config.journalKeepSeconds,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
-    stream: streamOf(config),
+    streams: streamNames(config.redisPrefix, config.streamShards),
     database: buildLedgerDatabase(polls),
     buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
     log,
@@ -151,11 +151,9 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   }
 
   const readYourWrites = new ReadYourWrites({
-    lastSequence: () => ledger.stats().last,
-    readCommittedOffset: async () => {
-      const { producer } = ledger.stats()
-      return (await readCommittedOffsets(polls, [producer])).get(producer) ?? 0
-    },
+    producerOf: (clientId) => ledger.producerOf(clientId),
+    lastSequenceOf: (clientId) => ledger.lastSequenceOf(clientId),
+    readCommittedOffsets: () => readCommittedOffsets(polls, ledger.producers),
   })
   const metrics = buildMetrics({
     knowsModel: reloadable.pricing.knowsModel,
@@ -307,9 +305,4 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
 async function recordsWritten(ledger: Ledger): Promise<void> {
   const deadline = performance.now() + RECORD_GRACE_MS
   while (ledger.stats().openCalls > 0 && performance.now() < deadline) await delay(10)
-}
-
-/** All records of a process go to one stream; several processes spread over the streams. */
-function streamOf({ redisPrefix, streamShards }: GatewayConfig): string {
-  return streamName(redisPrefix, Math.floor(Math.random() * streamShards))
 }

@@ -18,8 +18,8 @@ export interface HousekeepingOptions {
   readonly binding: DatabaseBinding
   readonly retired: RetiredProducerCheck
   readonly cap: JournalCap
-  /** The folder of this process's own producer. */
-  readonly ownFolder: string
+  /** The folders of this process's own producers. */
+  readonly ownFolders: readonly string[]
   /** How long committed records are kept. */
   readonly keepMs: number
   readonly log: Logger
@@ -80,9 +80,12 @@ export class Housekeeping {
 
   /** Nothing else depends on it, so neither a full disk nor a silent Postgres may stop the rest. */
   async #checkRetired(): Promise<void> {
-    const { binding, adoption, ownFolder, retired, log } = this.#options
+    const { binding, adoption, ownFolders, retired, log } = this.#options
     try {
-      const databaseId = await binding.bind(() => [ownFolder, ...adoption.folders.map(({ path }) => path)])
+      const databaseId = await binding.bind(() => [
+        ...ownFolders,
+        ...adoption.folders.map(({ path }) => path),
+      ])
       await retired.check(databaseId)
       this.#hasCheckFailed = false
     } catch (error) {

@@ -1,3 +1,4 @@
+import type { CallName } from '../call/call-ledger.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { OnWritten } from './journal/journal.ts'
@@ -13,8 +14,8 @@ export interface LedgerOptions {
   readonly keepSeconds: number
   readonly redisUrl: string
   readonly redisPrefix: string
-  /** The full key of the stream that this process's records go to. */
-  readonly stream: string
+  /** The full keys of the streams that this process's records go to, one a shard: 1 at least. */
+  readonly streams: readonly string[]
   readonly database: LedgerDatabase
   readonly buildInterrupted: BuildInterrupted
   readonly log: Logger
@@ -24,18 +25,17 @@ export interface LedgerOptions {
 
 /** State of the ledger, for health, metrics and `doctor`. Records and bytes include those of adopted producers. */
 export interface LedgerStats {
-  readonly producer: string
   readonly uncommittedRecords: number
   readonly uncommittedBytes: number
   /** How long the oldest uncommitted record has waited; 0: there is none. */
   readonly oldestUncommittedMs: number
   readonly openCalls: number
-  /** Of this process's producer: highest sequence committed to the journal, synced, on the stream, and in Postgres. */
+  /** Of this process's producers together: records committed to the journals, synced, on the streams, and in Postgres. */
   readonly last: number
   readonly synced: number
   readonly sent: number
   readonly committedOffset: number
-  /** Of this process's producer: the highest sequence that was committed for long enough and was deleted. */
+  /** Of this process's producers together: records that were committed for long enough and were deleted. */
   readonly pruned: number
   /** Dead producers whose journals this process has adopted. */
   readonly adopted: number
@@ -46,20 +46,25 @@ export interface LedgerStats {
   readonly journalWritable: boolean
 }
 
-/** The gateway's journal and its shipping. No method waits for Redis or Postgres. */
+/** The gateway's journals, one a shard, and their shipping. No method waits for Redis or Postgres. */
 export interface Ledger {
   /** False: the journal is at its cap or the disk refuses. A call must then be refused. */
   readonly canTakeCalls: boolean
   /** Writes a call before its first byte goes upstream; `onWritten` with an error: it must not go upstream. */
   open(call: OpenCall, onWritten: OnWritten): void
   /** Keeps the last usage seen in a call under way, as JSON for `buildInterrupted`; written within about a second. */
-  saveSnapshot(callId: string, snapshot: string): void
+  saveSnapshot(call: CallName, snapshot: string): void
   /** As `saveSnapshot`, written in this turn of the event loop. `onWritten` runs then, or when the disk refuses. */
-  saveSnapshotNow(callId: string, snapshot: string, onWritten: OnWritten): void
+  saveSnapshotNow(call: CallName, snapshot: string, onWritten: OnWritten): void
   /** Records a call that has ended; `onWritten` with an error: the client must not see a whole answer. */
   close(record: CallRecord, onWritten: OnWritten): void
   /** Drops a call that was opened and never sent upstream. */
-  discard(callId: string): void
+  discard(call: CallName): void
+  /** This process's own producers, one a shard. */
+  readonly producers: readonly string[]
+  /** The one of them that numbers the client's records, and the highest number it has written by now. */
+  producerOf(clientId: string): string
+  lastSequenceOf(clientId: string): number
   stats(): LedgerStats
   /**
    * Ships what it can within `graceMs`, then closes everything. Calls still open, and records not yet kept for long

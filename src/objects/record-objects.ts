@@ -12,15 +12,15 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
       return ledger.canTakeCalls
     },
     open: (call, onWritten) => ledger.open(call, onWritten),
-    saveSnapshot: (callId, snapshot) => ledger.saveSnapshot(callId, snapshot),
-    saveSnapshotNow: (callId, snapshot, onWritten) => ledger.saveSnapshotNow(callId, snapshot, onWritten),
+    saveSnapshot: (call, snapshot) => ledger.saveSnapshot(call, snapshot),
+    saveSnapshotNow: (call, snapshot, onWritten) => ledger.saveSnapshotNow(call, snapshot, onWritten),
     close(record, onWritten) {
       const events = objects.take(record.callId)
       ledger.close(events === null ? record : { ...record, objects: events }, onWritten)
     },
-    discard(callId) {
-      objects.take(callId)
-      ledger.discard(callId)
+    discard(call) {
+      objects.take(call.callId)
+      ledger.discard(call)
     },
   }
 }

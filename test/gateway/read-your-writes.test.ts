@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ReadYourWrites } from '../../src/gateway/read-your-writes.ts'
+import { ReadYourWrites, type ReadYourWritesOptions } from '../../src/gateway/read-your-writes.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
@@ -37,19 +37,27 @@ test('a client that asks for its usage right after a call sees the call', async 
   }
 })
 
+function ownCalls(changes: Partial<ReadYourWritesOptions>): ReadYourWrites {
+  return new ReadYourWrites({
+    producerOf: (clientId) => `producer of ${clientId}`,
+    lastSequenceOf: () => 3,
+    readCommittedOffsets: async () => new Map(),
+    ...changes,
+  })
+}
+
 test('a hundred usage queries at once do not read the committed offset a hundred times', async () => {
   let reading = 0
   let most = 0
   let committedOffset = 0
-  const own = new ReadYourWrites({
-    lastSequence: () => 3,
-    readCommittedOffset: async () => {
+  const own = ownCalls({
+    readCommittedOffsets: async () => {
       reading += 1
       most = Math.max(most, reading)
       await new Promise((resolve) => setImmediate(resolve))
       reading -= 1
       committedOffset += 1
-      return committedOffset
+      return new Map([['producer of c', committedOffset]])
     },
   })
   own.ended('c')
@@ -58,8 +66,37 @@ test('a hundred usage queries at once do not read the committed offset a hundred
   expect(committedOffset).toBeLessThan(10)
 })
 
+test('a usage query waits neither for other clients nor for other shards', async () => {
+  let last = 7
+  const own = ownCalls({
+    lastSequenceOf: () => last,
+    readCommittedOffsets: async () => new Map([['producer of c', 7]]),
+  })
+  own.ended('c')
+  last = 900 // The shard's other clients go on, and are not counted.
+  own.ended('other')
+  const askedAt = performance.now()
+  await own.counted('c')
+  expect(performance.now() - askedAt).toBeLessThan(500)
+})
+
+test('a client whose calls are known to be counted is answered without a look into the store', async () => {
+  let reads = 0
+  const own = ownCalls({
+    readCommittedOffsets: async () => {
+      reads += 1
+      return new Map([['producer of c', 3]])
+    },
+  })
+  own.ended('c')
+  await own.counted('c')
+  await own.counted('c')
+  await own.counted('no calls')
+  expect(reads).toBe(1)
+})
+
 test('a store that does not answer holds up a usage query for a second at most', async () => {
-  const own = new ReadYourWrites({ lastSequence: () => 1, readCommittedOffset: () => new Promise(() => {}) })
+  const own = ownCalls({ readCommittedOffsets: () => new Promise(() => {}) })
   own.ended('c')
   const askedAt = performance.now()
   await own.counted('c')

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import { callId } from './support/calls.ts'
+import { openCall } from './support/calls.ts'
 import { close, open, type Site, testSite } from './support/ledgers.ts'
 
 const STEPS = 100
@@ -77,7 +77,7 @@ class Misfortunes {
     for (const number of numbers) {
       this.called.push(number)
       void open(ledger, number)
-      if (this.#random() < 0.1) ledger.saveSnapshot(callId(number), '{"prompt_tokens":1}')
+      if (this.#random() < 0.1) ledger.saveSnapshot(openCall(number), '{"prompt_tokens":1}')
       if (this.#random() < 0.9) gateway.open.push(number)
       else gateway.abandoned.push(number)
     }

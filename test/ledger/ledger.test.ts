@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { offsetsName } from '../../src/domain/redis/redis-names.ts'
 import { encodeEntry, parseEntry, serialiseRecord } from '../../src/ledger/entry.ts'
 import { SegmentFile } from '../../src/ledger/journal/segments/segment-file.ts'
-import { callId, callRecord } from './support/calls.ts'
+import { callRecord, openCall } from './support/calls.ts'
 import { namesIn } from './support/folders.ts'
 import { diskFull } from './support/journals.ts'
 import { close, makeCalls, open, testSite } from './support/ledgers.ts'
@@ -33,7 +33,7 @@ describe('a finished call', () => {
     const [, second] = await redis.xrange(stream, '-', '+')
     expect(parseEntry(second?.[1] ?? [])).toEqual({
       kind: 'entry',
-      producer: ledger.stats().producer,
+      producer: ledger.producerOf('client-1'),
       sequence: 2,
       body: serialiseRecord(callRecord(2)),
     })
@@ -218,7 +218,7 @@ describe('while nothing is committed', () => {
     for (let from = 1; from <= 22_000; from += 2_000) await makeCalls(ledger, from, from + 1_999)
     await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(20_000), SOON)
     const key = offsetsName(stream.replace(/calls$/, ''), stream)
-    await redis.hset(key, ledger.stats().producer, '1500')
+    await redis.hset(key, ledger.producerOf('client-1'), '1500')
     await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(21_500), SOON)
     expect(ledger.stats()).toMatchObject({ committedOffset: 0, uncommittedRecords: 22_000 })
   })
@@ -255,7 +255,7 @@ describe('Postgres', () => {
     totals.restore(backup)
     const late = await makeCalls(ledger, 101, 130)
     await site.expectCounted([...early, ...late])
-    const { producer } = ledger.stats()
+    const producer = ledger.producerOf('client-1')
     expect(totals.gaps).toEqual([{ producer, from: 21, to: 100, reason: 'journal_pruned' }])
   })
 
@@ -279,7 +279,7 @@ test('records that a worker took for lost are sent again and counted late', asyn
   await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(30), SOON)
   const entries = await redis.xrange(stream, '-', '+')
   await redis.xdel(stream, ...entries.slice(0, 10).map(([id]) => id))
-  totals.giveUp(ledger.stats().producer, 10)
+  totals.giveUp(ledger.producerOf('client-1'), 10)
   await totals.rollUp(redis, stream)
   expect(totals.counted.size).toBe(20)
   await site.expectCounted(numbers)
@@ -319,7 +319,7 @@ describe('stopping', () => {
     await open(first, 201)
     await first.stop(5_000)
     expect(await redis.xlen(stream)).toBe(200)
-    expect(namesIn(journalDir)).toEqual([first.stats().producer])
+    expect(namesIn(journalDir)).toEqual([first.producerOf('client-1')])
     const second = await site.ledger()
     await vi.waitFor(() => expect(second.stats().adopted).toBe(1), SOON)
     await site.expectCounted([...numbers, 201])
@@ -329,7 +329,7 @@ describe('stopping', () => {
     const { journalDir, ...site } = testSite()
     const ledger = await site.ledger()
     await open(ledger, 1)
-    ledger.discard(callId(1))
+    ledger.discard(openCall(1))
     await ledger.stop(1_000)
     expect(namesIn(journalDir)).toEqual([])
   })
@@ -364,7 +364,7 @@ test('a gap in the journal is shipped as a gap marker, so that the rest is count
   const { journalDir, totals, ...site } = testSite()
   const first = await site.ledger({ redisUrl: 'redis://127.0.0.1:1' })
   const numbers = await makeCalls(first, 1, 20)
-  const { producer } = first.stats()
+  const producer = first.producerOf('client-1')
   await first.stop(0)
   garbleRecords(join(journalDir, producer), 6, 8)
   await site.ledger()

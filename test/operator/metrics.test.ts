@@ -11,7 +11,6 @@ import type { PriceFreshness } from '../../src/metrics/price-metric.ts'
 import { metrics as metricsRoute } from '../../src/operator/metrics.ts'
 
 const LEDGER: LedgerStats = {
-  producer: '0'.repeat(32),
   uncommittedRecords: 7,
   uncommittedBytes: 4096,
   oldestUncommittedMs: 1_500,

@@ -8,6 +8,11 @@ export function streamName(redisPrefix: string, shard: number): string {
   return shard === 0 ? `${redisPrefix}calls` : `${redisPrefix}calls:${shard}`
 }
 
+/** The streams of so many shards, in their order. */
+export function streamNames(redisPrefix: string, shards: number): readonly string[] {
+  return Array.from({ length: shards }, (_, shard) => streamName(redisPrefix, shard))
+}
+
 /** The hash of producer to committed offset, of one stream and on its node: a hint that workers leave to gateways. */
 export function offsetsName(redisPrefix: string, stream: string): string {
   return `${redisPrefix}marks:{${stream}}`

@@ -11,7 +11,7 @@ export interface OpenCallOptions {
     /** Calls back once the call survives a kill -9, or with an error: then it must not go upstream. */
     open(call: OpenCall, onWritten: (error: Error | null) => void): void
     /** Drops a call that was opened and not sent. */
-    discard(callId: string): void
+    discard(call: OpenCall): void
   }
   readonly observer: Pick<CallObserver, 'callStarted'>
 }
@@ -50,7 +50,7 @@ export function openCall(
     if (error !== null) {
       done(METERING_UNAVAILABLE)
     } else if (client.destroyed) {
-      ledger.discard(call.callId)
+      ledger.discard(call)
       done('gone')
     } else {
       observer.callStarted(call)

@@ -121,7 +121,7 @@ export class Exchange implements AnswerHandler {
     if (clientGone && this.#controller === null) {
       // It never left this machine: not a call.
       this.#ended = true
-      this.#services.ledger.discard(this.callId)
+      this.#services.ledger.discard(this.#context.call)
       this.#context.onEnd()
       return
     }

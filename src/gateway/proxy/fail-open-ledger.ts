@@ -21,12 +21,12 @@ export function failOpenLedger(ledger: CallLedger, onUnmetered: (record: CallRec
       if (ledger.canTakeCalls) ledger.open(call, (error) => (error === null ? onWritten(null) : goOn()))
       else queueMicrotask(goOn)
     },
-    saveSnapshot(callId, snapshot) {
-      if (!unmetered.has(callId)) ledger.saveSnapshot(callId, snapshot)
+    saveSnapshot(call, snapshot) {
+      if (!unmetered.has(call.callId)) ledger.saveSnapshot(call, snapshot)
     },
-    saveSnapshotNow(callId, snapshot, onWritten) {
-      if (unmetered.has(callId)) queueMicrotask(onWritten)
-      else ledger.saveSnapshotNow(callId, snapshot, onWritten)
+    saveSnapshotNow(call, snapshot, onWritten) {
+      if (unmetered.has(call.callId)) queueMicrotask(onWritten)
+      else ledger.saveSnapshotNow(call, snapshot, onWritten)
     },
     close(record, onWritten) {
       const isUnmetered = unmetered.delete(record.callId)
@@ -37,8 +37,8 @@ export function failOpenLedger(ledger: CallLedger, onUnmetered: (record: CallRec
       onUnmetered(record)
       queueMicrotask(() => onWritten(null))
     },
-    discard(callId) {
-      if (!unmetered.delete(callId)) ledger.discard(callId)
+    discard(call) {
+      if (!unmetered.delete(call.callId)) ledger.discard(call)
     },
   }
 }

@@ -62,7 +62,7 @@ export class SnapshotSaver {
     }
     this.#holds += 1
     this.#delivery.hold()
-    this.#ledger.saveSnapshotNow(this.#context.call.callId, this.#encode(observed, status), () => {
+    this.#ledger.saveSnapshotNow(this.#context.call, this.#encode(observed, status), () => {
       // Once the body has ended, what is held waits for the record instead.
       if (!this.#stopped) this.#delivery.release()
     })
@@ -86,7 +86,7 @@ export class SnapshotSaver {
 
   #saveRunning(reader: UsageReader, status: number): void {
     this.#timer = null
-    this.#ledger.saveSnapshot(this.#context.call.callId, this.#encode(reader.peek(), status))
+    this.#ledger.saveSnapshot(this.#context.call, this.#encode(reader.peek(), status))
   }
 
   #encode(observation: Observation, status: number): string {

@@ -24,7 +24,7 @@ export function openMeter(
   extensions: string,
 ): SessionMeter | null {
   const { dialect } = route
-  const { callId, clientId, provider, requestedModel } = session.call
+  const { clientId, provider, requestedModel } = session.call
   const reader = dialect?.createMessageReader?.({
     method: 'GET',
     path: route.target.canonicalPath,
@@ -49,7 +49,7 @@ export function openMeter(
         clientName: caller.clientName,
         responseUse: 'created',
       } as const
-      ledger.saveSnapshot(callId, encodeUsageSnapshot(snapshot))
+      ledger.saveSnapshot(session.call, encodeUsageSnapshot(snapshot))
     },
     onFailed: (error) => observer.readingFailed(provider, error),
   })

@@ -18,9 +18,9 @@ const MAX_ADOPTED = 64
 
 export interface AdoptionOptions {
   readonly journalDir: string
-  /** This process's own producer, never adopted. */
-  readonly ownProducer: string
-  /** Where this process's own records go; those of a producer whose stream is not known went there, too. */
+  /** This process's own producers, never adopted. */
+  readonly ownProducers: readonly string[]
+  /** Taken for the stream of a producer whose own is not known. */
   readonly ownStream: string
   readonly journals: JournalStore
   readonly buildInterrupted: BuildInterrupted
@@ -98,8 +98,9 @@ export class Adoption {
   }
 
   #tryLock(producer: string): ProducerFolder | null {
-    const { journalDir, ownProducer } = this.#options
-    if (producer === ownProducer || this.#adopted.has(producer) || !this.#retries.isDue(producer)) return null
+    const { journalDir, ownProducers } = this.#options
+    if (ownProducers.includes(producer) || this.#adopted.has(producer)) return null
+    if (!this.#retries.isDue(producer)) return null
     const path = join(journalDir, producer)
     try {
       const lock = acquireAnyLock(path)

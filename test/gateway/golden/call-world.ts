@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { CallName } from '../../../src/call/call-ledger.ts'
 import type { CallRecord, OpenCall } from '../../../src/call/call-record.ts'
 import { serialiseOpenCall, serialiseRecord } from '../../../src/call/codec/record-codec.ts'
 import { Unattended } from '../../../src/gateway/proxy/unattended.ts'
@@ -69,10 +70,10 @@ export class CallWorld {
       this.lines.push(`open ${withoutId(serialiseOpenCall(call))}`)
       queueMicrotask(() => onWritten(null))
     },
-    saveSnapshot: (_callId: string, snapshot: string) => {
+    saveSnapshot: (_call: CallName, snapshot: string) => {
       if (this.keepsRunning) this.#saved('note', snapshot)
     },
-    saveSnapshotNow: (_callId: string, snapshot: string, onWritten: () => void) => {
+    saveSnapshotNow: (_call: CallName, snapshot: string, onWritten: () => void) => {
       this.#saved('note now', snapshot)
       queueMicrotask(onWritten)
     },

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { parseEntry, parseRecord } from '../../../src/ledger/entry.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
-import { callId, interruptedRecord } from '../support/calls.ts'
+import { callId, interruptedRecord, openCall } from '../support/calls.ts'
 import { namesIn, testFolder } from '../support/folders.ts'
 import { close, makeCalls, open, type Site, testSite } from '../support/ledgers.ts'
 import { garble, garbleRecords, replaceOpenText, segmentPaths } from '../support/segments.ts'
@@ -21,7 +21,7 @@ const SOON = { timeout: 15_000, interval: 10 }
 const NO_REDIS = 'redis://127.0.0.1:1'
 
 function folderOf(site: Site, ledger: Ledger): string {
-  return join(site.journalDir, ledger.stats().producer)
+  return join(site.journalDir, ledger.producerOf('client-1'))
 }
 
 /** What a crash now would leave behind, in a journal directory of its own. */
@@ -44,13 +44,13 @@ describe('a journal whose producer is gone', () => {
     const numbers = await makeCalls(first, 1, 50)
     await open(first, 51)
     await open(first, 52)
-    first.saveSnapshot(callId(52), '{"prompt_tokens":9}')
+    first.saveSnapshot(openCall(52), '{"prompt_tokens":9}')
     await first.stop(0)
     const second = await site.ledger()
     await adopted(second)
     await vi.waitFor(async () => expect(await site.redis.xlen(site.stream)).toBe(52), SOON)
     const entries = (await site.redis.xrange(site.stream, '-', '+')).map(([, fields]) => parseEntry(fields))
-    const { producer } = first.stats()
+    const producer = first.producerOf('client-1')
     expect(entries).toMatchObject(
       entries.map((_, index) => ({ kind: 'entry', producer, sequence: index + 1 })),
     )
@@ -91,7 +91,7 @@ describe('a journal whose producer is gone', () => {
     const third = await site.ledger()
     await adopted(third)
     await site.expectCounted([...numbers, 11])
-    expect(site.totals.committedOffset(first.stats().producer)).toBe(11)
+    expect(site.totals.committedOffset(first.producerOf('client-1'))).toBe(11)
   })
 
   test('a journal whose producer is gone waits for Postgres, which alone says what is counted of it', async () => {
@@ -128,7 +128,7 @@ describe('a journal whose producer is gone', () => {
     await vi.waitFor(() => expect(second.stats().adopted).toBe(0), SOON)
     expect(performance.now() - countedAtMs).toBeGreaterThan(900)
     await vi.waitFor(
-      () => expect(namesIn(site.journalDir)).toEqual([second.stats().producer, 'tombstones']),
+      () => expect(namesIn(site.journalDir)).toEqual([second.producerOf('client-1'), 'tombstones']),
       SOON,
     )
   })
@@ -139,7 +139,7 @@ describe('a journal whose producer is gone', () => {
     const first = await site.ledger({ keepSeconds: 0.2 })
     await site.expectCounted(await makeCalls(first, 1, 10))
     await vi.waitFor(() => expect(first.stats().pruned).toBe(10), SOON)
-    const { producer } = first.stats()
+    const producer = first.producerOf('client-1')
     const crashed = testFolder()
     copyOfCrash(folderOf(site, first), crashed, producer)
     await first.stop(0)
@@ -152,7 +152,7 @@ describe('a journal whose producer is gone', () => {
       expect(site.totals.gaps).toEqual(named)
     }, SOON)
     await vi.waitFor(
-      () => expect(namesIn(site.journalDir)).toEqual([second.stats().producer, 'tombstones']),
+      () => expect(namesIn(site.journalDir)).toEqual([second.producerOf('client-1'), 'tombstones']),
       SOON,
     )
   })
@@ -368,7 +368,7 @@ test('power loss: the journal as it was at the last sync, the rest gone, counts 
   const first = await site.ledger({ redisUrl: NO_REDIS })
   const synced = await makeCalls(first, 1, 100)
   await vi.waitFor(() => expect(first.stats().synced).toBe(100), SOON)
-  copyOfCrash(folderOf(site, first), afterPowerLoss, first.stats().producer)
+  copyOfCrash(folderOf(site, first), afterPowerLoss, first.producerOf('client-1'))
   await makeCalls(first, 101, 150)
   await site.ledger({ journalDir: afterPowerLoss })
   await site.expectCounted(synced)

@@ -50,7 +50,7 @@ test('a backup from before a gateway that came and went records its calls as a g
       keepSeconds: 0.5,
       redisUrl,
       redisPrefix: prefix,
-      stream,
+      streams: [stream],
       database: buildLedgerDatabase(pool),
       buildInterrupted: interruptedRecord,
       log: logLines(),
@@ -60,7 +60,7 @@ test('a backup from before a gateway that came and went records its calls as a g
   }
 
   const first = await start()
-  const { producer } = first.stats()
+  const producer = first.producerOf('client-1')
   await makeCalls(first, 1, 8)
   await vi.waitFor(async () => {
     await drainOnce()

@@ -24,7 +24,7 @@ function retired(producer: string, changes: Partial<RetiredProducer> = {}): Reti
 /** A producer that did `calls` calls, all counted, and is gone with its folder. */
 async function finished(site: Site, from: number, to: number): Promise<string> {
   const ledger = await site.ledger({ keepSeconds: 0.2 })
-  const { producer } = ledger.stats()
+  const producer = ledger.producerOf('client-1')
   await makeCalls(ledger, from, to)
   await counted(site, ledger)
   await vi.waitFor(() => expect(ledger.stats().pruned).toBe(ledger.stats().last), SOON)
@@ -36,7 +36,7 @@ async function finished(site: Site, from: number, to: number): Promise<string> {
 async function counted(site: Site, ledger: Ledger): Promise<void> {
   await vi.waitFor(async () => {
     await site.totals.rollUp(site.redis, site.stream)
-    expect(site.totals.committedOffset(ledger.stats().producer)).toBe(ledger.stats().last)
+    expect(site.totals.committedOffset(ledger.producerOf('client-1'))).toBe(ledger.stats().last)
   }, SOON)
 }
 
@@ -53,7 +53,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     const empty = site.totals.snapshot()
     const one = await finished(site, 1, 10)
     const dying = await site.ledger()
-    const { producer: two } = dying.stats()
+    const two = dying.producerOf('client-1')
     await makeCalls(dying, 11, 15)
     await counted(site, dying)
     await dying.stop(0)
@@ -78,7 +78,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     const site = testSite()
     const living = await site.ledger({ keepSeconds: 0.2 })
     const ledger = await site.ledger({ keepSeconds: 0.2 })
-    const { producer } = ledger.stats()
+    const producer = ledger.producerOf('client-1')
     await makeCalls(ledger, 1, 4)
     await counted(site, ledger)
     const middle = site.totals.snapshot()
@@ -110,7 +110,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     const site = testSite()
     const empty = site.totals.snapshot()
     const ledger = await site.ledger({ keepSeconds: 0.2 })
-    const { producer } = ledger.stats()
+    const producer = ledger.producerOf('client-1')
     await makeCalls(ledger, 1, 6)
     await vi.waitFor(async () => expect(await site.redis.xlen(site.stream)).toBe(6), SOON)
     const entries = await site.redis.xrange(site.stream, '-', '+')
@@ -137,7 +137,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     const empty = site.totals.snapshot()
     const copies = testFolder()
     const ledger = await site.ledger({ keepSeconds: 0.2 })
-    const { producer } = ledger.stats()
+    const producer = ledger.producerOf('client-1')
     const folder = join(site.journalDir, producer)
     const copied = join(copies, producer)
     await makeCalls(ledger, 1, 6)
@@ -164,7 +164,7 @@ describe('Postgres restored to before a producer whose folder is gone', () => {
     const empty = site.totals.snapshot()
     const copies = testFolder()
     const ledger = await site.ledger({ keepSeconds: 0.2 })
-    const { producer } = ledger.stats()
+    const producer = ledger.producerOf('client-1')
     const folder = join(site.journalDir, producer)
     await makeCalls(ledger, 1, 6)
     await open(ledger, 7)

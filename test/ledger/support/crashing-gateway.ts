@@ -12,7 +12,7 @@ const ledger = await openLedger({
   keepSeconds: 300,
   redisUrl,
   redisPrefix,
-  stream: `${redisPrefix}calls`,
+  streams: [`${redisPrefix}calls`],
   // This process ships, and never learns what was committed: its adopters do.
   database: {
     readCommittedOffsets: () => Promise.reject(new Error('away')),

@@ -12,7 +12,7 @@ const ledger = await openLedger({
   keepSeconds: 300,
   redisUrl: 'redis://127.0.0.1:1',
   redisPrefix: '',
-  stream: process.argv[3] ?? '',
+  streams: [process.argv[3] ?? ''],
   database: { readCommittedOffsets: away, readGaps: away, readDatabaseId: away, registerStream: away },
   buildInterrupted: interruptedRecord,
   log: { info: () => {}, warn: () => {}, error: () => {} },

@@ -64,7 +64,7 @@ export function testSite({ redisUrl = inject('redisUrl') } = {}): Site {
         keepSeconds: 300,
         redisUrl,
         redisPrefix: prefix,
-        stream,
+        streams: [stream],
         database: totals,
         buildInterrupted: interruptedRecord,
         log,

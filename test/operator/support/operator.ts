@@ -90,7 +90,6 @@ const OWN_PRICES = {
 }
 
 const STATS = {
-  producer: '0'.repeat(32),
   uncommittedRecords: 4,
   uncommittedBytes: 2_048,
   oldestUncommittedMs: 12.5,

@@ -61,9 +61,11 @@ export class DiskFailure {
 
   /** Releases the reserve and takes another file. False: that was done since the last commit, and did not help. */
   makeRoom(): boolean {
-    if (this.#madeRoom) return false
+    const { reserve } = this.#options
+    // Other journals have the same reserve: one of them may have allocated it again meanwhile.
+    if (this.#madeRoom && reserve?.held !== true) return false
     this.#madeRoom = true
-    this.#options.reserve?.release()
+    reserve?.release()
     this.#options.avoidFile()
     return true
   }
