@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
+import { streamsOf } from '../../../src/ledger/shard.ts'
 import { startPrivateRedis } from '../../support/servers/servers.ts'
 import { callId } from '../support/calls.ts'
 import { makeCalls, type Site, testSite } from '../support/ledgers.ts'
@@ -17,11 +18,10 @@ interface Crashed {
 }
 
 /** Runs a gateway until it has closed `calls` calls, and kills it in the middle of its work. */
-async function crash(site: Site, calls: number, first: number): Promise<Crashed> {
+async function crash(site: Site, calls: number, first: number, shards = 1): Promise<Crashed> {
   const prefix = site.stream.replace(/calls$/, '')
-  const gateway = spawn(process.execPath, [GATEWAY, site.journalDir, site.redisUrl, prefix, `${first}`], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const args = [site.journalDir, site.redisUrl, prefix, `${first}`, `${shards}`]
+  const gateway = spawn(process.execPath, [GATEWAY, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   const opened = new Set<number>()
   const closed = new Set<number>()
   let rest = ''
@@ -54,6 +54,26 @@ describe('kill -9 of a gateway in the middle of a burst', () => {
       expect([...closed].filter((number) => !counted.has(callId(number)))).toEqual([])
       expect([...opened].filter((number) => !counted.has(callId(number)))).toEqual([])
     }
+  })
+
+  test('kill -9 of gateways with another number of shards each time loses no call that a client saw and doubles none', async () => {
+    const site = testSite()
+    const crashes: Crashed[] = []
+    const numbers = [4, 1, 3, 2]
+    for (const [index, shards] of numbers.entries())
+      crashes.push(await crash(site, 300 * (index + 1), index * 1_000_000, shards))
+    const streams = streamsOf(site.stream.replace(/calls$/, ''), 4)
+    const ledger = await site.ledger({ streams: streams.slice(0, 2) })
+    await vi.waitFor(() => expect(ledger.stats().adopted).toBe(4 + 1 + 3 + 2), SOON)
+    await vi.waitFor(async () => {
+      for (const stream of streams) await site.totals.rollUp(site.redis, stream)
+      expect(ledger.stats().uncommittedRecords).toBe(0)
+    }, SOON)
+    const { counted, miscounted, gaps } = site.totals
+    expect(miscounted).toEqual([])
+    expect(gaps).toEqual([])
+    for (const { opened, closed } of crashes)
+      for (const number of [...opened, ...closed]) expect(counted.has(callId(number))).toBe(true)
   })
 
   test('kill -9 of a gateway beside a running one: its calls are counted within seconds, by the running one', async () => {

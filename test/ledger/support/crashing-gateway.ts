@@ -1,10 +1,11 @@
 // A gateway's ledger in a process of its own, to be killed. Arguments: journal directory, Redis URL, prefix, the number
-// of the first call. Says `opened N` and `closed N` only after the ledger has said so, as a client would see it.
+// of the first call, and of shards. Says `opened N` and `closed N` only after the ledger has said so, as a client would see it.
 import { writeSync } from 'node:fs'
 import { openLedger } from '../../../src/ledger/running-ledger.ts'
+import { streamsOf } from '../../../src/ledger/shard.ts'
 import { callRecord, interruptedRecord, openCall } from './calls.ts'
 
-const [, , journalDir = '', redisUrl = '', redisPrefix = '', first = '0'] = process.argv
+const [, , journalDir = '', redisUrl = '', redisPrefix = '', first = '0', shards = '1'] = process.argv
 
 const ledger = await openLedger({
   journalDir,
@@ -12,7 +13,7 @@ const ledger = await openLedger({
   keepSeconds: 300,
   redisUrl,
   redisPrefix,
-  streams: [`${redisPrefix}calls`],
+  streams: streamsOf(redisPrefix, Number(shards)),
   // This process ships, and never learns what was committed: its adopters do.
   database: {
     readCommittedOffsets: () => Promise.reject(new Error('away')),
@@ -29,12 +30,13 @@ const say = (line: string): void => {
 }
 
 function call(number: number, turnsToRun: number): void {
-  ledger.open(openCall(number), (refused) => {
+  const client = { clientId: `client-${number % 16}` }
+  ledger.open({ ...openCall(number), ...client }, (refused) => {
     if (refused !== null) return
     say(`opened ${number}`)
     const end = (turns: number): void => {
       if (turns > 0) return void setImmediate(() => end(turns - 1))
-      ledger.close(callRecord(number), (error) => {
+      ledger.close({ ...callRecord(number), ...client }, (error) => {
         if (error === null) say(`closed ${number}`)
       })
     }
