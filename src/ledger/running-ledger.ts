@@ -49,7 +49,7 @@ class RunningLedger implements Ledger {
     this.#housekeeping = new Housekeeping({
       producers,
       adoption: this.#adoption,
-      binding: new DatabaseBinding(database, log),
+      binding: new DatabaseBinding(database, (id) => producers.useDatabase(id), log),
       retired: new RetiredProducerCheck({ journalDir, link: producers.link, database, log }),
       cap: new JournalCap(producers, options.journalMaxBytes, log),
       ownFolders: own.folders.map(({ path }) => path),

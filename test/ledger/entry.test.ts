@@ -9,6 +9,7 @@ import {
   parseRecord,
   serialiseGapMarker,
   serialiseRecord,
+  tagDatabase,
 } from '../../src/ledger/entry.ts'
 import { anyObjectEvent, anyRecord } from '../call/codec/any-record.ts'
 
@@ -127,7 +128,7 @@ describe('an entry', () => {
         const body = serialiseRecord(one)
         const fields = encodeEntry(PRODUCER, sequence, body)
         const turned = [8, 2, 0, 6, 4].flatMap((at) => fields.slice(at, at + 2))
-        const expected = { kind: 'entry', producer: PRODUCER, sequence, body }
+        const expected = { kind: 'entry', producer: PRODUCER, sequence, body, database: null }
         expect(parseEntry(fields)).toEqual(expected)
         expect(parseEntry(turned)).toEqual(expected)
       }),
@@ -147,6 +148,31 @@ describe('an entry', () => {
       'r',
       '{}',
     ])
+  })
+
+  test('an entry carries the identity of its database behind what older workers read, and outside their checksum', () => {
+    const tagged = encodeEntry(PRODUCER, 1, '{}', tagDatabase('1760000000.123456'))
+    expect(tagged).toEqual([...encodeEntry(PRODUCER, 1, '{}'), 'd', '1760000000.123456:e1d6acdb'])
+    expect(parseEntry(tagged)).toEqual({
+      kind: 'entry',
+      producer: PRODUCER,
+      sequence: 1,
+      body: '{}',
+      database: '1760000000.123456',
+    })
+  })
+
+  test('an entry whose identity was changed in any one character is corrupt, never of another database', () => {
+    const fields = encodeEntry(PRODUCER, 1, '{}', tagDatabase('1760000000.123456'))
+    const tag = fields.at(-1) ?? ''
+    for (let at = 0; at < tag.length; at++) {
+      const other = tag[at] === '2' ? '3' : '2'
+      const damaged = fields.with(-1, tag.slice(0, at) + other + tag.slice(at + 1))
+      expect(parseEntry(damaged)).toEqual({ kind: 'corrupt' })
+      expect(parseEntry(fields)).toMatchObject({ database: '1760000000.123456' })
+    }
+    for (const text of ['', ':', ':00000000', '1760000000.123456', '1760000000.123456:'])
+      expect(parseEntry(fields.with(-1, text))).toEqual({ kind: 'corrupt' })
   })
 
   test('an entry with any one character changed is corrupt, never newer', () => {

@@ -36,6 +36,7 @@ describe('a finished call', () => {
       producer: ledger.producerOf('client-1'),
       sequence: 2,
       body: serialiseRecord(callRecord(2)),
+      database: 'a',
     })
   })
 

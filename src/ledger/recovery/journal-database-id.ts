@@ -36,12 +36,19 @@ export function isDatabaseMismatch(databaseId: string | null, current: string | 
  */
 export class DatabaseBinding {
   readonly #database: Pick<LedgerDatabase, 'readDatabaseId'>
+  readonly #onAnswered: (database: string) => void
   readonly #log: Logger
   /** The identity of the database that answered last; `null`: none has yet. */
   #current: string | null = null
 
-  constructor(database: Pick<LedgerDatabase, 'readDatabaseId'>, log: Logger) {
+  /** @param onAnswered gets the identity whenever it is another one than before. */
+  constructor(
+    database: Pick<LedgerDatabase, 'readDatabaseId'>,
+    onAnswered: (database: string) => void,
+    log: Logger,
+  ) {
     this.#database = database
+    this.#onAnswered = onAnswered
     this.#log = log
   }
 
@@ -59,6 +66,7 @@ export class DatabaseBinding {
         { event: 'ledger.database_changed', before: this.#current, database },
         'another database answers than before',
       )
+    this.#onAnswered(database)
     for (const folder of folders()) await writeJournalDatabaseId(folder, database)
     this.#current = database
     return database

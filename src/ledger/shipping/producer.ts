@@ -93,6 +93,12 @@ export class Producer {
     this.#shipper.checkForLossSoon()
   }
 
+  /** What was sent and is not committed is sent again. */
+  sendAgain(): void {
+    this.#progress.sendAgainFrom(this.committedOffset)
+    this.#shipper.wake()
+  }
+
   /** The committed offset as read from Postgres now. */
   onCommitted(committedOffset: number): void {
     const nowMs = this.#options.now()

@@ -36,6 +36,8 @@ export class Producers {
   readonly #offsets: CommittedOffsetReader
   readonly #streams: StreamRegister
   #all: readonly Producer[] = []
+  /** The identity of the database that entries are sent for; `null`: not known. */
+  #databaseId: string | null = null
 
   constructor(options: ProducersOptions) {
     const { redisUrl, redisPrefix, database, log } = options
@@ -49,7 +51,7 @@ export class Producers {
       },
     })
     this.#offsets = new CommittedOffsetReader({ database, producers: () => this.#all })
-    this.#streams = new StreamRegister(database, log)
+    this.#streams = new StreamRegister(database, (id) => this.useDatabase(id), log)
   }
 
   get all(): readonly Producer[] {
@@ -73,6 +75,18 @@ export class Producers {
   /** Of the oldest record that is not committed; 0: none. */
   backlogAgeMs(): number {
     return Math.max(0, ...this.#all.map((producer) => producer.backlogAgeMs()))
+  }
+
+  /**
+   * The database that answers: entries say that it is to count them. Where another one answered before, what was sent for
+   * that one and is not committed is sent again for this one.
+   */
+  useDatabase(id: string | null): void {
+    if (id === null || id === this.#databaseId) return
+    const isOther = this.#databaseId !== null
+    this.#databaseId = id
+    this.#link.useDatabase(id)
+    if (isOther) for (const producer of this.#all) producer.sendAgain()
   }
 
   /** Its shipping begins when its stream is registered. */

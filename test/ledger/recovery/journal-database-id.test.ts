@@ -8,7 +8,7 @@ test('a journal that is adopted while Postgres is asked is bound to the database
   const folders = [own]
   const { promise, resolve } = Promise.withResolvers<string>()
   const log = logLines()
-  const binding = new DatabaseBinding({ readDatabaseId: () => promise }, log)
+  const binding = new DatabaseBinding({ readDatabaseId: () => promise }, () => {}, log)
   const bound = binding.bind(() => folders)
   folders.push(adopted)
   resolve('7.5')
@@ -22,7 +22,12 @@ test('another database in its place is logged, and gets the journals', async () 
   const folder = testFolder()
   const ids = ['1.5', '2.5']
   const log = logLines()
-  const binding = new DatabaseBinding({ readDatabaseId: async () => ids.shift() ?? null }, log)
+  const answered: string[] = []
+  const binding = new DatabaseBinding(
+    { readDatabaseId: async () => ids.shift() ?? null },
+    (id) => answered.push(id),
+    log,
+  )
   await binding.bind(() => [folder])
   expect(await binding.bind(() => [folder])).toBe('2.5')
   expect(await readJournalDatabaseId(folder)).toBe('2.5')
@@ -30,4 +35,5 @@ test('another database in its place is logged, and gets the journals', async () 
     { level: 'error', event: 'ledger.database_changed', fields: { before: '1.5', database: '2.5' } },
   ])
   expect(await binding.bind(() => [folder])).toBe('2.5')
+  expect(answered).toEqual(['1.5', '2.5'])
 })

@@ -3,7 +3,7 @@ import { offsetsName } from '../../../domain/redis/redis-names.ts'
 import { withinDeadline } from '../../../lib/deadline.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { atMostEvery } from '../../../lib/throttle.ts'
-import { ENTRY_VERSION, encodeEntry } from '../../entry.ts'
+import { ENTRY_VERSION, encodeEntry, tagDatabase } from '../../entry.ts'
 import type { JournalRow } from '../../journal/journal.ts'
 import type { SentEntry } from '../sent-ids.ts'
 import type { StreamLink } from './stream-link.ts'
@@ -33,6 +33,8 @@ export class RedisLink implements StreamLink {
   /** Lets log lines through while Redis is unreachable. */
   readonly #awayLog = atMostEvery(LOG_EVERY_MIN_MS, LOG_EVERY_MAX_MS)
   #closed = false
+  /** What entries say of the database that is to count them; empty: nothing. */
+  #databaseTag = ''
 
   /** Connects at once, and again after every failure, until `close`. */
   constructor(options: { redisUrl: string; redisPrefix: string; log: Logger; onConnected: () => void }) {
@@ -47,12 +49,17 @@ export class RedisLink implements StreamLink {
     return this.#connected
   }
 
+  /** From now on entries carry the identity of this database; `null`: none. */
+  useDatabase(database: string | null): void {
+    this.#databaseTag = database === null ? '' : tagDatabase(database)
+  }
+
   async append(
     stream: string,
     producer: string,
     rows: readonly Pick<JournalRow, 'sequence' | 'body'>[],
   ): Promise<string[]> {
-    const values: string[] = [producer, `${ENTRY_VERSION}`]
+    const values: string[] = [producer, `${ENTRY_VERSION}`, this.#databaseTag]
     for (const { sequence, body } of rows) {
       const [, , , number = '', , , , checksum = ''] = encodeEntry(producer, sequence, body)
       values.push(number, checksum, body)

@@ -4,16 +4,23 @@ import type { LedgerDatabase } from '../../ledger-database.ts'
 const RETRY_MIN_MS = 250
 const RETRY_MAX_MS = 5_000
 
-/** Registers streams with the workers; each is tried until that succeeds once. */
+/** Registers streams with the workers, and learns whose they are; each is tried until that succeeds once. */
 export class StreamRegister {
-  readonly #database: Pick<LedgerDatabase, 'registerStream'>
+  readonly #database: Pick<LedgerDatabase, 'registerStream' | 'readDatabaseId'>
+  readonly #useDatabase: (database: string | null) => void
   readonly #log: Logger
   readonly #streams = new Map<string, Promise<void>>()
   #timer: NodeJS.Timeout | null = null
   #stopped = false
 
-  constructor(database: Pick<LedgerDatabase, 'registerStream'>, log: Logger) {
+  /** @param useDatabase gets the identity of the database in which a stream was registered. */
+  constructor(
+    database: Pick<LedgerDatabase, 'registerStream' | 'readDatabaseId'>,
+    useDatabase: (database: string | null) => void,
+    log: Logger,
+  ) {
     this.#database = database
+    this.#useDatabase = useDatabase
     this.#log = log
   }
 
@@ -34,7 +41,9 @@ export class StreamRegister {
   async #keepTrying(stream: string): Promise<void> {
     for (let delayMs = RETRY_MIN_MS; !this.#stopped; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
       try {
-        return await this.#database.registerStream(stream)
+        await this.#database.registerStream(stream)
+        this.#useDatabase(await this.#database.readDatabaseId())
+        return
       } catch (error) {
         if (delayMs === RETRY_MIN_MS)
           this.#log.warn(

@@ -1,12 +1,18 @@
 /**
  * Appends the entries of one batch in order and returns their ids. It stops at the first one that is refused, so that
  * the ids are those of the batch's beginning. One command for all of them costs a third of one for each.
- * KEYS: stream. ARGV: producer, version, then sequence, checksum, body of each.
+ * KEYS: stream. ARGV: producer, version, tag of the database (empty: none), then sequence, checksum, body of each.
  */
 export const APPEND = `
 local ids = {}
-for i = 3, #ARGV, 3 do
-  local id = redis.pcall('XADD', KEYS[1], '*', 'p', ARGV[1], 's', ARGV[i], 'v', ARGV[2], 'c', ARGV[i + 1], 'r', ARGV[i + 2])
+local isTagged = ARGV[3] ~= ''
+for i = 4, #ARGV, 3 do
+  local id
+  if isTagged then
+    id = redis.pcall('XADD', KEYS[1], '*', 'p', ARGV[1], 's', ARGV[i], 'v', ARGV[2], 'c', ARGV[i + 1], 'r', ARGV[i + 2], 'd', ARGV[3])
+  else
+    id = redis.pcall('XADD', KEYS[1], '*', 'p', ARGV[1], 's', ARGV[i], 'v', ARGV[2], 'c', ARGV[i + 1], 'r', ARGV[i + 2])
+  end
   if type(id) == 'table' and id.err then
     if #ids == 0 then return id end
     break
