@@ -46,7 +46,7 @@ interface Schedule {
   readonly waitedMs: number
 }
 
-/** What a starting process spends is no part of the figures. */
+/** What a process spends on its start does not count. */
 const FIRST_SHARE = 0.03
 const SAMPLE_MS = 20
 const STALLED_MS = 60_000
