@@ -1,6 +1,6 @@
 import type { SequenceRange } from '../../src/domain/sequence-range.ts'
 import { type Decision, decide, type Gap } from '../../src/rollup/contiguous.ts'
-import { createGapCheck } from '../../src/rollup/gap-check.ts'
+import { createGapCheck } from '../../src/rollup/drain/gap-check.ts'
 import type { Effects, Session } from './database.ts'
 import type { Random } from './faults/random.ts'
 import type { StreamEntry } from './stream.ts'

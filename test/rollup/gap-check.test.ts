@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createGapCheck, gapsBetween, type Waiting } from '../../src/rollup/gap-check.ts'
+import { createGapCheck, gapsBetween, type Waiting } from '../../src/rollup/drain/gap-check.ts'
 
 const waiting = (committedOffset: number, ...sequences: number[]): ReadonlyMap<string, Waiting> =>
   new Map([

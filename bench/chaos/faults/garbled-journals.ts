@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { FRAME_HEADER_BYTES } from '../../../src/ledger/journal/segments/format/frames.ts'
-import { gapsBetween } from '../../../src/rollup/gap-check.ts'
+import { gapsBetween } from '../../../src/rollup/drain/gap-check.ts'
 import type { ExpectedGap } from '../allowances.ts'
 import {
   awaitNamed,

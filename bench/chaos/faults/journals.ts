@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LogPosition } from '../../../src/ledger/journal/segments/format/frames.ts'
-import { gapsBetween } from '../../../src/rollup/gap-check.ts'
+import { gapsBetween } from '../../../src/rollup/drain/gap-check.ts'
 import { sendSignal } from '../../../src/standalone/processes/detached-process.ts'
 import type { ExpectedGap } from '../allowances.ts'
 import { awaitNamed, committedOffsetOf, entriesOf, removeEntries, withDeadJournals } from '../dead-gateway.ts'

@@ -1,4 +1,4 @@
-import type { SequenceRange } from '../domain/sequence-range.ts'
+import type { SequenceRange } from '../../domain/sequence-range.ts'
 
 /**
  * How long a producer's committed offset must have stood before a gap, in milliseconds of a monotonic clock.

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { SequenceRange } from '../domain/sequence-range.ts'
-import { parseEntry, parseRecord } from '../ledger/entry.ts'
-import type { Redis } from '../store/connection/redis.ts'
-import { readEntries, STREAM_START, type StreamEntry, trimEntries } from '../store/ledger/call-stream.ts'
+import type { SequenceRange } from '../../domain/sequence-range.ts'
+import { parseEntry, parseRecord } from '../../ledger/entry.ts'
+import type { Redis } from '../../store/connection/redis.ts'
+import { readEntries, STREAM_START, type StreamEntry, trimEntries } from '../../store/ledger/call-stream.ts'
+import type { Candidate, RolledUp, RollUp } from '../rolled-up.ts'
 import type { GapCheck } from './gap-check.ts'
-import type { Candidate, RolledUp, RollUp } from './rolled-up.ts'
 import { WaitingEntries } from './waiting-entries.ts'
 
 /** Entries in one transaction at most: `MAX_TOTALLED` bounds it, and some 10 KiB an entry the memory. */

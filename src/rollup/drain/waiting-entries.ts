@@ -1,5 +1,5 @@
-import type { SequenceRange } from '../domain/sequence-range.ts'
-import type { RolledUp } from './rolled-up.ts'
+import type { SequenceRange } from '../../domain/sequence-range.ts'
+import type { RolledUp } from '../rolled-up.ts'
 
 /** The entries behind gaps that a reading from the stream's beginning has passed. */
 export class WaitingEntries {
