@@ -16,9 +16,9 @@ import { clearOldNames } from './old-names.ts'
 import { createPriceRefresher } from './price-refresh.ts'
 import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
-import { createShards, type ShardSums } from './shards.ts'
+import { createShards, type ShardSums } from './shards/shards.ts'
+import { startWatch } from './shards/watch.ts'
 import { verify } from './verify.ts'
-import { startWatch } from './watch.ts'
 
 export interface WorkersOptions {
   readonly databaseUrl: string

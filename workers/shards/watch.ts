@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Logger } from '../src/lib/logger.ts'
-import { atMostEvery } from '../src/lib/throttle.ts'
-import type { Redis } from '../src/store/connection/redis.ts'
-import { readStreamHead } from '../src/store/ledger/call-stream.ts'
-import type { JobQueue, Schedule } from './queue.ts'
+import type { Logger } from '../../src/lib/logger.ts'
+import { atMostEvery } from '../../src/lib/throttle.ts'
+import type { Redis } from '../../src/store/connection/redis.ts'
+import { readStreamHead } from '../../src/store/ledger/call-stream.ts'
+import type { JobQueue, Schedule } from '../queue.ts'
 
 export interface WatchOptions {
   /** Finds the streams to drain. */

@@ -1,7 +1,7 @@
-import type { Logger } from '../src/lib/logger.ts'
-import { atMostEvery } from '../src/lib/throttle.ts'
-import type { Drain, Drained } from '../src/rollup/drain/drain.ts'
-import { openRedis, type Redis, untilReady } from '../src/store/connection/redis.ts'
+import type { Logger } from '../../src/lib/logger.ts'
+import { atMostEvery } from '../../src/lib/throttle.ts'
+import type { Drain, Drained } from '../../src/rollup/drain/drain.ts'
+import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 
 /** The drains of this process: one at a time per stream, each on its own connection. */
 export interface Shards {
