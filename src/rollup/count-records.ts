@@ -1,11 +1,10 @@
 import type { CallRecord } from '../call/call-record.ts'
 import type { CountedCall } from '../call/settlement.ts'
-import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import { renameUnpriced } from '../objects/table/jobs-table.ts'
 import type { NewObject } from '../objects/table/objects-table.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { addUsage } from '../usage/add-usage.ts'
-import { addCalls, setCallsSettled } from '../usage/calls/add-calls.ts'
+import type { CallSink } from '../usage/calls/call-sink.ts'
 import type { SettledCall } from '../usage/daily-key.ts'
 import { addPrices } from '../usage/price-definitions.ts'
 import { MAX_TOTALLED, totalByDay } from '../usage/total-by-day.ts'
@@ -37,12 +36,12 @@ export interface CountedRecords {
  * Brings records into the totals and `calls`, as steps 5 and 6 of docs/ledger.md, section 5, in the caller's
  * transaction, which must hold corrections out and see to it that each record comes once.
  *
- * @param days Those whose calls are kept.
+ * @param sink Where the single calls go.
  */
 export async function countRecords(
   session: PostgresSession,
   records: readonly CallRecord[],
-  days: ReadonlySet<UtcDay>,
+  sink: CallSink,
   { modelLimit, lateRepricing }: CountingMemory,
 ): Promise<CountedRecords> {
   const { made, jobsMadeAgain } = await addMadeObjects(session, records)
@@ -51,21 +50,20 @@ export async function countRecords(
   const { calls, settled } = await settleJobs(session, once, files, made)
   const limited = await modelLimit.apply(session, calls)
   const noLonger = await underTheirModels(session, settled, made, limited.records)
-  const kept = limited.records.filter(({ arrivedAtMs }) => days.has(utcDayOf(arrivedAtMs)))
+  let callsSkipped = 0
   if (limited.records.length > 0) {
     // 5. In the order of the key: two shards cannot wait for one another in a circle.
     for (let from = 0; from < limited.records.length; from += MAX_TOTALLED) {
       const some = limited.records.slice(from, from + MAX_TOTALLED)
       await addUsage(session, totalByDay(some, from === 0 ? noLonger : []))
     }
-    // 6. The single calls, where their day is kept.
-    if (kept.length > 0) await addCalls(session, kept)
-    if (noLonger.length > 0) await setCallsSettled(session, noLonger)
+    // 6. The single calls, where they are kept.
+    callsSkipped = await sink.add(session, limited.records, noLonger)
     await addDefinitions(session, records)
     // Rows that 5 has locked: what a repricing gives to calls that come in after it.
     await lateRepricing.apply(session, limited.records)
   }
-  return { callsSkipped: limited.records.length - kept.length, remember: limited.remember }
+  return { callsSkipped, remember: limited.remember }
 }
 
 /**

@@ -5,6 +5,7 @@ import { addProducers, lockOffsets, moveOffsets, type OffsetMove } from '../stor
 import { addDeadLetters, type DeadLetter } from '../store/ledger/dead-letters.ts'
 import { type GapRow, replaceGaps, selectGaps } from '../store/ledger/gaps.ts'
 import { isPartitionMissing } from '../usage/calls/add-calls.ts'
+import { type CallSink, callsInto, keptCalls } from '../usage/calls/call-sink.ts'
 import type { CallDays } from './call-days.ts'
 import { type Decision, decide } from './contiguous.ts'
 import { type CountingMemory, countRecords, createCountingMemory } from './count-records.ts'
@@ -15,13 +16,15 @@ export interface RollUpOptions {
   readonly pool: Postgres
   readonly callDays: CallDays
   readonly memory?: CountingMemory
+  /** Where single calls go beside `calls`; absent: nowhere. */
+  readonly otherSinks?: readonly CallSink[]
 }
 
 /** How often a transaction that lost against another is tried again at once. */
 const RETRIES = 5
 
 export function createRollUp(options: RollUpOptions): RollUp {
-  const { pool, callDays, memory = createCountingMemory() } = options
+  const { pool, callDays, memory = createCountingMemory(), otherSinks = [] } = options
 
   /**
    * docs/ledger.md, section 5. The order of the steps is the proof: each says what it gives.
@@ -36,7 +39,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
   ): Promise<RolledUp> {
     const byProducer = Map.groupBy(batch, ({ producer }) => producer)
     const producers = [...byProducer.keys()].sort()
-    const days = await callDays.all()
+    const sink = callsInto(keptCalls(await callDays.all()), otherSinks)
     let remember = () => {}
     const rolledUp = await inTransaction(pool, async (session): Promise<RolledUp> => {
       // 1. Alone in its statement: one writer a shard.
@@ -53,8 +56,8 @@ export function createRollUp(options: RollUpOptions): RollUp {
       const letters = counted.filter(({ record }) => record === null || refusal !== null)
       const calls = refusal === null ? counted.flatMap(({ record }) => record ?? []) : []
 
-      // 5. and 6. The totals, and the single calls where their day is kept.
-      const recorded = await countRecords(session, calls, days, memory)
+      // 5. and 6. The totals, and the single calls where they are kept.
+      const recorded = await countRecords(session, calls, sink, memory)
       remember = recorded.remember
       if (letters.length > 0) {
         await addDeadLetters(
