@@ -6,6 +6,9 @@ import { inTransaction, type Postgres } from '../store/connection/postgres.ts'
 import { findDeadLetter, resolveDeadLetter } from '../store/ledger/dead-letters.ts'
 import { isPartitionMissing } from '../usage/calls/add-calls.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
+import { callsInto, keptCalls } from '../usage/calls/call-sink.ts'
+import { Outbox } from '../usage/outbox/outbox.ts'
+import { isOutboxInUse } from '../usage/outbox/outbox-state.ts'
 import { countRecords, createCountingMemory } from './count-records.ts'
 import { recordRefusalOf } from './refusal.ts'
 
@@ -18,6 +21,9 @@ export type Retried =
 
 /** What strings a record may hold that no store takes are replaced by, and how long they may be at most. */
 const MAX_BYTES = { name: 256, path: 512, raw: 8192, price: 65_536 } as const
+
+/** A few calls more do not matter, however many wait. */
+const OUTBOX = new Outbox({ maxBytes: Number.POSITIVE_INFINITY })
 
 /**
  * Counts a dead letter's record after all, exactly once: its being counted and its being marked so are one
@@ -36,7 +42,9 @@ export async function retryDeadLetter(pool: Postgres, producer: string, sequence
       if (parsed === null || 'void' in parsed) throw new Unreadable('its body is not a record')
       const record = storable(parsed)
       // 3. The committed offset passed its number when it became a dead letter, so nothing else can count it.
-      await countRecords(session, [record], await selectCallDays(session), createCountingMemory())
+      const kept = keptCalls(await selectCallDays(session))
+      const sink = callsInto(kept, (await isOutboxInUse(session)) ? [OUTBOX] : [])
+      await countRecords(session, [record], sink, createCountingMemory())
       return { kind: 'counted', record }
     })
   } catch (error) {

@@ -1,0 +1,160 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+
+/** Where calls on their way to Kafka stand. */
+export interface OutboxState {
+  /** Whether a worker sends now, or tries to. */
+  readonly held: boolean
+  /** Until when one did. */
+  readonly heldUntil: Date
+  /** Since the outbox is in use. */
+  readonly sentCalls: number
+  readonly sentAt: Date | null
+  /** As of a few seconds ago. */
+  readonly waitingCalls: number
+  readonly waitingBytes: number
+  /** When the oldest waiting call was counted; `null`: none waits. */
+  readonly oldestAt: Date | null
+  /** What keeps calls from Kafka; `null`: nothing. */
+  readonly problem: string | null
+  /** Calls that were counted while the outbox was full; `null`: none. */
+  readonly skipped: SkippedCalls | null
+}
+
+/** Calls that Kafka does not get, of the days from `from` to `to`. */
+export interface SkippedCalls {
+  readonly calls: number
+  readonly from: UtcDay
+  readonly to: UtcDay
+  /** When the last of them was counted. */
+  readonly at: Date
+}
+
+interface StateRow {
+  readonly held: boolean
+  readonly held_until: Date
+  readonly sent_calls: string
+  readonly sent_at: Date | null
+  readonly waiting_calls: string
+  readonly waiting_bytes: string
+  readonly oldest_at: Date | null
+  readonly problem: string | null
+  readonly skipped_calls: string | null
+  readonly skipped_from: UtcDay | null
+  readonly skipped_to: UtcDay | null
+  readonly skipped_at: Date | null
+}
+
+/** `null`: no worker has ever sent calls to Kafka. */
+export async function selectOutboxState(pool: Postgres): Promise<OutboxState | null> {
+  const { rows } = await pool.query<StateRow>(
+    `select s.held_until > now() as held, s.*, k.* from ${SCHEMA}.call_outbox_state s,
+       (select sum(calls) as skipped_calls, min(day) as skipped_from, max(day) as skipped_to, max(at) as skipped_at
+        from ${SCHEMA}.call_outbox_skipped) k`,
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  return {
+    held: row.held,
+    heldUntil: row.held_until,
+    sentCalls: Number(row.sent_calls),
+    sentAt: row.sent_at,
+    waitingCalls: Number(row.waiting_calls),
+    waitingBytes: Number(row.waiting_bytes),
+    oldestAt: row.oldest_at,
+    problem: row.problem,
+    skipped: skippedFrom(row),
+  }
+}
+
+function skippedFrom(row: StateRow): SkippedCalls | null {
+  const { skipped_calls: calls, skipped_from: from, skipped_to: to, skipped_at: at } = row
+  return calls === null || from === null || to === null || at === null
+    ? null
+    : { calls: Number(calls), from, to, at }
+}
+
+/** A worker that was killed is followed by another one after this time, by the database's clock. */
+const LEASE_SECONDS = 15
+
+/**
+ * Makes `holder` the one that sends, or lets it go on.
+ *
+ * @returns `false`: another one sends.
+ */
+export async function holdOutbox(pool: Postgres, holder: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `insert into ${SCHEMA}.call_outbox_state as s (holder, held_until)
+     values ($1, now() + interval '${LEASE_SECONDS} s')
+     on conflict (one) do update set holder = excluded.holder, held_until = excluded.held_until
+     where s.holder = excluded.holder or s.held_until <= now()`,
+    [holder],
+  )
+  return rowCount === 1
+}
+
+/** Lets another worker try at once, and says what went wrong here; `null`: nothing did. */
+export async function leaveOutbox(pool: Postgres, holder: string, problem: string | null): Promise<void> {
+  await pool.query(
+    `update ${SCHEMA}.call_outbox_state set held_until = now(), problem = coalesce($2, problem),
+       problem_at = case when $2::text is null then problem_at else now() end
+     where holder = $1`,
+    [holder, problem],
+  )
+}
+
+/** Says that nothing is wrong any more. */
+export async function clearOutboxProblem(pool: Postgres): Promise<void> {
+  await pool.query(
+    `update ${SCHEMA}.call_outbox_state set problem = null, problem_at = null where problem is not null`,
+  )
+}
+
+/** Counts what waits, for those who look at the state. Reads the table's pages but no event. */
+export async function measureOutbox(pool: Postgres): Promise<void> {
+  await pool.query(
+    `update ${SCHEMA}.call_outbox_state
+     set waiting_calls = w.calls, waiting_bytes = w.bytes, oldest_at = w.at
+     from (select coalesce(sum(events), 0) as calls, coalesce(sum(octet_length(body)), 0) as bytes, min(at) as at
+           from ${SCHEMA}.call_outbox) w`,
+  )
+}
+
+/** Whether a worker sent calls in the last day: then a call that is counted by hand goes to Kafka too. */
+export async function isOutboxInUse(session: PostgresSession): Promise<boolean> {
+  const { rowCount } = await session.query(
+    `select from ${SCHEMA}.call_outbox_state where held_until > now() - interval '1 day'`,
+  )
+  return rowCount === 1
+}
+
+/** The bytes that waited when they were last counted. */
+export async function selectWaitingBytes(session: PostgresSession): Promise<number> {
+  const { rows } = await session.query<{ waiting_bytes: string }>(
+    `select waiting_bytes from ${SCHEMA}.call_outbox_state`,
+  )
+  return Number(rows[0]?.waiting_bytes ?? 0)
+}
+
+/** Notes calls that Kafka will not get, by the days that they arrived on. */
+export async function addSkipped(
+  session: PostgresSession,
+  callsByDay: ReadonlyMap<UtcDay, number>,
+): Promise<void> {
+  await session.query(
+    `insert into ${SCHEMA}.call_outbox_skipped as s (day, backend, calls)
+     select day, pg_backend_pid(), calls from unnest($1::date[], $2::bigint[]) as n (day, calls)
+     on conflict (day, backend) do update set calls = s.calls + excluded.calls, at = now()`,
+    [[...callsByDay.keys()], [...callsByDay.values()]],
+  )
+}
+
+const SKIPPED_DAYS = 90
+
+/** Forgets calls that were not sent long ago. */
+export async function pruneSkipped(pool: Postgres): Promise<void> {
+  await pool.query(
+    `delete from ${SCHEMA}.call_outbox_skipped where at < now() - interval '${SKIPPED_DAYS} days'`,
+  )
+}
