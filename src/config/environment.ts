@@ -90,6 +90,43 @@ export const ENVIRONMENT = [
     default: '1000',
   },
   {
+    name: 'CALLS_KAFKA_BROKERS',
+    meaning:
+      'brokers of Kafka, `host:port` and more of them after commas: workers send single calls there too; unset: nowhere',
+    default: null,
+  },
+  { name: 'CALLS_KAFKA_TOPIC', meaning: 'the topic, which has to exist', default: 'tallygate.calls' },
+  {
+    name: 'CALLS_KAFKA_TLS',
+    meaning: '`true`: connect by TLS, with the certificates that Node trusts',
+    default: 'false',
+  },
+  {
+    name: 'CALLS_KAFKA_CA_FILE',
+    meaning: 'certificates in PEM that are trusted in place of those',
+    default: null,
+  },
+  {
+    name: 'CALLS_KAFKA_CERT_FILE',
+    meaning: 'certificate chain in PEM that the brokers know the workers by',
+    default: null,
+  },
+  { name: 'CALLS_KAFKA_KEY_FILE', meaning: 'its private key in PEM', default: null },
+  {
+    name: 'CALLS_KAFKA_MECHANISM',
+    meaning:
+      'SASL: `SCRAM-SHA-512`, `SCRAM-SHA-256`, or `PLAIN`, which shows the password to the network where TLS is off',
+    default: 'SCRAM-SHA-512',
+  },
+  { name: 'CALLS_KAFKA_USERNAME', meaning: 'user for SASL; unset: no SASL', default: null },
+  { name: 'CALLS_KAFKA_PASSWORD', meaning: 'its password', default: null },
+  {
+    name: 'CALLS_KAFKA_OUTBOX_MAX_BYTES',
+    meaning:
+      'cap of the calls that wait in PostgreSQL while no broker takes them, some 70 to 400 bytes each; at the cap calls are counted and not sent',
+    default: '4294967296',
+  },
+  {
     name: 'FETCH_JOBS',
     meaning:
       '`true`: workers fetch batches and background responses that no client fetched; they need the upstreams then',
