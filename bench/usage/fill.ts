@@ -1,0 +1,191 @@
+import { addDays, type UtcDay } from '../../src/domain/utc-day.ts'
+import { addCallDays } from '../../src/rollup/call-days.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
+
+/** What the database is filled with. */
+export interface Filling {
+  readonly clients: number
+  /** UTC days, today the last of them. */
+  readonly days: number
+  /** Single calls in all, over the newest days; 0: none. */
+  readonly calls: number
+}
+
+/** What a filled database holds. */
+export interface Filled extends Filling {
+  readonly rows: number
+  /** By table, indexes included. */
+  readonly bytes: Readonly<Record<string, number>>
+}
+
+/** Fills an empty database with what `filling` says from `fromDay` to `today`; one that is filled stays. */
+export async function fill(
+  pool: Postgres,
+  filling: Filling,
+  fromDay: UtcDay,
+  today: UtcDay,
+): Promise<Filled> {
+  const { rows } = await pool.query('select from tallygate.daily_usage limit 1')
+  if (rows.length === 0) {
+    await fillNames(pool, filling)
+    for (let day = fromDay; day <= today; day = addDays(day, 1)) {
+      await fillDay(pool, day, filling)
+      if (day.endsWith('-01')) console.error(`filled until ${day}`)
+    }
+    await addCallDays(pool, CALL_DAYS)
+    const callDays = Math.min(CALL_DAYS, filling.days)
+    for (let day = addDays(today, 1 - callDays); filling.calls > 0 && day <= today; day = addDays(day, 1)) {
+      await fillCalls(pool, day, Math.floor(filling.calls / callDays), filling)
+    }
+    await matchOffsets(pool)
+    await pool.query('vacuum analyze')
+  }
+  return await describe(pool, filling)
+}
+
+/** One producer that has counted all requests: the ledger is whole. */
+async function matchOffsets(pool: Postgres): Promise<void> {
+  await pool.query(
+    `insert into tallygate.producers (id, stream, mark)
+     select 'bench', 'tallygate:calls', sum(requests) from tallygate.daily_usage`,
+  )
+}
+
+async function describe(pool: Postgres, filling: Filling): Promise<Filled> {
+  const { rows } = await pool.query<{ table: string; bytes: string }>(
+    `select coalesce(p.relname, c.relname) as table, sum(pg_total_relation_size(c.oid)) as bytes
+     from pg_class c left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
+     where c.relnamespace = 'tallygate'::regnamespace and c.relkind = 'r'
+     group by 1 having sum(pg_total_relation_size(c.oid)) > 1000000 order by 2 desc`,
+  )
+  const counts = await pool.query<{ rows: string; calls: string }>(
+    `select (select count(*) from tallygate.daily_usage) as rows, (select count(*) from tallygate.calls) as calls`,
+  )
+  return {
+    ...filling,
+    rows: Number(counts.rows[0]?.rows),
+    calls: Number(counts.rows[0]?.calls),
+    bytes: Object.fromEntries(rows.map(({ table, bytes }) => [table, Number(bytes)])),
+  }
+}
+
+const KEYS_PER_CLIENT = 9
+/** Models of the totals, and which of every thousand rows of a model have no price. */
+const MODELS = [
+  { model: 'gpt-4o-mini-2024-07-18', unpriced: 0 },
+  { model: 'claude-sonnet-4-5-20250929', unpriced: 0 },
+  { model: 'llama-3.3-70b-instruct-fp8', unpriced: 20 },
+]
+export const ROWS_PER_CLIENT_AND_DAY = KEYS_PER_CLIENT * MODELS.length
+/** As long as calls are kept by default. */
+const CALL_DAYS = 35
+/** As long as real ones: a kind, and 20 characters. */
+const clientId = (number: string) => `'cli_' || substr(md5('client ' || ${number}), 1, 20)`
+const keyId = (client: string, key: string) =>
+  `'key_' || substr(md5('key ' || ${client} || ' ' || ${key}), 1, 20)`
+
+/** Clients, their keys and prices; those that are there already stay. */
+async function fillNames(pool: Postgres, { clients }: Filling): Promise<void> {
+  await pool.query(
+    `insert into tallygate.clients (id, name, version)
+     select ${clientId('c')}, 'client ' || c, 0 from generate_series(1, $1::int) c on conflict do nothing`,
+    [clients],
+  )
+  await pool.query(
+    `insert into tallygate.keys (id, client_id, name, prefix, digest, pepper_id, version)
+     select ${keyId('c', 'k')}, ${clientId('c')}, 'key ' || k, 'tg_',
+       sha256(convert_to(c || ' ' || k, 'UTF8')), 'bench', 0
+     from generate_series(1, $1::int) c, generate_series(1, ${KEYS_PER_CLIENT}) k on conflict do nothing`,
+    [clients],
+  )
+  await pool.query(
+    `insert into tallygate.prices (price_id, definition)
+     select price_id, definition::jsonb from unnest($1::text[], $2::text[]) p (price_id, definition)
+     on conflict do nothing`,
+    [MODELS.map(priceIdOf), MODELS.map((_, index) => (index === 1 ? '{"unpriced":["images"]}' : '{}'))],
+  )
+}
+
+const priceIdOf = ({ model }: { readonly model: string }) => `openai/${model}#std.0123456789ab`
+
+/** What each column of a row holds; what is not here is 0. */
+const FIGURES: Readonly<Record<string, string>> = {
+  day: '$1::date',
+  client_id: clientId('c'),
+  key_id: keyId('c', 'k'),
+  model: '($3::text[])[m]',
+  upstream: `'default'`,
+  price_id: `case when is_unpriced then '' else ($4::text[])[m] end`,
+  provider: `'openai'`,
+  requests: 'r',
+  reported: 'r - r / 50',
+  estimated: 'r / 50',
+  unpriced: 'case when is_unpriced then r else 0 end',
+  errors: 'r / 100',
+  input_tokens: 'r * 1000 + r * k',
+  output_tokens: 'r * 200 + r * m',
+  cache_read_tokens: 'r * 300',
+  reasoning_tokens: 'r * 50',
+  estimated_input_tokens: 'r / 50 * 1000',
+  estimated_output_tokens: 'r / 50 * 200',
+  latency_us_sum: 'r * 1200000',
+  latency_count: 'r',
+  latency_buckets: `array_fill(0, array[20]) || array[r] || array_fill(0, array[23])`,
+  cost_pico: 'case when is_unpriced then 0 else r * 270000000::numeric end',
+}
+
+/** A day's totals, its rows in random order, as they would come in over the day. */
+async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promise<void> {
+  const { rows } = await pool.query<{ name: string; isNeeded: boolean }>(
+    `select column_name as name, column_default is null and is_nullable = 'NO' as "isNeeded"
+     from information_schema.columns
+     where table_schema = 'tallygate' and table_name = 'daily_usage' order by ordinal_position`,
+  )
+  const columns = rows.flatMap(({ name, isNeeded }) => {
+    const figure = FIGURES[name] ?? (isNeeded ? '0' : null)
+    return figure === null ? [] : [{ name, figure }]
+  })
+  await pool.query(
+    `insert into tallygate.daily_usage (${columns.map(({ name }) => name).join(', ')})
+     select ${columns.map(({ figure }) => figure).join(', ')}
+     from (
+       select c, k, m, 1 + (random() * 200)::int as r, random() * 1000 < ($5::int[])[m] as is_unpriced
+       from generate_series(1, $2::int) c, generate_series(1, ${KEYS_PER_CLIENT}) k,
+         generate_series(1, ${MODELS.length}) m order by random()) f`,
+    [
+      day,
+      clients,
+      MODELS.map(({ model }) => model),
+      MODELS.map(priceIdOf),
+      MODELS.map(({ unpriced }) => unpriced),
+    ],
+  )
+}
+
+/** Single calls of one of the newest days, whose partition is there. */
+async function fillCalls(pool: Postgres, day: string, calls: number, { clients }: Filling): Promise<void> {
+  await pool.query(
+    `insert into tallygate.calls (day, call_id, arrived_at, client_id, client, key_id, upstream, provider,
+       requested_model, reported_model, model, method, path, status, outcome, usage_source, failed_in_body,
+       web_socket, input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, latency_ms, ttft_ms,
+       cost_pico, price_id, unpriced_reason)
+     select $1::date, gen_random_uuid(), $1::date + random() * interval '1 day', ${clientId('c')},
+       'client ' || c, ${keyId('c', 'k')}, 'default', 'openai', ($4::text[])[m], ($4::text[])[m],
+       ($4::text[])[m], 'POST', '/v1/chat/completions', 200, 'complete', 'reported', false, false,
+       1000 + k, 200 + m, 300, 50, 1200, 300, case when is_unpriced then null else 270000000 end,
+       case when is_unpriced then '' else ($5::text[])[m] end, case when is_unpriced then 'no_price' end
+     from (
+       select 1 + (random() * ($3::int - 1))::int as c, 1 + (random() * ${KEYS_PER_CLIENT - 1})::int as k, m,
+         random() * 1000 < ($6::int[])[m] as is_unpriced
+       from generate_series(1, $2::int) i,
+         lateral (select 1 + (i % ${MODELS.length}) as m) o) f`,
+    [
+      day,
+      calls,
+      clients,
+      MODELS.map(({ model }) => model),
+      MODELS.map(priceIdOf),
+      MODELS.map(({ unpriced }) => unpriced),
+    ],
+  )
+}

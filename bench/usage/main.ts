@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import type { CleanUp } from '../overhead/targets/own-process.ts'
+import { describeTestbed } from '../overhead/testbed.ts'
+import { fill, ROWS_PER_CLIENT_AND_DAY } from './fill.ts'
+import { measureClients, measureOperator } from './measure.ts'
+import { CLIENT_QUESTIONS, OPERATOR_QUESTIONS } from './questions.ts'
+import { writeResults } from './report.ts'
+import { createIdleKeys, openDatabase, startGateway } from './testbed.ts'
+
+/**
+ * What questions about usage cost over a year of totals: milliseconds, CPU of PostgreSQL, pages read.
+ *
+ *   npm run bench:usage -- [--rows 10000000] [--calls 10000000] [--folder DIR] [--results bench/results]
+ *
+ * With `--folder` the database stays, and is asked again by the next run.
+ */
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    calls: { type: 'string', default: '0' },
+    days: { type: 'string', default: '365' },
+    idle: { type: 'string', default: '100' },
+    only: { type: 'string', default: '' },
+    folder: { type: 'string' },
+    results: { type: 'string' },
+  },
+})
+const days = Number(values.days)
+const filling = {
+  clients: Math.max(1, Math.round(Number(values.rows) / days / ROWS_PER_CLIENT_AND_DAY)),
+  days,
+  calls: Number(values.calls),
+}
+const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'tallygate-usage-'))
+const cleanUp: CleanUp = values.folder === undefined ? [() => rmSync(folder, { recursive: true })] : []
+
+try {
+  const database = await openDatabase(folder, cleanUp)
+  const today = utcDayOf(Date.now())
+  const filled = await fill(database.pool, filling, addDays(today, 1 - days), today)
+  const gateway = await startGateway(folder, database.url, cleanUp)
+  const keys = await createIdleKeys(database.pool, Math.min(Number(values.idle), filling.clients))
+  const isAsked = (question: string) => question.includes(values.only)
+  const measured = {
+    testbed: describeTestbed(null),
+    filled,
+    clients: await measureClients(gateway, database, keys, CLIENT_QUESTIONS.filter(isAsked)),
+    operator: await measureOperator(gateway, database, OPERATOR_QUESTIONS.filter(isAsked)),
+  }
+  writeResults(values.results ?? null, measured)
+} finally {
+  for (const undo of cleanUp.reverse()) await undo()
+}

@@ -1,0 +1,74 @@
+import { cpuBetween, useOf } from '../overhead/proc.ts'
+import type { Answer, Database, Gateway } from './testbed.ts'
+
+/** What one question costs. */
+export interface Measured {
+  readonly question: string
+  readonly status: number
+  /** Of the answer; the largest. */
+  readonly bytes: number
+  readonly asked: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Of PostgreSQL, for one answer. */
+  readonly postgresMs: number
+}
+
+const OPERATOR_ROUNDS = 3
+
+/** Each question by each client, one after the other: first once, to fill caches, then measured. */
+export async function measureClients(
+  gateway: Gateway,
+  database: Database,
+  keys: readonly string[],
+  questions: readonly string[],
+): Promise<readonly Measured[]> {
+  const measured: Measured[] = []
+  for (const question of questions) {
+    for (const key of keys) await gateway.askAsClient(key, question)
+    const asks = keys.map((key) => () => gateway.askAsClient(key, question))
+    measured.push(await measure(question, database, asks))
+  }
+  return measured
+}
+
+export async function measureOperator(
+  gateway: Gateway,
+  database: Database,
+  questions: readonly string[],
+): Promise<readonly Measured[]> {
+  const measured: Measured[] = []
+  for (const question of questions) {
+    await gateway.askAsOperator(question)
+    const asks = Array.from({ length: OPERATOR_ROUNDS }, () => () => gateway.askAsOperator(question))
+    measured.push(await measure(question, database, asks))
+  }
+  return measured
+}
+
+async function measure(
+  question: string,
+  { postgresPid }: Database,
+  asks: readonly (() => Promise<Answer>)[],
+): Promise<Measured> {
+  const before = useOf(postgresPid)
+  const answers: Answer[] = []
+  for (const ask of asks) answers.push(await ask())
+  const spentUs = cpuBetween(before, useOf(postgresPid)) ?? Number.NaN
+  const ms = answers.map((answer) => answer.ms).sort((a, b) => a - b)
+  const one = {
+    question,
+    status: Math.max(...answers.map(({ status }) => status)),
+    bytes: Math.max(...answers.map(({ bytes }) => bytes)),
+    asked: answers.length,
+    p50Ms: quantile(ms, 0.5),
+    p99Ms: quantile(ms, 0.99),
+    postgresMs: spentUs / 1e3 / answers.length,
+  }
+  console.error(`${question}: ${one.status}, ${one.p50Ms.toFixed(1)} ms, ${one.p99Ms.toFixed(1)} ms`)
+  return one
+}
+
+function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}

@@ -1,0 +1,62 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Testbed } from '../overhead/testbed.ts'
+import type { Filled } from './fill.ts'
+import type { Measured } from './measure.ts'
+
+/** All that a run found. */
+export interface UsageResults {
+  readonly testbed: Testbed
+  readonly filled: Filled
+  readonly clients: readonly Measured[]
+  readonly operator: readonly Measured[]
+}
+
+/** Prints the results, and writes `usage.json` and `usage.md` into the folder, if there is one. */
+export function writeResults(folder: string | null, results: UsageResults): void {
+  const text = render(results)
+  console.log(text)
+  if (folder === null) return
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'usage.json'), `${JSON.stringify(results, roundFigure, 1)}\n`)
+  writeFileSync(join(folder, 'usage.md'), `${text}\n`)
+}
+
+function roundFigure(_key: string, value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toPrecision(5)) : value
+}
+
+function render({ testbed, filled, clients, operator }: UsageResults): string {
+  const { cpu, cores, memoryGb, node, date, commit, loadBefore } = testbed
+  return [
+    '# What questions about usage cost',
+    '',
+    'Written by `npm run bench:usage`; docs/benchmarks.md has the method. Each question once to fill caches, then',
+    'measured, one after the other.',
+    '',
+    `- ${cpu}, ${cores} cores, ${memoryGb} GB; Node ${node}; ${date} UTC, commit ${commit}, load ${loadBefore}`,
+    `- ${filled.rows} rows of daily_usage: ${filled.clients} clients, ${filled.days} days; ${filled.calls} calls`,
+    `- bytes: ${Object.entries(filled.bytes)
+      .map(([table, bytes]) => `${table} ${(bytes / 1e6).toFixed(0)} MB`)
+      .join(', ')}`,
+    '',
+    '## `GET /v1/usage`, each of an idle client',
+    '',
+    ...renderTable(clients),
+    '',
+    '## The operator, below `/admin/v1/`',
+    '',
+    ...renderTable(operator),
+  ].join('\n')
+}
+
+function renderTable(rows: readonly Measured[]): readonly string[] {
+  return [
+    '| | status | p50 ms | p99 ms | PostgreSQL CPU ms | bytes |',
+    '|---|---:|---:|---:|---:|---:|',
+    ...rows.map(
+      ({ question, status, p50Ms, p99Ms, postgresMs, bytes }) =>
+        `| \`${question}\` | ${status} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(1)} | ${postgresMs.toFixed(1)} | ${bytes} |`,
+    ),
+  ]
+}
