@@ -13,6 +13,7 @@ export const ADVISORY_LOCKS = {
   pruning: 1_952_541_807,
   partitions: 1_952_541_808,
   corrections: 1_952_541_809,
+  closing: 1_952_541_820,
 } as const
 
 /** The number of one more lock is Postgres's hash of this text. */
@@ -63,6 +64,22 @@ export async function lockCorrections(session: PostgresSession): Promise<void> {
  */
 export async function shareCorrections(session: PostgresSession): Promise<boolean> {
   return await isLocked(session, 'pg_try_advisory_xact_lock_shared($1)', [ADVISORY_LOCKS.corrections])
+}
+
+/** STANDIN */
+export async function lockDays(session: PostgresSession, _days: readonly UtcDay[]): Promise<void> {
+  await lockCorrections(session)
+}
+
+/**
+ * Makes this transaction the only one that sums up the day, or the month that begins with it, after waiting for
+ * another one.
+ */
+export async function lockClosing(session: PostgresSession, day: UtcDay): Promise<void> {
+  await session.query(`select pg_advisory_xact_lock($1, $2::date - date '2000-01-01')`, [
+    ADVISORY_LOCKS.closing,
+    day,
+  ])
 }
 
 /** Waits for its turn to create partitions; holds the lock until the transaction ends. */

@@ -21,6 +21,9 @@ export const RELIABILITY_FIELDS = [
   'estimatedOutputTokens',
 ] as const satisfies readonly (CountField | AmountField)[]
 
+/** Those that say which part of a group has no price. */
+export const UNPRICED_FIELDS = ['unpricedInputTokens', 'unpricedOutputTokens', 'partlyUnpriced'] as const
+
 /** Exact totals over any set of calls, corrections included; what is unpriced adds nothing to the cost. */
 export type UsageTotals = Readonly<Record<(typeof SUMMARY_FIELDS)[number], bigint>>
 

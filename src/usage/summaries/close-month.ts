@@ -1,0 +1,48 @@
+import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import { lockClosing, lockDays } from '../../store/connection/advisory-locks.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { firstOfNextMonth } from './summarised.ts'
+import { writeMonth } from './write-summaries.ts'
+
+/**
+ * Sums a month up whose days are closed. As with days, nobody waits for it.
+ *
+ * @param month Its first day.
+ * @returns `false`: not all days are closed, or one was reopened meanwhile.
+ */
+export async function closeMonth(pool: Postgres, month: UtcDay): Promise<boolean> {
+  const lastDay = addDays(firstOfNextMonth(month), -1)
+  return await inTransaction(pool, async (session) => {
+    // 1. One at a time.
+    await lockClosing(session, month)
+    const attempts = await selectAttempts(session, month, lastDay)
+    const days = attempts.map(({ day }) => day)
+    if (days.length < Number(lastDay.slice(-2))) return false
+    // 2. The sums of what these attempts have summed up, or of more, and then 3 fails.
+    await writeMonth(session, month, lastDay)
+    // 3. The writers until here are through, and those after it find the marker.
+    await lockDays(session, days)
+    const still = new Set((await selectAttempts(session, month, lastDay)).map(({ attempt }) => attempt))
+    if (attempts.some(({ attempt }) => !still.has(attempt))) return false
+    await session.query(
+      `insert into ${SCHEMA}.summarised_months (month) values ($1) on conflict do nothing`,
+      [month],
+    )
+    return true
+  })
+}
+
+/** The closed days, rising. */
+async function selectAttempts(
+  session: PostgresSession,
+  fromDay: UtcDay,
+  toDay: UtcDay,
+): Promise<readonly { readonly day: UtcDay; readonly attempt: string }[]> {
+  const { rows } = await session.query<{ day: UtcDay; attempt: string }>(
+    `select day, attempt from ${SCHEMA}.summarised_days
+     where day between $1 and $2 and closed_at is not null order by day`,
+    [fromDay, toDay],
+  )
+  return rows
+}

@@ -1,0 +1,80 @@
+import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+
+/** From where each day of a period is read, so that each is read once. */
+export interface Cover {
+  /** The first days of months that are summed up and lie in the period as a whole. */
+  readonly months: readonly UtcDay[]
+  /** Other days that are summed up. */
+  readonly days: readonly UtcDay[]
+  /** All others: from `daily_usage`. */
+  readonly rest: readonly UtcDay[]
+}
+
+export interface Period {
+  /** First and last UTC day, both included. */
+  readonly fromDay: UtcDay
+  readonly toDay: UtcDay
+}
+
+/** Days and months that are summed up. */
+export interface Summarised {
+  readonly days: ReadonlySet<UtcDay>
+  /** By their first days. */
+  readonly months: ReadonlySet<UtcDay>
+}
+
+export const NOTHING_SUMMARISED: Summarised = { days: new Set(), months: new Set() }
+
+/** What is summed up in the period just now. It may be reopened at any time: see `STILL_SUMMARISED`. */
+export async function selectSummarised(
+  session: Postgres | PostgresSession,
+  { fromDay, toDay }: Period,
+): Promise<Summarised> {
+  const { rows } = await session.query<{ day: UtcDay; is_month: boolean }>(
+    `select day, false as is_month from ${SCHEMA}.summarised_days
+     where day between $1 and $2 and closed_at is not null
+     union all select month, true from ${SCHEMA}.summarised_months where month between $1 and $2`,
+    [fromDay, toDay],
+  )
+  const of = (isMonth: boolean) =>
+    new Set(rows.filter((row) => row.is_month === isMonth).map(({ day }) => day))
+  return { days: of(false), months: of(true) }
+}
+
+/**
+ * Whether the months of `$1` and the days of `$2` are summed up. In the statement that reads their sums, and
+ * so in its snapshot: a writer takes the marks away in the transaction that changes a day.
+ */
+export const STILL_SUMMARISED = `
+  (select count(*) from ${SCHEMA}.summarised_months where month = any($1::date[])) = cardinality($1::date[])
+  and (select count(*) from ${SCHEMA}.summarised_days where day = any($2::date[]) and closed_at is not null)
+    = cardinality($2::date[])`
+
+/** Takes months where they are summed up as a whole, else days where they are. */
+export function coverPeriod({ fromDay, toDay }: Period, { days, months }: Summarised): Cover {
+  const cover = { months: [] as UtcDay[], days: [] as UtcDay[], rest: [] as UtcDay[] }
+  for (let day = fromDay; day <= toDay; ) {
+    const nextMonth = firstOfNextMonth(day)
+    if (months.has(day) && addDays(nextMonth, -1) <= toDay) {
+      cover.months.push(day)
+      day = nextMonth
+    } else {
+      if (days.has(day)) cover.days.push(day)
+      else cover.rest.push(day)
+      day = addDays(day, 1)
+    }
+  }
+  return cover
+}
+
+/** The first day of the month of a day. */
+export function monthOf(day: UtcDay): UtcDay {
+  return `${day.slice(0, 7)}-01`
+}
+
+/** The first day of the month after that of a day. */
+export function firstOfNextMonth(day: UtcDay): UtcDay {
+  return monthOf(addDays(monthOf(day), 31))
+}

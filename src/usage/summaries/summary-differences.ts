@@ -1,0 +1,87 @@
+import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import { queryLong } from '../../store/connection/long-query.ts'
+import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { firstOfNextMonth, monthOf, selectSummarised } from './summarised.ts'
+import { SUMMARY_COLUMNS } from './summary-columns.ts'
+import { columnsOfFields, SUMMARY_TABLES, type SummaryTables } from './summary-tables.ts'
+import { SUMS_OF_ROWS, SUMS_OF_SUMS } from './write-summaries.ts'
+
+/** A sum of a day or a month that is not what its rows add up to, both as text; `null`: there is no row. */
+export interface SummaryDifference {
+  readonly table: string
+  /** The day, or the first one of the month. */
+  readonly day: UtcDay
+  /** What the row is the sums of, by column. */
+  readonly key: Readonly<Record<string, string | null>>
+  readonly column: string
+  readonly stored: string | null
+  readonly recomputed: string | null
+}
+
+/** At most so many rows are named of each table. */
+const NAMED_ROWS = 100
+
+/**
+ * Holds the sums of a closed day against its rows of `daily_usage`; with the last day of a month also those
+ * of the month, if it is closed, against its days. A day that is not closed has nothing to hold.
+ *
+ * @param session In a transaction of one snapshot.
+ */
+export async function selectSummaryDifferences(
+  session: PostgresSession,
+  day: UtcDay,
+): Promise<readonly SummaryDifference[]> {
+  const month = monthOf(day)
+  const { days, months } = await selectSummarised(session, { fromDay: month, toDay: day })
+  const differences: SummaryDifference[] = []
+  for (const tables of days.has(day) ? SUMMARY_TABLES : []) {
+    if (tables.days === null) continue
+    differences.push(...(await compare(session, tables.days, tables, 'daily_usage', day, day)))
+  }
+  const isLast = firstOfNextMonth(day) === addDays(day, 1)
+  for (const tables of isLast && months.has(month) ? SUMMARY_TABLES : []) {
+    const source = tables.days ?? 'daily_usage'
+    differences.push(...(await compare(session, tables.months, tables, source, month, day)))
+  }
+  return differences
+}
+
+const COLUMNS = SUMMARY_COLUMNS.map(({ column }) => column)
+
+/** Compares the rows of a table for the day `$1` with the sums of its source from `$1` to `$2`. */
+async function compare(
+  session: PostgresSession,
+  table: string,
+  { by }: SummaryTables,
+  source: string,
+  fromDay: UtcDay,
+  toDay: UtcDay,
+): Promise<readonly SummaryDifference[]> {
+  const kept = columnsOfFields(by)
+  const sums = source === 'daily_usage' ? SUMS_OF_ROWS : SUMS_OF_SUMS
+  const { rows } = await queryLong<Readonly<Record<string, string | null>>>(
+    session,
+    `select ${[
+      ...kept.map((column) => `coalesce(s.${column}, r.${column}) as "${column}"`),
+      ...COLUMNS.map((column) => `s.${column}::text as "s.${column}", r.${column}::text as "r.${column}"`),
+    ].join(', ')}
+     from (select * from ${SCHEMA}.${table} where day = $1) s
+     full join (
+       select ${[...kept, ...sums.map((sum, index) => `${sum} as ${COLUMNS[index]}`)].join(', ')}
+       from ${SCHEMA}.${source} u where u.day between $1 and $2
+       ${kept.length === 0 ? 'having count(*) > 0' : `group by ${kept.join(', ')}`}) r
+     on ${kept.length === 0 ? 'true' : kept.map((column) => `s.${column} = r.${column}`).join(' and ')}
+     where ${COLUMNS.map((column) => `s.${column} is distinct from r.${column}`).join(' or ')}
+     order by ${[...kept.map((_, index) => index + 1), '1'].join(', ')} limit ${NAMED_ROWS}`,
+    [fromDay, toDay],
+  )
+  return rows.flatMap((row) =>
+    COLUMNS.flatMap((column): SummaryDifference[] => {
+      const [stored = null, recomputed = null] = [row[`s.${column}`], row[`r.${column}`]]
+      if (stored === recomputed) return []
+      const key = Object.fromEntries(kept.map((name) => [name, row[name] ?? null]))
+      return [{ table, day: fromDay, key, column, stored, recomputed }]
+    }),
+  )
+}
