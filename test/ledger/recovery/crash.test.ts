@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
-import { streamsOf } from '../../../src/ledger/shard.ts'
+import { streamNames } from '../../../src/domain/redis/redis-names.ts'
 import { startPrivateRedis } from '../../support/servers/servers.ts'
 import { callId } from '../support/calls.ts'
 import { makeCalls, type Site, testSite } from '../support/ledgers.ts'
@@ -62,7 +62,7 @@ describe('kill -9 of a gateway in the middle of a burst', () => {
     const numbers = [4, 1, 3, 2]
     for (const [index, shards] of numbers.entries())
       crashes.push(await crash(site, 300 * (index + 1), index * 1_000_000, shards))
-    const streams = streamsOf(site.stream.replace(/calls$/, ''), 4)
+    const streams = streamNames(site.stream.replace(/calls$/, ''), 4)
     const ledger = await site.ledger({ streams: streams.slice(0, 2) })
     await vi.waitFor(() => expect(ledger.stats().adopted).toBe(4 + 1 + 3 + 2), SOON)
     await vi.waitFor(async () => {

@@ -1,8 +1,8 @@
 // A gateway's ledger in a process of its own, to be killed. Arguments: journal directory, Redis URL, prefix, the number
 // of the first call, and of shards. Says `opened N` and `closed N` only after the ledger has said so, as a client would see it.
 import { writeSync } from 'node:fs'
+import { streamNames } from '../../../src/domain/redis/redis-names.ts'
 import { openLedger } from '../../../src/ledger/running-ledger.ts'
-import { streamsOf } from '../../../src/ledger/shard.ts'
 import { callRecord, interruptedRecord, openCall } from './calls.ts'
 
 const [, , journalDir = '', redisUrl = '', redisPrefix = '', first = '0', shards = '1'] = process.argv
@@ -13,7 +13,7 @@ const ledger = await openLedger({
   keepSeconds: 300,
   redisUrl,
   redisPrefix,
-  streams: streamsOf(redisPrefix, Number(shards)),
+  streams: streamNames(redisPrefix, Number(shards)),
   // This process ships, and never learns what was committed: its adopters do.
   database: {
     readCommittedOffsets: () => Promise.reject(new Error('away')),
