@@ -16,13 +16,14 @@ const DELETE_AT_A_TIME = 1_000
 
 export interface ReadLimit {
   readonly count: number
+  /** How long the first entry is waited for; 0: not at all. */
   readonly blockMs: number
   /** Ends the waiting at once. The connection is then closed for good. */
   readonly signal: AbortSignal
 }
 
 /**
- * Entries after the id `after`, in order. When there are none, waits for the first one.
+ * Entries after the id `after`, in order. When there are none, waits for the first one as long as it may.
  *
  * @returns Empty when none came within `blockMs`, or the signal was given.
  */
@@ -32,17 +33,22 @@ export async function readEntries(
   after: string,
   { count, blockMs, signal }: ReadLimit,
 ): Promise<StreamEntry[]> {
+  if (blockMs === 0) return entriesIn(await redis.xread('COUNT', count, 'STREAMS', stream, after))
   const stopWaiting = () => redis.disconnect()
   signal.addEventListener('abort', stopWaiting)
   try {
-    const reply = await redis.xread('COUNT', count, 'BLOCK', blockMs, 'STREAMS', stream, after)
-    return (reply?.[0]?.[1] ?? []).map(([id, fields]) => ({ id, fields }))
+    return entriesIn(await redis.xread('COUNT', count, 'BLOCK', blockMs, 'STREAMS', stream, after))
   } catch (error) {
     if (signal.aborted) return []
     throw error
   } finally {
     signal.removeEventListener('abort', stopWaiting)
   }
+}
+
+/** From the reply to an XREAD of one stream; `null`: it has none. */
+function entriesIn(reply: Awaited<ReturnType<Redis['xread']>>): StreamEntry[] {
+  return (reply?.[0]?.[1] ?? []).map(([id, fields]) => ({ id, fields }))
 }
 
 /**
