@@ -55,7 +55,7 @@ const kafkaVariables = {
 } as const satisfies Partial<Record<EnvironmentName, z.ZodType>>
 
 /**
- * `null`: CALLS_KAFKA_BROKERS is not set, and the other variables are not looked at.
+ * `null`: CALLS_KAFKA_BROKERS is not set, and the other variables are ignored.
  *
  * @throws {ConfigError} with every problem.
  */

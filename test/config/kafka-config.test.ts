@@ -100,7 +100,7 @@ test.each([
   'kafka:9092;k:1',
   '::1:9092',
   'kafka://k:1',
-])('%s is no list of brokers', (brokers) => {
+])('%s is not a list of brokers', (brokers) => {
   expect(problemsOf({ CALLS_KAFKA_BROKERS: brokers })).toEqual([
     'CALLS_KAFKA_BROKERS: must be host:port, and more of them after commas',
   ])

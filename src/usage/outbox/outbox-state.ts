@@ -137,7 +137,7 @@ export async function selectWaitingBytes(session: PostgresSession): Promise<numb
   return Number(rows[0]?.waiting_bytes ?? 0)
 }
 
-/** Notes calls that Kafka will not get, by the days that they arrived on. */
+/** Records calls that Kafka will not get, by the days that they arrived on. */
 export async function addSkipped(
   session: PostgresSession,
   callsByDay: ReadonlyMap<UtcDay, number>,
@@ -152,7 +152,7 @@ export async function addSkipped(
 
 const SKIPPED_DAYS = 90
 
-/** Forgets calls that were not sent long ago. */
+/** Deletes what is known of calls that were not sent long ago. */
 export async function pruneSkipped(pool: Postgres): Promise<void> {
   await pool.query(
     `delete from ${SCHEMA}.call_outbox_skipped where at < now() - interval '${SKIPPED_DAYS} days'`,

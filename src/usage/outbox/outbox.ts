@@ -16,10 +16,10 @@ export interface OutboxOptions {
   /** Called when calls are left out because it is full. */
   readonly onFull?: (calls: number) => void
   /** How long its size is believed. */
-  readonly lookEveryMs?: number
+  readonly checkEveryMs?: number
 }
 
-const LOOK_EVERY_MS = 5_000
+const CHECK_EVERY_MS = 5_000
 
 /**
  * Calls that are to be sent to Kafka, in Postgres until its brokers have them: written in the transaction that counts
@@ -27,18 +27,18 @@ const LOOK_EVERY_MS = 5_000
  */
 export class Outbox implements CallSink {
   readonly #options: OutboxOptions
-  readonly #lookEveryMs: number
+  readonly #checkEveryMs: number
   #isFull = false
-  #lookedAtMs = Number.NEGATIVE_INFINITY
+  #checkedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: OutboxOptions) {
     this.#options = options
-    this.#lookEveryMs = options.lookEveryMs ?? LOOK_EVERY_MS
+    this.#checkEveryMs = options.checkEveryMs ?? CHECK_EVERY_MS
   }
 
   async add(session: PostgresSession, calls: readonly CountedCall[]): Promise<number> {
     if (calls.length === 0) return 0
-    if (await this.#lookWhetherFull(session)) {
+    if (await this.#checkWhetherFull(session)) {
       await addSkipped(session, byDay(calls))
       this.#options.onFull?.(calls.length)
       return calls.length
@@ -48,11 +48,11 @@ export class Outbox implements CallSink {
     return 0
   }
 
-  async #lookWhetherFull(session: PostgresSession): Promise<boolean> {
+  async #checkWhetherFull(session: PostgresSession): Promise<boolean> {
     const nowMs = performance.now()
-    if (nowMs - this.#lookedAtMs >= this.#lookEveryMs) {
+    if (nowMs - this.#checkedAtMs >= this.#checkEveryMs) {
       this.#isFull = (await selectWaitingBytes(session)) >= this.#options.maxBytes
-      this.#lookedAtMs = nowMs
+      this.#checkedAtMs = nowMs
     }
     return this.#isFull
   }

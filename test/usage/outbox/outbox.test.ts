@@ -201,9 +201,9 @@ test('one worker sends at a time, another takes over when it leaves or its time 
   expect(both).not.toContain(true)
 })
 
-test('a full outbox never stops the count: calls are noted by day, and sent again once there is room', async () => {
+test('a full outbox never stops the count: calls are recorded by day, and sent again once there is room', async () => {
   const full: number[] = []
-  const rollUp = rollUpInto({ maxBytes: 1, onFull: (calls) => full.push(calls), lookEveryMs: 0 })
+  const rollUp = rollUpInto({ maxBytes: 1, onFull: (calls) => full.push(calls), checkEveryMs: 0 })
   const today = utcDayOf(Date.now())
   await holdOutbox(ledger.pool, 'one')
   await rollUp(STREAM, batchOf([aRecord()]))
