@@ -3,7 +3,9 @@ import closeWithGrace from 'close-with-grace'
 import {
   ConfigError,
   type JobFetchConfig,
+  type KafkaConfig,
   loadJobFetchConfig,
+  loadKafkaConfig,
   loadPriceRefreshConfig,
   loadWorkerConfig,
   type PriceRefreshConfig,
@@ -17,6 +19,7 @@ const SUMMARY_EVERY_MS = 60_000
 interface MainConfig extends WorkerConfig {
   readonly jobFetching: JobFetchConfig | null
   readonly priceRefresh: PriceRefreshConfig | null
+  readonly kafka: KafkaConfig | null
 }
 
 function loadConfig(): MainConfig {
@@ -25,6 +28,7 @@ function loadConfig(): MainConfig {
       ...loadWorkerConfig(process.env),
       jobFetching: loadJobFetchConfig(process.env),
       priceRefresh: loadPriceRefreshConfig(process.env),
+      kafka: loadKafkaConfig(process.env),
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

@@ -1,4 +1,4 @@
-import type { JobFetchConfig, PriceRefreshConfig } from '../src/config/config.ts'
+import type { JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
 import { offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
@@ -12,6 +12,7 @@ import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/streams.ts'
 import { createJobFetcher } from './job-fetcher.ts'
+import { openCallsToKafka } from './kafka/calls-to-kafka.ts'
 import { clearOldNames } from './old-names.ts'
 import { createPriceRefresher } from './price-refresh.ts'
 import { prune } from './prune.ts'
@@ -32,6 +33,8 @@ export interface WorkersOptions {
   readonly jobFetching?: JobFetchConfig | null
   /** Where newer prices are fetched; `null`, and by default: nowhere. */
   readonly priceRefresh?: PriceRefreshConfig | null
+  /** Where single calls are sent too; `null`, and by default: nowhere. */
+  readonly kafka?: KafkaConfig | null
   /** How long a silent producer's gap is waited for. */
   readonly gapPatienceMs?: number
 }
@@ -65,7 +68,8 @@ export function startWorkers(options: WorkersOptions): Workers {
   const gapCheck = createGapCheck(
     options.gapPatienceMs === undefined ? {} : { patienceMs: options.gapPatienceMs },
   )
-  const rollUp = createRollUp({ pool, callDays })
+  const toKafka = options.kafka == null ? null : openCallsToKafka({ pool, config: options.kafka, log })
+  const rollUp = createRollUp({ pool, callDays, otherSinks: toKafka === null ? [] : [toKafka.outbox] })
   const jobFetching = options.jobFetching ?? null
   const jobFetcher =
     jobFetching === null ? null : createJobFetcher({ pool, rollUp, config: jobFetching, log })
@@ -151,6 +155,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     async close() {
       await settledWithin(Promise.all([watch.close(), shards.close()]), TRANSACTION_END_MS)
       await queue.close()
+      await toKafka?.sender.close()
       await settledWithin(following?.stop() ?? Promise.resolve(), POOL_END_MS)
       await settledWithin(jobFetcher?.close() ?? Promise.resolve(), TRANSACTION_END_MS)
       redis.disconnect()

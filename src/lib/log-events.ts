@@ -50,6 +50,10 @@ export const LOG_EVENTS = {
   'journal.full': 'the journal takes no records: the disk is full, or JOURNAL_MAX_BYTES is reached',
   'journal.unwritable': 'the journal cannot be written, for another reason than a full disk',
 
+  'kafka.back': 'calls are sent to Kafka again',
+  'kafka.not_sent': 'calls cannot be sent to Kafka; they wait in Postgres',
+  'kafka.outbox_full': 'too many calls wait for Kafka; further ones are counted and not sent',
+
   'keys.expired': 'Postgres is away longer than KEY_GRACE_SECONDS; no API key is accepted',
   'keys.last_use_not_saved': 'the last use of API keys could not be saved',
   'keys.listener_failed': 'the connections of a revoked API key could not all be ended',

@@ -82,6 +82,7 @@ const HOMES: Readonly<Record<string, RegExp>> = {
   'node-pg-migrate': /^src\/store\/connection\//,
   ioredis: /^src\/(store\/connection|ledger\/shipping)\//,
   bullmq: /^workers\//,
+  '@platformatic/kafka': /^workers\/kafka\//,
   fastify: /^src\/(gateway|http|operator|objects)\//,
   '@fastify/http-proxy': /^src\/gateway\/proxy\//,
   commander: /^src\/cli\//,
