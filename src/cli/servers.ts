@@ -1,6 +1,7 @@
 import { Failure } from '../doctor/failure.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
+import { cancelsStatementsOf } from '../store/connection/cancel-statements.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import type { ServerLocations } from './find-servers.ts'
 
@@ -8,6 +9,8 @@ import type { ServerLocations } from './find-servers.ts'
 export interface Servers {
   readonly locations: ServerLocations
   readonly pool: Postgres
+  /** For queries over many rows: their statements may take ten minutes each. */
+  readonly reports: Postgres
   /**
    * The pepper that new keys are hashed with.
    * @throws {Failure} When it is not configured.
@@ -18,21 +21,27 @@ export interface Servers {
 }
 
 const STATEMENT_TIMEOUT_MS = 30_000
+const REPORT_TIMEOUT_MS = 600_000
+
+/** The exit code of a program that Ctrl-C has ended. */
+const INTERRUPTED = 130
 
 export async function withServers<Result>(
   locations: ServerLocations,
   work: (servers: Servers) => Promise<Result>,
 ): Promise<Result> {
-  const pool = openPostgres(locations.databaseUrl, {
-    max: 3,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    applicationName: 'tallygate command line',
-    log: SILENT_LOG,
-  })
+  const { databaseUrl } = locations
+  const common = { max: 3, applicationName: 'tallygate command line', log: SILENT_LOG }
+  const pool = openPostgres(databaseUrl, { ...common, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+  const reports = openPostgres(databaseUrl, { ...common, statementTimeoutMs: REPORT_TIMEOUT_MS })
+  const cancelStatements = cancelsStatementsOf(databaseUrl, [pool, reports])
+  const interrupted = () => void cancelStatements().finally(() => process.exit(INTERRUPTED))
+  process.once('SIGINT', interrupted)
   try {
     return await work({
       locations,
       pool,
+      reports,
       keyPepper() {
         const [pepper] = locations.keyPeppers
         if (pepper === undefined)
@@ -45,6 +54,7 @@ export async function withServers<Result>(
       },
     })
   } finally {
-    await pool.end()
+    process.off('SIGINT', interrupted)
+    await Promise.all([pool.end(), reports.end()])
   }
 }
