@@ -1,4 +1,5 @@
 import type { Environment } from '../config/config.ts'
+import type { Progress } from './progress.ts'
 import type { Servers } from './servers.ts'
 
 /** What a command may use: environment, output, servers. */
@@ -13,6 +14,12 @@ export interface Cli {
   write(part: string): Promise<boolean>
   /** Whether one JSON document is asked for on stdout and nothing else. */
   wantsJson(): boolean
+  /**
+   * Where long work says how far it has come: stderr, where that is a terminal or it was asked for by name.
+   *
+   * @param unit What is counted: `rows`.
+   */
+  progress(unit: string, wanted: boolean): Progress
   /** Makes the process end with code 1 although nothing was thrown. */
   fail(): void
   /** Whether the environment, or a running `npm start`, names a database. */

@@ -10,6 +10,7 @@ process.exitCode = await runCommandLine(process.argv.slice(2), process.env, {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   drained,
+  isWatched: process.stderr.isTTY,
 })
 
 async function drained(): Promise<boolean> {

@@ -18,6 +18,7 @@ import { addPricesCommands } from './commands/prices/prices.ts'
 import { addUsageCommand } from './commands/usage.ts'
 import { addUsageExportCommand } from './commands/usage-export.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
+import { NO_PROGRESS, showProgress } from './progress.ts'
 import { withServers } from './servers.ts'
 
 /** Every command, in the order of the help text: one file and one line each. */
@@ -46,6 +47,8 @@ export interface Streams {
   err(text: string): void
   /** Resolves when the output is flushed; `false`: the reader has closed the pipe. */
   drained?(): Promise<boolean>
+  /** Whether a person reads `err`, who wants to see that long work goes on. */
+  readonly isWatched?: boolean
 }
 
 /**
@@ -69,6 +72,8 @@ export async function runCommandLine(
       streams.out(part)
       return (await streams.drained?.()) ?? true
     },
+    progress: (unit, wanted) =>
+      wanted || streams.isWatched === true ? showProgress(unit, (line) => streams.err(line)) : NO_PROGRESS,
     wantsJson: () => program.opts<{ json?: boolean }>().json === true,
     fail() {
       exitCode = FAILED

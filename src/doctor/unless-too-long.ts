@@ -2,7 +2,7 @@ import { isQueryTimeout } from '../store/connection/query-timeout.ts'
 import { type Finding, warning } from './finding.ts'
 
 /**
- * What a check finds, or that Postgres took too long to answer it: one slow question must not hide the
+ * What a check finds, or that Postgres took too long to answer it: one slow query must not hide the
  * findings of the others.
  */
 export async function unlessTooLong(

@@ -7,8 +7,19 @@ const PICO_PLACES = 12
 
 /** An amount of pico-USD as an exact decimal in USD, without trailing zeros: `0.0375`, `-12`. */
 export function picoToUsdText(pico: bigint): string {
-  const sign = pico < 0n ? '-' : ''
-  const digits = `${pico < 0n ? -pico : pico}`.padStart(PICO_PLACES + 1, '0')
-  const fraction = digits.slice(-PICO_PLACES).replace(/0+$/, '')
-  return `${sign}${digits.slice(0, -PICO_PLACES)}${fraction === '' ? '' : `.${fraction}`}`
+  return usdTextOf(`${pico}`)
 }
+
+/** The same of an amount that is text already, as SQL gives it: an export has three in each of its rows. */
+export function usdTextOf(pico: string): string {
+  if (pico === '0') return pico
+  const isNegative = pico.startsWith('-')
+  const digits = (isNegative ? pico.slice(1) : pico).padStart(PICO_PLACES + 1, '0')
+  const point = digits.length - PICO_PLACES
+  let end = digits.length
+  while (end > point && digits.charCodeAt(end - 1) === ZERO) end -= 1
+  const whole = isNegative ? `-${digits.slice(0, point)}` : digits.slice(0, point)
+  return end === point ? whole : `${whole}.${digits.slice(point, end)}`
+}
+
+const ZERO = 0x30

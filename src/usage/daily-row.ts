@@ -20,7 +20,10 @@ type SqlRow = Readonly<Record<string, string | null>>
 
 const NUMBERS = [...METRICS.filter((metric) => metric.kind !== 'histogram'), ...CORRECTIONS]
 
-/** The whole row from all of its columns. */
+/** The columns that `dailyRowFrom` reads. */
+export const DAILY_COLUMNS: readonly string[] = [...DIMENSIONS, ...NUMBERS].map(({ column }) => column)
+
+/** The whole row from these columns. */
 export function dailyRowFrom(row: SqlRow): DailyRow {
   const values: Record<string, string | bigint> = {}
   for (const { field, column } of DIMENSIONS) values[field] = row[column] ?? ''

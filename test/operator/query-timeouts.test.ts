@@ -17,7 +17,7 @@ beforeAll(async () => {
   impatient = open(300)
   patient = open(60_000)
   operator = await startOperator({ pool: impatient })
-  // Every question of usage waits from here on, as it would for a table that is too large.
+  // Every query of usage waits from here on, as it would for a table that is too large.
   blocker = await patient.connect()
   await blocker.query('begin')
   await blocker.query('set local idle_in_transaction_session_timeout = 0')

@@ -1,20 +1,21 @@
-import { open, rename, rm } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
+import { explainError } from '../../doctor/explain-error.ts'
 import { Failure } from '../../doctor/failure.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { selectCallDays } from '../../usage/calls/call-partitions.ts'
-import { cloudEvent } from '../../usage/export/export-cloudevents.ts'
-import { jsonLine } from '../../usage/export/export-columns.ts'
-import { CSV_HEADER, csvRow } from '../../usage/export/export-csv.ts'
-import { FOCUS_HEADER, focusRows } from '../../usage/export/export-focus.ts'
-import { type ExportScope, readCalls, readDays, selectUsedDays } from '../../usage/export/export-rows.ts'
 import { parseDay } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-
-const FORMATS = ['csv', 'jsonl', 'focus', 'cloudevents'] as const
-type Format = (typeof FORMATS)[number]
+import type { Progress } from '../progress.ts'
+import {
+  BrokenExport,
+  EXPORT_FORMATS,
+  type ExportFormat,
+  type ExportPart,
+  partialOf,
+  readExport,
+  writeExport,
+} from './export-parts.ts'
 
 const DEFAULT_DAYS = 30
 
@@ -25,10 +26,11 @@ export function addUsageExportCommand(program: Command, cli: Cli): void {
   usage
     .command('export')
     .description('write usage and cost for other programs')
-    .requiredOption('--format <format>', FORMATS.join(', '), parseFormat)
+    .requiredOption('--format <format>', EXPORT_FORMATS.join(', '), parseFormat)
     .option('--from <day>', `first UTC day; without: ${DEFAULT_DAYS} days up to the last`, parseDay)
     .option('--to <day>', 'last UTC day; without: today', parseDay)
     .option('-o, --output <file>', 'into this file; without: stdout')
+    .option('--progress', 'say on stderr how far it has come, as on a terminal')
     .action(async (_options: unknown, command: Command) => {
       const options = command.optsWithGlobals<ExportOptions>()
       const { format, output } = options
@@ -37,32 +39,38 @@ export function addUsageExportCommand(program: Command, cli: Cli): void {
       if (from > to) throw new Failure(`--from ${from} is after --to ${to}`)
       if (output === undefined && cli.wantsJson())
         throw new Failure('--json needs -o: stdout is for the export')
-      await cli.withServers(async ({ pool }) => {
-        const clientId = await clientIdOf(pool, options.client)
-        const parts = readParts(pool, format, { from, to, clientId })
-        if (output === undefined) {
-          for await (const { text } of parts) if (!(await cli.write(text))) return
-          return
+      await cli.withServers(async ({ reports }) => {
+        const clientId = await clientIdOf(reports, options.client)
+        const progress = cli.progress('rows', options.progress === true)
+        const parts = withProgress(readExport(reports, format, { from, to, clientId }), progress)
+        try {
+          if (output === undefined) {
+            for await (const { text } of parts) if (!(await cli.write(text))) return
+            return
+          }
+          const rows = await writeExport(output, parts)
+          const document = { file: output, format, from, to, rows }
+          cli.print(document, `${rows} rows from ${from} to ${to} in ${output}.`)
+        } catch (error) {
+          throw error instanceof BrokenExport ? new Failure(howToGoOn(error, from, output)) : error
         }
-        const rows = await writeFile(output, parts)
-        const document = { file: output, format, from, to, rows }
-        cli.print(document, `${rows} rows from ${from} to ${to} in ${output}.`)
       })
     })
 }
 
 interface ExportOptions {
-  readonly format: Format
+  readonly format: ExportFormat
   readonly from?: string
   readonly to?: string
   readonly output?: string
   readonly client?: string
+  readonly progress?: boolean
 }
 
-function parseFormat(text: string): Format {
-  const format = FORMATS.find((name) => name === text)
+function parseFormat(text: string): ExportFormat {
+  const format = EXPORT_FORMATS.find((name) => name === text)
   if (format !== undefined) return format
-  throw new InvalidArgumentError(`Write one of ${FORMATS.join(', ')}.`)
+  throw new InvalidArgumentError(`Write one of ${EXPORT_FORMATS.join(', ')}.`)
 }
 
 async function clientIdOf(pool: Postgres, name: string | undefined): Promise<string | null> {
@@ -72,63 +80,24 @@ async function clientIdOf(pool: Postgres, name: string | undefined): Promise<str
   return client.id
 }
 
-/** A chunk of the export: whole lines, and their number of rows. */
-interface Part {
-  readonly text: string
-  readonly rows: number
-}
-
-async function* readParts(pool: Postgres, format: Format, scope: ExportScope): AsyncGenerator<Part> {
-  if (format === 'cloudevents') {
-    await requireCalls(pool, scope)
-    for await (const calls of readCalls(pool, scope)) {
-      yield { text: calls.map((call) => `${cloudEvent(call)}\n`).join(''), rows: calls.length }
-    }
-    return
-  }
-  const { header, line } = LINES[format]
-  if (header !== '') yield { text: header, rows: 0 }
-  for await (const days of readDays(pool, scope)) yield { text: days.map(line).join(''), rows: days.length }
-}
-
-const LINES = {
-  csv: { header: CSV_HEADER, line: csvRow },
-  jsonl: { header: '', line: (row: Parameters<typeof jsonLine>[0]) => `${jsonLine(row)}\n` },
-  focus: { header: FOCUS_HEADER, line: focusRows },
-} as const
-
-/** Without this check, days whose single calls were deleted would be absent silently. */
-async function requireCalls(pool: Postgres, { from, to }: ExportScope): Promise<void> {
-  const kept = await selectCallDays(pool)
-  const gone = (await selectUsedDays(pool, { from, to })).filter((day) => !kept.has(day))
-  if (gone.length === 0) return
-  throw new Failure(
-    `the single calls of ${gone.length} of these days are not kept, the last one ${gone.at(-1)}`,
-  )
-}
-
-/**
- * Renamed to its final name only when complete.
- * @returns Its number of rows.
- */
-async function writeFile(file: string, parts: AsyncIterable<Part>): Promise<number> {
-  const unfinished = `${file}.partial`
+async function* withProgress(
+  parts: AsyncIterable<ExportPart>,
+  progress: Progress,
+): AsyncGenerator<ExportPart> {
   let rows = 0
-  try {
-    const handle = await open(unfinished, 'w')
-    try {
-      for await (const part of parts) {
-        await handle.appendFile(part.text)
-        rows += part.rows
-      }
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(unfinished, file)
-  } catch (error) {
-    await rm(unfinished, { force: true })
-    throw error
+  for await (const part of parts) {
+    rows += part.rows
+    if (part.day !== null) progress.at(part.day, rows)
+    yield part
   }
-  return rows
+}
+
+/** Days before the one in which it broke need not be read again. */
+function howToGoOn({ day, message, cause }: BrokenExport, from: string, output: string | undefined): string {
+  const why = `${message}: ${explainError(cause)}`
+  if (day <= from) return why
+  const last = addDays(day, -1)
+  return output === undefined
+    ? `${why}. The days up to ${last} were written whole: go on with --from ${day}`
+    : `${why}. ${partialOf(output)} has the days up to ${last}: go on with --from ${day} into another file`
 }

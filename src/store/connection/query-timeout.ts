@@ -6,7 +6,7 @@ const NO_ANSWER = 'Query read timeout'
 
 /**
  * Whether a statement took too long: the server ended it at its limit, or gave no answer until the client's.
- * The store was reached then, and a smaller question may be answered.
+ * The store was reached then, and a smaller query may be answered.
  */
 export function isQueryTimeout(error: unknown): boolean {
   if (sqlStateOf(error) === QUERY_CANCELED) return true

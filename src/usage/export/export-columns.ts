@@ -1,47 +1,44 @@
-import { picoToUsdText } from '../../domain/pico-usd.ts'
-import { corrected } from '../daily-row.ts'
+import { usdTextOf } from '../../domain/pico-usd.ts'
+import { nameIn } from '../dimension-names.ts'
 import { DIMENSIONS } from '../dimensions.ts'
-import { METRICS } from '../metrics-table.ts'
-import type { ExportedDay } from './exported-day.ts'
-
-/** A cell of an export. Amounts of money are exact decimal text, whole numbers are numbers. */
-export type ExportedCell =
-  | { readonly kind: 'text'; readonly text: string | null }
-  | { readonly kind: 'count'; readonly count: bigint }
-  | { readonly kind: 'usd'; readonly pico: bigint }
+import { CORRECTIONS, correctedIn, METRICS } from '../metrics-table.ts'
 
 export interface ExportColumn {
   readonly name: string
-  readonly cell: (row: ExportedDay) => ExportedCell
+  /** Amounts of money are exact decimal text, whole numbers are numbers. */
+  readonly kind: 'text' | 'count' | 'usd'
+  /** Its value in a row `u` of `daily_usage` with the names joined. Money is 1e-12 USD. */
+  readonly sql: string
   /** The release of the exports that brought it. */
   readonly release: number
 }
 
-function text(name: string, release: number, pick: (row: ExportedDay) => string | null): ExportColumn {
-  return { name, cell: (row) => ({ kind: 'text', text: pick(row) }), release }
-}
+/** The values of `EXPORT_COLUMNS` in their order, as SQL gives them. */
+export type ExportedRow = readonly (string | null)[]
 
 /** A dimension, and behind it the name that people know it by. */
-const DIMENSION_COLUMNS = DIMENSIONS.flatMap(({ field, column, named, release }) => [
-  text(column, release, (row) => (row[field] === '' ? null : row[field])),
-  ...(named === undefined ? [] : [text(named.exported, release, (row) => row[named.field])]),
+const DIMENSION_COLUMNS = DIMENSIONS.flatMap(({ column, named, release }): readonly ExportColumn[] => [
+  { name: column, kind: 'text', sql: `u.${column}`, release },
+  ...(named === undefined
+    ? []
+    : [{ name: named.exported, kind: 'text', sql: nameIn(named), release } as const]),
 ])
 
-function usd(name: string, pico: (row: ExportedDay) => bigint): ExportColumn {
-  return { name, cell: (row) => ({ kind: 'usd', pico: pico(row) }), release: 1 }
-}
-
-const COST_COLUMNS = [
-  usd('metered_usd', ({ costPico }) => costPico),
-  usd('adjusted_usd', ({ adjustedPico }) => adjustedPico),
-  usd('cost_usd', (row) => corrected(row, 'costPico')),
-]
+const COST_COLUMNS = METRICS.filter(({ field }) => field === 'costPico').flatMap(
+  (metric): readonly ExportColumn[] => [
+    { name: 'metered_usd', kind: 'usd', sql: `u.${metric.column}`, release: 1 },
+    ...CORRECTIONS.filter(({ of }) => of === metric.field).map(
+      ({ column }) => ({ name: 'adjusted_usd', kind: 'usd', sql: `u.${column}`, release: 1 }) as const,
+    ),
+    { name: 'cost_usd', kind: 'usd', sql: correctedIn('u', metric), release: 1 },
+  ],
+)
 
 const METRIC_COLUMNS = METRICS.flatMap((metric): readonly ExportColumn[] => {
   if (metric.kind === 'histogram' || metric.release === null) return []
   if (metric.field === 'costPico') return COST_COLUMNS
-  const { field, column, release } = metric
-  return [{ name: column, cell: (row) => ({ kind: 'count', count: corrected(row, field) }), release }]
+  const { column, release } = metric
+  return [{ name: column, kind: 'count', sql: correctedIn('u', metric), release }]
 })
 
 /** The columns of the `csv` and `jsonl` exports. New ones are only ever added at the end. */
@@ -50,21 +47,12 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = [...DIMENSION_COLUMNS, ..
 )
 
 /** One line of a `jsonl` export, without its end. */
-export function jsonLine(row: ExportedDay): string {
-  return JSON.stringify(
-    Object.fromEntries(EXPORT_COLUMNS.map(({ name, cell }) => [name, jsonValue(cell(row))])),
-  )
-}
-
-function jsonValue(cell: ExportedCell): string | number | null {
-  switch (cell.kind) {
-    case 'text':
-      return cell.text
-    case 'count':
-      return Number(cell.count)
-    case 'usd':
-      return picoToUsdText(cell.pico)
-    default:
-      return cell satisfies never
+export function jsonLine(row: ExportedRow): string {
+  const values: Record<string, string | number | null> = {}
+  for (const [place, { name, kind }] of EXPORT_COLUMNS.entries()) {
+    const value = row[place] ?? null
+    if (kind === 'text') values[name] = value === '' ? null : value
+    else values[name] = kind === 'usd' ? usdTextOf(value ?? '0') : Number(value)
   }
+  return JSON.stringify(values)
 }

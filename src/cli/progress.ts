@@ -1,0 +1,30 @@
+/** Says how far long work has come, on stderr. */
+export interface Progress {
+  /** @param done So far, in all; `where` names the place, such as a day. */
+  at(where: string, done: number): void
+}
+
+/** Often enough to see that it goes on, and seldom enough to be read. */
+const EVERY_MS = 2_000
+
+export const NO_PROGRESS: Progress = { at() {} }
+
+/**
+ * One line every two seconds at most: the place, how much is done, and how fast that was since the line before.
+ *
+ * @param unit What is counted: `rows`.
+ */
+export function showProgress(unit: string, write: (line: string) => void): Progress {
+  let shownAtMs = performance.now()
+  let shownDone = 0
+  return {
+    at(where, done) {
+      const nowMs = performance.now()
+      if (nowMs - shownAtMs < EVERY_MS) return
+      const perSecond = Math.round(((done - shownDone) * 1_000) / (nowMs - shownAtMs))
+      write(`${where}: ${done} ${unit}, ${perSecond} ${unit}/s\n`)
+      shownAtMs = nowMs
+      shownDone = done
+    },
+  }
+}
