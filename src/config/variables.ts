@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isModelPattern } from '../domain/names.ts'
+import { isReadOnlyUrl, parsePostgresUrl } from '../domain/postgres-url/postgres-url.ts'
 import { parseRedisUrl } from '../domain/redis/redis-url.ts'
 
 /** Where an upstream is: see `UpstreamConfig`. */
@@ -43,16 +44,20 @@ export const pathPrefix: z.ZodType<string, string> = z.string().transform((text,
   return z.NEVER
 })
 
-/** A server's URL with one of these schemes. The text is never shown, since it may hold a password. */
-export function serverUrl(schemes: readonly string[]): z.ZodType<string, string> {
-  return z.string().refine((text) => schemes.some((scheme) => text.startsWith(scheme)), {
-    message: `must begin with ${schemes.join(' or ')}`,
-  })
-}
-
 /** REDIS_URL, with a message for everything in it that cannot work. The text is never shown. */
 export const redisUrl: z.ZodType<string, string> = z.string().superRefine((text, context) => {
   for (const message of parseRedisUrl(text).problems) context.addIssue({ code: 'custom', message })
+})
+
+/** A URL of PostgreSQL servers that can be written to. The text is never shown, since it may hold a password. */
+export const postgresUrl: z.ZodType<string, string> = z.string().superRefine((text, context) => {
+  const parsed = parsePostgresUrl(text)
+  if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem })
+  else if (isReadOnlyUrl(parsed.value))
+    context.addIssue({
+      code: 'custom',
+      message: 'must lead to a server that can be written to: target_session_attrs=read-write or primary',
+    })
 })
 
 /** A model's exact name, or a prefix of names followed by `*`. */

@@ -4,7 +4,7 @@ import { parseRedisUrl } from '../domain/redis/redis-url.ts'
 import { ConfigError } from './config-error.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
 import { readVariables } from './read-variables.ts'
-import { choice, integer, LONGEST_TIMEOUT_MS, redisUrl, serverUrl } from './variables.ts'
+import { choice, integer, LONGEST_TIMEOUT_MS, postgresUrl, redisUrl } from './variables.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -27,7 +27,7 @@ export interface WorkerConfig {
 
 export const workerVariables = {
   REDIS_URL: redisUrl,
-  DATABASE_URL: serverUrl(['postgres://', 'postgresql://', 'socket://']),
+  DATABASE_URL: postgresUrl,
   REDIS_PREFIX: z.string(),
   CALL_RETENTION_DAYS: integer(0, 3650),
   STREAM_SHARDS: integer(1, 64),

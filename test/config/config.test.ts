@@ -220,6 +220,20 @@ test('a URL of Redis that cannot work is refused with a sentence for each of its
   expect(worker).toEqual([expect.stringMatching(/^REDIS_URL: must end with the name that the Sentinels/)])
 })
 
+test('a URL of PostgreSQL that cannot be written to is refused, several servers are not', () => {
+  const given = (parameters: string) =>
+    problemsOf({
+      ...SERVERS,
+      UPSTREAM_URL: 'http://127.0.0.1',
+      DATABASE_URL: `postgres://a:1,b:2/d${parameters}`,
+    })
+  expect(given('')).toEqual([])
+  expect(given('?target_session_attrs=read-write')).toEqual([])
+  expect(given('?target_session_attrs=standby')).toEqual([
+    'DATABASE_URL: must lead to a server that can be written to: target_session_attrs=read-write or primary',
+  ])
+})
+
 test('a problem never repeats a secret', () => {
   const secret = 'hunter2 hunter2'
   const text = problemsOf({

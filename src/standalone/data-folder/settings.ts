@@ -1,5 +1,6 @@
 import { type GatewayConfig, loadGatewayConfig } from '../../config/config.ts'
 import { type Environment, readVariable } from '../../config/environment.ts'
+import { parsePostgresUrl } from '../../domain/postgres-url/postgres-url.ts'
 
 /** The settings of `npm start` from the environment. */
 export interface Settings {
@@ -58,6 +59,12 @@ export function reachableHost(host: string): string {
 
 /** A server's address without its credentials, for a progress line. */
 export function shownAddress(url: string): string {
+  const parsed = parsePostgresUrl(url)
+  if ('value' in parsed) {
+    const { hosts, database } = parsed.value
+    const names = hosts.map(({ host, port }) => `${host ?? 'localhost'}${port === null ? '' : `:${port}`}`)
+    return names.join(',') + (database === null ? '' : `/${database}`)
+  }
   try {
     const { host, pathname } = new URL(url)
     return `${host}${pathname}`
