@@ -10,6 +10,7 @@ import {
   selectToday,
 } from '../src/usage/calls/call-partitions.ts'
 import { pruneResponses } from '../src/usage/calls/responses.ts'
+import { addUsageMonths } from '../src/usage/days/usage-months.ts'
 
 /** Longer than any provider keeps a stored response (30 days). */
 const RESPONSE_DAYS = 40
@@ -26,6 +27,7 @@ export interface Pruned {
  * `null`: another process is doing it.
  */
 export async function prune(pool: Postgres, retentionDays: number): Promise<Pruned | null> {
+  await addUsageMonths(pool)
   const added = await addCallDays(pool, retentionDays)
   const session = await pool.connect()
   try {

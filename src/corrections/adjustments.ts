@@ -1,6 +1,8 @@
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { type DailyKey, KEY, KEY_RECORD, keyRowOf, keyText, sameKey } from '../usage/daily-key.ts'
+import { type DailyKey, isRowOf, KEY, KEY_RECORD, keyRowOf, keyText } from '../usage/daily-key.ts'
+import { reopeningDaysOf } from '../usage/days/reopen-days.ts'
+import { keptAs, valueIn } from '../usage/metrics-table.ts'
 
 /** What a correction was: a credit by hand, a repricing, or a day's totals computed again from its calls. */
 export type AdjustmentKind = 'credit' | 'reprice' | 'rebuild'
@@ -39,9 +41,10 @@ export interface AdjustmentEntry {
 const ENTRY_RECORD = `json_to_recordset($1) as e (${KEY_RECORD}, pico numeric, priced_calls bigint)`
 
 const ADJUST_ROWS = `
+with e as (select * from ${ENTRY_RECORD}),${reopeningDaysOf('e')}
 update ${SCHEMA}.daily_usage u set adjusted_pico = u.adjusted_pico + e.pico,
-  priced_later = u.priced_later + e.priced_calls
-from ${ENTRY_RECORD} where ${sameKey('u', 'e')}`
+  priced_later = ${keptAs('priced_later', `${valueIn('u', 'priced_later')} + e.priced_calls`)}
+from e where ${isRowOf('u', 'e')}`
 
 const KEEP_ENTRIES = `
 insert into ${SCHEMA}.adjustment_entries as a (adjustment_id, ${KEY}, pico, priced_calls)

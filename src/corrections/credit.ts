@@ -1,9 +1,10 @@
 import type { UtcDay } from '../domain/utc-day.ts'
-import { lockCorrections } from '../store/connection/advisory-locks.ts'
+import { lockDays } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { METERED_COLUMNS, NOTHING_METERED } from '../usage/calls/recount.ts'
 import { type DailyKey, KEY, KEY_RECORD, keyRowOf, keyWith } from '../usage/daily-key.ts'
+import { ensureUsageMonths } from '../usage/days/usage-months.ts'
 import { addAdjustment, addEntries } from './adjustments.ts'
 
 /** What a credit stands under that is for no model in particular. */
@@ -31,7 +32,8 @@ export interface Credited {
 export async function addCredit(pool: Postgres, order: CreditOrder): Promise<Credited> {
   const { clientId, day, model, pico, who, why } = order
   return await inTransaction(pool, async (session) => {
-    await lockCorrections(session)
+    await lockDays(session, [day])
+    await ensureUsageMonths(session, [day])
     const beforePico = await costOfDay(session, clientId, day)
     const afterPico = beforePico + pico
     const key = keyWith({ clientId, day, model: model ?? CREDIT_MODEL })

@@ -1,11 +1,15 @@
 import type { UtcDay } from '../domain/utc-day.ts'
-import { lockCorrections } from '../store/connection/advisory-locks.ts'
+import { lockDays } from '../store/connection/advisory-locks.ts'
 import { queryLong } from '../store/connection/long-query.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { IS_METERED, METERED_COLUMNS, NOTHING_METERED, RECOUNT } from '../usage/calls/recount.ts'
-import { IS_TOTALLED_IN, KEY, keyIn, sameKey } from '../usage/daily-key.ts'
+import { IS_TOTALLED_IN, isRowOf, KEY, keyIn, ROW_KEY, sameKey } from '../usage/daily-key.ts'
+import { RECOUNT_LATENCY } from '../usage/days/daily-latency.ts'
+import { reopenDays } from '../usage/days/reopen-days.ts'
+import { ensureUsageMonths } from '../usage/days/usage-months.ts'
+import { keptAs } from '../usage/metrics-table.ts'
 import { addAdjustment } from './adjustments.ts'
 import { selectRequestProof } from './ledger-proof.ts'
 import { countDay } from './verify.ts'
@@ -37,13 +41,14 @@ export type Rebuilt =
 
 /**
  * Computes a day's totals again from its calls, and its adjustments from their entries, in one transaction.
- * Roll-ups wait meanwhile, so that no call is in between.
+ * Roll-ups of that day wait meanwhile, so that no call is in between.
  */
 export async function rebuildDay(pool: Postgres, { day, who, why }: RebuildOrder): Promise<Rebuilt> {
   return await inTransaction(pool, async (session): Promise<Rebuilt> => {
-    // 1. No roll-up from here on: it would add to rows that are replaced below.
-    await lockCorrections(session)
+    // 1. No roll-up of this day from here on: it would add to rows that are replaced below.
+    await lockDays(session, [day])
     if (!(await selectCallDays(session)).has(day)) return { kind: 'not_kept' }
+    await ensureUsageMonths(session, [day])
     const { calls, requests } = await countDay(session, day)
     const proof = await selectRequestProof(session)
     if (calls < requests && proof.totals - requests + calls < proof.counted) {
@@ -57,11 +62,15 @@ export async function rebuildDay(pool: Postgres, { day, who, why }: RebuildOrder
     const replaced = await queryLong(session, REPLACE_ROWS, [day])
     // 4. Adjustments, from their entries.
     const adjusted = await queryLong(session, ADJUST_ROWS, [day])
-    const changed = [gone, emptied, replaced, adjusted].reduce(
+    // 5. The histograms, likewise.
+    const noLatency = await queryLong(session, DELETE_LATENCIES, [day])
+    const latencies = await queryLong(session, REPLACE_LATENCIES, [day])
+    const changed = [gone, emptied, replaced, adjusted, noLatency, latencies].reduce(
       (sum, { rowCount }) => sum + (rowCount ?? 0),
       0,
     )
     if (changed === 0) return { kind: 'unchanged', calls }
+    await reopenDays(session, [day])
     const afterPico = await sumOfDay(session, day)
     const scope = { day }
     const adjustmentId = await addAdjustment(session, {
@@ -90,7 +99,7 @@ where ${WITHOUT_CALLS} and (${IS_METERED})`
 const REPLACE_ROWS = `
 insert into ${SCHEMA}.daily_usage as u (${KEY}, provider, ${METERED_COLUMNS.join(', ')})
 ${RECOUNT} order by ${KEY}
-on conflict (${KEY}) do update set
+on conflict (${ROW_KEY}) do update set
   ${METERED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
 where ${METERED_COLUMNS.map((column) => `u.${column} is distinct from excluded.${column}`).join(' or ')}`
 
@@ -98,10 +107,22 @@ const ADJUST_ROWS = `
 update ${SCHEMA}.daily_usage u set adjusted_pico = e.pico, priced_later = e.priced_calls
 from (
   select ${keyIn('u')}, coalesce(sum(e.pico), 0) as pico,
-    coalesce(sum(e.priced_calls), 0)::bigint as priced_calls
+    ${keptAs('priced_later', 'sum(e.priced_calls)::bigint')} as priced_calls
   from ${SCHEMA}.daily_usage u left join ${SCHEMA}.adjustment_entries e using (${KEY})
   where u.day = $1 group by ${keyIn('u')}) e
-where ${sameKey('e', 'u')} and (u.adjusted_pico <> e.pico or u.priced_later <> e.priced_calls)`
+where ${isRowOf('u', 'e')}
+  and (u.adjusted_pico <> e.pico or u.priced_later is distinct from e.priced_calls)`
+
+const DELETE_LATENCIES = `
+delete from ${SCHEMA}.daily_latency l where l.day = $1 and not exists (
+  select from ${SCHEMA}.calls c where c.day = $1 and c.client_id = l.client_id and c.model = l.model
+    and not c.web_socket and c.latency_ms is not null)`
+
+const REPLACE_LATENCIES = `
+insert into ${SCHEMA}.daily_latency as l (day, client_id, model, buckets)
+${RECOUNT_LATENCY} order by client_id, model
+on conflict (day, client_id, model) do update set buckets = excluded.buckets
+where l.buckets <> excluded.buckets`
 
 async function sumOfDay(session: PostgresSession, day: UtcDay): Promise<bigint> {
   const { rows } = await session.query<{ pico: string }>(

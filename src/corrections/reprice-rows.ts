@@ -5,6 +5,7 @@ import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { type DailyKey, type DailyKeyRow, KEY, keyFrom, keyIn, sameKey } from '../usage/daily-key.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
+import { IS_USED } from '../usage/metrics-table.ts'
 
 /** A row of `daily_usage` that a repricing looks at. */
 export interface RowToReprice {
@@ -53,7 +54,7 @@ export async function selectRowsToReprice(
     `select u.*, coalesce(e.pico, 0) as repriced_pico from (
        select ${KEY}, provider, requests, settlements, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
          cost_pico, adjusted_pico, priced_later
-       from ${SCHEMA}.daily_usage where requests + settlements > 0 and ${sql}) u
+       from ${SCHEMA}.daily_usage u where ${IS_USED} and ${sql}) u
      left join lateral (
        select sum(e.pico) as pico from ${SCHEMA}.adjustment_entries e
        join ${SCHEMA}.adjustments a on a.id = e.adjustment_id and a.kind = 'reprice'

@@ -6,8 +6,18 @@ import { inTransaction, type Postgres, type PostgresSession } from '../store/con
 import { SCHEMA } from '../store/connection/schema.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { IS_METERED, METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
-import { type DailyKey, type DailyKeyRow, KEY, KEY_COLUMNS, keyFrom, sameKey } from '../usage/daily-key.ts'
+import {
+  type DailyKey,
+  type DailyKeyRow,
+  KEY,
+  KEY_COLUMNS,
+  keyFrom,
+  keyWith,
+  sameKey,
+} from '../usage/daily-key.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
+import { RECOUNT_LATENCY } from '../usage/days/daily-latency.ts'
+import { USES, valueIn } from '../usage/metrics-table.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 import { type RequestProof, selectRequestProof } from './ledger-proof.ts'
 
@@ -63,6 +73,7 @@ export async function verifyLedger(pool: Postgres, since: UtcDay): Promise<Verif
           daysFromCalls.push(day)
           calls += counts.calls
           differences.push(...(await againstCalls(session, day)))
+          differences.push(...(await latenciesAgainstCalls(session, day)))
         }
       }
       const ofDay = await selectRows(session, day)
@@ -95,16 +106,21 @@ export async function countDay(
   const { rows } = await queryLong<{ calls: string; requests: string }>(
     session,
     `select (select count(*) from ${SCHEMA}.calls where day = $1) as calls,
-       (select coalesce(sum(requests + settlements), 0) from ${SCHEMA}.daily_usage where day = $1) as requests`,
+       (select coalesce(sum(${USES}), 0) from ${SCHEMA}.daily_usage u where day = $1) as requests`,
     [day],
   )
   return { calls: BigInt(rows[0]?.calls ?? '0'), requests: BigInt(rows[0]?.requests ?? '0') }
 }
 
+/** A figure as text; null where there is no row. */
+function textIn(alias: string, column: string): string {
+  return `case when ${alias}.day is not null then ${valueIn(alias, column)}::text end`
+}
+
 /** Rows that hold nothing but adjustments by hand have no calls, and need none. */
 const COMPARE = `
 select ${KEY_COLUMNS.map((column) => `coalesce(u.${column}, c.${column}) as ${column}`).join(', ')},
-  ${METERED_COLUMNS.map((column) => `u.${column}::text as "u.${column}", c.${column}::text as "c.${column}"`).join(', ')}
+  ${METERED_COLUMNS.map((column) => `${textIn('u', column)} as "u.${column}", ${textIn('c', column)} as "c.${column}"`).join(', ')}
 from (select * from ${SCHEMA}.daily_usage u where day = $1 and (${IS_METERED})) u
 full join (${RECOUNT}) c
   on ${sameKey('u', 'c')}
@@ -127,7 +143,33 @@ async function againstCalls(session: PostgresSession, day: UtcDay): Promise<Diff
   )
 }
 
-type Row = DailyKeyRow & Readonly<Record<string, string>>
+type Row = DailyKeyRow & { readonly [column: string]: string | null }
+
+const COMPARE_LATENCIES = `
+select coalesce(u.client_id, c.client_id) as client_id, coalesce(u.model, c.model) as model,
+  array_to_string(${SCHEMA}.latency_counts(u.buckets), ',') as stored,
+  array_to_string(${SCHEMA}.latency_counts(c.buckets), ',') as recomputed
+from (select * from ${SCHEMA}.daily_latency where day = $1) u
+full join (${RECOUNT_LATENCY}) c on u.client_id = c.client_id and u.model = c.model
+where u.buckets is distinct from c.buckets order by 1, 2`
+
+/** A histogram is of a client and model, whatever its keys and prices. */
+async function latenciesAgainstCalls(session: PostgresSession, day: UtcDay): Promise<Difference[]> {
+  const { rows } = await queryLong<Record<'client_id' | 'model' | 'stored' | 'recomputed', string>>(
+    session,
+    COMPARE_LATENCIES,
+    [day],
+  )
+  return rows.map(({ client_id: clientId, model, stored, recomputed }) => {
+    return {
+      key: keyWith({ day, clientId, model }),
+      column: 'latency_buckets',
+      stored,
+      recomputed,
+      against: 'calls',
+    }
+  })
+}
 
 async function selectRows(session: PostgresSession, day: UtcDay): Promise<Row[]> {
   const { rows } = await session.query<Row>(
@@ -165,7 +207,7 @@ function againstAdjustments(rows: readonly Row[]): Difference[] {
         ['priced_later', 'entries_priced_calls'],
       ] as const
     ).flatMap(([column, entries]): Difference[] => {
-      const stored = row[column] ?? ''
+      const stored = row[column] ?? '0'
       const recomputed = row[entries] ?? ''
       return stored === recomputed
         ? []

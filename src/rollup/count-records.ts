@@ -1,11 +1,15 @@
 import type { CallRecord } from '../call/call-record.ts'
 import type { CountedCall } from '../call/settlement.ts'
+import { addEntries } from '../corrections/adjustments.ts'
+import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import { renameUnpriced } from '../objects/table/jobs-table.ts'
 import type { NewObject } from '../objects/table/objects-table.ts'
+import { shareDays } from '../store/connection/advisory-locks.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { addUsage } from '../usage/add-usage.ts'
 import type { CallSink } from '../usage/calls/call-sink.ts'
 import type { SettledCall } from '../usage/daily-key.ts'
+import { ensureUsageMonths, type UtcMonth } from '../usage/days/usage-months.ts'
 import { addPrices } from '../usage/price-definitions.ts'
 import { MAX_TOTALLED, totalByDay } from '../usage/total-by-day.ts'
 import { readJobFiles } from './jobs/job-files.ts'
@@ -19,10 +23,12 @@ import { countResponsesOnce } from './responses-once.ts'
 export interface CountingMemory {
   readonly modelLimit: ModelLimit
   readonly lateRepricing: LateRepricing
+  /** Months whose totals have a partition. */
+  readonly usageMonths: Set<UtcMonth>
 }
 
 export function createCountingMemory(): CountingMemory {
-  return { modelLimit: createModelLimit(), lateRepricing: createLateRepricing() }
+  return { modelLimit: createModelLimit(), lateRepricing: createLateRepricing(), usageMonths: new Set() }
 }
 
 export interface CountedRecords {
@@ -32,38 +38,63 @@ export interface CountedRecords {
   readonly remember: () => void
 }
 
+/** Some records belong to a day that a correction is at: the transaction is to be rolled back. */
+export class DayBusy extends Error {
+  override readonly name = 'DayBusy'
+}
+
 /**
  * Brings records into the totals and `calls`, as steps 5 and 6 of docs/ledger.md, section 5, in the caller's
- * transaction, which must hold corrections out and see to it that each record comes once.
+ * transaction, which must hold corrections of all days out and see to it that each record comes once.
  *
  * @param sink Where the single calls go.
+ * @param locked Days that corrections are held out of already.
+ * @throws {DayBusy}
  */
 export async function countRecords(
   session: PostgresSession,
   records: readonly CallRecord[],
   sink: CallSink,
-  { modelLimit, lateRepricing }: CountingMemory,
+  locked: ReadonlySet<UtcDay>,
+  { modelLimit, lateRepricing, usageMonths }: CountingMemory,
 ): Promise<CountedRecords> {
   const { made, jobsMadeAgain } = await addMadeObjects(session, records)
   const files = await readJobFiles(session, records)
   const once = await countResponsesOnce(session, files, jobsMadeAgain)
   const { calls, settled } = await settleJobs(session, once, files, made)
+  // What jobs used counts on the days of their submission, which are known only now.
+  const counted = daysOf(calls, settled)
+  const more = [...counted].filter((day) => !locked.has(day))
+  if (more.length > 0 && !(await shareDays(session, more))) throw new DayBusy('a correction is at such a day')
   const limited = await modelLimit.apply(session, calls)
   const noLonger = await underTheirModels(session, settled, made, limited.records)
-  let callsSkipped = 0
-  if (limited.records.length > 0) {
-    // 5. In the order of the key: two shards cannot wait for one another in a circle.
-    for (let from = 0; from < limited.records.length; from += MAX_TOTALLED) {
-      const some = limited.records.slice(from, from + MAX_TOTALLED)
-      await addUsage(session, totalByDay(some, from === 0 ? noLonger : []))
-    }
-    // 6. The single calls, where they are kept.
-    callsSkipped = await sink.add(session, limited.records, noLonger)
-    await addDefinitions(session, records)
-    // Rows that 5 has locked: what a repricing gives to calls that come in after it.
-    await lateRepricing.apply(session, limited.records)
+  if (limited.records.length === 0) return { callsSkipped: 0, remember: limited.remember }
+  const months = await ensureUsageMonths(session, counted, usageMonths)
+  // 5. All else first: what others wait for, the rows of the totals, is locked for the shortest time.
+  const callsSkipped = await sink.add(session, limited.records, noLonger)
+  await addDefinitions(session, records)
+  const late = await lateRepricing.plan(session, limited.records)
+  // 6. In the order of the key: two shards cannot wait for one another in a circle.
+  for (let from = 0; from < limited.records.length; from += MAX_TOTALLED) {
+    const some = limited.records.slice(from, from + MAX_TOTALLED)
+    await addUsage(session, totalByDay(some, from === 0 ? noLonger : []))
   }
-  return { callsSkipped, remember: limited.remember }
+  // Rows that are locked now: what a repricing gives to calls that come in after it.
+  for (const { adjustmentId, entries } of late) await addEntries(session, adjustmentId, entries)
+  return {
+    callsSkipped,
+    remember: () => {
+      limited.remember()
+      for (const month of months) usageMonths.add(month)
+    },
+  }
+}
+
+function daysOf(calls: readonly CountedCall[], settled: readonly SettledCall[]): ReadonlySet<UtcDay> {
+  const days = new Set<UtcDay>()
+  for (const { arrivedAtMs } of calls) days.add(utcDayOf(arrivedAtMs))
+  for (const { arrivedAtMs } of settled) days.add(utcDayOf(arrivedAtMs))
+  return days
 }
 
 /**

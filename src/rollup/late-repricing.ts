@@ -1,5 +1,5 @@
 import type { CountedCall } from '../call/settlement.ts'
-import { type AdjustmentEntry, addEntries } from '../corrections/adjustments.ts'
+import type { AdjustmentEntry } from '../corrections/adjustments.ts'
 import {
   getRulePrices,
   type RepricingRule,
@@ -20,11 +20,20 @@ import { selectPrices } from '../usage/price-definitions.ts'
 /** Gives calls that come in after a repricing the cost that it would have given them. */
 export interface LateRepricing {
   /**
-   * Adjusts the rows of these records, which are in the totals already, in the same transaction. The transaction
-   * must hold corrections out, so that a repricing sees either the record or not, and its rule likewise.
+   * What is to be added to the rows of these records by `addEntries`, once they are in the totals, in the same
+   * transaction. The transaction must hold corrections of all days out, so that a repricing sees either the record or
+   * not, and its rule likewise.
    */
-  apply(session: PostgresSession, records: readonly CountedCall[]): Promise<void>
+  plan(session: PostgresSession, records: readonly CountedCall[]): Promise<readonly LateEntries[]>
 }
+
+/** What one repricing adds to rows. */
+export interface LateEntries {
+  readonly adjustmentId: string
+  readonly entries: readonly AdjustmentEntry[]
+}
+
+const NONE: readonly never[] = []
 
 /** Prices by rule that are kept in memory; an operator makes a few a year. */
 const MAX_CATALOGS = 20
@@ -45,23 +54,25 @@ export function createLateRepricing(): LateRepricing {
   }
 
   return {
-    async apply(session, records) {
+    async plan(session, records) {
       const rules = await selectRules(session)
-      if (rules.length === 0) return
+      if (rules.length === 0) return NONE
       const late = records.flatMap((record) => {
         const rule = ruleFor(rules, record)
         return rule === null ? [] : [{ record, rule }]
       })
-      if (late.length === 0) return
+      if (late.length === 0) return NONE
       const names = await selectClientNames(session, new Set(late.map(({ record }) => record.clientId)))
       const prices = await selectPrices(session, new Set(late.map(({ record }) => record.priceId ?? '')))
+      const planned: LateEntries[] = []
       for (const [rule, calls] of Map.groupBy(late, (call) => call.rule)) {
         const catalog = await catalogOf(session, rule)
         if (catalog === null) continue
         const entries = new Map<string, AdjustmentEntry>()
         for (const { record } of calls) addRecord(entries, catalog, record, names, prices)
-        await addEntries(session, rule.adjustmentId, [...entries.values()])
+        planned.push({ adjustmentId: rule.adjustmentId, entries: [...entries.values()] })
       }
+      return planned
     },
   }
 }

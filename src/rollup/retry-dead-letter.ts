@@ -44,7 +44,7 @@ export async function retryDeadLetter(pool: Postgres, producer: string, sequence
       // 3. The committed offset passed its number when it became a dead letter, so nothing else can count it.
       const kept = keptCalls(await selectCallDays(session))
       const sink = callsInto(kept, (await isOutboxInUse(session)) ? [OUTBOX] : [])
-      await countRecords(session, [record], sink, createCountingMemory())
+      await countRecords(session, [record], sink, NONE_LOCKED, createCountingMemory())
       return { kind: 'counted', record }
     })
   } catch (error) {
@@ -54,6 +54,9 @@ export async function retryDeadLetter(pool: Postgres, producer: string, sequence
     return { kind: 'refused', reason: `${refusal.message} (${refusal.sqlState})` }
   }
 }
+
+/** The lock of 1 is for all days. */
+const NONE_LOCKED: ReadonlySet<string> = new Set()
 
 /** Rolls the transaction back. */
 class Unreadable extends Error {

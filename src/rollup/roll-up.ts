@@ -1,5 +1,6 @@
 import type { SequenceRange } from '../domain/sequence-range.ts'
-import { lockShard, shareCorrections } from '../store/connection/advisory-locks.ts'
+import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
+import { lockForRollUp } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { addProducers, lockOffsets, moveOffsets, type OffsetMove } from '../store/ledger/committed-offsets.ts'
 import { addDeadLetters, type DeadLetter } from '../store/ledger/dead-letters.ts'
@@ -8,7 +9,7 @@ import { isPartitionMissing } from '../usage/calls/add-calls.ts'
 import { type CallSink, callsInto, keptCalls } from '../usage/calls/call-sink.ts'
 import type { CallDays } from './call-days.ts'
 import { type Decision, decide } from './contiguous.ts'
-import { type CountingMemory, countRecords, createCountingMemory } from './count-records.ts'
+import { type CountingMemory, countRecords, createCountingMemory, DayBusy } from './count-records.ts'
 import { isLostRace, NOT_A_RECORD, type Refusal, recordRefusalOf } from './refusal.ts'
 import { BUSY, type Candidate, mergeRolledUp, type RolledUp, type RollUp } from './rolled-up.ts'
 
@@ -40,12 +41,15 @@ export function createRollUp(options: RollUpOptions): RollUp {
     const byProducer = Map.groupBy(batch, ({ producer }) => producer)
     const producers = [...byProducer.keys()].sort()
     const sink = callsInto(keptCalls(await callDays.all()), otherSinks)
+    const batchDays = new Set<UtcDay>()
+    // Of a batch that is refused nothing is counted, and its day may be what is refused.
+    if (refusal === null)
+      for (const { record } of batch) if (record !== null) batchDays.add(utcDayOf(record.arrivedAtMs))
     let remember = () => {}
     const rolledUp = await inTransaction(pool, async (session): Promise<RolledUp> => {
-      // 1. Alone in its statement: one writer a shard.
-      if (!(await lockShard(session, stream))) return BUSY
-      // No correction of the past runs meanwhile: it would miss what is added here.
-      if (!(await shareCorrections(session))) return BUSY
+      // 1. Alone in its statement: one writer a shard, and no correction of these days runs meanwhile, which would
+      // miss what is added here.
+      if (!(await lockForRollUp(session, stream, [...batchDays]))) return BUSY
       // 2. A row to lock exists.
       await addProducers(session, stream, producers)
       // 3. Its snapshot begins after the lock of 1: it sees the last committed offsets.
@@ -57,7 +61,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
       const calls = refusal === null ? counted.flatMap(({ record }) => record ?? []) : []
 
       // 5. and 6. The totals, and the single calls where they are kept.
-      const recorded = await countRecords(session, calls, sink, memory)
+      const recorded = await countRecords(session, calls, sink, batchDays, memory)
       remember = recorded.remember
       if (letters.length > 0) {
         await addDeadLetters(
@@ -103,9 +107,12 @@ export function createRollUp(options: RollUpOptions): RollUp {
       try {
         return await transact(stream, batch, overdueGaps, refusal)
       } catch (error) {
+        if (error instanceof DayBusy) return BUSY
         if (attempt > RETRIES) throw error
-        if (isPartitionMissing(error)) callDays.invalidate()
-        else if (!isLostRace(error)) throw error
+        if (isPartitionMissing(error)) {
+          callDays.invalidate()
+          memory.usageMonths.clear()
+        } else if (!isLostRace(error)) throw error
       }
     }
   }

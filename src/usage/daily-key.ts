@@ -1,5 +1,6 @@
 import type { CountedCall } from '../call/settlement.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import {
   DIMENSIONS,
   type DimensionField,
@@ -74,7 +75,7 @@ function buildKey(value: (dimension: (typeof KEY_DIMENSIONS)[number]) => string)
   return key as DailyKey
 }
 
-/** The columns of the primary key, in its order. */
+/** The columns that name a row, in the order in which rows are locked. */
 export const KEY_COLUMNS: readonly KeyColumn[] = KEY_DIMENSIONS.map(({ column }) => column)
 
 /** The key as a list in SQL. */
@@ -87,6 +88,19 @@ export function keyIn(alias: string): string {
 
 /** The columns and types of `keyRowOf`, as `json_to_recordset` wants them. */
 export const KEY_RECORD = KEY_DIMENSIONS.map(({ column, type = 'text' }) => `${column} ${type}`).join(', ')
+
+function hashIn(prefix: string): string {
+  const named = ['client_id', 'key_id', 'model', 'upstream', 'price_id'] satisfies KeyColumn[]
+  return `${SCHEMA}.daily_key_hash(${named.map((column) => prefix + column).join(', ')})`
+}
+
+/** The unique index of `daily_usage`, which has the names of a row as a hash, as a target of `on conflict`. */
+export const ROW_KEY = `day, ${hashIn('')}`
+
+/** The condition that `row`, of `daily_usage`, has the key of `named`; by that index. */
+export function isRowOf(row: string, named: string): string {
+  return `${sameKey(row, named)} and ${hashIn(`${row}.`)} = ${hashIn(`${named}.`)}`
+}
 
 /** The condition that two rows of totals have the same key, by their aliases. */
 export function sameKey(left: string, right: string): string {

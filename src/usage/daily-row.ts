@@ -11,14 +11,14 @@ import {
 type NumberField = CountField | AmountField | CorrectionField
 
 /**
- * A row of `daily_usage` without its histogram: what was metered, and apart from it what corrections added.
+ * A row of `daily_usage`: what was metered, and apart from it what corrections added.
  */
 export type DailyRow = Readonly<Record<DimensionField, string>> & Readonly<Record<NumberField, bigint>>
 
 /** Numbers are text. */
 type SqlRow = Readonly<Record<string, string | null>>
 
-const NUMBERS = [...METRICS.filter((metric) => metric.kind !== 'histogram'), ...CORRECTIONS]
+const NUMBERS = [...METRICS, ...CORRECTIONS]
 
 /** The columns that `dailyRowFrom` reads. */
 export const DAILY_COLUMNS: readonly string[] = [...DIMENSIONS, ...NUMBERS].map(({ column }) => column)

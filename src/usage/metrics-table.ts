@@ -9,7 +9,6 @@ import {
   UNIT_COLUMNS,
   type UsageSource,
 } from '../call/usage.ts'
-import { LATENCY_BUCKETS, latencyBucketOf } from '../domain/latency.ts'
 
 interface Column<Kind extends string, Field extends string> {
   readonly kind: Kind
@@ -27,11 +26,15 @@ interface Column<Kind extends string, Field extends string> {
    * exported.
    */
   readonly release: number | null
+  /** Most rows have none of it: `null` in `daily_usage` stands for 0, and costs no space. */
+  readonly rare: boolean
 }
 
 /** A number of calls. */
 interface CallCount<Field extends string> extends Column<'calls', Field> {
   readonly of: (call: CountedCall) => boolean
+  /** In `daily_usage`. */
+  readonly type: 'integer' | 'bigint'
   /** A call counts no longer once its job has reported what it used. */
   readonly untilSettled: boolean
 }
@@ -41,10 +44,17 @@ function calls<const Field extends string>(
   column: string,
   of: (call: CountedCall) => boolean,
   condition: string,
-  { release = 1, untilSettled = false }: { release?: number | null; untilSettled?: boolean } = {},
+  { release = 1, untilSettled = false, rare = false, type = 'integer' }: CallCountOptions = {},
 ): CallCount<Field> {
   const recount = `count(*) filter (where ${condition})`
-  return { kind: 'calls', field, column, of, recount, release, untilSettled }
+  return { kind: 'calls', field, column, of, recount, release, untilSettled, rare, type }
+}
+
+interface CallCountOptions {
+  readonly release?: number | null
+  readonly untilSettled?: boolean
+  readonly rare?: boolean
+  readonly type?: 'integer' | 'bigint'
 }
 
 /** Where usage comes from has a column each: of requests and settlements together. */
@@ -72,6 +82,15 @@ const TOKENS_BY_RELEASE = [12, 15]
 const UNITS_BY_RELEASE = [6, 16]
 const NEXT_RELEASE = 4
 
+/** Of tokens and units, those that most calls report. */
+const COMMON: ReadonlySet<string> = new Set<TokenClass>([
+  'inputTokens',
+  'outputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+])
+
 function sums<Kind extends string, Field extends string>(
   kind: Kind,
   fields: readonly Field[],
@@ -81,7 +100,8 @@ function sums<Kind extends string, Field extends string>(
   return fields.map((field, index) => {
     const column = columns[index] ?? ''
     const release = byRelease.findIndex((count) => index < count) + 1 || NEXT_RELEASE
-    return { kind, field, column, recount: `coalesce(sum(${column}), 0)::bigint`, release }
+    const recount = `coalesce(sum(${column}), 0)::bigint`
+    return { kind, field, column, recount, release, rare: !COMMON.has(field) }
   })
 }
 
@@ -97,7 +117,7 @@ function estimated<const Field extends string>(
   tokens: string,
 ): EstimatedSum<Field> {
   const recount = `coalesce(sum(${tokens}) filter (where usage_source = 'estimated'), 0)::bigint`
-  return { kind: 'estimated', field, column, of, recount, release: 1 }
+  return { kind: 'estimated', field, column, of, recount, release: 1, rare: true }
 }
 
 /** A whole number of any size: `numeric` in SQL. */
@@ -111,25 +131,15 @@ function amount<const Field extends string>(
   of: (call: CountedCall) => bigint,
   summed: string,
 ): Amount<Field> {
-  return { kind: 'amount', field, column, of, recount: `coalesce(sum(${summed}), 0)`, release: 1 }
-}
-
-/** `LATENCY_BUCKETS` numbers of calls. */
-interface Histogram<Field extends string> extends Column<'histogram', Field> {
-  /** The index of the bucket that a call is counted in; `null`: in none. */
-  readonly of: (call: CountedCall) => number | null
-}
-
-const LATENCIES: Histogram<'latencyBuckets'> = {
-  kind: 'histogram',
-  field: 'latencyBuckets',
-  column: 'latency_buckets',
-  of: (call) => {
-    const latencyUs = latencyOf(call)
-    return latencyUs === null ? null : latencyBucketOf(latencyUs)
-  },
-  recount: `array[${Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => `count(*) filter (where bucket = ${bucket})`).join(', ')}]`,
-  release: null,
+  return {
+    kind: 'amount',
+    field,
+    column,
+    of,
+    recount: `coalesce(sum(${summed}), 0)`,
+    release: 1,
+    rare: false,
+  }
 }
 
 const IS_UNPRICED = 'cost_pico is null and not settled'
@@ -141,10 +151,14 @@ const NO_FIGURES = `unpriced_reason in (${WITHOUT_FIGURES.map((reason) => `'${re
  * derive from it.
  */
 const TABLE = [
-  calls('requests', 'requests', ({ settlement }) => settlement === undefined, 'told_by is null'),
+  calls('requests', 'requests', ({ settlement }) => settlement === undefined, 'told_by is null', {
+    type: 'bigint',
+  }),
   // What calls reported of jobs that others had submitted: not requests.
   calls('settlements', 'settlements', ({ settlement }) => settlement !== undefined, 'told_by is not null', {
     release: 3,
+    rare: true,
+    type: 'bigint',
   }),
   ...(Object.keys(SOURCES) as UsageSource[]).map(callsBy),
   calls('unpriced', 'unpriced', ({ costPico }) => costPico === null, IS_UNPRICED, { untilSettled: true }),
@@ -152,6 +166,8 @@ const TABLE = [
   calls('withoutFigures', 'without_figures', hasNoFigures, `${IS_UNPRICED} and ${NO_FIGURES}`, {
     untilSettled: true,
     release: null,
+    rare: true,
+    type: 'bigint',
   }),
   calls('errors', 'errors', isError, "outcome = 'upstream_error' or failed_in_body or status >= 400"),
   ...sums('tokens', TOKEN_CLASSES, TOKEN_COLUMNS, TOKENS_BY_RELEASE),
@@ -160,7 +176,6 @@ const TABLE = [
   estimated('estimatedOutputTokens', 'estimated_output_tokens', 'outputTokens', 'output_tokens'),
   amount('latencyUsSum', 'latency_us_sum', (call) => BigInt(latencyOf(call) ?? 0), 'latency_us'),
   calls('latencyCount', 'latency_count', (call) => latencyOf(call) !== null, 'latency_us is not null'),
-  LATENCIES,
   amount('costPico', 'cost_pico', ({ costPico }) => BigInt(costPico ?? 0), 'cost_pico'),
 ]
 
@@ -168,9 +183,13 @@ export type Metric = (typeof TABLE)[number]
 type FieldOf<Kind extends Metric['kind']> = Extract<Metric, { readonly kind: Kind }>['field']
 export type CountField = FieldOf<'calls' | 'tokens' | 'units' | 'estimated'>
 export type AmountField = FieldOf<'amount'>
-export type HistogramField = FieldOf<'histogram'>
 
 export const METRICS: readonly Metric[] = TABLE
+
+/** What a metric's column is in SQL. */
+export function sqlTypeOf(metric: Metric): 'integer' | 'bigint' | 'numeric' {
+  return metric.kind === 'amount' ? 'numeric' : metric.kind === 'calls' ? metric.type : 'bigint'
+}
 
 interface Correction {
   /** The metric that it corrects. */
@@ -184,6 +203,8 @@ interface Correction {
   /** Its part in each of `adjustment_entries`, whose sum it is. */
   readonly entry: string
   readonly type: 'bigint' | 'numeric'
+  /** As of a metric. */
+  readonly rare: boolean
 }
 
 /** Columns that corrections move: a metric itself stays as metered. */
@@ -195,6 +216,7 @@ const CORRECTION_TABLE = [
     sign: '+',
     entry: 'pico',
     type: 'numeric',
+    rare: false,
   },
   // Calls that a repricing has given a cost since.
   {
@@ -204,18 +226,39 @@ const CORRECTION_TABLE = [
     sign: '-',
     entry: 'priced_calls',
     type: 'bigint',
+    rare: true,
   },
 ] as const satisfies readonly Correction[]
 
 export type CorrectionField = (typeof CORRECTION_TABLE)[number]['field']
 export const CORRECTIONS: readonly (Correction & { readonly field: CorrectionField })[] = CORRECTION_TABLE
 
+const RARE: ReadonlySet<string> = new Set(
+  [...METRICS, ...CORRECTIONS].flatMap(({ rare, column }) => (rare ? [column] : [])),
+)
+
+/** The number in a column of the row `alias`, in SQL: 0 where a rare one is null. */
+export function valueIn(alias: string, column: string): string {
+  return RARE.has(column) ? `coalesce(${alias}.${column}, 0)` : `${alias}.${column}`
+}
+
+/** A number as the column keeps it, in SQL: null where a rare one is 0. */
+export function keptAs(column: string, number: string): string {
+  return RARE.has(column) ? `nullif(${number}, 0)` : number
+}
+
+/** The requests and settlements of a row `u`, in SQL. */
+export const USES = `u.requests + ${valueIn('u', 'settlements')}`
+/** The condition that a row `u` has any: others hold nothing but credits. */
+export const IS_USED = `${USES} > 0`
+
 /** A metric of the row `alias` with its corrections, in SQL. */
 export function correctedIn(alias: string, { field, column }: Pick<Metric, 'field' | 'column'>): string {
   const corrections = CORRECTIONS.filter(({ of }) => of === field)
-  return [`${alias}.${column}`, ...corrections.map(({ sign, column }) => `${sign} ${alias}.${column}`)].join(
-    ' ',
-  )
+  return [
+    valueIn(alias, column),
+    ...corrections.map(({ sign, column }) => `${sign} ${valueIn(alias, column)}`),
+  ].join(' ')
 }
 
 /** Whether a call counts as failed: by its upstream, its status, or its body. */
@@ -227,7 +270,7 @@ function hasNoFigures({ costPico, unpricedReason }: CallRecord): boolean {
   return costPico === null && reportedNoFigures(unpricedReason)
 }
 
-/** A session's duration is not a latency. */
-function latencyOf({ latencyUs, webSocket }: CallRecord): number | null {
+/** The latency that a call has, in microseconds. A session's duration is none. */
+export function latencyOf({ latencyUs, webSocket }: CallRecord): number | null {
   return webSocket ? null : latencyUs
 }

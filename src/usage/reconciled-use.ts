@@ -1,6 +1,7 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { IS_USED } from './metrics-table.ts'
 
 /** Our own figures of one model on one day. */
 export interface ModelDayUse {
@@ -28,8 +29,8 @@ export async function selectModelDays(
   >(
     `select day, model, sum(requests) as requests, sum(input_tokens) as input, sum(output_tokens) as output,
        sum(cost_pico + adjusted_pico) as cost
-     from ${SCHEMA}.daily_usage
-     where provider = $1 and ($2::text is null or upstream = $2) and day between $3 and $4 and requests + settlements > 0
+     from ${SCHEMA}.daily_usage u
+     where provider = $1 and ($2::text is null or upstream = $2) and day between $3 and $4 and ${IS_USED}
      group by day, model order by day, model`,
     [query.provider, query.upstream, query.from, query.to],
   )

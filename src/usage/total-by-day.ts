@@ -1,9 +1,9 @@
 import type { CallRecord } from '../call/call-record.ts'
 import type { CountedCall } from '../call/settlement.ts'
 import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../call/usage.ts'
-import { LATENCY_BUCKETS } from '../domain/latency.ts'
 import { type DailyKey, keyOf, keyTextOf, type SettledCall, type TotalledCall } from './daily-key.ts'
-import { type AmountField, type CountField, type HistogramField, METRICS } from './metrics-table.ts'
+import { addLatency, type LatencyCounts, noLatencies } from './days/daily-latency.ts'
+import { type AmountField, type CountField, METRICS } from './metrics-table.ts'
 
 /** At most so many model names are totalled apart for one client and day: names come from outside. */
 export const MODELS_PER_CLIENT_AND_DAY = 500
@@ -16,15 +16,16 @@ export const OTHER_MODELS_TOTAL = '(other)'
  */
 export const MAX_TOTALLED = 4096
 
-type DailySums = Record<CountField, number> & Record<AmountField, bigint> & Record<HistogramField, number[]>
+type DailySums = Record<CountField, number> & Record<AmountField, bigint>
 
-/** What some calls of one row add to `daily_usage`. */
+/** What some calls of one row add to `daily_usage`, and to `daily_latency`. */
 export interface DailyTotal extends DailyKey, DailySums {
   readonly provider: string
+  readonly latencyBuckets: LatencyCounts
 }
 
 /**
- * Totals records in the order of `daily_usage`'s primary key: transactions that update rows in one order
+ * Totals records in the order of the rows' keys: transactions that update rows in one order
  * cannot wait for each other in a circle.
  *
  * @param records At most `MAX_TOTALLED`.
@@ -41,7 +42,7 @@ export function totalByDay(
     const text = keyTextOf(call)
     let total = totals.get(text)
     if (total === undefined) {
-      total = { ...keyOf(call), provider: call.provider, ...noSums() }
+      total = { ...keyOf(call), provider: call.provider, latencyBuckets: noLatencies(), ...noSums() }
       totals.set(text, total)
     }
     return total
@@ -59,14 +60,12 @@ export function totalByDay(
 const CALLS = METRICS.filter((metric) => metric.kind === 'calls')
 const ESTIMATED = METRICS.filter((metric) => metric.kind === 'estimated')
 const AMOUNTS = METRICS.filter((metric) => metric.kind === 'amount')
-const HISTOGRAMS = METRICS.filter((metric) => metric.kind === 'histogram')
 const UNTIL_SETTLED = CALLS.filter(({ untilSettled }) => untilSettled)
 
 function noSums(): DailySums {
   const sums: Partial<DailySums> = {}
   for (const { kind, field } of METRICS) {
-    if (kind === 'histogram') sums[field] = new Array<number>(LATENCY_BUCKETS).fill(0)
-    else if (kind === 'amount') sums[field] = 0n
+    if (kind === 'amount') sums[field] = 0n
     else sums[field] = 0
   }
   return sums as DailySums
@@ -84,10 +83,7 @@ function addCall(total: DailyTotal, call: CountedCall): void {
   }
   if (call.usageSource === 'estimated') for (const { field, of } of ESTIMATED) total[field] += usage[of] ?? 0
   for (const { field, of } of AMOUNTS) total[field] += of(call)
-  for (const { field, of } of HISTOGRAMS) {
-    const bucket = of(call)
-    if (bucket !== null) total[field][bucket] = (total[field][bucket] ?? 0) + 1
-  }
+  addLatency(total.latencyBuckets, call)
 }
 
 /**

@@ -4,6 +4,7 @@ import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { KEY, KEY_OF_CALL } from './daily-key.ts'
+import { valueIn } from './metrics-table.ts'
 
 /** Calls without a cost: of one model at one upstream, at one path, for one reason. */
 export interface UnpricedUse {
@@ -36,6 +37,8 @@ const ID_SEGMENT = `/(?:[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?:[A-Za-z]+[_-])?(?=[^/
 /** Reasons that a later price cannot be for; the others are what `priced_later` has been taken from. */
 const NO_PRICE_HELPS = [...WITHOUT_FIGURES, 'invalid_usage']
 
+const PRICED_LATER = valueIn('u', 'priced_later')
+
 /**
  * 1. The rows of totals with calls that have no cost.
  * 2. Their calls, where they are kept, by path and reason. What was to be billed with a later fetch, and was
@@ -46,8 +49,9 @@ const NO_PRICE_HELPS = [...WITHOUT_FIGURES, 'invalid_usage']
  */
 const SELECT = `
 with totals as (
-  select ${KEY}, provider, unpriced - priced_later as left_over, priced_later, input_tokens, output_tokens
-  from ${SCHEMA}.daily_usage where day >= $1 and unpriced > priced_later),
+  select ${KEY}, provider, unpriced - ${PRICED_LATER} as left_over, ${PRICED_LATER} as priced_later, input_tokens,
+    output_tokens
+  from ${SCHEMA}.daily_usage u where day >= $1 and unpriced > ${PRICED_LATER}),
 kept as (
   select ${KEY_OF_CALL}, service_tier, method,
     regexp_replace(path, $2, '/{id}', 'g') as path, input_tokens, output_tokens,
@@ -111,8 +115,8 @@ const MOST_CALLS = 500_000
 /** The first day whose calls are looked at, counted back from the newest; '9999-12-31': none is. */
 const FIRST_DAY = `
 select coalesce(min(day), '9999-12-31') as day from (
-  select day, sum(sum(unpriced - priced_later)) over (order by day desc) as calls
-  from ${SCHEMA}.daily_usage where day >= $1 group by day) d
+  select day, sum(sum(unpriced - ${PRICED_LATER})) over (order by day desc) as calls
+  from ${SCHEMA}.daily_usage u where day >= $1 group by day) d
 where calls <= $2`
 
 /**

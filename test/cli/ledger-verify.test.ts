@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.calls, tallygate.producers, tallygate.prices, tallygate.adjustments,
+    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.producers, tallygate.prices, tallygate.adjustments,
        tallygate.adjustment_entries, tallygate.repricing_rules, tallygate.ledger_gaps, tallygate.dead_letters cascade`,
   )
 })
@@ -96,7 +96,6 @@ const FALSIFIED = [
   ['cost_pico', `cost_pico = cost_pico + 1`],
   ['requests', `requests = requests + 1`],
   ['input_tokens', `input_tokens = 0`],
-  ['latency_buckets', `latency_buckets[1] = 99`],
   ['unpriced', `unpriced = unpriced + 2`],
   ['adjusted_pico', `adjusted_pico = 12`],
 ] as const
@@ -119,6 +118,28 @@ test.each(FALSIFIED)('a row whose %s was falsified is found, named and repaired'
   expect(await json(env, 'ledger', 'verify')).toMatchObject({ ok: true })
   const { rows: audit } = await ledger.pool.query('select kind, who, scope from tallygate.adjustments')
   expect(audit).toEqual([{ kind: 'rebuild', who: 'ann', scope: { day: TODAY } }])
+})
+
+test.each([
+  ['was falsified', 'update tallygate.daily_latency set buckets = buckets + 99'],
+  ['is missing', 'delete from tallygate.daily_latency'],
+  ['has no calls', "update tallygate.daily_latency set model = 'no-such-model'"],
+])('a histogram that %s is found, named and repaired', async (_, change) => {
+  await countSome(300)
+  const { rows } = await ledger.pool.query(
+    `${change} where (day, client_id, model) = (
+       select day, client_id, model from tallygate.daily_latency where day = $1 order by 2, 3 limit 1)
+     returning client_id, model`,
+    [TODAY],
+  )
+  const found = await run(env, 'ledger', 'verify', '--json')
+  expect(found.code).toBe(1)
+  const { differences } = JSON.parse(found.out)
+  expect(differences).toContainEqual(
+    expect.objectContaining({ ...rows[0], day: TODAY, column: 'latency_buckets', against: 'calls' }),
+  )
+  expect(await json(env, 'ledger', 'rebuild', '--day', TODAY, '--by', 'ann')).toMatchObject({ changed: true })
+  expect(await json(env, 'ledger', 'verify')).toMatchObject({ ok: true, differences: [] })
 })
 
 test('a row that is missing and one without calls are found and repaired', async () => {

@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.calls, tallygate.producers, tallygate.responses_seen,
+    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.producers, tallygate.responses_seen,
        tallygate.objects, tallygate.adjustments, tallygate.adjustment_entries, tallygate.repricing_rules,
        tallygate.prices`,
   )
@@ -133,8 +133,8 @@ async function rollUp(records: readonly CallRecord[], by: RollUp = ledger.rollUp
 
 async function totals() {
   const { rows } = await ledger.pool.query(
-    `select day, client_id as client, key_id as key, model, requests::int, settlements::int, unpriced::int,
-       without_figures::int as silent, input_tokens::int as input, cost_pico::float8 as cost
+    `select day, client_id as client, key_id as key, model, requests::int, coalesce(settlements, 0)::int as settlements,
+       unpriced::int, coalesce(without_figures, 0)::int as silent, input_tokens::int as input, cost_pico::float8 as cost
      from tallygate.daily_usage where requests <> 0 or settlements <> 0 or unpriced <> 0
      order by day, client_id, model, price_id`,
   )

@@ -6,7 +6,7 @@ import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
 import { KEY_COLUMNS } from '../../src/usage/daily-key.ts'
 import { DIMENSIONS } from '../../src/usage/dimensions.ts'
-import { CORRECTIONS, METRICS } from '../../src/usage/metrics-table.ts'
+import { CORRECTIONS, METRICS, sqlTypeOf } from '../../src/usage/metrics-table.ts'
 import { quiet } from '../rollup/records.ts'
 import { createEmptyDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -99,17 +99,25 @@ test('daily usage has exactly the columns of the tables of dimensions and metric
   const columns = await columnsOf('daily_usage')
   const wanted = [
     ...DIMENSIONS.map(({ column, type = 'text' }) => [column, type]),
-    ...METRICS.map(({ kind, column }) => [
-      column,
-      kind === 'amount' ? 'numeric' : kind === 'histogram' ? 'ARRAY' : 'bigint',
-    ]),
+    ...METRICS.map((metric) => [metric.column, sqlTypeOf(metric)]),
     ...CORRECTIONS.map(({ column, type }) => [column, type]),
   ]
   expect(columns.map(({ name, type }) => [name, type]).sort()).toEqual(wanted.sort())
 })
 
-test('the primary keys of daily usage and of its corrections are the key of the dimensions', async () => {
-  expect(await primaryKeyOf('daily_usage')).toEqual(KEY_COLUMNS)
+test('exactly the rare columns of daily usage may be null, which stands for 0', async () => {
+  const rare = [...METRICS, ...CORRECTIONS].filter(({ rare }) => rare).map(({ column }) => column)
+  const nullable = (await columnsOf('daily_usage')).filter((column) => column.nullable)
+  expect(nullable.map(({ name }) => name).sort()).toEqual(rare.sort())
+})
+
+test('the rows of daily usage are unique by the key of the dimensions, which is that of its corrections', async () => {
+  const [index] = await select<{ definition: string }>(
+    `select indexdef as definition from pg_indexes where schemaname = 'tallygate' and indexname = 'daily_usage_row'`,
+  )
+  expect(index?.definition).toContain('UNIQUE')
+  const indexed = index?.definition.match(/btree \((.*)\)$/)?.[1]?.match(/[a-z_]+(?=[,)]|$)/g)
+  expect(indexed?.toSorted()).toEqual([...KEY_COLUMNS].sort())
   expect(await primaryKeyOf('adjustment_entries')).toEqual(['adjustment_id', ...KEY_COLUMNS])
 })
 

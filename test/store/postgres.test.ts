@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { lockShard } from '../../src/store/connection/advisory-locks.ts'
+import { lockForRollUp } from '../../src/store/connection/advisory-locks.ts'
 import {
   inTransaction,
   openPostgres,
@@ -89,11 +89,11 @@ test('a worker that is frozen in its transaction loses it, and the shard is free
   const frozen = await pool.connect()
   await frozen.query(`set idle_in_transaction_session_timeout = '300ms'`)
   await frozen.query('begin')
-  expect(await lockShard(frozen, 'stream')).toBe(true)
+  expect(await lockForRollUp(frozen, 'stream', [])).toBe(true)
   await frozen.query('insert into numbers values (20)')
-  expect(await inTransaction(admin, (session) => lockShard(session, 'stream'))).toBe(false)
+  expect(await inTransaction(admin, (session) => lockForRollUp(session, 'stream', []))).toBe(false)
   await expect
-    .poll(() => inTransaction(admin, (session) => lockShard(session, 'stream')), { timeout: 10_000 })
+    .poll(() => inTransaction(admin, (session) => lockForRollUp(session, 'stream', [])), { timeout: 10_000 })
     .toBe(true)
   await expect(frozen.query('commit')).rejects.toThrow()
   frozen.release(true)

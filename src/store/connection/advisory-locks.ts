@@ -4,7 +4,7 @@ import type { PostgresSession } from './postgres.ts'
 /**
  * The numbers of our advisory locks, far from those that other users of the database would choose. Two meanings of one
  * number would block each other for no reason. Running processes of another release use the same numbers, so a number
- * never changes its meaning. `shard` and `clientDay` are the first of two keys, the others the only one.
+ * never changes its meaning. `shard`, `clientDay` and `usageDay` are the first of two keys, the others the only one.
  */
 export const ADVISORY_LOCKS = {
   migrations: 1_952_541_804,
@@ -13,6 +13,7 @@ export const ADVISORY_LOCKS = {
   pruning: 1_952_541_807,
   partitions: 1_952_541_808,
   corrections: 1_952_541_809,
+  usageDay: 1_952_541_810,
   closing: 1_952_541_820,
 } as const
 
@@ -20,16 +21,53 @@ export const ADVISORY_LOCKS = {
 export const PRICE_CATALOGS_LOCK = 'tallygate price catalogs'
 
 /**
- * Makes this transaction the only one that rolls up the stream. It must be the transaction's first statement,
- * alone: the snapshot of the next one then begins after the last holder's commit.
+ * Makes this transaction the only one that rolls up the stream, and keeps corrections of these days out until it ends,
+ * as well as those of all days. It must be the transaction's first statement, alone: the snapshot of the next one then
+ * begins after the last holder's commit. Nothing is waited for.
  *
- * @returns `false`: another transaction has it.
+ * @returns `false`: another transaction has the stream, or a correction is under way.
  */
-export async function lockShard(session: PostgresSession, stream: string): Promise<boolean> {
-  return await isLocked(session, 'pg_try_advisory_xact_lock($1, hashtext($2))', [
-    ADVISORY_LOCKS.shard,
-    stream,
-  ])
+export async function lockForRollUp(
+  session: PostgresSession,
+  stream: string,
+  days: readonly UtcDay[],
+): Promise<boolean> {
+  return await isLocked(
+    session,
+    `pg_try_advisory_xact_lock($1, hashtext($2)) and pg_try_advisory_xact_lock_shared($3) and
+       (select coalesce(bool_and(pg_try_advisory_xact_lock_shared($4, day - date '1970-01-01')), true)
+        from unnest($5::date[]) as day)`,
+    [ADVISORY_LOCKS.shard, stream, ADVISORY_LOCKS.corrections, ADVISORY_LOCKS.usageDay, days],
+  )
+}
+
+/**
+ * Keeps corrections of more days out, for a roll-up that learns of them late. Nothing of their totals may have been
+ * read before.
+ *
+ * @returns `false`: a correction of one of them is under way.
+ */
+export async function shareDays(session: PostgresSession, days: readonly UtcDay[]): Promise<boolean> {
+  return await isLocked(
+    session,
+    `(select coalesce(bool_and(pg_try_advisory_xact_lock_shared($1, day - date '1970-01-01')), true)
+      from unnest($2::date[]) as day)`,
+    [ADVISORY_LOCKS.usageDay, days],
+  )
+}
+
+/**
+ * Keeps all that would write totals of these days out until the transaction ends, after waiting for those under way.
+ * What is read of these days then is complete. Days are locked in rising order, so that no two corrections wait for
+ * each other in a circle; roll-ups never wait for these locks. A correction of all days keeps this one out.
+ */
+export async function lockDays(session: PostgresSession, days: readonly UtcDay[]): Promise<void> {
+  await session.query('select pg_advisory_xact_lock_shared($1)', [ADVISORY_LOCKS.corrections])
+  await session.query(
+    `select pg_advisory_xact_lock($1, number) from
+       (select distinct day - date '1970-01-01' as number from unnest($2::date[]) day order by number offset 0) d`,
+    [ADVISORY_LOCKS.usageDay, days],
+  )
 }
 
 /**
@@ -49,26 +87,12 @@ export async function lockClientDays(
 }
 
 /**
- * Keeps all roll-ups out until the transaction ends, after waiting for those under way. What is read then is complete,
+ * Keeps all roll-ups and corrections out, of whatever day, until the transaction ends, after waiting for those under way. What is read then is complete,
  * and what is rolled up later sees what was decided. Like every lock here it must be a statement of its own: the
  * snapshot of the next one begins after it.
  */
 export async function lockCorrections(session: PostgresSession): Promise<void> {
   await session.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.corrections])
-}
-
-/**
- * Keeps corrections out until the transaction ends. Any number of transactions that count calls may hold it.
- *
- * @returns `false`: a correction is under way.
- */
-export async function shareCorrections(session: PostgresSession): Promise<boolean> {
-  return await isLocked(session, 'pg_try_advisory_xact_lock_shared($1)', [ADVISORY_LOCKS.corrections])
-}
-
-/** STANDIN */
-export async function lockDays(session: PostgresSession, _days: readonly UtcDay[]): Promise<void> {
-  await lockCorrections(session)
 }
 
 /**

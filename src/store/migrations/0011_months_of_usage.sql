@@ -1,8 +1,8 @@
 -- Rows that stay small: totals by month, rare counts only where there are any, and the histogram in a table of its own.
 -- This rewrites `daily_usage` in one transaction, which nothing else writes to meanwhile: see docs/operations.md.
 
--- What names a row of `daily_usage` on its day, in 16 bytes of SHA-256: the names themselves would make the primary key
--- as large as half of the row. Only a model's name comes from outside, so it stands last: nothing can imitate the
+-- What names a row of `daily_usage` on its day, in 16 bytes of SHA-256: the names themselves would make their index as
+-- large as the rows. Only a model's name comes from outside, so it stands last: nothing can imitate the
 -- separators before it. Backslashes are doubled because the cast to `bytea` would read them.
 create function daily_key_hash(client_id text, key_id text, model text, upstream text, price_id text) returns bytea
 language sql immutable parallel safe
@@ -24,19 +24,20 @@ alter index daily_usage_pkey rename to daily_usage_before_pkey;
 -- Columns of fixed width come first: they need no padding, and sums find them without reading what stands before.
 create table daily_usage (
   requests bigint not null,
-  reported bigint not null,
-  partial bigint not null,
-  estimated bigint not null,
-  without_usage bigint not null,
-  invalid bigint not null,
-  unpriced bigint not null,
-  errors bigint not null,
   input_tokens bigint not null,
   output_tokens bigint not null,
   cache_read_tokens bigint not null,
   cache_write_tokens bigint not null,
   reasoning_tokens bigint not null,
-  latency_count bigint not null,
+  -- Parts of `requests` and `settlements`: 2^31 of one row and day are 24,855 calls a second from midnight to midnight.
+  reported integer not null,
+  partial integer not null,
+  estimated integer not null,
+  without_usage integer not null,
+  invalid integer not null,
+  unpriced integer not null,
+  errors integer not null,
+  latency_count integer not null,
   day date not null,
   client_id text not null,
   key_id text not null,
@@ -44,8 +45,6 @@ create table daily_usage (
   upstream text not null,
   provider text not null,
   price_id text not null default '',
-  key_hash bytea not null
-    generated always as (daily_key_hash(client_id, key_id, model, upstream, price_id)) stored,
   latency_us_sum numeric(38, 0) not null,
   cost_pico numeric(38, 0) not null,
   adjusted_pico numeric(38, 0) not null default 0,
@@ -80,9 +79,11 @@ create table daily_usage (
   citation_tokens bigint,
   trained_tokens bigint,
   estimated_input_tokens bigint,
-  estimated_output_tokens bigint,
-  primary key (day, key_hash)
+  estimated_output_tokens bigint
 ) partition by range (day);
+-- The key of the rows.
+create unique index daily_usage_row on daily_usage
+  (day, daily_key_hash(client_id, key_id, model, upstream, price_id));
 create index daily_usage_client on daily_usage (client_id, day);
 
 -- The latencies of the same calls.
@@ -109,7 +110,7 @@ declare
   made date[] := '{}';
 begin
   for month in
-    select distinct date_trunc('month', day)::date from unnest(days) as day order by 1
+    select distinct date_trunc('month', day::timestamp)::date from unnest(days) as day order by 1
   loop
     foreach parent in array array['daily_usage', 'daily_latency'] loop
       partition := parent || to_char(month, '_YYYYMM');
@@ -118,8 +119,11 @@ begin
         continue;
       end if;
       execute format('create table if not exists %I (like %I including all)', partition, parent);
-      -- Room beside the rows of today, which change with every batch: docs/decisions/0022 has the measurement.
-      execute format('alter table %I set (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05)', partition);
+      -- Pages are filled: the first changes of a day make the room that its later ones stay in, and the next day's rows
+      -- take it. docs/decisions/0022 has the measurement.
+      execute format('alter table %I set (autovacuum_vacuum_scale_factor = 0.05)', partition);
+      -- Without a primary key, logical replication identifies rows by all of their columns.
+      if parent = 'daily_usage' then execute format('alter table %I replica identity full', partition); end if;
       execute format('alter table %I attach partition %I for values from (%L) to (%L)',
         parent, partition, month, month + interval '1 month');
       if parent = 'daily_usage' then made := made || month; end if;

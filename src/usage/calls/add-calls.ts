@@ -131,8 +131,11 @@ function millisecondsOf(microseconds: number): string {
   return `${digits.slice(0, -3)}.${digits.slice(-3)}`
 }
 
-/** Whether the error says that a day of `calls` has no partition (any more). */
+const PARTITIONED = ['calls', 'daily_usage', 'daily_latency']
+
+/** Whether the error says that a day of `calls`, or a month of the totals, has no partition (any more). */
 export function isPartitionMissing(error: unknown): boolean {
   const sqlError = sqlErrorOf(error)
-  return sqlError?.code === '23514' && sqlError.table === 'calls' && sqlError.constraint === undefined
+  if (sqlError?.code !== '23514' || sqlError.constraint !== undefined) return false
+  return PARTITIONED.includes(sqlError.table ?? '')
 }

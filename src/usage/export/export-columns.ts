@@ -35,7 +35,7 @@ const COST_COLUMNS = METRICS.filter(({ field }) => field === 'costPico').flatMap
 )
 
 const METRIC_COLUMNS = METRICS.flatMap((metric): readonly ExportColumn[] => {
-  if (metric.kind === 'histogram' || metric.release === null) return []
+  if (metric.release === null) return []
   if (metric.field === 'costPico') return COST_COLUMNS
   const { column, release } = metric
   return [{ name: column, kind: 'count', sql: correctedIn('u', metric), release }]

@@ -1,0 +1,69 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { lockPartitions } from '../../store/connection/advisory-locks.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+
+/** A calendar month in UTC, written YYYY-MM. */
+export type UtcMonth = string
+
+export function monthOf(day: UtcDay): UtcMonth {
+  return day.slice(0, 7)
+}
+
+/**
+ * Sees to it that the totals of these days have a partition, in the caller's transaction. No call may stay
+ * uncounted because its journal came late or a clock was wrong, so any day gets one.
+ *
+ * @param known Months that are known to have one: for them it costs nothing.
+ * @returns The months that have one once the transaction is committed, for `known`.
+ */
+export async function ensureUsageMonths(
+  session: PostgresSession,
+  days: Iterable<UtcDay>,
+  known: ReadonlySet<UtcMonth> = NONE_KNOWN,
+): Promise<ReadonlySet<UtcMonth>> {
+  const unknown = new Set<UtcMonth>()
+  for (const day of days) if (!known.has(monthOf(day))) unknown.add(monthOf(day))
+  if (unknown.size === 0) return unknown
+  const existing = await selectUsageMonths(session)
+  const missing = [...unknown].filter((month) => !existing.has(month)).sort()
+  if (missing.length > 0) await addMonths(session, missing)
+  return unknown
+}
+
+const NONE_KNOWN: ReadonlySet<UtcMonth> = new Set()
+
+const PARTITION = /^daily_latency_(\d{4})(\d{2})$/
+
+/** The months whose totals have a partition: that of the histograms is made last. */
+async function selectUsageMonths(session: PostgresSession): Promise<ReadonlySet<UtcMonth>> {
+  const { rows } = await session.query<{ name: string }>(
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = '${SCHEMA}.daily_latency'::regclass`,
+  )
+  return new Set(
+    rows.flatMap(({ name }) => {
+      const match = PARTITION.exec(name)
+      return match === null ? [] : [`${match[1]}-${match[2]}`]
+    }),
+  )
+}
+
+async function addMonths(session: PostgresSession, months: readonly UtcMonth[]): Promise<void> {
+  await lockPartitions(session)
+  await session.query(`select ${SCHEMA}.add_usage_months($1::date[])`, [months.map((month) => `${month}-01`)])
+}
+
+/** Makes the partitions of this month and the next, by the database's clock. */
+export async function addUsageMonths(pool: Postgres): Promise<void> {
+  await inTransaction(pool, async (session) => {
+    const { rows } = await session.query<{ day: UtcDay }>(
+      `select (now() at time zone 'UTC' + months * interval '1 month')::date as day
+       from generate_series(0, 1) as months`,
+    )
+    await ensureUsageMonths(
+      session,
+      rows.map(({ day }) => day),
+    )
+  })
+}
