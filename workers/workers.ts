@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
 import { offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
@@ -17,6 +18,7 @@ import { clearOldNames } from './old-names.ts'
 import { createPriceRefresher } from './price-refresh.ts'
 import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
+import { Leases } from './shards/leases.ts'
 import { createShards, type ShardSums } from './shards/shards.ts'
 import { startWatch } from './shards/watch.ts'
 import { verify } from './verify.ts'
@@ -54,6 +56,7 @@ const REDIS_SILENCE_MS = 3_000
 /** A server that does not answer by then is not waited for: another worker repeats what was not committed. */
 const TRANSACTION_END_MS = 5_000
 const POOL_END_MS = 1_000
+const LEASES_END_MS = 500
 
 /** Starts all jobs. Those that depend on Redis or Postgres begin once these answer. */
 export function startWorkers(options: WorkersOptions): Workers {
@@ -84,13 +87,14 @@ export function startWorkers(options: WorkersOptions): Workers {
     gapCheck,
     offsetsKey: (stream) => offsetsName(redisPrefix, stream),
   })
-  const shards = createShards({ redisUrl, drain, log })
   const redis = openRedis(redisUrl, {
     name: 'tallygate watch',
     whenAway: 'fail',
     silenceMs: REDIS_SILENCE_MS,
     log,
   })
+  const leases = new Leases(redis, redisPrefix, randomUUID())
+  const shards = createShards({ redisUrl, drain, leases, log })
 
   const priceRefresh = options.priceRefresh ?? null
   const refreshing = createPriceRefresher({ pool, config: priceRefresh, log })
@@ -145,6 +149,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     ],
     queue,
     redis,
+    renewLeases: (streams) => leases.renew(streams),
     drain: (stream) => shards.drain(stream),
     drainedAtMs: (stream) => shards.drainedAtMs(stream),
     log,
@@ -154,6 +159,8 @@ export function startWorkers(options: WorkersOptions): Workers {
     sums: shards.sums,
     async close() {
       await settledWithin(Promise.all([watch.close(), shards.close()]), TRANSACTION_END_MS)
+      // Others need not wait until the leases end.
+      await settledWithin(leases.close(), LEASES_END_MS)
       await queue.close()
       await toKafka?.sender.close()
       await settledWithin(following?.stop() ?? Promise.resolve(), POOL_END_MS)

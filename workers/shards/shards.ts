@@ -1,16 +1,18 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../src/lib/logger.ts'
 import { atMostEvery } from '../../src/lib/throttle.ts'
 import type { Drain, Drained } from '../../src/rollup/drain/drain.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import type { Leases } from './leases.ts'
 
-/** The drains of this process: one at a time per stream, each on its own connection. */
+/** The shards that this process counts: one drain at a time for each, on a connection of its own. */
 export interface Shards {
   /**
-   * Drains the stream, unless this process is draining it.
-   * @throws When Redis or Postgres fails.
+   * Begins to count the stream where this worker is to and does not yet; goes on until another worker is to.
+   * @throws When Redis does not answer. What fails later is logged, and the shard given back.
    */
   drain(stream: string): Promise<void>
-  /** When a drain of the stream last ended without an error, by the monotonic clock; `null`: never. */
+  /** When entries of the stream were last looked at here, by the monotonic clock; `null`: never. */
   drainedAtMs(stream: string): number | null
   readonly sums: Readonly<ShardSums>
   close(): Promise<void>
@@ -28,6 +30,7 @@ export interface ShardSums {
 export interface ShardsOptions {
   readonly redisUrl: string
   readonly drain: Drain
+  readonly leases: Leases
   readonly log: Logger
 }
 
@@ -35,30 +38,60 @@ export interface ShardsOptions {
 const SILENCE_MS = 3_000
 const CONNECT_MS = 2_000
 const LOG_EVERY_MS = 10_000
+/** What keeps a shard from being counted, a correction or an entry of a later release, may last. */
+const BUSY_MS = 250
+const NEWER_MS = 1_000
 
 export function createShards(options: ShardsOptions): Shards {
-  const { redisUrl, log } = options
+  const { redisUrl, leases, log } = options
   const stopping = new AbortController()
   const connections = new Map<string, Redis>()
   const running = new Map<string, Promise<void>>()
   const drainedAtMs = new Map<string, number>()
   const sums: ShardSums = { counted: 0, corrupt: 0, deadLetters: 0, callsSkipped: 0, gaps: 0 }
   const newerGate = atMostEvery(LOG_EVERY_MS)
+  const failureGate = atMostEvery(LOG_EVERY_MS)
 
-  async function drainOnce(stream: string): Promise<void> {
+  async function count(stream: string): Promise<void> {
     const name = `tallygate drain ${stream}`
     const redis =
       connections.get(stream) ?? openRedis(redisUrl, { name, whenAway: 'fail', silenceMs: SILENCE_MS, log })
     connections.set(stream, redis)
     await untilReady(redis, CONNECT_MS)
-    const drained = await options.drain(stream, redis, stopping.signal)
-    drainedAtMs.set(stream, performance.now())
-    sums.counted += drained.counted
-    sums.corrupt += drained.corrupt
-    sums.deadLetters += drained.deadLetters
-    sums.callsSkipped += drained.callsSkipped
-    sums.gaps += drained.gaps.length
-    report(stream, drained)
+    const mayRead = () => leases.holds(stream)
+    while (!stopping.signal.aborted && mayRead()) {
+      const drained = await options.drain(stream, redis, stopping.signal, mayRead)
+      drainedAtMs.set(stream, performance.now())
+      leases.succeeded(stream)
+      sums.counted += drained.counted
+      sums.corrupt += drained.corrupt
+      sums.deadLetters += drained.deadLetters
+      sums.callsSkipped += drained.callsSkipped
+      sums.gaps += drained.gaps.length
+      report(stream, drained)
+      if (drained.end === 'busy' && mayRead()) await pause(BUSY_MS)
+      if (drained.end === 'newer') await pause(NEWER_MS)
+    }
+  }
+
+  /** Ends early, without error, when this process stops. */
+  async function pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: stopping.signal }).catch(() => {})
+  }
+
+  async function countAndGiveBack(stream: string): Promise<void> {
+    try {
+      await count(stream)
+      await leases.release(stream)
+    } catch (error) {
+      if (!stopping.signal.aborted && failureGate.passes())
+        log.warn(
+          { event: 'rollup.failed', err: error, stream },
+          'calls are not being counted; it is tried again',
+        )
+      // Where Redis is away the lease ends by itself.
+      await leases.failed(stream).catch(() => {})
+    }
   }
 
   function report(stream: string, drained: Drained): void {
@@ -90,11 +123,14 @@ export function createShards(options: ShardsOptions): Shards {
   return {
     async drain(stream) {
       if (stopping.signal.aborted || running.has(stream)) return
-      const work = drainOnce(stream).finally(() => running.delete(stream))
-      running.set(stream, work)
-      await work
+      if (!(await leases.take(stream)) || running.has(stream)) return
+      running.set(
+        stream,
+        countAndGiveBack(stream).finally(() => running.delete(stream)),
+      )
     },
-    drainedAtMs: (stream) => drainedAtMs.get(stream) ?? null,
+    drainedAtMs: (stream) =>
+      running.has(stream) && leases.holds(stream) ? performance.now() : (drainedAtMs.get(stream) ?? null),
     sums,
     async close() {
       stopping.abort()

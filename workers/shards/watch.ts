@@ -13,7 +13,9 @@ export interface WatchOptions {
   readonly schedules: readonly Schedule[]
   readonly queue: JobQueue
   readonly redis: Redis
-  /** Drains the stream here and now; harmless beside a job that does. */
+  /** Renews what this worker holds of these streams. */
+  readonly renewLeases: (streams: readonly string[]) => Promise<void>
+  /** Begins to count the stream where this worker is to; harmless where it does already. */
   readonly drain: (stream: string) => Promise<void>
   /** When this process last drained the stream, by the monotonic clock. */
   readonly drainedAtMs: (stream: string) => number | null
@@ -36,7 +38,7 @@ const SPARE_JOBS = 4
 
 /**
  * Ensures that streams are drained whatever happens to the job queue: Redis may have lost it, or a worker may
- * have died between two steps. It watches the progress of streams, not the queue's state, and works without
+ * have died between two steps. It begins with the shards that this worker is to count. Then it watches the progress of streams, not the queue's state, and works without
  * the queue.
  */
 export function startWatch(options: WatchOptions): Watch {
@@ -55,6 +57,13 @@ export function startWatch(options: WatchOptions): Watch {
     queue.allow(streams.length + SPARE_JOBS)
     for (const schedule of options.schedules) await queue.schedule(schedule)
     for (const stream of streams) await queue.schedule(options.scheduleOf(stream))
+  }
+
+  /** Not by the queue alone: it gives a job to any worker, and only one is to count a shard. */
+  async function countOwnShards(): Promise<void> {
+    if (streams.length === 0) await learnStreams()
+    await options.renewLeases(streams)
+    for (const stream of streams) await options.drain(stream)
   }
 
   async function checkStreams(): Promise<void> {
@@ -95,7 +104,7 @@ export function startWatch(options: WatchOptions): Watch {
     }
   }
   // Separate loops, so that none waits for another's work.
-  const running = [learnStreams, keepScheduled, checkStreams].map(repeat)
+  const running = [learnStreams, keepScheduled, countOwnShards, checkStreams].map(repeat)
 
   return {
     async close() {

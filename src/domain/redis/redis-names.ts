@@ -23,6 +23,11 @@ export function leaseName(redisPrefix: string, stream: string): string {
   return `${redisPrefix}lease:{${stream}}`
 }
 
+/** The sorted set of the workers that live. */
+export function workersName(redisPrefix: string): string {
+  return `${redisPrefix}workers`
+}
+
 /** The text that begins all keys of the job queue, which uses many of them in one script. */
 export function queuePrefix(redisPrefix: string): string {
   return `${redisPrefix}{bull}`

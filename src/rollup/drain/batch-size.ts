@@ -3,7 +3,7 @@ import { MAX_TOTALLED } from '../../usage/total-by-day.ts'
 /** Aimed at for a transaction under load: long enough to be cheap, short enough for the rows that it locks. */
 const TRANSACTION_MS = 150
 /** A smaller batch costs more for each entry than it saves in time: many of its rows are written again by the next. */
-const FEWEST = 1_000
+const FEWEST = 2_000
 /** How much a transaction's time says about the next one's. */
 const WEIGHT = 0.3
 

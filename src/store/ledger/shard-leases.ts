@@ -1,0 +1,60 @@
+import type { Redis } from '../connection/redis.ts'
+
+/** Sets the key to its holder for a while, unless it is another's. One key each: they may lie on several nodes. */
+const HOLD = `
+local holder = redis.call('get', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
+return 1`
+
+const RELEASE = `
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('del', KEYS[1])`
+
+/** By Redis's own clock, so that workers' clocks need not agree. */
+const ANNOUNCE = `
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('zremrangebyscore', KEYS[1], '-inf', now)
+redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
+redis.call('pexpire', KEYS[1], ARGV[2])
+return redis.call('zrange', KEYS[1], 0, -1)`
+
+/**
+ * Takes a lease, or renews it. A lease says which worker is to read a stream, so that others do not read it in vain. It
+ * decides nothing else: the lock in Postgres does, and a lease that Redis loses does no harm.
+ *
+ * @returns Whether `holder` has it now.
+ */
+export async function holdLease(redis: Redis, key: string, holder: string, ms: number): Promise<boolean> {
+  return (await redis.eval(HOLD, 1, key, holder, ms)) === 1
+}
+
+/** Gives a lease back, unless it is another's. */
+export async function releaseLease(redis: Redis, key: string, holder: string): Promise<void> {
+  await redis.eval(RELEASE, 1, key, holder)
+}
+
+/** Who has a lease; `null`: nobody. */
+export async function readLease(redis: Redis, key: string): Promise<string | null> {
+  return await redis.get(key)
+}
+
+/**
+ * Says that a worker lives, for a while.
+ *
+ * @returns All that live, sorted: every worker sees them in the same order.
+ */
+export async function announceWorker(
+  redis: Redis,
+  key: string,
+  worker: string,
+  ms: number,
+): Promise<readonly string[]> {
+  return ((await redis.eval(ANNOUNCE, 1, key, worker, ms)) as string[]).sort()
+}
+
+/** Says that a worker has ended, so that its shards need not wait. */
+export async function withdrawWorker(redis: Redis, key: string, worker: string): Promise<void> {
+  await redis.zrem(key, worker)
+}
