@@ -8,6 +8,8 @@ import { Failure } from '../doctor/failure.ts'
 /** The addresses and secrets of the servers that a command works on. */
 export interface ServerLocations {
   readonly databaseUrl: string
+  /** A replica for reports; `null`: none. */
+  readonly databaseReadUrl: string | null
   /** `null`: not configured. */
   readonly redisUrl: string | null
   readonly redisPrefix: string
@@ -49,6 +51,7 @@ export function findServersOrNull(env: Environment): ServerLocations | null {
   const dataDir = readVariable(env, 'TALLYGATE_DATA_DIR') ?? ''
   return {
     databaseUrl,
+    databaseReadUrl: readVariable(env, 'DATABASE_READ_URL'),
     redisUrl: readVariable(env, 'REDIS_URL') ?? same?.redisUrl ?? null,
     redisPrefix: (env.REDIS_PREFIX || same?.redisPrefix) ?? readVariable(env, 'REDIS_PREFIX') ?? '',
     keyPeppers: splitPeppers(readVariable(env, 'KEY_PEPPER') ?? same?.keyPepper ?? ''),

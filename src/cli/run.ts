@@ -79,7 +79,7 @@ export async function runCommandLine(
       exitCode = FAILED
     },
     knowsServers: () => findServersOrNull(env) !== null,
-    withServers: (work) => withServers(findServers(env), work),
+    withServers: (work) => withServers(findServers(env), (text) => streams.err(`tallygate: ${text}\n`), work),
   }
   program
     .description('who used what of a model backend, and what did it cost')

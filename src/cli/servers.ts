@@ -1,16 +1,21 @@
+import { reasonOf } from '../doctor/explain-error.ts'
 import { Failure } from '../doctor/failure.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { cancelsStatementsOf } from '../store/connection/cancel-statements.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
+import { waitForReplica } from '../store/replica/caught-up.ts'
 import type { ServerLocations } from './find-servers.ts'
 
 /** The servers of a command, open while it runs. */
 export interface Servers {
   readonly locations: ServerLocations
   readonly pool: Postgres
-  /** For queries over many rows: their statements may take ten minutes each. */
-  readonly reports: Postgres
+  /**
+   * For queries over many rows: their statements may take ten minutes each. The replica, once it has all that
+   * the primary had when this was called; else the primary, and stderr says why.
+   */
+  reports(): Promise<Postgres>
   /**
    * The pepper that new keys are hashed with.
    * @throws {Failure} When it is not configured.
@@ -28,20 +33,37 @@ const INTERRUPTED = 130
 
 export async function withServers<Result>(
   locations: ServerLocations,
+  note: (text: string) => void,
   work: (servers: Servers) => Promise<Result>,
 ): Promise<Result> {
-  const { databaseUrl } = locations
+  const { databaseUrl, databaseReadUrl } = locations
   const common = { max: 3, applicationName: 'tallygate command line', log: SILENT_LOG }
   const pool = openPostgres(databaseUrl, { ...common, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
-  const reports = openPostgres(databaseUrl, { ...common, statementTimeoutMs: REPORT_TIMEOUT_MS })
-  const cancelStatements = cancelsStatementsOf(databaseUrl, [pool, reports])
-  const interrupted = () => void cancelStatements().finally(() => process.exit(INTERRUPTED))
+  const patient = { ...common, statementTimeoutMs: REPORT_TIMEOUT_MS }
+  const reports = openPostgres(databaseUrl, patient)
+  const replica = databaseReadUrl === null ? null : openPostgres(databaseReadUrl, patient)
+  const cancels = [
+    cancelsStatementsOf(databaseUrl, [pool, reports]),
+    ...(replica === null || databaseReadUrl === null
+      ? []
+      : [cancelsStatementsOf(databaseReadUrl, [replica])]),
+  ]
+  const interrupted = () =>
+    void Promise.allSettled(cancels.map((cancel) => cancel())).finally(() => process.exit(INTERRUPTED))
   process.once('SIGINT', interrupted)
   try {
     return await work({
       locations,
       pool,
-      reports,
+      async reports() {
+        if (replica === null) return reports
+        const lag = await waitForReplica(pool, replica).catch((error: unknown) => {
+          return { kind: 'unusable', problem: `does not answer (${reasonOf(error)})` } as const
+        })
+        if (lag.kind === 'near') return replica
+        note(`reading the primary: the replica of DATABASE_READ_URL ${lag.problem}`)
+        return reports
+      },
       keyPepper() {
         const [pepper] = locations.keyPeppers
         if (pepper === undefined)
@@ -55,6 +77,6 @@ export async function withServers<Result>(
     })
   } finally {
     process.off('SIGINT', interrupted)
-    await Promise.all([pool.end(), reports.end()])
+    await Promise.all([pool, reports, replica].map((opened) => opened?.end()))
   }
 }

@@ -35,6 +35,11 @@ export const ENVIRONMENT = [
   },
   { name: 'REDIS_URL', meaning: 'Redis; required by gateway and worker', default: null },
   { name: 'DATABASE_URL', meaning: 'PostgreSQL; required by gateway and worker', default: null },
+  {
+    name: 'DATABASE_READ_URL',
+    meaning: "a streaming replica that operators' reports and exports are read from; unset: the primary",
+    default: null,
+  },
   { name: 'REDIS_PREFIX', meaning: 'prefix of every Redis key', default: 'tallygate:' },
   {
     name: 'JOURNAL_DIR',

@@ -19,6 +19,8 @@ import { joinUpstreams, type ModelConfig, type Upstreams } from './yaml/upstream
 
 /** The configuration of a gateway process. */
 export interface GatewayConfig extends WorkerConfig {
+  /** A replica for reports; `null`: none. */
+  readonly databaseReadUrl: string | null
   readonly host: string
   /** 0: any free one. */
   readonly port: number
@@ -59,6 +61,7 @@ export interface GatewayConfig extends WorkerConfig {
 
 const gatewayVariables = {
   ...workerVariables,
+  DATABASE_READ_URL: workerVariables.DATABASE_URL.nullable(),
   HOST: word,
   PORT: integer(0, 65_535),
   BASE_PATH: pathPrefix.nullable(),
@@ -108,6 +111,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     ...upstreams,
     ...prices,
     tls,
+    databaseReadUrl: values.DATABASE_READ_URL,
     host: values.HOST,
     port: values.PORT,
     basePath: values.BASE_PATH ?? '',

@@ -5,6 +5,7 @@ import { withRedis } from '../store/connection/redis.ts'
 import { readDatabaseId } from '../store/ledger/ledger-database.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import { selectStreams } from '../store/ledger/streams.ts'
+import type { ReplicaState } from '../store/replica/reports.ts'
 import type { HasPrice } from '../usage/unpriced-document.ts'
 import { checkGateway } from './checks/gateway.ts'
 import { checkGatewayPrices, type OwnPrices } from './checks/gateway-prices.ts'
@@ -16,6 +17,7 @@ import { checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
 import { checkMigrations, checkPostgres } from './checks/postgres.ts'
 import { checkPriceRefresh } from './checks/price-refresh.ts'
 import { checkBacklog, checkRedis } from './checks/redis.ts'
+import { checkReplica } from './checks/replica.ts'
 import { checkUnpriced } from './checks/unpriced.ts'
 import { reasonOf } from './explain-error.ts'
 import { type Finding, failure, warning } from './finding.ts'
@@ -32,6 +34,8 @@ export interface Examined {
   readonly journalDir: string
   /** A gateway's operator listener; `null`: none to ask. */
   readonly adminUrl: string | null
+  /** The replica for reports; absent or `null`: none. */
+  readonly replica?: ReplicaState | null
   /** Absent: the gateways' prices are assumed. */
   readonly ownPrices?: OwnPrices
   /** Whether a model has a price now, by the prices in force; `null`: gateways price differently. */
@@ -60,6 +64,7 @@ async function runPostgresChecks({
   keyPeppers,
   ownPrices = (theirs) => theirs,
   findHasPrice,
+  replica = null,
 }: Examined): Promise<readonly Finding[]> {
   const postgres = await checkPostgres(pool)
   if (postgres.state === 'wrong') return [postgres]
@@ -69,6 +74,7 @@ async function runPostgresChecks({
   return [
     postgres,
     migrations,
+    ...(replica === null ? [] : [checkReplica(replica)]),
     ...(await unlessTooLong('keys', checkKeys(pool, keyPeppers))),
     checkGaps(ledger),
     checkDeadLetters(ledger),

@@ -26,6 +26,7 @@ import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
 import { openPostgres } from '../store/connection/postgres.ts'
 import { readCommittedOffsets } from '../store/ledger/committed-offsets.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
+import { primaryReports, replicaReports } from '../store/replica/reports.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { answerClient } from '../usage/query/answer-usage.ts'
 import { buildStages } from './admission/admit.ts'
@@ -106,6 +107,16 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     applicationName: 'tallygate operator',
     log,
   })
+  const replica =
+    config.databaseReadUrl === null
+      ? null
+      : openPostgres(config.databaseReadUrl, {
+          max: 2,
+          statementTimeoutMs: OPERATOR_STATEMENT_MS,
+          applicationName: 'tallygate reports',
+          log,
+        })
+  const reports = replica === null ? primaryReports(operators) : replicaReports(operators, replica, log)
   const owners = openPostgres(config.databaseUrl, {
     max: 4,
     statementTimeoutMs: POLL_STATEMENT_MS,
@@ -144,6 +155,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       ['journal', !journalWritable || !ledger.canTakeCalls],
       ['postgres', !keys.stats().storeReachable],
       ['redis', !redisConnected],
+      ['replica', reports.state()?.isUsed === false],
     ]
     const degraded = away.filter(([, isAway]) => isAway).map(([name]) => name)
     const takesCalls = config.onJournalFull === 'unmetered' || ledger.canTakeCalls
@@ -162,6 +174,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
     jobs: () => withinDeadline(selectWaitingJobs(operators), SCRAPE_MS),
     prices: () => withinDeadline(findPriceRefresh(operators, 'genai-prices'), SCRAPE_MS),
+    replica: reports.state,
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)
@@ -231,6 +244,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     hasPrice: (provider, upstream, model, tier) => reloadable.hasPrice(provider, upstream, model, tier),
     prices: () => reloadable.shownPrices(),
     pool: operators,
+    reports,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
     announceKeyChange: () => void announceKeyChange(config.redisUrl, config.redisPrefix, log),
@@ -287,7 +301,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await keys.close()
         await followed.stop()
         await recording.stop()
-        await Promise.all([polls.end(), summaries.end(), operators.end(), owners.end()])
+        await reports.stop()
+        await Promise.all([polls, summaries, operators, owners, replica].map((pool) => pool?.end()))
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {
         log.warn(

@@ -72,6 +72,9 @@ export const LOG_EVENTS = {
   'postgres.away': 'Postgres does not answer; records wait in the journal',
   'postgres.back': 'Postgres answers again',
   'postgres.connection_broken': 'a connection to Postgres broke',
+
+  'replica.left': 'reports come from the primary: the replica is away or too far behind',
+  'replica.used': 'reports come from the replica',
   'redis.away': 'Redis does not answer; records wait in the journal',
   'redis.back': 'records are sent to Redis again',
   'redis.unreachable': 'a connection to Redis cannot be made',

@@ -8,6 +8,7 @@ import { showCalls } from './call-metrics.ts'
 import { type CollisionCount, showCollisions } from './collision-metric.ts'
 import { showJobs, type WaitingJobs } from './job-metric.ts'
 import { type PriceFreshness, showPrices } from './price-metric.ts'
+import { type ShownReplica, showReplica } from './replica-metric.ts'
 import { sharedRender } from './shared-metrics.ts'
 import { showKeys, showLedger } from './state-metrics.ts'
 
@@ -22,6 +23,8 @@ export interface GatewayMetricsOptions {
   readonly prices: () => Promise<PriceFreshness | null>
   /** Called at every scrape, too. */
   readonly jobs: () => Promise<readonly WaitingJobs[]>
+  /** The replica for reports; `null`: none. */
+  readonly replica: () => ShownReplica | null
   /** Of this release. */
   readonly version: string
 }
@@ -46,6 +49,7 @@ export function buildMetrics({
   collisions,
   prices,
   jobs,
+  replica,
   version,
 }: GatewayMetricsOptions): Metrics {
   const registry = new Registry()
@@ -56,6 +60,7 @@ export function buildMetrics({
   showCollisions(registry, collisions)
   showPrices(registry, prices)
   showJobs(registry, jobs)
+  showReplica(registry, replica)
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',

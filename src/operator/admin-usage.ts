@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { periodOf } from '../domain/period.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
@@ -14,21 +14,33 @@ export interface AdminUsageOptions {
     query: Omit<UsageQuery, 'client'>,
   ) => Promise<{ readonly document: unknown } | null>
   readonly selectUnpriced: (fromDay: UtcDay) => Promise<readonly CheckedUse[]>
+  /** How old an answer of a replica is at most, in milliseconds; `null`: it is of now. */
+  readonly replicaLagMs: () => number | null
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
 }
+
+/** A header, as the fields of answers are fixed. */
+const AS_OF = 'x-tallygate-as-of'
 
 const unpricedQuery = z.strictObject({ days })
 
 /** `/usage` and `/unpriced`: usage, its cost, and the part without a price. */
 export function adminUsage(app: FastifyInstance, options: AdminUsageOptions): void {
-  app.get('/usage', async (request) => {
+  /** Says of when the answer is, before it is read: it may be newer, and is never older. */
+  const sayAge = (reply: FastifyReply): void => {
+    const lagMs = options.replicaLagMs()
+    if (lagMs !== null) reply.header(AS_OF, new Date(options.now() - lagMs).toISOString())
+  }
+
+  app.get('/usage', async (request, reply) => {
     const [, search = ''] = /\?(.*)$/s.exec(request.url) ?? []
     const parsed = parseUsageQuery(search, OPERATOR_FORM, options.now())
     if (parsed.kind === 'problem') {
       throw new GatewayError('invalid_request', { param: parsed.param, message: parsed.message })
     }
     const { client, query } = parsed
+    sayAge(reply)
     const answer = await options.answerUsage(client, query)
     if (answer === null) {
       throw new GatewayError('not_found', { param: 'client', message: `There is no client named ${client}.` })
@@ -36,8 +48,9 @@ export function adminUsage(app: FastifyInstance, options: AdminUsageOptions): vo
     return answer.document
   })
 
-  app.get('/unpriced', async (request) => {
+  app.get('/unpriced', async (request, reply) => {
     const query = parseInput(unpricedQuery, request.query)
+    sayAge(reply)
     const { fromDay } = periodOf(query.days, options.now())
     return (await options.selectUnpriced(fromDay)).map(renderUnpriced)
   })

@@ -27,6 +27,7 @@ import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
+import type { Reports } from '../store/replica/reports.ts'
 import { answerOperator } from '../usage/query/answer-usage.ts'
 import { checkPrices } from '../usage/unpriced-document.ts'
 import { selectUnpricedUse } from '../usage/unpriced-use.ts'
@@ -67,6 +68,8 @@ export interface AdminOptions {
    * clients.
    */
   readonly pool: Postgres
+  /** For what only reads, over many rows. */
+  readonly reports: Reports
   readonly redisUrl: string
   readonly redisPrefix: string
   /** Announces to all gateways that clients or keys changed. It is not awaited: gateways poll soon enough. */
@@ -126,7 +129,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
 
 /** Connects the admin routes to the stores. */
 function operations(app: FastifyInstance, options: AdminOptions): void {
-  const { pool, peppers, redisUrl, redisPrefix, journalDir, now } = options
+  const { pool, reports, peppers, redisUrl, redisPrefix, journalDir, now } = options
   const [pepper] = peppers
   if (pepper === undefined) throw new Error('there is no secret to hash new keys with')
 
@@ -161,16 +164,20 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     answerUsage: async (name, query) => {
       const client = name === null ? null : await stored(findClient(pool, name))
       if (name !== null && client === null) return null
-      return await stored(answerOperator(pool, { ...query, client }))
+      return await stored(reports.read((from) => answerOperator(from, { ...query, client })))
     },
     selectUnpriced: async (fromDay) => {
       const [uses, disagreement] = await Promise.all([
-        stored(selectUnpricedUse(pool, fromDay)),
+        stored(reports.read((from) => selectUnpricedUse(from, fromDay))),
         findDisagreement(),
       ])
       return checkPrices(uses, disagreement === null ? options.hasPrice : null)
     },
     now,
+    replicaLagMs: () => {
+      const replica = reports.state()
+      return replica?.isUsed === true ? replica.lagMs : null
+    },
   })
   adminPrices(app, { prices: options.prices, findDisagreement, now })
   adminJobs(app, {
@@ -190,6 +197,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
           redisUrl,
           redisPrefix,
           keyPeppers: peppers,
+          replica: reports.state(),
           journalDir,
           adminUrl: null,
           findHasPrice: async () => ((await findDisagreement()) === null ? options.hasPrice : null),

@@ -70,6 +70,7 @@ beforeEach(() => {
     keys: () => keys,
     collisions: async () => collisions,
     prices: async () => prices,
+    replica: () => null,
     jobs: async () => jobs,
     version: '1.2.3',
   })
@@ -218,6 +219,7 @@ test('ids of responses that came twice are shown, and what was last known while 
       return collisions
     },
     prices: async () => null,
+    replica: () => null,
     jobs: async () => jobs,
     version: '1',
   })
@@ -324,6 +326,7 @@ test('two processes in one have registries of their own', async () => {
     keys: () => keys,
     collisions: async () => [],
     prices: async () => null,
+    replica: () => null,
     jobs: async () => [],
     version: '1',
   })

@@ -1,10 +1,14 @@
 import type { Command } from 'commander'
 import type { Environment } from '../../config/config.ts'
 import { ConfigError } from '../../config/config-error.ts'
+import { reasonOf } from '../../doctor/explain-error.ts'
 import { Failure } from '../../doctor/failure.ts'
 import { type Finding, renderFindings } from '../../doctor/finding.ts'
 import { runChecks } from '../../doctor/run-checks.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
+import { SILENT_LOG } from '../../lib/logger.ts'
+import { openPostgres, type Postgres } from '../../store/connection/postgres.ts'
+import { waitForReplica } from '../../store/replica/caught-up.ts'
+import type { ReplicaState } from '../../store/replica/reports.ts'
 import type { HasPrice } from '../../usage/unpriced-document.ts'
 import type { Cli } from '../cli.ts'
 import { findPricesInForce } from '../gateway-prices.ts'
@@ -20,10 +24,11 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
     .command('doctor')
     .description('see whether everything works, and what to do where it does not')
     .action(async () => {
-      const findings = await cli.withServers(({ pool, locations }) =>
+      const findings = await cli.withServers(async ({ pool, locations }) =>
         runChecks({
           pool,
           ...locations,
+          replica: await lookAtReplica(pool, locations.databaseReadUrl),
           ownPrices: (theirs) => findOwnConfiguration(cli.env, theirs),
           findHasPrice: () => findHasPrice(pool, cli.env),
         }),
@@ -33,6 +38,29 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
       if (!report.ok) cli.fail()
     })
 }
+
+/** `null`: there is none. */
+async function lookAtReplica(pool: Postgres, url: string | null): Promise<ReplicaState | null> {
+  if (url === null) return null
+  const replica = openPostgres(url, {
+    max: 1,
+    statementTimeoutMs: REPLICA_MS,
+    applicationName: 'tallygate doctor',
+    log: SILENT_LOG,
+  })
+  try {
+    const askedAtMs = performance.now()
+    const lag = await waitForReplica(pool, replica)
+    if (lag.kind === 'unusable') return { isUsed: false, lagMs: null, problem: lag.problem }
+    return { isUsed: true, lagMs: performance.now() - askedAtMs, problem: null }
+  } catch (error) {
+    return { isUsed: false, lagMs: null, problem: `does not answer (${reasonOf(error)})` }
+  } finally {
+    await replica.end()
+  }
+}
+
+const REPLICA_MS = 3_000
 
 /** By the prices that `prices check` uses; `null`: the configurations differ, which has a finding of its own. */
 async function findHasPrice(pool: Postgres, env: Environment): Promise<HasPrice | null> {

@@ -39,7 +39,8 @@ export function addUsageExportCommand(program: Command, cli: Cli): void {
       if (from > to) throw new Failure(`--from ${from} is after --to ${to}`)
       if (output === undefined && cli.wantsJson())
         throw new Failure('--json needs -o: stdout is for the export')
-      await cli.withServers(async ({ reports }) => {
+      await cli.withServers(async (servers) => {
+        const reports = await servers.reports()
         const clientId = await clientIdOf(reports, options.client)
         const progress = cli.progress('rows', options.progress === true)
         const parts = withProgress(readExport(reports, format, { from, to, clientId }), progress)

@@ -29,7 +29,8 @@ export function addUsageCommand(program: Command, cli: Cli): void {
       [],
     )
     .action(async ({ client: name = null, days, by }: UsageOptions) => {
-      const { rows, document, names } = await cli.withServers(async ({ reports: pool }) => {
+      const { rows, document, names } = await cli.withServers(async ({ reports }) => {
+        const pool = await reports()
         const client = name === null ? null : await findClient(pool, name)
         if (name !== null && client === null) throw new Failure(`there is no client named ${name}`)
         const period = periodOf(days, Date.now())

@@ -4,6 +4,7 @@ import { type AdminOptions, buildAdmin } from '../../../src/operator/admin.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { buildPriceConfiguration } from '../../../src/pricing/price-configuration.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import { primaryReports } from '../../../src/store/replica/reports.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../../support/servers/redis.ts'
 
@@ -45,6 +46,7 @@ export async function startOperator(changes: Partial<AdminOptions> = {}): Promis
     hasPrice: () => false,
     prices: () => OWN_PRICES,
     pool,
+    reports: primaryReports(changes.pool ?? pool),
     redisUrl: keys.redisUrl,
     redisPrefix: keys.prefix,
     announceKeyChange: () => {

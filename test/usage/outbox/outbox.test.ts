@@ -7,8 +7,8 @@ import { createCallDays } from '../../../src/rollup/call-days.ts'
 import { retryDeadLetter } from '../../../src/rollup/retry-dead-letter.ts'
 import { createRollUp } from '../../../src/rollup/roll-up.ts'
 import { inTransaction } from '../../../src/store/connection/postgres.ts'
+import { readCalls } from '../../../src/usage/export/export-calls.ts'
 import { cloudEvent } from '../../../src/usage/export/export-cloudevents.ts'
-import { readCalls } from '../../../src/usage/export/export-rows.ts'
 import { Outbox, type OutboxOptions } from '../../../src/usage/outbox/outbox.ts'
 import { type KeyedEvent, unpackPage } from '../../../src/usage/outbox/outbox-page.ts'
 import {
@@ -98,7 +98,7 @@ test('each counted call waits for Kafka as the very event that the export has, u
   const today = utcDayOf(now)
   const exported: string[] = []
   const scope = { from: addDays(today, -2), to: today, clientId: null }
-  for await (const page of readCalls(ledger.pool, scope)) exported.push(...page.map(cloudEvent))
+  for await (const page of readCalls(ledger.pool, scope)) exported.push(...page.rows.map(cloudEvent))
   const events = await waiting()
   expect(events.map(({ event }) => event).sort()).toEqual([...exported].sort())
   // The fetch is a request of its own, and what it reported a settlement.

@@ -48,7 +48,7 @@ export function addReconcileCommand(program: Command, cli: Cli): void {
       const to = utcDayOf(Date.now())
       const from = addDays(to, 1 - days)
       const query = { provider, upstream: upstream ?? null, from, to }
-      const ours = await cli.withServers(({ pool }) => selectModelDays(pool, query))
+      const ours = await cli.withServers(async ({ reports }) => selectModelDays(await reports(), query))
       const theirs = await fetchReport(baseUrl ?? url, adminKey, from, to).catch((error: unknown) => {
         throw error instanceof ReportError ? new Failure(error.message) : error
       })

@@ -48,9 +48,9 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
       await printContradictions(cli, options, fromDay)
       return
     }
-    const { used, differing, by } = await cli.withServers(async ({ pool }) => ({
-      used: differences === true ? [] : await selectUnpricedUse(pool, fromDay),
-      differing: await selectCostDifferences(pool, fromDay),
+    const { used, differing, by } = await cli.withServers(async ({ pool, reports }) => ({
+      used: differences === true ? [] : await selectUnpricedUse(await reports(), fromDay),
+      differing: await selectCostDifferences(await reports(), fromDay),
       by: differences === true ? null : await findPricesInForce(pool, cli.env, options),
     }))
     if (by === null) {
