@@ -216,7 +216,7 @@ test('a URL of Redis that cannot work is refused with a sentence for each of its
   ])
   expect(ofRedis('redis://a:1,b:2/0?sentinel=main')).toEqual([
     expect.stringMatching(/^REDIS_URL: names several hosts: write redis-cluster:/),
-    expect.stringMatching(/^REDIS_URL: has a parameter that nobody reads: write redis-sentinel:/),
+    expect.stringMatching(/^REDIS_URL: has a parameter that is not known: write redis-sentinel:/),
   ])
   const worker = problemsOf({ ...MINIMAL, REDIS_URL: 'redis-sentinel://a/0' }, loadWorkerConfig)
   expect(worker).toEqual([expect.stringMatching(/^REDIS_URL: must end with the name that the Sentinels/)])

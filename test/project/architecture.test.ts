@@ -80,7 +80,7 @@ test('files are short: median under 80 lines, nine of ten under 170, none over 3
 const HOMES: Readonly<Record<string, RegExp>> = {
   pg: /^src\/store\/connection\//,
   'node-pg-migrate': /^src\/store\/connection\//,
-  ioredis: /^src\/(store\/connection|ledger\/shipping)\//,
+  ioredis: /^src\/store\/connection\//,
   bullmq: /^workers\//,
   '@platformatic/kafka': /^workers\/kafka\//,
   fastify: /^src\/(gateway|http|operator|objects)\//,

@@ -19,11 +19,14 @@ let stream: string
 let producer: string
 let streamNumber = 0
 
+const connect = () =>
+  openRedis(keys.redisUrl, { name: 'test drain', whenAway: 'fail', silenceMs: 5_000, log: quiet })
+
 beforeAll(async () => {
   ledger = await openLedgerDatabase()
   keys = testRedisPrefix()
-  redis = openRedis(keys.redisUrl, { name: 'test drain', whenAway: 'fail', silenceMs: 5_000, log: quiet })
-  writer = redis.duplicate()
+  redis = connect()
+  writer = connect()
   await Promise.all([untilReady(redis, 5_000), untilReady(writer, 5_000)])
 })
 afterAll(async () => {
@@ -186,7 +189,7 @@ test('a drain ends when its slot is over although entries keep coming', async ()
 })
 
 test('a drain that is asked to stop ends at once, also while it waits', async () => {
-  const connection = redis.duplicate()
+  const connection = connect()
   await untilReady(connection, 5_000)
   const stop = new AbortController()
   const drain = createDrain({

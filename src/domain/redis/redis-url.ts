@@ -206,6 +206,6 @@ class RedisUrlParser {
 /** The name is shown where it is a plain word: what follows a ? that was not percent-encoded may be a password. */
 function unknownParameter(name: string): string {
   if (/^sentinel/i.test(name))
-    return `has a parameter that nobody reads: write ${SENTINEL_FORM} for Sentinels`
-  return 'has a parameter that nobody reads: only family, db of a socket, sentinel_user, sentinel_password are known'
+    return `has a parameter that is not known: write ${SENTINEL_FORM} for Sentinels`
+  return 'has a parameter that is not known: there are family, db of a socket, sentinel_user and sentinel_password'
 }

@@ -1,7 +1,8 @@
-import { Redis } from 'ioredis'
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { atMostEvery } from '../../lib/throttle.ts'
+import { buildRedis } from './redis-client.ts'
+import type { Redis } from './redis-info.ts'
 
 export type { Redis }
 
@@ -19,39 +20,41 @@ export interface RedisConnectionOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 3_000
-const RECONNECT_MAX_MS = 1_000
 /** An unreachable server fails some connection attempts a second: one log line in ten seconds says it. */
 const LOG_EVERY_MS = 10_000
 
 /**
  * Opens one connection that reconnects by itself. It never throws because the server is unreachable.
  *
- * @param url `redis://[user:password@]host:port[/db]`, `rediss://` for TLS, or a Unix socket's path.
+ * @param url REDIS_URL, in any of its forms.
  */
 export function openRedis(url: string, options: RedisConnectionOptions): Redis {
-  const waits = options.whenAway === 'wait'
-  const redis = new Redis(url, {
-    connectionName: options.name,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    socketTimeout: options.silenceMs,
-    enableOfflineQueue: waits,
-    maxRetriesPerRequest: waits ? null : 0,
-    autoResendUnfulfilledCommands: waits,
-    // The library does not handle failures of its own SUBSCRIBE: a connection that breaks before the answer would be an
-    // unhandled rejection, which ends the process. Subscribers subscribe at every `ready` themselves.
-    autoResubscribe: false,
-    retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), RECONNECT_MAX_MS),
-  })
+  const { name, whenAway, silenceMs, log } = options
+  const redis = buildRedis(url, { name, whenAway, silenceMs, connectMs: CONNECT_TIMEOUT_MS })
   const gate = atMostEvery(LOG_EVERY_MS)
+  let readyAtMs = Number.POSITIVE_INFINITY
   redis.on('error', (error: Error) => {
     if (gate.passes())
-      options.log.warn(
-        { event: 'redis.unreachable', err: error, connection: options.name },
+      log.warn(
+        { event: 'redis.unreachable', err: connectionErrorOf(error), connection: name },
         'a connection to Redis cannot be made',
       )
   })
-  redis.on('ready', () => gate.reopen())
+  redis.on('ready', () => {
+    readyAtMs = performance.now()
+  })
+  // One that stood for long worked. One that breaks at once, again and again, would fill the log otherwise.
+  redis.on('close', () => {
+    if (performance.now() - readyAtMs > LOG_EVERY_MS) gate.reopen()
+    readyAtMs = Number.POSITIVE_INFINITY
+  })
   return redis
+}
+
+/** Why a connection failed: a cluster's error holds what its last node said. */
+export function connectionErrorOf(error: Error): Error {
+  const { lastNodeError } = error as { lastNodeError?: unknown }
+  return lastNodeError instanceof Error ? lastNodeError : error
 }
 
 /**
@@ -84,7 +87,7 @@ export async function withRedis<Result>(
   const redis = openRedis(url, { name: 'tallygate once', whenAway: 'fail', silenceMs: limitMs, log })
   const ready = new Promise<void>((resolve, reject) => {
     redis.once('ready', resolve)
-    redis.once('error', reject)
+    redis.once('error', (error: Error) => reject(connectionErrorOf(error)))
   })
   try {
     const result = ready.then(() => work(redis))

@@ -103,7 +103,7 @@ test('Valkey may be called by its name', () => {
 describe('what cannot work has a sentence', () => {
   test.each([
     ['redis://h/0?sentinel=mymaster', 'write redis-sentinel://'],
-    ['redis://h?name=mymaster', 'a parameter that nobody reads'],
+    ['redis://h?name=mymaster', 'a parameter that is not known'],
     ['redis://a:1,b:2', 'several hosts'],
     ['redis-cluster://a:1/2', 'no database but the first'],
     ['redis-sentinel://a:1/0', 'the name that the Sentinels give the master'],

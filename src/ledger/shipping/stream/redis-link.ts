@@ -1,8 +1,9 @@
-import { Redis } from 'ioredis'
 import { offsetsName } from '../../../domain/redis/redis-names.ts'
 import { withinDeadline } from '../../../lib/deadline.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { atMostEvery } from '../../../lib/throttle.ts'
+import { connectionErrorOf, type Redis } from '../../../store/connection/redis.ts'
+import { buildRedis } from '../../../store/connection/redis-client.ts'
 import { ENTRY_VERSION, encodeEntry, tagDatabase } from '../../entry.ts'
 import type { JournalRow } from '../../journal/journal.ts'
 import type { SentEntry } from '../sent-ids.ts'
@@ -13,6 +14,8 @@ import { APPEND, ARE_THERE } from './stream-scripts.ts'
 const ANSWER_LIMIT_MS = 2_000
 const BACKOFF_MIN_MS = 50
 const BACKOFF_MAX_MS = 5_000
+/** A connection that stood this long worked, even if there was nothing to send. */
+const STOOD_MS = 30_000
 /** An unreachable Redis fails some attempts a second. One log line in this time says it, then in twice that, and so on. */
 const LOG_EVERY_MIN_MS = 10_000
 const LOG_EVERY_MAX_MS = 10 * 60_000
@@ -30,6 +33,7 @@ export class RedisLink implements StreamLink {
   #connected = false
   #timer: NodeJS.Timeout | null = null
   #backoffMs = BACKOFF_MIN_MS
+  #connectedAtMs = Number.POSITIVE_INFINITY
   /** Lets log lines through while Redis is unreachable. */
   readonly #awayLog = atMostEvery(LOG_EVERY_MIN_MS, LOG_EVERY_MAX_MS)
   #closed = false
@@ -66,7 +70,7 @@ export class RedisLink implements StreamLink {
     }
     const ids = await this.#ask((redis) => redis.eval(APPEND, 1, stream, ...values))
     if (!Array.isArray(ids)) return []
-    if (ids.length > 0) this.#logShipped()
+    if (ids.length > 0) this.#shipped()
     return ids.map(String)
   }
 
@@ -102,19 +106,17 @@ export class RedisLink implements StreamLink {
   }
 
   async #connect(): Promise<void> {
-    const redis = new Redis(this.#url, {
-      connectionName: 'tallygate-shipper',
-      lazyConnect: true,
-      connectTimeout: ANSWER_LIMIT_MS,
-      disconnectTimeout: 50,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      retryStrategy: () => null,
+    const redis = buildRedis(this.#url, {
+      name: 'tallygate-shipper',
+      whenAway: 'once',
+      connectMs: ANSWER_LIMIT_MS,
+      silenceMs: null,
     })
     this.#redis = redis
-    redis.on('error', (error: Error) => this.#lose(redis, error))
+    redis.on('error', (error: Error) => this.#lose(redis, connectionErrorOf(error)))
     redis.on('close', () => this.#lose(redis, new Error('the connection was closed')))
+    // A cluster lost a node, perhaps with entries that its replica has not got.
+    redis.on('-node', () => this.#connected && redis === this.#redis && this.#onConnected())
     try {
       await withinDeadline(redis.connect(), ANSWER_LIMIT_MS)
     } catch (error) {
@@ -122,12 +124,13 @@ export class RedisLink implements StreamLink {
     }
     if (this.#redis !== redis || this.#closed) return
     this.#connected = true
-    this.#backoffMs = BACKOFF_MIN_MS
+    this.#connectedAtMs = performance.now()
     this.#onConnected()
   }
 
-  /** Entries are on the stream. A connection alone proves little: a full Redis is connected, and refuses. */
-  #logShipped(): void {
+  /** Entries are on the stream. A connection alone proves little: a full Redis, or a replica, connects and refuses. */
+  #shipped(): void {
+    this.#backoffMs = BACKOFF_MIN_MS
     if (this.#awayLog.reopen()) this.#log.info({ event: 'redis.back' }, 'records are sent to Redis again')
   }
 
@@ -147,6 +150,8 @@ export class RedisLink implements StreamLink {
     redis.disconnect()
     if (this.#closed) return
     this.#logAway(error)
+    if (performance.now() - this.#connectedAtMs > STOOD_MS) this.#backoffMs = BACKOFF_MIN_MS
+    this.#connectedAtMs = Number.POSITIVE_INFINITY
     this.#timer = setTimeout(() => void this.#connect(), this.#backoffMs)
     this.#backoffMs = Math.min(this.#backoffMs * 2, BACKOFF_MAX_MS)
   }

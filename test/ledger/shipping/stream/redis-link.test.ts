@@ -49,7 +49,7 @@ test('a Redis that is connected and refuses is said once, and again only when it
     await drop()
   })
   const append = async () => {
-    await vi.waitFor(() => expect(link.connected).toBe(true))
+    await vi.waitFor(() => expect(link.connected).toBe(true), { timeout: 10_000 })
     return await link.append(stream, PRODUCER, [{ sequence: 1, body: BODY }])
   }
   // Of another type: every entry is refused, and each refusal ends the connection.
@@ -60,4 +60,34 @@ test('a Redis that is connected and refuses is said once, and again only when it
   expect(await append()).toHaveLength(1)
   expect(log.lines.at(-1)?.event).toBe('redis.back')
   expect(log.lines).toHaveLength(2)
+})
+
+test('a Redis that connects and refuses is connected to less and less often, until it has taken entries', async () => {
+  const { redisUrl, prefix, drop } = testRedisPrefix()
+  const stream = `${prefix}calls`
+  const redis = new Redis(redisUrl)
+  let connections = 0
+  const onConnected = () => {
+    connections += 1
+    void link.append(stream, PRODUCER, [{ sequence: 1, body: BODY }]).catch(() => {})
+  }
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log: logLines(), onConnected })
+  onTestFinished(async () => {
+    link.close()
+    redis.disconnect()
+    await drop()
+  })
+  await redis.set(stream, 'no stream')
+  const startedAtMs = performance.now()
+  await vi.waitFor(() => expect(connections).toBe(6), { timeout: 10_000 })
+  // Pauses of 50, 100, 200, 400 and 800 ms.
+  expect(performance.now() - startedAtMs).toBeGreaterThan(1_500)
+  await redis.del(stream)
+  await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(1), { timeout: 10_000 })
+  // The next failure is the first again.
+  await redis.set(stream, 'no stream')
+  const [before, failedAtMs] = [connections, performance.now()]
+  await expect(link.append(stream, PRODUCER, [{ sequence: 2, body: BODY }])).rejects.toThrow()
+  await vi.waitFor(() => expect(connections).toBe(before + 1), { timeout: 10_000 })
+  expect(performance.now() - failedAtMs).toBeLessThan(1_000)
 })
