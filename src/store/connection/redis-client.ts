@@ -41,7 +41,7 @@ type SingleAddress = Exclude<RedisAddress, { kind: 'cluster' }>
 function buildSingle(address: SingleAddress, options: RedisClientOptions): SingleRedis {
   const once = options.whenAway === 'once'
   const settings: RedisOptions & { replyMapping: 'legacy' } = {
-    ...place(address),
+    ...place(address, once),
     ...shared(address, options),
     db: address.database,
     lazyConnect: once,
@@ -56,7 +56,7 @@ function buildSingle(address: SingleAddress, options: RedisClientOptions): Singl
   return redis
 }
 
-function place(address: SingleAddress): RedisOptions {
+function place(address: SingleAddress, once: boolean): RedisOptions {
   switch (address.kind) {
     case 'server':
       return { ...first(address.hosts), ...(address.tls ? { tls: {} } : {}) }
@@ -67,6 +67,7 @@ function place(address: SingleAddress): RedisOptions {
         sentinels: [...address.hosts],
         name: address.master,
         role: 'master',
+        sentinelRetryStrategy: once ? () => null : delayMs,
         ...(address.sentinel.user === null ? {} : { sentinelUsername: address.sentinel.user }),
         ...(address.sentinel.password === null ? {} : { sentinelPassword: address.sentinel.password }),
         ...(address.tls ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
