@@ -24,6 +24,8 @@ export class TryAgain extends Error {
 export interface JobQueue {
   /** Ensures that the schedule exists. `again`: restarts an existing one, with one job at once. */
   schedule(schedule: Schedule, again?: boolean): Promise<void>
+  /** Takes jobs and makes schedules from now on, or no longer; not before it is called first. */
+  takeJobs(isAllowed: boolean): void
   /** How many jobs this process works on at a time. */
   allow(jobs: number): void
   /** Takes no more jobs, and waits until the ended ones are saved, if Redis answers. */
@@ -74,6 +76,7 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
     {
       connection: jobs,
       prefix,
+      autorun: false,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_CHECK_MS,
       runRetryDelay: RETRY_MS,
@@ -98,8 +101,19 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
   queue.on('error', onError)
   worker.on('error', onError)
 
+  let isStarted = false
+  let isAllowed = false
   return {
+    takeJobs(allowed) {
+      isAllowed = allowed
+      if (!isStarted) {
+        isStarted = allowed
+        if (allowed) worker.run().catch(onError)
+      } else if (allowed) worker.resume()
+      else worker.pause(true).catch(onError)
+    },
     async schedule({ id, job, subject, everyMs, retry }, again = false) {
+      if (!isAllowed) return
       if (!again && (await queue.getJobScheduler(id)) !== undefined) return
       const opts = { ...keep, ...(retry === undefined ? {} : retryOptions(retry)) }
       await queue.upsertJobScheduler(id, { every: everyMs }, { name: job, data: { subject }, opts })

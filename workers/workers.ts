@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
-import { offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
+import { databaseName, offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
@@ -19,6 +19,7 @@ import { createPriceRefresher } from './price-refresh.ts'
 import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
 import { Leases } from './shards/leases.ts'
+import { claimPrefix } from './shards/prefix-claim.ts'
 import { createShards, type ShardSums } from './shards/shards.ts'
 import { startWatch } from './shards/watch.ts'
 import { verify } from './verify.ts'
@@ -86,6 +87,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     rollUp,
     gapCheck,
     offsetsKey: (stream) => offsetsName(redisPrefix, stream),
+    databaseId: () => claim.databaseId,
   })
   const redis = openRedis(redisUrl, {
     name: 'tallygate watch',
@@ -94,7 +96,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
   const leases = new Leases(redis, redisPrefix, randomUUID())
-  const shards = createShards({ redisUrl, drain, leases, log })
+  const shards = createShards({ redisUrl, drain, leases, mayDrain: () => claim.isHeld, log })
 
   const priceRefresh = options.priceRefresh ?? null
   const refreshing = createPriceRefresher({ pool, config: priceRefresh, log })
@@ -126,6 +128,14 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
 
+  const claim = claimPrefix({
+    pool,
+    redis,
+    redisPrefix,
+    key: databaseName(redisPrefix),
+    onChange: (isHeld) => queue.takeJobs(isHeld),
+    log,
+  })
   const ownStream = streamName(redisPrefix, 0)
   const watch = startWatch({
     async listStreams() {
@@ -158,7 +168,7 @@ export function startWorkers(options: WorkersOptions): Workers {
   return {
     sums: shards.sums,
     async close() {
-      await settledWithin(Promise.all([watch.close(), shards.close()]), TRANSACTION_END_MS)
+      await settledWithin(Promise.all([watch.close(), claim.close(), shards.close()]), TRANSACTION_END_MS)
       // Others need not wait until the leases end.
       await settledWithin(leases.close(), LEASES_END_MS)
       await queue.close()

@@ -95,6 +95,7 @@ export const LOG_EVENTS = {
   'rollup.damaged_entries': 'damaged stream entries were deleted; their producers send them again',
   'rollup.dead_letters': 'records could not be counted and were kept as dead letters',
   'rollup.failed': 'calls are not being counted; it is tried again',
+  'rollup.foreign_entries': 'a stream has entries of another database; they are left alone',
   'rollup.gap': 'records are missing; they are recorded as a gap',
   'rollup.newer_entries': 'a stream has entries of a later release; it waits for an upgraded worker',
 
@@ -111,6 +112,8 @@ export const LOG_EVENTS = {
   'verify.row_differs': 'one total differs from what it is made of',
 
   'worker.crashed': 'the worker ends because of an error',
+  'worker.prefix_claimed': 'the Redis prefix belongs to the database of this worker now',
+  'worker.prefix_of_another': 'the Redis prefix belongs to another database: this worker counts nothing',
   'worker.started': 'the worker counts calls',
   'worker.stopping': 'the worker ends',
   'worker.summary': 'how many calls this worker has counted, once a minute while there are any',

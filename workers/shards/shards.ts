@@ -31,6 +31,8 @@ export interface ShardsOptions {
   readonly redisUrl: string
   readonly drain: Drain
   readonly leases: Leases
+  /** Whether streams may be read now. */
+  readonly mayDrain: () => boolean
   readonly log: Logger
 }
 
@@ -41,6 +43,7 @@ const LOG_EVERY_MS = 10_000
 /** What keeps a shard from being counted, a correction or an entry of a later release, may last. */
 const BUSY_MS = 250
 const NEWER_MS = 1_000
+const LOG_FOREIGN_MS = 600_000
 
 export function createShards(options: ShardsOptions): Shards {
   const { redisUrl, leases, log } = options
@@ -51,6 +54,7 @@ export function createShards(options: ShardsOptions): Shards {
   const sums: ShardSums = { counted: 0, corrupt: 0, deadLetters: 0, callsSkipped: 0, gaps: 0 }
   const newerGate = atMostEvery(LOG_EVERY_MS)
   const failureGate = atMostEvery(LOG_EVERY_MS)
+  const foreignGate = atMostEvery(LOG_FOREIGN_MS)
 
   async function count(stream: string): Promise<void> {
     const name = `tallygate drain ${stream}`
@@ -58,7 +62,7 @@ export function createShards(options: ShardsOptions): Shards {
       connections.get(stream) ?? openRedis(redisUrl, { name, whenAway: 'fail', silenceMs: SILENCE_MS, log })
     connections.set(stream, redis)
     await untilReady(redis, CONNECT_MS)
-    const mayRead = () => leases.holds(stream)
+    const mayRead = () => leases.holds(stream) && options.mayDrain()
     while (!stopping.signal.aborted && mayRead()) {
       const drained = await options.drain(stream, redis, stopping.signal, mayRead)
       drainedAtMs.set(stream, performance.now())
@@ -95,7 +99,7 @@ export function createShards(options: ShardsOptions): Shards {
   }
 
   function report(stream: string, drained: Drained): void {
-    const { corrupt, deadLetters, gaps } = drained
+    const { corrupt, foreign, deadLetters, gaps } = drained
     for (const { producer, from, to, reason } of gaps) {
       log.error(
         { event: 'rollup.gap', stream, producer, from, to, reason },
@@ -112,6 +116,11 @@ export function createShards(options: ShardsOptions): Shards {
         { event: 'rollup.damaged_entries', stream, corrupt },
         'damaged entries deleted: their producers send them again',
       )
+    if (foreign > 0 && foreignGate.passes())
+      log.warn(
+        { event: 'rollup.foreign_entries', stream, foreign },
+        'the stream has entries of another database: they are left for its workers',
+      )
     if (drained.end === 'newer' && newerGate.passes()) {
       log.error(
         { event: 'rollup.newer_entries', stream },
@@ -122,7 +131,7 @@ export function createShards(options: ShardsOptions): Shards {
 
   return {
     async drain(stream) {
-      if (stopping.signal.aborted || running.has(stream)) return
+      if (stopping.signal.aborted || running.has(stream) || !options.mayDrain()) return
       if (!(await leases.take(stream)) || running.has(stream)) return
       running.set(
         stream,

@@ -10,6 +10,8 @@ export interface ReadBatch {
   readonly candidates: readonly Candidate[]
   /** Ids of entries that are not as they were written: their producer finds them gone and sends them again. */
   readonly corrupt: readonly string[]
+  /** Entries of another database: they stay where they are, and its workers count them. */
+  readonly foreign: number
   /** An entry of a later release came behind these. */
   readonly newer: boolean
   /** The stream had no more just now. */
@@ -26,14 +28,17 @@ const READ_AT_A_TIME = 500
 export class BatchReader {
   readonly #redis: Redis
   readonly #stream: string
+  readonly #databaseId: string | null
   readonly #signal: AbortSignal
   #cursor = STREAM_START
   /** Counts restarts: a reading under way since before the last one is of no use any more. */
   #round = 0
 
-  constructor(redis: Redis, stream: string, signal: AbortSignal) {
+  /** @param databaseId the identity of the database that is counted in; `null`: entries of all databases are read. */
+  constructor(redis: Redis, stream: string, databaseId: string | null, signal: AbortSignal) {
     this.#redis = redis
     this.#stream = stream
+    this.#databaseId = databaseId
     this.#signal = signal
   }
 
@@ -50,43 +55,58 @@ export class BatchReader {
    */
   async read(most: number, blockMs: number): Promise<ReadBatch> {
     const round = this.#round
-    const batch = { entries: 0, candidates: [] as Candidate[], corrupt: [] as string[], newer: false }
+    const parsed: ParsedEntries = { candidates: [], corrupt: [], foreign: 0, newer: false }
+    let entries = 0
     for (;;) {
-      const count = Math.min(READ_AT_A_TIME, most - batch.entries)
-      const limit = { count, blockMs: batch.entries === 0 ? blockMs : 0, signal: this.#signal }
+      const count = Math.min(READ_AT_A_TIME, most - entries)
+      const limit = { count, blockMs: entries === 0 ? blockMs : 0, signal: this.#signal }
       const read = await readEntries(this.#redis, this.#stream, this.#cursor, limit)
       // Discarded by whoever restarted it.
-      if (round !== this.#round) return { ...batch, atTheEnd: true }
-      batch.entries += read.length
+      if (round !== this.#round) return { ...parsed, entries, atTheEnd: true }
+      entries += read.length
       this.#cursor = read.at(-1)?.id ?? this.#cursor
-      batch.newer = parseEntries(read, batch.candidates, batch.corrupt)
+      parseEntries(read, this.#databaseId, parsed)
       const atTheEnd = read.length < count
-      if (atTheEnd || batch.newer || batch.entries >= most || this.#signal.aborted)
-        return { ...batch, atTheEnd }
+      if (atTheEnd || parsed.newer || entries >= most || this.#signal.aborted)
+        return { ...parsed, entries, atTheEnd }
     }
   }
 }
 
-/** @returns Whether an entry of a later release was met: nothing of these counts then, in whatever order they came. */
-function parseEntries(entries: readonly StreamEntry[], candidates: Candidate[], corrupt: string[]): boolean {
+interface ParsedEntries {
+  readonly candidates: Candidate[]
+  readonly corrupt: string[]
+  foreign: number
+  newer: boolean
+}
+
+/** Adds to `parsed`. Where an entry of a later release is met, nothing of these counts, in whatever order they came. */
+function parseEntries(
+  entries: readonly StreamEntry[],
+  databaseId: string | null,
+  parsed: ParsedEntries,
+): void {
+  const { candidates, corrupt } = parsed
   const before = candidates.length
   for (const { id, fields } of entries) {
     const entry = parseEntry(fields)
     switch (entry.kind) {
       case 'newer':
         candidates.length = before
-        return true
+        parsed.newer = true
+        return
       case 'corrupt':
         corrupt.push(id)
         break
       case 'entry':
-        candidates.push(candidateOf(id, entry.producer, entry.sequence, entry.body))
+        if (entry.database !== null && databaseId !== null && entry.database !== databaseId)
+          parsed.foreign += 1
+        else candidates.push(candidateOf(id, entry.producer, entry.sequence, entry.body))
         break
       default:
         entry satisfies never
     }
   }
-  return false
 }
 
 function candidateOf(id: string, producer: string, sequence: number, body: string): Candidate {

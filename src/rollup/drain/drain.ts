@@ -23,6 +23,8 @@ export interface DrainOptions {
   readonly gapCheck: GapCheck
   /** The hash of committed offsets of a stream: a hint for the gateways. */
   readonly offsetsKey: (stream: string) => string
+  /** The identity of the database that is counted in; `null`, and by default: entries of all databases are counted. */
+  readonly databaseId?: () => string | null
   /** Entries in one transaction at most. */
   readonly batch?: number
   readonly blockMs?: number
@@ -39,6 +41,8 @@ export interface Drained {
   readonly end: 'idle' | 'slot' | 'busy' | 'newer' | 'stopped'
   readonly counted: number
   readonly corrupt: number
+  /** Entries that another database is to count, as often as they were passed. */
+  readonly foreign: number
   readonly deadLetters: number
   readonly callsSkipped: number
   readonly gaps: RolledUp['gaps']
@@ -62,12 +66,20 @@ export type Drain = (
 ) => Promise<Drained>
 
 export function createDrain(options: DrainOptions): Drain {
+  const { databaseId = () => null } = options
   const { blockMs = BLOCK_MS, slotMs = SLOT_MS, lingerMs = LINGER_MS } = options
 
   return async (stream, redis, signal, mayRead = ALWAYS) => {
     const endsAtMs = performance.now() + slotMs
-    const sums = { counted: 0, corrupt: 0, deadLetters: 0, callsSkipped: 0, gaps: [] as RolledUp['gaps'] }
-    const reader = new BatchReader(redis, stream, signal)
+    const sums = {
+      counted: 0,
+      corrupt: 0,
+      foreign: 0,
+      deadLetters: 0,
+      callsSkipped: 0,
+      gaps: [] as RolledUp['gaps'],
+    }
+    const reader = new BatchReader(redis, stream, databaseId(), signal)
     const size = new BatchSize(options.batch)
     const waiting = new WaitingEntries()
     let overdueGaps = NO_OVERDUE_GAPS
@@ -106,6 +118,7 @@ export function createDrain(options: DrainOptions): Drain {
           const rolledUp = await options.rollUp(stream, read.candidates, overdueGaps)
           size.took(read.entries, performance.now() - beganMs)
           sums.corrupt += read.corrupt.length
+          sums.foreign += read.foreign
           sums.counted += rolledUp.counted
           sums.deadLetters += rolledUp.deadLetters
           sums.callsSkipped += rolledUp.callsSkipped
