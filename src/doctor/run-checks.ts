@@ -17,6 +17,7 @@ import { checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
 import { checkMigrations, checkPostgres } from './checks/postgres.ts'
 import { checkPriceRefresh } from './checks/price-refresh.ts'
 import { checkBacklog, checkRedis } from './checks/redis.ts'
+import { checkPrefix } from './checks/redis-prefix.ts'
 import { checkReplica } from './checks/replica.ts'
 import { checkUnpriced } from './checks/unpriced.ts'
 import { reasonOf } from './explain-error.ts'
@@ -49,7 +50,7 @@ export async function runChecks(examined: Examined): Promise<readonly Finding[]>
   const database = readDatabaseId(pool).catch(() => null)
   const [inPostgres, inRedis, others] = await Promise.all([
     runPostgresChecks(examined),
-    runRedisChecks(examined),
+    runRedisChecks(examined, database),
     Promise.all([
       database.then((id) => checkJournal(journalDir, id)),
       ...(adminUrl === null ? [] : [checkGateway(adminUrl)]),
@@ -89,7 +90,10 @@ async function runPostgresChecks({
 
 const REDIS_SILENCE_MS = 3_000
 
-async function runRedisChecks({ pool, redisUrl, redisPrefix }: Examined): Promise<readonly Finding[]> {
+async function runRedisChecks(
+  { pool, redisUrl, redisPrefix }: Examined,
+  database: Promise<string | null>,
+): Promise<readonly Finding[]> {
   if (redisUrl === null) return [warning('redis', 'not looked at', 'set REDIS_URL as the gateway has it')]
   // Without Postgres the streams are unknown, but the first one always exists.
   const streams = await selectStreams(pool).catch(() => [streamName(redisPrefix, 0)])
@@ -97,6 +101,7 @@ async function runRedisChecks({ pool, redisUrl, redisPrefix }: Examined): Promis
     return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, async (redis) => [
       await checkRedis(redis),
       await checkBacklog(redis, streams),
+      ...(await checkPrefix(redis, { redisPrefix, streams, databaseId: await database })),
     ])
   } catch (error) {
     return [failure('redis', `not reachable: ${reasonOf(error)}`, 'start it, or correct REDIS_URL')]

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { z } from 'zod'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import type { Environment } from '../../src/config/config.ts'
+import { encodeEntry, tagDatabase } from '../../src/ledger/entry.ts'
 import { type RefreshOutcome, recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
@@ -150,6 +151,25 @@ test('records that no worker rolls up are wrong once they have waited too long',
   expect(await runChecks('backlog')).toMatchObject({
     state: 'wrong',
     detail: expect.stringMatching(/^2 records wait .* for 6\d s$/),
+  })
+})
+
+test('a Redis prefix that belongs to another database is wrong, and its entries on our streams are named', async () => {
+  const stream = `${keys.prefix}calls`
+  await pool.query('insert into tallygate.streams (name) values ($1)', [stream])
+  await redis.set(`${keys.prefix}database`, (await readDatabaseId(pool)) ?? '')
+  expect(await runChecks('redis prefix')).toBeUndefined()
+  for (const id of ['1.5', '1.5', (await readDatabaseId(pool)) ?? ''])
+    await redis.xadd(stream, '*', ...encodeEntry(newProducer(), 1, '{}', tagDatabase(id)))
+  expect(await runChecks('redis prefix')).toMatchObject({
+    state: 'note',
+    detail: `2 of the oldest records on ${stream} are of another database`,
+  })
+  await redis.set(`${keys.prefix}database`, '1.5')
+  expect(await runChecks('redis prefix')).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringContaining('belong to the database 1.5'),
+    mend: expect.stringContaining('REDIS_PREFIX'),
   })
 })
 
