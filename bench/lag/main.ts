@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util'
+import { type Lags, measureLags } from './probes.ts'
+import { startLagRig } from './rig.ts'
+
+/**
+ * How long a call takes to be in the totals, and how long a client waits for its usage right after its own call, while
+ * others call at a fixed rate: a real gateway, workers, Redis and PostgreSQL, all of them durable, on this machine.
+ *
+ *   npm run bench:lag -- [--rates 200,1000] [--seconds 30] [--shards 1] [--workers 1] [--clients 10]
+ */
+const { values } = parseArgs({
+  options: {
+    /** Calls a second, one run after the other. */
+    rates: { type: 'string', default: '200,1000' },
+    seconds: { type: 'string', default: '30' },
+    shards: { type: 'string', default: '1' },
+    workers: { type: 'string', default: '1' },
+    /** That call beside the two probes. */
+    clients: { type: 'string', default: '10' },
+  },
+})
+/** Not measured: until then programs are compiled and partitions made. */
+const WARM_UP_S = 5
+const WARM_UP_RATE = 100
+
+const rig = await startLagRig({
+  clients: Number(values.clients) + 2,
+  workers: Number(values.workers),
+  shards: Number(values.shards),
+})
+await measureLags(rig, WARM_UP_RATE, WARM_UP_S)
+console.log(`${values.shards} shards, ${values.workers} workers; milliseconds
+
+| calls/s | made | failed | lag p50 | p99 | max | of | own usage p50 | p99 | max | of | without the call |
+|---|---|---|---|---|---|---|---|---|---|---|---|`)
+for (const rate of values.rates.split(',').map(Number))
+  console.log(rowOf(rate, await measureLags(rig, rate, Number(values.seconds))))
+await rig.stop()
+process.exit(0)
+
+function rowOf(rate: number, { lagMs, ownMs, unseen, calls, failed }: Lags): string {
+  return `| ${[rate, calls, failed, ...spread(lagMs), ...spread(ownMs), unseen].join(' | ')} |`
+}
+
+/** Median, 99th percentile, highest, and of how many. */
+function spread(samples: readonly number[]): readonly string[] {
+  const sorted = samples.toSorted((left, right) => left - right)
+  const at = (share: number) => sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? 0
+  return [...[at(0.5), at(0.99), sorted.at(-1) ?? 0].map((ms) => ms.toFixed(0)), `${sorted.length}`]
+}
