@@ -22,6 +22,7 @@ import { Leases } from './shards/leases.ts'
 import { claimPrefix } from './shards/prefix-claim.ts'
 import { createShards, type ShardSums } from './shards/shards.ts'
 import { startWatch } from './shards/watch.ts'
+import { sumUpDays } from './summarise.ts'
 import { verify } from './verify.ts'
 
 export interface WorkersOptions {
@@ -52,6 +53,7 @@ export interface Workers {
 const DAY_MS = 86_400_000
 const ROLL_UP_EVERY_MS = 1_000
 const FETCH_EVERY_MS = 60_000
+const SUM_UP_EVERY_MS = 300_000
 const STATEMENT_TIMEOUT_MS = 30_000
 const REDIS_SILENCE_MS = 3_000
 /** A server that does not answer by then is not waited for: another worker repeats what was not committed. */
@@ -112,6 +114,7 @@ export function startWorkers(options: WorkersOptions): Workers {
         log.info({ event: 'queue.pruned', ...pruned }, 'old partitions and identifiers were deleted')
     },
     verify: () => verify(pool, log),
+    summarise: () => sumUpDays(pool, log),
     'refresh-prices': (_, isRepeat) => refreshing.run(isRepeat),
     // Not awaited: upstreams may be slow and must not delay the roll-up.
     'fetch-jobs': async () => {
@@ -154,6 +157,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       // Named after its retention: a changed retention is a new schedule, which runs at once.
       daily('prune', `prune/${callRetentionDays}`),
       daily('verify', 'verify'),
+      SUM_UP,
       ...(jobFetcher === null ? [] : [FETCH_JOBS]),
       ...(priceRefresh === null ? [] : [REFRESH_PRICES]),
     ],
@@ -181,6 +185,8 @@ export function startWorkers(options: WorkersOptions): Workers {
   }
 }
 
+/** Soon after a day is closed, and soon after one was written again. */
+const SUM_UP: Schedule = { id: 'summarise', job: 'summarise', subject: '', everyMs: SUM_UP_EVERY_MS }
 const FETCH_JOBS: Schedule = { id: 'fetch-jobs', job: 'fetch-jobs', subject: '', everyMs: FETCH_EVERY_MS }
 
 /** Runs at once when first scheduled, then daily at that time. */

@@ -19,17 +19,18 @@ export interface Filled extends Filling {
 }
 
 /** Fills an empty database with what `filling` says from `fromDay` to `today`; one that is filled stays. */
-export async function fill(
-  pool: Postgres,
-  filling: Filling,
-  fromDay: UtcDay,
-  today: UtcDay,
-): Promise<Filled> {
+export async function fill(pool: Postgres, filling: Filling, fromDay: UtcDay, today: UtcDay): Promise<void> {
   const { rows } = await pool.query('select from tallygate.daily_usage limit 1')
   if (rows.length === 0) {
     await fillNames(pool, filling)
+    await pool.query(
+      `select tallygate.add_usage_months(array_agg(day::date))
+       from generate_series($1::date, $2::date, interval '1 day') day`,
+      [fromDay, today],
+    )
     for (let day = fromDay; day <= today; day = addDays(day, 1)) {
       await fillDay(pool, day, filling)
+      await fillLatencies(pool, day, filling)
       if (day.endsWith('-01')) console.error(`filled until ${day}`)
     }
     await addCallDays(pool, CALL_DAYS)
@@ -40,7 +41,6 @@ export async function fill(
     await matchOffsets(pool)
     await pool.query('vacuum analyze')
   }
-  return await describe(pool, filling)
 }
 
 /** One producer that has counted all requests: the ledger is whole. */
@@ -51,7 +51,8 @@ async function matchOffsets(pool: Postgres): Promise<void> {
   )
 }
 
-async function describe(pool: Postgres, filling: Filling): Promise<Filled> {
+/** How much there is. */
+export async function describeFilled(pool: Postgres, filling: Filling): Promise<Filled> {
   const { rows } = await pool.query<{ table: string; bytes: string }>(
     `select coalesce(p.relname, c.relname) as table, sum(pg_total_relation_size(c.oid)) as bytes
      from pg_class c left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
@@ -126,11 +127,10 @@ const FIGURES: Readonly<Record<string, string>> = {
   output_tokens: 'r * 200 + r * m',
   cache_read_tokens: 'r * 300',
   reasoning_tokens: 'r * 50',
-  estimated_input_tokens: 'r / 50 * 1000',
-  estimated_output_tokens: 'r / 50 * 200',
+  estimated_input_tokens: 'nullif(r / 50 * 1000, 0)',
+  estimated_output_tokens: 'nullif(r / 50 * 200, 0)',
   latency_us_sum: 'r * 1200000',
   latency_count: 'r',
-  latency_buckets: `array_fill(0, array[20]) || array[r] || array_fill(0, array[23])`,
   cost_pico: 'case when is_unpriced then 0 else r * 270000000::numeric end',
 }
 
@@ -139,7 +139,8 @@ async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promi
   const { rows } = await pool.query<{ name: string; isNeeded: boolean }>(
     `select column_name as name, column_default is null and is_nullable = 'NO' as "isNeeded"
      from information_schema.columns
-     where table_schema = 'tallygate' and table_name = 'daily_usage' order by ordinal_position`,
+     where table_schema = 'tallygate' and table_name = 'daily_usage' and is_generated = 'NEVER'
+     order by ordinal_position`,
   )
   const columns = rows.flatMap(({ name, isNeeded }) => {
     const figure = FIGURES[name] ?? (isNeeded ? '0' : null)
@@ -159,6 +160,16 @@ async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promi
       MODELS.map(priceIdOf),
       MODELS.map(({ unpriced }) => unpriced),
     ],
+  )
+}
+
+/** What the histograms of latencies of a day look like: calls in some neighbouring buckets. */
+async function fillLatencies(pool: Postgres, day: UtcDay, { clients }: Filling): Promise<void> {
+  await pool.query(
+    `insert into tallygate.daily_latency (day, client_id, model, buckets)
+     select $1::date, ${clientId('c')}, ($3::text[])[m], (1 + (random() * 900)::int) * (1e240 + 1e252 + 1e264)
+     from generate_series(1, $2::int) c, generate_series(1, ${MODELS.length}) m order by random()`,
+    [day, clients, MODELS.map(({ model }) => model)],
   )
 }
 

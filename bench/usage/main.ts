@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import type { CleanUp } from '../overhead/targets/own-process.ts'
 import { describeTestbed } from '../overhead/testbed.ts'
-import { fill, ROWS_PER_CLIENT_AND_DAY } from './fill.ts'
-import { measureClients, measureOperator } from './measure.ts'
+import { describeFilled, fill, ROWS_PER_CLIENT_AND_DAY } from './fill.ts'
+import { measureClients, measureOperator, sumUp } from './measure.ts'
 import { CLIENT_QUESTIONS, OPERATOR_QUESTIONS } from './questions.ts'
 import { writeResults } from './report.ts'
 import { createIdleKeys, openDatabase, startGateway } from './testbed.ts'
@@ -41,13 +41,15 @@ const cleanUp: CleanUp = values.folder === undefined ? [() => rmSync(folder, { r
 try {
   const database = await openDatabase(folder, cleanUp)
   const today = utcDayOf(Date.now())
-  const filled = await fill(database.pool, filling, addDays(today, 1 - days), today)
+  await fill(database.pool, filling, addDays(today, 1 - days), today)
+  const summing = await sumUp(database)
   const gateway = await startGateway(folder, database.url, cleanUp)
   const keys = await createIdleKeys(database.pool, Math.min(Number(values.idle), filling.clients))
   const isAsked = (question: string) => question.includes(values.only)
   const measured = {
     testbed: describeTestbed(null),
-    filled,
+    filled: await describeFilled(database.pool, filling),
+    summing,
     clients: await measureClients(gateway, database, keys, CLIENT_QUESTIONS.filter(isAsked)),
     operator: await measureOperator(gateway, database, OPERATOR_QUESTIONS.filter(isAsked)),
   }

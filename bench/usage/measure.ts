@@ -1,3 +1,4 @@
+import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { cpuBetween, useOf } from '../overhead/proc.ts'
 import type { Answer, Database, Gateway } from './testbed.ts'
 
@@ -12,6 +13,26 @@ export interface Measured {
   readonly p99Ms: number
   /** Of PostgreSQL, for one answer. */
   readonly postgresMs: number
+}
+
+/** What it takes to sum all days and months up that are over. */
+export interface Summing {
+  readonly days: number
+  readonly months: number
+  readonly seconds: number
+  /** Of PostgreSQL. */
+  readonly postgresSeconds: number
+}
+
+export async function sumUp({ pool, postgresPid }: Database): Promise<Summing> {
+  const startedMs = performance.now()
+  const before = useOf(postgresPid)
+  const { days, months, failed, isDone } = await summarise(pool, Number.POSITIVE_INFINITY)
+  const postgresUs = cpuBetween(before, useOf(postgresPid)) ?? Number.NaN
+  const seconds = (performance.now() - startedMs) / 1e3
+  if (!isDone) throw new Error(`not all is summed up: ${failed[0]?.error.message}`)
+  if (days.length > 0) await pool.query('vacuum analyze')
+  return { days: days.length, months: months.length, seconds, postgresSeconds: postgresUs / 1e6 }
 }
 
 const OPERATOR_ROUNDS = 3

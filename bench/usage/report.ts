@@ -2,12 +2,13 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Testbed } from '../overhead/testbed.ts'
 import type { Filled } from './fill.ts'
-import type { Measured } from './measure.ts'
+import type { Measured, Summing } from './measure.ts'
 
 /** All that a run found. */
 export interface UsageResults {
   readonly testbed: Testbed
   readonly filled: Filled
+  readonly summing: Summing
   readonly clients: readonly Measured[]
   readonly operator: readonly Measured[]
 }
@@ -26,7 +27,7 @@ function roundFigure(_key: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(5)) : value
 }
 
-function render({ testbed, filled, clients, operator }: UsageResults): string {
+function render({ testbed, filled, summing, clients, operator }: UsageResults): string {
   const { cpu, cores, memoryGb, node, date, commit, loadBefore } = testbed
   return [
     '# What questions about usage cost',
@@ -39,6 +40,8 @@ function render({ testbed, filled, clients, operator }: UsageResults): string {
     `- bytes: ${Object.entries(filled.bytes)
       .map(([table, bytes]) => `${table} ${(bytes / 1e6).toFixed(0)} MB`)
       .join(', ')}`,
+    `- summed up now: ${summing.days} days, ${summing.months} months in ${summing.seconds.toFixed(0)} s, ` +
+      `${summing.postgresSeconds.toFixed(0)} s of PostgreSQL's CPU`,
     '',
     '## `GET /v1/usage`, each of an idle client',
     '',

@@ -106,6 +106,9 @@ export const LOG_EVENTS = {
   'upstream.models_not_fetched': 'the model list of an upstream could not be fetched',
   'usage.query_failed': 'the usage summary could not be read from Postgres',
 
+  'summaries.failed': 'a day or month that is over could not be summed up; answers about it take longer',
+  'summaries.written': 'days and months that are over were summed up',
+
   'verify.failed': 'totals differ from what they are made of: see ledger verify',
   'verify.passed': 'totals equal what their calls, prices and adjustments make',
   'verify.requests_differ': 'committed offsets and totals differ in the number of requests',
