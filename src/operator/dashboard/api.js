@@ -1,5 +1,8 @@
 const TOKEN_NAME = 'tallygate-admin-token'
 
+/** Longer than the gateway takes to answer that Postgres takes too long. */
+const LIMIT_MS = 30_000
+
 /** The token was refused, or there is none. */
 export class NotSignedIn extends Error {}
 
@@ -32,6 +35,7 @@ export async function ask(path, query = {}) {
   const response = await fetch(`admin/v1/${path}?${search}`, {
     headers: { authorization: `Bearer ${token}` },
     cache: 'no-store',
+    signal: AbortSignal.timeout(LIMIT_MS),
   })
   if (response.status === 401) throw new NotSignedIn()
   const answer = await response.json()

@@ -1,8 +1,9 @@
-import { ask, clearToken, hasToken, keepToken, NotSignedIn } from './api.js'
+import { ask, clearToken, hasToken, keepToken } from './api.js'
 import { drawChart, MEASURES } from './chart.js'
 import { byId, choice, element } from './elements.js'
 import { count, exactUsd, milliseconds, plural, roughly, usd } from './format.js'
 import { drawChecks, drawLedger, drawUnpriced, lacksPrice } from './health.js'
+import { createRounds, sentenceOf } from './rounds.js'
 import { drawUsage, GROUPS } from './tables.js'
 
 const PERIODS = [
@@ -11,76 +12,80 @@ const PERIODS = [
   { value: 30, label: '30 days' },
 ]
 const CHART_DAYS = 30
-const REFRESH_MS = 10_000
 /** The examination opens connections of its own, so it is made less often. */
 const CHECKS_EVERY_MS = 60_000
 
 /** What the checks need. */
 const chosen = { days: 30, measure: MEASURES[0], group: GROUPS[0] }
-/** What was answered last; `null`: nothing yet. */
-let figures = null
-let examination = null
+/** What was answered last, by part; absent: nothing yet. */
+let figures = {}
 let examinedAt = Number.NEGATIVE_INFINITY
-let timer = 0
-/** Of the newest request: a slower answer to an older one is dropped. */
-let asked = 0
 
-async function load() {
+/** What the page shows, each with its question. The first one alone tells a wrong token. */
+function listParts() {
   const { days, group } = chosen
-  const [first, ...others] = PERIODS
-  const total = await ask('usage', { days: first.value }) // alone: a wrong token is reported once
-  const [totals, byDay, grouped, unpriced, ledger] = await Promise.all([
-    Promise.all(others.map(({ value }) => ask('usage', { days: value }))),
-    ask('usage', { days: CHART_DAYS, by: 'day' }),
-    ask('usage', { days, by: group.by }),
-    ask('unpriced', { days }),
-    ask('ledger'),
-  ])
-  return { totals: [total, ...totals], byDay, grouped, unpriced, ledger, days, group }
+  const isDue = performance.now() - examinedAt >= CHECKS_EVERY_MS
+  return [
+    ...PERIODS.map(({ value, label }) => part(label, value, () => ask('usage', { days: value }))),
+    part('Usage', 'grouped', async () => ({ rows: await ask('usage', { days, by: group.by }), days, group })),
+    part('Chart', 'byDay', () => ask('usage', { days: CHART_DAYS, by: 'day' })),
+    part('Calls without a cost', 'unpriced', () => ask('unpriced', { days })),
+    part('Ledger', 'ledger', () => ask('ledger')),
+    ...(isDue ? [part('Checks', 'checks', examine)] : []),
+  ]
 }
 
-/** Asks for everything, shows it, and asks again later while the page can be seen. */
-async function refresh() {
-  clearTimeout(timer)
-  asked += 1
-  const query = asked
-  try {
-    const answer = await load()
-    if (query !== asked) return
-    figures = answer
-    showProblem(null)
-    byId('updated').textContent = `as of ${new Date().toLocaleTimeString()}`
-    draw()
-    await runChecks()
-  } catch (error) {
-    if (query !== asked) return
-    if (error instanceof NotSignedIn) {
-      signOut('That is not the admin token of this gateway.')
-      return
-    }
-    showProblem(error instanceof TypeError ? 'The gateway does not answer.' : error.message)
-  }
-  if (query === asked && !document.hidden) timer = setTimeout(refresh, REFRESH_MS)
-}
-
-async function runChecks() {
-  if (performance.now() - examinedAt < CHECKS_EVERY_MS) return
+function examine() {
   examinedAt = performance.now()
-  examination = await ask('doctor')
-  drawChecks(byId('checks'), examination)
+  return ask('doctor')
 }
 
+function part(name, key, ask) {
+  return {
+    name,
+    ask,
+    take(answer) {
+      figures[key] = answer
+      draw()
+    },
+  }
+}
+
+const rounds = createRounds({
+  listParts,
+  ended(problems) {
+    showProblems(problems)
+    if (problems.length === 0) byId('updated').textContent = `as of ${new Date().toLocaleTimeString()}`
+  },
+  refused: () => signOut('That is not the admin token of this gateway.'),
+  isSeen: () => !document.hidden,
+})
+
+/** Draws each part that was answered; the others stay as they are. */
 function draw() {
-  if (figures === null) return
+  const { grouped, byDay, unpriced = [], ledger, checks } = figures
+  if (Object.keys(figures).length === 0) return
+  byId('figures').hidden = false
   drawTotals()
   drawMeasures()
-  const chart = {
-    rows: figures.byDay,
-    days: CHART_DAYS,
-    chosenDays: chosen.days,
-    measure: chosen.measure,
+  drawGroups()
+  if (byDay !== undefined) {
+    const chart = { rows: byDay, days: CHART_DAYS, chosenDays: chosen.days, measure: chosen.measure }
+    whenChanged('chart', [chart, byId('chart').clientWidth], () => drawChart(byId('chart'), chart))
   }
-  whenChanged('chart', [chart, byId('chart').clientWidth], () => drawChart(byId('chart'), chart))
+  if (grouped !== undefined) {
+    const { rows, days, group } = grouped
+    const names = new Set(unpriced.filter(lacksPrice).map(({ model }) => model))
+    byId('usage-title').textContent =
+      `Usage, ${PERIODS.find(({ value }) => value === days).label.toLowerCase()}`
+    whenChanged('usage', [rows, group, unpriced], () => drawUsage(byId('usage'), rows, group, names))
+  }
+  drawUnpriced(byId('unpriced'), unpriced)
+  if (ledger !== undefined) drawLedger(byId('ledger'), ledger)
+  if (checks !== undefined) drawChecks(byId('checks'), checks)
+}
+
+function drawGroups() {
   choice(
     byId('groups'),
     GROUPS.map(({ value, heading }) => ({ value, content: [heading] })),
@@ -88,18 +93,9 @@ function draw() {
     (value) => {
       chosen.group = GROUPS.find((group) => group.value === value)
       draw()
-      refresh()
+      rounds.begin()
     },
   )
-  byId('usage-title').textContent =
-    `Usage, ${PERIODS.find(({ value }) => value === figures.days).label.toLowerCase()}`
-  const unpriced = new Set(figures.unpriced.filter(lacksPrice).map(({ model }) => model))
-  whenChanged('usage', [figures.grouped, figures.group, figures.unpriced], () =>
-    drawUsage(byId('usage'), figures.grouped, figures.group, unpriced),
-  )
-  drawUnpriced(byId('unpriced'), figures.unpriced)
-  drawLedger(byId('ledger'), figures.ledger)
-  byId('figures').hidden = false
 }
 
 const drawn = new Map()
@@ -113,8 +109,9 @@ function whenChanged(part, shown, drawPart) {
 }
 
 function drawTotals() {
-  const options = PERIODS.map(({ value, label }, index) => {
-    const total = figures.totals[index]
+  const options = PERIODS.map(({ value, label }) => {
+    const total = figures[value]
+    if (total === undefined) return { value, content: [element('span', { class: 'label' }, label)] }
     return {
       value,
       content: [
@@ -133,7 +130,7 @@ function drawTotals() {
   choice(byId('totals'), options, chosen.days, (value) => {
     chosen.days = value
     draw()
-    refresh()
+    rounds.begin()
   })
 }
 
@@ -150,25 +147,24 @@ function drawMeasures() {
   )
 }
 
-/** Figures that are shown stay, with the time they are of. */
-function showProblem(problem) {
-  byId('problem').hidden = problem === null
-  byId('problem').textContent = problem === null ? '' : `${problem} Trying again.`
+/** Which parts are not of now, and why. Their figures of before stay. */
+function showProblems(problems) {
+  byId('problem').hidden = problems.length === 0
+  byId('problem').textContent = sentenceOf(problems)
 }
 
 function signIn() {
   byId('sign-in').hidden = true
   byId('sign-out').hidden = false
   examinedAt = Number.NEGATIVE_INFINITY
-  refresh()
+  rounds.begin()
 }
 
 function signOut(problem = '') {
-  asked += 1
-  clearTimeout(timer)
+  rounds.stop()
   clearToken()
-  figures = null
-  showProblem(null)
+  figures = {}
+  showProblems([])
   byId('figures').hidden = true
   byId('sign-out').hidden = true
   byId('updated').textContent = ''
@@ -186,7 +182,7 @@ byId('sign-in').addEventListener('submit', (event) => {
 })
 byId('sign-out').addEventListener('click', () => signOut())
 document.addEventListener('visibilitychange', () => {
-  if (!document.hidden && hasToken()) refresh()
+  if (!document.hidden && hasToken()) rounds.begin()
 })
 new ResizeObserver(() => draw()).observe(byId('chart'))
 
