@@ -1,7 +1,9 @@
+import type { UtcDay } from '../domain/utc-day.ts'
 import type { Price } from '../pricing/price.ts'
 import { parsePrice } from '../pricing/price-parse.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { reopenDays } from './days/reopen-days.ts'
 
 /**
  * The prices behind these ids. One whose definition is not kept, or does not give the id it is kept under, is
@@ -23,15 +25,34 @@ export async function selectPrices(
   return prices
 }
 
-/** Keeps the definitions of prices, by id; the first one of an id stays. */
+/**
+ * Keeps the definitions of prices, by id; the first one of an id stays. One that was awaited may say that its
+ * calls were priced in part only, so the days that lacked it are summed up again.
+ */
 export async function addPrices(
   session: PostgresSession,
   prices: readonly { readonly priceId: string; readonly definition: string }[],
 ): Promise<void> {
-  await session.query(
+  const { rows } = await session.query<{ price_id: string }>(
     `insert into ${SCHEMA}.prices (price_id, definition)
      select id, definition::jsonb from unnest($1::text[], $2::text[]) as p (id, definition)
-     on conflict do nothing`,
+     on conflict do nothing returning price_id`,
     [prices.map(({ priceId }) => priceId), prices.map(({ definition }) => definition)],
   )
+  if (rows.length === 0) return
+  const waiting = await session.query<{ day: UtcDay }>(
+    `select day from ${SCHEMA}.summarised_days where unknown_prices && $1`,
+    [rows.map(({ price_id }) => price_id)],
+  )
+  if (waiting.rows.length > 0) {
+    await reopenDays(
+      session,
+      waiting.rows.map(({ day }) => day),
+    )
+  }
+}
+
+/** Lets no definition come in until the transaction ends, after waiting for those under way. */
+export async function lockPrices(session: PostgresSession): Promise<void> {
+  await session.query(`lock table ${SCHEMA}.prices in share mode`)
 }

@@ -2,6 +2,7 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 import { lockClosing, lockDays } from '../../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { lockPrices } from '../price-definitions.ts'
 import { writeDay } from './write-summaries.ts'
 
 /**
@@ -53,7 +54,7 @@ async function selectUnknownPrices(session: PostgresSession, day: UtcDay): Promi
 }
 
 async function areSomeKnown(session: PostgresSession, priceIds: readonly string[]): Promise<boolean> {
-  await session.query(`lock table ${SCHEMA}.prices in share mode`)
+  await lockPrices(session)
   const { rows } = await session.query(`select from ${SCHEMA}.prices where price_id = any($1) limit 1`, [
     priceIds,
   ])

@@ -2,6 +2,7 @@ import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import { lockClosing, lockDays } from '../../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { lockPrices } from '../price-definitions.ts'
 import { firstOfNextMonth } from './summarised.ts'
 import { writeMonth } from './write-summaries.ts'
 
@@ -21,8 +22,10 @@ export async function closeMonth(pool: Postgres, month: UtcDay): Promise<boolean
     if (days.length < Number(lastDay.slice(-2))) return false
     // 2. The sums of what these attempts have summed up, or of more, and then 3 fails.
     await writeMonth(session, month, lastDay)
-    // 3. The writers until here are through, and those after it find the marker.
+    // 3. The writers until here are through, and those after it find the marker. So are definitions of prices,
+    // where one that comes reopens a day.
     await lockDays(session, days)
+    if (attempts.some(({ has_unknown }) => has_unknown)) await lockPrices(session)
     const still = new Set((await selectAttempts(session, month, lastDay)).map(({ attempt }) => attempt))
     if (attempts.some(({ attempt }) => !still.has(attempt))) return false
     await session.query(
@@ -33,14 +36,20 @@ export async function closeMonth(pool: Postgres, month: UtcDay): Promise<boolean
   })
 }
 
+interface Attempt {
+  readonly day: UtcDay
+  readonly attempt: string
+  readonly has_unknown: boolean
+}
+
 /** The closed days, rising. */
 async function selectAttempts(
   session: PostgresSession,
   fromDay: UtcDay,
   toDay: UtcDay,
-): Promise<readonly { readonly day: UtcDay; readonly attempt: string }[]> {
-  const { rows } = await session.query<{ day: UtcDay; attempt: string }>(
-    `select day, attempt from ${SCHEMA}.summarised_days
+): Promise<readonly Attempt[]> {
+  const { rows } = await session.query<Attempt>(
+    `select day, attempt, unknown_prices is not null as has_unknown from ${SCHEMA}.summarised_days
      where day between $1 and $2 and closed_at is not null order by day`,
     [fromDay, toDay],
   )

@@ -69,12 +69,34 @@ export function coverPeriod({ fromDay, toDay }: Period, { days, months }: Summar
   return cover
 }
 
-/** The first day of the month of a day. */
-export function monthOf(day: UtcDay): UtcDay {
+export function firstOfMonth(day: UtcDay): UtcDay {
   return `${day.slice(0, 7)}-01`
 }
 
 /** The first day of the month after that of a day. */
 export function firstOfNextMonth(day: UtcDay): UtcDay {
-  return monthOf(addDays(monthOf(day), 31))
+  return firstOfMonth(addDays(firstOfMonth(day), 31))
 }
+
+/**
+ * The requests of all days, in SQL, as one expression: in whatever statement it stands, it is of that one
+ * snapshot.
+ */
+export const ALL_REQUESTS = `(
+  select coalesce(sum(requests), 0) from (
+    select requests from ${SCHEMA}.usage_months u
+    where exists (select from ${SCHEMA}.summarised_months s where s.month = u.day)
+    union all
+    select requests from ${SCHEMA}.usage_days u
+    where exists (select from ${SCHEMA}.summarised_days s where s.day = u.day and s.closed_at is not null)
+      and not exists (
+        select from ${SCHEMA}.summarised_months s where s.month = date_trunc('month', u.day::timestamp)::date)
+    union all
+    select requests from ${SCHEMA}.daily_usage u where u.day = any(array(
+      select d.day::date from generate_series(
+        (select min(day) from ${SCHEMA}.daily_usage)::timestamp,
+        (select max(day) from ${SCHEMA}.daily_usage)::timestamp, interval '1 day') d (day)
+      where not exists (
+        select from ${SCHEMA}.summarised_days s where s.day = d.day::date and s.closed_at is not null)
+      and not exists (
+        select from ${SCHEMA}.summarised_months s where s.month = date_trunc('month', d.day)::date)))) a)`

@@ -2,7 +2,7 @@ import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import { queryLong } from '../../store/connection/long-query.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { firstOfNextMonth, monthOf, selectSummarised } from './summarised.ts'
+import { firstOfNextMonth, firstOfMonth, selectSummarised } from './summarised.ts'
 import { SUMMARY_COLUMNS } from './summary-columns.ts'
 import { columnsOfFields, SUMMARY_TABLES, type SummaryTables } from './summary-tables.ts'
 import { SUMS_OF_ROWS, SUMS_OF_SUMS } from './write-summaries.ts'
@@ -32,7 +32,7 @@ export async function selectSummaryDifferences(
   session: PostgresSession,
   day: UtcDay,
 ): Promise<readonly SummaryDifference[]> {
-  const month = monthOf(day)
+  const month = firstOfMonth(day)
   const { days, months } = await selectSummarised(session, { fromDay: month, toDay: day })
   const differences: SummaryDifference[] = []
   for (const tables of days.has(day) ? SUMMARY_TABLES : []) {

@@ -1,0 +1,15 @@
+import type { Postgres } from '../../../src/store/connection/postgres.ts'
+import { SUMMARY_TABLES } from '../../../src/usage/summaries/summary-tables.ts'
+
+/** Empties the totals and all that is derived from them. */
+export async function emptyUsage(pool: Postgres): Promise<void> {
+  const tables = [
+    'daily_usage',
+    'daily_latency',
+    'summarised_days',
+    'summarised_months',
+    'adjustment_entries',
+    ...SUMMARY_TABLES.flatMap(({ days, months }) => [days ?? [], months].flat()),
+  ]
+  await pool.query(`truncate ${tables.map((table) => `tallygate.${table}`).join(', ')}`)
+}
