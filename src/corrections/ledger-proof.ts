@@ -1,11 +1,12 @@
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { ALL_REQUESTS } from '../usage/summaries/summarised.ts'
 
 /** Two ways to know how many requests were counted since ever; the same number where all is well. */
 export interface RequestProof {
   /** By the producers' committed offsets, less what lies in unfilled gaps and unresolved dead letters. */
   readonly counted: bigint
-  /** The requests in `daily_usage`. */
+  /** The requests in `daily_usage`: of days that are over by their sums, which `verify` holds against its rows. */
   readonly totals: bigint
 }
 
@@ -18,7 +19,7 @@ export async function selectRequestProof(session: Postgres | PostgresSession): P
     `select (select coalesce(sum(mark), 0) from ${SCHEMA}.producers)
          - (select coalesce(sum(to_seq - from_seq + 1), 0) from ${SCHEMA}.ledger_gaps where filled_at is null)
          - (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null) as counted,
-       (select coalesce(sum(requests), 0) from ${SCHEMA}.daily_usage) as totals`,
+       ${ALL_REQUESTS} as totals`,
   )
   return { counted: BigInt(rows[0]?.counted ?? '0'), totals: BigInt(rows[0]?.totals ?? '0') }
 }

@@ -1,6 +1,6 @@
-import type { UtcDay } from '../domain/utc-day.ts'
+import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import { SCHEMA } from '../store/connection/schema.ts'
+import { buildSummaryStatement, selectSums } from './summaries/read-summaries.ts'
 
 /** A model by the name its calls are totalled under. */
 export interface ModelInUse {
@@ -9,11 +9,21 @@ export interface ModelInUse {
   readonly model: string
 }
 
+const STATEMENT = buildSummaryStatement({
+  by: ['provider', 'model', 'upstream'],
+  ofClient: false,
+  columns: [],
+  selected: ['u.provider', 'u.model', 'u.upstream'],
+  orderBy: 'u.provider, u.model, u.upstream',
+  isOpenEnded: true,
+})
+
 /** The models that calls since `fromDay` used, by provider and name. */
 export async function selectModelsInUse(pool: Postgres, fromDay: UtcDay): Promise<readonly ModelInUse[]> {
-  const { rows } = await pool.query<ModelInUse>(
-    `select distinct provider, upstream, model from ${SCHEMA}.daily_usage where day >= $1 order by 1, 3, 2`,
-    [fromDay],
-  )
-  return rows
+  const rows = await selectSums(pool, STATEMENT, { fromDay, toDay: utcDayOf(Date.now()) }, null)
+  return rows.map(({ provider, upstream, model }) => ({
+    provider: provider ?? '',
+    upstream: upstream ?? '',
+    model: model ?? '',
+  }))
 }

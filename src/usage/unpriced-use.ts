@@ -1,10 +1,18 @@
 import { WITHOUT_FIGURES } from '../call/unpriced-reason.ts'
 import { UNKNOWN_MODEL } from '../domain/model-name.ts'
-import type { UtcDay } from '../domain/utc-day.ts'
+import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { KEY, KEY_OF_CALL } from './daily-key.ts'
+import { KEY, KEY_OF_CALL, keyIn } from './daily-key.ts'
 import { valueIn } from './metrics-table.ts'
+import {
+  buildSummaryStatement,
+  type SummaryRow,
+  selectSummed,
+  selectSums,
+} from './summaries/read-summaries.ts'
+import { areSummarised, coverPeriod, type Period } from './summaries/summarised.ts'
+import { SUMMARY_COLUMNS } from './summaries/summary-columns.ts'
 
 /** Calls without a cost: of one model at one upstream, at one path, for one reason. */
 export interface UnpricedUse {
@@ -39,19 +47,35 @@ const NO_PRICE_HELPS = [...WITHOUT_FIGURES, 'invalid_usage']
 
 const PRICED_LATER = valueIn('u', 'priced_later')
 
+const SHOWN =
+  'model, provider, upstream, service_tier, method, path, reason, requested_model, input_tokens, output_tokens, calls, day'
+
+const totalsOf = (joined: string, days: string) => `
+  select ${keyIn('u')}, u.provider, u.unpriced - ${PRICED_LATER} as left_over, ${PRICED_LATER} as priced_later,
+    u.input_tokens, u.output_tokens
+  from ${SCHEMA}.daily_usage u ${joined} where (${days}) and u.unpriced > ${PRICED_LATER}`
+
 /**
- * 1. The rows of totals with calls that have no cost.
+ * 1. The rows of totals with calls that have no cost: of days that are summed up only where the sums have such
+ *    calls.
  * 2. Their calls, where they are kept, by path and reason. What was to be billed with a later fetch, and was
  *    fetched, is no longer missing.
  * 3. Those that a repricing has priced since are taken off, first come first off, as which they were is not
  *    known.
  * 4. What no call explains stays, without path and reason.
+ * 5. So do the calls of days before those, by their sums where they are summed up.
  */
 const SELECT = `
 with totals as (
-  select ${KEY}, provider, unpriced - ${PRICED_LATER} as left_over, ${PRICED_LATER} as priced_later, input_tokens,
-    output_tokens
-  from ${SCHEMA}.daily_usage u where day >= $1 and unpriced > ${PRICED_LATER}),
+  ${totalsOf('', 'u.day = any($1::date[]) or u.day > $7::date')}
+  union all
+  ${totalsOf(
+    `join (
+      select client_id, day, model from ${SCHEMA}.usage_days_by_client_model
+      where day = any($6::date[]) and unpriced_left > 0) s
+    on s.client_id = u.client_id and s.day = u.day and s.model = u.model`,
+    'u.day = any($6::date[])',
+  )}),
 kept as (
   select ${KEY_OF_CALL}, service_tier, method,
     regexp_replace(path, $2, '/{id}', 'g') as path, input_tokens, output_tokens,
@@ -81,70 +105,98 @@ rest as (
     t.left_over - coalesce(e.calls, 0) as calls
   from totals t left join (
     select ${KEY}, sum(calls) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
-    from explained group by ${KEY}) e using (${KEY}))
+    from explained group by ${KEY}) e using (${KEY})),
+before as (
+  select model, provider, upstream, null as service_tier, null as method, null as path, null as reason,
+    null as requested_model, unpriced_input_tokens as input_tokens, unpriced_output_tokens as output_tokens,
+    unpriced_left as calls, day
+  from ${SCHEMA}.usage_days_by_model where day = any($8::date[]) and unpriced_left > 0),
+answer as (
 select model, provider, upstream, service_tier, method, path, reason, requested_model, sum(calls) as calls, sum(input_tokens) as input_tokens,
   sum(output_tokens) as output_tokens, min(day) as first_day, max(day) as last_day
-from (select * from explained union all select ${KEY}, provider, service_tier, method, path, reason,
-  requested_model, input_tokens, output_tokens, calls from rest) u
+from (
+  select ${SHOWN} from explained union all select ${SHOWN} from rest union all select ${SHOWN} from before) u
 where calls > 0 and reason is distinct from 'billed_since'
 group by model, provider, upstream, service_tier, method, path, reason, requested_model
-order by calls desc, model, upstream, path, reason, service_tier, requested_model limit 1000`
-
-interface SqlRow {
-  readonly model: string
-  readonly provider: string
-  readonly upstream: string
-  readonly service_tier: string | null
-  readonly method: string | null
-  readonly path: string | null
-  readonly reason: string | null
-  readonly calls: string
-  readonly input_tokens: string
-  readonly output_tokens: string
-  readonly first_day: string
-  readonly last_day: string
-  readonly requested_model: string | null
-}
+order by calls desc, model, upstream, path, reason, service_tier, requested_model limit 1000)
+select k.whole::text as "isWhole", a.model as "isRow", a.*
+from (select ${areSummarised(`'{}'`, '$9')} as whole) k left join answer a on true
+order by calls desc, model, upstream, path, reason, service_tier, requested_model`
 
 /**
  * At most so many single calls are read, those of the newest days: the dashboard asks every ten seconds, and
  * a deployment without prices at all has millions.
  */
-const MOST_CALLS = 500_000
+const MOST_CALLS = 500_000n
 
-/** The first day whose calls are looked at, counted back from the newest; '9999-12-31': none is. */
-const FIRST_DAY = `
-select coalesce(min(day), '9999-12-31') as day from (
-  select day, sum(sum(unpriced - ${PRICED_LATER})) over (order by day desc) as calls
-  from ${SCHEMA}.daily_usage u where day >= $1 group by day) d
-where calls <= $2`
+const BY_DAY = buildSummaryStatement({
+  by: ['day'],
+  ofClient: false,
+  columns: SUMMARY_COLUMNS.filter(({ field }) => field === 'unpriced'),
+  selected: ['u.day'],
+  orderBy: 'u.day desc',
+  isOpenEnded: true,
+})
+
+/** The first day whose calls are looked at, counted back from the newest; `null`: none is. */
+async function findFirstDay(pool: Postgres, period: Period, mostCalls: bigint): Promise<UtcDay | null> {
+  let first: UtcDay | null = null
+  let calls = 0n
+  for (const { day = null, unpriced } of await selectSums(pool, BY_DAY, period, null)) {
+    calls += BigInt(unpriced ?? '0')
+    if (calls <= mostCalls) first = day
+  }
+  return first
+}
+
+const NO_DAY = '9999-12-31'
 
 /**
  * What has no cost, nor was given one since, from `fromDay` on; those with most calls first, at most 1,000.
+ *
+ * @param mostCalls Of the newest days, as many as have no more of such calls are read call by call.
  */
-export async function selectUnpricedUse(pool: Postgres, fromDay: UtcDay): Promise<UnpricedUse[]> {
-  const first = await pool.query<{ day: UtcDay }>(FIRST_DAY, [fromDay, MOST_CALLS])
-  const firstDay = first.rows[0]?.day ?? fromDay
-  const { rows } = await pool.query<SqlRow>(SELECT, [
-    fromDay,
-    ID_SEGMENT,
-    NO_PRICE_HELPS,
-    firstDay,
-    UNKNOWN_MODEL,
-  ])
-  return rows.map((row) => ({
-    model: row.model,
-    provider: row.provider,
-    upstream: row.upstream,
-    serviceTier: row.service_tier,
-    method: row.method,
-    path: row.path,
-    reason: row.reason,
-    calls: BigInt(row.calls),
-    inputTokens: BigInt(row.input_tokens),
-    outputTokens: BigInt(row.output_tokens),
-    firstDay: row.first_day,
-    lastDay: row.last_day,
-    requestedModel: row.requested_model,
-  }))
+export async function selectUnpricedUse(
+  pool: Postgres,
+  fromDay: UtcDay,
+  mostCalls = MOST_CALLS,
+): Promise<UnpricedUse[]> {
+  const period = { fromDay, toDay: utcDayOf(Date.now()) }
+  const firstDay = (await findFirstDay(pool, period, mostCalls)) ?? NO_DAY
+  const rows = await selectSummed(pool, period, ({ days: known }) => {
+    const { days, rest } = coverPeriod(period, { days: known, months: new Set() })
+    const looked = days.filter((day) => day >= firstDay)
+    const before = days.filter((day) => day < firstDay)
+    const values = [
+      rest,
+      ID_SEGMENT,
+      NO_PRICE_HELPS,
+      firstDay,
+      UNKNOWN_MODEL,
+      looked,
+      period.toDay,
+      before,
+      days,
+    ]
+    return { text: SELECT, values }
+  })
+  return rows.map(unpricedUseFrom)
+}
+
+function unpricedUseFrom(row: SummaryRow): UnpricedUse {
+  return {
+    model: row.model ?? '',
+    provider: row.provider ?? '',
+    upstream: row.upstream ?? '',
+    serviceTier: row.service_tier ?? null,
+    method: row.method ?? null,
+    path: row.path ?? null,
+    reason: row.reason ?? null,
+    calls: BigInt(row.calls ?? '0'),
+    inputTokens: BigInt(row.input_tokens ?? '0'),
+    outputTokens: BigInt(row.output_tokens ?? '0'),
+    firstDay: row.first_day ?? '',
+    lastDay: row.last_day ?? '',
+    requestedModel: row.requested_model ?? null,
+  }
 }

@@ -2,10 +2,11 @@ import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { DimensionField } from '../dimensions.ts'
 import {
+  areSummarised,
   coverPeriod,
   NOTHING_SUMMARISED,
   type Period,
-  STILL_SUMMARISED,
+  type Summarised,
   selectSummarised,
 } from './summarised.ts'
 import type { SummaryColumn } from './summary-columns.ts'
@@ -26,6 +27,8 @@ export interface SummaryQuestion {
   readonly joins?: string
   /** In SQL, of the groups `u`. */
   readonly orderBy?: string
+  /** Whether days after the period belong to it too: those of a gateway whose clock is ahead. */
+  readonly isOpenEnded?: boolean
 }
 
 /** A question as one statement. */
@@ -34,14 +37,18 @@ export interface SummaryStatement {
   /** Whether sums of days serve it, and whether those of months do; else it reads `daily_usage`. */
   readonly usesDays: boolean
   readonly usesMonths: boolean
+  readonly isOpenEnded: boolean
 }
 
 /** By what `selected` calls it, and by the names of sums in code. Numbers are text, and `null` is 0. */
 export type SummaryRow = Readonly<Record<string, string | null>>
 
-/** Its parameters are the months, the days and the other days of a `Cover`, and the id of a client. */
+/**
+ * Its parameters are the months, the days and the other days of a `Cover`, and where it has them the id of the
+ * client and the last day of the period.
+ */
 export function buildSummaryStatement(question: SummaryQuestion): SummaryStatement {
-  const { by, ofClient, columns, selected = [], joins = '', orderBy } = question
+  const { by, ofClient, columns, selected = [], joins = '', orderBy, isOpenEnded = false } = question
   const tables = findSummaryTables([
     ...by.filter((field) => field !== 'day'),
     ...(ofClient ? (['clientId'] as const) : []),
@@ -49,52 +56,77 @@ export function buildSummaryStatement(question: SummaryQuestion): SummaryStateme
   const days = tables?.days ?? null
   const months = by.includes('day') ? null : (tables?.months ?? null)
   const kept = columnsOfFields(by)
-  const part = (table: string, sums: readonly string[], among: '$1' | '$2' | '$3') =>
+  const part = (table: string, sums: readonly string[], among: string) =>
     `select ${[...kept.map((column) => `u.${column}`), ...sums].join(', ')} from ${SCHEMA}.${table} u
-     where u.day = any(${among}::date[])${ofClient ? ' and u.client_id = $4' : ''}`
+     where ${among}${ofClient ? ' and u.client_id = $4' : ''}`
   const stored = columns.map(({ column }) => `u.${column}`)
   const parts = [
-    ...(months === null ? [] : [part(months, stored, '$1')]),
-    ...(days === null ? [] : [part(days, stored, '$2')]),
+    ...(months === null ? [] : [part(months, stored, 'u.day = any($1::date[])')]),
+    ...(days === null ? [] : [part(days, stored, 'u.day = any($2::date[])')]),
     part(
       'daily_usage',
       columns.map(({ ofRow, column }) => `${ofRow} as ${column}`),
-      '$3',
+      isOpenEnded
+        ? `(u.day = any($3::date[]) or u.day > $${ofClient ? 5 : 4}::date)`
+        : 'u.day = any($3::date[])',
     ),
   ]
   const text = `
 select k.whole::text as "isWhole", ${['u.is_row as "isRow"', ...selected, ...columns.map(({ field }) => `u."${field}"`)].join(', ')}
-from (select ${STILL_SUMMARISED} as whole) k
+from (select ${areSummarised('$1', '$2')} as whole) k
 left join (
   select ${[`'' as is_row`, ...kept, ...columns.map(({ column, field }) => `sum(${column}) as "${field}"`)].join(', ')}
   from (${parts.join(' union all ')}) u
   ${kept.length > 0 ? `group by ${kept.join(', ')}` : ''}) u on true
 ${joins} ${orderBy === undefined ? '' : `order by ${orderBy}`}`
-  return { text, usesDays: days !== null, usesMonths: months !== null }
+  return { text, usesDays: days !== null, usesMonths: months !== null, isOpenEnded }
+}
+
+/**
+ * Answers from the summaries of months and days, and from `daily_usage` for all other days.
+ *
+ * @throws When Postgres is away: never a wrong number.
+ */
+export async function selectSums(
+  pool: Postgres,
+  { text, usesDays, usesMonths, isOpenEnded }: SummaryStatement,
+  period: Period,
+  clientId: string | null,
+): Promise<readonly SummaryRow[]> {
+  return await selectSummed(pool, period, (known) => {
+    const { months, days, rest } = coverPeriod(period, {
+      days: usesDays ? known.days : NOTHING_SUMMARISED.days,
+      months: usesMonths ? known.months : NOTHING_SUMMARISED.months,
+    })
+    const values = [
+      months,
+      days,
+      rest,
+      ...(clientId === null ? [] : [clientId]),
+      ...(isOpenEnded ? [period.toDay] : []),
+    ]
+    return { text, values }
+  })
 }
 
 /** A day may be reopened between the two statements of an answer; it is rare that it is twice. */
 const ATTEMPTS = 3
 
 /**
- * Answers from the summaries of months and days, and from `daily_usage` for all other days, in one snapshot:
- * no day is counted twice or left out, whatever is rolled up or corrected meanwhile.
+ * Answers by one statement, which says for each row in `isWhole` whether what it takes from summaries is
+ * summed up in its snapshot: no day is counted twice or left out, whatever is written meanwhile.
  *
+ * @param build Its text and values, by what is summed up just now. A row without `isRow` stands for none.
  * @throws When Postgres is away: never a wrong number.
  */
-export async function selectSums(
+export async function selectSummed(
   pool: Postgres,
-  { text, usesDays, usesMonths }: SummaryStatement,
   period: Period,
-  clientId: string | null,
+  build: (known: Summarised) => { readonly text: string; readonly values: unknown[] },
 ): Promise<readonly SummaryRow[]> {
   for (let attempt = 1; ; attempt += 1) {
     const known = attempt > ATTEMPTS ? NOTHING_SUMMARISED : await selectSummarised(pool, period)
-    const { months, days, rest } = coverPeriod(period, {
-      days: usesDays ? known.days : NOTHING_SUMMARISED.days,
-      months: usesMonths ? known.months : NOTHING_SUMMARISED.months,
-    })
-    const values = [months, days, rest, ...(clientId === null ? [] : [clientId])]
+    const { text, values } = build(known)
     const { rows } = await pool.query<SummaryRow>(text, values)
     if (rows[0]?.isWhole === 'true') return rows.filter(({ isRow }) => isRow !== null)
   }

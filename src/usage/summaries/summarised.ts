@@ -27,7 +27,7 @@ export interface Summarised {
 
 export const NOTHING_SUMMARISED: Summarised = { days: new Set(), months: new Set() }
 
-/** What is summed up in the period just now. It may be reopened at any time: see `STILL_SUMMARISED`. */
+/** What is summed up in the period just now. It may be reopened at any time: see `areSummarised`. */
 export async function selectSummarised(
   session: Postgres | PostgresSession,
   { fromDay, toDay }: Period,
@@ -44,13 +44,19 @@ export async function selectSummarised(
 }
 
 /**
- * Whether the months of `$1` and the days of `$2` are summed up. In the statement that reads their sums, and
- * so in its snapshot: a writer takes the marks away in the transaction that changes a day.
+ * Whether these months and days are summed up, in SQL. It stands in the statement that reads their sums, and so
+ * in its snapshot: a writer takes the marks away in the transaction that changes a day.
+ *
+ * @param months The place of a parameter.
+ * @param days The same.
  */
-export const STILL_SUMMARISED = `
-  (select count(*) from ${SCHEMA}.summarised_months where month = any($1::date[])) = cardinality($1::date[])
-  and (select count(*) from ${SCHEMA}.summarised_days where day = any($2::date[]) and closed_at is not null)
-    = cardinality($2::date[])`
+export function areSummarised(months: string, days: string): string {
+  return `(
+  (select count(*) from ${SCHEMA}.summarised_months where month = any(${months}::date[]))
+    = cardinality(${months}::date[])
+  and (select count(*) from ${SCHEMA}.summarised_days where day = any(${days}::date[]) and closed_at is not null)
+    = cardinality(${days}::date[]))`
+}
 
 /** Takes months where they are summed up as a whole, else days where they are. */
 export function coverPeriod({ fromDay, toDay }: Period, { days, months }: Summarised): Cover {

@@ -3,15 +3,18 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../../src/call/call-record.ts'
 import { NO_USAGE } from '../../../src/call/usage.ts'
 import { addCredit } from '../../../src/corrections/credit.ts'
-import { addDays } from '../../../src/domain/utc-day.ts'
+import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
 import { inTransaction } from '../../../src/store/connection/postgres.ts'
 import type { UsageGroup } from '../../../src/usage/dimensions.ts'
+import { selectModelsInUse } from '../../../src/usage/models-in-use.ts'
 import { type GroupedScope, selectUsageSummary } from '../../../src/usage/query/select-usage.ts'
 import { USAGE_GROUPS } from '../../../src/usage/query/usage-query.ts'
 import { closeDay } from '../../../src/usage/summaries/close-day.ts'
 import { closeMonth } from '../../../src/usage/summaries/close-month.ts'
 import { summarise } from '../../../src/usage/summaries/summarise.ts'
+import { ALL_REQUESTS } from '../../../src/usage/summaries/summarised.ts'
 import { selectSummaryDifferences } from '../../../src/usage/summaries/summary-differences.ts'
+import { selectUnpricedUse } from '../../../src/usage/unpriced-use.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
 import { emptyUsage } from './empty-usage.ts'
@@ -227,3 +230,55 @@ test('sums that are not those of their rows are named, with what they should be'
     recomputed: '1',
   })
 })
+
+test('what has no cost, the models in use and all requests are the same from sums as from rows', async () => {
+  const kept = await openLedgerDatabase(10)
+  const today = utcDayOf(Date.now())
+  const lately = fc
+    .integer({ min: 0, max: 40 })
+    .map((days) => Date.parse(`${addDays(today, -days)}T00:00:01Z`))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(record, lately), { minLength: 1, maxLength: 60 }),
+      fc.integer({ min: 0, max: 40 }),
+      async (drawn, days) => {
+        await emptyUsage(kept.pool)
+        await kept.pool.query('truncate tallygate.calls')
+        const producer = newProducer()
+        const records = drawn.map(([record, arrivedAtMs]) => ({
+          ...record,
+          arrivedAtMs,
+          callId: aRecord().callId,
+        }))
+        await kept.rollUp(
+          'test',
+          records.map((record, index) => aCandidate(producer, index + 1, record)),
+        )
+        const fromDay = addDays(today, -days)
+        const ask = async () => [
+          await selectUnpricedUse(kept.pool, fromDay),
+          await selectUnpricedUse(kept.pool, fromDay, 4n),
+          await selectModelsInUse(kept.pool, fromDay),
+          (await kept.pool.query(`select ${ALL_REQUESTS} as requests`)).rows,
+        ]
+        const fromRows = await ask()
+        expect(fromRows[3]).toEqual([{ requests: `${records.length}` }])
+        await summarise(kept.pool, 60_000)
+        expect(await ask()).toEqual(fromRows)
+        // A day of the sums is written again.
+        await kept.rollUp('test', [
+          aCandidate(
+            newProducer(),
+            1,
+            aRecord({ arrivedAtMs: records[0]?.arrivedAtMs ?? 0, costPico: null, priceId: null }),
+          ),
+        ])
+        const afterwards = await ask()
+        await kept.pool.query('truncate tallygate.summarised_days, tallygate.summarised_months')
+        expect(await ask()).toEqual(afterwards)
+      },
+    ),
+    { seed: SEED, numRuns: RUNS },
+  )
+  await kept.drop()
+}, 300_000)
