@@ -307,34 +307,58 @@ async function collisions() {
   return rows
 }
 
-test('a client has at most 500 models a day of its own, the rest is (other), over all its shards', async () => {
-  const named = (count: number, from: number) =>
-    Array.from({ length: count }, (_, index) =>
-      aRecord({ model: `model-${from + index}`, requestedModel: 'x' }),
-    )
-  const shards = ['a', 'b'].map((shard) => ({ shard, id: newProducer() }))
-  for (let round = 0; round < 3; round += 1) {
-    await Promise.all(
-      shards.map(({ shard, id }, index) =>
-        ledger.rollUp(
-          shard,
-          named(200, round * 400 + index * 200).map((record, at) =>
-            aCandidate(id, round * 200 + at + 1, record),
-          ),
-        ),
-      ),
-    )
-  }
-  await ledger.rollUp('c', [aCandidate(producer, 1, aRecord({ clientId: 'cli_b', model: 'model-9999' }))])
+const named = (count: number, from: number) =>
+  Array.from({ length: count }, (_, index) =>
+    aRecord({ model: `model-${from + index}`, requestedModel: 'x' }),
+  )
+
+async function modelsOfClients() {
   const { rows } = await ledger.pool.query(
     `select client_id, count(distinct model)::int as models, sum(requests)::int as requests,
        (sum(requests) filter (where model = '(other)'))::int as other
      from tallygate.daily_usage group by client_id order by client_id`,
   )
-  expect(rows).toEqual([
+  return rows
+}
+
+test('a client has at most 500 models a day of its own, the rest is (other), also when it comes to another shard', async () => {
+  const shards = ['a', 'b'].map((shard) => ({ shard, id: newProducer() }))
+  for (let round = 0; round < 3; round += 1) {
+    for (const [index, { shard, id }] of shards.entries()) {
+      const records = named(200, round * 400 + index * 200)
+      await ledger.rollUp(
+        shard,
+        records.map((record, at) => aCandidate(id, round * 200 + at + 1, record)),
+      )
+    }
+  }
+  await ledger.rollUp('c', [aCandidate(producer, 1, aRecord({ clientId: 'cli_b', model: 'model-9999' }))])
+  expect(await modelsOfClients()).toEqual([
     { client_id: 'cli_a', models: 501, requests: 1_200, other: 700 },
     { client_id: 'cli_b', models: 1, requests: 1, other: null },
   ])
+})
+
+test('shards that count one client at the same moment bring in at most 500 models each, and then none', async () => {
+  const shards = ['a', 'b', 'c'].map((shard) => ({ shard, id: newProducer() }))
+  for (let round = 0; round < 3; round += 1) {
+    await Promise.all(
+      shards.map(({ shard, id }, index) =>
+        ledger.rollUp(
+          shard,
+          named(400, round * 1_200 + index * 400).map((record, at) =>
+            aCandidate(id, round * 400 + at + 1, record),
+          ),
+        ),
+      ),
+    )
+  }
+  const [row] = await modelsOfClients()
+  expect(row).toMatchObject({ requests: 3_600 })
+  expect(row.models).toBeLessThanOrEqual(3 * 500 + 1)
+  const before = row.models
+  await ledger.rollUp('a', [aCandidate(shards[0]?.id ?? '', 1_201, aRecord({ model: 'one-more' }))])
+  expect((await modelsOfClients())[0]).toMatchObject({ models: before, requests: 3_601 })
 })
 
 test('a call of a day without partition counts and is not kept', async () => {

@@ -9,6 +9,7 @@ import type { PostgresSession } from './postgres.ts'
 export const ADVISORY_LOCKS = {
   migrations: 1_952_541_804,
   shard: 1_952_541_805,
+  /** Of releases before 0.2.0; taken no longer. */
   clientDay: 1_952_541_806,
   pruning: 1_952_541_807,
   partitions: 1_952_541_808,
@@ -71,25 +72,9 @@ export async function lockDays(session: PostgresSession, days: readonly UtcDay[]
 }
 
 /**
- * Takes part in deciding which models of a client and day are totalled apart. Two transactions that hold the same pair
- * wait for each other until they commit: only then does one see what the other added. The locks are taken in one order
- * everywhere, so that no two transactions wait for each other in a circle.
- */
-export async function lockClientDays(
-  session: PostgresSession,
-  clientDays: readonly { readonly clientId: string; readonly day: UtcDay }[],
-): Promise<void> {
-  await session.query(
-    `select pg_advisory_xact_lock($1, hash) from
-       (select distinct hashtext(pair) as hash from unnest($2::text[]) pair order by hash offset 0) h`,
-    [ADVISORY_LOCKS.clientDay, clientDays.map(({ clientId, day }) => `${day} ${clientId}`)],
-  )
-}
-
-/**
- * Keeps all roll-ups and corrections out, of whatever day, until the transaction ends, after waiting for those under way. What is read then is complete,
- * and what is rolled up later sees what was decided. Like every lock here it must be a statement of its own: the
- * snapshot of the next one begins after it.
+ * Keeps all roll-ups and corrections out, of whatever day, until the transaction ends, after waiting for those under
+ * way. What is read then is complete, and what is rolled up later sees what was decided. Like every lock here it must
+ * be a statement of its own: the snapshot of the next one begins after it.
  */
 export async function lockCorrections(session: PostgresSession): Promise<void> {
   await session.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.corrections])
