@@ -146,6 +146,7 @@ async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promi
     const figure = FIGURES[name] ?? (isNeeded ? '0' : null)
     return figure === null ? [] : [{ name, figure }]
   })
+  await pool.query('select tallygate.add_usage_months($1)', [[day]])
   await pool.query(
     `insert into tallygate.daily_usage (${columns.map(({ name }) => name).join(', ')})
      select ${columns.map(({ figure }) => figure).join(', ')}

@@ -188,6 +188,7 @@ test('wrong orders are refused', async () => {
 })
 
 test('many rows pass in pages, and a reader that has seen enough ends it quietly', async () => {
+  await ledger.pool.query(`select tallygate.add_usage_months('{2020-02-29}')`)
   await ledger.pool.query(
     `insert into tallygate.daily_usage select r.* from tallygate.daily_usage u, generate_series(1, 20000) i,
        jsonb_populate_record(u, jsonb_build_object('client_id', 'cli_' || i, 'day', '2020-02-29')) r

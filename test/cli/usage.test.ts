@@ -68,6 +68,7 @@ async function add(client: string, day: string, model: string, figures: Record<s
     ...Object.entries(figures),
   ])
   const values = rows.map(({ name, type }) => texts.get(name) ?? (type === 'ARRAY' ? [] : 0))
+  await pool.query('select tallygate.add_usage_months($1)', [[day]])
   await pool.query(
     `insert into tallygate.daily_usage (${rows.map(({ name }) => name).join(', ')})
      values (${values.map((_value, index) => `$${index + 1}`).join(', ')})`,

@@ -103,6 +103,7 @@ async function addRow(figures: Figures): Promise<void> {
   )
   const common = { day: TODAY, model: 'gpt-4o', upstream: 'default', provider: 'openai', price_id: 'p#1' }
   const values: Readonly<Record<string, unknown>> = { ...common, ...figures }
+  await stack.pool.query('select tallygate.add_usage_months($1)', [[values.day]])
   await stack.pool.query(
     `insert into tallygate.daily_usage (${rows.map(({ name }) => name).join(', ')})
      values (${rows.map((_row, index) => `$${index + 1}`).join(', ')})`,

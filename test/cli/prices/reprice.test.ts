@@ -40,8 +40,8 @@ beforeEach(async () => {
   }
   await writePrices([])
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.calls, tallygate.producers, tallygate.prices, tallygate.adjustments,
-       tallygate.adjustment_entries, tallygate.repricing_rules, tallygate.catalogs, tallygate.clients cascade`,
+    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.producers,
+       tallygate.prices, tallygate.adjustments, tallygate.adjustment_entries, tallygate.repricing_rules, tallygate.catalogs, tallygate.clients cascade`,
   )
 })
 
@@ -182,8 +182,8 @@ test('what jobs used is priced again, with single calls and without, and what is
   const each = 100n * 1_000_000n + 20n * 3_000_000n
   for (const keepsCalls of [true, false]) {
     await ledger.pool.query(
-      `truncate tallygate.daily_usage, tallygate.calls, tallygate.adjustments, tallygate.repricing_rules,
-         tallygate.responses_seen, tallygate.objects cascade`,
+      `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.adjustments,
+         tallygate.repricing_rules, tallygate.responses_seen, tallygate.objects cascade`,
     )
     await count(submitting('batch_1'), submitting('batch_2'), submitting('batch_3'))
     await count(reporting('batch_1'), reporting('batch_2'))

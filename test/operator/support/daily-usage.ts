@@ -23,6 +23,7 @@ export async function addDailyUsage(
     ['provider', 'openai'],
     ...Object.entries(figures),
   ])
+  await pool.query('select tallygate.add_usage_months($1)', [[day]])
   await pool.query(
     `insert into tallygate.daily_usage (${rows.map(({ name }) => name).join(', ')})
      values (${rows.map((_row, index) => `$${index + 1}`).join(', ')})`,
