@@ -2,7 +2,7 @@ import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
 import { pruneObjects } from '../src/objects/table/objects-table.ts'
 import { addCallDays } from '../src/rollup/call-days.ts'
 import { tryLockPruning } from '../src/store/connection/advisory-locks.ts'
-import type { Postgres } from '../src/store/connection/postgres.ts'
+import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
 import {
   dropCallDay,
   finishDroppedCallDays,
@@ -14,6 +14,8 @@ import { addUsageMonths } from '../src/usage/days/usage-months.ts'
 
 /** Longer than any provider keeps a stored response (30 days). */
 const RESPONSE_DAYS = 40
+/** The lock outlives any run; that of a worker that froze is free again after this. */
+const LONGEST_MS = 3_600_000
 
 export interface Pruned {
   readonly added: readonly UtcDay[]
@@ -29,9 +31,15 @@ export interface Pruned {
 export async function prune(pool: Postgres, retentionDays: number): Promise<Pruned | null> {
   await addUsageMonths(pool)
   const added = await addCallDays(pool, retentionDays)
+  return await inTransaction(pool, async (holder) => {
+    await holder.query(`set local idle_in_transaction_session_timeout = '${LONGEST_MS}'`)
+    return (await tryLockPruning(holder)) ? { added, ...(await pruneAlone(pool, retentionDays)) } : null
+  })
+}
+
+async function pruneAlone(pool: Postgres, retentionDays: number): Promise<Omit<Pruned, 'added'>> {
   const session = await pool.connect()
   try {
-    if (!(await tryLockPruning(session))) return null
     const dropped = await finishDroppedCallDays(session)
     const oldest = addDays(await selectToday(session), -retentionDays)
     for (const day of [...(await selectCallDays(session))].sort()) {
@@ -40,13 +48,11 @@ export async function prune(pool: Postgres, retentionDays: number): Promise<Prun
       dropped.push(day)
     }
     return {
-      added,
       dropped,
       responsesPruned: await pruneResponses(session, RESPONSE_DAYS),
       objectsPruned: await pruneObjects(session, RESPONSE_DAYS),
     }
   } finally {
-    // Ends the session and its lock.
     session.release(true)
   }
 }

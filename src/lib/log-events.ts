@@ -72,6 +72,7 @@ export const LOG_EVENTS = {
   'postgres.away': 'Postgres does not answer; records wait in the journal',
   'postgres.back': 'Postgres answers again',
   'postgres.connection_broken': 'a connection to Postgres broke',
+  'postgres.pooler': 'a pooler stands before Postgres; settings go with each transaction',
 
   'replica.left': 'reports come from the primary: the replica is away or too far behind',
   'replica.used': 'reports come from the replica',

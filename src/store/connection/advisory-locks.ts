@@ -97,12 +97,18 @@ export async function lockPartitions(session: PostgresSession): Promise<void> {
 }
 
 /**
- * Makes this session the only one that prunes, until it ends: partitions are not dropped in a transaction.
+ * Makes this transaction the only one whose holder prunes. The work itself is done on another connection, since
+ * partitions are not detached in a transaction: a session's lock would stay with a pooler's connection.
  *
- * @returns `false`: another session has it.
+ * @returns `false`: another transaction has it.
  */
 export async function tryLockPruning(session: PostgresSession): Promise<boolean> {
-  return await isLocked(session, 'pg_try_advisory_lock($1)', [ADVISORY_LOCKS.pruning])
+  return await isLocked(session, 'pg_try_advisory_xact_lock($1)', [ADVISORY_LOCKS.pruning])
+}
+
+/** Waits for its turn to change the schema; holds the lock until the transaction ends. */
+export async function lockMigrations(session: Pick<PostgresSession, 'query'>): Promise<void> {
+  await session.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.migrations])
 }
 
 /**

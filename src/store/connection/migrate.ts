@@ -1,11 +1,15 @@
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
-import { ADVISORY_LOCKS } from './advisory-locks.ts'
+import { lockMigrations } from './advisory-locks.ts'
 import { SCHEMA } from './schema.ts'
+import { clientClass, connectInTurn, ServerConnector } from './sessions/connector.ts'
+import { beginTransaction } from './sessions/session-settings.ts'
 
 /** Where the runner records what was applied, in the same schema. */
 const MIGRATIONS_TABLE = 'migrations'
+/** A migration may rewrite large tables. */
+const LONGEST_MS = 86_400_000
 
 /**
  * Applies the migrations that the database lacks, in one transaction: all of them or none. Two runners at once are
@@ -15,22 +19,64 @@ const MIGRATIONS_TABLE = 'migrations'
  * @throws When the server is away, or a migration fails.
  */
 export async function migrate(databaseUrl: string, log: Logger): Promise<string[]> {
-  // A connection of our own: the runner neither handles the errors of one that it opens nor waits for its end.
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'tallygate migrate' })
-  // When the server ends the session, the query under way rejects. Without a listener the event would end the process.
-  client.on('error', () => {})
-  await client.connect()
+  const connector = new ServerConnector({
+    url: databaseUrl,
+    applicationName: 'tallygate migrate',
+    statementTimeoutMs: LONGEST_MS,
+    readsOnly: false,
+    log,
+  })
+  const Client = clientClass(connector)
+  const client = await connectInTurn(connector, async () => {
+    const made = new Client()
+    try {
+      await made.connect()
+      await connector.check(made)
+      return made
+    } catch (error) {
+      await made.end().catch(() => {})
+      throw error
+    }
+  })
   try {
-    return await applyPending(client, log)
+    await beginTransaction(client, 'isolation level read committed')
+    await client.query('set local lock_timeout = 0')
+    await client.query('set local idle_in_transaction_session_timeout = 0')
+    await lockMigrations(client)
+    const applied = await applyPending(client, log)
+    await client.query('commit')
+    return applied
   } finally {
     await client.end()
   }
 }
 
+/**
+ * The runner's connection, in our transaction. A `search_path` that it sets for the session would reach other clients
+ * of a pooler.
+ */
+function withinTransaction(client: pg.Client): pg.Client {
+  return new Proxy(client, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target)
+      if (typeof member !== 'function') return member
+      if (name !== 'query') return member.bind(target)
+      return async (statement: unknown, ...rest: unknown[]) => {
+        if (typeof statement !== 'string') return await Reflect.apply(member, target, [statement, ...rest])
+        if (/^(BEGIN|COMMIT|ROLLBACK);?$/.test(statement)) return NOTHING
+        const local = statement.replace(/^SET search_path/, 'SET LOCAL search_path')
+        return await Reflect.apply(member, target, [local, ...rest])
+      }
+    },
+  })
+}
+
+const NOTHING = { rows: [], rowCount: 0 }
+
 async function applyPending(client: pg.Client, log: Logger): Promise<string[]> {
   const { runner } = await import('node-pg-migrate') // what nothing else of the command line needs
   const applied = await runner({
-    dbClient: client,
+    dbClient: withinTransaction(client),
     dir: fileURLToPath(new URL('../migrations', import.meta.url)),
     direction: 'up',
     migrationsTable: MIGRATIONS_TABLE,
@@ -39,8 +85,7 @@ async function applyPending(client: pg.Client, log: Logger): Promise<string[]> {
     singleTransaction: true,
     // A development database may have a later migration already, but lack an earlier one.
     checkOrder: false,
-    advisoryLockMode: 'wait',
-    lockValue: ADVISORY_LOCKS.migrations,
+    noLock: true, // its lock belongs to a session, which a pooler would give to others
     logger: {
       debug: () => {},
       info: () => {},

@@ -1,7 +1,12 @@
 import pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
+import { clientClass, connectInTurn, connectorOf, ServerConnector } from './sessions/connector.ts'
+import { beginTransaction, isPooled } from './sessions/session-settings.ts'
 
-/** A pool of connections to Postgres. `int8` and `numeric` arrive as strings, `date` as YYYY-MM-DD. */
+/**
+ * A pool of connections to Postgres. `int8` and `numeric` arrive as strings, `date` as YYYY-MM-DD. Statements that
+ * cannot run in a transaction need a connection of their own: behind a pooler, `query` makes a transaction of each.
+ */
 export type Postgres = pg.Pool
 /** One connection of the pool, for a transaction. */
 export type PostgresSession = pg.PoolClient
@@ -13,62 +18,66 @@ export interface PostgresPoolOptions {
   readonly statementTimeoutMs: number
   /** Shown in `pg_stat_activity`. */
   readonly applicationName: string
+  /** Whether a server that cannot be written to will do, where the URL does not say. By default it will not. */
+  readonly readsOnly?: boolean
   readonly log: Logger
 }
 
-const CONNECT_TIMEOUT_MS = 3_000
-/** How long the server may be silent beyond the statement's own limit before the client closes the connection. */
-const SILENCE_MS = 5_000
-
-/**
- * These settings free the locks of a process that froze or vanished. The session ends when its transaction idles, no
- * lock is awaited without limit, and the server notices a peer that no longer acknowledges bytes. `synchronous_commit`:
- * a commit that was answered is on disk.
- */
-const SESSION_SETTINGS = [
-  ['idle_in_transaction_session_timeout', '10000'],
-  ['lock_timeout', '5000'],
-  ['tcp_user_timeout', '10000'],
-  ['tcp_keepalives_idle', '10'],
-  ['tcp_keepalives_interval', '3'],
-  ['synchronous_commit', 'on'],
-  ['timezone', 'UTC'],
-] as const
-
-const DATE_OID = 1082
+/** The server cannot be written to: a standby, or a primary that was taken out of service. */
+const READ_ONLY = '25006'
 
 /**
  * Opens a pool. It never throws because the server is away: queries reject then, and succeed again when it is back.
- * Connections that break while idle are logged and replaced.
+ * Connections that break while idle are logged and replaced. Where the URL names several servers, connections go to the
+ * one that will do, and to another after a failover.
  *
- * @param url `postgres://user:password@host:port/database`, `?host=` with a folder for a Unix socket.
+ * @param url As libpq has it, `postgres://user:password@host:port,host:port/database?target_session_attrs=read-write`.
+ * @throws When the URL itself cannot work.
  */
 export function openPostgres(url: string, options: PostgresPoolOptions): Postgres {
-  const settings = [...SESSION_SETTINGS, ['statement_timeout', `${options.statementTimeoutMs}`] as const]
+  const { max, log, statementTimeoutMs, applicationName, readsOnly = false } = options
+  const connector = new ServerConnector({ url, statementTimeoutMs, applicationName, readsOnly, log })
   const pool = new pg.Pool({
-    connectionString: url,
-    max: options.max,
-    application_name: options.applicationName,
-    options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: options.statementTimeoutMs + SILENCE_MS,
+    max,
+    connectionTimeoutMillis: connector.connectTimeoutMs,
     idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    types: { getTypeParser },
+    Client: clientClass(connector),
+    onConnect: (client) => connector.check(client),
   })
   pool.on('error', (error) =>
-    options.log.warn({ event: 'postgres.connection_broken', err: error }, 'a connection to Postgres broke'),
+    log.warn({ event: 'postgres.connection_broken', err: error }, 'a connection to Postgres broke'),
   )
-  // The pool does not listen to the errors of a session in use; its next query rejects, which is enough. Without a
-  // listener the event would end the process.
-  pool.on('connect', (session) => session.on('error', () => {}))
-  return pool
+  return routed(pool, connector)
 }
 
-/** The driver's parsers, but a date stays text: as a `Date` it would shift with the process's time zone. */
-const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
-  oid === DATE_OID ? (text: string) => text : pg.types.getTypeParser(oid, format)
+/** The driver's pool, but its connections lead to the right server, and the settings hold behind a pooler too. */
+function routed(pool: pg.Pool, connector: ServerConnector): Postgres {
+  const driver = { connect: pool.connect.bind(pool) }
+  const take = (): Promise<PostgresSession> => driver.connect()
+  async function connect(): Promise<PostgresSession> {
+    for (;;) {
+      const session = await connectInTurn(connector, take)
+      if (!connector.isOutdated(session)) return session
+      session.release(true)
+    }
+  }
+  async function query<Row extends pg.QueryResultRow>(
+    statement: string | pg.QueryConfig,
+    values?: unknown[],
+  ): Promise<pg.QueryResult<Row>> {
+    const session = await connect()
+    return await releasing(session, async () => {
+      if (!isPooled(session)) return await session.query<Row>(statement, values)
+      await beginTransaction(session, READ_COMMITTED)
+      const result = await session.query<Row>(statement, values)
+      await commit(session)
+      return result
+    })
+  }
+  return Object.assign(pool, { connect, query })
+}
+
+const READ_COMMITTED = 'isolation level read committed'
 
 /**
  * Runs `work` in one transaction. It commits when `work` resolves and rolls back when it rejects. A connection whose
@@ -79,26 +88,44 @@ export async function inTransaction<T>(
   work: (session: PostgresSession) => Promise<T>,
 ): Promise<T> {
   const session = await pool.connect()
+  return await releasing(session, async () => {
+    await beginTransaction(session, READ_COMMITTED)
+    const result = await work(session)
+    await commit(session)
+    return result
+  })
+}
+
+async function commit(session: PostgresSession): Promise<void> {
+  const { command } = await session.query('commit')
+  // An aborted transaction answers `commit` with ROLLBACK, without an error.
+  if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed')
+}
+
+/** Gives the connection back after `work`, and closes it where its state is uncertain. */
+async function releasing<T>(session: PostgresSession, work: () => Promise<T>): Promise<T> {
   let broken: Error | undefined
   try {
-    await session.query('begin isolation level read committed')
-    const result = await work(session)
-    const { command } = await session.query('commit')
-    // An aborted transaction answers `commit` with ROLLBACK, without an error.
-    if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed')
-    return result
+    return await work()
   } catch (error) {
-    if (sqlErrorOf(error) === null) {
-      broken = error instanceof Error ? error : new Error(String(error))
-    } else {
+    const refusal = sqlErrorOf(error)
+    if (refusal === null) broken = error instanceof Error ? error : new Error(String(error))
+    else if (refusal.severity === 'FATAL' || isReadOnlyServer(session, refusal)) broken = refusal
+    else if (session.getTransactionStatus() !== 'I')
       await session.query('rollback').catch((failure: Error) => {
         broken = failure
       })
-    }
     throw error
   } finally {
     session.release(broken)
   }
+}
+
+/** Whether the server cannot be written to: after a failover all connections to it are worthless. */
+function isReadOnlyServer(session: PostgresSession, { code }: pg.DatabaseError): boolean {
+  if (code !== READ_ONLY) return false
+  connectorOf(session)?.refusedWrite(session)
+  return true
 }
 
 /** The error as the server answered it; `null` for every other error, such as a broken connection. */

@@ -2,6 +2,7 @@ import { countsBy } from '../../call/usage.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { beginTransaction } from '../../store/connection/sessions/session-settings.ts'
 import { shownKeyIn } from '../daily-key.ts'
 import { DAILY_COLUMNS, dailyRowFrom } from '../daily-row.ts'
 import { joinNames, nameIn } from '../dimension-names.ts'
@@ -53,7 +54,7 @@ export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenera
 }
 
 /** A slow reader idles in its transaction, but holds no lock that another waits for. */
-const BEGIN = `begin isolation level repeatable read, read only; set local idle_in_transaction_session_timeout = 0`
+const NO_IDLE_LIMIT = 'set local idle_in_transaction_session_timeout = 0'
 
 type SqlRow = Readonly<Record<string, string | null>>
 
@@ -72,7 +73,8 @@ async function* readPages<Row>(
   let isWhole = false
   try {
     for (const day of days) {
-      await session.query(BEGIN)
+      await beginTransaction(session, 'isolation level repeatable read, read only')
+      await session.query(NO_IDLE_LIMIT)
       await session.query(`declare export no scroll cursor for ${select}`, [day, scope.clientId])
       let next = fetchPage<Row>(session, rowMode)
       for (;;) {
