@@ -4,9 +4,9 @@ import type { Logger } from '../lib/logger.ts'
 import { SharedRefresh } from '../lib/shared-refresh.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { listenForKeyChanges } from './key-announcements.ts'
-import { recordKeysUsed, selectKeyRecords } from './key-records.ts'
+import { recordKeysUsed, selectChangedKeys, selectKeyRecords } from './key-records.ts'
 import { KeyTable } from './key-table.ts'
-import { readKeyVersion } from './key-version.ts'
+import { type KeyState, readKeyState } from './key-version.ts'
 
 export interface KeyDirectoryOptions {
   /**
@@ -73,7 +73,8 @@ class PolledKeyDirectory implements KeyDirectory {
   readonly #announcements: { close(): void } | null
   readonly #refresh = new SharedRefresh(() => this.#read(), REFRESH_SPACING_MS)
   readonly #firstRead = Promise.withResolvers<void>()
-  #version = -1n
+  /** What was read last; `null`: nothing yet. */
+  #state: KeyState | null = null
   /** `null`: never yet. Monotonic milliseconds. */
   #answeredAtMs: number | null = null
   #reachable: boolean | null = null
@@ -162,8 +163,7 @@ class PolledKeyDirectory implements KeyDirectory {
     if (this.#closed) return false
     try {
       if (this.#hanging > 0) throw new Error('Postgres has not answered for a while')
-      // After an outage this may be another server, or an older state of this one: read everything again.
-      await this.#readChanges(this.#reachable === true ? this.#version : -1n)
+      await this.#readChanges()
     } catch (error) {
       this.#recordFailure(error)
       return false
@@ -177,21 +177,31 @@ class PolledKeyDirectory implements KeyDirectory {
     return true
   }
 
-  async #readChanges(since: bigint): Promise<void> {
+  /**
+   * Reads what changed since the last reading. A server that began later may have lost changes that were read before,
+   * so from it everything is read again. A failure alone means no other state: it does not cost a reading of all keys.
+   */
+  async #readChanges(): Promise<void> {
     const { pool } = this.#options
-    const version = await this.#withinDeadline(readKeyVersion(pool))
-    if (version === since) return
-    const all = since < 0n || version < since
-    const keyIds = new Set<string>()
-    const pages = selectKeyRecords(pool, all ? -1n : since)
+    const known = this.#state
+    const state = await this.#withinDeadline(readKeyState(pool))
+    const isSameServer = known !== null && state.server === known.server && state.version >= known.version
+    if (isSameServer && state.version === known.version) return
+    const changed = isSameServer ? await this.#withinDeadline(selectChangedKeys(pool, known.version)) : null
+    if (changed === null) await this.#readAll()
+    else this.#deactivate(this.#table.update(changed, Date.now()))
+    this.#state = state // read first: what changed meanwhile has a higher number and is read again
+  }
+
+  async #readAll(): Promise<void> {
+    this.#table.beginReading()
+    const pages = selectKeyRecords(this.#options.pool)
     for (;;) {
       const page = await this.#withinDeadline(pages.next())
       if (page.done === true) break
       this.#deactivate(this.#table.update(page.value, Date.now()))
-      if (all) for (const { keyId } of page.value) keyIds.add(keyId)
     }
-    if (all) this.#deactivate(this.#table.keepOnly(keyIds))
-    this.#version = version // read first: what changed meanwhile has a higher number and is read again
+    this.#deactivate(this.#table.endReading())
   }
 
   /**

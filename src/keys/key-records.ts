@@ -29,30 +29,48 @@ interface KeyRecordRow {
 
 /** This many rows a page keep the pauses of the event loop to a few milliseconds. */
 const PAGE_ROWS = 2_000
+/** More changes than these are read with all keys, page by page. */
+const MAX_CHANGED = 20_000
+
+const COLUMNS = `k.id, k.name, k.client_id, c.name as client_name, k.digest, k.models, k.expires_at,
+  k.revoked_at is not null as revoked, c.disabled`
+
+const SELECT_PAGE = `select ${COLUMNS} from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
+  where k.id > $1 order by k.id limit ${PAGE_ROWS}`
 
 /**
- * The keys that changed, or whose client changed, after change `version`; -1n for all. Read page by page, so
- * that a hundred thousand keys do not block the process.
+ * Two selects, each by the index of its own version. One condition over both tables could use neither index, and every
+ * change would cost a scan of all keys.
+ */
+const SELECT_CHANGED = `(select ${COLUMNS} from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
+    where k.version > $1 limit ${MAX_CHANGED + 1})
+  union all
+  (select ${COLUMNS} from ${SCHEMA}.clients c join ${SCHEMA}.keys k on k.client_id = c.id
+    where c.version > $1 and k.version <= $1 limit ${MAX_CHANGED + 1})`
+
+/**
+ * All keys, page by page: each statement is short, however many there are.
  * @throws When Postgres is unreachable.
  */
-export async function* selectKeyRecords(
-  pool: Postgres,
-  version: bigint,
-): AsyncGenerator<readonly KeyRecord[]> {
+export async function* selectKeyRecords(pool: Postgres): AsyncGenerator<readonly KeyRecord[]> {
   let after = ''
   for (;;) {
-    const { rows } = await pool.query<KeyRecordRow>(
-      `select k.id, k.name, k.client_id, c.name as client_name, k.digest, k.models, k.expires_at,
-         k.revoked_at is not null as revoked, c.disabled
-       from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
-       where k.id > $2 and (k.version > $1 or c.version > $1) order by k.id limit ${PAGE_ROWS}`,
-      [version, after],
-    )
+    const { rows } = await pool.query<KeyRecordRow>(SELECT_PAGE, [after])
     yield rows.map(keyRecordFrom)
     const last = rows[PAGE_ROWS - 1]
     if (last === undefined) return
     after = last.id
   }
+}
+
+/**
+ * The keys that changed, or whose client changed, after change `version`, as of one moment. `null`: too many to be read
+ * at once.
+ * @throws When Postgres is unreachable.
+ */
+export async function selectChangedKeys(pool: Postgres, version: bigint): Promise<KeyRecord[] | null> {
+  const { rows } = await pool.query<KeyRecordRow>(SELECT_CHANGED, [version])
+  return rows.length > MAX_CHANGED ? null : rows.map(keyRecordFrom)
 }
 
 /**

@@ -1,34 +1,61 @@
 import type { CallerLookup } from '../call/caller.ts'
 import { hashKey, isKeyShaped } from '../domain/api-key.ts'
+import { ExpiryHours } from './expiry-hours.ts'
 import type { KeyRecord } from './key-records.ts'
-
-/** One key in memory. The object is the same for the life of the process; only its answers change. */
-interface Entry {
-  readonly keyId: string
-  readonly digest: string
-  lookup: CallerLookup
-  expiresAtMs: number
-  /** The period in which its use was last saved. */
-  usedInPeriod: number
-}
+import { SharedTexts } from './shared-texts.ts'
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const KEY_INACTIVE: CallerLookup = { kind: 'key_inactive' }
 const CLIENT_DISABLED: CallerLookup = { kind: 'client_disabled' }
+
+/**
+ * One key in memory, without what only a key in use needs. The object is the same for the life of the process; only its
+ * answers change.
+ */
+class KeyEntry {
+  readonly keyId: string
+  keyName: string
+  clientId: string
+  clientName: string
+  models: readonly string[] | null
+  expiresAtMs: number | null
+  isActive: boolean
+  clientDisabled: boolean
+  /** The answer, made at the key's first use. */
+  lookup: CallerLookup | null = null
+  /** The period in which its use was last saved. */
+  usedInPeriod = -1
+  /** The reading of all keys that found it last. */
+  seenIn: number
+
+  constructor(record: KeyRecord, isActive: boolean, seenIn: number) {
+    this.keyId = record.keyId
+    this.keyName = record.keyName
+    this.clientId = record.clientId
+    this.clientName = record.clientName
+    this.models = record.models
+    this.expiresAtMs = record.expiresAtMs
+    this.isActive = isActive
+    this.clientDisabled = record.clientDisabled
+    this.seenIn = seenIn
+  }
+}
 
 /** About 15 MB of texts; beyond that they are hashed again at their next use. */
 const MAX_TEXTS = 100_000
 
 /**
  * The keys known to this process, found without I/O, and without hashing from a key's second use on. The
- * texts of keys in use stay in this process's memory.
+ * texts of keys in use stay in this process's memory. A million keys are some hundred megabytes, so texts that
+ * many keys have in common are kept once.
  */
 export class KeyTable {
   readonly #peppers: readonly string[]
-  readonly #byId = new Map<string, Entry>()
-  readonly #byDigest = new Map<string, Entry>()
-  readonly #byText = new Map<string, Entry>()
-  #nextExpiryMs = Number.POSITIVE_INFINITY
+  readonly #byDigest = new Map<string, KeyEntry>()
+  readonly #byText = new Map<string, KeyEntry>()
+  readonly #expiring = new ExpiryHours<KeyEntry>()
+  #texts = new SharedTexts()
+  #reading = 0
   #period = 0
   #used: string[] = []
 
@@ -38,22 +65,25 @@ export class KeyTable {
   }
 
   get size(): number {
-    return this.#byId.size
+    return this.#byDigest.size
   }
 
   /** The key with this text; `null`: unknown here, although it has the form of a key. */
   find(key: string, nowMs: number): CallerLookup | null {
     const entry = this.#byText.get(key) ?? this.#findByHash(key)
     if (entry === undefined) return isKeyShaped(key) ? null : UNKNOWN
-    if (nowMs >= entry.expiresAtMs && entry.lookup.kind === 'active') return KEY_INACTIVE
+    const lookup = entry.lookup ?? lookupOf(entry)
+    entry.lookup = lookup
+    if (lookup.kind === 'active' && entry.expiresAtMs !== null && nowMs >= entry.expiresAtMs)
+      return KEY_INACTIVE
     if (entry.usedInPeriod !== this.#period) {
       entry.usedInPeriod = this.#period
-      if (entry.lookup.kind === 'active') this.#used.push(entry.keyId)
+      if (lookup.kind === 'active') this.#used.push(entry.keyId)
     }
-    return entry.lookup
+    return lookup
   }
 
-  #findByHash(key: string): Entry | undefined {
+  #findByHash(key: string): KeyEntry | undefined {
     if (!isKeyShaped(key)) return undefined
     for (const pepper of this.#peppers) {
       const entry = this.#byDigest.get(digestText(hashKey(key, pepper)))
@@ -68,48 +98,62 @@ export class KeyTable {
   /** Replaces what is known of these keys. Returns the ids of those that were active and no longer are. */
   update(records: Iterable<KeyRecord>, nowMs: number): readonly string[] {
     const deactivated: string[] = []
-    for (const fact of records) {
-      const lookup = lookupFrom(fact, nowMs)
-      const digest = digestText(fact.digest)
-      const expiresAtMs = fact.expiresAtMs ?? Number.POSITIVE_INFINITY
-      if (lookup.kind === 'active') this.#nextExpiryMs = Math.min(this.#nextExpiryMs, expiresAtMs)
-      const entry = this.#byId.get(fact.keyId)
+    for (const record of records) {
+      const isActive = !record.revoked && (record.expiresAtMs === null || nowMs < record.expiresAtMs)
+      const digest = digestText(record.digest)
+      const entry = this.#byDigest.get(digest)
+      const known = this.#texts.share(record)
       if (entry === undefined) {
-        const added = { keyId: fact.keyId, digest, lookup, expiresAtMs, usedInPeriod: -1 }
-        this.#byId.set(fact.keyId, added)
+        const added = new KeyEntry(known, isActive, this.#reading)
         this.#byDigest.set(digest, added)
-      } else {
-        if (entry.lookup.kind === 'active' && lookup.kind !== 'active') deactivated.push(fact.keyId)
-        entry.lookup = lookup
-        entry.expiresAtMs = expiresAtMs
+        if (isActive) this.#expiring.add(added)
+        continue
       }
+      if (isInUse(entry) && !(isActive && !record.clientDisabled)) deactivated.push(entry.keyId)
+      const isMoved = entry.expiresAtMs !== known.expiresAtMs || !entry.isActive
+      entry.keyName = known.keyName
+      entry.clientId = known.clientId
+      entry.clientName = known.clientName
+      entry.models = known.models
+      entry.expiresAtMs = known.expiresAtMs
+      entry.isActive = isActive
+      entry.clientDisabled = known.clientDisabled
+      entry.lookup = null
+      entry.seenIn = this.#reading
+      if (isActive && isMoved) this.#expiring.add(entry)
     }
     return deactivated
   }
 
-  /** Removes every key not listed: the store has lost it. Returns the ids of those that were active. */
-  keepOnly(keyIds: ReadonlySet<string>): readonly string[] {
-    const lost = [...this.#byId.values()].filter(({ keyId }) => !keyIds.has(keyId))
-    for (const { keyId, digest } of lost) {
-      this.#byId.delete(keyId)
+  /** Begins a reading of all keys, in any number of updates. */
+  beginReading(): void {
+    this.#reading += 1
+    this.#texts = new SharedTexts()
+  }
+
+  /** Removes every key that the reading has not found: the store has lost it. Returns the ids of those that were active. */
+  endReading(): readonly string[] {
+    const deactivated: string[] = []
+    let lost = 0
+    for (const [digest, entry] of this.#byDigest) {
+      if (entry.seenIn === this.#reading) continue
       this.#byDigest.delete(digest)
+      lost += 1
+      if (isInUse(entry)) deactivated.push(entry.keyId)
+      entry.isActive = false // it may still wait for its expiry
     }
-    if (lost.length > 0) this.#byText.clear()
-    return lost.filter(({ lookup }) => lookup.kind === 'active').map(({ keyId }) => keyId)
+    if (lost > 0) this.#byText.clear()
+    return deactivated
   }
 
   /** Deactivates expired keys. Returns the ids of those that were active. */
   expire(nowMs: number): readonly string[] {
-    if (nowMs < this.#nextExpiryMs) return []
     const deactivated: string[] = []
-    this.#nextExpiryMs = Number.POSITIVE_INFINITY
-    for (const entry of this.#byId.values()) {
-      if (entry.lookup.kind !== 'active') continue
-      if (nowMs < entry.expiresAtMs) this.#nextExpiryMs = Math.min(this.#nextExpiryMs, entry.expiresAtMs)
-      else {
-        entry.lookup = KEY_INACTIVE
-        deactivated.push(entry.keyId)
-      }
+    for (const entry of this.#expiring.take(nowMs)) {
+      if (!entry.isActive) continue
+      if (isInUse(entry)) deactivated.push(entry.keyId)
+      entry.isActive = false
+      entry.lookup = null
     }
     return deactivated
   }
@@ -127,10 +171,14 @@ export class KeyTable {
   }
 }
 
-function lookupFrom(fact: KeyRecord, nowMs: number): CallerLookup {
-  if (fact.revoked || (fact.expiresAtMs !== null && nowMs >= fact.expiresAtMs)) return KEY_INACTIVE
-  if (fact.clientDisabled) return CLIENT_DISABLED
-  const { clientId, clientName, keyId, keyName, models } = fact
+function isInUse({ isActive, clientDisabled }: KeyEntry): boolean {
+  return isActive && !clientDisabled
+}
+
+function lookupOf(entry: KeyEntry): CallerLookup {
+  if (!entry.isActive) return KEY_INACTIVE
+  if (entry.clientDisabled) return CLIENT_DISABLED
+  const { clientId, clientName, keyId, keyName, models } = entry
   return { kind: 'active', caller: { clientId, clientName, keyId, keyName, models } }
 }
 

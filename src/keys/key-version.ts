@@ -16,11 +16,21 @@ export async function lockKeyVersion(session: PostgresSession): Promise<void> {
   await session.query(`select from ${SCHEMA}.key_version for update`)
 }
 
+/** Which state of the keys the store has. */
+export interface KeyState {
+  /** The number of the last change. */
+  readonly version: bigint
+  /** When the server began, as text. Under another server, or an older state of one, a number means other changes. */
+  readonly server: string
+}
+
 /**
- * The number of the last change.
+ * The state of the keys now.
  * @throws When Postgres is unreachable.
  */
-export async function readKeyVersion(pool: Postgres): Promise<bigint> {
-  const { rows } = await pool.query<{ version: string }>(`select version from ${SCHEMA}.key_version`)
-  return BigInt(rows[0]?.version ?? 0)
+export async function readKeyState(pool: Postgres): Promise<KeyState> {
+  const { rows } = await pool.query<{ version: string; server: string }>(
+    `select version, extract(epoch from pg_postmaster_start_time())::text as server from ${SCHEMA}.key_version`,
+  )
+  return { version: BigInt(rows[0]?.version ?? 0), server: rows[0]?.server ?? '' }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hashKey, isKeyShaped, pepperId } from '../../src/domain/api-key.ts'
 import { createClient, findClient, selectClients, setClientDisabled } from '../../src/keys/clients.ts'
-import { readKeyVersion } from '../../src/keys/key-version.ts'
+import { readKeyState } from '../../src/keys/key-version.ts'
 import { createClientKey, revokeKey, selectKeys } from '../../src/keys/keys.ts'
 import { rotateKey } from '../../src/keys/rotate-key.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
@@ -129,16 +129,24 @@ test('a reader that has seen a version has missed no change at or under it', asy
   void changes.finally(() => {
     done = true
   })
+  // Its own connections: it would wait behind all changes for one of theirs.
+  const reader = openPostgres(database.url, {
+    max: 1,
+    statementTimeoutMs: 5_000,
+    applicationName: 'test',
+    log: quiet,
+  })
   const seen = new Map<bigint, number>()
   while (!done) {
-    const version = await readKeyVersion(pool)
-    const { rows } = await pool.query<{ count: string }>(
+    const { version } = await readKeyState(reader)
+    const { rows } = await reader.query<{ count: string }>(
       `select count(*) from tallygate.keys k where k.version <= $1`,
       [version],
     )
     seen.set(version, Number(rows[0]?.count))
   }
   await changes
+  await reader.end()
   expect(seen.size).toBeGreaterThan(1)
   const { rows } = await pool.query<{ version: string }>(
     `select created.version from tallygate.keys created order by version`,
