@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config'
+
+/**
+ * Postgres as people run it, `npm run test:postgres`: behind a pooler, with a standby, in its oldest release at hand. It
+ * installs PgBouncer and PostgreSQL 15, so `npm test` leaves it out.
+ */
+export default defineConfig({
+  test: {
+    include: ['test/postgres/**/*.postgres.ts'],
+    globalSetup: ['test/support/servers/global-setup.ts', 'test/postgres/support/install.ts'],
+    testTimeout: 180_000,
+    hookTimeout: 120_000,
+    pool: 'forks',
+    fileParallelism: false,
+  },
+})
