@@ -165,9 +165,11 @@ select
 from daily_usage_before order by day, client_id, key_id, model, upstream, price_id;
 
 insert into daily_latency (day, client_id, model, buckets)
-select day, client_id, model, sum(count * ('1' || repeat('0', 12 * bucket::integer - 12))::numeric)
-from daily_usage_before, unnest(latency_buckets) with ordinality as b (count, bucket)
-where count > 0
+select day, client_id, model, sum(calls * ('1' || repeat('0', 12 * bucket::integer - 12))::numeric)
+from (
+  select day, client_id, model, bucket, sum(count) as calls
+  from daily_usage_before, unnest(latency_buckets) with ordinality as b (count, bucket)
+  where count > 0 group by day, client_id, model, bucket) b
 group by day, client_id, model order by day, client_id, model;
 
 -- Nothing may be lost: each column of each day, as a sum.
@@ -210,13 +212,13 @@ begin
     from daily_usage group by day)) differing limit 1;
   if day_that_differs is null then
     select day into day_that_differs from (
-      (select day, bucket - 1 as bucket, sum(count) as calls
-       from daily_usage_before, unnest(latency_buckets) with ordinality as b (count, bucket)
-       where count > 0 group by 1, 2)
+      (select day, array_agg(calls order by bucket) as calls from (
+         select day, bucket, sum(count)::bigint as calls
+         from daily_usage_before, unnest(latency_buckets) with ordinality as b (count, bucket)
+         group by day, bucket) b
+       group by day having sum(calls) > 0)
       except all
-      (select day, bucket - 1, sum(count)
-       from daily_latency, unnest(latency_counts(buckets)) with ordinality as b (count, bucket)
-       where count > 0 group by 1, 2)) differing limit 1;
+      (select day, latency_counts(sum(buckets)) from daily_latency group by day)) differing limit 1;
   end if;
   if day_that_differs is not null then
     raise exception 'the totals of % are not the same after the move, so nothing was changed', day_that_differs;
