@@ -35,7 +35,8 @@ export interface ChildOptions {
   readonly name: string
   readonly script: string
   readonly args?: readonly string[]
-  readonly env: Readonly<Record<string, string>>
+  /** A function is asked at each start. */
+  readonly env: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
   /** Modules of this folder that are loaded first, beside clock.ts; absent: none. */
   readonly preloads?: readonly string[]
   readonly logFile: string
@@ -54,7 +55,7 @@ export function childProcess(options: ChildOptions): Child {
   const preloads = ['./clock.ts', ...(options.preloads ?? [])].map(
     (module) => `--import ${new URL(module, import.meta.url).href}`,
   )
-  const env = { PATH, NODE_OPTIONS: preloads.join(' '), ...options.env }
+  const settings = () => (typeof options.env === 'function' ? options.env() : options.env)
   let run: NodeProcess | null = null
   const bidden = new WeakSet<NodeProcess>()
   const unbidden: string[] = []
@@ -77,6 +78,7 @@ export function childProcess(options: ChildOptions): Child {
     },
     async start() {
       if (run?.running === true) return
+      const env = { PATH, NODE_OPTIONS: preloads.join(' '), ...settings() }
       const started = await startNode({ ...options, env })
       run = started
       void started.ended.then((how) => {

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { whyPortIsTaken } from '../../src/standalone/processes/free-port.ts'
 import { type Child, childProcess } from './child.ts'
 import { producersOpenIn } from './dead-journal.ts'
+import { claimLastingPort } from './lasting-port.ts'
 
 /** A gateway at a port of its own: one process, or a primary and the processes that share the port. */
 export interface Gateway extends Child {
@@ -14,6 +14,8 @@ export interface Gateway extends Child {
   takers(): readonly Taker[]
   /** Whether some process of it takes no calls just now, as far as several requests show. */
   refuses(): Promise<boolean>
+  /** From its next start on it has so many shards. */
+  useShards(shards: number): void
   /** A process that ends without having been asked to is a complaint: this one was asked, with kill -9. */
   expectDeathOf(pid: number): void
 }
@@ -29,6 +31,8 @@ export interface GatewayOptions {
   readonly folder: string
   readonly journalDir: string
   readonly processes: number
+  /** `STREAM_SHARDS` of its first start. */
+  readonly shards: number
   readonly env: Readonly<Record<string, string>>
   /** As of {@link childProcess}. */
   readonly preloads: readonly string[]
@@ -42,22 +46,24 @@ const DIED = 'a gateway process died, starting another'
 
 export async function startableGateway(options: GatewayOptions): Promise<Gateway> {
   const { name, folder, journalDir, processes } = options
-  const port = await findLastingPort()
+  const port = await claimLastingPort()
   const logFile = join(folder, `${name.replace(' ', '-')}.log`)
   const expected = new Set<number>()
+  let { shards } = options
   const requests = processes === 1 ? 1 : processes * REQUESTS_EACH
 
   const child = childProcess({
     name,
     script: 'src/gateway/server.ts',
-    env: {
+    env: () => ({
       ...options.env,
+      STREAM_SHARDS: `${shards}`,
       JOURNAL_DIR: journalDir,
       GATEWAY_PROCESSES: `${processes}`,
       HOST: '127.0.0.1',
       PORT: `${port}`,
       ADMIN_PORT: '0',
-    },
+    }),
     preloads: options.preloads,
     logFile,
     isReady: async () => (await takesCalls()) && takers().length === processes,
@@ -93,6 +99,9 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
     processes,
     takers,
     refuses: async () => !(await takesCalls()),
+    useShards: (wanted) => {
+      shards = wanted
+    },
     expectDeathOf: (pid) => void expected.add(pid),
     get running() {
       return child.running
@@ -122,15 +131,4 @@ async function isReady(port: number): Promise<boolean> {
     (answer) => answer.ok,
     () => false,
   )
-}
-
-/**
- * A free loopback port that stays ours while its gateway is dead. It is below the ports that systems give to
- * connections and to listeners without a port.
- */
-async function findLastingPort(): Promise<number> {
-  while (true) {
-    const port = 12_000 + Math.floor(Math.random() * 20_000)
-    if ((await whyPortIsTaken('127.0.0.1', port)) === null) return port
-  }
 }

@@ -19,7 +19,8 @@ export interface PlannedCall {
   readonly costPico: bigint
 }
 
-export const CLIENTS = ['north', 'south', 'east']
+/** So many that each of some shards has one. */
+export const CLIENTS = ['north', 'south', 'east', 'west', 'above', 'below', 'near', 'far']
 
 /** No estimate of such short prompts comes near it. */
 const FIRST_INPUT = 100_000

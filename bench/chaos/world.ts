@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { streamNames } from '../../src/domain/redis/redis-names.ts'
 import { createClient } from '../../src/keys/clients.ts'
 import { createClientKey } from '../../src/keys/keys.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -19,6 +20,7 @@ import { Allowances } from './allowances.ts'
 import { type Child, childProcess } from './child.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { type Gateway, startableGateway } from './gateway.ts'
+import { claimLastingPort } from './lasting-port.ts'
 import { mountOwnFileSystem, type OwnFileSystem } from './own-file-system.ts'
 import { CLIENTS } from './tokens.ts'
 
@@ -43,7 +45,7 @@ export interface World {
   readonly recordFolder: string
   /** Has `journalDir` for itself; or why it is not there. */
   readonly journalDisk: OwnFileSystem | string
-  /** The full keys of the streams that gateways spread their records over. */
+  /** The full keys of all streams that gateways may spread their records over. */
   readonly streams: readonly string[]
   readonly upstreamLedgerFile: string
   /** What faults destroyed on purpose. */
@@ -71,6 +73,8 @@ export interface WorldOptions {
 /** Loaded first into gateways: means to make them die at a moment of our choice, and to slow their disks down. */
 const PRELOADS = ['./crash-point.ts', './recorded-syncs.ts', './refusing-disk.ts', './small-segments.ts']
 const REDIS_PREFIX = 'tallygate:'
+/** That a fault may give to a gateway. */
+export const MOST_SHARDS = 4
 
 /** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
 export async function startWorld(options: WorldOptions): Promise<World> {
@@ -82,8 +86,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const upstreamLedgerFile = join(folder, 'upstream.ledger')
   const log = createLog('silent', 'chaos')
   const [postgres, redis, upstream] = await Promise.all([
-    startPrivatePostgres({ durable: true }),
-    startPrivateRedis({ durable: true }),
+    startPrivatePostgres({ durable: true, port: await claimLastingPort() }),
+    startPrivateRedis({ durable: true, port: await claimLastingPort() }),
     startUpstream(upstreamLedgerFile),
   ])
   const proxies = {
@@ -127,7 +131,6 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     DATABASE_URL: through(postgres.url, proxies.postgres),
     REDIS_URL: through(redis.url, proxies.redis),
     REDIS_PREFIX,
-    STREAM_SHARDS: `${shards}`,
     KEY_PEPPER: pepper,
     LOG_LEVEL: 'warn',
   }
@@ -139,6 +142,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
         folder,
         journalDir,
         processes: number === 0 ? processes : 1,
+        shards,
         env: {
           ...env,
           CHAOS_FOLDER: folder,
@@ -172,11 +176,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     journalDir,
     recordFolder: folder,
     journalDisk,
-    // As streamOf in run-gateway.ts names them.
-    streams: Array.from(
-      { length: shards },
-      (_, shard) => `${REDIS_PREFIX}calls${shard === 0 ? '' : `:${shard}`}`,
-    ),
+    streams: streamNames(REDIS_PREFIX, Math.max(shards, MOST_SHARDS)),
     upstreamLedgerFile,
     allowances: new Allowances(),
     async stop() {

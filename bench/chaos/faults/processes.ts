@@ -8,7 +8,7 @@ import { type Fault, NotNow } from '../fault.ts'
 import type { Gateway, Taker } from '../gateway.ts'
 import { CRASH_SIGNALS, type CrashPoint } from '../gateway-signals.ts'
 import type { Random } from '../random.ts'
-import type { World } from '../world.ts'
+import { MOST_SHARDS, type World } from '../world.ts'
 
 /** After it would have given up itself. */
 const GATEWAY_GRACE_MS = 50_000
@@ -82,6 +82,18 @@ export const processFaults: readonly Fault[] = [
       const isOfIt = (trace: { gateway: string; beganMs: number }) =>
         trace.gateway === gateway.name && trace.beganMs <= killedMs
       while (!watch.haveAll(isOfIt) && performance.now() - killedMs < STAYS_DEAD_MS) await delay(100)
+      await gateway.start()
+    },
+  },
+  {
+    name: 'number of shards changed',
+    part: 'gateways',
+    alone: false,
+    async inject({ gateways }, random) {
+      const gateway = pickRunning(gateways, random)
+      gateway.useShards(random.between(1, MOST_SHARDS))
+      if (random.chance(0.5)) await gateway.kill()
+      else await endPolitely(gateway)
       await gateway.start()
     },
   },

@@ -31,36 +31,44 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-/** A private PostgreSQL. `durable: true`: with fsync, as `npm start` runs it. */
-export async function startPrivatePostgres({ durable = false } = {}): Promise<TestServer> {
+export interface PrivateServerOptions {
+  /** PostgreSQL with fsync, as `npm start` runs it; Redis with an append-only file, so that it survives `kill`. */
+  readonly durable?: boolean
+  /** Loopback port; absent: a free one. */
+  readonly port?: number
+}
+
+export async function startPrivatePostgres(options: PrivateServerOptions = {}): Promise<TestServer> {
+  const { durable = false } = options
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-postgres-'))
   const password = randomBytes(12).toString('hex')
-  const server = await asTestServer(folder, (port) =>
+  const server = await asTestServer(folder, options.port, (port) =>
     startPostgres({ folder, password, durable, ...(port === undefined ? {} : { port }) }),
   )
   await moveClock(server.url)
   return server
 }
 
-/** A private Redis. `durable: true`: with an append-only file, so that it survives `kill` and `start`. */
-export async function startPrivateRedis({ durable = false } = {}): Promise<TestServer> {
+export async function startPrivateRedis(options: PrivateServerOptions = {}): Promise<TestServer> {
+  const { durable = false } = options
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-redis-'))
   const password = randomBytes(12).toString('hex')
   const program = await findRedisProgram({
     say: (line) => console.error(line),
     ask: async () => true, // tests install what they need
   })
-  return await asTestServer(folder, (port) =>
+  return await asTestServer(folder, options.port, (port) =>
     startRedis({ folder, password, durable, program, ...(port === undefined ? {} : { port }) }),
   )
 }
 
 async function asTestServer(
   folder: string,
+  wanted: number | undefined,
   startOn: (port: number | undefined) => Promise<PrivateServer>,
 ): Promise<TestServer> {
   const end = stopWithMe(folder)
-  let server = await startOn(undefined)
+  let server = await startOn(wanted)
   end.add(server.pid)
   const { url, port } = server
   return {
