@@ -1,8 +1,9 @@
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { KEY_COLUMNS, KEY_RECORD, keyRowOf, ROW_KEY } from './daily-key.ts'
+import { KEY_COLUMNS, KEY_RECORD, ROW_KEY } from './daily-key.ts'
 import { latencyText } from './days/daily-latency.ts'
 import { reopeningDaysOf } from './days/reopen-days.ts'
+import { KEY_DIMENSIONS } from './dimensions.ts'
 import { METRICS, type Metric, sqlTypeOf } from './metrics-table.ts'
 import type { DailyTotal } from './total-by-day.ts'
 
@@ -64,18 +65,27 @@ function statementFor(totals: readonly DailyTotal[]): string {
  * transaction holds the locks of their days, and each has a partition.
  */
 export async function addUsage(session: PostgresSession, totals: readonly DailyTotal[]): Promise<void> {
-  await session.query(statementFor(totals), [JSON.stringify(totals.map(rowOf))])
+  await session.query(statementFor(totals), [`[${totals.map(rowText).join(',')}]`])
 }
 
-/** Without what is 0. */
-function rowOf(total: DailyTotal): Readonly<Record<string, string | number>> {
-  const row: Record<string, string | number> = { ...keyRowOf(total), provider: total.provider }
-  for (const { kind, field, column } of METRICS) {
-    if (kind === 'amount') {
-      if (total[field] !== 0n) row[column] = total[field].toString()
-    } else if (total[field] !== 0) row[column] = total[field]
+const quote = JSON.stringify as (text: string) => string
+
+/** With what a column's value is written behind. */
+const KEYS = KEY_DIMENSIONS.map(({ field, column }, index) => ({
+  field,
+  key: `${index === 0 ? '{' : ','}"${column}":`,
+}))
+const SUMS = METRICS.map(({ field, column }) => ({ field, key: `,"${column}":` }))
+
+/** The row as JSON, without what is 0. Written directly: an object for `JSON.stringify` costs twice as much. */
+function rowText(total: DailyTotal): string {
+  let text = ''
+  for (const { field, key } of KEYS) text += key + quote(total[field])
+  text += `,"provider":${quote(total.provider)}`
+  for (const { field, key } of SUMS) {
+    const sum = total[field]
+    if (sum !== 0 && sum !== 0n) text += key + sum
   }
   const buckets = latencyText(total.latencyBuckets)
-  if (buckets !== '') row.buckets = buckets
-  return row
+  return buckets === '' ? `${text}}` : `${text},"buckets":${buckets}}`
 }
