@@ -4,7 +4,7 @@ import type { PostgresSession } from './postgres.ts'
 /**
  * The numbers of our advisory locks, far from those that other users of the database would choose. Two meanings of one
  * number would block each other for no reason. Running processes of another release use the same numbers, so a number
- * never changes its meaning. `shard`, `clientDay` and `usageDay` are the first of two keys, the others the only one.
+ * never changes its meaning. `shard`, `clientDay`, `usageDay` and `closing` are the first of two keys, the others the only one.
  */
 export const ADVISORY_LOCKS = {
   migrations: 1_952_541_804,
@@ -84,10 +84,15 @@ export async function lockCorrections(session: PostgresSession): Promise<void> {
  * Makes this transaction the only one that sums up the day, or the month that begins with it, after waiting for
  * another one.
  */
-export async function lockClosing(session: PostgresSession, day: UtcDay): Promise<void> {
-  await session.query(`select pg_advisory_xact_lock($1, $2::date - date '2000-01-01')`, [
+export async function lockClosing(
+  session: PostgresSession,
+  unit: 'day' | 'month',
+  day: UtcDay,
+): Promise<void> {
+  await session.query(`select pg_advisory_xact_lock($1, 2 * ($2::date - date '1970-01-01') + $3)`, [
     ADVISORY_LOCKS.closing,
     day,
+    unit === 'day' ? 0 : 1,
   ])
 }
 

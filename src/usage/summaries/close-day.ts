@@ -20,7 +20,7 @@ export async function closeDay(pool: Postgres, day: UtcDay): Promise<boolean> {
   if (attempt === null) return false
   return await inTransaction(pool, async (session) => {
     // 2. One at a time, so that no sums of another one come in between.
-    await lockClosing(session, day)
+    await lockClosing(session, 'day', day)
     // 3. Before the sums: a definition that comes after this is found in 6.
     const unknown = await selectUnknownPrices(session, day)
     // 4. The sums of what 1 has seen, or of more, and then 5 fails.

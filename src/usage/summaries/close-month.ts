@@ -16,7 +16,7 @@ export async function closeMonth(pool: Postgres, month: UtcDay): Promise<boolean
   const lastDay = addDays(firstOfNextMonth(month), -1)
   return await inTransaction(pool, async (session) => {
     // 1. One at a time.
-    await lockClosing(session, month)
+    await lockClosing(session, 'month', month)
     const attempts = await selectAttempts(session, month, lastDay)
     const days = attempts.map(({ day }) => day)
     if (days.length < Number(lastDay.slice(-2))) return false
