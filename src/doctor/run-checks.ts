@@ -11,6 +11,7 @@ import { checkGateway } from './checks/gateway.ts'
 import { checkGatewayPrices, type OwnPrices } from './checks/gateway-prices.ts'
 import { checkJobs } from './checks/jobs.ts'
 import { checkJournal } from './checks/journal.ts'
+import { checkKafka } from './checks/kafka.ts'
 import { checkKeys } from './checks/keys.ts'
 import { checkDeadLetters, checkGaps } from './checks/ledger.ts'
 import { checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
@@ -85,6 +86,7 @@ async function runPostgresChecks({
     ...(await unlessTooLong('costly calls', checkSuspects(pool))),
     ...(await unlessTooLong('response ids', checkResponseIds(pool))),
     ...(await unlessTooLong('jobs', checkJobs(pool))),
+    ...(await checkKafka(pool)),
   ]
 }
 

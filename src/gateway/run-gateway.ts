@@ -28,10 +28,12 @@ import { readCommittedOffsets } from '../store/ledger/committed-offsets.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { primaryReports, replicaReports } from '../store/replica/reports.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
+import { selectOutboxState } from '../usage/outbox/outbox-state.ts'
 import { answerClient } from '../usage/query/answer-usage.ts'
 import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
+import { watchKafkaBacklog } from './kafka-backlog.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
 import { ReadYourWrites } from './read-your-writes.ts'
@@ -146,6 +148,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
     log,
   })
+  const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
   const readiness = (): Readiness => {
     const { redisConnected, journalWritable } = ledger.stats()
@@ -156,6 +159,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       ['postgres', !keys.stats().storeReachable],
       ['redis', !redisConnected],
       ['replica', reports.state()?.isUsed === false],
+      ['kafka', kafkaBacklog.isBehind()],
     ]
     const degraded = away.filter(([, isAway]) => isAway).map(([name]) => name)
     const takesCalls = config.onJournalFull === 'unmetered' || ledger.canTakeCalls
@@ -173,6 +177,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     keys: () => keys.stats(),
     collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
     jobs: () => withinDeadline(selectWaitingJobs(operators), SCRAPE_MS),
+    kafka: () => withinDeadline(selectOutboxState(operators), SCRAPE_MS),
     prices: () => withinDeadline(findPriceRefresh(operators, 'genai-prices'), SCRAPE_MS),
     replica: reports.state,
     version: VERSION,
@@ -301,6 +306,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await keys.close()
         await followed.stop()
         await recording.stop()
+        await kafkaBacklog.stop()
         await reports.stop()
         await Promise.all([polls, summaries, operators, owners, replica].map((pool) => pool?.end()))
       })()

@@ -7,6 +7,7 @@ import { CallCounts } from './call-counts.ts'
 import { showCalls } from './call-metrics.ts'
 import { type CollisionCount, showCollisions } from './collision-metric.ts'
 import { showJobs, type WaitingJobs } from './job-metric.ts'
+import { type KafkaBacklog, showKafka } from './kafka-metric.ts'
 import { type PriceFreshness, showPrices } from './price-metric.ts'
 import { type ShownReplica, showReplica } from './replica-metric.ts'
 import { sharedRender } from './shared-metrics.ts'
@@ -25,6 +26,8 @@ export interface GatewayMetricsOptions {
   readonly jobs: () => Promise<readonly WaitingJobs[]>
   /** The replica for reports; `null`: none. */
   readonly replica: () => ShownReplica | null
+  /** Called at every scrape, too; `null`: Kafka is not in use. */
+  readonly kafka: () => Promise<KafkaBacklog | null>
   /** Of this release. */
   readonly version: string
 }
@@ -50,6 +53,7 @@ export function buildMetrics({
   prices,
   jobs,
   replica,
+  kafka,
   version,
 }: GatewayMetricsOptions): Metrics {
   const registry = new Registry()
@@ -61,6 +65,7 @@ export function buildMetrics({
   showPrices(registry, prices)
   showJobs(registry, jobs)
   showReplica(registry, replica)
+  showKafka(registry, kafka)
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',

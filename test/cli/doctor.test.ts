@@ -12,6 +12,12 @@ import { encodeEntry, tagDatabase } from '../../src/ledger/entry.ts'
 import { type RefreshOutcome, recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
+import {
+  clearOutboxProblem,
+  holdOutbox,
+  leaveOutbox,
+  measureOutbox,
+} from '../../src/usage/outbox/outbox-state.ts'
 import { openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -408,4 +414,53 @@ test('jobs submitted and never fetched are reported, the oldest by name; those o
   ])
   expect((await run(env, 'jobs', 'list')).out).toContain('batch_Old')
   expect((await run(env, 'jobs', 'list', '--client', 'nobody')).code).toBe(1)
+})
+
+test('whether calls reach Kafka is reported where a worker has sent any, with what keeps them from it', async () => {
+  const all = async () => report.parse(JSON.parse((await run(env, 'doctor', '--json')).out)).checks
+  expect((await all()).filter(({ name }) => name.startsWith('kafka'))).toEqual([])
+
+  await holdOutbox(pool, 'a worker')
+  expect(await runChecks('kafka')).toMatchObject({
+    state: 'ok',
+    detail: expect.stringContaining('none waits'),
+  })
+  await leaveOutbox(pool, 'a worker', 'Unknown topic tallygate.calls.')
+  expect(await runChecks('kafka')).toMatchObject({
+    state: 'wrong',
+    detail: 'calls do not reach Kafka: Unknown topic tallygate.calls.; none waits',
+    mend: expect.stringContaining('CALLS_KAFKA_'),
+  })
+  await clearOutboxProblem(pool)
+  await pool.query(
+    `insert into tallygate.call_outbox (at, events, body) values (now() - interval '5 minutes', 7, '\\x00')`,
+  )
+  await measureOutbox(pool)
+  expect(await runChecks('kafka')).toMatchObject({ state: 'note', detail: expect.stringContaining('7 wait') })
+  await pool.query(`update tallygate.call_outbox_state set held_until = now() - interval '10 minutes'`)
+  expect(await runChecks('kafka')).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringContaining('no worker sends calls to Kafka: 7 wait, the oldest since'),
+    mend: expect.stringContaining('CALLS_KAFKA_BROKERS'),
+  })
+  await pool.query('truncate tallygate.call_outbox')
+  await measureOutbox(pool)
+  expect(await runChecks('kafka')).toMatchObject({
+    state: 'ok',
+    detail: expect.stringContaining('not in use'),
+  })
+})
+
+test('calls that did not go to Kafka are reported by their days, old ones as a hint', async () => {
+  await holdOutbox(pool, 'a worker')
+  await pool.query(
+    `insert into tallygate.call_outbox_skipped (day, backend, calls) values ('2026-03-04', 1, 5), ('2026-03-06', 2, 7)`,
+  )
+  expect(await runChecks('kafka outbox')).toMatchObject({
+    state: 'wrong',
+    detail: '12 calls of 2026-03-04 to 2026-03-06 did not go to Kafka: too many waited',
+    mend: expect.stringContaining('--from 2026-03-04 --to 2026-03-06'),
+  })
+  await pool.query(`update tallygate.call_outbox_skipped set at = now() - interval '8 days'`)
+  expect(await runChecks('kafka outbox')).toMatchObject({ state: 'note' })
 })

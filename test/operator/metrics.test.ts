@@ -6,6 +6,7 @@ import type { KeyDirectoryStats } from '../../src/keys/key-directory.ts'
 import type { LedgerStats } from '../../src/ledger/ledger.ts'
 import type { CollisionCount } from '../../src/metrics/collision-metric.ts'
 import type { WaitingJobs } from '../../src/metrics/job-metric.ts'
+import type { KafkaBacklog } from '../../src/metrics/kafka-metric.ts'
 import { buildMetrics, type Metrics } from '../../src/metrics/metrics.ts'
 import type { PriceFreshness } from '../../src/metrics/price-metric.ts'
 import { metrics as metricsRoute } from '../../src/operator/metrics.ts'
@@ -59,10 +60,12 @@ let keys: KeyDirectoryStats
 let collisions: readonly CollisionCount[]
 let prices: PriceFreshness | null = null
 let jobs: readonly WaitingJobs[]
+let kafka: KafkaBacklog | null
 
 beforeEach(() => {
   collisions = []
   jobs = []
+  kafka = null
   keys = { keys: 12, storeReachable: true, staleMs: 250 }
   metrics = buildMetrics({
     knowsModel: (_call, model) => model.startsWith('gpt-') || model.startsWith('listed'),
@@ -72,6 +75,7 @@ beforeEach(() => {
     prices: async () => prices,
     replica: () => null,
     jobs: async () => jobs,
+    kafka: async () => kafka,
     version: '1.2.3',
   })
 })
@@ -204,6 +208,24 @@ test('jobs that have not reported what they used are shown by upstream, with the
   expect(age?.value).toBeLessThan(150)
 })
 
+test('calls on their way to Kafka are shown where it is in use, with the age of the oldest', async () => {
+  expect(await valuesOf('tallygate_kafka_waiting_calls')).toEqual([])
+  const oldestAt = new Date(Date.now() - 90_000)
+  kafka = { waitingCalls: 12, waitingBytes: 900, oldestAt, sentCalls: 5, skipped: { calls: 3 } }
+  const one = async (name: string) => (await valuesOf(`tallygate_kafka_${name}`)).map(({ value }) => value)
+  expect(await one('waiting_calls')).toEqual([12])
+  expect(await one('waiting_bytes')).toEqual([900])
+  expect(await one('sent_calls')).toEqual([5])
+  expect(await one('skipped_calls')).toEqual([3])
+  const [age = 0] = await one('oldest_waiting_seconds')
+  expect(age).toBeGreaterThanOrEqual(90)
+  expect(age).toBeLessThan(150)
+  kafka = { ...kafka, waitingCalls: 0, oldestAt: null, skipped: null }
+  expect(await one('oldest_waiting_seconds')).toEqual([0])
+  expect(await one('skipped_calls')).toEqual([0])
+  expect((await valuesOf('tallygate_kafka_waiting_calls'))[0]?.labels).toEqual({})
+})
+
 test('ids of responses that came twice are shown, and what was last known while the store is away', async () => {
   collisions = [{ upstream: 'ollama', calls: 3n }]
   const shown = [{ labels: { upstream: 'ollama' }, value: 3 }]
@@ -221,6 +243,7 @@ test('ids of responses that came twice are shown, and what was last known while 
     prices: async () => null,
     replica: () => null,
     jobs: async () => jobs,
+    kafka: async () => kafka,
     version: '1',
   })
   const line = `${name}{upstream="ollama"} 3`
@@ -328,6 +351,7 @@ test('two processes in one have registries of their own', async () => {
     prices: async () => null,
     replica: () => null,
     jobs: async () => [],
+    kafka: async () => null,
     version: '1',
   })
   metrics.observer.callEnded(RECORD)

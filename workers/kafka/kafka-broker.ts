@@ -95,12 +95,13 @@ function isTooLarge(error: unknown): boolean {
   return [...inner, error.cause].some((one) => isTooLarge(one))
 }
 
-/** What went wrong, in one line, from the innermost of the client's errors. */
+/** What went wrong, in one line: the brokers' own codes where they answered, else the innermost of the client's errors. */
 export function kafkaProblemOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
     return [...new Set(error.errors.map(kafkaProblemOf))].slice(0, 3).join('; ')
   }
   if (!(error instanceof Error)) return String(error)
+  if ('apiId' in error && typeof error.apiId === 'string') return error.apiId
   const cause = error.cause instanceof Error ? `: ${kafkaProblemOf(error.cause)}` : ''
   return `${error.message.replace(/\s+/g, ' ').trim()}${cause}`
 }
