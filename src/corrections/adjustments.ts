@@ -29,6 +29,19 @@ export async function addAdjustment(session: PostgresSession, adjustment: NewAdj
   return rows[0]?.id ?? ''
 }
 
+/** The sums of an adjustment whose work goes on, up to now. */
+export async function setAdjustmentSums(
+  session: PostgresSession,
+  adjustmentId: string,
+  { beforePico, afterPico }: Pick<NewAdjustment, 'beforePico' | 'afterPico'>,
+): Promise<void> {
+  await session.query(`update ${SCHEMA}.adjustments set before_pico = $2, after_pico = $3 where id = $1`, [
+    adjustmentId,
+    beforePico.toString(),
+    afterPico.toString(),
+  ])
+}
+
 /** What an adjustment adds to one row of `daily_usage`. */
 export interface AdjustmentEntry {
   readonly key: DailyKey

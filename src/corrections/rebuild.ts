@@ -3,16 +3,24 @@ import { lockDays } from '../store/connection/advisory-locks.ts'
 import { queryLong } from '../store/connection/long-query.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { selectCallDays } from '../usage/calls/call-partitions.ts'
+import { holdCallDay, selectCallDays } from '../usage/calls/call-partitions.ts'
+import {
+  type DayPart,
+  inPart,
+  PART_SIZE,
+  type PartSize,
+  partParameters,
+  splitDay,
+} from '../usage/calls/day-parts.ts'
 import { IS_METERED, METERED_COLUMNS, NOTHING_METERED, RECOUNT } from '../usage/calls/recount.ts'
 import { IS_TOTALLED_IN, isRowOf, KEY, keyIn, ROW_KEY, sameKey } from '../usage/daily-key.ts'
 import { RECOUNT_LATENCY } from '../usage/days/daily-latency.ts'
 import { reopenDays } from '../usage/days/reopen-days.ts'
 import { ensureUsageMonths } from '../usage/days/usage-months.ts'
 import { keptAs } from '../usage/metrics-table.ts'
-import { addAdjustment } from './adjustments.ts'
+import { addAdjustment, setAdjustmentSums } from './adjustments.ts'
 import { selectRequestProof } from './ledger-proof.ts'
-import { countDay } from './verify.ts'
+import { countDay } from './verify-part.ts'
 
 export interface RebuildOrder {
   readonly day: UtcDay
@@ -39,53 +47,97 @@ export type Rebuilt =
    */
   | { readonly kind: 'incomplete'; readonly calls: bigint; readonly requests: bigint }
 
-/**
- * Computes a day's totals again from its calls, and its adjustments from their entries, in one transaction.
- * Roll-ups of that day wait meanwhile, so that no call is in between.
- */
-export async function rebuildDay(pool: Postgres, { day, who, why }: RebuildOrder): Promise<Rebuilt> {
-  return await inTransaction(pool, async (session): Promise<Rebuilt> => {
-    // 1. No roll-up of this day from here on: it would add to rows that are replaced below.
-    await lockDays(session, [day])
-    if (!(await selectCallDays(session)).has(day)) return { kind: 'not_kept' }
-    await ensureUsageMonths(session, [day])
-    const { calls, requests } = await countDay(session, day)
-    const proof = await selectRequestProof(session)
-    if (calls < requests && proof.totals - requests + calls < proof.counted) {
-      return { kind: 'incomplete', calls, requests }
-    }
-    const beforePico = await sumOfDay(session, day)
-    // 2. Rows that no call is in: away, or empty where an adjustment stands in them.
-    const gone = await queryLong(session, DELETE_ROWS, [day])
-    const emptied = await queryLong(session, EMPTY_ROWS, [day])
-    // 3. Rows that differ from what their calls say, and those that are missing.
-    const replaced = await queryLong(session, REPLACE_ROWS, [day])
-    // 4. Adjustments, from their entries.
-    const adjusted = await queryLong(session, ADJUST_ROWS, [day])
-    // 5. The histograms, likewise.
-    const noLatency = await queryLong(session, DELETE_LATENCIES, [day])
-    const latencies = await queryLong(session, REPLACE_LATENCIES, [day])
-    const changed = [gone, emptied, replaced, adjusted, noLatency, latencies].reduce(
-      (sum, { rowCount }) => sum + (rowCount ?? 0),
-      0,
-    )
-    if (changed === 0) return { kind: 'unchanged', calls }
-    await reopenDays(session, [day])
-    const afterPico = await sumOfDay(session, day)
-    const scope = { day }
-    const adjustmentId = await addAdjustment(session, {
-      kind: 'rebuild',
-      who,
-      why,
-      scope,
-      beforePico,
-      afterPico,
-    })
-    return { kind: 'rebuilt', adjustmentId, calls, rows: changed, beforePico, afterPico }
-  })
+export interface RebuildOptions {
+  /** Called after each part of the day, with the calls that were gone through so far. */
+  readonly onProgress?: (day: UtcDay, calls: number) => void
+  readonly partSize?: PartSize
 }
 
-const WITHOUT_CALLS = `u.day = $1 and not exists (
+/**
+ * Computes a day's totals again from its calls, and its adjustments from their entries, part by part. Each part
+ * is one transaction that leaves its totals right, and its change in the audit: a rebuild that is cut is taken
+ * up by another. Roll-ups of that day wait while a part is worked on, those of other days go on.
+ */
+export async function rebuildDay(
+  pool: Postgres,
+  { day, who, why }: RebuildOrder,
+  { onProgress, partSize = PART_SIZE }: RebuildOptions = {},
+): Promise<Rebuilt> {
+  const known = await inTransaction(pool, async (session) => {
+    await session.query('set transaction isolation level repeatable read, read only')
+    const isKept = (await selectCallDays(session)).has(day)
+    return { isKept, counts: await countDay(session, day), proof: await selectRequestProof(session) }
+  })
+  if (!known.isKept) return { kind: 'not_kept' }
+  const { counts, proof } = known
+  const { calls, requests } = counts
+  if (calls < requests && proof.totals - requests + calls < proof.counted) {
+    return { kind: 'incomplete', calls, requests }
+  }
+  const sums = { beforePico: 0n, afterPico: 0n }
+  let adjustmentId: string | null = null
+  let rows = 0
+  for (const part of splitDay(day, counts, partSize)) {
+    const rebuilt = await inTransaction(pool, async (session) => {
+      // 1. No roll-up of this day from here on: it would add to rows that are replaced below.
+      await lockDays(session, [day])
+      // 2. Nor are the calls dropped: rows would be taken for such as no call is in.
+      if (!(await holdCallDay(session, day))) return null
+      const result = await rebuildPart(session, part)
+      const beforePico = sums.beforePico + result.beforePico
+      const afterPico = sums.afterPico + result.afterPico
+      // 3. The audit, with each part that is committed.
+      let id = adjustmentId
+      const isFirst = id === null && result.rows > 0
+      if (isFirst) {
+        const scope = { day }
+        id = await addAdjustment(session, { kind: 'rebuild', who, why, scope, beforePico, afterPico })
+      } else if (id !== null) await setAdjustmentSums(session, id, { beforePico, afterPico })
+      return { ...result, beforePico, afterPico, adjustmentId: id }
+    })
+    if (rebuilt === null) return { kind: 'not_kept' }
+    ;({ adjustmentId } = rebuilt)
+    sums.beforePico = rebuilt.beforePico
+    sums.afterPico = rebuilt.afterPico
+    rows += rebuilt.rows
+    onProgress?.(day, Math.round((Number(calls) * (part.part + 1)) / part.parts))
+  }
+  if (adjustmentId === null) return { kind: 'unchanged', calls }
+  return { kind: 'rebuilt', adjustmentId, calls, rows, ...sums }
+}
+
+interface RebuiltPart {
+  /** That were changed, added or taken away. */
+  readonly rows: number
+  readonly beforePico: bigint
+  readonly afterPico: bigint
+}
+
+async function rebuildPart(session: PostgresSession, part: DayPart): Promise<RebuiltPart> {
+  const { day } = part
+  await ensureUsageMonths(session, [day])
+  const beforePico = await sumOfPart(session, part)
+  let rows = 0
+  const run = async (statement: string) => {
+    const { rowCount } = await queryLong(session, statement, [...partParameters(part)])
+    rows += rowCount ?? 0
+  }
+  // 1. Rows that no call is in: away, or empty where an adjustment stands in them.
+  await run(DELETE_ROWS)
+  await run(EMPTY_ROWS)
+  // 2. Rows that differ from what their calls say, and those that are missing.
+  await run(REPLACE_ROWS)
+  // 3. Adjustments, from their entries.
+  await run(ADJUST_ROWS)
+  // 4. The histograms, likewise.
+  await run(DELETE_LATENCIES)
+  await run(REPLACE_LATENCIES)
+  if (rows === 0) return { rows, beforePico, afterPico: beforePico }
+  await reopenDays(session, [day])
+  return { rows, beforePico, afterPico: await sumOfPart(session, part) }
+}
+
+const WITHOUT_CALLS = `${inPart('u')} and not exists (
   select from ${SCHEMA}.calls c where c.day = $1 and ${IS_TOTALLED_IN})`
 const HAS_ENTRY = `exists (select from ${SCHEMA}.adjustment_entries e where ${sameKey('e', 'u')})`
 
@@ -109,12 +161,12 @@ from (
   select ${keyIn('u')}, coalesce(sum(e.pico), 0) as pico,
     ${keptAs('priced_later', 'sum(e.priced_calls)::bigint')} as priced_calls
   from ${SCHEMA}.daily_usage u left join ${SCHEMA}.adjustment_entries e using (${KEY})
-  where u.day = $1 group by ${keyIn('u')}) e
+  where ${inPart('u')} group by ${keyIn('u')}) e
 where ${isRowOf('u', 'e')}
   and (u.adjusted_pico <> e.pico or u.priced_later is distinct from e.priced_calls)`
 
 const DELETE_LATENCIES = `
-delete from ${SCHEMA}.daily_latency l where l.day = $1 and not exists (
+delete from ${SCHEMA}.daily_latency l where ${inPart('l')} and not exists (
   select from ${SCHEMA}.calls c where c.day = $1 and c.client_id = l.client_id and c.model = l.model
     and not c.web_socket and c.latency_ms is not null)`
 
@@ -124,10 +176,10 @@ ${RECOUNT_LATENCY} order by client_id, model
 on conflict (day, client_id, model) do update set buckets = excluded.buckets
 where l.buckets <> excluded.buckets`
 
-async function sumOfDay(session: PostgresSession, day: UtcDay): Promise<bigint> {
+async function sumOfPart(session: PostgresSession, part: DayPart): Promise<bigint> {
   const { rows } = await session.query<{ pico: string }>(
-    `select coalesce(sum(cost_pico + adjusted_pico), 0) as pico from ${SCHEMA}.daily_usage where day = $1`,
-    [day],
+    `select coalesce(sum(cost_pico + adjusted_pico), 0) as pico from ${SCHEMA}.daily_usage u where ${inPart('u')}`,
+    [...partParameters(part)],
   )
   return BigInt(rows[0]?.pico ?? '0')
 }

@@ -28,7 +28,7 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
         runChecks({
           pool,
           ...locations,
-          replica: await lookAtReplica(pool, locations.databaseReadUrl),
+          replica: await measureReplica(pool, locations.databaseReadUrl),
           ownPrices: (theirs) => findOwnConfiguration(cli.env, theirs),
           findHasPrice: () => findHasPrice(pool, cli.env),
         }),
@@ -40,7 +40,7 @@ export function addDoctorCommand(program: Command, cli: Cli): void {
 }
 
 /** `null`: there is none. */
-async function lookAtReplica(pool: Postgres, url: string | null): Promise<ReplicaState | null> {
+async function measureReplica(pool: Postgres, url: string | null): Promise<ReplicaState | null> {
   if (url === null) return null
   const replica = openPostgres(url, {
     max: 1,

@@ -4,7 +4,7 @@ import { type ReplicaLag, ReplicaLagMeter } from './replica-lag.ts'
 
 /** A replica that is this far behind would be waited for in vain. */
 const WAIT_MS = 5_000
-const LOOK_EVERY_MS = 100
+const MEASURE_AGAIN_MS = 100
 
 /**
  * Waits until a replica has all that the primary had committed when this was called, five seconds at most: a
@@ -18,6 +18,6 @@ export async function waitForReplica(primary: Postgres, replica: Postgres): Prom
     if (lag.kind === 'near' && lag.asOfMs >= askedAtMs) return lag
     if (performance.now() - askedAtMs > WAIT_MS) return { kind: 'unusable', problem: 'is too far behind' }
     if (lag.kind === 'unusable' && lag.isForGood) return lag
-    await delay(LOOK_EVERY_MS)
+    await delay(MEASURE_AGAIN_MS)
   }
 }

@@ -49,7 +49,7 @@ export class ReplicaLagMeter {
     if (!standby)
       return {
         kind: 'unusable',
-        problem: 'is no standby: how old its data is cannot be known',
+        problem: 'is not a standby: how old its data is cannot be known',
         isForGood: true,
       }
     this.#databaseId ??= await readDatabaseId(this.#primary)

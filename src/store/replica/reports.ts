@@ -40,7 +40,7 @@ export function primaryReports(pool: Postgres): Reports {
 /** Reports from a replica while it is near enough to the primary. The caller closes both pools. */
 export function replicaReports(primary: Postgres, replica: Postgres, log: Logger): Reports {
   const meter = new ReplicaLagMeter(primary, replica)
-  let lag: ReplicaLag = { kind: 'unusable', problem: 'was not looked at yet' }
+  let lag: ReplicaLag = { kind: 'unusable', problem: 'was not measured yet' }
   let wasUsed = true
 
   const state = (): ReplicaState => {
@@ -49,7 +49,7 @@ export function replicaReports(primary: Postgres, replica: Postgres, log: Logger
     const isOld = lagMs > OLDEST_MS
     return { isUsed: !isOld, lagMs, problem: isOld ? 'is too far behind' : null }
   }
-  const look = async (): Promise<void> => {
+  const measure = async (): Promise<void> => {
     try {
       lag = await withinDeadline(meter.measure(), MEASURE_LIMIT_MS)
     } catch {
@@ -62,7 +62,7 @@ export function replicaReports(primary: Postgres, replica: Postgres, log: Logger
     }
     wasUsed = isUsed
   }
-  const measuring = repeat(look, MEASURE_EVERY_MS)
+  const measuring = repeat(measure, MEASURE_EVERY_MS)
 
   return {
     state,

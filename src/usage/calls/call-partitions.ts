@@ -17,6 +17,18 @@ export async function selectCallDays(session: Postgres | PostgresSession): Promi
   return new Set(rows.flatMap(({ name }) => dayOf(name) ?? []))
 }
 
+/**
+ * Keeps the calls of a day from being dropped until the transaction ends. Roll-ups go on.
+ *
+ * @returns `false`: they are not kept any more.
+ */
+export async function holdCallDay(session: PostgresSession, day: UtcDay): Promise<boolean> {
+  if (!(await selectCallDays(session)).has(day)) return false
+  // What `detach ... concurrently` takes too; it waits, or was first, and then the day is missing below.
+  await session.query(`lock table only ${SCHEMA}.${partitionOf(day)} in share update exclusive mode`)
+  return (await selectCallDays(session)).has(day)
+}
+
 /** Today in UTC, by the database's clock. */
 export async function selectToday(session: Postgres | PostgresSession): Promise<UtcDay> {
   const { rows } = await session.query<{ today: UtcDay }>(`select (now() at time zone 'UTC')::date as today`)

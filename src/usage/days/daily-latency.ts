@@ -1,6 +1,7 @@
 import type { CountedCall } from '../../call/settlement.ts'
 import { LATENCY_BOUNDS_US, LATENCY_BUCKETS, latencyBucketOf } from '../../domain/latency.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { inPart } from '../calls/day-parts.ts'
 import { latencyOf } from '../metrics-table.ts'
 
 /**
@@ -39,7 +40,7 @@ export function latencyText(counts: readonly number[]): string {
 const ONE_CALL = `('1' || repeat('0', ${DIGITS} * bucket))::numeric`
 
 /**
- * The rows of `daily_latency` that the calls of the day `$1` make. A bound of a bucket is in it, as in
+ * The rows of `daily_latency` that the calls of a part of a day make; parameters as of `inPart`. A bound of a bucket is in it, as in
  * src/domain/latency.ts, so a latency is looked for as one microsecond less.
  */
 export const RECOUNT_LATENCY = `
@@ -47,6 +48,6 @@ select $1::date as day, client_id, model, sum(calls * ${ONE_CALL}) as buckets fr
   select client_id, model, bucket, count(*) as calls from (
     select client_id, model,
       width_bucket((latency_ms * 1000)::bigint - 1, '{${LATENCY_BOUNDS_US.join(',')}}'::bigint[]) as bucket
-    from ${SCHEMA}.calls where day = $1 and not web_socket and latency_ms is not null) c
+    from ${SCHEMA}.calls c where ${inPart('c')} and not web_socket and latency_ms is not null) c
   group by client_id, model, bucket) c
 group by client_id, model`

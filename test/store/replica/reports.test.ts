@@ -43,7 +43,7 @@ test('a replica that was waited for has all that was committed before', async ()
 test('reports come from the replica while it is near, and from the primary as soon as it is not', async () => {
   const reports = replicaReports(primary, replica, quiet)
   try {
-    expect(await reports.read(inRecovery)).toBe(false) // before the first look
+    expect(await reports.read(inRecovery)).toBe(false) // before the first measurement
     await expect.poll(() => reports.state()?.isUsed, { timeout: 10_000 }).toBe(true)
     expect(reports.state()?.lagMs).toBeLessThan(10_000)
     expect(await reports.read(inRecovery)).toBe(true)
@@ -65,11 +65,11 @@ test('reports come from the replica while it is near, and from the primary as so
   }
 })
 
-test('what is no standby is never read, whatever it says', async () => {
+test('what is not a standby is never read, whatever it says', async () => {
   const second = open(server.url)
   const reports = replicaReports(primary, second, quiet)
   try {
-    const problem = 'is no standby: how old its data is cannot be known'
+    const problem = 'is not a standby: how old its data is cannot be known'
     await expect.poll(() => reports.state()?.problem, { timeout: 5_000 }).toBe(problem)
     expect(await waitForReplica(primary, second)).toMatchObject({ kind: 'unusable', problem })
   } finally {

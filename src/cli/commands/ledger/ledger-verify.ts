@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { type Rebuilt, rebuildDay } from '../../../corrections/rebuild.ts'
-import { type Difference, type Verified, verifyLedger } from '../../../corrections/verify.ts'
+import { type Verified, verifyLedger } from '../../../corrections/verify.ts'
+import type { Difference } from '../../../corrections/verify-part.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { KEY_HEADINGS, keyCells, renderDailyKey } from '../../../usage/daily-key.ts'
@@ -17,8 +18,16 @@ export function addLedgerVerifyCommand(ledger: Command, cli: Cli): void {
     .command('verify')
     .description('recompute the totals from calls, prices and adjustments, and name every difference')
     .option('--since <day>', 'from this UTC day on; without: all', parseDay, FIRST_DAY)
-    .action(async ({ since }: { readonly since: string }) => {
-      const verified = await cli.withServers(({ pool }) => verifyLedger(pool, since))
+    .option('--changed', 'only days that were not found right in the last week, or changed since')
+    .option('--progress', 'say on stderr how far it has come, as on a terminal')
+    .action(async ({ since, changed = false, progress = false }: VerifyOptions) => {
+      const shown = cli.progress('calls and rows', progress)
+      const verified = await cli.withServers(({ pool }) =>
+        verifyLedger(pool, since, {
+          changedOnly: changed,
+          onProgress: (day, compared) => shown.at(day, compared),
+        }),
+      )
       const { proof, differences } = verified
       const isRight = differences.length === 0 && proof.totals === proof.counted
       cli.print(verifiedDocument(verified, isRight), verifiedText(verified, isRight))
@@ -34,9 +43,12 @@ export function addLedgerRebuildCommand(ledger: Command, cli: Cli): void {
     .requiredOption('--day <day>', 'the UTC day', parseDay)
     .option('--by <name>', 'who does it; without: the user of the system', parseReason)
     .option('--reason <text>', 'why', parseReason, 'totals differed from calls')
-    .action(async ({ day, by, reason }: RebuildOptions) => {
+    .option('--progress', 'say on stderr how far it has come, as on a terminal')
+    .action(async ({ day, by, reason, progress = false }: RebuildOptions) => {
+      const shown = cli.progress('calls', progress)
+      const order = { day, who: by ?? operatorName(), why: reason }
       const rebuilt = await cli.withServers(({ pool }) =>
-        rebuildDay(pool, { day, who: by ?? operatorName(), why: reason }),
+        rebuildDay(pool, order, { onProgress: (of, calls) => shown.at(of, calls) }),
       )
       if (rebuilt.kind === 'not_kept')
         throw new Failure(`the calls of ${day} are not kept: there is nothing to rebuild it from`)
@@ -49,20 +61,28 @@ export function addLedgerRebuildCommand(ledger: Command, cli: Cli): void {
     })
 }
 
+interface VerifyOptions {
+  readonly since: string
+  readonly changed?: boolean
+  readonly progress?: boolean
+}
+
 interface RebuildOptions {
+  readonly progress?: boolean
   readonly day: string
   readonly by?: string
   readonly reason: string
 }
 
 function verifiedDocument(verified: Verified, isRight: boolean) {
-  const { daysFromCalls, incompleteDays, rows, calls, differences, proof } = verified
+  const { daysFromCalls, incompleteDays, unchangedDays, rows, calls, differences, proof } = verified
   return {
     ok: isRight,
     rows,
     calls: Number(calls),
     days_from_calls: daysFromCalls,
     days_incomplete: incompleteDays,
+    days_unchanged: unchangedDays,
     requests_by_marks: Number(proof.counted),
     requests_in_totals: Number(proof.totals),
     differences: differences.map(({ key, column, stored, recomputed, against }) => ({
@@ -82,12 +102,18 @@ const AGAINST: Readonly<Record<Difference['against'], string>> = {
 }
 
 function verifiedText(verified: Verified, isRight: boolean): string {
-  const { daysFromCalls, incompleteDays, rows, calls, differences, proof } = verified
+  const { daysFromCalls, incompleteDays, unchangedDays, rows, calls, differences, proof } = verified
   const compared = `${rows} rows of totals, ${calls} calls of ${daysFromCalls.length} days`
-  const remarks =
-    incompleteDays.length === 0
+  const remarks = [
+    ...(incompleteDays.length === 0
       ? []
-      : [`Not all calls are kept of ${incompleteDays.join(', ')}: held against prices and adjustments alone.`]
+      : [
+          `Not all calls are kept of ${incompleteDays.join(', ')}: held against prices and adjustments alone.`,
+        ]),
+    ...(unchangedDays.length === 0
+      ? []
+      : [`${unchangedDays.length} days were found right before and have not changed since.`]),
+  ]
   const marks =
     proof.totals === proof.counted
       ? []
