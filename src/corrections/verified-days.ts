@@ -2,7 +2,7 @@ import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 
-/** What names the summing up of a closed day: whoever writes rows of the day deletes it. `null`: there is none. */
+/** What names the summing up of a closed day: every write to rows of the day deletes it. `null`: there is none. */
 export async function findAttempt(pool: Postgres, day: UtcDay): Promise<string | null> {
   const { rows } = await pool.query<{ attempt: string }>(
     `select attempt from ${SCHEMA}.summarised_days where day = $1`,

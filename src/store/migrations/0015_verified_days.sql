@@ -1,5 +1,5 @@
--- Days whose totals were found right. A row holds while `summarised_days` has the same attempt for its day: whoever
--- writes totals of a day deletes that row, so what was verified and what has changed since are never confused.
+-- Days whose totals were found right. A row holds while `summarised_days` has the same attempt for its day: every
+-- write to totals of a day deletes that row, so what was verified and what has changed since are never confused.
 create table verified_days (
   day date primary key,
   attempt uuid not null,
