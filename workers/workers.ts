@@ -12,6 +12,7 @@ import { createRollUp } from '../src/rollup/roll-up.ts'
 import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/streams.ts'
+import { RedisWatch } from '../src/store/redis-probe/redis-watch.ts'
 import { createJobFetcher } from './job-fetcher.ts'
 import { openCallsToKafka } from './kafka/calls-to-kafka.ts'
 import { clearOldNames } from './old-names.ts'
@@ -97,6 +98,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     silenceMs: REDIS_SILENCE_MS,
     log,
   })
+  const redisWatch = new RedisWatch({ redisUrl, redisPrefix, log })
   const leases = new Leases(redis, redisPrefix, randomUUID())
   const shards = createShards({ redisUrl, drain, leases, mayDrain: () => claim.isHeld, log })
 
@@ -179,6 +181,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       await toKafka?.sender.close()
       await settledWithin(following?.stop() ?? Promise.resolve(), POOL_END_MS)
       await settledWithin(jobFetcher?.close() ?? Promise.resolve(), TRANSACTION_END_MS)
+      redisWatch.stop()
       redis.disconnect()
       await settledWithin(pool.end(), POOL_END_MS)
     },

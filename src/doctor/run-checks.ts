@@ -5,6 +5,7 @@ import { withRedis } from '../store/connection/redis.ts'
 import { readDatabaseId } from '../store/ledger/ledger-database.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import { selectStreams } from '../store/ledger/streams.ts'
+import { probeRedis } from '../store/redis-probe/redis-probe.ts'
 import type { ReplicaState } from '../store/replica/reports.ts'
 import type { HasPrice } from '../usage/unpriced-document.ts'
 import { checkGateway } from './checks/gateway.ts'
@@ -100,6 +101,8 @@ async function runRedisChecks(
   // Without Postgres the streams are unknown, but the first one always exists.
   const streams = await selectStreams(pool).catch(() => [streamName(redisPrefix, 0)])
   try {
+    const problem = await probeRedis(redisUrl, redisPrefix, REDIS_SILENCE_MS, SILENT_LOG)
+    if (problem !== null) return [failure('redis', `REDIS_URL ${problem.what}`, problem.mend)]
     return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, async (redis) => [
       await checkRedis(redis),
       await checkBacklog(redis, streams),

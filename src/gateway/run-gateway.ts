@@ -26,6 +26,7 @@ import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
 import { openPostgres } from '../store/connection/postgres.ts'
 import { readCommittedOffsets } from '../store/ledger/committed-offsets.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
+import { RedisWatch } from '../store/redis-probe/redis-watch.ts'
 import { primaryReports, replicaReports } from '../store/replica/reports.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { selectOutboxState } from '../usage/outbox/outbox-state.ts'
@@ -125,6 +126,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     applicationName: 'tallygate objects',
     log,
   })
+  const redisWatch = new RedisWatch({ redisUrl: config.redisUrl, redisPrefix: config.redisPrefix, log })
   const keys = openKeyDirectory({
     pool: polls,
     redisUrl: config.redisUrl,
@@ -157,7 +159,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       ['keys', !keys.ready],
       ['journal', !journalWritable || !ledger.canTakeCalls],
       ['postgres', !keys.stats().storeReachable],
-      ['redis', !redisConnected],
+      ['redis', !redisConnected || redisWatch.problem !== null],
       ['replica', reports.state()?.isUsed === false],
       ['kafka', kafkaBacklog.isBehind()],
     ]
@@ -300,6 +302,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       await unattended.idle()
       await recordsWritten(ledger)
       await ledger.stop(SHIP_GRACE_MS)
+      redisWatch.stop()
       const storesClosed = (async () => {
         await admin.close()
         await reloadable.close()

@@ -79,6 +79,8 @@ export const LOG_EVENTS = {
   'redis.away': 'Redis does not answer; records wait in the journal',
   'redis.back': 'records are sent to Redis again',
   'redis.unreachable': 'a connection to Redis cannot be made',
+  'redis.unusable': 'Redis answers, and records cannot be counted over it: the message says why',
+  'redis.usable': 'records can be counted over Redis again',
 
   'prices.in_use': 'newer prices are in use in this gateway',
   'prices.not_kept': 'prices could not be saved for a start without Postgres',

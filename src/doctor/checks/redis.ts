@@ -17,6 +17,8 @@ export async function checkRedis(redis: Redis): Promise<Finding> {
   const state = await readRedisState(redis)
   const answer = `${state.product} ${state.version} answers in ${Math.ceil(performance.now() - startedAtMs)} ms`
   if (isOlder(state.redisVersion)) return failure('redis', answer, `use Redis ${OLDEST.join('.')} or newer`)
+  if (state.evictionPolicy === null || state.appendOnly === null)
+    return ok('redis', `${answer}; its settings are not shown to this user`)
   if (state.evictionPolicy !== 'noeviction') {
     const detail = `${answer}; when memory is full it evicts data (${state.evictionPolicy})`
     return failure('redis', detail, 'set maxmemory-policy noeviction')

@@ -112,6 +112,7 @@ function shared(address: RedisAddress, options: RedisClientOptions) {
     ...(address.password === null ? {} : { password: address.password }),
     ...(address.family === 0 ? {} : { family: address.family }),
     connectionName: options.name,
+    disableClientInfo: true, // one right less to give
     connectTimeout: options.connectMs,
     ...(options.silenceMs === null ? {} : { socketTimeout: options.silenceMs }),
     maxRetriesPerRequest: waits ? null : 0,

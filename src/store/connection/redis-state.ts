@@ -8,10 +8,10 @@ export interface RedisState {
   readonly version: string
   /** The Redis release whose commands it supports. */
   readonly redisVersion: string
-  /** Whether it writes every command to disk. */
-  readonly appendOnly: boolean
-  /** What it does when memory is full. */
-  readonly evictionPolicy: string
+  /** Whether it writes every command to disk; `null`: this user is not shown it. */
+  readonly appendOnly: boolean | null
+  /** What it does when memory is full; `null`: this user is not shown it. */
+  readonly evictionPolicy: string | null
 }
 
 export async function readRedisState(redis: Redis): Promise<RedisState> {
@@ -27,8 +27,8 @@ export async function readRedisState(redis: Redis): Promise<RedisState> {
     product: valkeyVersion === undefined ? 'Redis' : 'Valkey',
     version: valkeyVersion ?? redisVersion,
     redisVersion,
-    appendOnly: fields.get('aof_enabled') === '1',
-    evictionPolicy: fields.get('maxmemory_policy') ?? '',
+    appendOnly: fields.has('aof_enabled') ? fields.get('aof_enabled') === '1' : null,
+    evictionPolicy: fields.get('maxmemory_policy') ?? null,
   }
 }
 

@@ -1,0 +1,93 @@
+import { parseRedisUrl, type RedisAddress } from '../../domain/redis/redis-url.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { type Redis, withRedis } from '../connection/redis.ts'
+import { type Refusals, tryCommands } from './redis-rights.ts'
+
+/** Why nothing can be counted over this Redis, however long it is waited. */
+export interface RedisProblem {
+  /** What is wrong, as the end of a sentence that begins with REDIS_URL. */
+  readonly what: string
+  readonly mend: string
+}
+
+/**
+ * Connects as gateways and workers do, and finds what cannot work: another kind of server than REDIS_URL says, a
+ * replica, a user without the rights, a server that takes no writes or evicts data.
+ *
+ * @returns `null`: nothing was found.
+ * @throws When Redis does not answer within `limitMs`: it may be away for a while.
+ */
+export async function probeRedis(
+  url: string,
+  redisPrefix: string,
+  limitMs: number,
+  log: Logger,
+): Promise<RedisProblem | null> {
+  const { address } = parseRedisUrl(url)
+  if (address === null) return null
+  try {
+    return await withRedis(url, limitMs, log, async (redis) => {
+      return (await findWrongServer(redis, address)) ?? explain(await tryCommands(redis, redisPrefix))
+    })
+  } catch (error) {
+    const problem = explainConnection(String(error), address)
+    if (problem !== null) return problem
+    throw error
+  }
+}
+
+const FORMS = {
+  cluster: 'write redis-cluster://host:port,host:port',
+  sentinels: 'write redis-sentinel://host:port,host:port/0#master',
+  server: 'write redis://host:port',
+} as const
+
+/** HELLO is answered for every user, and by every kind of server. */
+async function findWrongServer(redis: Redis, address: RedisAddress): Promise<RedisProblem | null> {
+  const reply = await redis.call('HELLO')
+  const fields = new Map<unknown, unknown>()
+  if (Array.isArray(reply)) {
+    for (let index = 0; index + 1 < reply.length; index += 2) fields.set(reply[index], reply[index + 1])
+  }
+  const mode = fields.get('mode')
+  if (mode === 'sentinel') return { what: 'names a Sentinel as if it were a server', mend: FORMS.sentinels }
+  if (mode === 'cluster' && address.kind !== 'cluster')
+    return { what: 'names one node of a cluster as if it were a server', mend: FORMS.cluster }
+  if (fields.get('role') === 'replica' && address.kind !== 'cluster')
+    return {
+      what: 'names a replica, which takes no writes',
+      mend: 'name the master, or Sentinels that know it',
+    }
+  return null
+}
+
+function explain(refusals: Refusals): RedisProblem | null {
+  const readOnly = refusals.has('READONLY')
+  if (readOnly) return { what: 'names a server that is read-only', mend: 'name the master' }
+  const commands = refusals.get('NOPERM')
+  if (commands !== undefined) {
+    return {
+      what: `names a user who may not use ${[...new Set(commands)].sort().join(', ')} on keys or channels of REDIS_PREFIX`,
+      mend: 'give the rights that docs/operations.md lists',
+    }
+  }
+  if (refusals.has('OOM'))
+    return {
+      what: 'names a server whose memory is full',
+      mend: 'raise its maxmemory, or clear what fills it',
+    }
+  if (refusals.has('MISCONF'))
+    return { what: 'names a server that cannot save to its disk and takes no writes', mend: 'see its log' }
+  return null
+}
+
+function explainConnection(error: string, address: RedisAddress): RedisProblem | null {
+  if (/WRONGPASS|NOAUTH|invalid username-password/i.test(error))
+    return { what: 'has a user or password that Redis refuses', mend: 'correct it, percent-encoded' }
+  if (/cluster support disabled/i.test(error) && address.kind === 'cluster')
+    return { what: 'names a cluster, and the server belongs to none', mend: FORMS.server }
+  if (address.kind !== 'sentinels') return null
+  if (/unknown command/i.test(error))
+    return { what: 'names Sentinels, and a server that is none answers', mend: FORMS.server }
+  return null
+}

@@ -1,0 +1,44 @@
+import { type Logger, SILENT_LOG } from '../../lib/logger.ts'
+import { repeat } from '../../lib/repeat.ts'
+import { probeRedis, type RedisProblem } from './redis-probe.ts'
+
+const EVERY_MS = 60_000
+const ANSWER_MS = 3_000
+
+/** Looks at the start, and then every minute, whether records can be counted over this Redis. */
+export class RedisWatch {
+  readonly #options: { readonly redisUrl: string; readonly redisPrefix: string; readonly log: Logger }
+  readonly #repeating: { stop(): Promise<void> }
+  #problem: RedisProblem | null = null
+
+  constructor(options: { readonly redisUrl: string; readonly redisPrefix: string; readonly log: Logger }) {
+    this.#options = options
+    this.#repeating = repeat(() => this.#look(), EVERY_MS)
+  }
+
+  /** What was found last; `null`: nothing, or Redis has not answered yet. */
+  get problem(): RedisProblem | null {
+    return this.#problem
+  }
+
+  /** Nothing is awaited: a look that is under way has no effect any more. */
+  stop(): void {
+    void this.#repeating.stop()
+  }
+
+  async #look(): Promise<void> {
+    const { redisUrl, redisPrefix, log } = this.#options
+    const before = this.#problem
+    try {
+      this.#problem = await probeRedis(redisUrl, redisPrefix, ANSWER_MS, SILENT_LOG)
+    } catch {
+      return // It is away, which the connections in use report.
+    }
+    const found = this.#problem
+    if (found !== null && found.what !== before?.what) {
+      const said = `no record is counted until this is mended: REDIS_URL ${found.what}; ${found.mend}`
+      log.error({ event: 'redis.unusable' }, said)
+    }
+    if (found === null && before !== null) log.info({ event: 'redis.usable' }, 'records can be counted again')
+  }
+}
