@@ -60,9 +60,7 @@ test('a user with the documented rights and no other is enough', async () => {
 })
 
 test('each right that is missing is named', async () => {
-  const tried = REDIS_COMMANDS.filter(
-    (command) => !/^(?:auth|hello|ping|select|client|multi|exec|subscribe|unsubscribe)/.test(command),
-  )
+  const tried = REDIS_COMMANDS.filter((command) => !/^(?:auth|hello|select|client|subscribe)/.test(command))
   for (const missing of tried) {
     const rights = REDIS_COMMANDS.filter((command) => command !== missing).map((command) => `+${command}`)
     const found = await probe(await urlOfUser(...LEAST, ...rights))

@@ -6,18 +6,18 @@ import type { Redis } from '../connection/redis.ts'
  * others: docs/operations.md has them as a line for `ACL SETUSER`.
  */
 export const REDIS_COMMANDS = [
-  ...['auth', 'hello', 'ping', 'select', 'client|setname', 'time'],
-  ...['eval', 'evalsha', 'multi', 'exec', 'publish', 'subscribe', 'unsubscribe'],
-  ...['get', 'set', 'del', 'exists', 'incr', 'pexpire', 'pttl'],
+  ...['auth', 'hello', 'select', 'client|setname', 'time'],
+  ...['eval', 'evalsha', 'publish', 'subscribe'],
+  ...['get', 'set', 'del', 'exists', 'incr', 'persist', 'pexpire', 'pttl'],
   ...['hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hmset', 'hset'],
-  ...['llen', 'lpush', 'lrange', 'lrem', 'ltrim', 'rpoplpush', 'sadd', 'scard', 'srem'],
+  ...['llen', 'lpos', 'lpush', 'lrange', 'lrem', 'ltrim', 'rpoplpush', 'sadd', 'scard', 'smembers', 'srem'],
   ...['xadd', 'xdel', 'xlen', 'xrange', 'xread', 'xtrim'],
   ...['bzpopmin', 'zadd', 'zcard', 'zpopmin', 'zrange', 'zrangebyscore', 'zrem', 'zscore'],
   ...['zremrangebyrank', 'zremrangebyscore', 'zrevrange', 'zrevrangebyscore'],
 ]
 
 /** What a cluster needs beside. */
-export const CLUSTER_COMMANDS = ['cluster|slots', 'cluster|info']
+export const CLUSTER_COMMANDS = ['cluster|slots', 'cluster|info', 'readonly', 'readwrite']
 
 /** Why commands were refused, and which: `NOPERM`, `READONLY`, `OOM`, `MISCONF`. */
 export type Refusals = ReadonlyMap<string, readonly string[]>
@@ -64,12 +64,30 @@ function trials(redisPrefix: string): readonly Trial[] {
     ['eval', 'return 1', '0'],
     ['evalsha', '0'.repeat(40), '0'],
     ['publish', keyChannel(redisPrefix), 'changed'],
-    ...of(text, ['set', '1'], ['get'], ['incr'], ['exists'], ['pexpire', '1000'], ['pttl'], ['del']),
+    ...of(
+      text,
+      ['set', '1'],
+      ['get'],
+      ['incr'],
+      ['exists'],
+      ['pexpire', '1000'],
+      ['pttl'],
+      ['persist'],
+      ['del'],
+    ),
     ...of(hash, ['hset', 'a', '1'], ['hmset', 'a', '1'], ['hget', 'a'], ['hmget', 'a'], ['hexists', 'a']),
     ...of(hash, ['hgetall'], ['hincrby', 'a', '1'], ['hdel', 'a'], ['del']),
-    ...of(list, ['lpush', 'a'], ['llen'], ['lrange', '0', '-1'], ['ltrim', '0', '1'], ['lrem', '1', 'a']),
+    ...of(
+      list,
+      ['lpush', 'a'],
+      ['llen'],
+      ['lpos', 'a'],
+      ['lrange', '0', '-1'],
+      ['ltrim', '0', '1'],
+      ['lrem', '1', 'a'],
+    ),
     ...of(list, ['rpoplpush', list ?? ''], ['del']),
-    ...of(set, ['sadd', 'a'], ['scard'], ['srem', 'a'], ['del']),
+    ...of(set, ['sadd', 'a'], ['scard'], ['smembers'], ['srem', 'a'], ['del']),
     ...of(sorted, ['zadd', '1', 'a'], ['zcard'], ['zscore', 'a'], ['zrange', '0', '-1'], ['zrem', 'a']),
     ...of(sorted, ['zrevrange', '0', '-1'], ['zrangebyscore', '0', '1'], ['zrevrangebyscore', '1', '0']),
     ...of(sorted, ['zremrangebyrank', '9', '9'], ['zremrangebyscore', '9', '9'], ['zpopmin']),
