@@ -5,13 +5,13 @@ import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import { renameUnpriced } from '../objects/table/jobs-table.ts'
 import type { NewObject } from '../objects/table/objects-table.ts'
 import { shareDays } from '../store/connection/advisory-locks.ts'
-import type { PostgresSession } from '../store/connection/postgres.ts'
+import { type PostgresSession, untilAllDone } from '../store/connection/postgres.ts'
 import { addUsage } from '../usage/add-usage.ts'
 import type { CallSink } from '../usage/calls/call-sink.ts'
 import type { SettledCall } from '../usage/daily-key.ts'
 import { ensureUsageMonths, type UtcMonth } from '../usage/days/usage-months.ts'
 import { addPrices } from '../usage/price-definitions.ts'
-import { MAX_TOTALLED, totalByDay } from '../usage/total-by-day.ts'
+import { type DailyTotal, MAX_TOTALLED, totalByDay } from '../usage/total-by-day.ts'
 import { readJobFiles } from './jobs/job-files.ts'
 import { addMadeObjects } from './jobs/made-objects.ts'
 import { settleJobs } from './jobs/settle-jobs.ts'
@@ -70,15 +70,19 @@ export async function countRecords(
   const noLonger = await underTheirModels(session, settled, made, limited.records)
   if (limited.records.length === 0) return { callsSkipped: 0, remember: limited.remember }
   const months = await ensureUsageMonths(session, counted, usageMonths)
-  // 5. All else first: what others wait for, the rows of the totals, is locked for the shortest time.
-  const callsSkipped = await sink.add(session, limited.records, noLonger)
-  await addDefinitions(session, records)
-  const late = await lateRepricing.plan(session, limited.records)
+  // 5. All else first: what others wait for, the rows of the totals, is locked for the shortest time. Sent together, so
+  // that the totals are made while Postgres inserts the calls.
+  const adding = untilAllDone([
+    sink.add(session, limited.records, noLonger),
+    addDefinitions(session, records),
+    lateRepricing.plan(session, limited.records),
+  ])
+  // Awaited below: it may fail before that.
+  adding.catch(() => {})
+  const totals = totalsOf(limited.records, noLonger)
+  const [callsSkipped, , late] = await adding
   // 6. In the order of the key: two shards cannot wait for one another in a circle.
-  for (let from = 0; from < limited.records.length; from += MAX_TOTALLED) {
-    const some = limited.records.slice(from, from + MAX_TOTALLED)
-    await addUsage(session, totalByDay(some, from === 0 ? noLonger : []))
-  }
+  for (const some of totals) await addUsage(session, some)
   // Rows that are locked now: what a repricing gives to calls that come in after it.
   for (const { adjustmentId, entries } of late) await addEntries(session, adjustmentId, entries)
   return {
@@ -88,6 +92,15 @@ export async function countRecords(
       for (const month of months) usageMonths.add(month)
     },
   }
+}
+
+function totalsOf(records: readonly CountedCall[], noLonger: readonly SettledCall[]): DailyTotal[][] {
+  const totals: DailyTotal[][] = []
+  for (let from = 0; from < records.length; from += MAX_TOTALLED) {
+    const some = records.slice(from, from + MAX_TOTALLED)
+    totals.push(totalByDay(some, from === 0 ? noLonger : NONE))
+  }
+  return totals
 }
 
 function daysOf(calls: readonly CountedCall[], settled: readonly SettledCall[]): ReadonlySet<UtcDay> {

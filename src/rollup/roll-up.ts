@@ -50,10 +50,8 @@ export function createRollUp(options: RollUpOptions): RollUp {
       // 1. Alone in its statement: one writer a shard, and no correction of these days runs meanwhile, which would
       // miss what is added here.
       if (!(await lockForRollUp(session, stream, [...batchDays]))) return BUSY
-      // 2. A row to lock exists.
-      await addProducers(session, stream, producers)
-      // 3. Its snapshot begins after the lock of 1: it sees the last committed offsets.
-      const committedOffsets = await lockOffsets(session, producers)
+      // 2. and 3. The snapshot begins after the lock of 1: it sees the last committed offsets.
+      const committedOffsets = await lockOffsetsOfAll(session, stream, producers)
       // 4. Contiguous records only: what is at or under the committed offset was counted, what is behind a gap waits.
       const decisions = await decideAll(session, byProducer, committedOffsets, overdueGaps)
       const counted = decisions.flatMap(({ decision }) => decision.counted)
@@ -144,6 +142,18 @@ const NO_OVERDUE_GAPS: ReadonlyMap<string, readonly SequenceRange[]> = new Map()
 interface ProducerDecision {
   readonly producer: string
   readonly decision: Decision<Candidate>
+}
+
+/** A producer that has no row yet gets one first: there must be a row to lock. */
+async function lockOffsetsOfAll(
+  session: PostgresSession,
+  stream: string,
+  producers: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const known = await lockOffsets(session, producers)
+  if (known.size === producers.length) return known
+  await addProducers(session, stream, producers)
+  return await lockOffsets(session, producers)
 }
 
 async function decideAll(

@@ -155,7 +155,9 @@ test('a connection that breaks at any statement leaves all of a batch or nothing
     /set mark/,
   ]
   for (const [index, statement] of statements.entries()) {
-    const batch = run(index * 10 + 1, index * 10 + 10)
+    // A producer that is new each time: a row is made for it.
+    const own = newProducer()
+    const batch = Array.from({ length: 10 }, (_, at) => aCandidate(own, at + 1))
     const rollUp = createRollUp({
       pool: losingAnswerOf(statement, ledger.pool),
       callDays: createCallDays(ledger.pool, 35, quiet),

@@ -128,6 +128,24 @@ function isReadOnlyServer(session: PostgresSession, { code }: pg.DatabaseError):
   return true
 }
 
+/** What the statements behind a failed one of the same transaction are answered. */
+const ABORTED = '25P02'
+
+/**
+ * Waits for all of these, which sent their statements to one session without waiting for each other.
+ *
+ * @throws The error that the others followed from.
+ */
+export async function untilAllDone<const Work extends readonly Promise<unknown>[]>(
+  work: Work,
+): Promise<{ readonly [Index in keyof Work]: Awaited<Work[Index]> }> {
+  const failures = (await Promise.allSettled(work)).flatMap((done) =>
+    done.status === 'rejected' ? [done.reason] : [],
+  )
+  if (failures.length > 0) throw failures.find((failure) => sqlStateOf(failure) !== ABORTED) ?? failures[0]
+  return await Promise.all(work)
+}
+
 /** The error as the server answered it; `null` for every other error, such as a broken connection. */
 export function sqlErrorOf(error: unknown): pg.DatabaseError | null {
   return error instanceof pg.DatabaseError && typeof error.code === 'string' ? error : null

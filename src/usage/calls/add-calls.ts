@@ -1,7 +1,7 @@
 import type { CountedCall } from '../../call/settlement.ts'
 import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
-import { type PostgresSession, sqlErrorOf } from '../../store/connection/postgres.ts'
+import { type PostgresSession, sqlErrorOf, untilAllDone } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { SettledCall } from '../daily-key.ts'
 import {
@@ -37,9 +37,17 @@ from json_to_recordset($1) as r (${COLUMNS.map((column) => column.join(' ')).joi
 left join ${SCHEMA}.clients c on c.id = r.client_id
 on conflict do nothing`
 
-/** Adds single calls, in one statement. Every day among them must have a partition. */
+/** Calls in one statement: Postgres inserts the first while the next are written down here. */
+const CALLS_AT_A_TIME = 1_000
+
+/** Adds single calls. Every day among them must have a partition. */
 export async function addCalls(session: PostgresSession, records: readonly CountedCall[]): Promise<void> {
-  await session.query(ADD_CALLS, [`[${records.map(rowText).join(',')}]`])
+  const adding: Promise<unknown>[] = []
+  for (let from = 0; from < records.length; from += CALLS_AT_A_TIME) {
+    const rows = records.slice(from, from + CALLS_AT_A_TIME).map(rowText)
+    adding.push(session.query(ADD_CALLS, [`[${rows.join(',')}]`]))
+  }
+  await untilAllDone(adding)
 }
 
 /** Sets `settled` for calls whose jobs have reported what they used. Does nothing for a call whose day is no longer kept. */

@@ -63,6 +63,7 @@ export class ServerConnector {
       application_name: url.applicationName ?? options.applicationName,
       connectionTimeoutMillis: this.connectTimeoutMs,
       query_timeout: options.statementTimeoutMs + SILENCE_MS,
+      ...PIPELINED,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       types: { getTypeParser },
@@ -207,6 +208,9 @@ export async function connectInTurn<T>(connector: ServerConnector, connect: () =
     }
   }
 }
+
+/** Statements that are not awaited one by one are sent at once, and run in the order in which they were sent. */
+const PIPELINED = { pipeline: true } as const
 
 /** The driver's parsers, but a date stays text: as a `Date` it would shift with the process's time zone. */
 const getTypeParser: typeof pg.types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
