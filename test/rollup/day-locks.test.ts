@@ -240,9 +240,9 @@ test('corrections of days that overlap never wait for one another in a circle', 
   )
 })
 
-test('whoever writes rows of a day takes away the marks of its summaries, and of no other day', async () => {
+test('a writer of rows of a day takes away the markers of its summaries, and of no other day', async () => {
   const month = `${YESTERDAY.slice(0, 7)}-01`
-  const mark = async () => {
+  const close = async () => {
     await ledger.pool.query(
       `insert into tallygate.summarised_days (day) values ($1), ($2), ('2001-01-01') on conflict do nothing`,
       [YESTERDAY, TODAY],
@@ -252,7 +252,7 @@ test('whoever writes rows of a day takes away the marks of its summaries, and of
       [month],
     )
   }
-  const marks = async () => {
+  const closed = async () => {
     const { rows } = await ledger.pool.query<{ day: UtcDay }>(
       'select day from tallygate.summarised_days union all select month from tallygate.summarised_months order by 1',
     )
@@ -267,9 +267,9 @@ test('whoever writes rows of a day takes away the marks of its summaries, and of
     },
   ]
   for (const write of writers) {
-    await mark()
+    await close()
     await write()
-    expect(await marks()).toEqual(['2001-01-01', '2001-01-01', TODAY])
+    expect(await closed()).toEqual(['2001-01-01', '2001-01-01', TODAY])
   }
   await ledger.pool.query('truncate tallygate.summarised_days, tallygate.summarised_months')
 })
