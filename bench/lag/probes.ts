@@ -7,7 +7,7 @@ const TICK_MS = 5
 /** Between two calls of a probe. */
 const PROBE_EVERY_MS = 250
 /** How often Postgres is asked whether a call is counted: the error of a lag. */
-const LOOK_EVERY_MS = 4
+const ASK_EVERY_MS = 4
 const GIVE_UP_MS = 10_000
 
 /** What the probes saw. */
@@ -73,7 +73,7 @@ async function probeLag(rig: LagRig, agent: Agent, client: BenchClient, untilMs:
     const endedMs = performance.now()
     made += 1
     while ((await countOf(rig, client)) < made && performance.now() - endedMs < GIVE_UP_MS)
-      await delay(LOOK_EVERY_MS)
+      await delay(ASK_EVERY_MS)
     lags.lagMs.push(performance.now() - endedMs)
     await delay(Math.random() * 2 * PROBE_EVERY_MS)
   }

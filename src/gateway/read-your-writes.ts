@@ -37,14 +37,14 @@ export class ReadYourWrites {
 
   /** A call of the client has ended, and its record is written. */
   ended(clientId: string): void {
-    this.#forgetOlder(performance.now())
+    this.#dropOlder(performance.now())
     this.#ended.set(clientId, this.#options.lastSequenceOf(clientId))
   }
 
   /** Resolves when the client's last call is counted, or a second has passed. */
   async counted(clientId: string): Promise<void> {
     const askedAt = performance.now()
-    this.#forgetOlder(askedAt)
+    this.#dropOlder(askedAt)
     const wanted = this.#ended.get(clientId) ?? this.#endedBefore.get(clientId)
     if (wanted === undefined) return
     const producer = this.#options.producerOf(clientId)
@@ -60,7 +60,7 @@ export class ReadYourWrites {
     }
   }
 
-  #forgetOlder(nowMs: number): void {
+  #dropOlder(nowMs: number): void {
     const ageMs = nowMs - this.#beganAtMs
     if (ageMs < RECENT_MS) return
     this.#endedBefore = ageMs < 2 * RECENT_MS ? this.#ended : new Map()

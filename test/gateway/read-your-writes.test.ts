@@ -80,7 +80,7 @@ test('a usage query waits neither for other clients nor for other shards', async
   expect(performance.now() - askedAt).toBeLessThan(500)
 })
 
-test('a client whose calls are known to be counted is answered without a look into the store', async () => {
+test('a client whose calls are known to be counted is answered without a query to the store', async () => {
   let reads = 0
   const own = ownCalls({
     readCommittedOffsets: async () => {
