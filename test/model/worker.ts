@@ -20,13 +20,20 @@ interface ProducerDecision {
 
 const MAX_BATCH = 6
 
-/** A worker's drain, one step of docs/ledger.md, section 5, at a time; it may die or freeze between any two. */
+/**
+ * A worker's drain, one step of docs/ledger.md, section 5, at a time; it may die or freeze between any two. Reading the
+ * next batch and deleting the last one overlap its transactions.
+ */
 export class WorkerModel {
   readonly #world: World
   #next: (random: Random) => void = (random) => this.#read(random)
   #session: Session | null = null
   #cursor = 0
   #batch: readonly StreamEntry[] = []
+  /** The next batch, where it was read while this one's transaction ran. */
+  #ahead: readonly StreamEntry[] = []
+  /** Entries of committed batches that are still to leave the stream: that overlaps the next transaction. */
+  #untrimmed: ReadonlySet<number>[] = []
   #committedOffsets = new Map<string, number>()
   #decisions: readonly ProducerDecision[] = []
   #jobs: Effects['jobs'] = null
@@ -46,7 +53,22 @@ export class WorkerModel {
       return
     }
     if (this.#session !== null) this.#session.usedMs = this.#world.nowMs
+    this.#overlap(random)
     this.#next(random)
+  }
+
+  /** What goes on beside a transaction, at any moment of it. */
+  #overlap(random: Random): void {
+    if (random(3) === 0) this.#trimOne()
+    if (this.#session !== null && this.#ahead.length === 0 && random(3) === 0) {
+      this.#ahead = this.#world.stream.after(this.#cursor, 1 + random(MAX_BATCH))
+      this.#cursor = this.#ahead.at(-1)?.id ?? this.#cursor
+    }
+  }
+
+  #trimOne(): void {
+    const ids = this.#untrimmed.shift()
+    if (ids !== undefined) this.#world.stream.remove(ids)
   }
 
   /** Its process dies; another takes its place. */
@@ -58,6 +80,7 @@ export class WorkerModel {
   #fail(): void {
     if (this.#session !== null) this.#world.database.end(this.#session)
     this.#session = null
+    this.#untrimmed = []
     this.#restart()
     this.#overdueGaps = new Map()
     this.#next = (random) => this.#read(random)
@@ -65,12 +88,19 @@ export class WorkerModel {
 
   #restart(): void {
     this.#cursor = 0
+    this.#ahead = []
     this.#waiting.clear()
   }
 
   #read(random: Random): void {
-    this.#batch = this.#world.stream.after(this.#cursor, 1 + random(MAX_BATCH))
-    this.#cursor = this.#batch.at(-1)?.id ?? this.#cursor
+    if (this.#ahead.length > 0) {
+      this.#batch = this.#ahead
+      this.#ahead = []
+    } else {
+      while (this.#untrimmed.length > 0) this.#trimOne()
+      this.#batch = this.#world.stream.after(this.#cursor, 1 + random(MAX_BATCH))
+      this.#cursor = this.#batch.at(-1)?.id ?? this.#cursor
+    }
     if (this.#batch.length > 0) {
       this.#next = () => this.#begin()
       return
@@ -153,7 +183,7 @@ export class WorkerModel {
   }
 
   #trimEarly(): void {
-    this.#trimStream()
+    this.#world.stream.remove(this.#settled())
     this.#next = () => this.#count()
   }
 
@@ -214,7 +244,7 @@ export class WorkerModel {
 
   /** Step 10, and where to read on. */
   #trim(): void {
-    this.#trimStream()
+    this.#untrimmed.push(this.#settled())
     for (const { producer, decision } of this.#decisions) {
       for (const { from, to } of decision.waiting) {
         const known = this.#waiting.get(producer) ?? { committedOffset: 0, lowest: from, entries: [] }
@@ -230,9 +260,9 @@ export class WorkerModel {
     this.#next = (random) => this.#read(random)
   }
 
-  #trimStream(): void {
+  #settled(): ReadonlySet<number> {
     const waiting = new Set(this.#decisions.flatMap(({ decision }) => decision.waiting))
-    this.#world.stream.remove(new Set(this.#batch.filter((entry) => !waiting.has(entry)).map(({ id }) => id)))
+    return new Set(this.#batch.filter((entry) => !waiting.has(entry)).map(({ id }) => id))
   }
 
   #isBehindGaps(): boolean {
