@@ -73,7 +73,7 @@ async function allSent(counted: number): Promise<void> {
       )
       expect(rows[0]).toEqual({ counted, waiting: 0 })
     },
-    { timeout: 120_000, interval: 200 },
+    { timeout: 300_000, interval: 200 },
   )
 }
 
