@@ -8,7 +8,7 @@ export default defineConfig({
   test: {
     include: ['test/postgres/**/*.postgres.ts'],
     globalSetup: ['test/support/servers/global-setup.ts', 'test/postgres/support/install.ts'],
-    testTimeout: 180_000,
+    testTimeout: 300_000,
     hookTimeout: 120_000,
     pool: 'forks',
     fileParallelism: false,

@@ -41,7 +41,8 @@ export async function withServers<Result>(
   const pool = openPostgres(databaseUrl, { ...common, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
   const patient = { ...common, statementTimeoutMs: REPORT_TIMEOUT_MS }
   const reports = openPostgres(databaseUrl, patient)
-  const replica = databaseReadUrl === null ? null : openPostgres(databaseReadUrl, patient)
+  const replica =
+    databaseReadUrl === null ? null : openPostgres(databaseReadUrl, { ...patient, readsOnly: true })
   const cancels = [
     cancelsStatementsOf(databaseUrl, [pool, reports]),
     ...(replica === null || databaseReadUrl === null

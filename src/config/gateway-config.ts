@@ -9,7 +9,15 @@ import { type Environment, type EnvironmentName, readVariable } from './environm
 import { readEnvironmentUpstream } from './environment-upstream.ts'
 import { readVariables } from './read-variables.ts'
 import { readTlsFiles, type TlsFiles } from './tls-files.ts'
-import { choice, integer, LONGEST_TIMEOUT_MS, pathPrefix, pepperList, word } from './variables.ts'
+import {
+  choice,
+  integer,
+  LONGEST_TIMEOUT_MS,
+  pathPrefix,
+  pepperList,
+  postgresReadUrl,
+  word,
+} from './variables.ts'
 import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
 import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
 import type { PathsConfig } from './yaml/paths.ts'
@@ -61,7 +69,7 @@ export interface GatewayConfig extends WorkerConfig {
 
 const gatewayVariables = {
   ...workerVariables,
-  DATABASE_READ_URL: workerVariables.DATABASE_URL.nullable(),
+  DATABASE_READ_URL: postgresReadUrl.nullable(),
   HOST: word,
   PORT: integer(0, 65_535),
   BASE_PATH: pathPrefix.nullable(),

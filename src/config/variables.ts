@@ -49,7 +49,13 @@ export const redisUrl: z.ZodType<string, string> = z.string().superRefine((text,
   for (const message of parseRedisUrl(text).problems) context.addIssue({ code: 'custom', message })
 })
 
-/** A URL of PostgreSQL servers that can be written to. The text is never shown, since it may hold a password. */
+/** A URL of PostgreSQL servers, of which any will do. The text is never shown, since it may hold a password. */
+export const postgresReadUrl: z.ZodType<string, string> = z.string().superRefine((text, context) => {
+  const parsed = parsePostgresUrl(text)
+  if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem })
+})
+
+/** A URL of PostgreSQL servers that can be written to. The text is never shown. */
 export const postgresUrl: z.ZodType<string, string> = z.string().superRefine((text, context) => {
   const parsed = parsePostgresUrl(text)
   if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem })

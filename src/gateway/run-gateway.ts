@@ -117,6 +117,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
           max: 2,
           statementTimeoutMs: OPERATOR_STATEMENT_MS,
           applicationName: 'tallygate reports',
+          readsOnly: true,
           log,
         })
   const reports = replica === null ? primaryReports(operators) : replicaReports(operators, replica, log)

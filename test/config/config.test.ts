@@ -234,6 +234,8 @@ test('a URL of PostgreSQL that cannot be written to is refused, several servers 
   expect(given('?target_session_attrs=standby')).toEqual([
     'DATABASE_URL: must lead to a server that can be written to: target_session_attrs=read-write or primary',
   ])
+  const replica = { DATABASE_READ_URL: 'postgres://a:1,b:2/d?target_session_attrs=standby' }
+  expect(problemsOf({ ...SERVERS, UPSTREAM_URL: 'http://127.0.0.1', ...replica })).toEqual([])
 })
 
 test('a problem never repeats a secret', () => {

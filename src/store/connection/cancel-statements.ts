@@ -1,5 +1,6 @@
-import pg from 'pg'
-import type { Postgres } from './postgres.ts'
+import { SILENT_LOG } from '../../lib/logger.ts'
+import { openPostgres, type Postgres } from './postgres.ts'
+import { isPooled } from './sessions/session-settings.ts'
 
 /**
  * Makes a function that ends the statements under way in these pools. A server whose client has gone notices
@@ -8,22 +9,23 @@ import type { Postgres } from './postgres.ts'
 export function cancelsStatementsOf(url: string, pools: readonly Postgres[]): () => Promise<void> {
   const processes = new Set<number>()
   for (const pool of pools) {
-    pool.on('connect', (session) => processes.add(processOf(session)))
+    // A pooler's number is of no process of the server's.
+    pool.on('connect', (session) => !isPooled(session) && processes.add(processOf(session)))
     pool.on('remove', (session) => processes.delete(processOf(session)))
   }
   return async () => {
     if (processes.size === 0) return
-    const client = new pg.Client({
-      connectionString: url,
-      connectionTimeoutMillis: 2_000,
-      query_timeout: 2_000,
+    const pool = openPostgres(url, {
+      max: 1,
+      statementTimeoutMs: 2_000,
+      applicationName: 'tallygate cancel',
+      readsOnly: true,
+      log: SILENT_LOG,
     })
-    client.on('error', () => {})
     try {
-      await client.connect()
-      await client.query('select pg_cancel_backend(pid) from unnest($1::int[]) p (pid)', [[...processes]])
+      await pool.query('select pg_cancel_backend(pid) from unnest($1::int[]) p (pid)', [[...processes]])
     } finally {
-      await client.end()
+      await pool.end()
     }
   }
 }

@@ -6,17 +6,19 @@ import { Agent } from 'undici'
 import { createClient } from '../../../src/keys/clients.ts'
 import { createClientKey } from '../../../src/keys/keys.ts'
 import { SILENT_LOG } from '../../../src/lib/logger.ts'
+import { until } from '../../../src/lib/until.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { migrate } from '../../../src/store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
-import { gatewayProcess, type TestProcess, workerProcess } from '../../support/processes.ts'
+import { type TestProcess, testProcess, workerProcess } from '../../support/processes.ts'
 import { testRedisPrefix } from '../../support/servers/redis.ts'
 import { json, startUpstream } from '../../support/upstream.ts'
 
 const PEPPER = 'pepper-of-the-tests-0123456789'
-const AT_ONCE = 20
+const AT_ONCE = 10
+const READY_WITHIN_MS = 90_000
 /** No longer than a failover takes to be noticed and all that waited to be counted. */
-const COUNTED_WITHIN_MS = 60_000
+const COUNTED_WITHIN_MS = 120_000
 
 /** A call as its client saw it. */
 export interface AnsweredCall {
@@ -28,7 +30,7 @@ export interface AnsweredCall {
 export interface Deployment {
   readonly pool: Postgres
   readonly worker: TestProcess
-  /** Makes calls, twenty at a time, until `isOver`; each uses tokens of its own. Fails when one is not answered. */
+  /** Makes calls, ten at a time, until `isOver`; each uses tokens of its own. Fails when one is not answered. */
   callUntil(isOver: () => boolean): Promise<readonly AnsweredCall[]>
   /** Waits until all of them are counted, and returns what is: rows of calls, and totals. */
   counted(calls: readonly AnsweredCall[]): Promise<Counted>
@@ -80,7 +82,18 @@ export async function deploy(
     LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? 'fatal',
   }
   const port = await findFreePort()
-  const gateway = gatewayProcess('gateway', port, { ...env, DATABASE_URL: urls.gateway ?? databaseUrl })
+  const gateway = testProcess(
+    'gateway',
+    'src/gateway/server.ts',
+    {
+      ...env,
+      DATABASE_URL: urls.gateway ?? databaseUrl,
+      HOST: '127.0.0.1',
+      PORT: `${port}`,
+      ADMIN_PORT: '0',
+    },
+    () => untilAnswering(port),
+  )
   const worker = workerProcess('worker', { ...env, DATABASE_URL: urls.worker ?? databaseUrl })
   const agent = new Agent({ connections: AT_ONCE })
   let nextTokens = 1_000
@@ -116,13 +129,13 @@ export async function deploy(
       return calls
     },
     async counted(calls) {
-      const until = performance.now() + COUNTED_WITHIN_MS
+      const untilMs = performance.now() + COUNTED_WITHIN_MS
       let found: Counted | null = null
       for (;;) {
         const before = found?.ids.length ?? -1
         found = await readCounted(pool).catch(() => null)
         if (found !== null && found.ids.length >= calls.length && found.ids.length === before) return found
-        if (performance.now() > until)
+        if (performance.now() > untilMs)
           throw new Error(`${found?.ids.length} of ${calls.length} calls were counted in time`)
         await delay(1_000)
       }
@@ -136,6 +149,15 @@ export async function deploy(
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function untilAnswering(port: number): Promise<void> {
+  const isReady = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null)
+    return answer?.ok === true ? true : null
+  }
+  if ((await until(isReady, { timeoutMs: READY_WITHIN_MS, everyMs: 50 })) === null)
+    throw new Error('the gateway does not get ready')
 }
 
 async function readCounted(pool: Postgres): Promise<Counted> {
