@@ -164,7 +164,7 @@ async function readCounted(pool: Postgres): Promise<Counted> {
   const calls = await pool.query<{ call_id: string }>('select call_id from tallygate.calls')
   const totals = await pool.query<{ requests: string; input: string; gaps: string }>(
     `select coalesce(sum(requests), 0) as requests, coalesce(sum(input_tokens), 0) as input,
-       (select count(*) from tallygate.gaps) as gaps from tallygate.daily_usage`,
+       (select count(*) from tallygate.ledger_gaps) as gaps from tallygate.daily_usage`,
   )
   const [sums] = totals.rows
   return {
