@@ -33,7 +33,11 @@ export const ENVIRONMENT = [
     meaning: 'YAML file: several upstreams, models shown, price overrides',
     default: null,
   },
-  { name: 'REDIS_URL', meaning: 'Redis; required by gateway and worker', default: null },
+  {
+    name: 'REDIS_URL',
+    meaning: 'Redis: one server, a socket, Sentinels or a cluster; required by gateway and worker',
+    default: null,
+  },
   { name: 'DATABASE_URL', meaning: 'PostgreSQL; required by gateway and worker', default: null },
   {
     name: 'DATABASE_READ_URL',

@@ -33,10 +33,10 @@ export function openRedis(url: string, options: RedisConnectionOptions): Redis {
   const redis = buildRedis(url, { name, whenAway, silenceMs, connectMs: CONNECT_TIMEOUT_MS })
   const gate = atMostEvery(LOG_EVERY_MS)
   let readyAtMs = Number.POSITIVE_INFINITY
-  redis.on('error', (error: Error) => {
+  onConnectionError(redis, (error) => {
     if (gate.passes())
       log.warn(
-        { event: 'redis.unreachable', err: connectionErrorOf(error), connection: name },
+        { event: 'redis.unreachable', err: error, connection: name },
         'a connection to Redis cannot be made',
       )
   })
@@ -51,10 +51,16 @@ export function openRedis(url: string, options: RedisConnectionOptions): Redis {
   return redis
 }
 
-/** Why a connection failed: a cluster's error holds what its last node said. */
-export function connectionErrorOf(error: Error): Error {
-  const { lastNodeError } = error as { lastNodeError?: unknown }
-  return lastNodeError instanceof Error ? lastNodeError : error
+/** Calls `report` with why a connection failed: what a Sentinel, or a node of a cluster, said last. */
+export function onConnectionError(redis: Redis, report: (error: Error) => void): void {
+  let ofSentinel: Error | null = null
+  redis.on('sentinelError', (error: Error) => {
+    ofSentinel = error
+  })
+  redis.on('error', (error: Error & { readonly lastNodeError?: unknown }) => {
+    if (ofSentinel !== null && error.message.startsWith('All sentinels')) report(ofSentinel)
+    else report(error.lastNodeError instanceof Error ? error.lastNodeError : error)
+  })
 }
 
 /**
@@ -87,7 +93,7 @@ export async function withRedis<Result>(
   const redis = openRedis(url, { name: 'tallygate once', whenAway: 'fail', silenceMs: limitMs, log })
   const ready = new Promise<void>((resolve, reject) => {
     redis.once('ready', resolve)
-    redis.once('error', (error: Error) => reject(connectionErrorOf(error)))
+    onConnectionError(redis, reject)
   })
   try {
     const result = ready.then(() => work(redis))

@@ -2,7 +2,7 @@ import { offsetsName } from '../../../domain/redis/redis-names.ts'
 import { withinDeadline } from '../../../lib/deadline.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { atMostEvery } from '../../../lib/throttle.ts'
-import { connectionErrorOf, type Redis } from '../../../store/connection/redis.ts'
+import { onConnectionError, type Redis } from '../../../store/connection/redis.ts'
 import { buildRedis } from '../../../store/connection/redis-client.ts'
 import { ENTRY_VERSION, encodeEntry, tagDatabase } from '../../entry.ts'
 import type { JournalRow } from '../../journal/journal.ts'
@@ -113,7 +113,7 @@ export class RedisLink implements StreamLink {
       silenceMs: null,
     })
     this.#redis = redis
-    redis.on('error', (error: Error) => this.#lose(redis, connectionErrorOf(error)))
+    onConnectionError(redis, (error) => this.#lose(redis, error))
     redis.on('close', () => this.#lose(redis, new Error('the connection was closed')))
     // A cluster lost a node, perhaps with entries that its replica has not got.
     redis.on('-node', () => this.#connected && redis === this.#redis && this.#onConnected())
