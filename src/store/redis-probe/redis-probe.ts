@@ -87,7 +87,7 @@ function explainConnection(error: string, address: RedisAddress): RedisProblem |
   if (/cluster support disabled/i.test(error) && address.kind === 'cluster')
     return { what: 'names a cluster, and the server belongs to none', mend: FORMS.server }
   if (address.kind !== 'sentinels') return null
-  if (/invalid reply/i.test(error))
+  if (/invalid reply|no such master/i.test(error))
     return {
       what: 'names a master that the Sentinels do not know',
       mend: 'see SENTINEL MASTERS for its name',

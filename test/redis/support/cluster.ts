@@ -56,7 +56,11 @@ export async function startCluster(extra: readonly string[] = []): Promise<TestC
     const replicas = nodes.slice(MASTERS)
     const links = await Promise.all(replicas.map(({ node }) => node.ask('INFO', 'replication')))
     const infos = await Promise.all(nodes.map(({ node }) => node.ask('CLUSTER', 'INFO')))
+    const views = await Promise.all(nodes.map(({ node }) => node.ask('CLUSTER', 'SLOTS')))
+    const hasReplicas = (view: unknown) =>
+      Array.isArray(view) && view.length === MASTERS && view.every((range) => range.length === 4)
     return (
+      views.every(hasReplicas) &&
       links.every((link) => String(link).includes('master_link_status:up')) &&
       infos.every((info) => String(info).includes('cluster_state:ok'))
     )
