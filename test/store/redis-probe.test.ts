@@ -82,7 +82,7 @@ test('a replica, a server without memory and a wrong password are said in a sent
   expect(await probe(server.url)).toBe('names a replica, which takes no writes')
 })
 
-test('a server that belongs to no cluster is not one, and a server is no Sentinel', async () => {
+test('a server outside a cluster, and a server named as a Sentinel, are said in a sentence', async () => {
   const { host, password } = new URL(server.url)
   expect(await probe(`redis-cluster://:${password}@${host}`)).toBe(
     'names a cluster, and the server belongs to none',

@@ -5,7 +5,7 @@ import { probeRedis, type RedisProblem } from './redis-probe.ts'
 const EVERY_MS = 60_000
 const ANSWER_MS = 3_000
 
-/** Looks at the start, and then every minute, whether records can be counted over this Redis. */
+/** Checks at the start, and then every minute, whether records can be counted over this Redis. */
 export class RedisWatch {
   readonly #options: { readonly redisUrl: string; readonly redisPrefix: string; readonly log: Logger }
   readonly #repeating: { stop(): Promise<void> }
@@ -13,7 +13,7 @@ export class RedisWatch {
 
   constructor(options: { readonly redisUrl: string; readonly redisPrefix: string; readonly log: Logger }) {
     this.#options = options
-    this.#repeating = repeat(() => this.#look(), EVERY_MS)
+    this.#repeating = repeat(() => this.#check(), EVERY_MS)
   }
 
   /** What was found last; `null`: nothing, or Redis has not answered yet. */
@@ -21,12 +21,12 @@ export class RedisWatch {
     return this.#problem
   }
 
-  /** Nothing is awaited: a look that is under way has no effect any more. */
+  /** Nothing is awaited: a check that is under way has no effect any more. */
   stop(): void {
     void this.#repeating.stop()
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { redisUrl, redisPrefix, log } = this.#options
     const before = this.#problem
     try {
@@ -36,7 +36,7 @@ export class RedisWatch {
     }
     const found = this.#problem
     if (found !== null && found.what !== before?.what) {
-      const said = `no record is counted until this is mended: REDIS_URL ${found.what}; ${found.mend}`
+      const said = `no record is counted over this Redis: REDIS_URL ${found.what}; ${found.mend}`
       log.error({ event: 'redis.unusable' }, said)
     }
     if (found === null && before !== null) log.info({ event: 'redis.usable' }, 'records can be counted again')
