@@ -1,10 +1,10 @@
-import type { UtcDay } from '../domain/utc-day.ts'
 import type { PastCall } from '../pricing/repricing/repricing.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import { queryLong } from '../store/connection/long-query.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { columnsOf, fieldsFrom, type StoredField } from '../usage/calls/call-columns.ts'
+import { type DayPart, inPart, partParameters } from '../usage/calls/day-parts.ts'
 import { type CallKeyRow, type DailyKey, KEY_COLUMNS, keyFrom } from '../usage/daily-key.ts'
 import { scopeCondition } from './reprice-rows.ts'
 
@@ -47,22 +47,22 @@ const COLUMNS = [
   ]),
 ]
 
-/** The calls of a day that are in the scope, a page at a time. */
+/** The calls of a part of a day that are in the scope, a page at a time. */
 export async function* readKeptCalls(
   session: PostgresSession,
   scope: RepricingScope,
-  day: UtcDay,
+  part: DayPart,
 ): AsyncGenerator<KeptCall[]> {
-  const { sql, parameters } = scopeCondition(scope)
-  const next = parameters.length + 1
+  const { sql, parameters } = scopeCondition(scope, 4)
+  const next = parameters.length + 4
   let after = '00000000-0000-0000-0000-000000000000'
   for (;;) {
     const { rows } = await queryLong<SqlRow>(
       session,
       `select ${COLUMNS.join(', ')}
-       from ${SCHEMA}.calls where ${sql} and day = $${next} and call_id > $${next + 1}
+       from ${SCHEMA}.calls c where ${inPart('c')} and ${sql} and call_id > $${next}
        order by call_id limit ${PAGE}`,
-      [...parameters, day, after],
+      [...partParameters(part), ...parameters, after],
     )
     if (rows.length > 0) yield rows.map(keptCallFrom)
     if (rows.length < PAGE) return

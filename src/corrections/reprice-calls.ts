@@ -1,9 +1,9 @@
-import type { UtcDay } from '../domain/utc-day.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
 import type { Price } from '../pricing/price.ts'
 import { repriceCall } from '../pricing/repricing/repricing.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
+import type { DayPart } from '../usage/calls/day-parts.ts'
 import { type DailyKey, keyText } from '../usage/daily-key.ts'
 import { readKeptCalls } from './past-calls.ts'
 
@@ -30,38 +30,36 @@ export interface RepricingPrices {
   readonly clientNames: ReadonlyMap<string, string>
 }
 
-/** Prices the kept calls of these days again, and adds them up by their rows; by `keyText`. */
+/** Prices the kept calls of a part of a day again, and adds them up by their rows; by `keyText`. */
 export async function repriceCalls(
   session: PostgresSession,
   scope: RepricingScope,
-  days: readonly UtcDay[],
+  part: DayPart,
   { catalog, oldPrices, clientNames }: RepricingPrices,
 ): Promise<Map<string, RowFromCalls>> {
   const rows = new Map<string, RowFromCalls>()
-  for (const day of days) {
-    for await (const calls of readKeptCalls(session, scope, day)) {
-      for (const call of calls) {
-        const text = keyText(call.key)
-        const row = rows.get(text) ?? emptyRow(call.key)
-        rows.set(text, row)
-        row.calls += 1n
-        row.costPico += call.costPico ?? 0n
-        const clientName = clientNames.get(call.key.clientId) ?? null
-        const cost = repriceCall(catalog, { ...call, clientName }, oldPrices.get(call.key.priceId) ?? null)
-        switch (cost.kind) {
-          case 'as_metered':
-            break
-          case 'cost':
-            row.deltaPico += cost.costPico - (call.costPico ?? 0n)
-            row.repriced += 1n
-            if (cost.wasUnpriced) row.pricedCalls += 1n
-            break
-          case 'unknown':
-            row.unknown.set(cost.reason, (row.unknown.get(cost.reason) ?? 0) + 1)
-            break
-          default:
-            cost satisfies never
-        }
+  for await (const calls of readKeptCalls(session, scope, part)) {
+    for (const call of calls) {
+      const text = keyText(call.key)
+      const row = rows.get(text) ?? emptyRow(call.key)
+      rows.set(text, row)
+      row.calls += 1n
+      row.costPico += call.costPico ?? 0n
+      const clientName = clientNames.get(call.key.clientId) ?? null
+      const cost = repriceCall(catalog, { ...call, clientName }, oldPrices.get(call.key.priceId) ?? null)
+      switch (cost.kind) {
+        case 'as_metered':
+          break
+        case 'cost':
+          row.deltaPico += cost.costPico - (call.costPico ?? 0n)
+          row.repriced += 1n
+          if (cost.wasUnpriced) row.pricedCalls += 1n
+          break
+        case 'unknown':
+          row.unknown.set(cost.reason, (row.unknown.get(cost.reason) ?? 0) + 1)
+          break
+        default:
+          cost satisfies never
       }
     }
   }

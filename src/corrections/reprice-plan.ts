@@ -4,6 +4,7 @@ import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import { repriceRow } from '../pricing/repricing/repricing-sums.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
+import type { DayPart } from '../usage/calls/day-parts.ts'
 import { type DailyKey, keyText } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 import { type RepricingPrices, type RowFromCalls, repriceCalls } from './reprice-calls.ts'
@@ -57,7 +58,7 @@ export interface Scope {
 }
 
 /**
- * Reads the rows in the scope, and prices the calls of days that are kept.
+ * Reads the rows of a part that are in the scope, and prices its calls where they are kept.
  *
  * @param ahead What was read of calls before. Calls only ever come: a row that has as many as then has the
  * same.
@@ -65,19 +66,18 @@ export interface Scope {
 export async function readScope(
   session: PostgresSession,
   { scope, catalog }: { readonly scope: RepricingScope; readonly catalog: Catalog },
+  part: DayPart,
   ahead: RowsFromCalls,
 ): Promise<Scope> {
-  const rows = await selectRowsToReprice(session, scope)
+  const rows = await selectRowsToReprice(session, scope, part)
   const prices: RepricingPrices = {
     catalog,
     oldPrices: await selectPrices(session, new Set(rows.map(({ key }) => key.priceId))),
     clientNames: await selectClientNames(session, new Set(rows.map(({ key }) => key.clientId))),
   }
-  const keptDays = await selectCallDays(session)
-  const changed = rows.filter((row) => !isWhole(row, ahead.get(keyText(row.key))))
-  const days = [...new Set(changed.map(({ key }) => key.day))].filter((day) => keptDays.has(day)).sort()
-  const read = await repriceCalls(session, scope, days, prices)
-  return { rows, fromCalls: new Map([...ahead, ...read]), prices }
+  const hasChanged = rows.some((row) => !isWhole(row, ahead.get(keyText(row.key))))
+  if (!hasChanged || !(await selectCallDays(session)).has(part.day)) return { rows, fromCalls: ahead, prices }
+  return { rows, fromCalls: await repriceCalls(session, scope, part, prices), prices }
 }
 
 /** Whether the calls that were read of a row are all of its calls. */

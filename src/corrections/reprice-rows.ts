@@ -1,11 +1,14 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
 import type { UsageSums } from '../pricing/price-cost.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
-import type { PostgresSession } from '../store/connection/postgres.ts'
+import { queryLong } from '../store/connection/long-query.ts'
+import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { type DayPart, inPart, type PartSize, partParameters, splitDay } from '../usage/calls/day-parts.ts'
 import { type DailyKey, type DailyKeyRow, KEY, keyFrom, keyIn, sameKey } from '../usage/daily-key.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
-import { IS_USED } from '../usage/metrics-table.ts'
+import { IS_USED, USES } from '../usage/metrics-table.ts'
+import { selectUsageDays } from '../usage/usage-days.ts'
 
 /** A row of `daily_usage` that a repricing looks at. */
 export interface RowToReprice {
@@ -25,42 +28,70 @@ export interface RowToReprice {
   readonly pricedLater: bigint
 }
 
-/** The condition that a row of `daily_usage` or `calls` is in the scope, with its parameters from `$1` on. */
-export function scopeCondition(scope: RepricingScope): {
+/**
+ * The condition that a row of `daily_usage` or `calls` is in the scope.
+ *
+ * @param first The number of its first parameter.
+ */
+export function scopeCondition(
+  scope: RepricingScope,
+  first: number,
+): {
   readonly sql: string
   readonly parameters: string[]
 } {
   const isPrefix = scope.model.endsWith('*')
   const model = isPrefix ? scope.model.slice(0, -1) : scope.model
-  const byModel = isPrefix ? 'starts_with(model, $1)' : 'model = $1'
-  if (scope.provider === null) return { sql: `${byModel} and day >= $2`, parameters: [model, scope.since] }
-  return {
-    sql: `${byModel} and day >= $2 and provider = $3`,
-    parameters: [model, scope.since, scope.provider],
-  }
+  const byModel = isPrefix ? `starts_with(model, $${first})` : `model = $${first}`
+  if (scope.provider === null) return { sql: byModel, parameters: [model] }
+  return { sql: `${byModel} and provider = $${first + 1}`, parameters: [model, scope.provider] }
 }
+
+/** The parts of all days that the scope has rows on, the days rising. */
+export async function selectPartsInScope(
+  pool: Postgres,
+  scope: RepricingScope,
+  size: PartSize,
+): Promise<readonly DayPart[]> {
+  const { sql, parameters } = scopeCondition(scope, 2)
+  const parts: DayPart[] = []
+  for (const day of await selectUsageDays(pool, scope.since, LAST_DAY)) {
+    const { rows } = await pool.query<{ calls: string; rows: string }>(
+      `select coalesce(sum(${USES}), 0) as calls, count(*) as rows
+       from ${SCHEMA}.daily_usage u where day = $1 and ${IS_USED} and ${sql}`,
+      [day, ...parameters],
+    )
+    const { calls = '0', rows: count = '0' } = rows[0] ?? {}
+    if (count !== '0') parts.push(...splitDay(day, { calls: BigInt(calls), rows: BigInt(count) }, size))
+  }
+  return parts
+}
+
+const LAST_DAY = '9999-12-31'
 
 const SUM_COLUMNS = [...TOKEN_COLUMNS, ...UNIT_COLUMNS]
 
 type SqlRow = DailyKeyRow & { readonly provider: string } & { readonly [column: string]: string }
 
-/** The rows with calls in the scope, in the order of their keys. */
+/** The rows of a part with calls in the scope, in the order of their keys. */
 export async function selectRowsToReprice(
   session: PostgresSession,
   scope: RepricingScope,
+  part: DayPart,
 ): Promise<RowToReprice[]> {
-  const { sql, parameters } = scopeCondition(scope)
-  const { rows } = await session.query<SqlRow>(
+  const { sql, parameters } = scopeCondition(scope, 4)
+  const { rows } = await queryLong<SqlRow>(
+    session,
     `select u.*, coalesce(e.pico, 0) as repriced_pico from (
        select ${KEY}, provider, requests, settlements, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
          cost_pico, adjusted_pico, priced_later
-       from ${SCHEMA}.daily_usage u where ${IS_USED} and ${sql}) u
+       from ${SCHEMA}.daily_usage u where ${inPart('u')} and ${IS_USED} and ${sql}) u
      left join lateral (
        select sum(e.pico) as pico from ${SCHEMA}.adjustment_entries e
        join ${SCHEMA}.adjustments a on a.id = e.adjustment_id and a.kind = 'reprice'
        where ${sameKey('e', 'u')}) e on true
      order by ${keyIn('u')}`,
-    parameters,
+    [...partParameters(part), ...parameters],
   )
   return rows.map((row) => ({
     key: keyFrom(row),

@@ -1,11 +1,15 @@
+import type { UtcDay } from '../domain/utc-day.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
 import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
 import type { RepricingScope, RepricingSettings } from '../pricing/repricing/repricing-scope.ts'
-import { lockCorrections } from '../store/connection/advisory-locks.ts'
-import { inTransaction, type Postgres } from '../store/connection/postgres.ts'
+import { lockCorrections, lockDays } from '../store/connection/advisory-locks.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import { type DayPart, PART_SIZE, type PartSize } from '../usage/calls/day-parts.ts'
 import { addAdjustment, addEntries } from './adjustments.ts'
-import { NOTHING_READ, planOf, type RefusedRow, type RepricedRow, readScope } from './reprice-plan.ts'
-import { addRule, isCovered } from './repricing-rules.ts'
+import { NOTHING_READ, planOf, readScope, type Scope } from './reprice-plan.ts'
+import { selectPartsInScope } from './reprice-rows.ts'
+import { RepricingSums } from './reprice-sums.ts'
+import { addRule, addSuperseded, findUnfinishedRule, isCovered, setApplied } from './repricing-rules.ts'
 
 export interface RepriceOrder {
   readonly scope: RepricingScope
@@ -28,75 +32,114 @@ export interface RepriceOrder {
 
 export interface Repriced {
   /**
-   * `refused`: nothing was changed because of `refused`. `unchanged`: everything is as it should be.
-   * `priceless`: there is no price for any of it, and nothing was changed.
+   * `refused`: nothing was changed because of what could not be priced. `unchanged`: everything is as it should
+   * be. `priceless`: there is no price for any of it, and nothing was changed.
    */
   readonly kind: 'changed' | 'unchanged' | 'refused' | 'priceless'
   /** `null`: nothing was written. */
   readonly adjustmentId: string | null
-  readonly rows: readonly RepricedRow[]
-  readonly refused: readonly RefusedRow[]
-  /** Rows and calls in the scope, and calls that still have no price. */
-  readonly rowsInScope: number
-  readonly callsInScope: bigint
-  readonly stillUnpriced: bigint
-  /** The cost of all rows in the scope, metered and adjusted. */
-  readonly beforePico: bigint
-  readonly afterPico: bigint
+  readonly sums: RepricingSums
 }
 
-const ONE_SNAPSHOT = 'set transaction isolation level repeatable read, read only'
+export interface RepriceOptions {
+  /** Called after each part of a day, with the calls in the scope that were gone through so far. */
+  readonly onProgress?: (day: UtcDay, calls: number) => void
+  readonly partSize?: PartSize
+}
 
 /**
- * Prices past days again, all of it or nothing, and leaves a rule for calls that are rolled up later. Once
- * done, doing it again changes nothing. Days whose calls are kept are priced call by call, others by their
- * sums where that is exact. Roll-ups wait while it decides, so that no call is in between.
+ * Prices past days again and leaves a rule for calls that are rolled up later. Once done, doing it again changes
+ * nothing. Days whose calls are kept are priced call by call, others by their sums where that is exact.
+ *
+ * Nothing is written until all of it is known to have a price. The rule comes first: what is rolled up after it
+ * is priced by it. Then past days are brought to it part by part, each in one transaction that locks its day
+ * alone. One that is cut there is taken up by the same command: what a row should have is computed, not added.
  */
-export async function reprice(pool: Postgres, order: RepriceOrder): Promise<Repriced> {
-  // Ahead of the lock, so that roll-ups wait only for the days that have changed since.
-  const ahead = await inTransaction(pool, async (session) => {
-    await session.query(ONE_SNAPSHOT)
-    return (await readScope(session, order, NOTHING_READ)).fromCalls
+export async function reprice(
+  pool: Postgres,
+  order: RepriceOrder,
+  { onProgress = () => {}, partSize = PART_SIZE }: RepriceOptions = {},
+): Promise<Repriced> {
+  const parts = await selectPartsInScope(pool, order.scope, partSize)
+  // 1. What it would do.
+  const planned = new RepricingSums()
+  for (const part of parts) {
+    planned.add(planOf(await readAhead(pool, order, part)))
+    onProgress(part.day, Number(planned.callsInScope))
+  }
+  const { scope, entries, settings } = order
+  const isUnchanged = planned.rowsChanged === 0
+  const result = { sums: planned, adjustmentId: null }
+  if (planned.rowsRefused > 0 && !order.leaveOut) return { ...result, kind: 'refused' }
+  const isPriceless =
+    planned.rowsInScope === 0 ? !order.hasPrice : planned.stillUnpriced === planned.callsInScope
+  if (isUnchanged && isPriceless) return { ...result, kind: 'priceless' }
+  const covered = isUnchanged
+    ? await inTransaction(pool, (session) => isCovered(session, scope, entries, settings))
+    : false
+  if (order.dryRun) return { ...result, kind: covered ? 'unchanged' : 'changed' }
+  // 2. The rule, with who, when, why, before and after.
+  const adjustmentId = await inTransaction(pool, async (session) => {
+    await lockCorrections(session)
+    const unfinished = await findUnfinishedRule(session, scope, entries, settings)
+    return unfinished ?? (covered ? null : await addRepricing(session, order, planned))
   })
-  return await inTransaction(pool, async (session): Promise<Repriced> => {
-    if (order.dryRun) await session.query(ONE_SNAPSHOT)
-    // 1. No roll-up from here on: it would read the rules of before, and add to rows that were read.
-    else await lockCorrections(session)
-    const plan = planOf(await readScope(session, order, ahead))
-    const refused = plan.refused.length > 0 && !order.leaveOut
-    const changes = plan.rows.filter(({ beforePico, afterPico, pricedCalls }) => {
-      return beforePico !== afterPico || pricedCalls !== 0n
-    })
-    const beforePico = plan.totalPico
-    const afterPico = changes.reduce((sum, row) => sum + row.afterPico - row.beforePico, beforePico)
-    const result = { ...plan.counts, rows: changes, refused: plan.refused, beforePico, afterPico }
-    if (refused) return { ...result, kind: 'refused', adjustmentId: null }
-    const isPriceless =
-      result.rowsInScope === 0 ? !order.hasPrice : result.stillUnpriced === result.callsInScope
-    if (changes.length === 0 && isPriceless) return { ...result, kind: 'priceless', adjustmentId: null }
-    const { scope, entries, settings } = order
-    const isUnchanged = changes.length === 0 && (await isCovered(session, scope, entries, settings))
-    if (isUnchanged) return { ...result, kind: 'unchanged', adjustmentId: null }
-    if (order.dryRun) return { ...result, kind: 'changed', adjustmentId: null }
+  if (adjustmentId === null) return { ...result, kind: 'unchanged' }
+  // 3. The rows, and what was added to each.
+  const done = new RepricingSums()
+  for (const part of parts) {
+    await repricePart(pool, order, part, adjustmentId, done)
+    onProgress(part.day, Number(done.callsInScope))
+  }
+  await inTransaction(pool, (session) => setApplied(session, adjustmentId))
+  return { kind: 'changed', adjustmentId, sums: done }
+}
 
-    // 2. Who, when, why, before and after.
-    const adjustmentId = await addAdjustment(session, {
-      kind: 'reprice',
-      who: order.who,
-      why: order.why,
-      scope,
-      beforePico,
-      afterPico,
-    })
-    // 3. The rows, and what was added to each.
+async function addRepricing(
+  session: PostgresSession,
+  { scope, who, why, entries, catalogText, settings }: RepriceOrder,
+  { beforePico, afterPico, superseded }: RepricingSums,
+): Promise<string> {
+  const adjustmentId = await addAdjustment(session, {
+    kind: 'reprice',
+    who,
+    why,
+    scope,
+    beforePico,
+    afterPico,
+  })
+  const prices = { source: entries.source, data: catalogText, settings }
+  await addRule(session, adjustmentId, scope, superseded, prices)
+  return adjustmentId
+}
+
+async function repricePart(
+  pool: Postgres,
+  order: RepriceOrder,
+  part: DayPart,
+  adjustmentId: string,
+  done: RepricingSums,
+): Promise<void> {
+  // Ahead of the lock, so that roll-ups of the day wait only for the calls that have come since.
+  const { fromCalls } = await readAhead(pool, order, part)
+  const plan = await inTransaction(pool, async (session) => {
+    await lockDays(session, [part.day])
+    const found = planOf(await readScope(session, order, part, fromCalls))
+    const changes = new RepricingSums().add(found)
     await addEntries(
       session,
       adjustmentId,
       changes.map((row) => ({ ...row, pico: row.afterPico - row.beforePico })),
     )
-    // 4. The rule: what is rolled up after this commit is priced by it in its own transaction.
-    const prices = { source: entries.source, data: order.catalogText, settings }
-    await addRule(session, adjustmentId, scope, plan.superseded, prices)
-    return { ...result, kind: 'changed', adjustmentId }
+    await addSuperseded(session, adjustmentId, found.superseded)
+    return found
+  })
+  done.add(plan)
+}
+
+async function readAhead(pool: Postgres, order: RepriceOrder, part: DayPart): Promise<Scope> {
+  return await inTransaction(pool, async (session) => {
+    await session.query('set transaction isolation level repeatable read, read only')
+    return await readScope(session, order, part, NOTHING_READ)
   })
 }

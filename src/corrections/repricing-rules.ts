@@ -78,6 +78,48 @@ export async function isCovered(
   return rows[0]?.covered === true
 }
 
+/**
+ * The newest rule of exactly this scope and these prices whose repricing was cut before all past days had it;
+ * `null`: there is none.
+ */
+export async function findUnfinishedRule(
+  session: PostgresSession,
+  scope: RepricingScope,
+  entries: CatalogEntries,
+  settings: RepricingSettings,
+): Promise<string | null> {
+  const { rows } = await session.query<{ adjustment_id: string }>(
+    `select adjustment_id from ${SCHEMA}.repricing_rules
+     where model = $1 and provider is not distinct from $2 and since = $3 and catalog_source = $4
+       and settings = $5::jsonb and ended_at is null and applied_at is null
+     order by adjustment_id desc limit 1`,
+    [scope.model, scope.provider, scope.since, entries.source, JSON.stringify(settings)],
+  )
+  return rows[0]?.adjustment_id ?? null
+}
+
+/** Adds prices that a rule took the place of, found after it was made. */
+export async function addSuperseded(
+  session: PostgresSession,
+  adjustmentId: string,
+  superseded: ReadonlySet<string>,
+): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.repricing_rules r set superseded = array(
+       select unnest(r.superseded) union select unnest($2::text[]) order by 1)
+     where adjustment_id = $1 and not r.superseded @> $2::text[]`,
+    [adjustmentId, [...superseded]],
+  )
+}
+
+/** Says that all past days have what the rule gives them. */
+export async function setApplied(session: PostgresSession, adjustmentId: string): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.repricing_rules set applied_at = now() where adjustment_id = $1 and applied_at is null`,
+    [adjustmentId],
+  )
+}
+
 /** Keeps a rule, and the price data it needs. */
 export async function addRule(
   session: PostgresSession,

@@ -363,7 +363,10 @@ test('a repricing and roll-ups at the same time leave no call in between', async
         aCandidate(id, batch * 10 + index + 1, unpriced()),
       )
       await expect
-        .poll(async () => (await ledger.rollUp(`${STREAM}:${shard}`, entries)).kind, { interval: 1 })
+        .poll(async () => (await ledger.rollUp(`${STREAM}:${shard}`, entries)).kind, {
+          interval: 1,
+          timeout: 15_000,
+        })
         .toBe('done')
     }
   })

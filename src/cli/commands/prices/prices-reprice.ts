@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { PriceConfig } from '../../../config/yaml/price-config.ts'
 import { reprice } from '../../../corrections/reprice.ts'
-import type { RefusedRow } from '../../../corrections/reprice-plan.ts'
+import type { RepricingSums } from '../../../corrections/reprice-sums.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
@@ -15,7 +15,7 @@ import {
   renderPricedBy,
 } from '../../gateway-prices.ts'
 import { operatorName } from '../../operator.ts'
-import type { RepriceOptions } from './reprice-document.ts'
+import type { RepriceCommand } from './reprice-document.ts'
 import { priceName, repriceDocument, repriceText } from './reprice-document.ts'
 
 /** `prices reprice`: corrects the cost of past days by the current prices, as an audited adjustment. */
@@ -32,15 +32,16 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
     .option('--provider <name>', 'at this provider alone', parseProvider)
     .option('--dry-run', 'only say what would change')
     .option('--leave-out', 'leave out, and name, what cannot be priced again, instead of stopping')
+    .option('--progress', 'say on stderr how far it has come, as on a terminal')
     .option('--by <name>', 'who does it; without: the user of the system', parseReason)
     .option('--reason <text>', 'why', parseReason, 'prices corrected')
-  addPriceOptions(command).action(async (options: RepriceOptions) => {
+  addPriceOptions(command).action(async (options: RepriceCommand) => {
     const { model, since, provider = null, dryRun = false, leaveOut = false } = options
     if (since > utcDayOf(Date.now())) throw new Failure(`--since ${since} is still to come`)
     const { repriced, by } = await cli.withServers(async ({ pool }) => {
       const by = await pricesToReprice(pool, cli, options)
       const { config } = by
-      const repriced = await reprice(pool, {
+      const order = {
         scope: { model, provider, since },
         catalog: config.catalog,
         entries: config.source.entries,
@@ -51,13 +52,15 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
         hasPrice: hasPrice(config, model, provider),
         dryRun,
         leaveOut,
-      })
+      }
+      const progress = cli.progress('calls', options.progress === true)
+      const repriced = await reprice(pool, order, { onProgress: (day, calls) => progress.at(day, calls) })
       return { repriced, by }
     })
-    if (repriced.kind === 'refused') throw new Failure(refusal(repriced.refused))
+    if (repriced.kind === 'refused') throw new Failure(refusal(repriced.sums))
     if (repriced.kind === 'priceless') {
       throw new Failure(
-        `${model} has no price now: add it to prices in the TALLYGATE_CONFIG of the gateways. ${repriced.stillUnpriced} of its calls are unpriced`,
+        `${model} has no price now: add it to prices in the TALLYGATE_CONFIG of the gateways. ${repriced.sums.stillUnpriced} of its calls are unpriced`,
       )
     }
     cli.print(
@@ -67,7 +70,7 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
   })
 }
 
-async function pricesToReprice(pool: Postgres, cli: Cli, options: RepriceOptions): Promise<PricesInForce> {
+async function pricesToReprice(pool: Postgres, cli: Cli, options: RepriceCommand): Promise<PricesInForce> {
   try {
     return await findPricesInForce(pool, cli.env, { ...options, mustNamePrices: options.dryRun !== true })
   } catch (error) {
@@ -86,13 +89,13 @@ function hasPrice({ catalog, upstreams }: PriceConfig, model: string, provider: 
 
 const SHOWN_REFUSALS = 5
 
-function refusal(refused: readonly RefusedRow[]): string {
+function refusal({ refused, rowsRefused }: RepricingSums): string {
   const named = refused
     .slice(0, SHOWN_REFUSALS)
     .map(
       ({ key, calls, reason }) =>
         `${key.day} ${key.model} (${calls} calls at ${priceName(key.priceId)}): ${reason}`,
     )
-  const others = refused.length > SHOWN_REFUSALS ? `; and ${refused.length - SHOWN_REFUSALS} more` : ''
+  const others = rowsRefused > SHOWN_REFUSALS ? `; and ${rowsRefused - SHOWN_REFUSALS} more` : ''
   return `nothing is changed, as the new cost of some rows is unknown: ${named.join('; ')}${others}. --leave-out goes on without them`
 }
