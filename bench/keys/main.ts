@@ -141,7 +141,7 @@ async function measure(): Promise<void> {
   )
 }
 
-/** Keys that nobody can use: their digests are of no key. */
+/** Keys that no client has: their digests are of no text. */
 async function loadKeys(pool: Postgres, pepper: string): Promise<void> {
   await pool.query(
     `insert into tallygate.clients (id, name, version)

@@ -38,7 +38,11 @@ export const ENVIRONMENT = [
     meaning: 'Redis: one server, a socket, Sentinels or a cluster; required by gateway and worker',
     default: null,
   },
-  { name: 'DATABASE_URL', meaning: 'PostgreSQL; required by gateway and worker', default: null },
+  {
+    name: 'DATABASE_URL',
+    meaning: 'PostgreSQL, a URL of libpq, also with several hosts; required by gateway and worker',
+    default: null,
+  },
   {
     name: 'DATABASE_READ_URL',
     meaning: "a streaming replica that operators' reports and exports are read from; unset: the primary",

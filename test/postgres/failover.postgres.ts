@@ -50,7 +50,7 @@ test('a primary killed under load and its standby promoted: no restart, no call 
   const counted = await deployment.counted(calls)
   expect(calls.length).toBeGreaterThan(50)
   expect({ ...counted, ids: [...counted.ids].sort() }).toEqual(exactly(calls))
-  // The old primary comes back as a primary of its own; nobody goes back to it.
+  // The old primary returns as a primary of its own, and is left alone.
   await primary.start()
   await wait(1_000)
   let again = false

@@ -1,0 +1,8 @@
+-- What a gateway writes. Run as roles.sql was, after each `npm run migrate` that the changelog names here.
+
+grant insert, update on tallygate.clients, tallygate.keys to tallygate_gateway;
+grant update on tallygate.key_version to tallygate_gateway;
+grant insert on tallygate.streams to tallygate_gateway;
+-- The prices that it uses, for `doctor`.
+grant insert, update, delete on tallygate.gateway_prices, tallygate.price_configurations, tallygate.catalogs
+  to tallygate_gateway;
