@@ -7,12 +7,12 @@ import type { CleanUp } from '../overhead/targets/own-process.ts'
 import { describeTestbed } from '../overhead/testbed.ts'
 import { describeFilled, fill, ROWS_PER_CLIENT_AND_DAY } from './fill.ts'
 import { measureClients, measureOperator, sumUp } from './measure.ts'
-import { CLIENT_QUESTIONS, OPERATOR_QUESTIONS } from './questions.ts'
+import { CLIENT_QUERIES, OPERATOR_QUERIES } from './queries.ts'
 import { writeResults } from './report.ts'
 import { createIdleKeys, openDatabase, startGateway } from './testbed.ts'
 
 /**
- * What questions about usage cost over a year of totals: milliseconds, CPU of PostgreSQL, pages read.
+ * What queries about usage cost over a year of totals: milliseconds, CPU of PostgreSQL, pages read.
  *
  *   npm run bench:usage -- [--rows 10000000] [--calls 10000000] [--folder DIR] [--results bench/results]
  *
@@ -45,13 +45,13 @@ try {
   const summing = await sumUp(database)
   const gateway = await startGateway(folder, database.url, cleanUp)
   const keys = await createIdleKeys(database.pool, Math.min(Number(values.idle), filling.clients))
-  const isAsked = (question: string) => question.includes(values.only)
+  const isAsked = (query: string) => query.includes(values.only)
   const measured = {
     testbed: describeTestbed(null),
     filled: await describeFilled(database.pool, filling),
     summing,
-    clients: await measureClients(gateway, database, keys, CLIENT_QUESTIONS.filter(isAsked)),
-    operator: await measureOperator(gateway, database, OPERATOR_QUESTIONS.filter(isAsked)),
+    clients: await measureClients(gateway, database, keys, CLIENT_QUERIES.filter(isAsked)),
+    operator: await measureOperator(gateway, database, OPERATOR_QUERIES.filter(isAsked)),
   }
   writeResults(values.results ?? null, measured)
 } finally {

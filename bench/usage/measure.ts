@@ -2,9 +2,9 @@ import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { cpuBetween, useOf } from '../overhead/proc.ts'
 import type { Answer, Database, Gateway } from './testbed.ts'
 
-/** What one question costs. */
+/** What one query costs. */
 export interface Measured {
-  readonly question: string
+  readonly query: string
   readonly status: number
   /** Of the answer; the largest. */
   readonly bytes: number
@@ -37,18 +37,18 @@ export async function sumUp({ pool, postgresPid }: Database): Promise<Summing> {
 
 const OPERATOR_ROUNDS = 3
 
-/** Each question by each client, one after the other: first once, to fill caches, then measured. */
+/** Each query by each client, one after the other: first once, to fill caches, then measured. */
 export async function measureClients(
   gateway: Gateway,
   database: Database,
   keys: readonly string[],
-  questions: readonly string[],
+  queries: readonly string[],
 ): Promise<readonly Measured[]> {
   const measured: Measured[] = []
-  for (const question of questions) {
-    for (const key of keys) await gateway.askAsClient(key, question)
-    const asks = keys.map((key) => () => gateway.askAsClient(key, question))
-    measured.push(await measure(question, database, asks))
+  for (const query of queries) {
+    for (const key of keys) await gateway.askAsClient(key, query)
+    const asks = keys.map((key) => () => gateway.askAsClient(key, query))
+    measured.push(await measure(query, database, asks))
   }
   return measured
 }
@@ -56,19 +56,19 @@ export async function measureClients(
 export async function measureOperator(
   gateway: Gateway,
   database: Database,
-  questions: readonly string[],
+  queries: readonly string[],
 ): Promise<readonly Measured[]> {
   const measured: Measured[] = []
-  for (const question of questions) {
-    await gateway.askAsOperator(question)
-    const asks = Array.from({ length: OPERATOR_ROUNDS }, () => () => gateway.askAsOperator(question))
-    measured.push(await measure(question, database, asks))
+  for (const query of queries) {
+    await gateway.askAsOperator(query)
+    const asks = Array.from({ length: OPERATOR_ROUNDS }, () => () => gateway.askAsOperator(query))
+    measured.push(await measure(query, database, asks))
   }
   return measured
 }
 
 async function measure(
-  question: string,
+  query: string,
   { postgresPid }: Database,
   asks: readonly (() => Promise<Answer>)[],
 ): Promise<Measured> {
@@ -78,7 +78,7 @@ async function measure(
   const spentUs = cpuBetween(before, useOf(postgresPid)) ?? Number.NaN
   const ms = answers.map((answer) => answer.ms).sort((a, b) => a - b)
   const one = {
-    question,
+    query,
     status: Math.max(...answers.map(({ status }) => status)),
     bytes: Math.max(...answers.map(({ bytes }) => bytes)),
     asked: answers.length,
@@ -86,7 +86,7 @@ async function measure(
     p99Ms: quantile(ms, 0.99),
     postgresMs: spentUs / 1e3 / answers.length,
   }
-  console.error(`${question}: ${one.status}, ${one.p50Ms.toFixed(1)} ms, ${one.p99Ms.toFixed(1)} ms`)
+  console.error(`${query}: ${one.status}, ${one.p50Ms.toFixed(1)} ms, ${one.p99Ms.toFixed(1)} ms`)
   return one
 }
 

@@ -30,9 +30,9 @@ function roundFigure(_key: string, value: unknown): unknown {
 function render({ testbed, filled, summing, clients, operator }: UsageResults): string {
   const { cpu, cores, memoryGb, node, date, commit, loadBefore } = testbed
   return [
-    '# What questions about usage cost',
+    '# What queries about usage cost',
     '',
-    'Written by `npm run bench:usage`; docs/benchmarks.md has the method. Each question once to fill caches, then',
+    'Written by `npm run bench:usage`; docs/benchmarks.md has the method. Each query once to fill caches, then',
     'measured, one after the other.',
     '',
     `- ${cpu}, ${cores} cores, ${memoryGb} GB; Node ${node}; ${date} UTC, commit ${commit}, load ${loadBefore}`,
@@ -58,8 +58,8 @@ function renderTable(rows: readonly Measured[]): readonly string[] {
     '| | status | p50 ms | p99 ms | PostgreSQL CPU ms | bytes |',
     '|---|---:|---:|---:|---:|---:|',
     ...rows.map(
-      ({ question, status, p50Ms, p99Ms, postgresMs, bytes }) =>
-        `| \`${question}\` | ${status} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(1)} | ${postgresMs.toFixed(1)} | ${bytes} |`,
+      ({ query, status, p50Ms, p99Ms, postgresMs, bytes }) =>
+        `| \`${query}\` | ${status} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(1)} | ${postgresMs.toFixed(1)} | ${bytes} |`,
     ),
   ]
 }

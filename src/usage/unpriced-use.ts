@@ -165,7 +165,7 @@ export async function selectUnpricedUse(
   const firstDay = (await findFirstDay(pool, period, mostCalls)) ?? NO_DAY
   const rows = await selectSummed(pool, period, ({ days: known }) => {
     const { days, rest } = coverPeriod(period, { days: known, months: new Set() })
-    const looked = days.filter((day) => day >= firstDay)
+    const newest = days.filter((day) => day >= firstDay)
     const before = days.filter((day) => day < firstDay)
     const values = [
       rest,
@@ -173,7 +173,7 @@ export async function selectUnpricedUse(
       NO_PRICE_HELPS,
       firstDay,
       UNKNOWN_MODEL,
-      looked,
+      newest,
       period.toDay,
       before,
       days,

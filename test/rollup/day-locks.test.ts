@@ -240,7 +240,7 @@ test('corrections of days that overlap never wait for one another in a circle', 
   )
 })
 
-test('a writer of rows of a day takes away the markers of its summaries, and of no other day', async () => {
+test('what writes rows of a day deletes the markers of its summaries, and of no other day', async () => {
   const month = `${YESTERDAY.slice(0, 7)}-01`
   const close = async () => {
     await ledger.pool.query(

@@ -2,7 +2,7 @@ import { NotSignedIn } from './api.js'
 
 /** From the last answer of a round to the next round. */
 const EVERY_MS = 10_000
-/** The same after failures, each of which doubles it: a store that is slow is not helped by more questions. */
+/** The same after failures, each of which doubles it: a store that is slow is not helped by more requests. */
 const LONGEST_MS = 300_000
 
 /**
@@ -11,7 +11,7 @@ const LONGEST_MS = 300_000
  *
  * @param {object} options
  * @param {() => { name: string, ask: () => Promise<unknown>, take: (answer: any) => void }[]} options.listParts
- * Asked for anew at each round.
+ * Asked for again at each round.
  * @param {(problems: { name: string, message: string }[]) => void} options.ended Called after each round.
  * @param {() => void} options.refused Called when the token is not the right one.
  * @param {() => boolean} options.isSeen Whether there is anybody to ask for.

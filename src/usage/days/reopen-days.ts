@@ -20,8 +20,8 @@ with changed as (select day from unnest($1::date[]) as day),${reopeningDaysOf('c
 select`
 
 /**
- * Says that the totals of these days change in this transaction, so that no answer is made from
- * summaries of them. The transaction must hold the locks of the days, shared or not.
+ * Says that the totals of these days change in this transaction, so that no summaries of them are read. The
+ * transaction must hold the locks of the days, shared or not.
  */
 export async function reopenDays(session: PostgresSession, days: readonly UtcDay[]): Promise<void> {
   await session.query(REOPEN_DAYS, [days])

@@ -6,8 +6,8 @@ import { lockPrices } from '../price-definitions.ts'
 import { writeDay } from './write-summaries.ts'
 
 /**
- * Sums a day up. Nobody waits for it: the day is held for a moment at both ends, and what is written between
- * them shows in the marker that the writer has deleted.
+ * Sums a day up. No roll-up waits for it: the day is locked for a moment at both ends, and what is written
+ * between them shows in the marker that the writer has deleted.
  *
  * @returns `false`: the day was written meanwhile, or another process has begun it again.
  */
@@ -15,7 +15,7 @@ export async function closeDay(pool: Postgres, day: UtcDay): Promise<boolean> {
   // 1. From here on a writer deletes the marker: those before are through, as they share the day's lock.
   const attempt = await inTransaction(pool, async (session) => {
     await lockDays(session, [day])
-    return await markDay(session, day)
+    return await beginDay(session, day)
   })
   if (attempt === null) return false
   return await inTransaction(pool, async (session) => {
@@ -34,7 +34,7 @@ export async function closeDay(pool: Postgres, day: UtcDay): Promise<boolean> {
 }
 
 /** @returns What names this attempt; `null`: the day is closed. */
-async function markDay(session: PostgresSession, day: UtcDay): Promise<string | null> {
+async function beginDay(session: PostgresSession, day: UtcDay): Promise<string | null> {
   const { rows } = await session.query<{ attempt: string }>(
     `insert into ${SCHEMA}.summarised_days as d (day, attempt) values ($1, gen_random_uuid())
      on conflict (day) do update set attempt = excluded.attempt where d.closed_at is null returning attempt`,

@@ -7,7 +7,7 @@ import { firstOfNextMonth } from './summarised.ts'
 import { writeMonth } from './write-summaries.ts'
 
 /**
- * Sums a month up whose days are closed. As with days, nobody waits for it.
+ * Sums a month up whose days are closed. As with days, no roll-up waits for it.
  *
  * @param month Its first day.
  * @returns `false`: not all days are closed, or one was reopened meanwhile.

@@ -13,7 +13,7 @@ import type { SummaryColumn } from './summary-columns.ts'
 import { columnsOfFields, findSummaryTables } from './summary-tables.ts'
 
 /** What of the totals is wanted, and by what it is kept apart. */
-export interface SummaryQuestion {
+export interface SummaryQuery {
   /** Empty: one row over everything, also when there was nothing. */
   readonly by: readonly DimensionField[]
   /** Whether it is about one client. */
@@ -31,7 +31,7 @@ export interface SummaryQuestion {
   readonly isOpenEnded?: boolean
 }
 
-/** A question as one statement. */
+/** A query as one statement. */
 export interface SummaryStatement {
   readonly text: string
   /** Whether sums of days serve it, and whether those of months do; else it reads `daily_usage`. */
@@ -47,8 +47,8 @@ export type SummaryRow = Readonly<Record<string, string | null>>
  * Its parameters are the months, the days and the other days of a `Cover`, and where it has them the id of the
  * client and the last day of the period.
  */
-export function buildSummaryStatement(question: SummaryQuestion): SummaryStatement {
-  const { by, ofClient, columns, selected = [], joins = '', orderBy, isOpenEnded = false } = question
+export function buildSummaryStatement(query: SummaryQuery): SummaryStatement {
+  const { by, ofClient, columns, selected = [], joins = '', orderBy, isOpenEnded = false } = query
   const tables = findSummaryTables([
     ...by.filter((field) => field !== 'day'),
     ...(ofClient ? (['clientId'] as const) : []),

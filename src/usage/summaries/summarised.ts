@@ -45,7 +45,7 @@ export async function selectSummarised(
 
 /**
  * Whether these months and days are summed up, in SQL. It stands in the statement that reads their sums, and so
- * in its snapshot: a writer takes the marks away in the transaction that changes a day.
+ * in its snapshot: a writer deletes the markers in the transaction that changes a day.
  *
  * @param months The place of a parameter.
  * @param days The same.

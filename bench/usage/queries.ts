@@ -1,5 +1,5 @@
 /** What clients ask of `GET /v1/usage`. */
-export const CLIENT_QUESTIONS: readonly string[] = [30, 365].flatMap((days) =>
+export const CLIENT_QUERIES: readonly string[] = [30, 365].flatMap((days) =>
   ['', '&group_by=day', '&group_by=model', '&group_by=key', '&group_by=day,model'].map(
     (groups) => `/v1/usage?days=${days}${groups}`,
   ),
@@ -7,8 +7,8 @@ export const CLIENT_QUESTIONS: readonly string[] = [30, 365].flatMap((days) =>
 
 const GROUPS = ['', 'day', 'model', 'client', 'client,key', 'client,model', 'day,model']
 
-/** What operators ask, the dashboard's own questions among them, below `/admin/v1/`. */
-export const OPERATOR_QUESTIONS: readonly string[] = [
+/** What operators ask, the dashboard's own queries among them, below `/admin/v1/`. */
+export const OPERATOR_QUERIES: readonly string[] = [
   ...[1, 7, 30, 365].flatMap((days) =>
     GROUPS.map((groups) => `usage?days=${days}${groups === '' ? '' : `&by=${groups}`}`),
   ),
