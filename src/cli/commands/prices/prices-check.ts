@@ -28,6 +28,9 @@ import {
   renderContradictions,
 } from './prices-contradictions.ts'
 
+/** Of calls without a cost: a command may take some seconds. */
+const MOST_CALLS = 500_000n
+
 /** `prices check`: the calls that have no cost, by model, path and reason. */
 export function addPricesCheckCommand(prices: Command, cli: Cli): void {
   const command = prices
@@ -49,7 +52,7 @@ export function addPricesCheckCommand(prices: Command, cli: Cli): void {
       return
     }
     const { used, differing, by } = await cli.withServers(async ({ pool, reports }) => ({
-      used: differences === true ? [] : await selectUnpricedUse(await reports(), fromDay),
+      used: differences === true ? [] : await selectUnpricedUse(await reports(), fromDay, MOST_CALLS),
       differing: await selectCostDifferences(await reports(), fromDay),
       by: differences === true ? null : await findPricesInForce(pool, cli.env, options),
     }))
