@@ -75,7 +75,7 @@ export function createModelLimit(
     },
   }
 
-  /** Makes these the last used, and forgets those not used longest. */
+  /** Makes these the last used, and drops those not used longest. */
   function touch(used: ReadonlyMap<string, ReadonlySet<string>>): void {
     for (const [key, names] of used) {
       known.delete(key)

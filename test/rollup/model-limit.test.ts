@@ -31,7 +31,7 @@ async function statements(limit: ReturnType<typeof createModelLimit>, clients: r
   })
 }
 
-test('clients that call go on being known when many others come, those that do not are forgotten first', async () => {
+test('clients that call go on being known when many others come, those that do not are dropped first', async () => {
   const limit = createModelLimit(500, 3)
   expect(await statements(limit, ['a'])).toBe(1)
   expect(await statements(limit, ['b'])).toBe(1)

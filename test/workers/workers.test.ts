@@ -187,7 +187,7 @@ test('a chain of jobs that broke between two of its steps is started again', asy
   const scheduler = jobs.filter((key) => /:jobs:(repeat|meta)/.test(key) && !/:repeat:.*:\d+$/.test(key))
   expect(scheduler.length).toBeGreaterThan(0)
   await redis.del(jobs.filter((key) => !scheduler.includes(key)))
-  // Nobody counts the shard meanwhile, so that nothing but the chain can go on.
+  // No worker counts the shard meanwhile, so that nothing but the chain can go on.
   await redis.set(leaseName(PREFIX, STREAM), 'another', 'PX', 60_000)
   await untilNoneReads()
   await send(1)

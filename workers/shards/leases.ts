@@ -10,7 +10,7 @@ import {
 
 /** Longer than two renewals may take, and no longer than others may wait for the shard of a worker that was killed. */
 const LEASE_MS = 4_000
-/** A lease that nobody has had for so long is taken by whoever looks: its owner lives and does not count. */
+/** A lease that was free for so long is taken by any worker: its owner runs and does not count. */
 const ABANDONED_MS = 2_500
 /** For so long it is not given back then, as its owner may fail again. */
 const KEEP_MS = 30_000
@@ -24,14 +24,14 @@ interface Share {
   heldUntilMs: number
   /** The owner whose abandoned shard it took over, and when; `null`: the shard is its own. */
   tookOver: { readonly owner: string; readonly atMs: number } | null
-  /** Since when nobody has had the lease, as far as it was seen; `null`: somebody has, or it was not looked at. */
+  /** Since when the lease has been free, as far as it was seen; `null`: it is held, or was not looked at. */
   freeSinceMs: number | null
   failures: number
   retryAtMs: number
 }
 
 /**
- * Which shards this worker counts. Workers that live announce themselves; the streams are dealt out to them in turn, so
+ * Which shards this worker counts. Running workers announce themselves; the streams are dealt out to them in turn, so
  * that each has as many as the others, give or take one. A worker reads only what it holds the lease of, and gives a
  * shard back when a worker that comes is dealt it.
  */

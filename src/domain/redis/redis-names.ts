@@ -23,7 +23,7 @@ export function leaseName(redisPrefix: string, stream: string): string {
   return `${redisPrefix}lease:{${stream}}`
 }
 
-/** The sorted set of the workers that run. */
+/** The sorted set of the running workers. */
 export function workersName(redisPrefix: string): string {
   return `${redisPrefix}workers`
 }

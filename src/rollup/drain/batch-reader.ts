@@ -24,7 +24,7 @@ export interface ReadBatch {
  */
 const READ_AT_A_TIME = 500
 
-/** Reads a stream from its beginning, one batch after the other, on a connection that nobody else reads on. */
+/** Reads a stream from its beginning, one batch after the other, on a connection of its own. */
 export class BatchReader {
   readonly #redis: Redis
   readonly #stream: string
@@ -61,7 +61,7 @@ export class BatchReader {
       const count = Math.min(READ_AT_A_TIME, most - entries)
       const limit = { count, blockMs: entries === 0 ? blockMs : 0, signal: this.#signal }
       const read = await readEntries(this.#redis, this.#stream, this.#cursor, limit)
-      // Discarded by whoever restarted it.
+      // Discarded: it was restarted.
       if (round !== this.#round) return { ...parsed, entries, atTheEnd: true }
       entries += read.length
       this.#cursor = read.at(-1)?.id ?? this.#cursor

@@ -35,15 +35,15 @@ export async function releaseLease(redis: Redis, key: string, holder: string): P
   await redis.eval(RELEASE, 1, key, holder)
 }
 
-/** Who has a lease; `null`: nobody. */
+/** Who has a lease; `null`: it is free. */
 export async function readLease(redis: Redis, key: string): Promise<string | null> {
   return await redis.get(key)
 }
 
 /**
- * Says that a worker lives, for a while.
+ * Says that a worker runs, for a while.
  *
- * @returns All that live, sorted: every worker sees them in the same order.
+ * @returns All that run, sorted: every worker sees them in the same order.
  */
 export async function announceWorker(
   redis: Redis,
