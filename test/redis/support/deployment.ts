@@ -65,7 +65,12 @@ export async function startDeployment(
   const port = await findFreePort()
   const gateway = gatewayProcess('gateway', port, env)
   const worker = workerProcess('worker', env)
-  await Promise.all([gateway.start(), worker.start()])
+  try {
+    await Promise.all([gateway.start(), worker.start()])
+  } catch (error) {
+    await Promise.all([gateway.kill(), worker.kill()])
+    throw error
+  }
   const ids: string[] = []
 
   async function callOnce(): Promise<void> {
