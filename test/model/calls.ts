@@ -22,6 +22,11 @@ export class Calls {
   readonly #calls: Call[] = []
   readonly #numbered = new Map<string, Map<number, number>>()
 
+  /** The number that the next call gets. */
+  get next(): number {
+    return this.#calls.length
+  }
+
   add(producer: string): number {
     const call = {
       producer,

@@ -1,15 +1,22 @@
+import { shardOf } from '../../src/domain/shard.ts'
 import { OwnedJournal } from './faults/adoption.ts'
 import { JournalModel } from './journal/journal.ts'
+import { producerOf } from './stream.ts'
 import { Violation } from './violation.ts'
 import type { World } from './world.ts'
 
-/** A gateway process: its own producer, those it has adopted, and one reading of committed offsets at a time. */
+/** Whose calls there are. */
+const CLIENTS = 5
+
+/** A gateway process: its own producers, one a shard, those it has adopted, and one reading of committed offsets at a time. */
 export class GatewayModel {
   readonly id: number
   ownedJournals: OwnedJournal[]
   readonly #world: World
   /** Of the release before: it adopts nothing. */
   readonly isOld: boolean
+  /** Its own, in the order of their shards. */
+  readonly #own: readonly OwnedJournal[]
   #reading: ReadonlyMap<OwnedJournal, number> | null = null
   /** The committed offsets of producers whose folders are gone, as they were when they were asked for. */
   #checkedAt: ReadonlyMap<JournalModel, number> | null = null
@@ -17,31 +24,35 @@ export class GatewayModel {
   #unwritten: readonly JournalModel[] = []
 
   /** @param isOld it is of the release before, and adopts nothing. */
-  constructor(world: World, id: number, isOld: boolean) {
+  constructor(world: World, id: number, shards: number, isOld: boolean) {
     this.id = id
     this.#world = world
     this.isOld = isOld
-    const journal = new JournalModel(`p${id}`, (rule) => world.has(rule), isOld)
-    journal.owner = id
-    world.journals.push(journal)
-    this.ownedJournals = [new OwnedJournal(world, journal, true, 0)]
+    this.#own = Array.from({ length: shards }, (_, shard) => {
+      const journal = new JournalModel(producerOf(id, shard), (rule) => world.has(rule), isOld)
+      journal.owner = id
+      world.journals.push(journal)
+      return new OwnedJournal(world, journal, true, 0)
+    })
+    this.ownedJournals = [...this.#own]
   }
 
   /** Its own calls under way. */
   under: readonly number[] = []
 
   open(): void {
-    const call = this.own?.open()
+    const call = this.#journalOf(this.#world.calls.next)?.open()
     if (call !== undefined) this.under = [...this.under, call]
   }
 
   close(call: number): void {
     this.under = this.under.filter((other) => other !== call)
-    this.own?.close(call)
+    this.#journalOf(call)?.close(call)
   }
 
-  get own(): OwnedJournal | undefined {
-    return this.ownedJournals.find(({ isOwn }) => isOwn)
+  /** The own journal of the call's client. */
+  #journalOf(call: number): OwnedJournal | undefined {
+    return this.#own[shardOf(`client-${call % CLIENTS}`, this.#own.length)]
   }
 
   /** Asks Postgres for the committed offsets, or has the answer, which may be old by now. */
@@ -128,10 +139,9 @@ export class GatewayModel {
     this.ownedJournals = this.ownedJournals.filter((other) => other !== owned)
   }
 
-  /** Ends in order: of its own journal nothing may be needed any more. */
+  /** Ends in order: of its own journals nothing may be needed any more. */
   stop(): void {
-    const { own } = this
-    if (own?.isEmpty === true) this.#finish(own.journal)
+    for (const own of this.#own) if (own.isEmpty) this.#finish(own.journal)
     this.#world.kill(this)
   }
 

@@ -1,6 +1,7 @@
 import type { OwnedJournal } from './faults/adoption.ts'
 import { oneOf, type Random } from './faults/random.ts'
 import { settleRound } from './faults/settle.ts'
+import { MAX_SHARDS } from './stream.ts'
 import { KEEP_MS, type World } from './world.ts'
 
 const MAX_GATEWAYS = 3
@@ -78,6 +79,12 @@ const STEPS: Readonly<
     weight: 2,
     run: (world) => {
       if (world.gateways.length < MAX_GATEWAYS) world.startGateway()
+    },
+  },
+  'the number of shards changes': {
+    weight: 0.5,
+    run: (world, random) => {
+      world.shards = 1 + random(MAX_SHARDS)
     },
   },
   'a gateway of the release before starts': {

@@ -11,7 +11,19 @@ export interface StreamEntry extends Sent {
   readonly id: number
 }
 
-/** Redis: it does what it is asked, and may lose entries. */
+/** Most that a gateway has. */
+export const MAX_SHARDS = 3
+
+/** The producer of a gateway's shard. It stays with its stream, whoever has its journal. */
+export function producerOf(gateway: number, shard: number): string {
+  return shard === 0 ? `p${gateway}` : `p${gateway}:${shard}`
+}
+
+function shardOfProducer(producer: string): number {
+  return Number(producer.split(':')[1] ?? 0)
+}
+
+/** Redis, with the streams of all shards: it does what it is asked, and may lose entries. */
 export class StreamModel {
   entries: readonly StreamEntry[] = []
   #saved: readonly StreamEntry[] = []
@@ -30,8 +42,11 @@ export class StreamModel {
     return this.entries.find((entry) => entry.id === id)
   }
 
-  after(id: number, count: number): readonly StreamEntry[] {
-    return this.entries.filter((entry) => entry.id > id).slice(0, count)
+  /** Entries of a shard's stream. */
+  after(shard: number, id: number, count: number): readonly StreamEntry[] {
+    return this.entries
+      .filter((entry) => entry.id > id && shardOfProducer(entry.producer) === shard)
+      .slice(0, count)
   }
 
   remove(ids: ReadonlySet<number>): void {

@@ -28,6 +28,7 @@ export class WorkerModel {
   readonly #world: World
   #next: (random: Random) => void = (random) => this.#read(random)
   #session: Session | null = null
+  #shard = 0
   #cursor = 0
   #batch: readonly StreamEntry[] = []
   /** The next batch, where it was read while this one's transaction ran. */
@@ -61,7 +62,7 @@ export class WorkerModel {
   #overlap(random: Random): void {
     if (random(3) === 0) this.#trimOne()
     if (this.#session !== null && this.#ahead.length === 0 && random(3) === 0) {
-      this.#ahead = this.#world.stream.after(this.#cursor, 1 + random(MAX_BATCH))
+      this.#ahead = this.#world.stream.after(this.#shard, this.#cursor, 1 + random(MAX_BATCH))
       this.#cursor = this.#ahead.at(-1)?.id ?? this.#cursor
     }
   }
@@ -98,7 +99,9 @@ export class WorkerModel {
       this.#ahead = []
     } else {
       while (this.#untrimmed.length > 0) this.#trimOne()
-      this.#batch = this.#world.stream.after(this.#cursor, 1 + random(MAX_BATCH))
+      // What is known to be overdue is of the shard that was read last.
+      if (this.#cursor === 0 && this.#overdueGaps.size === 0) this.#shard = random(this.#world.streams)
+      this.#batch = this.#world.stream.after(this.#shard, this.#cursor, 1 + random(MAX_BATCH))
       this.#cursor = this.#batch.at(-1)?.id ?? this.#cursor
     }
     if (this.#batch.length > 0) {
@@ -106,7 +109,7 @@ export class WorkerModel {
       return
     }
     if (this.#world.has('gapsPassed')) {
-      const expired = this.#gapCheck.observe('', this.#waiting)
+      const expired = this.#gapCheck.observe(`${this.#shard}`, this.#waiting)
       if (this.#overdueGaps.size === 0) this.#overdueGaps = expired
     }
     if (!this.#isBehindGaps()) this.#overdueGaps = new Map()
@@ -117,7 +120,7 @@ export class WorkerModel {
   #begin(): void {
     const { database, nowMs } = this.#world
     this.#session = database.begin(nowMs)
-    if (this.#world.has('oneWriter') && !database.lock(this.#session, 'shard')) this.#fail()
+    if (this.#world.has('oneWriter') && !database.lock(this.#session, `shard ${this.#shard}`)) this.#fail()
     else this.#next = () => this.#readCommittedOffsets()
   }
 

@@ -24,6 +24,10 @@ export class World {
   gateways: GatewayModel[] = []
   workers: WorkerModel[]
   nowMs = 0
+  /** `STREAM_SHARDS` of gateways that start. */
+  shards = 1
+  /** The most that one of them had: so many streams are registered. */
+  streams = 1
   readonly #without: Rule | null
   #gateways = 0
 
@@ -46,7 +50,8 @@ export class World {
   }
 
   startGateway(isOld = false): GatewayModel {
-    const gateway = new GatewayModel(this, ++this.#gateways, isOld)
+    this.streams = Math.max(this.streams, this.shards)
+    const gateway = new GatewayModel(this, ++this.#gateways, isOld ? 1 : this.shards, isOld)
     this.gateways.push(gateway)
     return gateway
   }

@@ -6,6 +6,7 @@ export const FAULT_PROFILES: readonly Emphasis[] = [
   {},
   // Entries are lost, and gateways are slow to see it: workers pass gaps of journals that are there.
   {
+    'the number of shards changes': 0,
     'Redis loses one': 12,
     'Redis loses all': 0,
     'a shipper looks for loss': 0.05,
@@ -44,6 +45,7 @@ export const FAULT_PROFILES: readonly Emphasis[] = [
   },
   // Postgres regresses, again and again.
   {
+    'the number of shards changes': 0,
     'Postgres is restored to a moment ago': 3,
     'Postgres is restored from long ago': 8,
     'a gateway prunes': 3,
