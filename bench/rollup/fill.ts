@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { shardOf } from '../../src/domain/shard.ts'
+import { shardOf } from '../../src/domain/redis/shard.ts'
 import { encodeEntry, serialiseRecord } from '../../src/ledger/entry.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'

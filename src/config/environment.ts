@@ -155,7 +155,11 @@ export const ENVIRONMENT = [
     meaning: "where newer prices are fetched: genai-prices' `data.json`, version 2, or a copy of it",
     default: 'https://raw.githubusercontent.com/pydantic/genai-prices/main/prices/new_data/v2/data.json',
   },
-  { name: 'STREAM_SHARDS', meaning: 'Redis streams that are counted side by side; each client has one', default: '1' },
+  {
+    name: 'STREAM_SHARDS',
+    meaning: 'Redis streams that are counted side by side; each client has one',
+    default: '1',
+  },
   {
     name: 'UPSTREAM_HEADERS_TIMEOUT_MS',
     meaning: 'milliseconds to wait for the first byte of an answer',

@@ -12,6 +12,7 @@ import {
   KEY,
   KEY_COLUMNS,
   keyFrom,
+  keyRowOf,
   keyWith,
   sameKey,
 } from '../usage/daily-key.ts'
@@ -19,6 +20,7 @@ import { sumsFrom } from '../usage/daily-row.ts'
 import { RECOUNT_LATENCY } from '../usage/days/daily-latency.ts'
 import { USES, valueIn } from '../usage/metrics-table.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
+import { selectSummaryDifferences } from '../usage/summaries/summary-differences.ts'
 
 /** A figure of a row that is not what it should be, both as text. */
 export interface Difference {
@@ -27,10 +29,10 @@ export interface Difference {
   readonly stored: string
   readonly recomputed: string
   /**
-   * What it was held against: the single calls, the price behind `price_id` times the row's sums, or the
-   * entries of adjustments.
+   * What it was held against: the single calls, the price behind `price_id` times the row's sums, the entries of
+   * adjustments, or, for the sums of a day or a month that is over, the rows that they are the sums of.
    */
-  readonly against: 'calls' | 'price' | 'adjustments'
+  readonly against: 'calls' | 'price' | 'adjustments' | 'daily_usage'
 }
 
 /** How large a day is, as of one moment. */
@@ -160,3 +162,17 @@ export function againstAdjustments(rows: readonly RowWithEntries[]): Difference[
     }),
   )
 }
+
+/** The sums of a day that is over, and with the last day of a month those of the month. */
+export async function againstRows(session: PostgresSession, day: UtcDay): Promise<Difference[]> {
+  const differences = await selectSummaryDifferences(session, day)
+  return differences.map(({ table, day: first, key, column, stored, recomputed }) => ({
+    key: keyFrom({ ...NO_KEY, ...key, day: first }),
+    column: `${table}.${column}`,
+    stored: stored ?? 'no row',
+    recomputed: recomputed ?? 'no row',
+    against: 'daily_usage',
+  }))
+}
+
+const NO_KEY = keyRowOf(keyWith({}))

@@ -10,6 +10,7 @@ import {
   againstAdjustments,
   againstCalls,
   againstPrices,
+  againstRows,
   countDay,
   type Difference,
   selectRows,
@@ -83,8 +84,9 @@ export async function verifyLedger(
       onProgress?.(day, Math.round(Number(verified.calls) + comparedCalls) + verified.rows)
     }
     if (hasCalls) verified.calls += counts.calls
-    verified.differences.push(...sorted(ofCalls), ...ofRows)
-    const isRight = ofCalls.length === 0 && ofRows.length === 0
+    const ofSums = await inSnapshot(pool, (session) => againstRows(session, day))
+    verified.differences.push(...sorted(ofCalls), ...ofRows, ...ofSums)
+    const isRight = ofCalls.length === 0 && ofRows.length === 0 && ofSums.length === 0
     if (isRight && attempt !== null) await addVerifiedDay(pool, day, attempt)
   }
   return verified

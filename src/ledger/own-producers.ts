@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { shardOf } from '../domain/shard.ts'
+import { shardOf } from '../domain/redis/shard.ts'
 import type { Logger } from '../lib/logger.ts'
 import { DiskReserve } from './journal/disk-reserve.ts'
 import type { JournalStore } from './journal/journal-store.ts'

@@ -33,8 +33,6 @@ interface Column<Kind extends string, Field extends string> {
 /** A number of calls. */
 interface CallCount<Field extends string> extends Column<'calls', Field> {
   readonly of: (call: CountedCall) => boolean
-  /** In `daily_usage`. */
-  readonly type: 'integer' | 'bigint'
   /** A call counts no longer once its job has reported what it used. */
   readonly untilSettled: boolean
 }
@@ -44,17 +42,16 @@ function calls<const Field extends string>(
   column: string,
   of: (call: CountedCall) => boolean,
   condition: string,
-  { release = 1, untilSettled = false, rare = false, type = 'integer' }: CallCountOptions = {},
+  { release = 1, untilSettled = false, rare = false }: CallCountOptions = {},
 ): CallCount<Field> {
   const recount = `count(*) filter (where ${condition})`
-  return { kind: 'calls', field, column, of, recount, release, untilSettled, rare, type }
+  return { kind: 'calls', field, column, of, recount, release, untilSettled, rare }
 }
 
 interface CallCountOptions {
   readonly release?: number | null
   readonly untilSettled?: boolean
   readonly rare?: boolean
-  readonly type?: 'integer' | 'bigint'
 }
 
 /** Where usage comes from has a column each: of requests and settlements together. */
@@ -151,14 +148,11 @@ const NO_FIGURES = `unpriced_reason in (${WITHOUT_FIGURES.map((reason) => `'${re
  * derive from it.
  */
 const TABLE = [
-  calls('requests', 'requests', ({ settlement }) => settlement === undefined, 'told_by is null', {
-    type: 'bigint',
-  }),
+  calls('requests', 'requests', ({ settlement }) => settlement === undefined, 'told_by is null'),
   // What calls reported of jobs that others had submitted: not requests.
   calls('settlements', 'settlements', ({ settlement }) => settlement !== undefined, 'told_by is not null', {
     release: 3,
     rare: true,
-    type: 'bigint',
   }),
   ...(Object.keys(SOURCES) as UsageSource[]).map(callsBy),
   calls('unpriced', 'unpriced', ({ costPico }) => costPico === null, IS_UNPRICED, { untilSettled: true }),
@@ -167,7 +161,6 @@ const TABLE = [
     untilSettled: true,
     release: null,
     rare: true,
-    type: 'bigint',
   }),
   calls('errors', 'errors', isError, "outcome = 'upstream_error' or failed_in_body or status >= 400"),
   ...sums('tokens', TOKEN_CLASSES, TOKEN_COLUMNS, TOKENS_BY_RELEASE),
@@ -187,8 +180,8 @@ export type AmountField = FieldOf<'amount'>
 export const METRICS: readonly Metric[] = TABLE
 
 /** What a metric's column is in SQL. */
-export function sqlTypeOf(metric: Metric): 'integer' | 'bigint' | 'numeric' {
-  return metric.kind === 'amount' ? 'numeric' : metric.kind === 'calls' ? metric.type : 'bigint'
+export function sqlTypeOf(metric: Metric): 'bigint' | 'numeric' {
+  return metric.kind === 'amount' ? 'numeric' : 'bigint'
 }
 
 interface Correction {

@@ -2,7 +2,7 @@ import type { CallRecord } from '../call/call-record.ts'
 import type { CountedCall } from '../call/settlement.ts'
 import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../call/usage.ts'
 import { type DailyKey, keyOf, keyTextOf, type SettledCall, type TotalledCall } from './daily-key.ts'
-import { addLatency, type LatencyCounts, noLatencies } from './days/daily-latency.ts'
+import { addLatency, type BucketCounts, noLatencies } from './days/daily-latency.ts'
 import { KEY_DIMENSIONS } from './dimensions.ts'
 import { type AmountField, type CountField, METRICS } from './metrics-table.ts'
 
@@ -22,7 +22,7 @@ type DailySums = Record<CountField, number> & Record<AmountField, bigint>
 /** What some calls of one row add to `daily_usage`, and to `daily_latency`. */
 export interface DailyTotal extends DailyKey, DailySums {
   readonly provider: string
-  readonly latencyBuckets: LatencyCounts
+  readonly latencyBuckets: BucketCounts
 }
 
 /**

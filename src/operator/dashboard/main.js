@@ -19,24 +19,24 @@ const CHECKS_EVERY_MS = 60_000
 const chosen = { days: 30, measure: MEASURES[0], group: GROUPS[0] }
 /** What was answered last, by part; absent: nothing yet. */
 let figures = {}
-let examinedAt = Number.NEGATIVE_INFINITY
+let checkedAt = Number.NEGATIVE_INFINITY
 
-/** What the page shows, each with its question. The first one alone tells a wrong token. */
+/** What the page shows, each with its query. The first one alone tells a wrong token. */
 function listParts() {
   const { days, group } = chosen
-  const isDue = performance.now() - examinedAt >= CHECKS_EVERY_MS
+  const isDue = performance.now() - checkedAt >= CHECKS_EVERY_MS
   return [
     ...PERIODS.map(({ value, label }) => part(label, value, () => ask('usage', { days: value }))),
     part('Usage', 'grouped', async () => ({ rows: await ask('usage', { days, by: group.by }), days, group })),
     part('Chart', 'byDay', () => ask('usage', { days: CHART_DAYS, by: 'day' })),
     part('Calls without a cost', 'unpriced', () => ask('unpriced', { days })),
     part('Ledger', 'ledger', () => ask('ledger')),
-    ...(isDue ? [part('Checks', 'checks', examine)] : []),
+    ...(isDue ? [part('Checks', 'checks', askDoctor)] : []),
   ]
 }
 
-function examine() {
-  examinedAt = performance.now()
+function askDoctor() {
+  checkedAt = performance.now()
   return ask('doctor')
 }
 
@@ -156,7 +156,7 @@ function showProblems(problems) {
 function signIn() {
   byId('sign-in').hidden = true
   byId('sign-out').hidden = false
-  examinedAt = Number.NEGATIVE_INFINITY
+  checkedAt = Number.NEGATIVE_INFINITY
   rounds.begin()
 }
 

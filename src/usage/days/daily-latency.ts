@@ -8,17 +8,17 @@ import { latencyOf } from '../metrics-table.ts'
  * Calls by latency: `LATENCY_BUCKETS` counts. In `daily_latency` they are one number, as the function
  * `latency_counts` of the schema takes apart.
  */
-export type LatencyCounts = number[]
+export type BucketCounts = number[]
 
 /** Decimal digits of each count in that number. */
 const DIGITS = 12
 
-export function noLatencies(): LatencyCounts {
+export function noLatencies(): BucketCounts {
   return new Array<number>(LATENCY_BUCKETS).fill(0)
 }
 
 /** Counts a call that has a latency. */
-export function addLatency(counts: LatencyCounts, call: CountedCall): void {
+export function addLatency(counts: BucketCounts, call: CountedCall): void {
   const latencyUs = latencyOf(call)
   if (latencyUs === null) return
   const bucket = latencyBucketOf(latencyUs)

@@ -99,6 +99,7 @@ const AGAINST: Readonly<Record<Difference['against'], string>> = {
   calls: 'its calls',
   price: 'its price',
   adjustments: 'its adjustments',
+  daily_usage: 'the rows it sums up',
 }
 
 function verifiedText(verified: Verified, isRight: boolean): string {
