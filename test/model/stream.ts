@@ -14,7 +14,7 @@ export interface StreamEntry extends Sent {
 /** Most that a gateway has. */
 export const MAX_SHARDS = 3
 
-/** The producer of a gateway's shard. It stays with its stream, also where another process has its journal. */
+/** The producer of a gateway's shard. It stays with its stream, also where its journal was adopted. */
 export function producerOf(gateway: number, shard: number): string {
   return shard === 0 ? `p${gateway}` : `p${gateway}:${shard}`
 }

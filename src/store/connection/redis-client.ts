@@ -111,7 +111,7 @@ function shared(address: RedisAddress, options: RedisClientOptions) {
     ...(address.user === null ? {} : { username: address.user }),
     ...(address.password === null ? {} : { password: address.password }),
     ...(address.family === 0 ? {} : { family: address.family }),
-    connectionName: options.name,
+    connectionName: options.name.replaceAll(' ', '-'), // Redis refuses a name with spaces
     disableClientInfo: true, // one right less to give
     connectTimeout: options.connectMs,
     ...(options.silenceMs === null ? {} : { socketTimeout: options.silenceMs }),
