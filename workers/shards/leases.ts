@@ -9,9 +9,9 @@ import {
 } from '../../src/store/ledger/shard-leases.ts'
 
 /** Longer than two renewals may take, and no longer than others may wait for the shard of a worker that was killed. */
-const LEASE_MS = 4_000
+const LEASE_MS = 1_500
 /** A lease that was free for so long is taken by any worker: its owner runs and does not count. */
-const ABANDONED_MS = 2_500
+const ABANDONED_MS = 1_500
 /** For so long it is not given back then, as its owner may fail again. */
 const KEEP_MS = 30_000
 /** After a failure, the first pause before this worker takes the shard again, and the longest. */
@@ -50,7 +50,7 @@ export class Leases {
     this.#worker = worker
   }
 
-  /** Renews what this worker holds, and learns of the others. To be called every second. */
+  /** Renews what this worker holds, and learns of the others. To be called every half second. */
   async renew(streams: readonly string[]): Promise<void> {
     this.#streams = [...streams].sort()
     this.#workers = await announceWorker(this.#redis, workersName(this.#prefix), this.#worker, LEASE_MS)

@@ -38,8 +38,8 @@ const SPARE_JOBS = 4
 
 /**
  * Ensures that streams are drained whatever happens to the job queue: Redis may have lost it, or a worker may
- * have died between two steps. It begins with the shards that this worker is to count. Then it watches the progress of streams, not the queue's state, and works without
- * the queue.
+ * have died between two steps. It begins with the shards that this worker is to count. Then it watches the progress
+ * of streams, not the queue's state, and works without the queue.
  */
 export function startWatch(options: WatchOptions): Watch {
   const { queue, redis, log, everyMs = EVERY_MS } = options
@@ -97,14 +97,18 @@ export function startWatch(options: WatchOptions): Watch {
       log.warn({ event: 'rollup.failed', err: error }, 'calls are not being counted; it is tried again')
   }
 
-  async function repeat(work: () => Promise<void>): Promise<void> {
+  async function repeat(work: () => Promise<void>, pauseMs: number): Promise<void> {
     while (!stopping.signal.aborted) {
       await work().catch(complain)
-      await delay(everyMs, undefined, { signal: stopping.signal }).catch(() => {})
+      await delay(pauseMs, undefined, { signal: stopping.signal }).catch(() => {})
     }
   }
   // Separate loops, so that none waits for another's work.
-  const running = [learnStreams, keepScheduled, countOwnShards, checkStreams].map(repeat)
+  const running = [
+    ...[learnStreams, keepScheduled, checkStreams].map((work) => repeat(work, everyMs)),
+    // Leases end soon after, so that the shards of a worker that was killed wait for less than two seconds.
+    repeat(countOwnShards, everyMs / 2),
+  ]
 
   return {
     async close() {

@@ -28,7 +28,7 @@ test('a call whose client leaves while the connection upstream is being made is 
     saveSnapshot: () => calls.push('saveSnapshot'),
     saveSnapshotNow: () => calls.push('saveSnapshotNow'),
     close: () => calls.push('close'),
-    discard: (callId) => calls.push(`discard ${callId}`),
+    discard: ({ callId }) => calls.push(`discard ${callId}`),
   }
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   const call = new Exchange(
