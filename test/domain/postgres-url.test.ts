@@ -16,8 +16,21 @@ describe('hosts', () => {
   test.each([
     ['postgres://db/name', [['db', null]]],
     ['postgresql://u:p@db:5433/name', [['db', 5433]]],
-    ['postgres://a:1,b,c:3/name', [['a', 1], ['b', null], ['c', 3]]], // biome-ignore format: one line
-    ['postgres://[::1]:5433,[2001:db8::2]/name', [['::1', 5433], ['2001:db8::2', null]]], // biome-ignore format: one line
+    [
+      'postgres://a:1,b,c:3/name',
+      [
+        ['a', 1],
+        ['b', null],
+        ['c', 3],
+      ],
+    ],
+    [
+      'postgres://[::1]:5433,[2001:db8::2]/name',
+      [
+        ['::1', 5433],
+        ['2001:db8::2', null],
+      ],
+    ],
     ['postgres:///name', [[null, null]]],
     ['postgres://', [[null, null]]],
     ['postgres://u@:5433/name', [[null, 5433]]],
@@ -26,8 +39,20 @@ describe('hosts', () => {
     ['postgres://%2Fvar%2Frun%2Fpostgresql/name', [['/var/run/postgresql', null]]],
     ['postgres://u:p@%2Ftmp%2Fa%3Ab:5433/name', [['/tmp/a:b', 5433]]],
     ['socket://u:p@/var/run/pg?db=name', [['/var/run/pg', null]]],
-    ['postgres:///name?host=a,b&port=1,2', [['a', 1], ['b', 2]]], // biome-ignore format: one line
-    ['postgres:///name?host=a,b&port=6432', [['a', 6432], ['b', 6432]]], // biome-ignore format: one line
+    [
+      'postgres:///name?host=a,b&port=1,2',
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+    ],
+    [
+      'postgres:///name?host=a,b&port=6432',
+      [
+        ['a', 6432],
+        ['b', 6432],
+      ],
+    ],
     ['postgres://ignored/name?host=told', [['told', null]]],
   ])('%s', (text, expected) => {
     expect(hosts(text)).toEqual(expected)

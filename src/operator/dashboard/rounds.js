@@ -10,7 +10,7 @@ const LONGEST_MS = 300_000
  * time. A part that fails leaves the others alone. A round waits for the end of the one before.
  *
  * @param {object} options
- * @param {() => { name: string, ask: () => Promise<unknown>, take: (answer: any) => void }[]} options.listParts
+ * @param {() => { name: string, ask: () => Promise<unknown>, take: (answer: unknown) => void }[]} options.listParts
  * Asked for again at each round.
  * @param {(problems: { name: string, message: string }[]) => void} options.ended Called after each round.
  * @param {() => void} options.refused Called when the token is not the right one.

@@ -44,12 +44,12 @@ const SELECT_DAYS = selectDay([
 
 /** Daily totals as `csv` and `jsonl` have them: the columns' values as text. */
 export function readLines(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportPage<ExportedRow>> {
-  return readPages<ExportedRow>(pool, scope, SELECT_LINES, 'array')
+  return readPages(pool, scope, SELECT_LINES, fetchValues)
 }
 
 /** Daily totals with all that is known of them. */
 export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportPage<ExportedDay>> {
-  for await (const { day, rows } of readPages<SqlRow>(pool, scope, SELECT_DAYS, undefined))
+  for await (const { day, rows } of readPages(pool, scope, SELECT_DAYS, fetchRows))
     yield { day, rows: rows.map(dayFrom) }
 }
 
@@ -66,7 +66,7 @@ async function* readPages<Row>(
   pool: Postgres,
   scope: ExportScope,
   select: string,
-  rowMode: 'array' | undefined,
+  fetch: (session: PostgresSession) => Promise<readonly Row[]>,
 ): AsyncGenerator<ExportPage<Row>> {
   const days = await selectUsageDays(pool, scope.from, scope.to)
   const session = await pool.connect()
@@ -76,11 +76,11 @@ async function* readPages<Row>(
       await beginTransaction(session, 'isolation level repeatable read, read only')
       await session.query(NO_IDLE_LIMIT)
       await session.query(`declare export no scroll cursor for ${select}`, [day, scope.clientId])
-      let next = fetchPage<Row>(session, rowMode)
+      let next = ahead(fetch(session))
       for (;;) {
         const rows = await next
         const isLast = rows.length < PAGE
-        if (!isLast) next = fetchPage<Row>(session, rowMode)
+        if (!isLast) next = ahead(fetch(session))
         if (rows.length > 0) yield { day, rows }
         if (isLast) break
       }
@@ -93,11 +93,19 @@ async function* readPages<Row>(
   }
 }
 
-function fetchPage<Row>(session: PostgresSession, rowMode: 'array' | undefined): Promise<readonly Row[]> {
-  const query = { text: `fetch ${PAGE} from export`, ...(rowMode === undefined ? {} : { rowMode }) }
-  // The driver's types know arrays and objects apart; which it is follows from `rowMode`.
-  const page = session.query(query).then(({ rows }) => rows as unknown as readonly Row[])
-  page.catch(() => {}) // a reader that stops early does not wait for it
+const FETCH = `fetch ${PAGE} from export`
+
+async function fetchRows(session: PostgresSession): Promise<readonly SqlRow[]> {
+  return (await session.query<SqlRow>(FETCH)).rows
+}
+
+async function fetchValues(session: PostgresSession): Promise<readonly ExportedRow[]> {
+  return (await session.query<(string | null)[]>({ text: FETCH, rowMode: 'array' })).rows
+}
+
+/** A page that is fetched while the one before is taken. A reader that stops early does not wait for it. */
+function ahead<Page>(page: Promise<Page>): Promise<Page> {
+  page.catch(() => {})
   return page
 }
 
