@@ -33,13 +33,13 @@ ENTRYPOINT ["/app/deploy/with-secrets.sh"]
 # V8 would give new objects up to 96 MB where the machine has the memory: a call needs none of it for long.
 CMD ["node", "--max-semi-space-size=16", "src/gateway/server.ts"]
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 \
-  CMD ["node", "src/container/check-gateway.ts"]
+  CMD ["node", "src/standalone/container/check-gateway.ts"]
 
 FROM runtime AS demo
 COPY --from=demo-dependencies /app/node_modules ./node_modules
-RUN node src/container/compile-programs.ts
+RUN node src/standalone/container/compile-programs.ts
 
 # The last one is what a build without a target makes.
 FROM runtime AS production
 COPY --from=dependencies /app/node_modules ./node_modules
-RUN node src/container/compile-programs.ts
+RUN node src/standalone/container/compile-programs.ts

@@ -68,7 +68,7 @@ test('gateway and worker accept what compose and the secrets set', () => {
   try {
     const run = (file: string, args: readonly string[], env = {}) =>
       execFileSync(file, args, { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', ...env } })
-    run(process.execPath, ['src/container/write-secrets.ts', folder])
+    run(process.execPath, ['src/standalone/container/write-secrets.ts', folder])
     const show = [process.execPath, '-p', 'JSON.stringify(process.env)']
     const withSecrets = (env = {}) =>
       JSON.parse(run('deploy/with-secrets.sh', show, { SECRETS_DIR: folder, ...env }))
@@ -89,7 +89,7 @@ test('gateway and worker accept what compose and the secrets set', () => {
       `requirepass ${new URL(gateway.redisUrl).password}`,
     )
 
-    run(process.execPath, ['src/container/write-secrets.ts', folder])
+    run(process.execPath, ['src/standalone/container/write-secrets.ts', folder])
     expect(withSecrets()).toEqual(first) // a second run changes nothing
     expect(withSecrets({ KEY_PEPPER: 'given' }).KEY_PEPPER).toBe('given')
   } finally {
@@ -179,7 +179,7 @@ test('the operators’ listener, /metrics with it, is in their network alone', (
     operators: { aliases: ['gateway-of-operators'] },
   })
   expect(environment?.ADMIN_HOST).toBe('gateway-of-operators')
-  expect(command).toContain('./src/container/own-admin-address.ts')
+  expect(command).toContain('./src/standalone/container/own-admin-address.ts')
   const servers = [...readFileSync('deploy/haproxy.cfg', 'utf8').matchAll(/^ {2}server-template .*$/gm)].join(
     '\n',
   )
@@ -195,7 +195,7 @@ test.each([
   ['no-such-name.invalid', 'no-such-name.invalid'],
   ['', ''],
 ])('the container’s own address is taken of those that ADMIN_HOST=%s names: %s', (given, taken) => {
-  const args = ['--import', './src/container/own-admin-address.ts', '--print', 'process.env.ADMIN_HOST']
+  const args = ['--import', './src/standalone/container/own-admin-address.ts', '--print', 'process.env.ADMIN_HOST']
   const printed = execFileSync(process.execPath, args, { encoding: 'utf8', env: { ADMIN_HOST: given } })
   expect(printed.trim()).toBe(taken)
 })

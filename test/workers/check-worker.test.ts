@@ -38,7 +38,7 @@ afterAll(async () => {
 
 /** What the check of a worker container says, its clock off by so much. */
 async function check(offClockMs = 0): Promise<{ code: number; stderr: string }> {
-  const args = ['--import', SHIFT_CLOCK, 'src/container/check-worker.ts']
+  const args = ['--import', SHIFT_CLOCK, 'src/standalone/container/check-worker.ts']
   const env = {
     DATABASE_URL: database.url,
     REDIS_URL: keys.redisUrl,

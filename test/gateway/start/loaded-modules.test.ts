@@ -40,7 +40,7 @@ test('a command, a worker and its health check load nothing that only some of th
     const needless = ['undici', 'node-pg-migrate', '@pydantic/genai-prices', 'gpt-tokenizer', 'fastify']
     expect(needless.filter((name) => packages.has(name))).toEqual([])
   }
-  const check = await loadedModules('src/container/check-worker.ts', [], {})
+  const check = await loadedModules('src/standalone/container/check-worker.ts', [], {})
   expect(check.files.filter((url) => /\/src\/(?:providers|pricing)\//.test(url))).toEqual([])
   expect([...check.packages]).not.toContain('yaml')
 })

@@ -1,9 +1,9 @@
-import { loadWorkerConfig } from '../config/worker-config.ts' // not all of it: a check runs every 30 s
-import { SILENT_LOG } from '../lib/logger.ts'
-import { openPostgres } from '../store/connection/postgres.ts'
-import { openRedis } from '../store/connection/redis.ts'
-import { readStreamBacklog } from '../store/connection/redis-state.ts'
-import { selectStreams } from '../store/ledger/streams.ts'
+import { loadWorkerConfig } from '../../config/worker-config.ts' // not all of it: a check runs every 30 s
+import { SILENT_LOG } from '../../lib/logger.ts'
+import { openPostgres } from '../../store/connection/postgres.ts'
+import { openRedis } from '../../store/connection/redis.ts'
+import { readStreamBacklog } from '../../store/connection/redis-state.ts'
+import { selectStreams } from '../../store/ledger/streams.ts'
 
 /**
  * A container's health check: whether calls are being counted. Healthy while no entry has waited in a stream for

@@ -8,11 +8,11 @@ import { join } from 'node:path'
  * own images. Every user in those containers may read them, since each image runs as a user of its own; no
  * other container mounts the folder.
  *
- *     node src/container/write-secrets.ts /run/tallygate-secrets
+ *     node src/standalone/container/write-secrets.ts /run/tallygate-secrets
  */
 const [folder] = process.argv.slice(2)
 if (folder === undefined) {
-  console.error('usage: node src/container/write-secrets.ts FOLDER')
+  console.error('usage: node src/standalone/container/write-secrets.ts FOLDER')
   process.exit(2)
 }
 

@@ -5,16 +5,16 @@ import { existsSync } from 'node:fs'
  * Runs when the image is built. It starts each program once without a configuration, so that it loads everything and
  * ends, and Node keeps what it compiled in NODE_COMPILE_CACHE. Containers cannot do that: their files are read-only.
  *
- *     NODE_COMPILE_CACHE=/app/compiled node src/container/compile-programs.ts
+ *     NODE_COMPILE_CACHE=/app/compiled node src/standalone/container/compile-programs.ts
  */
 const PROGRAMS = [
   ['src/gateway/server.ts'],
   ['workers/main.ts'],
   ['src/cli/main.ts', '--version'],
-  ['src/container/check-gateway.ts'],
-  ['src/container/check-worker.ts'],
-  ['src/container/own-admin-address.ts'],
-  ['src/container/write-secrets.ts'],
+  ['src/standalone/container/check-gateway.ts'],
+  ['src/standalone/container/check-worker.ts'],
+  ['src/standalone/container/own-admin-address.ts'],
+  ['src/standalone/container/write-secrets.ts'],
 ] as const
 
 /** What starts in less than a second must have ended by then. */

@@ -1,0 +1,49 @@
+import type { UtcDay } from '../domain/utc-day.ts'
+
+/** `budget` in money; the others a minute (`requests`, `tokens`) or at once (`concurrent`). */
+export const LIMIT_KINDS = ['budget', 'requests', 'tokens', 'concurrent'] as const
+
+export type LimitKind = (typeof LIMIT_KINDS)[number]
+
+/** What a budget is for: a UTC day, a week from Monday, a calendar month, or all time since it was set (prepaid). */
+export const BUDGET_PERIODS = ['day', 'week', 'month', 'total'] as const
+
+export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
+
+/** A higher amount for a while. */
+export interface Raise {
+  readonly amount: bigint
+  /** Milliseconds since 1970, exclusive. */
+  readonly untilMs: number
+}
+
+/** One limit, as Postgres has it. Of all that hold for a call, the strictest decides. */
+export interface Limit {
+  /** Never used again, and another one after a change of what it limits. */
+  readonly id: string
+  /** `null`: the default of every client that has none of its own of this kind (and period). */
+  readonly clientId: string | null
+  /** Only calls with this key. */
+  readonly keyId: string | null
+  /** Only calls of this model: a name or `prefix*`. */
+  readonly model: string | null
+  readonly kind: LimitKind
+  /** Integer pico-USD of a budget; else requests a minute, tokens a minute, calls at once. */
+  readonly amount: bigint
+  readonly raise: Raise | null
+  /** Of a budget; else `null`. */
+  readonly per: BudgetPeriod | null
+  /** A budget that is only watched: it alerts and refuses nothing. */
+  readonly isSoft: boolean
+  /** Of a budget for all time: the first UTC day that counts. */
+  readonly since: UtcDay | null
+  /** Of tokens a minute: whether cached prompt tokens count. */
+  readonly countsCached: boolean
+  /** Of a hard budget: calls whose model has no price may pass. */
+  readonly allowsUnpriced: boolean
+}
+
+/** The amount that holds now. */
+export function amountAt({ amount, raise }: Limit, nowMs: number): bigint {
+  return raise !== null && nowMs < raise.untilMs && raise.amount > amount ? raise.amount : amount
+}
