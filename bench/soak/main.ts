@@ -1,0 +1,126 @@
+import { cpus } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { createLog } from '../../src/lib/log.ts'
+import { openRedis } from '../../src/store/connection/redis.ts'
+import { systemUseUs, useOf } from '../overhead/proc.ts'
+import { describeTestbed } from '../overhead/testbed.ts'
+import { settleBooks } from './books.ts'
+import { coursesOf } from './figures.ts'
+import { Load } from './load.ts'
+import { type Reading, read } from './readings.ts'
+import { renderSoak, type SoakResults, writeSoakResults } from './report.ts'
+import { startSoakRig } from './rig.ts'
+
+/**
+ * Runs the whole for an hour under a steady load, and fails where anything grows that should not, or where a call is
+ * lost or counted twice. Linux: reads /proc.
+ *
+ *   npm run soak -- [--minutes 60] [--rate 800] [--processes 2] [--workers 2] [--shards 2] [--out bench/results]
+ */
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '60' },
+    /** Calls a second; absent: what 60 % of this machine carries. */
+    rate: { type: 'string' },
+    processes: { type: 'string', default: '2' },
+    workers: { type: 'string', default: '2' },
+    shards: { type: 'string', default: '2' },
+    /** Where results are written; absent: nowhere. */
+    out: { type: 'string' },
+  },
+})
+const READ_EVERY_MS = 30_000
+const WARM_UP_RATE = 100
+const WARM_UP_MS = 15_000
+const TRIAL_RATE = 200
+const TRIAL_MS = 20_000
+const SHARE_OF_MACHINE = 0.6
+
+const testbed = describeTestbed(null)
+const options = {
+  processes: Number(values.processes),
+  workers: Number(values.workers),
+  shards: Number(values.shards),
+}
+const rig = await startSoakRig(options)
+const redis = openRedis(rig.redis.url, {
+  name: 'soak',
+  whenAway: 'fail',
+  silenceMs: 10_000,
+  log: createLog('silent', 'soak'),
+})
+const load = new Load(rig.port, rig.keys)
+await callFor(WARM_UP_RATE, WARM_UP_MS)
+const rate = values.rate === undefined ? await rateOfMachine() : Number(values.rate)
+console.log(`${rate} calls a second for ${values.minutes} minutes`)
+
+const began = { atMs: performance.now(), systemUs: systemUseUs(), ownUs: ownUseUs() }
+const readings: Reading[] = [await read(rig, redis, load.seen.ended)]
+load.start(rate)
+while (performance.now() - began.atMs < Number(values.minutes) * 60_000) {
+  await delay(READ_EVERY_MS - ((performance.now() - began.atMs) % READ_EVERY_MS))
+  const reading = await read(rig, redis, load.seen.ended)
+  readings.push(reading)
+  say(reading)
+}
+const spentUs = (performance.now() - began.atMs) * 1_000 * cpus().length
+const ownShare = (ownUseUs() - began.ownUs) / spentUs
+const otherShare = Math.max((systemUseUs() - began.systemUs) / spentUs - ownShare, 0)
+await load.stop()
+await load.close()
+
+const books = await settleBooks(rig)
+const courses = coursesOf(readings)
+const results: SoakResults = {
+  testbed,
+  ownShare,
+  otherShare,
+  minutes: Number(values.minutes),
+  callsPerSecond: rate,
+  ...options,
+  books,
+  courses,
+  failures: [
+    ...books.complaints,
+    ...[...load.seen.unplanned].map(([how, count]) => `calls that ended otherwise: ${how}, ${count} times`),
+    ...[rig.gateway, ...rig.workers].flatMap(({ unbidden }) => unbidden),
+    ...courses
+      .filter(({ verdict }) => verdict === 'grows')
+      .map(({ name, unit, fit, limit }) => {
+        return `grows: ${name}, ${fit?.perHour.toFixed(1)} ${unit} an hour, allowed ${limit?.toFixed(1)}`
+      }),
+  ],
+}
+console.log(renderSoak(results))
+if (values.out !== undefined) writeSoakResults(values.out, results)
+redis.disconnect()
+await rig.stop()
+process.exit(results.failures.length === 0 ? 0 : 1)
+
+async function callFor(perSecond: number, ms: number): Promise<void> {
+  load.start(perSecond)
+  await delay(ms)
+  await load.stop()
+}
+
+/** Calls a second with which all of this run takes 60 % of all cores, by what a trial took; in tens. */
+async function rateOfMachine(): Promise<number> {
+  const before = { us: ownUseUs(), calls: load.seen.ended }
+  await callFor(TRIAL_RATE, TRIAL_MS)
+  const usPerCall = (ownUseUs() - before.us) / (load.seen.ended - before.calls)
+  return Math.floor((SHARE_OF_MACHINE * cpus().length * 1e6) / usPerCall / 10) * 10
+}
+
+/** CPU of this process and of all that it started, servers included. */
+function ownUseUs(): number {
+  return useOf(process.pid)?.accountedUs ?? 0
+}
+
+function say({ atMs, calls, journalMb, redisUsedMb, streamEntries, processes }: Reading): void {
+  const memory = [...processes].map(([name, { rssMb }]) => `${name} ${rssMb.toFixed(0)}`).join(', ')
+  const minutes = ((atMs - began.atMs) / 60_000).toFixed(1)
+  console.log(
+    `${minutes} min, ${calls} calls, journals ${journalMb.toFixed(1)} MB, Redis ${redisUsedMb.toFixed(1)} MB, ${streamEntries} entries; RSS, MB: ${memory}`,
+  )
+}
