@@ -30,7 +30,7 @@ export function reasonOf(error: unknown): string {
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error ? String(error.code) : ''
-  return /^E[A-Z]+$/.test(code) || /connection|timeout exceeded|timed out/i.test(error.message)
+  return /^E[A-Z]+$/.test(code) || /connection|timeout exceeded|timed out|read timeout/i.test(error.message)
 }
 
 function oneLine(text: string): string {

@@ -3,6 +3,8 @@ import type { PostgresSession } from './postgres.ts'
 
 /** A day of a busy gateway has millions of calls; one query over them may take minutes. */
 const LONG_MS = 600_000
+/** The server ends the statement at its limit and says so. The client gives up on one that is silent beyond it. */
+const SILENCE_MS = 5_000
 
 /**
  * Runs a statement over many calls, inside a transaction. The server and the client allow it more time than others.
@@ -13,7 +15,7 @@ export async function queryLong<Row extends QueryResultRow>(
   values: unknown[],
 ): Promise<QueryResult<Row>> {
   await session.query(`set local statement_timeout = ${LONG_MS}`)
-  const config: PatientQuery = { text, values, query_timeout: LONG_MS }
+  const config: PatientQuery = { text, values, query_timeout: LONG_MS + SILENCE_MS }
   return await session.query<Row>(config)
 }
 

@@ -60,6 +60,16 @@ test('reports come from the replica while it is near, and from the primary as so
       }),
     ).toBe(false)
     expect(reports.state()).toMatchObject({ isUsed: false, problem: 'refused a report, or is away' })
+    // Nor one that is frozen or cut off: it does not even end a statement at its limit.
+    await expect.poll(() => reports.state()?.isUsed, { timeout: 10_000 }).toBe(true)
+    const silent = { text: 'set statement_timeout = 0; select pg_sleep(20)', query_timeout: 50 }
+    expect(
+      await reports.read(async (pool) => {
+        if (pool === replica) await pool.query(silent)
+        return await inRecovery(pool)
+      }),
+    ).toBe(false)
+    expect(reports.state()).toMatchObject({ isUsed: false, problem: 'refused a report, or is away' })
   } finally {
     await reports.stop()
   }
