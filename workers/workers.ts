@@ -165,7 +165,10 @@ export function startWorkers(options: WorkersOptions): Workers {
     ],
     queue,
     redis,
-    renewLeases: (streams) => leases.renew(streams),
+    // A worker that may not count is dealt no shard: nobody would read it until others take it over.
+    renewLeases: async (streams) => {
+      if (claim.isHeld) await leases.renew(streams)
+    },
     drain: (stream) => shards.drain(stream),
     drainedAtMs: (stream) => shards.drainedAtMs(stream),
     log,

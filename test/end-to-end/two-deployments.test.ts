@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterEach, expect, test, vi } from 'vitest'
-import { databaseName, streamName } from '../../src/domain/redis/redis-names.ts'
+import { databaseName, streamName, workersName } from '../../src/domain/redis/redis-names.ts'
 import { openRedis } from '../../src/store/connection/redis.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
@@ -86,6 +86,31 @@ test('two deployments on one Redis and one prefix never count each other’s cal
   await moved.usageOf(theirs, 9)
   await chat(first, ours, 1)
   await first.usageOf(ours, 11)
+})
+
+test('a worker that is refused is dealt no shard: those of the other deployment are never without a reader', async () => {
+  const upstream = await upstreamForAll()
+  const first = finally_(await startStack(upstream.url))
+  const client = await first.addClient('ours')
+  await chat(first, client, 1)
+  await first.usageOf(client, 1)
+  const redis = openRedis(first.env.REDIS_URL ?? '', {
+    name: 'test',
+    whenAway: 'wait',
+    silenceMs: 5_000,
+    log: quiet,
+  })
+  ending.push(async () => redis.disconnect())
+  finally_(
+    await startStack(upstream.url, {
+      databaseUrl: await otherDatabase(),
+      env: { REDIS_PREFIX: first.redisPrefix },
+    }),
+  )
+  for (let look = 0; look < 30; look += 1) {
+    expect(await redis.zcard(workersName(first.redisPrefix))).toBe(1)
+    await delay(100)
+  }
 })
 
 test('the keys of a database that is gone are deleted, and the one in its place is counted, without a call lost', async () => {
