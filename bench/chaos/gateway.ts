@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
+import type { LogEvent } from '../../src/lib/log-events.ts'
 import { type Child, childProcess } from './child.ts'
 import { producersOpenIn } from './dead-journal.ts'
 import { claimLastingPort } from './lasting-port.ts'
@@ -18,6 +20,8 @@ export interface Gateway extends Child {
   useShards(shards: number): void
   /** A process that ends without having been asked to is a complaint: this one was asked, with kill -9. */
   expectDeathOf(pid: number): void
+  /** Its processes and what it logged last, for a failure's message. */
+  describe(): string
 }
 
 export interface Taker {
@@ -41,8 +45,8 @@ export interface GatewayOptions {
 /** Connections go to the processes of a cluster in turn: so many requests for each reach all of them. */
 const REQUESTS_EACH = 3
 const LAST_WORDS = 20
-/** What the primary logs when a process of its own ended, and it starts another. */
-const DIED = 'a gateway process died, starting another'
+/** The event that the primary logs when a process of its own ended, and it starts another. */
+const DIED: LogEvent = 'gateway.process_died'
 
 export async function startableGateway(options: GatewayOptions): Promise<Gateway> {
   const { name, folder, journalDir, processes } = options
@@ -103,6 +107,11 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
       shards = wanted
     },
     expectDeathOf: (pid) => void expected.add(pid),
+    describe() {
+      const taking = takers().map(({ pid, producers }) => `${pid} with ${producers.length} journals`)
+      const lines = existsSync(logFile) ? readFileSync(logFile, 'utf8').trimEnd().split('\n') : []
+      return `processes ${child.pids.join(', ')}, of which take calls: ${taking.join(', ') || 'none'}; ${loadNow()}; log:\n${lines.slice(-LAST_WORDS).join('\n')}`
+    },
     get running() {
       return child.running
     },
@@ -123,6 +132,11 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
     thaw: () => child.thaw(),
     stepClock: () => child.stepClock(),
   }
+}
+
+/** How busy the machine is: a process that starts on a busy one takes many times as long. */
+function loadNow(): string {
+  return `load ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores`
 }
 
 /** Asked over a connection of its own. */

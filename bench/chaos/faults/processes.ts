@@ -16,6 +16,9 @@ const WORKER_GRACE_MS = 15_000
 /** Longer than BullMQ's lock of a job and Postgres's patience with an idle transaction, both 10 s. */
 const FROZEN_MS = 12_000
 const FREEZE_TRIES = 400
+/** From just longer than a worker's lease lasts, to longer than others take to count the shard in its place. */
+const LEASE_LOST_MIN_MS = 1_600
+const LEASE_LOST_MAX_MS = 6_000
 const STAYS_DEAD_MS = 20_000
 /** Another process in half a second and the time it takes to start; adoption every 5 s, with Postgres there. */
 const REPLACED_WITHIN_MS = 60_000
@@ -149,6 +152,18 @@ export const processFaults: readonly Fault[] = [
       worker.thaw()
     },
   },
+  {
+    // It goes on with what it had read, while another reads the same shards.
+    name: 'worker stopped beyond its lease',
+    part: 'workers',
+    alone: false,
+    async inject({ workers }, random) {
+      const worker = pickRunning(workers, random)
+      worker.freeze()
+      await delay(random.between(LEASE_LOST_MIN_MS, LEASE_LOST_MAX_MS))
+      if (worker.running) worker.thaw()
+    },
+  },
 ]
 
 async function killOneOfCluster(world: World, random: Random): Promise<void> {
@@ -199,7 +214,8 @@ async function diesOf(point: CrashPoint, pid: number): Promise<boolean> {
 async function replaced({ gateways, journalDir }: World, cluster: Gateway, killed: Taker): Promise<void> {
   const until = performance.now() + REPLACED_WITHIN_MS
   while (cluster.takers().length < cluster.processes || (await cluster.refuses())) {
-    if (performance.now() > until) throw new Error(`${cluster.name} started no process for the one that died`)
+    if (performance.now() > until)
+      throw new Error(`${cluster.name} has no process in place of ${killed.pid}: ${cluster.describe()}`)
     await delay(100)
   }
   const isOwned = (producer: string) =>
