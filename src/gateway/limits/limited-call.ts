@@ -12,6 +12,8 @@ export interface CallToLimit {
   readonly estimatedPico: bigint
   /** What it may use, prompt and answer. */
   readonly estimatedTokens: number
+  /** Once it is destroyed, the client has left: a call that waits is dropped. */
+  readonly client: { readonly destroyed: boolean }
 }
 
 /** What a call used, once it is recorded. Figures of several models in one call stand apart. */
@@ -33,7 +35,16 @@ export interface LimitRefusal {
 
 /** What an admitted call holds of its client's limits, until it ends. */
 export interface Reservation {
-  /** The call is recorded: what it used counts in place of what was reserved. Once; before `release`. */
+  /**
+   * A session goes on, and has cost `costPico` so far: at least that is reserved from now on, however much is
+   * left. Not `null`: a hard budget is spent, sessions included, and this one has to end.
+   */
+  progress(costPico: bigint): LimitRefusal | null
+  /**
+   * The call is recorded: what it used counts in place of what was reserved. Once; before `release`.
+   *
+   * @param sequence The number of its record in its client's journal, from 1.
+   */
   settle(charges: readonly CallCharge[], sequence: number): void
   /** The call is over. What was not settled is given back. */
   release(): void

@@ -14,6 +14,17 @@ export interface RateHeaders {
   readonly tokens: RateHeader | null
 }
 
+/** For metrics and readiness. */
+export interface LimiterStats {
+  /** With Redis, since the start, and those of them that failed. */
+  readonly exchanges: number
+  readonly exchangeFailures: number
+  /** Calls that wait now, for other gateways or for running calls. */
+  readonly waiting: number
+  /** Redis is away, so this process goes on with its share. */
+  readonly isDegraded: boolean
+}
+
 /** The limits of a gateway process. */
 export interface Limiter {
   /** Whether any limit holds for the client: if not, nothing below needs to be asked. */
@@ -29,4 +40,7 @@ export interface Limiter {
   admit(call: CallToLimit): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal | null>
   /** As of now, for the answer's headers. */
   rates(clientId: string, keyId: string, model: string | null): RateHeaders
+  /** The same of one limit, of requests, tokens or calls at once; `null`: there is no such limit. */
+  rateOf(clientId: string, limitId: string): RateHeader | null
+  stats(): LimiterStats
 }
