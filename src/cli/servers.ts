@@ -5,6 +5,7 @@ import { SILENT_LOG } from '../lib/logger.ts'
 import { cancelsStatementsOf } from '../store/connection/cancel-statements.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import { waitForReplica } from '../store/replica/caught-up.ts'
+import { REPORT_WORK_MEMORY_MB } from '../store/replica/reports.ts'
 import type { ServerLocations } from './find-servers.ts'
 
 /** The servers of a command, open while it runs. */
@@ -39,7 +40,7 @@ export async function withServers<Result>(
   const { databaseUrl, databaseReadUrl } = locations
   const common = { max: 3, applicationName: 'tallygate command line', log: SILENT_LOG }
   const pool = openPostgres(databaseUrl, { ...common, statementTimeoutMs: STATEMENT_TIMEOUT_MS })
-  const patient = { ...common, statementTimeoutMs: REPORT_TIMEOUT_MS }
+  const patient = { ...common, statementTimeoutMs: REPORT_TIMEOUT_MS, workMemoryMb: REPORT_WORK_MEMORY_MB }
   const reports = openPostgres(databaseUrl, patient)
   const replica =
     databaseReadUrl === null ? null : openPostgres(databaseReadUrl, { ...patient, readsOnly: true })

@@ -27,7 +27,7 @@ import { openPostgres } from '../store/connection/postgres.ts'
 import { readCommittedOffsets } from '../store/ledger/committed-offsets.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { RedisWatch } from '../store/redis-probe/redis-watch.ts'
-import { primaryReports, replicaReports } from '../store/replica/reports.ts'
+import { primaryReports, REPORT_WORK_MEMORY_MB, replicaReports } from '../store/replica/reports.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { selectOutboxState } from '../usage/outbox/outbox-state.ts'
 import { answerClient } from '../usage/query/answer-usage.ts'
@@ -107,6 +107,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   const operators = openPostgres(config.databaseUrl, {
     max: 2,
     statementTimeoutMs: OPERATOR_STATEMENT_MS,
+    workMemoryMb: REPORT_WORK_MEMORY_MB,
     applicationName: 'tallygate operator',
     log,
   })
@@ -116,6 +117,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       : openPostgres(config.databaseReadUrl, {
           max: 2,
           statementTimeoutMs: OPERATOR_STATEMENT_MS,
+          workMemoryMb: REPORT_WORK_MEMORY_MB,
           applicationName: 'tallygate reports',
           readsOnly: true,
           log,

@@ -6,6 +6,7 @@ import {
   type Postgres,
   sqlStateOf,
 } from '../../src/store/connection/postgres.ts'
+import { setInTransactions } from '../../src/store/connection/sessions/session-settings.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -43,6 +44,19 @@ test('a session is bounded in every way a frozen process could hold a lock, and 
   ]
   const values = await Promise.all(names.map((name) => pool.query(`show ${name}`)))
   expect(values.map(({ rows }) => Object.values(rows[0])[0])).toEqual(['10s', '2s', '5s', 'on', 'UTC'])
+})
+
+test('a pool of reports groups in the memory that it asks for, behind a pooler too', async () => {
+  const shown = async (pool: Postgres) => (await pool.query('show work_mem')).rows
+  const limits = { max: 1, statementTimeoutMs: 2_000, applicationName: 'memory', log: quiet }
+  const reports = openPostgres(database.url, { ...limits, workMemoryMb: 32 })
+  expect(await shown(reports)).toEqual([{ work_mem: '32MB' }])
+  const session = await reports.connect()
+  await session.query('set work_mem to default')
+  setInTransactions(session, { statementTimeoutMs: 2_000, workMemoryMb: 33 })
+  session.release()
+  expect(await shown(reports)).toEqual([{ work_mem: '33MB' }])
+  await reports.end()
 })
 
 test('whole numbers and dates arrive as they are', async () => {

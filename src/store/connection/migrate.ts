@@ -23,6 +23,7 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<string[
     url: databaseUrl,
     applicationName: 'tallygate migrate',
     statementTimeoutMs: LONGEST_MS,
+    workMemoryMb: null,
     readsOnly: false,
     log,
   })

@@ -16,6 +16,11 @@ export interface PostgresPoolOptions {
   readonly max: number
   /** Longest a statement may run, by the server's clock. */
   readonly statementTimeoutMs: number
+  /**
+   * What a sort or a grouping of these statements may hold in memory, for each of the processes that it runs
+   * in; absent: as the server has it.
+   */
+  readonly workMemoryMb?: number
   /** Shown in `pg_stat_activity`. */
   readonly applicationName: string
   /** Whether a server that cannot be written to will do, where the URL does not say. By default it will not. */
@@ -35,8 +40,9 @@ const READ_ONLY = '25006'
  * @throws When the URL itself cannot work.
  */
 export function openPostgres(url: string, options: PostgresPoolOptions): Postgres {
-  const { max, log, statementTimeoutMs, applicationName, readsOnly = false } = options
-  const connector = new ServerConnector({ url, statementTimeoutMs, applicationName, readsOnly, log })
+  const { max, log, statementTimeoutMs, workMemoryMb = null, applicationName, readsOnly = false } = options
+  const limits = { statementTimeoutMs, workMemoryMb }
+  const connector = new ServerConnector({ url, ...limits, applicationName, readsOnly, log })
   const pool = new pg.Pool({
     max,
     connectionTimeoutMillis: connector.connectTimeoutMs,

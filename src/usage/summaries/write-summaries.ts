@@ -48,12 +48,17 @@ const MONTH_STATEMENTS = IN_ORDER.flatMap((tables) => {
   ]
 })
 
+/** In PostgreSQL's default of 4 MB the groups of a busy day do not fit, and are written to disk first. */
+const WITH_MEMORY = `set local work_mem = '32MB'`
+
 /** Replaces the sums of a day by those of its rows. */
 export async function writeDay(session: PostgresSession, day: UtcDay): Promise<void> {
+  await session.query(WITH_MEMORY)
   for (const statement of DAY_STATEMENTS) await session.query(statement, [day, day])
 }
 
 /** Replaces the sums of a month by those of its days. */
 export async function writeMonth(session: PostgresSession, firstDay: UtcDay, lastDay: UtcDay): Promise<void> {
+  await session.query(WITH_MEMORY)
   for (const statement of MONTH_STATEMENTS) await session.query(statement, [firstDay, lastDay])
 }

@@ -3,13 +3,16 @@ import { parsePostgresUrl } from '../../../domain/postgres-url/postgres-url.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { listCandidates, type ServerCandidate } from './server-candidates.ts'
 import { ServerChoice, unfitness } from './server-choice.ts'
-import { readSessionState, setInTransactions, startupOptions } from './session-settings.ts'
+import {
+  readSessionState,
+  type SessionLimits,
+  setInTransactions,
+  startupOptions,
+} from './session-settings.ts'
 
-export interface ServerConnectorOptions {
+export interface ServerConnectorOptions extends SessionLimits {
   readonly url: string
   readonly applicationName: string
-  /** Longest a statement may run, by the server's clock. */
-  readonly statementTimeoutMs: number
   /** Whether a server that cannot be written to will do. */
   readonly readsOnly: boolean
   readonly log: Logger
@@ -56,9 +59,7 @@ export class ServerConnector {
     const given = url.connectTimeoutSeconds === null ? null : url.connectTimeoutSeconds * 1000
     this.connectTimeoutMs = given ?? (this.choice.size > 1 ? CONNECT_ONE_OF_MS : CONNECT_TIMEOUT_MS)
     // Ours last: they win where both name a setting.
-    this.#serverOptions = [url.options, startupOptions(options.statementTimeoutMs)]
-      .filter((it) => it !== null)
-      .join(' ')
+    this.#serverOptions = [url.options, startupOptions(options)].filter((it) => it !== null).join(' ')
     this.#config = {
       application_name: url.applicationName ?? options.applicationName,
       connectionTimeoutMillis: this.connectTimeoutMs,
@@ -126,7 +127,7 @@ export class ServerConnector {
       reason = unfitness(candidate.need, state)
       if (!state.keepsSettings) {
         this.#noticePooler()
-        setInTransactions(client, this.#options.statementTimeoutMs)
+        setInTransactions(client, this.#options)
       }
     } catch (error) {
       this.choice.giveUp(candidate, reasonOf(error), performance.now())

@@ -22,16 +22,29 @@ const SOCKET_SETTINGS = [
 /** Says that this connection was given its settings when it began. */
 const SIGN = 'tallygate.settings'
 
+/** What differs from pool to pool. */
+export interface SessionLimits {
+  /** Longest a statement may run, by the server's clock. */
+  readonly statementTimeoutMs: number
+  /** What a sort or a grouping may hold in memory; `null`: as the server has it. */
+  readonly workMemoryMb: number | null
+}
+
+function settingsOf({ statementTimeoutMs, workMemoryMb }: SessionLimits): readonly (readonly string[])[] {
+  const memory = workMemoryMb === null ? [] : [['work_mem', `${workMemoryMb}MB`]]
+  return [...SETTINGS, ['statement_timeout', `${statementTimeoutMs}`], ...memory]
+}
+
 /** The settings as the server's command line has them, to be sent when a connection begins. */
-export function startupOptions(statementTimeoutMs: number): string {
-  return [...SETTINGS, ...SOCKET_SETTINGS, ['statement_timeout', `${statementTimeoutMs}`], [SIGN, 'on']]
+export function startupOptions(limits: SessionLimits): string {
+  return [...settingsOf(limits), ...SOCKET_SETTINGS, [SIGN, 'on']]
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 }
 
 /** The same for one transaction: what follows `begin` in one text, so that it costs no round trip. */
-function localSettings(statementTimeoutMs: number): string {
-  return [...SETTINGS, ['statement_timeout', `${statementTimeoutMs}`]]
+function localSettings(limits: SessionLimits): string {
+  return settingsOf(limits)
     .map(([name, value]) => `; set local ${name} = '${value}'`)
     .join('')
 }
@@ -40,8 +53,8 @@ function localSettings(statementTimeoutMs: number): string {
 const LOCAL_SETTINGS = new WeakMap<object, string>()
 
 /** Sends the settings with each transaction of this connection from now on. */
-export function setInTransactions(session: object, statementTimeoutMs: number): void {
-  LOCAL_SETTINGS.set(session, localSettings(statementTimeoutMs))
+export function setInTransactions(session: object, limits: SessionLimits): void {
+  LOCAL_SETTINGS.set(session, localSettings(limits))
 }
 
 /** Whether the settings hold in transactions only: each server connection may serve other clients in between. */
