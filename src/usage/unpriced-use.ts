@@ -3,8 +3,7 @@ import { UNKNOWN_MODEL } from '../domain/model-name.ts'
 import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { KEY, KEY_OF_CALL, keyIn } from './daily-key.ts'
-import { valueIn } from './metrics-table.ts'
+import { KEY, KEY_OF_CALL } from './daily-key.ts'
 import {
   buildSummaryStatement,
   type SummaryRow,
@@ -13,6 +12,7 @@ import {
 } from './summaries/read-summaries.ts'
 import { areSummarised, coverPeriod, type Period } from './summaries/summarised.ts'
 import { SUMMARY_COLUMNS } from './summaries/summary-columns.ts'
+import { unpricedRowsAmong, writtenUnpricedRows } from './summaries/unpriced-rows.ts'
 
 /** Calls without a cost: of one model at one upstream, at one path, for one reason. */
 export interface UnpricedUse {
@@ -45,21 +45,13 @@ const ID_SEGMENT = `/(?:[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|(?:[A-Za-z]+[_-])?(?=[^/
 /** Reasons that a later price cannot be for; the others are what `priced_later` has been taken from. */
 const NO_PRICE_HELPS = [...WITHOUT_FIGURES, 'invalid_usage']
 
-const PRICED_LATER = valueIn('u', 'priced_later')
-
 const SHOWN =
   'model, provider, upstream, service_tier, method, path, reason, requested_model, input_tokens, output_tokens, calls, day'
 
-const totalsOf = (joined: string, days: string) => `
-  select ${keyIn('u')}, u.provider, u.unpriced - ${PRICED_LATER} as left_over, ${PRICED_LATER} as priced_later,
-    u.input_tokens, u.output_tokens
-  from ${SCHEMA}.daily_usage u ${joined} where (${days}) and u.unpriced > ${PRICED_LATER}`
-
 /**
- * 1. The rows of totals with calls that have no cost: of days that are summed up only where the sums have such
- *    calls.
+ * 1. The rows of totals with calls that have no cost: of days that are summed up as they were written down then.
  * 2. Their calls, where they are kept, by path and reason. What was to be billed with a later fetch, and was
- *    fetched, is no longer missing.
+ *    fetched, is no longer missing. Most calls share few paths, and each is looked at once.
  * 3. Those that a repricing has priced since are taken off, first come first off, as which they were is not
  *    known.
  * 4. What no call explains stays, without path and reason.
@@ -67,18 +59,11 @@ const totalsOf = (joined: string, days: string) => `
  */
 const SELECT = `
 with totals as (
-  ${totalsOf('', 'u.day = any($1::date[]) or u.day > $7::date')}
+  ${unpricedRowsAmong('u.day = any($1::date[]) or u.day > $7::date')}
   union all
-  ${totalsOf(
-    `join (
-      select client_id, day, model from ${SCHEMA}.usage_days_by_client_model
-      where day = any($6::date[]) and unpriced_left > 0) s
-    on s.client_id = u.client_id and s.day = u.day and s.model = u.model`,
-    'u.day = any($6::date[])',
-  )}),
+  ${writtenUnpricedRows('day = any($6::date[])')}),
 kept as (
-  select ${KEY_OF_CALL}, service_tier, method,
-    regexp_replace(path, $2, '/{id}', 'g') as path, input_tokens, output_tokens,
+  select ${KEY_OF_CALL}, service_tier, method, path, input_tokens, output_tokens,
     case when model = $5 then requested_model end as requested_model,
     case
       when unpriced_reason = 'billed_later' and exists (
@@ -88,21 +73,23 @@ kept as (
       else unpriced_reason
     end as reason
   from ${SCHEMA}.calls c where day >= $4 and cost_pico is null and not settled),
+paths as materialized (
+  select path, regexp_replace(path, $2, '/{id}', 'g') as shown from (select distinct path from kept) p),
 grouped as (
-  select ${KEY}, service_tier, method, path, reason, requested_model, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
+  select ${KEY}, service_tier, method, shown as path, reason, requested_model, coalesce(reason = any($3), reason = 'billed_since', false) as is_final,
     count(*) as calls, coalesce(sum(input_tokens), 0) as input_tokens, coalesce(sum(output_tokens), 0) as output_tokens
-  from kept group by ${KEY}, service_tier, method, path, reason, requested_model),
+  from kept join paths using (path) group by ${KEY}, service_tier, method, shown, reason, requested_model),
 explained as (
   select ${KEY}, t.provider, g.service_tier, g.method, g.path, g.reason, g.requested_model, g.input_tokens, g.output_tokens,
     case when g.is_final then g.calls else least(g.calls, greatest(0,
       sum(g.calls) over (partition by ${KEY}, g.is_final order by g.method, g.path, g.reason, g.service_tier, g.requested_model
-        rows unbounded preceding) - t.priced_later)) end as calls
+        rows unbounded preceding) - coalesce(t.priced_later, 0))) end as calls
   from totals t join grouped g using (${KEY})),
 rest as (
   select ${KEY}, t.provider, null as service_tier, null as method, null as path, null as reason, null as requested_model,
     greatest(0, t.input_tokens - coalesce(e.input_tokens, 0)) as input_tokens,
     greatest(0, t.output_tokens - coalesce(e.output_tokens, 0)) as output_tokens,
-    t.left_over - coalesce(e.calls, 0) as calls
+    t.unpriced_left - coalesce(e.calls, 0) as calls
   from totals t left join (
     select ${KEY}, sum(calls) as calls, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens
     from explained group by ${KEY}) e using (${KEY})),

@@ -3,6 +3,8 @@ import { lockClosing, lockDays } from '../../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { lockPrices } from '../price-definitions.ts'
+import { isClosed } from './summarised.ts'
+import { writeUnpricedRows } from './unpriced-rows.ts'
 import { writeDay } from './write-summaries.ts'
 
 /**
@@ -25,11 +27,12 @@ export async function closeDay(pool: Postgres, day: UtcDay): Promise<boolean> {
     const unknown = await selectUnknownPrices(session, day)
     // 4. The sums of what 1 has seen, or of more, and then 5 fails.
     await writeDay(session, day)
+    const unpricedRows = await writeUnpricedRows(session, day)
     // 5. The writers since 1 are through: without one the marker is still there.
     await lockDays(session, [day])
     // 6. No definition comes in until the commit.
     if (unknown.length > 0 && (await areSomeKnown(session, unknown))) return false
-    return await setClosed(session, day, attempt, unknown)
+    return await setClosed(session, { day, attempt, unpricedRows, unknown })
   })
 }
 
@@ -37,7 +40,7 @@ export async function closeDay(pool: Postgres, day: UtcDay): Promise<boolean> {
 async function beginDay(session: PostgresSession, day: UtcDay): Promise<string | null> {
   const { rows } = await session.query<{ attempt: string }>(
     `insert into ${SCHEMA}.summarised_days as d (day, attempt) values ($1, gen_random_uuid())
-     on conflict (day) do update set attempt = excluded.attempt where d.closed_at is null returning attempt`,
+     on conflict (day) do update set attempt = excluded.attempt where not (${isClosed('d')}) returning attempt`,
     [day],
   )
   return rows[0]?.attempt ?? null
@@ -61,16 +64,22 @@ async function areSomeKnown(session: PostgresSession, priceIds: readonly string[
   return rows.length > 0
 }
 
+interface Closing {
+  readonly day: UtcDay
+  readonly attempt: string
+  readonly unpricedRows: number
+  /** Prices of the day without a definition. */
+  readonly unknown: readonly string[]
+}
+
 async function setClosed(
   session: PostgresSession,
-  day: UtcDay,
-  attempt: string,
-  unknown: readonly string[],
+  { day, attempt, unpricedRows, unknown }: Closing,
 ): Promise<boolean> {
   const { rowCount } = await session.query(
-    `update ${SCHEMA}.summarised_days set closed_at = now(), unknown_prices = $3
+    `update ${SCHEMA}.summarised_days set closed_at = now(), unpriced_rows = $3, unknown_prices = $4
      where day = $1 and attempt = $2`,
-    [day, attempt, unknown.length === 0 ? null : unknown],
+    [day, attempt, unpricedRows, unknown.length === 0 ? null : unknown],
   )
   return rowCount === 1
 }

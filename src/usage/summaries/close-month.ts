@@ -3,7 +3,7 @@ import { lockClosing, lockDays } from '../../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { lockPrices } from '../price-definitions.ts'
-import { firstOfNextMonth } from './summarised.ts'
+import { firstOfNextMonth, isClosed } from './summarised.ts'
 import { writeMonth } from './write-summaries.ts'
 
 /**
@@ -49,8 +49,8 @@ async function selectAttempts(
   toDay: UtcDay,
 ): Promise<readonly Attempt[]> {
   const { rows } = await session.query<Attempt>(
-    `select day, attempt, unknown_prices is not null as has_unknown from ${SCHEMA}.summarised_days
-     where day between $1 and $2 and closed_at is not null order by day`,
+    `select day, attempt, unknown_prices is not null as has_unknown from ${SCHEMA}.summarised_days s
+     where day between $1 and $2 and ${isClosed('s')} order by day`,
     [fromDay, toDay],
   )
   return rows

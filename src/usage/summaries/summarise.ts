@@ -3,6 +3,7 @@ import { type Postgres, sqlErrorOf } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { closeDay } from './close-day.ts'
 import { closeMonth } from './close-month.ts'
+import { isClosed } from './summarised.ts'
 
 /** What one run has summed up, and what it could not. */
 export interface Summed {
@@ -33,11 +34,11 @@ select d.day::date as day
 from months m, generate_series(m.month, m.month + interval '1 month - 1 day', interval '1 day') d (day)
 where d.day + interval '1 day' <= (now() at time zone 'UTC') - interval '${CLOSED_AFTER}'
   and not exists (
-    select from ${SCHEMA}.summarised_days s where s.day = d.day and s.closed_at is not null)
+    select from ${SCHEMA}.summarised_days s where s.day = d.day and ${isClosed('s')})
 order by d.day desc`
 
 const OPEN_MONTHS = `
-select date_trunc('month', day)::date as day from ${SCHEMA}.summarised_days where closed_at is not null
+select date_trunc('month', day)::date as day from ${SCHEMA}.summarised_days s where ${isClosed('s')}
 group by 1
 having count(*) = extract(day from date_trunc('month', max(day)) + interval '1 month - 1 day')
   and date_trunc('month', max(day))::date not in (select month from ${SCHEMA}.summarised_months)

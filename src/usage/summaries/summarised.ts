@@ -25,6 +25,14 @@ export interface Summarised {
   readonly months: ReadonlySet<UtcDay>
 }
 
+/**
+ * The condition that the row `alias` of `summarised_days` is of a day that is closed. One that a release before
+ * 0017 has closed lacks its unpriced rows, and is closed again.
+ */
+export function isClosed(alias: string): string {
+  return `${alias}.closed_at is not null and ${alias}.unpriced_rows is not null`
+}
+
 export const NOTHING_SUMMARISED: Summarised = { days: new Set(), months: new Set() }
 
 /** What is summed up in the period just now. It may be reopened at any time: see `areSummarised`. */
@@ -33,8 +41,8 @@ export async function selectSummarised(
   { fromDay, toDay }: Period,
 ): Promise<Summarised> {
   const { rows } = await session.query<{ day: UtcDay; is_month: boolean }>(
-    `select day, false as is_month from ${SCHEMA}.summarised_days
-     where day between $1 and $2 and closed_at is not null
+    `select day, false as is_month from ${SCHEMA}.summarised_days s
+     where day between $1 and $2 and ${isClosed('s')}
      union all select month, true from ${SCHEMA}.summarised_months where month between $1 and $2`,
     [fromDay, toDay],
   )
@@ -54,7 +62,7 @@ export function areSummarised(months: string, days: string): string {
   return `(
   (select count(*) from ${SCHEMA}.summarised_months where month = any(${months}::date[]))
     = cardinality(${months}::date[])
-  and (select count(*) from ${SCHEMA}.summarised_days where day = any(${days}::date[]) and closed_at is not null)
+  and (select count(*) from ${SCHEMA}.summarised_days s where day = any(${days}::date[]) and ${isClosed('s')})
     = cardinality(${days}::date[]))`
 }
 
@@ -94,7 +102,7 @@ export const ALL_REQUESTS = `(
     where exists (select from ${SCHEMA}.summarised_months s where s.month = u.day)
     union all
     select requests from ${SCHEMA}.usage_days u
-    where exists (select from ${SCHEMA}.summarised_days s where s.day = u.day and s.closed_at is not null)
+    where exists (select from ${SCHEMA}.summarised_days s where s.day = u.day and ${isClosed('s')})
       and not exists (
         select from ${SCHEMA}.summarised_months s where s.month = date_trunc('month', u.day::timestamp)::date)
     union all
@@ -103,6 +111,6 @@ export const ALL_REQUESTS = `(
         (select min(day) from ${SCHEMA}.daily_usage)::timestamp,
         (select max(day) from ${SCHEMA}.daily_usage)::timestamp, interval '1 day') d (day)
       where not exists (
-        select from ${SCHEMA}.summarised_days s where s.day = d.day::date and s.closed_at is not null)
+        select from ${SCHEMA}.summarised_days s where s.day = d.day::date and ${isClosed('s')})
       and not exists (
         select from ${SCHEMA}.summarised_months s where s.month = date_trunc('month', d.day)::date)))) a)`

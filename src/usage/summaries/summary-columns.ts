@@ -24,7 +24,7 @@ export type SummaryField =
  * Rows that still have calls without a cost. Which tokens of a row have no price is unknown once a repricing
  * has priced a part of its calls.
  */
-const LEFT_UNPRICED = 'u.unpriced > coalesce(u.priced_later, 0)'
+export const LEFT_UNPRICED = 'u.unpriced > coalesce(u.priced_later, 0)'
 
 function metered(
   fields: readonly ((typeof SUMMARY_FIELDS)[number] | (typeof RELIABILITY_FIELDS)[number])[],

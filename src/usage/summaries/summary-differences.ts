@@ -5,6 +5,7 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import { firstOfMonth, firstOfNextMonth, selectSummarised } from './summarised.ts'
 import { SUMMARY_COLUMNS } from './summary-columns.ts'
 import { columnsOfFields, SUMMARY_TABLES, type SummaryTables } from './summary-tables.ts'
+import { selectUnpricedRowDifferences, UNPRICED_ROWS } from './unpriced-rows.ts'
 import { SUMS_OF_ROWS, SUMS_OF_SUMS } from './write-summaries.ts'
 
 /** A sum of a day or a month that is not what its rows add up to, both as text; `null`: there is no row. */
@@ -38,6 +39,10 @@ export async function selectSummaryDifferences(
   for (const tables of days.has(day) ? SUMMARY_TABLES : []) {
     if (tables.days === null) continue
     differences.push(...(await compare(session, tables.days, tables, 'daily_usage', day, day)))
+  }
+  if (days.has(day)) {
+    const unpriced = await selectUnpricedRowDifferences(session, day, NAMED_ROWS)
+    differences.push(...unpriced.map((difference) => ({ table: UNPRICED_ROWS, day, ...difference })))
   }
   const isLast = firstOfNextMonth(day) === addDays(day, 1)
   for (const tables of isLast && months.has(month) ? SUMMARY_TABLES : []) {

@@ -8,6 +8,7 @@ export async function emptyUsage(pool: Postgres): Promise<void> {
     'daily_latency',
     'summarised_days',
     'summarised_months',
+    'usage_days_unpriced',
     'adjustment_entries',
     ...SUMMARY_TABLES.flatMap(({ days, months }) => [days ?? [], months].flat()),
   ]

@@ -231,6 +231,42 @@ test('sums that are not those of their rows are named, with what they should be'
   })
 })
 
+test('rows without a cost that are not those of the day are named', async () => {
+  await add([aRecord({ arrivedAtMs: Date.parse('2026-03-05T12:00:00Z'), costPico: null, priceId: null })])
+  await summarise(ledger.pool, 60_000)
+  const differences = () =>
+    inTransaction(ledger.pool, (session) => selectSummaryDifferences(session, '2026-03-05'))
+  expect(await differences()).toEqual([])
+  await ledger.pool.query('update tallygate.usage_days_unpriced set output_tokens = 7')
+  expect(await differences()).toEqual([
+    {
+      table: 'usage_days_unpriced',
+      day: '2026-03-05',
+      key: expect.objectContaining({ client_id: 'cli_a', day: '2026-03-05', price_id: '' }),
+      column: 'output_tokens',
+      stored: '7',
+      recomputed: '20',
+    },
+  ])
+  await ledger.pool.query('delete from tallygate.usage_days_unpriced')
+  expect((await differences()).map(({ stored }) => stored)).toContain(null)
+})
+
+test('a day that a release without rows of unpriced calls has summed up is open until it is done again', async () => {
+  const day = addDays(utcDayOf(Date.now()), -3)
+  const arrivedAtMs = Date.parse(`${day}T12:00:00Z`)
+  await add([aRecord({ arrivedAtMs, costPico: null, priceId: null })])
+  await summarise(ledger.pool, 60_000)
+  const before = await selectUnpricedUse(ledger.pool, day)
+  expect(before.map(({ calls }) => calls)).toEqual([1n])
+  // As that release leaves it.
+  await ledger.pool.query('truncate tallygate.usage_days_unpriced')
+  await ledger.pool.query('update tallygate.summarised_days set unpriced_rows = null where day = $1', [day])
+  expect(await selectUnpricedUse(ledger.pool, day)).toEqual(before)
+  expect((await summarise(ledger.pool, 60_000)).days).toEqual([day])
+  expect(await selectUnpricedUse(ledger.pool, day)).toEqual(before)
+})
+
 test('what has no cost, the models in use and all requests are the same from sums as from rows', async () => {
   const kept = await openLedgerDatabase(10)
   const today = utcDayOf(Date.now())
