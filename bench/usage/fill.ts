@@ -18,10 +18,14 @@ export interface Filled extends Filling {
   readonly bytes: Readonly<Record<string, number>>
 }
 
-/** Fills an empty database with what `filling` says from `fromDay` to `today`; one that is filled stays. */
+/**
+ * Fills an empty database with what `filling` says from `fromDay` to `today`. Totals that are there stay, and so
+ * do calls.
+ */
 export async function fill(pool: Postgres, filling: Filling, fromDay: UtcDay, today: UtcDay): Promise<void> {
-  const { rows } = await pool.query('select from tallygate.daily_usage limit 1')
-  if (rows.length === 0) {
+  const isEmpty = async (table: string) =>
+    (await pool.query(`select from tallygate.${table} limit 1`)).rows.length === 0
+  if (await isEmpty('daily_usage')) {
     await fillNames(pool, filling)
     await pool.query(
       `select tallygate.add_usage_months(array_agg(day::date))
@@ -33,13 +37,16 @@ export async function fill(pool: Postgres, filling: Filling, fromDay: UtcDay, to
       await fillLatencies(pool, day, filling)
       if (day.endsWith('-01')) console.error(`filled until ${day}`)
     }
-    await addCallDays(pool, CALL_DAYS)
-    const callDays = Math.min(CALL_DAYS, filling.days)
-    for (let day = addDays(today, 1 - callDays); filling.calls > 0 && day <= today; day = addDays(day, 1)) {
-      await fillCalls(pool, day, Math.floor(filling.calls / callDays), filling)
-    }
     await matchOffsets(pool)
     await pool.query('vacuum analyze')
+  }
+  if (filling.calls > 0 && (await isEmpty('calls'))) {
+    await addCallDays(pool, CALL_DAYS)
+    const callDays = Math.min(CALL_DAYS, filling.days)
+    for (let day = addDays(today, 1 - callDays); day <= today; day = addDays(day, 1)) {
+      await fillCalls(pool, day, Math.floor(filling.calls / callDays), filling)
+    }
+    await pool.query('vacuum analyze tallygate.calls')
   }
 }
 
@@ -71,12 +78,29 @@ export async function describeFilled(pool: Postgres, filling: Filling): Promise<
 }
 
 const KEYS_PER_CLIENT = 9
-/** Models of the totals, and which of every thousand rows of a model have no price. */
+/**
+ * Models of the totals, which of every thousand rows of a model have no price, and how its usage is written: by
+ * OpenAI, Anthropic, and vLLM.
+ */
 const MODELS = [
-  { model: 'gpt-4o-mini-2024-07-18', unpriced: 0 },
-  { model: 'claude-sonnet-4-5-20250929', unpriced: 0 },
-  { model: 'llama-3.3-70b-instruct-fp8', unpriced: 20 },
+  {
+    model: 'gpt-4o-mini-2024-07-18',
+    unpriced: 0,
+    raw: '{"prompt_tokens":1009,"completion_tokens":203,"total_tokens":1212,"prompt_tokens_details":{"cached_tokens":300,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":50,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}',
+  },
+  {
+    model: 'claude-sonnet-4-5-20250929',
+    unpriced: 0,
+    raw: '{"input_tokens":709,"cache_creation_input_tokens":0,"cache_read_input_tokens":300,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},"output_tokens":203,"service_tier":"standard"}',
+  },
+  {
+    model: 'llama-3.3-70b-instruct-fp8',
+    unpriced: 20,
+    raw: '{"prompt_tokens":1009,"total_tokens":1212,"completion_tokens":203,"prompt_tokens_details":null}',
+  },
 ]
+/** Calls of a row at most. The calls of a day are then about as many as its totals say. */
+const MOST_CALLS_OF_ROW = 20
 export const ROWS_PER_CLIENT_AND_DAY = KEYS_PER_CLIENT * MODELS.length
 /** As long as calls are kept by default. */
 const CALL_DAYS = 35
@@ -151,9 +175,10 @@ async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promi
     `insert into tallygate.daily_usage (${columns.map(({ name }) => name).join(', ')})
      select ${columns.map(({ figure }) => figure).join(', ')}
      from (
-       select c, k, m, 1 + (random() * 200)::int as r, random() * 1000 < ($5::int[])[m] as is_unpriced
+       select c, k, m, 1 + (random() * ${MOST_CALLS_OF_ROW})::int as r, random() * 1000 < ($5::int[])[m] as is_unpriced
        from generate_series(1, $2::int) c, generate_series(1, ${KEYS_PER_CLIENT}) k,
-         generate_series(1, ${MODELS.length}) m order by random()) f`,
+         generate_series(1, ${MODELS.length}) m offset 0) f
+     order by md5($1 || ' ' || c || ' ' || k || ' ' || m)`,
     [
       day,
       clients,
@@ -180,16 +205,17 @@ async function fillCalls(pool: Postgres, day: string, calls: number, { clients }
     `insert into tallygate.calls (day, call_id, arrived_at, client_id, client, key_id, upstream, provider,
        requested_model, reported_model, model, method, path, status, outcome, usage_source, failed_in_body,
        web_socket, input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, latency_ms, ttft_ms,
-       cost_pico, price_id, unpriced_reason)
-     select $1::date, gen_random_uuid(), $1::date + random() * interval '1 day', ${clientId('c')},
+       cost_pico, price_id, unpriced_reason, response_id, usage_raw)
+     select $1::date, uuidv7(), $1::date + i * interval '1 day' / ($2 + 1), ${clientId('c')},
        'client ' || c, ${keyId('c', 'k')}, 'default', 'openai', ($4::text[])[m], ($4::text[])[m],
        ($4::text[])[m], 'POST', '/v1/chat/completions', 200, 'complete', 'reported', false, false,
        1000 + k, 200 + m, 300, 50, 1200, 300, case when is_unpriced then null else 270000000 end,
-       case when is_unpriced then '' else ($5::text[])[m] end, case when is_unpriced then 'no_price' end
+       case when is_unpriced then '' else ($5::text[])[m] end, case when is_unpriced then 'no_price' end,
+       'chatcmpl-' || substr(md5(i::text), 1, 29), ($7::text[])[m]
      from (
-       select 1 + (random() * ($3::int - 1))::int as c, 1 + (random() * ${KEYS_PER_CLIENT - 1})::int as k, m,
+       select i, 1 + (random() * ($3::int - 1))::int as c, 1 + (random() * ${KEYS_PER_CLIENT - 1})::int as k, m,
          random() * 1000 < ($6::int[])[m] as is_unpriced
-       from generate_series(1, $2::int) i,
+       from generate_series(1, $2::bigint) i,
          lateral (select 1 + (i % ${MODELS.length}) as m) o) f`,
     [
       day,
@@ -198,6 +224,7 @@ async function fillCalls(pool: Postgres, day: string, calls: number, { clients }
       MODELS.map(({ model }) => model),
       MODELS.map(priceIdOf),
       MODELS.map(({ unpriced }) => unpriced),
+      MODELS.map(({ raw }) => raw),
     ],
   )
 }
