@@ -3,6 +3,7 @@ import { parseOpenCall, serialiseRecord } from '../../call/codec/record-codec.ts
 import type { Logger } from '../../lib/logger.ts'
 import type { DeadJournal, InterruptedRow, JournalStore } from '../journal/journal-store.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
+import { logAbandonedCalls } from './abandoned-calls.ts'
 import type { ProducerFolder } from './producer-folder.ts'
 
 /** Open calls turned into records in one transaction. */
@@ -74,7 +75,6 @@ export async function adoptJournal(options: AdoptJournalOptions): Promise<Adopte
 
 async function openJournal(options: AdoptJournalOptions, damaged: boolean): Promise<AdoptedJournal> {
   const { folder, journals, log, committedOffset, numbered, database } = options
-  const { producer } = folder
   const journal = journals.reopen(folder.path)
   try {
     const { last, prunedTo, stream } = journal
@@ -85,11 +85,10 @@ async function openJournal(options: AdoptJournalOptions, damaged: boolean): Prom
       return { kind: damaged ? 'unusable' : 'nothing', stream }
     }
     if (numbered > last) {
-      log.error(
-        { event: 'adoption.abandoned_calls', producer, numbered, last },
-        'a journal lacks records that were counted; calls that were open in it may or may not have been counted',
-      )
-      const gaps = committedOffset < last ? [] : await database.readGaps(producer)
+      const message =
+        'a journal lacks records that were counted; calls that were open in it may or may not have been counted'
+      await logAbandonedCalls(folder, { message, loss: { last }, details: { numbered } }, log)
+      const gaps = committedOffset < last ? [] : await database.readGaps(folder.producer)
       const isUseful = committedOffset < last || gaps.some(({ from, to }) => journal.hasAnyOf(from, to))
       if (isUseful) return { kind: 'adopted', journal, damaged: true }
       await journal.stop()
@@ -111,24 +110,17 @@ async function closeInterrupted(
 ): Promise<boolean> {
   const { producer } = folder
   if (journal.isTailLost) {
-    log.error(
-      { event: 'adoption.abandoned_calls', producer },
-      'the end of a journal is unreadable; calls that were open in it are not counted',
-    )
+    const message = 'the end of a journal is unreadable; calls that were open in it are not counted'
+    await logAbandonedCalls(folder, { message, loss: { tailLost: true } }, log)
     return false
   }
-  let whole = journal.doubted.length === 0 && journal.unknown === 0
-  if (!whole)
-    log.error(
-      {
-        event: 'adoption.abandoned_calls',
-        producer,
-        calls: journal.doubted.slice(0, NAMED_CALLS),
-        doubted: journal.doubted.length,
-        unknown: journal.unknown,
-      },
-      'parts of a journal are unreadable; calls that may have ended there are not counted',
-    )
+  const { doubted, unknown } = journal
+  let whole = doubted.length === 0 && unknown === 0
+  if (!whole) {
+    const message = 'parts of a journal are unreadable; calls that may have ended there are not counted'
+    const details = { calls: doubted.slice(0, NAMED_CALLS) }
+    await logAbandonedCalls(folder, { message, loss: { doubted: doubted.length, unknown }, details }, log)
+  }
   let slot = 0
   for (;;) {
     const rows = journal.selectInterrupted(slot, SLICE_ROWS)

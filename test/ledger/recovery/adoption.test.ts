@@ -300,6 +300,28 @@ describe('a damaged journal', () => {
     expect(JSON.stringify(named)).toContain(callId(2))
   })
 
+  test('calls of a kept journal that are not counted are named once, however often it is adopted', async () => {
+    const site = testSite()
+    const first = await site.ledger({ redisUrl: NO_REDIS })
+    for (const number of [1, 2]) expect(await open(first, number)).toBeNull()
+    expect(await close(first, 1)).toBeNull()
+    expect(await open(first, 3)).toBeNull()
+    await first.stop(0)
+    const folder = folderOf(site, first)
+    garbleRecords(folder, 1, 1)
+    for (let times = 0; times < 3; times++) {
+      const next = await site.ledger({ redisUrl: NO_REDIS })
+      await adopted(next)
+      await next.stop(0)
+    }
+    const named = () => site.log.lines.filter(({ event }) => event === 'adoption.abandoned_calls')
+    expect(named()).toMatchObject([{ fields: { doubted: 2 } }])
+    // What was said cannot be read: rather twice than never.
+    writeFileSync(join(folder, 'abandoned'), 'no line of ours')
+    await adopted(await site.ledger({ redisUrl: NO_REDIS }))
+    expect(named()).toHaveLength(2)
+  })
+
   test('a journal that is not a log is quarantined with an error, and disturbs no other', async () => {
     const site = testSite()
     const folder = await deadFolder(site, 10)
