@@ -78,6 +78,7 @@ export const LOG_EVENTS = {
   'replica.used': 'reports come from the replica',
   'redis.away': 'Redis does not answer; records wait in the journal',
   'redis.back': 'records are sent to Redis again',
+  'redis.prefix_of_another': 'the Redis prefix belongs to another database: records wait in the journal',
   'redis.unreachable': 'a connection to Redis cannot be made',
   'redis.unusable': 'Redis answers, and records cannot be counted over it: the message says why',
   'redis.usable': 'records can be counted over Redis again',

@@ -1,4 +1,4 @@
-import { offsetsName } from '../../../domain/redis/redis-names.ts'
+import { databaseName, offsetsName } from '../../../domain/redis/redis-names.ts'
 import { withinDeadline } from '../../../lib/deadline.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { atMostEvery } from '../../../lib/throttle.ts'
@@ -19,6 +19,7 @@ const STOOD_MS = 30_000
 /** An unreachable Redis fails some attempts a second. One log line in this time says it, then in twice that, and so on. */
 const LOG_EVERY_MIN_MS = 10_000
 const LOG_EVERY_MAX_MS = 10 * 60_000
+const OF_ANOTHER = new Error('the Redis prefix belongs to another database')
 
 /**
  * One connection for all shippers of the process. After any failure the connection is destroyed, the answers that were
@@ -37,8 +38,11 @@ export class RedisLink implements StreamLink {
   /** Lets log lines through while Redis is unreachable. */
   readonly #awayLog = atMostEvery(LOG_EVERY_MIN_MS, LOG_EVERY_MAX_MS)
   #closed = false
-  /** What entries say of the database that is to count them; empty: nothing. */
+  /** The database that is to count the entries; `null`: not known, and they do not say. */
+  #database: string | null = null
   #databaseTag = ''
+  /** The database that the keys of the prefix belong to, as of when the connection was made; `null`: none, or not known. */
+  #owner: string | null = null
 
   /** Connects at once, and again after every failure, until `close`. */
   constructor(options: { redisUrl: string; redisPrefix: string; log: Logger; onConnected: () => void }) {
@@ -53,9 +57,14 @@ export class RedisLink implements StreamLink {
     return this.#connected
   }
 
-  /** From now on entries carry the identity of this database; `null`: none. */
+  /**
+   * From now on entries carry the identity of this database; `null`: none. Under a prefix that belongs to another one
+   * they are not sent: they would lie in the way of its workers, and be counted by nobody.
+   */
   useDatabase(database: string | null): void {
+    this.#database = database
     this.#databaseTag = database === null ? '' : tagDatabase(database)
+    if (this.#redis !== null && this.#connected && this.#isOfAnother) this.#lose(this.#redis, OF_ANOTHER)
   }
 
   async append(
@@ -117,12 +126,19 @@ export class RedisLink implements StreamLink {
     redis.on('close', () => this.#lose(redis, new Error('the connection was closed')))
     // A cluster lost a node, perhaps with entries that its replica has not got.
     redis.on('-node', () => this.#connected && redis === this.#redis && this.#onConnected())
+    let owner: string | null = null
     try {
       await withinDeadline(redis.connect(), ANSWER_LIMIT_MS)
+      owner = await withinDeadline(redis.get(databaseName(this.#redisPrefix)), ANSWER_LIMIT_MS)
     } catch (error) {
       this.#lose(redis, error)
     }
     if (this.#redis !== redis || this.#closed) return
+    this.#owner = owner
+    if (this.#isOfAnother) {
+      this.#lose(redis, OF_ANOTHER)
+      return
+    }
     this.#connected = true
     this.#connectedAtMs = performance.now()
     this.#onConnected()
@@ -134,8 +150,23 @@ export class RedisLink implements StreamLink {
     if (this.#awayLog.reopen()) this.#log.info({ event: 'redis.back' }, 'records are sent to Redis again')
   }
 
+  get #isOfAnother(): boolean {
+    return this.#owner !== null && this.#database !== null && this.#owner !== this.#database
+  }
+
   #logAway(error: unknown): void {
-    if (this.#awayLog.passes())
+    if (!this.#awayLog.passes()) return
+    if (error === OF_ANOTHER)
+      this.#log.error(
+        {
+          event: 'redis.prefix_of_another',
+          redisPrefix: this.#redisPrefix,
+          owner: this.#owner,
+          database: this.#database,
+        },
+        `records wait in the journal: the Redis keys ${this.#redisPrefix}* belong to another database; give one of the two deployments another REDIS_PREFIX or, where the other is gone for good, delete these keys`,
+      )
+    else
       this.#log.warn(
         { event: 'redis.away', err: error },
         'Redis does not answer; records wait in the journal',

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { databaseName } from '../../../../src/domain/redis/redis-names.ts'
 import { encodeEntry, serialiseRecord } from '../../../../src/ledger/entry.ts'
 import { RedisLink } from '../../../../src/ledger/shipping/stream/redis-link.ts'
 import { testRedisPrefix } from '../../../support/servers/redis.ts'
@@ -90,4 +91,30 @@ test('a Redis that connects and refuses is connected to less and less often, unt
   await expect(link.append(stream, PRODUCER, [{ sequence: 2, body: BODY }])).rejects.toThrow()
   await vi.waitFor(() => expect(connections).toBe(before + 1), { timeout: 10_000 })
   expect(performance.now() - failedAtMs).toBeLessThan(1_000)
+})
+
+test('nothing is sent under a prefix of another database, whichever is known first, and it is said once', async () => {
+  const { redisUrl, prefix, drop } = testRedisPrefix()
+  const redis = new Redis(redisUrl)
+  const log = logLines()
+  await redis.set(databaseName(prefix), 'theirs')
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log, onConnected: () => {} })
+  onTestFinished(async () => {
+    link.close()
+    redis.disconnect()
+    await drop()
+  })
+  await vi.waitFor(() => expect(link.connected).toBe(true))
+  link.useDatabase('ours')
+  expect(link.connected).toBe(false)
+  for (let look = 0; look < 20; look += 1) {
+    await expect(link.append(`${prefix}calls`, PRODUCER, [{ sequence: 1, body: BODY }])).rejects.toThrow()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  expect(await redis.exists(`${prefix}calls`)).toBe(0)
+  expect(log.lines.map(({ event }) => event)).toEqual(['redis.prefix_of_another'])
+  // The other deployment has gone.
+  await redis.del(databaseName(prefix))
+  await vi.waitFor(() => expect(link.connected).toBe(true), { timeout: 10_000 })
+  expect(await link.append(`${prefix}calls`, PRODUCER, [{ sequence: 1, body: BODY }])).toHaveLength(1)
 })
