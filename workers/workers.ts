@@ -165,7 +165,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     ],
     queue,
     redis,
-    // A worker that may not count is dealt no shard: nobody would read it until others take it over.
+    // A worker that may not count is dealt no shard: none would be read until others take it over.
     renewLeases: async (streams) => {
       if (claim.isHeld) await leases.renew(streams)
     },

@@ -107,7 +107,7 @@ test('nothing is sent under a prefix of another database, whichever is known fir
   await vi.waitFor(() => expect(link.connected).toBe(true))
   link.useDatabase('ours')
   expect(link.connected).toBe(false)
-  for (let look = 0; look < 20; look += 1) {
+  for (let attempt = 0; attempt < 20; attempt += 1) {
     await expect(link.append(`${prefix}calls`, PRODUCER, [{ sequence: 1, body: BODY }])).rejects.toThrow()
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
