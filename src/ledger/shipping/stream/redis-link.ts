@@ -59,7 +59,7 @@ export class RedisLink implements StreamLink {
 
   /**
    * From now on entries carry the identity of this database; `null`: none. Under a prefix that belongs to another one
-   * they are not sent: they would lie in the way of its workers, and be counted by nobody.
+   * they are not sent: they would lie in the way of its workers, and none would be counted.
    */
   useDatabase(database: string | null): void {
     this.#database = database
