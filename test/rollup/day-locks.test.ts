@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { addCredit } from '../../src/corrections/credit.ts'
 import { rebuildDay } from '../../src/corrections/rebuild.ts'
@@ -227,6 +228,38 @@ test('what a job used waits for a correction of the day of its submission, and i
   expect(await ledger.rollUp('test:calls', fetch)).toMatchObject({ kind: 'done', counted: 0 })
   expect((await settled()).rows).toEqual([{ unpriced: 0, settlements: 1 }])
   expect(await state()).toMatchObject({ differences: [], isWhole: true })
+})
+
+test('a correction of all days that has to wait for one of a day lets calls of other days pass meanwhile', async () => {
+  let waitedMs: number | null = null
+  let longestMs = 0
+  await inTransaction(ledger.pool, async (ofADay) => {
+    await lockDays(ofADay, [YESTERDAY])
+    const beganMs = performance.now()
+    const ofAllDays = inTransaction(ledger.pool, async (session) => {
+      await lockCorrections(session)
+      waitedMs = performance.now() - beganMs
+    })
+    ofAllDays.catch(() => {})
+    // As a part of a day of millions of calls that is rebuilt.
+    for (let countedMs = beganMs; performance.now() - beganMs < 6_000; ) {
+      if ((await ledger.rollUp('test:calls', batchOf(callOn(TODAY)))).kind === 'done') {
+        longestMs = Math.max(longestMs, performance.now() - countedMs)
+        countedMs = performance.now()
+      }
+      await delay(20)
+    }
+    await ofADay.query('commit')
+    await ofAllDays
+    await ofADay.query('begin')
+  })
+  expect(waitedMs).toBeGreaterThan(5_900)
+  expect(longestMs).toBeLessThan(2_000)
+  // Its settings are again those of before.
+  await inTransaction(ledger.pool, async (session) => {
+    await lockCorrections(session)
+    expect((await session.query('show lock_timeout')).rows).toEqual([{ lock_timeout: '5s' }])
+  })
 })
 
 test('corrections of days that overlap never wait for one another in a circle', async () => {

@@ -1,5 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { UtcDay } from '../../domain/utc-day.ts'
-import type { PostgresSession } from './postgres.ts'
+import { type PostgresSession, sqlStateOf } from './postgres.ts'
 
 /**
  * The numbers of our advisory locks, far from those that other users of the database would choose. Two meanings of one
@@ -71,13 +72,39 @@ export async function lockDays(session: PostgresSession, days: readonly UtcDay[]
   )
 }
 
+/** While it waits no roll-up begins, of whatever day; those under way have mostly ended by then. */
+const TURN_MS = 500
+/** Roll-ups go on in between. */
+const BETWEEN_TURNS_MS = 1_000
+/** Longer than a part of a day is rebuilt, as a rule. */
+const MOST_TURNS = 40
+const LOCK_NOT_AVAILABLE = '55P03'
+
 /**
  * Keeps all roll-ups and corrections out, of whatever day, until the transaction ends, after waiting for those under
  * way. What is read then is complete, and what is rolled up later sees what was decided. Like every lock here it must
  * be a statement of its own: the snapshot of the next one begins after it.
+ *
+ * It waits by turns: a correction of one day may take long, and the days beside it are to be counted meanwhile.
+ *
+ * @throws When it has waited for a minute.
  */
 export async function lockCorrections(session: PostgresSession): Promise<void> {
-  await session.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.corrections])
+  const { rows } = await session.query<{ before: string }>(`select current_setting('lock_timeout') as before`)
+  for (let turn = 1; ; turn += 1) {
+    await session.query('savepoint turn')
+    await session.query(`set local lock_timeout = ${TURN_MS}`)
+    try {
+      await session.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.corrections])
+      break
+    } catch (error) {
+      if (sqlStateOf(error) !== LOCK_NOT_AVAILABLE || turn === MOST_TURNS) throw error
+    }
+    await session.query('rollback to savepoint turn')
+    await delay(BETWEEN_TURNS_MS)
+  }
+  await session.query('release savepoint turn')
+  await session.query(`select set_config('lock_timeout', $1, true)`, [rows[0]?.before])
 }
 
 /**
