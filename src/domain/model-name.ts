@@ -21,11 +21,12 @@ const MONTH = '(?:0[1-9]|1[0-2])-20[0-9]{2}'
 const VERSION = '-v[0-9]{1,2}|:[0-9]{1,2}'
 
 /**
- * What may follow a model's name without making it another model. `@20250929` and `@default` are Vertex's,
- * `-v1:0` and `:0` Bedrock's. Four digits are a month and a day. Mistral's year and month (`-2411`) do not
- * count as a date: its models of one name have had different prices.
+ * What may follow a model's name without making it another model, as a regular expression that JavaScript and Postgres
+ * read alike. `@20250929` and `@default` are Vertex's, `-v1:0` and `:0` Bedrock's. Four digits are a month and a day.
+ * Mistral's year and month (`-2411`) do not count as a date: its models of one name have had different prices.
  */
-const REVISION = new RegExp(`(?:[-@](?:${DATE}|${DAY}|${MONTH}|latest|preview|default)|${VERSION})+$`)
+export const REVISION_PATTERN = `(?:[-@](?:${DATE}|${DAY}|${MONTH}|latest|preview|default)|${VERSION})+$`
+const REVISION = new RegExp(REVISION_PATTERN)
 /**
  * Of these, what is safe after a name that the catalog lists for itself. Hosts of open weights sell `-0813` at another
  * price than what it revises.

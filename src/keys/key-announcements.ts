@@ -9,8 +9,8 @@ import { openRedis, withRedis } from '../store/connection/redis.ts'
 const SILENCE_MS = 1_000
 
 /**
- * Announces to the gateways that clients or keys changed, so that they read them at once. They poll within
- * half a second anyway; a failed announcement is not an error.
+ * Announces to the gateways that clients, keys or limits changed, so that they read them at once. They poll
+ * within half a second anyway; a failed announcement is not an error.
  * @returns Whether it was announced.
  */
 export async function announceKeyChange(
@@ -26,14 +26,19 @@ export async function announceKeyChange(
   }
 }
 
-/** Calls `onChange` after an announcement, and whenever announcements may have been missed. */
+/**
+ * Calls `onChange` after an announcement, and whenever announcements may have been missed.
+ *
+ * @param name Of the connection.
+ */
 export function listenForKeyChanges(
   redisUrl: string,
   redisPrefix: string,
   log: Logger,
   onChange: () => void,
+  name = 'tallygate keys',
 ): { close(): void } {
-  const redis = openRedis(redisUrl, { name: 'tallygate keys', whenAway: 'fail', silenceMs: SILENCE_MS, log })
+  const redis = openRedis(redisUrl, { name, whenAway: 'fail', silenceMs: SILENCE_MS, log })
   redis.on('message', onChange)
   redis.on('ready', () => {
     redis.subscribe(keyChannel(redisPrefix)).then(onChange, () => {

@@ -69,6 +69,10 @@ export const LOG_EVENTS = {
     'producers whose journals are gone cannot be checked against Postgres; it is tried again',
   'ledger.stream_not_registered': 'the stream of this producer cannot be registered yet',
 
+  'limits.listener_failed': 'a change of limits could not be taken over by a part of the gateway',
+  'limits.read_again': 'limits are read from Postgres again',
+  'limits.unreadable': 'limits cannot be read from Postgres; the last known ones hold',
+
   'postgres.away': 'Postgres does not answer; records wait in the journal',
   'postgres.back': 'Postgres answers again',
   'postgres.connection_broken': 'a connection to Postgres broke',

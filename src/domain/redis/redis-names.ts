@@ -33,7 +33,7 @@ export function queuePrefix(redisPrefix: string): string {
   return `${redisPrefix}{bull}`
 }
 
-/** The channel on which changes of clients and keys are announced. */
+/** The channel on which changes of clients, keys and limits are announced. */
 export function keyChannel(redisPrefix: string): string {
   return `${redisPrefix}keys`
 }

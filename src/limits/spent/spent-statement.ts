@@ -1,0 +1,95 @@
+import { SCHEMA } from '../../store/connection/schema.ts'
+import type { DimensionField } from '../../usage/dimensions.ts'
+import { SUMMARY_COLUMNS } from '../../usage/summaries/summary-columns.ts'
+import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
+import { coversModelInSql } from '../covers-model.ts'
+
+/** Whether an account is of one key, and whether of some models: by these its rows lie in other tables. */
+export interface AccountShape {
+  readonly ofKey: boolean
+  readonly ofModel: boolean
+}
+
+export const ACCOUNT_SHAPES: readonly AccountShape[] = [
+  { ofKey: false, ofModel: false },
+  { ofKey: true, ofModel: false },
+  { ofKey: false, ofModel: true },
+  { ofKey: true, ofModel: true },
+]
+
+/** What a row of `daily_usage` adds to the cost that `GET /v1/usage` shows, and the column of its sums. */
+const COST = SUMMARY_COLUMNS.filter(({ field }) => field === 'costPico')
+const COST_OF_ROW = COST.map(({ ofRow }) => ofRow).join()
+const COST_COLUMN = COST.map(({ column }) => column).join()
+
+/**
+ * From where each day of each asked period is read, once: months that are summed up and lie in it as a whole, other
+ * days that are summed up, and all other days that have rows. Decided within the statement, and so in its snapshot:
+ * whoever changes a day deletes its markers in the same transaction.
+ */
+const COVER = `
+asked as (
+  select min(from_day) as from_day, max(coalesce(to_day, 'infinity')) as to_day
+  from unnest($5::date[], $6::date[]) p (from_day, to_day)),
+closed_days as materialized (
+  select s.day, date_trunc('month', s.day::timestamp)::date as month
+  from ${SCHEMA}.summarised_days s, asked
+  where s.closed_at is not null and s.day between asked.from_day and asked.to_day),
+open_days as materialized (
+  select d.day::date as day, date_trunc('month', d.day)::date as month
+  from asked, generate_series(
+    greatest(asked.from_day, (select min(day) from ${SCHEMA}.daily_usage))::timestamp,
+    least(asked.to_day, (select max(day) from ${SCHEMA}.daily_usage))::timestamp, interval '1 day') d (day)
+  where not exists (select from closed_days s where s.day = d.day::date)
+    and exists (select from ${SCHEMA}.daily_usage u where u.day = d.day::date)),
+cover as materialized (
+  select p.period, m.months,
+    array(select s.day from closed_days s where s.day between p.from_day and coalesce(p.to_day, 'infinity')
+      and s.month <> all(m.months)) as days,
+    array(select o.day from open_days o where o.day between p.from_day and coalesce(p.to_day, 'infinity')
+      and o.month <> all(m.months)) as rest
+  from unnest($5::date[], $6::date[]) with ordinality p (from_day, to_day, period)
+  cross join lateral (select array(
+    select s.month from ${SCHEMA}.summarised_months s where s.month >= p.from_day
+      and (s.month + interval '1 month' - interval '1 day')::date <= coalesce(p.to_day, 'infinity')) as months) m)`
+
+/** The spent pico-USD of the accounts `a` of one shape, each from as few rows as its days have. */
+function spentOf({ ofKey, ofModel }: AccountShape): string {
+  const fields: DimensionField[] = ['clientId']
+  if (ofKey) fields.push('keyId')
+  if (ofModel) fields.push('model')
+  const tables = findSummaryTables(fields)
+  const isOfAccount = `u.client_id = a.client_id ${ofKey ? 'and u.key_id = a.key_id' : ''}
+    ${ofModel ? `and ${coversModelInSql('a.model', 'u.model')}` : ''}`
+  const sumsOf = (table: string | null | undefined, days: string) =>
+    table === null || table === undefined
+      ? null
+      : `coalesce((select sum(u.${COST_COLUMN}) from ${SCHEMA}.${table} u
+           where ${isOfAccount} and u.day = any(${days})), 0)`
+  const fromMonths = sumsOf(tables?.months, 'c.months')
+  const fromDays = sumsOf(tables?.days, 'c.days')
+  const others = fromDays === null ? 'c.days || c.rest' : 'c.rest'
+  // Day by day, as only then a day leads to its own partition.
+  const fromRows = `coalesce((select sum(r.pico) from unnest(${others}) d (day) cross join lateral (
+    select sum(${COST_OF_ROW}) as pico from ${SCHEMA}.daily_usage u
+    where ${isOfAccount} and u.day = d.day) r), 0)`
+  return `
+select a.place::text as name, (${[fromMonths, fromDays, fromRows].filter((part) => part !== null).join(' + ')})::text as value,
+  false as "isOffset"
+from accounts a join cover c using (period)
+where a.key_id is ${ofKey ? 'not' : ''} null and a.model is ${ofModel ? 'not' : ''} null`
+}
+
+/**
+ * One statement for accounts of these shapes, beside the committed offsets. Its parameters are the accounts' clients,
+ * keys, models and numbers of periods from 1; the periods' first and last days; and the producers.
+ */
+export function buildSpentStatement(shapes: readonly AccountShape[]): string {
+  const offsets = `select id as name, mark::text as value, true as "isOffset" from ${SCHEMA}.producers
+    where id = any($7::text[])`
+  return `
+with accounts as materialized (
+  select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) with ordinality
+    a (client_id, key_id, model, period, place)),${COVER}
+${[...shapes.map(spentOf), offsets].join('\nunion all\n')}`
+}

@@ -1,0 +1,107 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { BUDGET_PERIODS, type BudgetPeriod, LIMIT_KINDS, type Limit, type LimitKind } from '../limit.ts'
+
+/** A row of `limits`, as Postgres gives it. */
+export interface LimitRow {
+  readonly id: string
+  readonly client_id: string | null
+  readonly key_id: string | null
+  readonly model: string | null
+  readonly kind: string
+  readonly amount: string
+  readonly raised_to: string | null
+  readonly raised_until: Date | null
+  readonly per: string | null
+  readonly soft: boolean
+  readonly since: UtcDay | null
+  readonly counts_cached: boolean
+  readonly allows_unpriced: boolean
+}
+
+/** Its columns, of the table `l`. */
+export const LIMIT_COLUMNS = `l.id, l.client_id, l.key_id, l.model, l.kind, l.amount, l.raised_to, l.raised_until,
+  l.per, l.soft, l.since, l.counts_cached, l.allows_unpriced`
+
+/** @throws When a later release has written a kind or a period that this one does not know. */
+export function limitFrom(row: LimitRow): Limit {
+  const { raised_to: raisedTo, raised_until: raisedUntil } = row
+  return {
+    id: row.id,
+    clientId: row.client_id,
+    keyId: row.key_id,
+    model: row.model,
+    kind: kindOf(row.kind),
+    amount: BigInt(row.amount),
+    raise:
+      raisedTo === null || raisedUntil === null
+        ? null
+        : { amount: BigInt(raisedTo), untilMs: raisedUntil.getTime() },
+    per: row.per === null ? null : periodNamed(row.per),
+    isSoft: row.soft,
+    since: row.since,
+    countsCached: row.counts_cached,
+    allowsUnpriced: row.allows_unpriced,
+  }
+}
+
+/** The names of these constants, and not a copy of their text for each row. */
+function kindOf(text: string): LimitKind {
+  const kind = LIMIT_KINDS.find((name) => name === text)
+  if (kind === undefined) throw new Error(`there is no limit of the kind ${text}`)
+  return kind
+}
+
+function periodNamed(text: string): BudgetPeriod {
+  const period = BUDGET_PERIODS.find((name) => name === text)
+  if (period === undefined) throw new Error(`there is no budget per ${text}`)
+  return period
+}
+
+/** A limit that was changed; `limit` is `null` where it was removed. */
+export interface ChangedLimit {
+  readonly id: string
+  readonly limit: Limit | null
+}
+
+/** This many rows a page keep the pauses of the event loop to a few milliseconds. */
+const PAGE_ROWS = 2_000
+/** More changes than these are read with all limits, page by page. */
+const MAX_CHANGED = 20_000
+
+/**
+ * All limits, page by page: each statement is short, however many there are.
+ * @throws When Postgres is unreachable.
+ */
+export async function* selectLimitPages(pool: Postgres): AsyncGenerator<readonly Limit[]> {
+  let after = '0'
+  for (;;) {
+    const { rows } = await pool.query<LimitRow>(
+      `select ${LIMIT_COLUMNS} from ${SCHEMA}.limits l
+       where l.id > $1 and l.removed_at is null order by l.id limit ${PAGE_ROWS}`,
+      [after],
+    )
+    yield rows.map(limitFrom)
+    const last = rows[PAGE_ROWS - 1]
+    if (last === undefined) return
+    after = last.id
+  }
+}
+
+/**
+ * The limits that changed after change `version`, as of one moment. `null`: too many to be read at once.
+ * @throws When Postgres is unreachable.
+ */
+export async function selectChangedLimits(
+  pool: Postgres,
+  version: bigint,
+): Promise<readonly ChangedLimit[] | null> {
+  const { rows } = await pool.query<LimitRow & { readonly removed: boolean }>(
+    `select ${LIMIT_COLUMNS}, l.removed_at is not null as removed from ${SCHEMA}.limits l
+     where l.version > $1 limit ${MAX_CHANGED + 1}`,
+    [version],
+  )
+  if (rows.length > MAX_CHANGED) return null
+  return rows.map((row) => ({ id: row.id, limit: row.removed ? null : limitFrom(row) }))
+}

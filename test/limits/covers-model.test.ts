@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { coversModel } from '../../src/limits/covers-model.ts'
+
+test.each([
+  ['gpt-4o', 'gpt-4o'],
+  ['gpt-4o', 'gpt-4o-2024-08-06'],
+  ['gpt-4', 'gpt-4-0613'],
+  ['claude-sonnet-4', 'claude-sonnet-4-20250514'],
+  ['claude-sonnet-4', 'claude-sonnet-4@20250514'],
+  ['anthropic.claude-opus-4', 'anthropic.claude-opus-4-20250514-v1:0'],
+  ['gpt-4o*', 'gpt-4o'],
+  ['gpt-4o*', 'gpt-4o-mini'],
+  ['*', 'anything'],
+])('a limit for %s is about %s', (pattern, model) => {
+  expect(coversModel(pattern, model)).toBe(true)
+})
+
+test.each([
+  ['gpt-4o', 'gpt-4o-mini'],
+  ['gpt-4o', 'gpt-4'],
+  ['gpt-4o', 'openai/gpt-4o'],
+  ['gpt-4o-2024-08-06', 'gpt-4o'],
+  ['gpt-4o', 'GPT-4o'],
+  ['mistral-large', 'mistral-large-2411'],
+  ['gpt-4o*', 'gpt-4'],
+])('a limit for %s is not about %s', (pattern, model) => {
+  expect(coversModel(pattern, model)).toBe(false)
+})
