@@ -10,7 +10,12 @@ export interface CallLedger {
   /** Keeps `snapshot` as what is known of an open call's usage; written within about a second. */
   saveSnapshot(call: CallName, snapshot: string): void
   saveSnapshotNow(call: CallName, snapshot: string, onWritten: () => void): void
-  close(record: CallRecord, onWritten: (error: Error | null) => void): void
+  /**
+   * The call ended with `record`.
+   *
+   * @param onWritten `sequence`: the record's number in its client's journal; 0: it is in none (yet).
+   */
+  close(record: CallRecord, onWritten: (error: Error | null, sequence: number) => void): void
   /** Drops an open call that never went upstream. */
   discard(call: CallName): void
 }

@@ -31,11 +31,11 @@ export function failOpenLedger(ledger: CallLedger, onUnmetered: (record: CallRec
     close(record, onWritten) {
       const isUnmetered = unmetered.delete(record.callId)
       if (!isUnmetered || ledger.canTakeCalls) {
-        ledger.close(record, () => onWritten(null))
+        ledger.close(record, (_error, sequence) => onWritten(null, sequence))
         return
       }
       onUnmetered(record)
-      queueMicrotask(() => onWritten(null))
+      queueMicrotask(() => onWritten(null, 0))
     },
     discard(call) {
       if (!unmetered.delete(call.callId)) ledger.discard(call)

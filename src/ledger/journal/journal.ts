@@ -1,7 +1,11 @@
 import type { OpenCall } from '../../call/call-record.ts'
 
-/** Called once: `null` after the write is committed, else why it was not. */
-export type OnWritten = (error: Error | null) => void
+/**
+ * Called once: `null` after the write is committed, else why it was not.
+ *
+ * @param sequence The number of the record that was written; 0: none was.
+ */
+export type OnWritten = (error: Error | null, sequence: number) => void
 
 /** A finished record as the journal has it. */
 export interface JournalRow {

@@ -19,7 +19,8 @@ export function createLooseOptions(limits: Partial<UnattendedLimits> = {}): Loos
     saveSnapshotNow: (_callId, _snapshot, onWritten) => queueMicrotask(onWritten),
     close(record, onWritten) {
       records.set(record.keyId, record)
-      soon(onWritten)
+      const sequence = records.size
+      queueMicrotask(() => onWritten(null, sequence))
     },
     discard: () => {},
   }

@@ -77,10 +77,10 @@ export class CallWorld {
       this.#saved('note now', snapshot)
       queueMicrotask(onWritten)
     },
-    close: (record: CallRecord, onWritten: (error: Error | null) => void) => {
+    close: (record: CallRecord, onWritten: (error: Error | null, sequence: number) => void) => {
       this.lines.push(`record ${withoutId(serialiseRecord(record))}`)
       queueMicrotask(() => {
-        onWritten(this.closeError)
+        onWritten(this.closeError, this.closeError === null ? 1 : 0)
         this.ended += 1
       })
     },

@@ -56,9 +56,9 @@ export class DeadSegmentJournal extends SegmentJournal implements DeadJournal {
 
   closeInterrupted({ slot }: InterruptedRow, body: string, onWritten: OnWritten): void {
     const call = this.#underWay.get(slot) ?? null
-    const written: OnWritten = (error) => {
+    const written: OnWritten = (error, sequence) => {
       if (error === null) this.#underWay.delete(slot)
-      onWritten(error)
+      onWritten(error, sequence)
     }
     this.writer.enqueue(new LogOperation('close', call, body, written))
   }

@@ -87,6 +87,35 @@ test('records are numbered 1, 2, 3, ... in the order of their closing, calls bei
   expect((await contentsOf(folder)).open.sort()).toEqual([1, 2, 4, 5, 7, 8, 10].map(callId))
 })
 
+test('who ends a call learns the number of its record, and none where none was written', async () => {
+  const { journal, disk, folder, open } = testJournal()
+  const numbers = new Map<string, number>()
+  const heard = (number: number) =>
+    new Promise<void>((resolve) => {
+      const record = callRecord(number)
+      journal.close(record.callId, serialiseRecord(record), (error, sequence) => {
+        numbers.set(record.callId, error === null ? sequence : -sequence)
+        resolve()
+      })
+    })
+  await open(1)
+  await open(2)
+  await Promise.all([heard(2), open(3), heard(1)])
+  await heard(3)
+  const { calls } = await contentsOf(folder)
+  expect([...numbers]).toEqual([
+    [callId(2), 1],
+    [callId(1), 2],
+    [callId(3), 3],
+  ])
+  expect(calls).toEqual([...numbers].map(([id, number]) => [number, id]))
+  await open(4)
+  disk.failure = diskFull()
+  await heard(4)
+  expect(Math.abs(numbers.get(callId(4)) ?? 1)).toBe(0)
+  disk.failure = null
+})
+
 test('what happens in one turn of the event loop is one write', async () => {
   const { disk, open, close } = testJournal()
   const before = disk.writes

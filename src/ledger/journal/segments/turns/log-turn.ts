@@ -11,6 +11,8 @@ export class LogOperation {
   /** The usage snapshot, or the record's body. */
   readonly text: string
   onWritten: OnWritten | null
+  /** Of a record that was written; else 0. */
+  sequence = 0
 
   constructor(
     kind: LogOperation['kind'],
@@ -129,6 +131,7 @@ export class LogTurn {
           break
         case 'close': {
           counts.last++
+          operation.sequence = counts.last
           counts.bytesTotal = this.#totals[at] ?? 0
           const number = call === null ? 0 : call.number
           const row = { sequence: counts.last, bytesTotal: counts.bytesTotal, body: text, call: number }

@@ -69,7 +69,7 @@ export class TurnWriter {
     for (const call of snapshots) this.#calls.discardSnapshot(call)
     this.#sync.touch()
     this.#failure.committed()
-    for (const operation of operations) operation.onWritten?.(null)
+    for (const operation of operations) operation.onWritten?.(null, operation.sequence)
   }
 
   /** Commits nothing from now on. */
@@ -81,7 +81,7 @@ export class TurnWriter {
   rejectRest(): void {
     const refused = this.#queue
     this.#queue = []
-    for (const operation of refused) operation.onWritten?.(new Error('the journal is closed'))
+    for (const operation of refused) operation.onWritten?.(new Error('the journal is closed'), 0)
   }
 
   readonly #onTurnEnd = (): void => {
@@ -101,7 +101,7 @@ export class TurnWriter {
     const others = operations.filter(({ kind }) => kind !== 'open')
     this.#queue = [...others, ...this.#queue]
     for (const { call } of opens) if (call !== null) this.#calls.drop(call)
-    for (const { onWritten } of opens) onWritten?.(error)
+    for (const { onWritten } of opens) onWritten?.(error, 0)
     if (failure.makeRoom()) {
       this.schedule()
       return
@@ -109,7 +109,7 @@ export class TurnWriter {
     for (const operation of others) {
       const { onWritten } = operation
       operation.onWritten = null
-      onWritten?.(error)
+      onWritten?.(error, 0)
     }
     failure.retryLater()
   }
