@@ -1,0 +1,290 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { deliver } from '../../src/limits/alerts/deliver.ts'
+import { pruneAlerts, selectDueDeliveries } from '../../src/limits/alerts/deliveries.ts'
+import { type Occurrence, raiseAlerts } from '../../src/limits/alerts/raise-alerts.ts'
+import type { ReceiverOrder } from '../../src/limits/alerts/receiver-order.ts'
+import { addReceiver, removeReceiver, selectReceivers } from '../../src/limits/alerts/receivers.ts'
+import { testReceiver } from '../../src/limits/alerts/test-receiver.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { quiet } from '../rollup/records.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { startReceiver, status, type TestReceiver } from './receiver.ts'
+
+let database: TestDatabase
+let pool: Postgres
+let receiver: TestReceiver
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  pool = openPostgres(database.url, {
+    max: 4,
+    statementTimeoutMs: 5_000,
+    applicationName: 'test',
+    log: quiet,
+  })
+  await pool.query(`insert into tallygate.clients (id, name, version) values ('cli_1', 'acme', 1)`)
+})
+beforeEach(async () => {
+  receiver = await startReceiver()
+})
+afterEach(async () => {
+  await receiver.stop()
+  await pool.query(
+    `truncate tallygate.alerts, tallygate.alert_deliveries, tallygate.alert_receivers, tallygate.alert_receiver_changes`,
+  )
+})
+afterAll(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+const order = (changes: Partial<ReceiverOrder> = {}): ReceiverOrder => ({
+  url: receiver.url,
+  kinds: ['gap', 'budget'],
+  format: 'generic',
+  thresholds: [50, 80, 100],
+  client: null,
+  secret: null,
+  ...changes,
+})
+
+async function add(changes: Partial<ReceiverOrder> = {}) {
+  const added = await addReceiver(pool, order(changes), 'somebody')
+  if (added === null) throw new Error('there is no such client')
+  return added
+}
+
+const gap = (subject = 'p1', changes: Partial<Occurrence> = {}): Occurrence => ({
+  kind: 'gap',
+  subject,
+  period: '2026-01-31',
+  threshold: 0,
+  clientId: null,
+  payload: { message: `records of ${subject} are missing`, records: 3 },
+  ...changes,
+})
+
+/** As if the pauses of all that wait were over. */
+async function passPauses(): Promise<void> {
+  await pool.query(`update tallygate.alert_deliveries set next_at = now() where state = 'waiting'`)
+}
+
+async function raiseOne(occurrence = gap()): Promise<string> {
+  const [id = '', ...others] = await raiseAlerts(pool, [occurrence])
+  expect(others).toEqual([])
+  return id
+}
+
+test('an alert is posted as JSON, signed over its time and body, with an id of its delivery', async () => {
+  const { secret } = await add()
+  const id = await raiseOne()
+  expect(await deliver(pool, id)).toMatchObject({ kind: 'delivered' })
+  const [{ method, headers, body } = { method: '', headers: {}, body: '' }] = receiver.received
+  expect(method).toBe('POST')
+  expect(headers).toMatchObject({
+    'content-type': 'application/json',
+    'user-agent': 'tallygate',
+    'x-tallygate-delivery': id,
+  })
+  const [, seconds, digest] =
+    /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-tallygate-signature'])) ?? []
+  expect(digest).toBe(createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex'))
+  expect(JSON.parse(body)).toEqual({
+    id: expect.stringMatching(/^alt_[0-9A-Za-z]{20}$/),
+    type: 'gap',
+    created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+    client: null,
+    message: 'records of p1 are missing',
+    records: 3,
+  })
+})
+
+test('what happened is sent once, however often it is found and by however many workers', async () => {
+  await add()
+  const found = await Promise.all(Array.from({ length: 8 }, () => raiseAlerts(pool, [gap('p1'), gap('p2')])))
+  expect(found.flat()).toHaveLength(2)
+  const ids = found.flat()
+  const sent = await Promise.all([...ids, ...ids, ...ids].map((id) => deliver(pool, id)))
+  expect(sent.filter(({ kind }) => kind === 'delivered')).toHaveLength(2)
+  expect(receiver.received).toHaveLength(2)
+  expect(await selectDueDeliveries(pool, 10)).toEqual([])
+})
+
+test.each([
+  ['a server error', 500],
+  ['a redirect, which is not followed', 302],
+  ['a refusal', 403],
+])('%s is tried again later, with the same id and body', async (_, code) => {
+  await add()
+  const id = await raiseOne()
+  receiver.answer(status(code))
+  expect(await deliver(pool, id)).toMatchObject({ kind: 'failed', againInMs: 10_000 })
+  expect(await deliver(pool, id)).toEqual({ kind: 'none' })
+  await passPauses()
+  expect(await deliver(pool, id)).toMatchObject({ kind: 'failed', againInMs: 20_000 })
+  await passPauses()
+  receiver.answer(status(204))
+  expect(await deliver(pool, id)).toMatchObject({ kind: 'delivered' })
+  await passPauses()
+  expect(await deliver(pool, id)).toEqual({ kind: 'none' })
+  expect(receiver.received).toHaveLength(3)
+  expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
+  expect(new Set(receiver.received.map(({ headers }) => headers['x-tallygate-delivery']))).toEqual(
+    new Set([id]),
+  )
+})
+
+test('pauses double up to an hour, and after a day a delivery is given up', async () => {
+  await add()
+  const id = await raiseOne()
+  receiver.answer(status(500))
+  const pauses: unknown[] = []
+  for (let attempt = 1; attempt <= 11; attempt += 1) {
+    await passPauses()
+    const done = await deliver(pool, id)
+    pauses.push(done.kind === 'failed' ? done.againInMs : done.kind)
+  }
+  const seconds = [10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600, 3_600]
+  expect(pauses).toEqual(seconds.map((one) => one * 1_000))
+  await pool.query(`update tallygate.alert_deliveries set created_at = now() - interval '25 hours'`)
+  await passPauses()
+  expect(await deliver(pool, id)).toMatchObject({ kind: 'failed', againInMs: 'given_up' })
+  await passPauses()
+  expect(await deliver(pool, id)).toEqual({ kind: 'none' })
+})
+
+test('410 ends a delivery at once, and the receiver stays', async () => {
+  const { id: receiverId } = await add()
+  const id = await raiseOne()
+  receiver.answer(status(410))
+  expect(await deliver(pool, id)).toMatchObject({ kind: 'failed', againInMs: 'given_up' })
+  expect(await selectReceivers(pool)).toMatchObject([
+    { id: receiverId, lastDelivery: { id, state: 'given_up', status: 410, error: 'it answered 410' } },
+  ])
+})
+
+test('while a receiver fails, all that waits for it waits, and what waits for others does not', async () => {
+  await add()
+  const other = await startReceiver()
+  await add({ url: other.url })
+  receiver.answer(status(500))
+  const ids = await raiseAlerts(pool, [gap('p1'), gap('p2'), gap('p3')])
+  expect(ids).toHaveLength(6)
+  for (const id of ids) await deliver(pool, id)
+  expect(receiver.received).toHaveLength(1)
+  expect(other.received).toHaveLength(3)
+  await other.stop()
+})
+
+test('a worker that is killed while it sends leaves the delivery to another, half a minute later', async () => {
+  await add()
+  const id = await raiseOne()
+  await pool.query(
+    `update tallygate.alert_deliveries set attempts = 1, next_at = now() + interval '30 seconds' where id = $1`,
+    [id],
+  )
+  expect(await selectDueDeliveries(pool, 10)).toEqual([])
+  await pool.query(`update tallygate.alert_deliveries set next_at = now() where id = $1`, [id])
+  expect(await selectDueDeliveries(pool, 10)).toEqual([id])
+  expect(await deliver(pool, id)).toMatchObject({ kind: 'delivered', delivery: { attempts: 2 } })
+})
+
+test('a receiver gets only what it asked for: kinds, thresholds, one client', async () => {
+  const { id: ofBudgets } = await add({ kinds: ['budget'], thresholds: [80], client: 'acme' })
+  const budget = (threshold: number, clientId: string): Occurrence =>
+    gap(`1/${clientId}`, { kind: 'budget', threshold, clientId })
+  const ids = await raiseAlerts(pool, [gap(), budget(50, 'cli_1'), budget(80, 'cli_1'), budget(80, 'cli_2')])
+  expect(ids).toHaveLength(1)
+  const { rows } = await pool.query(
+    `select d.receiver_id, a.threshold, a.client_id from tallygate.alert_deliveries d
+     join tallygate.alerts a on a.id = d.alert_id`,
+  )
+  expect(rows).toEqual([{ receiver_id: ofBudgets, threshold: 80, client_id: 'cli_1' }])
+  expect(await addReceiver(pool, order({ client: 'nobody' }), 'somebody')).toBeNull()
+})
+
+test('a receiver that is added later learns what still holds, and not what is over', async () => {
+  await add()
+  expect(await raiseAlerts(pool, [gap('over'), gap('holds')])).toHaveLength(2)
+  await add()
+  expect(await raiseAlerts(pool, [gap('holds')])).toHaveLength(1)
+})
+
+test('names that clients invent make at most 20 alerts of a kind a day, thresholds as many as there are', async () => {
+  await add()
+  const many = Array.from({ length: 30 }, (_, index) => gap(`p${index}`))
+  expect(await raiseAlerts(pool, many)).toHaveLength(20)
+  expect(await raiseAlerts(pool, many)).toHaveLength(0)
+  expect(await raiseAlerts(pool, [gap('x', { period: '2026-02-01' })])).toHaveLength(1)
+  const budgets = many.map((one) => ({ ...one, kind: 'budget' as const, threshold: 50 }))
+  expect(await raiseAlerts(pool, budgets)).toHaveLength(30)
+})
+
+test('a removed receiver gets nothing any more, and who added and removed it is kept', async () => {
+  const { id } = await add()
+  const delivery = await raiseOne()
+  expect(await removeReceiver(pool, id, 'another')).toMatchObject({ id })
+  expect(await removeReceiver(pool, id, 'another')).toBeNull()
+  expect(await deliver(pool, delivery)).toEqual({ kind: 'none' })
+  expect(await raiseAlerts(pool, [gap('p2')])).toEqual([])
+  expect(await selectReceivers(pool)).toEqual([])
+  expect(await testReceiver(pool, id)).toBeNull()
+  const { rows } = await pool.query(
+    'select who, receiver_id, change from tallygate.alert_receiver_changes order by id',
+  )
+  expect(rows).toEqual([
+    { who: 'somebody', receiver_id: id, change: 'add' },
+    { who: 'another', receiver_id: id, change: 'remove' },
+  ])
+})
+
+test('for Slack an alert is a message in which names cannot mention anybody', async () => {
+  await add({ format: 'slack' })
+  const id = await raiseOne(gap('p1', { payload: { message: '<!channel> & co' } }))
+  await deliver(pool, id)
+  const text = '&lt;!channel&gt; &amp; co'
+  expect(JSON.parse(receiver.received[0]?.body ?? '')).toEqual({
+    text,
+    blocks: [
+      { type: 'section', text: { type: 'plain_text', text, emoji: false } },
+      {
+        type: 'context',
+        elements: [{ type: 'plain_text', text: expect.stringMatching(/^tallygate · gap · 2/) }],
+      },
+    ],
+  })
+})
+
+test('a sample is sent at once and says what came back', async () => {
+  const { id } = await add()
+  expect(await testReceiver(pool, id)).toMatchObject({ result: { kind: 'delivered', status: 200 } })
+  expect(JSON.parse(receiver.received[0]?.body ?? '')).toMatchObject({ type: 'test', client: null })
+  receiver.answer(status(500))
+  expect(await testReceiver(pool, id)).toMatchObject({ result: { status: 500, error: 'it answered 500' } })
+  await receiver.stop()
+  expect(await testReceiver(pool, id)).toMatchObject({
+    result: { kind: 'failed', status: null, error: expect.stringContaining('ECONNREFUSED') },
+  })
+})
+
+test('an answer without an end holds nothing up', async () => {
+  const { id } = await add()
+  receiver.answer((_, response) => {
+    response.writeHead(200)
+    response.write('x'.repeat(1_000_000))
+  })
+  expect(await testReceiver(pool, id)).toMatchObject({ result: { kind: 'delivered' } })
+})
+
+test('alerts are deleted after 90 days, those of a budget for all time never', async () => {
+  await add()
+  const limit = (per: string): Occurrence =>
+    gap(per, { kind: 'budget', payload: { message: '', limit: { per } }, threshold: 50 })
+  await raiseAlerts(pool, [limit('total'), limit('day'), gap()])
+  await pool.query(`update tallygate.alerts set at = now() - interval '91 days' where kind = 'budget'`)
+  await pool.query(`update tallygate.alert_deliveries set state = 'delivered'`)
+  expect(await pruneAlerts(pool)).toBe(1)
+  const { rows } = await pool.query('select subject from tallygate.alerts order by 1')
+  expect(rows).toEqual([{ subject: 'p1' }, { subject: 'total' }])
+})
