@@ -20,6 +20,8 @@ export interface Cli {
    * @param unit What is counted: `rows`.
    */
   progress(unit: string, wanted: boolean): Progress
+  /** Says one thing beside the result, on stderr. */
+  note(text: string): void
   /** Makes the process end with code 1 although nothing was thrown. */
   fail(): void
   /** Whether the environment, or a running `npm start`, names a database. */

@@ -2,6 +2,7 @@ import { randomBase62 } from '../domain/base62.ts'
 import { type Postgres, sqlStateOf } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { changing } from './key-version.ts'
+import { type ListedPage, listedPage, type PageOrder, rowsOf, WHOLE_LIST } from './listed-page.ts'
 
 /** An account: what usage is summed up for. */
 export interface Client {
@@ -36,10 +37,25 @@ export async function createClient(pool: Postgres, name: string): Promise<Client
   }
 }
 
+/** Clients, by name; `null`: there is none with the id of the cursor. */
+export async function selectClientPage(
+  pool: Postgres,
+  order: PageOrder = WHOLE_LIST,
+): Promise<ListedPage<Client> | null> {
+  const { cursor } = order
+  const { rows } = await pool.query<ClientRow>(
+    `select ${COLUMNS} from ${SCHEMA}.clients
+     ${cursor === null ? '' : `where name > (select name from ${SCHEMA}.clients where id = $2)`}
+     order by name limit $1`,
+    [rowsOf(order), ...(cursor === null ? [] : [cursor])],
+  )
+  if (cursor !== null && rows.length === 0 && (await findClientById(pool, cursor)) === null) return null
+  return listedPage(rows.map(clientFrom), order)
+}
+
 /** Every client, by name. */
 export async function selectClients(pool: Postgres): Promise<readonly Client[]> {
-  const { rows } = await pool.query<ClientRow>(`select ${COLUMNS} from ${SCHEMA}.clients order by name, id`)
-  return rows.map(clientFrom)
+  return (await selectClientPage(pool))?.items ?? []
 }
 
 export async function findClient(pool: Postgres, name: string): Promise<Client | null> {

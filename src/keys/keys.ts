@@ -3,6 +3,7 @@ import { randomBase62 } from '../domain/base62.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { changing } from './key-version.ts'
+import { type ListedPage, listedPage, type PageOrder, rowsOf, WHOLE_LIST } from './listed-page.ts'
 
 /** A key as it is listed, without its secret. */
 export interface StoredKey {
@@ -80,14 +81,40 @@ export async function createClientKey(
   return rows[0] === undefined ? null : { ...storedKeyFrom(rows[0]), key }
 }
 
-/** The keys of one client by its name, or of all, by client, then oldest first. */
-export async function selectKeys(pool: Postgres, client: string | null): Promise<readonly StoredKey[]> {
+const LISTED = `${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id`
+/** By client, then oldest first. */
+const PLACE = 'c.name, k.created_at, k.id'
+
+/**
+ * The keys of one client by its name, or of all, by client, then oldest first; `null`: there is none with the id
+ * of the cursor.
+ */
+export async function selectKeyPage(
+  pool: Postgres,
+  client: string | null,
+  order: PageOrder = WHOLE_LIST,
+): Promise<ListedPage<StoredKey> | null> {
+  const { cursor } = order
+  // Clients of the cursor's place and behind it are found by their names; the row says which of their keys.
+  const behind = `c.name >= (select c.name from ${LISTED} where k.id = $3)
+    and (${PLACE}) > (select ${PLACE} from ${LISTED} where k.id = $3)`
   const { rows } = await pool.query<KeyRow>(
-    `select ${COLUMNS} from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
-     where $1::text is null or c.name = $1 order by c.name, k.created_at, k.id`,
-    [client],
+    `select ${COLUMNS} from ${LISTED}
+     where ($2::text is null or c.name = $2) ${cursor === null ? '' : `and ${behind}`}
+     order by ${PLACE} limit $1`,
+    [rowsOf(order), client, ...(cursor === null ? [] : [cursor])],
   )
-  return rows.map(storedKeyFrom)
+  if (cursor !== null && rows.length === 0 && !(await hasKey(pool, cursor))) return null
+  return listedPage(rows.map(storedKeyFrom), order)
+}
+
+async function hasKey(pool: Postgres, id: string): Promise<boolean> {
+  return (await pool.query(`select from ${SCHEMA}.keys where id = $1`, [id])).rows.length > 0
+}
+
+/** All keys of one client by its name, or of all, by client, then oldest first. */
+export async function selectKeys(pool: Postgres, client: string | null): Promise<readonly StoredKey[]> {
+  return (await selectKeyPage(pool, client))?.items ?? []
 }
 
 /** Revokes a key; revoking it again keeps the first time. `null`: unknown key. */

@@ -2,10 +2,13 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { type ListedClient, renderClient } from '../domain/documents/client-document.ts'
 import { GatewayError } from '../http/errors.ts'
-import { name, parseInput } from './admin-input.ts'
+import type { ListedPage, PageOrder } from '../keys/listed-page.ts'
+import { sendPage } from './admin-answers.ts'
+import { listPart, name, parseInput } from './admin-input.ts'
 
 export interface AdminClientsOptions {
-  readonly selectClients: () => Promise<readonly ListedClient[]>
+  /** `null`: there is no client with the id of the cursor. */
+  readonly selectClients: (part: PageOrder) => Promise<ListedPage<ListedClient> | null>
   /** `null`: the name exists. */
   readonly createClient: (name: string) => Promise<ListedClient | null>
   /** `null`: there is no client with this id. */
@@ -15,9 +18,14 @@ export interface AdminClientsOptions {
 /** The body that creates a client. */
 export const newClientBody = z.strictObject({ name })
 
+const listQuery = z.strictObject(listPart)
+
 /** `/clients`: the accounts that usage is summed up for. */
 export function adminClients(app: FastifyInstance, options: AdminClientsOptions): void {
-  app.get('/clients', async () => (await options.selectClients()).map(renderClient))
+  app.get('/clients', async (request, reply) => {
+    const { limit = null, cursor = null } = parseInput(listQuery, request.query)
+    return sendPage(reply, await options.selectClients({ limit, cursor })).map(renderClient)
+  })
 
   app.post('/clients', async (request, reply) => {
     const body = parseInput(newClientBody, request.body)

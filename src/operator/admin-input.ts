@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PAGE_LIMIT_RULE, parsePageLimit } from '../domain/documents/page-limit.ts'
 import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
 import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays } from '../domain/period.ts'
@@ -42,6 +43,20 @@ export const days = z
     context.addIssue({ code: 'custom', message: `must be one integer from 1 to ${MAX_PERIOD_DAYS}` })
     return z.NEVER
   })
+
+/** A part of a list in a query: so many items, behind the one that the answer before has named. */
+export const listPart = {
+  limit: z
+    .string(PAGE_LIMIT_RULE)
+    .transform((text, context) => {
+      const limit = parsePageLimit(text)
+      if (limit !== null) return limit
+      context.addIssue({ code: 'custom', message: PAGE_LIMIT_RULE })
+      return z.NEVER
+    })
+    .optional(),
+  cursor: z.string('must be a text').optional(),
+}
 
 /**
  * Parses a body by its schema; an absent body counts as an empty one.

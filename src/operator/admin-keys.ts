@@ -7,7 +7,9 @@ import {
   type ShownOnceKey,
 } from '../domain/documents/key-document.ts'
 import { GatewayError } from '../http/errors.ts'
-import { anyName, duration, modelList, name, parseInput } from './admin-input.ts'
+import type { ListedPage, PageOrder } from '../keys/listed-page.ts'
+import { sendPage } from './admin-answers.ts'
+import { anyName, duration, listPart, modelList, name, parseInput } from './admin-input.ts'
 
 /** The properties of a new key. */
 export interface NewKeyRequest {
@@ -26,8 +28,11 @@ export type KeyRotation =
   | { readonly kind: 'inactive' }
 
 export interface AdminKeysOptions {
-  /** Of one client by its name, or of all; `null`: there is no such client. */
-  readonly selectKeys: (client: string | null) => Promise<readonly ListedKey[] | null>
+  /** Of one client by its name, or of all. */
+  readonly selectKeys: (
+    client: string | null,
+    part: PageOrder,
+  ) => Promise<ListedPage<ListedKey> | 'no client' | 'no cursor'>
   /** `null`: there is no such client. */
   readonly createKey: (order: NewKeyRequest) => Promise<ShownOnceKey | null>
   /** `null`: there is no such key. */
@@ -48,15 +53,15 @@ export const newKeyBody = z.strictObject({
 /** How a key is rotated. */
 export const rotationBody = z.strictObject({ overlap: duration.optional() })
 
-const listQuery = z.strictObject({ client: anyName.optional() })
+const listQuery = z.strictObject({ client: anyName.optional(), ...listPart })
 
 /** `/keys`: the keys of clients. A key's secret is only in the answer that creates it. */
 export function adminKeys(app: FastifyInstance, options: AdminKeysOptions): void {
-  app.get('/keys', async (request) => {
-    const { client = null } = parseInput(listQuery, request.query)
-    const keys = await options.selectKeys(client)
-    if (keys === null) throw noClient(client)
-    return keys.map(renderKey)
+  app.get('/keys', async (request, reply) => {
+    const { client = null, limit = null, cursor = null } = parseInput(listQuery, request.query)
+    const keys = await options.selectKeys(client, { limit, cursor })
+    if (keys === 'no client') throw noClient(client)
+    return sendPage(reply, keys === 'no cursor' ? null : keys).map(renderKey)
   })
 
   app.post('/keys', async (request, reply) => {

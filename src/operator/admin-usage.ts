@@ -5,14 +5,15 @@ import type { UtcDay } from '../domain/utc-day.ts'
 import { GatewayError } from '../http/errors.ts'
 import { OPERATOR_FORM, parseUsageQuery, type UsageQuery } from '../usage/query/usage-query.ts'
 import { type CheckedUse, renderUnpriced } from '../usage/unpriced-document.ts'
+import { NEXT_CURSOR } from './admin-answers.ts'
 import { days, parseInput } from './admin-input.ts'
 
 export interface AdminUsageOptions {
-  /** The answer to a query about the client of this name, or (`null`) about all. `null`: there is no such client. */
+  /** The answer to a query about the client of this name, or (`null`) about all. `null`: there is no such client. `next` is the cursor of the groups behind these. */
   readonly answerUsage: (
     client: string | null,
     query: Omit<UsageQuery, 'client'>,
-  ) => Promise<{ readonly document: unknown } | null>
+  ) => Promise<{ readonly document: unknown; readonly next: string | null } | null>
   readonly selectUnpriced: (fromDay: UtcDay) => Promise<readonly CheckedUse[]>
   /** How old an answer of a replica is at most, in milliseconds; `null`: it is of now. */
   readonly replicaLagMs: () => number | null
@@ -45,6 +46,7 @@ export function adminUsage(app: FastifyInstance, options: AdminUsageOptions): vo
     if (answer === null) {
       throw new GatewayError('not_found', { param: 'client', message: `There is no client named ${client}.` })
     }
+    if (answer.next !== null) reply.header(NEXT_CURSOR, answer.next)
     return answer.document
   })
 

@@ -17,10 +17,10 @@ import {
   createClient,
   findClient,
   findClientById,
-  selectClients,
+  selectClientPage,
   setClientDisabled,
 } from '../keys/clients.ts'
-import { createClientKey, revokeKey, selectKeys } from '../keys/keys.ts'
+import { createClientKey, revokeKey, selectKeyPage } from '../keys/keys.ts'
 import { rotateKey } from '../keys/rotate-key.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
@@ -144,7 +144,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     describeDisagreement(options.prices().configuration, await stored(selectGatewayPrices(pool)))
 
   adminClients(app, {
-    selectClients: () => stored(selectClients(pool)),
+    selectClients: (part) => stored(selectClientPage(pool, part)),
     createClient: (name) => stored(createClient(pool, name)),
     setClientDisabled: async (id, disabled) => {
       const found = await stored(findClientById(pool, id))
@@ -152,9 +152,9 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     },
   })
   adminKeys(app, {
-    selectKeys: async (client) => {
-      if (client !== null && (await stored(findClient(pool, client))) === null) return null
-      return await stored(selectKeys(pool, client))
+    selectKeys: async (client, part) => {
+      if (client !== null && (await stored(findClient(pool, client))) === null) return 'no client'
+      return (await stored(selectKeyPage(pool, client, part))) ?? 'no cursor'
     },
     createKey: (order) => changing(createClientKey(pool, order, pepper)),
     revokeKey: (id) => changing(revokeKey(pool, id)),

@@ -2,7 +2,7 @@ import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { isKeyShaped } from '../../src/domain/api-key.ts'
-import { json } from '../cli/command-line.ts'
+import { json, run } from '../cli/command-line.ts'
 import { type Operator, startOperator, TOKEN } from './support/operator.ts'
 
 let operator: Operator
@@ -46,8 +46,12 @@ async function makeKey(order: object) {
 }
 
 /** What the command line prints for the same request. */
+function environment() {
+  return { DATABASE_URL: operator.database.url, KEY_PEPPER: 'pepper' }
+}
+
 async function fromCommandLine(...args: string[]): Promise<unknown> {
-  return await json({ DATABASE_URL: operator.database.url, KEY_PEPPER: 'pepper' }, ...args)
+  return await json(environment(), ...args)
 }
 
 test('a client is made, listed, disabled and enabled, as the command line shows it', async () => {
@@ -82,6 +86,55 @@ test('a key is made, listed, rotated and revoked, as the command line shows it',
   expect(revoked.status).toBe(200)
   expect(revoked.document).toMatchObject({ id: young.id, revoked_at: expect.any(String) })
   expect(await list()).toEqual(await fromCommandLine('key', 'list', '--client', 'keyed'))
+})
+
+test('lists of clients and keys come in parts too, each item once, as the command line shows them', async () => {
+  for (const client of ['part b', 'part a', 'part c']) {
+    await makeClient(client)
+    for (const name of ['one', 'two']) await makeKey({ client, name })
+  }
+  for (const [list, args] of [
+    ['clients', ['client', 'list']],
+    ['keys', ['key', 'list']],
+    ['keys?client=part b', ['key', 'list', '--client', 'part b']],
+  ] as const) {
+    const whole = z.array(z.looseObject({ id: z.string() })).parse(await fromCommandLine(...args))
+    for (const limit of [1, 2, 1000]) {
+      const items: unknown[] = []
+      for (let cursor = ''; ; ) {
+        const query = `${list.includes('?') ? '&' : '?'}limit=${limit}${cursor === '' ? '' : `&cursor=${cursor}`}`
+        const { headers, body } = await operator.app.inject({
+          url: `/admin/v1/${list}${query}`.replaceAll(' ', '%20'),
+          headers: { authorization: `Bearer ${TOKEN}` },
+        })
+        const part = z.array(z.looseObject({ id: z.string() })).parse(JSON.parse(body))
+        items.push(...part)
+        const next = headers['x-tallygate-next-cursor']
+        if (next === undefined) break
+        expect(part).toHaveLength(limit)
+        expect(next).toBe(part.at(-1)?.id)
+        cursor = String(next)
+      }
+      expect(items).toEqual(whole)
+    }
+    const { out, err } = await run(environment(), ...args, '--limit', '1', '--json')
+    expect(JSON.parse(out)).toEqual(whole.slice(0, 1))
+    expect(err).toBe(`tallygate: there is more behind these: --cursor ${whole[0]?.id}\n`)
+  }
+})
+
+test.each([
+  ['clients?limit=0', 'limit'],
+  ['clients?cursor=cli_nobody', 'cursor'],
+  ['clients?limit=1&cursor=cli_nobody', 'cursor'],
+  ['clients?LIMIT=1', 'LIMIT'],
+  ['keys?limit=1&limit=2', 'limit'],
+  ['keys?cursor=key_nobody', 'cursor'],
+  ['keys?after=x', 'after'],
+])('/%s is a 400 that names %s', async (path, param) => {
+  const { status, document } = await operator.ask(`/admin/v1/${path}`)
+  expect(status).toBe(400)
+  expect(document).toMatchObject({ error: { type: 'invalid_request_error', param } })
 })
 
 test('a key’s secret is in the answer that makes it, and in no list, row or log', async () => {

@@ -1,13 +1,14 @@
+import type { LightMyRequestResponse } from 'fastify'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { addDays } from '../../src/domain/utc-day.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
 import { registerStream } from '../../src/store/ledger/streams.ts'
-import { json } from '../cli/command-line.ts'
+import { json, run } from '../cli/command-line.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
-import { type Operator, startOperator } from './support/operator.ts'
+import { type Operator, startOperator, TOKEN } from './support/operator.ts'
 
 const TODAY = holdClockAtNoon()
 
@@ -88,10 +89,76 @@ test.each([
   ['DAYS=7', 'DAYS'],
   ['days[]=7', 'days[]'],
   ['client=acme&group_by=day', 'group_by'],
+  ['limit=2', 'limit'],
+  ['by=day&limit=0', 'limit'],
+  ['by=day&limit=1001', 'limit'],
+  ['by=day&limit=02', 'limit'],
+  ['by=day&limit=2&limit=2', 'limit'],
+  ['by=day&sort=cost', 'sort'],
+  ['by=day&limit=2&sort=name', 'sort'],
+  ['by=day&limit=2&sort=toString', 'sort'],
+  ['by=day&cursor=x', 'cursor'],
+  ['by=day&limit=2&cursor=', 'cursor'],
+  [`by=day&limit=2&cursor=${cursor(['cost', 'model', '1', 'gpt-4o'])}`, 'cursor'],
+  [`by=day&limit=2&cursor=${cursor(['requests', 'day', '1', '2026-01-01'])}`, 'cursor'],
+  [`by=day&limit=2&cursor=${cursor(['cost', 'day', '1', '2026-02-31'])}`, 'cursor'],
+  [`by=day&limit=2&cursor=${cursor(['cost', 'day', '1.5', '2026-02-01'])}`, 'cursor'],
+  [`by=model&limit=2&cursor=${cursor(['cost', 'model', '1', '\0'])}`, 'cursor'],
 ])('/usage?%s is a 400 that names %s', async (query, param) => {
   const { status, document } = await operator.ask(`/admin/v1/usage?${query}`)
   expect(status).toBe(400)
   expect(document).toMatchObject({ error: { type: 'invalid_request_error', param, code: null } })
+})
+
+function cursor(parts: readonly string[]): string {
+  return Buffer.from(JSON.stringify(parts)).toString('base64url')
+}
+
+async function askAll(query: string): Promise<readonly (readonly unknown[])[]> {
+  const pages: unknown[][] = []
+  let next: string | undefined = ''
+  while (next !== undefined) {
+    const answer: LightMyRequestResponse = await operator.app.inject({
+      url: `/admin/v1/usage?${query}${next === '' ? '' : `&cursor=${next}`}`,
+      headers: { authorization: `Bearer ${TOKEN}` },
+    })
+    expect(answer.statusCode, answer.body).toBe(200)
+    pages.push(answer.json())
+    next = answer.headers['x-tallygate-next-cursor']?.toString()
+  }
+  return pages
+}
+
+test.each([
+  'cost',
+  'requests',
+  'input_tokens',
+  'output_tokens',
+])('the groups of all parts by %s are those of the whole, each once, the largest first', async (sort) => {
+  for (const by of ['day', 'client,model', 'model,day', 'client,key']) {
+    const [whole = []] = await askAll(`by=${by}`)
+    for (const limit of [1, 2, 1000]) {
+      const parts = await askAll(`by=${by}&limit=${limit}&sort=${sort}`)
+      const groups = parts.flat()
+      expect(parts.slice(0, -1).every((part) => part.length === limit)).toBe(true)
+      expect(groups).toHaveLength(whole.length)
+      expect(groups).toEqual(expect.arrayContaining([...whole]))
+      const field = sort === 'cost' ? 'cost_usd' : sort
+      const figures = groups.map((group) => Number(Reflect.get(Object(group), field)))
+      expect(figures).toEqual(figures.toSorted((a, b) => b - a))
+    }
+  }
+})
+
+test('the command line shows the same part, and says how to go on', async () => {
+  const [first, second] = await askAll('by=day&limit=1&days=365')
+  const usage = (...args: string[]) => run(environment(), 'usage', '--by', 'day', '--days', '365', ...args)
+  const shown = await usage('--limit', '1', '--json')
+  expect(JSON.parse(shown.out)).toEqual(first)
+  const next = /--cursor (\S+)/.exec(shown.err)?.[1] ?? ''
+  expect(JSON.parse((await usage('--limit', '1', '--json', '--cursor', next)).out)).toEqual(second)
+  expect((await usage('--limit', '1', '--cursor', 'x')).code).toBe(1)
+  expect((await usage('--cursor', next)).code).toBe(1)
 })
 
 test('models without a price are named with what they were used for, as the command line says it', async () => {

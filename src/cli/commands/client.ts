@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { Failure } from '../../doctor/failure.ts'
 import { renderClient } from '../../domain/documents/client-document.ts'
-import { type Client, createClient, selectClients, setClientDisabled } from '../../keys/clients.ts'
-import { parseName } from '../arguments.ts'
+import { type Client, createClient, selectClientPage, setClientDisabled } from '../../keys/clients.ts'
+import { parseListLimit, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
+import { type ListOptions, noteNext, pageOrder } from '../list-part.ts'
 import { renderTable } from '../table.ts'
 
 /** `client create | list | disable | enable`: the accounts that usage is summed up for. */
@@ -22,10 +23,15 @@ export function addClientCommands(program: Command, cli: Cli): void {
 
   client
     .command('list')
-    .description('show all clients')
-    .action(async () => {
-      const clients = await cli.withServers(({ pool }) => selectClients(pool))
-      cli.print(clients.map(renderClient), table(clients))
+    .description('show clients, by name')
+    .option('--limit <n>', 'so many at most', parseListLimit)
+    .option('--cursor <id>', 'those behind this one')
+    .action(async (options: ListOptions) => {
+      const order = pageOrder(options)
+      const page = await cli.withServers(({ pool }) => selectClientPage(pool, order))
+      if (page === null) throw new Failure(`there is no client with the id ${order.cursor}`)
+      cli.print(page.items.map(renderClient), table(page.items))
+      noteNext(cli, page.next)
     })
 
   for (const [verb, disabled] of [

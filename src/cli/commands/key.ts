@@ -2,10 +2,11 @@ import type { Command } from 'commander'
 import { Failure } from '../../doctor/failure.ts'
 import { renderKey, renderNewKey } from '../../domain/documents/key-document.ts'
 import { findClient } from '../../keys/clients.ts'
-import { createClientKey, type NewKey, revokeKey, type StoredKey, selectKeys } from '../../keys/keys.ts'
+import { createClientKey, type NewKey, revokeKey, type StoredKey, selectKeyPage } from '../../keys/keys.ts'
 import { rotateKey } from '../../keys/rotate-key.ts'
-import { parseDuration, parseLifetime, parseModels, parseName } from '../arguments.ts'
+import { parseDuration, parseLifetime, parseListLimit, parseModels, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
+import { type ListOptions, noteNext, pageOrder } from '../list-part.ts'
 import { renderTable } from '../table.ts'
 
 /** `key create | list | revoke | rotate`: what clients call with. */
@@ -42,13 +43,18 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     .command('list')
     .description('show keys, without their secrets')
     .option('--client <name>', 'of this client alone')
-    .action(async (options: { readonly client?: string }) => {
+    .option('--limit <n>', 'so many at most', parseListLimit)
+    .option('--cursor <id>', 'those behind this one')
+    .action(async (options: ListOptions & { readonly client?: string }) => {
       const client = options.client ?? null
-      const keys = await cli.withServers(async ({ pool }) => {
+      const order = pageOrder(options)
+      const page = await cli.withServers(async ({ pool }) => {
         if (client !== null && (await findClient(pool, client)) === null) throw noClient(client)
-        return await selectKeys(pool, client)
+        return await selectKeyPage(pool, client, order)
       })
-      cli.print(keys.map(renderKey), table(keys))
+      if (page === null) throw noKey(order.cursor ?? '')
+      cli.print(page.items.map(renderKey), table(page.items))
+      noteNext(cli, page.next)
     })
 
   key

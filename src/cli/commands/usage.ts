@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Failure } from '../../doctor/failure.ts'
 import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
@@ -10,9 +10,16 @@ import { groupName } from '../../usage/query/render-usage.ts'
 import { type RequestedName, selectRequestedNames } from '../../usage/query/requested-names.ts'
 import type { UsageRow } from '../../usage/query/select-usage.ts'
 import { renderSummary } from '../../usage/query/usage-figures.ts'
+import {
+  parseUsageCursor,
+  USAGE_SORTS,
+  type UsagePage,
+  type UsageSort,
+} from '../../usage/query/usage-page.ts'
 import { parseUsageGroups, USAGE_GROUPS } from '../../usage/query/usage-query.ts'
-import { parseDays } from '../arguments.ts'
+import { parseDays, parseListLimit } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
+import { noteNext } from '../list-part.ts'
 import { printable, renderTable } from '../table.ts'
 
 /** `usage`: usage and cost, as `GET /v1/usage` reports them. */
@@ -28,13 +35,24 @@ export function addUsageCommand(program: Command, cli: Cli): void {
       parseGroups,
       [],
     )
-    .action(async ({ client: name = null, days, by }: UsageOptions) => {
-      const { rows, document, names } = await cli.withServers(async ({ reports }) => {
+    .option('--limit <n>', 'with --by: so many at most, those with most of --sort', parseListLimit)
+    .addOption(new Option('--sort <figure>', 'with --limit').choices(USAGE_SORTS).default('cost'))
+    .option('--cursor <text>', 'with --limit: those behind the ones shown before')
+    .action(async (options: UsageOptions) => {
+      const { client: name = null, days, by } = options
+      const page = pageOf(options)
+      const { rows, document, names, next } = await cli.withServers(async ({ reports }) => {
         const pool = await reports()
         const client = name === null ? null : await findClient(pool, name)
         if (name !== null && client === null) throw new Failure(`there is no client named ${name}`)
         const period = periodOf(days, Date.now())
-        const answer = await answerOperator(pool, { client, days, ...period, groupBy: by })
+        const answer = await answerOperator(pool, {
+          client,
+          days,
+          ...period,
+          groupBy: by,
+          ...(page === null ? {} : { page }),
+        })
         const hasUnknown = answer.rows.some(({ model }) => model === UNKNOWN_MODEL)
         const scope = { clientId: client?.id ?? null, ...period }
         return { ...answer, names: hasUnknown ? await selectRequestedNames(pool, scope) : [] }
@@ -43,6 +61,7 @@ export function addUsageCommand(program: Command, cli: Cli): void {
         by.length === 1 ? withNames(document, names) : document,
         [table(rows, by), ...namesText(names)].join('\n'),
       )
+      noteNext(cli, next)
     })
 }
 
@@ -50,6 +69,22 @@ interface UsageOptions {
   readonly client?: string | null
   readonly days: number
   readonly by: readonly UsageGroup[]
+  readonly limit?: number
+  readonly sort: UsageSort
+  readonly cursor?: string
+}
+
+/** @throws {Failure} When there is nothing that it could be a part of. */
+function pageOf({ by, limit, sort, cursor }: UsageOptions): UsagePage | null {
+  if (limit === undefined) {
+    if (cursor !== undefined) throw new Failure('--cursor needs --limit')
+    return null
+  }
+  if (by.length === 0) throw new Failure('--limit needs --by: without groups there is one answer')
+  if (cursor === undefined) return { limit, sort, after: null }
+  const after = parseUsageCursor(cursor, sort, by)
+  if (after === null) throw new Failure('--cursor is not that of an answer to the same query')
+  return { limit, sort, after }
 }
 
 function parseGroups(text: string): readonly UsageGroup[] {

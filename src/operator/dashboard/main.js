@@ -12,6 +12,8 @@ const PERIODS = [
   { value: 30, label: '30 days' },
 ]
 const CHART_DAYS = 30
+/** Keys may be a million: those that cost most are asked for. */
+const MOST_ROWS = 500
 /** The examination opens connections of its own, so it is made less often. */
 const CHECKS_EVERY_MS = 60_000
 
@@ -27,7 +29,11 @@ function listParts() {
   const isDue = performance.now() - checkedAt >= CHECKS_EVERY_MS
   return [
     ...PERIODS.map(({ value, label }) => part(label, value, () => ask('usage', { days: value }))),
-    part('Usage', 'grouped', async () => ({ rows: await ask('usage', { days, by: group.by }), days, group })),
+    part('Usage', 'grouped', async () => ({
+      rows: await ask('usage', { days, by: group.by, limit: MOST_ROWS }),
+      days,
+      group,
+    })),
     part('Chart', 'byDay', () => ask('usage', { days: CHART_DAYS, by: 'day' })),
     part('Calls without a cost', 'unpriced', () => ask('unpriced', { days })),
     part('Ledger', 'ledger', () => ask('ledger')),
@@ -78,7 +84,11 @@ function draw() {
     const names = new Set(unpriced.filter(lacksPrice).map(({ model }) => model))
     byId('usage-title').textContent =
       `Usage, ${PERIODS.find(({ value }) => value === days).label.toLowerCase()}`
-    whenChanged('usage', [rows, group, unpriced], () => drawUsage(byId('usage'), rows, group, names))
+    const whole = figures[days]?.cost_usd ?? 0
+    const isCut = rows.length === MOST_ROWS
+    whenChanged('usage', [rows, group, unpriced, whole], () =>
+      drawUsage(byId('usage'), { rows, group, unpriced: names, whole, isCut }),
+    )
   }
   drawUnpriced(byId('unpriced'), unpriced)
   if (ledger !== undefined) drawLedger(byId('ledger'), ledger)

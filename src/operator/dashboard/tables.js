@@ -30,19 +30,26 @@ const view = { column: 'cost', all: false }
 
 /**
  * @param {HTMLElement} frame
- * @param {Record<string, unknown>[]} rows
- * @param {typeof GROUPS[number]} group
- * @param {ReadonlySet<string>} unpriced Names of models that have no price.
+ * @param {object} shown
+ * @param {Record<string, unknown>[]} shown.rows
+ * @param {typeof GROUPS[number]} shown.group
+ * @param {ReadonlySet<string>} shown.unpriced Names of models that have no price.
+ * @param {number} shown.whole What all groups cost, also those that are not among the rows.
+ * @param {boolean} shown.isCut Whether there may be others, which cost less.
  */
-export function drawUsage(frame, rows, group, unpriced) {
+export function drawUsage(frame, shown) {
+  const { rows, group, unpriced, isCut } = shown
   if (rows.length === 0) {
     frame.replaceChildren(element('p', { class: 'empty' }, 'Nothing was used in these days.'))
     return
   }
-  const redraw = () => drawUsage(frame, rows, group, unpriced)
+  const redraw = () => drawUsage(frame, shown)
   const sorted = sort(rows, group)
-  const shown = view.all ? sorted : sorted.slice(0, FIRST_ROWS)
-  const whole = rows.reduce((sum, row) => sum + row.cost_usd, 0)
+  const visible = view.all ? sorted : sorted.slice(0, FIRST_ROWS)
+  const whole = Math.max(
+    shown.whole,
+    rows.reduce((sum, row) => sum + row.cost_usd, 0),
+  )
   const table = element(
     'table',
     {},
@@ -56,7 +63,7 @@ export function drawUsage(frame, rows, group, unpriced) {
         ...COLUMNS.map((column) => headingOf(column.id, column.heading, redraw)),
       ),
     ),
-    element('tbody', {}, ...shown.map((row) => rowOf(row, group, whole, unpriced))),
+    element('tbody', {}, ...visible.map((row) => rowOf(row, group, whole, unpriced))),
   )
   const more = element(
     'button',
@@ -68,9 +75,11 @@ export function drawUsage(frame, rows, group, unpriced) {
         redraw()
       },
     },
-    `Show all ${plural(rows.length, 'row')}`,
+    isCut
+      ? `Show the ${plural(rows.length, 'row')} that cost most`
+      : `Show all ${plural(rows.length, 'row')}`,
   )
-  frame.replaceChildren(table, ...(shown.length < sorted.length ? [more] : []))
+  frame.replaceChildren(table, ...(visible.length < sorted.length ? [more] : []))
 }
 
 function sort(rows, group) {

@@ -1,9 +1,12 @@
+import { MAX_PAGE_LIMIT } from '../../domain/documents/page-limit.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
+import { USAGE_SORTS } from '../../usage/query/usage-page.ts'
 import { USAGE_GROUPS } from '../../usage/query/usage-query.ts'
+import { NEXT_CURSOR } from '../admin-answers.ts'
 import { DAYS } from './client-paths.ts'
 import { errors, json } from './responses.ts'
 import { list, ref, text } from './schema-parts.ts'
-import type { ApiOperation, Content, Parameter, PathItem, Response } from './types.ts'
+import type { ApiOperation, Content, Parameter, PathItem, Response, Schema } from './types.ts'
 
 const TOKEN: ApiOperation['security'] = [{ operatorToken: [] }]
 const COMMON = ['invalid_api_key', 'storage_unavailable', 'query_timeout'] as const
@@ -14,6 +17,31 @@ const CLIENT: Parameter = {
   required: false,
   description: 'The name of a client; without it, all.',
   schema: { type: 'string' },
+}
+
+function queryOption(name: string, description: string, schema: Schema): Parameter {
+  return { name, in: 'query', required: false, description, schema }
+}
+
+/** Parts of a list. */
+const LIMIT = queryOption('limit', 'At most so many items; without it, all.', {
+  type: 'integer',
+  minimum: 1,
+  maximum: MAX_PAGE_LIMIT,
+})
+const CURSOR = queryOption(
+  'cursor',
+  'Goes on behind what an answer ended with: its header x-tallygate-next-cursor, which is the id of the last item.',
+  { type: 'string' },
+)
+
+/** A JSON answer that may be a part of a list. */
+function part(description: string, schema: Schema): Response {
+  const header = {
+    description: 'The cursor of what comes behind; absent: nothing does.',
+    schema: { type: 'string' },
+  }
+  return { ...json(description, schema), headers: { [NEXT_CURSOR]: header } }
 }
 
 function id(of: string): Parameter {
@@ -88,8 +116,12 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
   '/admin/v1/clients': {
     get: guarded({
       operationId: 'listClients',
-      summary: 'All clients, by name.',
-      responses: { '200': json('The clients.', list(ref('Client'))), ...errors(...COMMON) },
+      summary: 'Clients, by name.',
+      parameters: [LIMIT, CURSOR],
+      responses: {
+        '200': part('The clients.', list(ref('Client'))),
+        ...errors('invalid_request', ...COMMON),
+      },
     }),
     post: guarded({
       operationId: 'createClient',
@@ -121,10 +153,10 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
     get: guarded({
       operationId: 'listKeys',
       summary: 'Keys, without their secrets.',
-      parameters: [CLIENT],
+      parameters: [CLIENT, LIMIT, CURSOR],
       responses: {
-        '200': json('The keys, by client, oldest first.', list(ref('Key'))),
-        ...errors(...COMMON, 'not_found'),
+        '200': part('The keys, by client, oldest first.', list(ref('Key'))),
+        ...errors('invalid_request', ...COMMON, 'not_found'),
       },
     }),
     post: guarded({
@@ -173,9 +205,23 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
           schema: { type: 'array', items: { enum: USAGE_GROUPS }, minItems: 1 },
         },
         CLIENT,
+        {
+          ...LIMIT,
+          description:
+            'At most so many groups, those with most of what they are sorted by; without it, all by name.',
+        },
+        queryOption('sort', 'With limit: what groups are sorted by, the largest first.', {
+          enum: USAGE_SORTS,
+          default: 'cost',
+        }),
+        {
+          ...CURSOR,
+          description:
+            'Goes on behind the last group of an answer to the same query: its header x-tallygate-next-cursor.',
+        },
       ],
       responses: {
-        '200': json('One summary, or a list of them.', {
+        '200': part('One summary, or a list of them.', {
           anyOf: [ref('OperatorUsage'), list(ref('OperatorUsage'))],
         }),
         ...errors('invalid_request', ...COMMON, 'not_found'),

@@ -16,6 +16,7 @@ import {
 } from '../summaries/read-summaries.ts'
 import { SUMMARY_COLUMNS } from '../summaries/summary-columns.ts'
 import { type GroupTotals, RELIABILITY_FIELDS, SUMMARY_FIELDS, UNPRICED_FIELDS } from './usage-figures.ts'
+import { sortFieldOf, type UsagePage } from './usage-page.ts'
 
 export interface UsageScope {
   /** `null`: every client. */
@@ -67,8 +68,10 @@ const STATEMENTS = new Map<string, SummaryStatement>()
 function statementOf(
   { groupBy, clientId }: Pick<GroupedScope, 'groupBy' | 'clientId'>,
   shown: ShownFigures,
+  page: UsagePage | null,
 ): SummaryStatement {
-  const name = `${shown} ${clientId === null} ${groupBy.join()}`
+  const pageName = page === null ? '' : `${page.sort} ${page.after === null}`
+  const name = `${shown} ${clientId === null} ${groupBy.join()} ${pageName}`
   const known = STATEMENTS.get(name)
   if (known !== undefined) return known
   const groups = [...new Set(groupBy)].flatMap((name) =>
@@ -82,6 +85,7 @@ function statementOf(
     columns: SUMMARY_COLUMNS.filter(({ field }) => fields.includes(field)),
     selected: columns.map(({ expression, field }) => `${expression} as "${field}"`),
     joins: joinNames(groups),
+    ...(page === null ? {} : { page: { sort: sortFieldOf(page.sort), isBehind: page.after !== null } }),
     ...(groups.length === 0 ? {} : { orderBy: columns.map(({ expression }) => expression).join(', ') }),
   })
   STATEMENTS.set(name, statement)
@@ -94,17 +98,22 @@ const NAME_FIELDS = GROUP_DIMENSIONS.flatMap(({ field, named }) =>
 const SUM_FIELDS = [...SUMMARY_FIELDS, ...RELIABILITY_FIELDS, ...UNPRICED_FIELDS]
 
 /**
- * Usage, corrections included. Rows come in the order of the groups.
+ * Usage, corrections included. Rows come in the order of the groups, or of the page.
  *
  * @param shown What is not shown is not read, and 0 in the rows.
+ * @param page Of a query by groups; `null`: all of them.
  * @throws When Postgres is away: never a wrong number.
  */
 export async function selectUsageSummary(
   pool: Postgres,
   scope: GroupedScope,
   shown: ShownFigures = 'all',
+  page: UsagePage | null = null,
 ): Promise<UsageRow[]> {
-  const rows = await selectSums(pool, statementOf(scope, shown), scope, scope.clientId)
+  const after = page?.after ?? null
+  const pageValues =
+    page === null ? [] : [page.limit, ...(after === null ? [] : [`${after.value}`, ...after.ids])]
+  const rows = await selectSums(pool, statementOf(scope, shown, page), scope, scope.clientId, pageValues)
   return rows.map(usageRowFrom)
 }
 

@@ -1,6 +1,8 @@
+import { PAGE_LIMIT_RULE, parsePageLimit } from '../../domain/documents/page-limit.ts'
 import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays, periodOf } from '../../domain/period.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { GROUP_DIMENSIONS, type UsageGroup } from '../dimensions.ts'
+import { isUsageSort, parseUsageCursor, USAGE_SORTS, type UsagePage } from './usage-page.ts'
 
 /** What usage can be grouped by, in the order in which messages and answers name it. */
 export const USAGE_GROUPS: readonly UsageGroup[] = GROUP_DIMENSIONS.map(({ group }) => group.name)
@@ -21,6 +23,8 @@ export interface UsageQuery {
   readonly toDay: UtcDay
   /** Each once. Empty: one summary of everything. */
   readonly groupBy: readonly UsageGroup[]
+  /** Absent: all groups. */
+  readonly page?: UsagePage
 }
 
 /** How a listener has its queries of usage written. */
@@ -32,6 +36,8 @@ export interface QueryForm {
   readonly groupsMessage: string
   /** Whether a parameter `client` may name one; without it, all. */
   readonly namesClient: boolean
+  /** Whether `limit`, `sort` and `cursor` may ask for some of the groups. */
+  readonly hasPages: boolean
 }
 
 export const CLIENT_FORM: QueryForm = {
@@ -39,6 +45,7 @@ export const CLIENT_FORM: QueryForm = {
   parseGroups: parseClientGroups,
   groupsMessage: `must name ${CLIENT_GROUPS.join(', ')}, or several of them with commas between, each once`,
   namesClient: false,
+  hasPages: false,
 }
 
 export const OPERATOR_FORM: QueryForm = {
@@ -46,6 +53,7 @@ export const OPERATOR_FORM: QueryForm = {
   parseGroups: parseUsageGroups,
   groupsMessage: `must name ${USAGE_GROUPS.join(', ')}, or several of them with commas between`,
   namesClient: true,
+  hasPages: true,
 }
 
 /** What was asked, or the parameter that is wrong and why. */
@@ -65,9 +73,14 @@ export type ParsedQuery =
  */
 export function parseUsageQuery(search: string, form: QueryForm, nowMs: number): ParsedQuery {
   const query = new URLSearchParams(search)
-  const { groupParameter, namesClient } = form
+  const { groupParameter, namesClient, hasPages } = form
   // A misspelt `days` that was ignored would answer for another period than was asked for.
-  const known = ['days', groupParameter, ...(namesClient ? ['client'] : [])]
+  const known = [
+    'days',
+    groupParameter,
+    ...(namesClient ? ['client'] : []),
+    ...(hasPages ? ['limit', 'sort', 'cursor'] : []),
+  ]
   const unknown = [...query.keys()].find((name) => !known.includes(name))
   if (unknown !== undefined) return problem(unknown, `There is no parameter ${unknown}.`)
 
@@ -83,10 +96,36 @@ export function parseUsageQuery(search: string, form: QueryForm, nowMs: number):
   }
   const [client = null, ...moreClients] = query.getAll('client')
   if (moreClients.length > 0) return problem('client', 'client must be a text.')
-  return { kind: 'query', query: { days, ...periodOf(days, nowMs), groupBy }, client }
+  const page = parsePage(query, groupBy)
+  if (page !== null && 'kind' in page) return page
+  const whole = { days, ...periodOf(days, nowMs), groupBy }
+  return { kind: 'query', query: page === null ? whole : { ...whole, page }, client }
 }
 
-function problem(param: string, message: string): ParsedQuery {
+type Problem = Extract<ParsedQuery, { readonly kind: 'problem' }>
+
+/** `null`: none is asked for. */
+function parsePage(query: URLSearchParams, groupBy: readonly UsageGroup[]): UsagePage | Problem | null {
+  const repeated = ['limit', 'sort', 'cursor'].find((name) => query.getAll(name).length > 1)
+  if (repeated !== undefined) return problem(repeated, `${repeated} must be given once.`)
+  const asked = query.get('limit')
+  if (asked === null) {
+    const needing = ['sort', 'cursor'].find((name) => query.has(name))
+    return needing === undefined ? null : problem(needing, `${needing} needs limit.`)
+  }
+  const limit = parsePageLimit(asked)
+  if (limit === null) return problem('limit', `limit ${PAGE_LIMIT_RULE}.`)
+  if (groupBy.length === 0) return problem('limit', 'limit needs by: without groups there is one answer.')
+  const sort = query.get('sort') ?? 'cost'
+  if (!isUsageSort(sort)) return problem('sort', `sort must be one of ${USAGE_SORTS.join(', ')}.`)
+  const cursor = query.get('cursor')
+  if (cursor === null) return { limit, sort, after: null }
+  const after = parseUsageCursor(cursor, sort, groupBy)
+  if (after === null) return problem('cursor', 'cursor must be that of an answer to the same query.')
+  return { limit, sort, after }
+}
+
+function problem(param: string, message: string): Problem {
   return { kind: 'problem', param, message }
 }
 

@@ -9,7 +9,7 @@ import {
   type Summarised,
   selectSummarised,
 } from './summarised.ts'
-import type { SummaryColumn } from './summary-columns.ts'
+import type { SummaryColumn, SummaryField } from './summary-columns.ts'
 import { columnsOfFields, findSummaryTables } from './summary-tables.ts'
 
 /** What of the totals is wanted, and by what it is kept apart. */
@@ -29,6 +29,12 @@ export interface SummaryQuery {
   readonly orderBy?: string
   /** Whether days after the period belong to it too: those of a gateway whose clock is ahead. */
   readonly isOpenEnded?: boolean
+  /** Absent: all groups. Else those with most of `sort`, of which every group has some or 0. */
+  readonly page?: {
+    readonly sort: SummaryField
+    /** Whether they begin behind a group that is given. */
+    readonly isBehind: boolean
+  }
 }
 
 /** A query as one statement. */
@@ -45,10 +51,12 @@ export type SummaryRow = Readonly<Record<string, string | null>>
 
 /**
  * Its parameters are the months, the days and the other days of a `Cover`, and where it has them the id of the
- * client and the last day of the period.
+ * client, the last day of the period, and of a page: how many groups, then of the group before them its sum and
+ * what names it.
  */
 export function buildSummaryStatement(query: SummaryQuery): SummaryStatement {
-  const { by, ofClient, columns, selected = [], joins = '', orderBy, isOpenEnded = false } = query
+  const { by, ofClient, columns, selected = [], joins = '', isOpenEnded = false, page } = query
+  const orderBy = page === undefined ? query.orderBy : orderOf(page.sort, columnsOfFields(by), 'u.')
   const tables = findSummaryTables([
     ...by.filter((field) => field !== 'day'),
     ...(ofClient ? (['clientId'] as const) : []),
@@ -71,15 +79,37 @@ export function buildSummaryStatement(query: SummaryQuery): SummaryStatement {
         : 'u.day = any($3::date[])',
     ),
   ]
+  const group = kept.length > 0 ? `group by ${kept.join(', ')}` : ''
+  const firstOfPage = 4 + (ofClient ? 1 : 0) + (isOpenEnded ? 1 : 0)
   const text = `
 select k.whole::text as "isWhole", ${['u.is_row as "isRow"', ...selected, ...columns.map(({ field }) => `u."${field}"`)].join(', ')}
 from (select ${areSummarised('$1', '$2')} as whole) k
 left join (
   select ${[`'' as is_row`, ...kept, ...columns.map(({ column, field }) => `sum(${column}) as "${field}"`)].join(', ')}
   from (${parts.join(' union all ')}) u
-  ${kept.length > 0 ? `group by ${kept.join(', ')}` : ''}) u on true
+  ${group} ${page === undefined ? '' : pageOf(page, kept, columns, firstOfPage)}) u on true
 ${joins} ${orderBy === undefined ? '' : `order by ${orderBy}`}`
   return { text, usesDays: days !== null, usesMonths: months !== null, isOpenEnded }
+}
+
+function orderOf(sort: SummaryField, kept: readonly string[], prefix: string): string {
+  return [`${prefix}"${sort}" desc`, ...kept.map((column) => prefix + column)].join(', ')
+}
+
+/** Which of the groups, in SQL; the first of its parameters has this number. */
+function pageOf(
+  { sort, isBehind }: NonNullable<SummaryQuery['page']>,
+  kept: readonly string[],
+  columns: readonly SummaryColumn[],
+  parameter: number,
+): string {
+  const sum = columns.filter(({ field }) => field === sort).map(({ column }) => `sum(${column})`)
+  const value = `$${parameter + 1}::numeric`
+  const names = kept.map(
+    (column, index) => `$${parameter + 2 + index}::${column === 'day' ? 'date' : 'text'}`,
+  )
+  const behind = `having ${sum} < ${value} or (${sum} = ${value} and (${kept.join(', ')}) > (${names.join(', ')}))`
+  return `${isBehind ? behind : ''} order by ${orderOf(sort, kept, '')} limit $${parameter}`
 }
 
 /**
@@ -92,6 +122,7 @@ export async function selectSums(
   { text, usesDays, usesMonths, isOpenEnded }: SummaryStatement,
   period: Period,
   clientId: string | null,
+  page: readonly unknown[] = [],
 ): Promise<readonly SummaryRow[]> {
   return await selectSummed(pool, period, (known) => {
     const { months, days, rest } = coverPeriod(period, {
@@ -104,6 +135,7 @@ export async function selectSums(
       rest,
       ...(clientId === null ? [] : [clientId]),
       ...(isOpenEnded ? [period.toDay] : []),
+      ...page,
     ]
     return { text, values }
   })
