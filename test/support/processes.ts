@@ -6,6 +6,8 @@ import { OFFLINE } from './offline.ts'
 /** A process of ours that a test kills and starts again. */
 export interface TestProcess {
   readonly name: string
+  /** How it ended, with a signal's name or its exit code; `null`: it runs, or was never started. */
+  readonly ended: string | null
   start(): Promise<void>
   /** kill -9; resolves when it is gone. */
   kill(): Promise<void>
@@ -25,6 +27,9 @@ export function testProcess(
   let gone: Promise<string> = Promise.resolve('never started')
   return {
     name,
+    get ended() {
+      return child === null ? null : (child.signalCode ?? child.exitCode?.toString() ?? null)
+    },
     async start() {
       const started = fork(script, {
         env: { PATH: process.env.PATH, ...clockEnvironment(), ...OFFLINE, ...env },
