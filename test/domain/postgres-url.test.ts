@@ -99,6 +99,7 @@ test('parameters of TLS, time and choice are read', () => {
   })
   expect(parsed('postgres://h/d')).toMatchObject({ tlsMode: null, sessionAttrs: 'any', shuffled: false })
   expect(parsed('postgres://h/d?ssl=true').tlsMode).toBe('verify-full')
+  expect(parsed('postgres://h/d?sslrootcert=system').tlsMode).toBe('verify-full')
 })
 
 test.each([
@@ -110,6 +111,9 @@ test.each([
   ['postgres:///d?host=a,b,c&port=1,2', 'must have one port for all hosts, or one for each'],
   ['postgres://h/d?target_session_attrs=master', 'must have a target_session_attrs of any, read-write'],
   ['postgres://h/d?sslmode=on', 'must have a sslmode of disable, allow'],
+  ['postgres://h/d?sslmode=require&sslrootcert=system', 'must have sslmode=verify-full, or none'],
+  ['postgres://h/d?sslrootcert=%2Fca.pem', 'must have a sslmode with sslrootcert'],
+  ['postgres://h/d?sslcert=c&sslkey=k', 'must have a sslmode with sslrootcert'],
   ['postgres://h/d?pgbouncer=true', 'has the parameter "pgbouncer", which no PostgreSQL URL has'],
   ['postgres://h/d?service=x', 'cannot have the parameter service: write out what the service file says'],
   ['postgres://h/d?gssencmode=require', 'has the parameter "gssencmode"'],

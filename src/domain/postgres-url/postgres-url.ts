@@ -74,7 +74,10 @@ export function parsePostgresUrl(text: string): Parsed<PostgresUrl> {
     !values.has('host') && !socket,
   )
   if ('problem' in hosts) return hosts
-  const tls = oneOf(values, 'sslmode', TLS_MODES) ?? legacyTls(values.get('ssl'))
+  const tls =
+    oneOf(values, 'sslmode', TLS_MODES) ??
+    legacyTls(values.get('ssl')) ??
+    tlsOfRoot(values.get('sslrootcert'))
   if (tls !== null && typeof tls === 'object') return tls
   const sessionAttrs = oneOf(values, 'target_session_attrs', SESSION_ATTRS) ?? 'any'
   if (typeof sessionAttrs === 'object') return sessionAttrs
@@ -159,6 +162,13 @@ function legacyTls(text: string | undefined): TlsMode | null {
   return text === 'true' || text === '1' ? 'verify-full' : 'disable'
 }
 
+/** As libpq: who trusts all that this machine trusts has to check the name too. */
+function tlsOfRoot(rootCert: string | undefined): TlsMode | null {
+  return rootCert === SYSTEM_ROOTS ? 'verify-full' : null
+}
+
+const SYSTEM_ROOTS = 'system'
+
 function otherProblem(values: ReadonlyMap<UrlParameter, string>, tls: TlsMode | null): string | null {
   if (!/^\d{0,4}$/.test(values.get('connect_timeout') ?? ''))
     return 'must have a connect_timeout in whole seconds'
@@ -169,6 +179,10 @@ function otherProblem(values: ReadonlyMap<UrlParameter, string>, tls: TlsMode | 
   if (!['', 'disable', 'random'].includes(values.get('load_balance_hosts') ?? ''))
     return 'must have load_balance_hosts of disable, random'
   if (values.has('sslcert') !== values.has('sslkey')) return 'must have both sslcert and sslkey, or neither'
+  if (values.get('sslrootcert') === SYSTEM_ROOTS && tls !== 'verify-full')
+    return 'must have sslmode=verify-full, or none, with sslrootcert=system'
+  if (tls === null && (values.has('sslrootcert') || values.has('sslcert')))
+    return 'must have a sslmode with sslrootcert and sslcert: without it nothing is encrypted'
   if (values.get('sslnegotiation') !== 'direct') return null
   return tls === null || tls === 'disable' || tls === 'allow' || tls === 'prefer'
     ? 'must have sslmode=require, verify-ca or verify-full with sslnegotiation=direct'

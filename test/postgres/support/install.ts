@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 /** Debian's packages, and a program of each. */
 const PACKAGES = [
   { name: 'pgbouncer', program: '/usr/sbin/pgbouncer' },
+  { name: 'openssl', program: '/usr/bin/openssl' },
   { name: 'postgresql-15', program: '/usr/lib/postgresql/15/bin/postgres' },
 ]
 
