@@ -1,14 +1,25 @@
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
+import { addCredit } from '../../src/corrections/credit.ts'
+import { rebuildDay } from '../../src/corrections/rebuild.ts'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { SILENT_LOG } from '../../src/lib/logger.ts'
+import { createCallDays } from '../../src/rollup/call-days.ts'
+import { createRollUp } from '../../src/rollup/roll-up.ts'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { Outbox } from '../../src/usage/outbox/outbox.ts'
+import { holdOutbox, measureOutbox, selectOutboxState } from '../../src/usage/outbox/outbox-state.ts'
+import { deletePages, selectPages, truncateOutbox } from '../../src/usage/outbox/outbox-table.ts'
+import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { prune } from '../../workers/prune.ts'
+import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
 import { type Cluster, startCluster } from './support/cluster.ts'
 import { type Deployment, deploy, exactly } from './support/deployment.ts'
 
 const ROLES = ['migrate', 'worker', 'gateway'] as const
+const WHO = { who: 'test', why: 'test' }
 
 let cluster: Cluster
 let deployment: Deployment | null = null
@@ -55,6 +66,42 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
     applicationName: 'test worker',
     log: SILENT_LOG,
   })
+  // The gateway reads every table that there is, those of later migrations too.
+  const { rows: unread } = await admin.query(
+    `select tablename from pg_tables where schemaname = 'tallygate' and tablename <> 'migrations'
+       and not has_table_privilege('tallygate_gateway', schemaname || '.' || tablename, 'select')`,
+  )
+  expect(unread).toEqual([])
+
+  // What a worker does beside counting: Kafka's outbox, days and months that are over, corrections.
+  const outbox = new Outbox({ maxBytes: 1, checkEveryMs: 0 })
+  const rollUp = createRollUp({
+    pool: worker,
+    callDays: createCallDays(worker, 35, SILENT_LOG),
+    otherSinks: [outbox],
+  })
+  const pastMs = Date.parse(`${addDays(utcDayOf(Date.now()), -40)}T12:00:00Z`)
+  const count = async (priceId: string) => {
+    const record = aRecord({ arrivedAtMs: pastMs, priceId, costPico: '0' })
+    expect(await rollUp('test:calls', [aCandidate(newProducer(), 1, record)])).toMatchObject({ counted: 1 })
+  }
+  await count('unknown/price#a')
+  expect(await holdOutbox(worker, 'test')).toBe(true)
+  await measureOutbox(worker)
+  await count('unknown/price#b') // it is full now
+  const pages = await selectPages(worker, '0', 10)
+  expect(pages).toHaveLength(1)
+  await deletePages(
+    worker,
+    pages.map(({ id }) => id),
+  )
+  expect(await truncateOutbox(worker, 0)).toBe(true)
+  expect((await selectOutboxState(deployment.pool))?.skipped?.calls).toBe(1)
+  await addCredit(worker, { ...WHO, clientId: 'cli_a', day: utcDayOf(pastMs), model: null, pico: 5n })
+  const summed = await summarise(worker, 60_000)
+  expect([summed.failed, summed.months.length, summed.isDone]).toEqual([[], 1, true])
+  expect(await rebuildDay(worker, { ...WHO, day: utcDayOf(Date.now()) })).toMatchObject({ kind: 'unchanged' })
+
   let pruned = await prune(worker, 1)
   while (pruned === null) pruned = await prune(worker, 1)
   await worker.end()
