@@ -39,9 +39,11 @@ open_days as materialized (
   select d.day::date as day, date_trunc('month', d.day)::date as month
   from asked, generate_series(
     greatest(asked.from_day, (select min(day) from ${SCHEMA}.daily_usage))::timestamp,
-    least(asked.to_day, (select max(day) from ${SCHEMA}.daily_usage))::timestamp, interval '1 day') d (day)
-  where not exists (select from closed_days s where s.day = d.day::date)
-    and exists (select from ${SCHEMA}.daily_usage u where u.day = d.day::date)),
+    -- \`least\` passes over a null, and without any row the days would have no end.
+    least(asked.to_day, coalesce((select max(day) from ${SCHEMA}.daily_usage), asked.from_day - 1))::timestamp, interval '1 day') d (day)
+  -- With a limit it stays a look at one day, and never becomes a join with all rows.
+  cross join lateral (select from ${SCHEMA}.daily_usage u where u.day = d.day::date limit 1) u
+  where not exists (select from closed_days s where s.day = d.day::date)),
 cover as materialized (
   select p.period, m.months,
     array(select s.day from closed_days s where s.day between p.from_day and coalesce(p.to_day, 'infinity')
