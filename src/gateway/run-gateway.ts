@@ -220,6 +220,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       upstreams: reloadable.table,
       pathPolicy: reloadable.pathPolicy,
       objects,
+      limits: null,
+      refused: () => {},
       now: Date.now,
       stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),
     },

@@ -43,6 +43,13 @@ export const ERRORS = {
     code: 'model_not_allowed',
     message: 'This API key may not use that model.',
   },
+  model_unpriced: {
+    status: 403,
+    type: 'permission_error',
+    code: 'model_unpriced',
+    message:
+      'What this call costs cannot be said, as there is no price for it. A budget that holds for it takes priced calls only.',
+  },
   path_not_allowed: {
     status: 403,
     type: 'permission_error',
@@ -73,6 +80,18 @@ export const ERRORS = {
     code: 'unsupported_encoding',
     message:
       'The request body has a content coding that cannot be read here. Send it without content-encoding.',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    code: 'rate_limit_exceeded',
+    message: 'A limit of this client is reached for now. Try again after the time in the retry-after header.',
+  },
+  budget_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    code: 'budget_exceeded',
+    message: 'A budget of this client is spent. To try again does not help before its period ends.',
   },
   headers_too_large: {
     status: 431,
@@ -147,6 +166,8 @@ export interface ErrorDetail {
 export interface CallRefusal {
   readonly error: ErrorName
   readonly detail?: ErrorDetail
+  /** For the counts of refused calls, where the error alone says too little. */
+  readonly reason?: string
 }
 
 /** The JSON body of an error, as plain data: OpenAI's `{error}` or Anthropic's `{type, error}`. */

@@ -72,6 +72,7 @@ export const LOG_EVENTS = {
   'limits.listener_failed': 'a change of limits could not be taken over by a part of the gateway',
   'limits.read_again': 'limits are read from Postgres again',
   'limits.unreadable': 'limits cannot be read from Postgres; the last known ones hold',
+  'limits.refusals_not_saved': 'counts of refused calls cannot be added to Postgres; they wait in memory',
 
   'postgres.away': 'Postgres does not answer; records wait in the journal',
   'postgres.back': 'Postgres answers again',

@@ -6,6 +6,10 @@ import type { Objects } from '../../objects/objects.ts'
 import { type ReadableBody, UNREAD } from '../bodies/body-reading.ts'
 import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
 import { announcesBody } from '../forms/upload.ts'
+import type { LeavingClient } from '../limits/doors/await-limits.ts'
+import type { AnswerRates } from '../limits/doors/rate-headers.ts'
+import type { ExpectedUse, Reservation } from '../limits/limited-call.ts'
+import type { Limiter } from '../limits/limiter.ts'
 import type { CallTarget } from '../routing/call-target.ts'
 import { modelInQuery, type Route } from '../routing/route.ts'
 import type { UpstreamTable } from '../routing/upstream-table.ts'
@@ -22,6 +26,13 @@ export type Moment = 'arrival' | 'caller' | 'head' | 'model'
 
 export type Stages = Readonly<Record<Moment, readonly Stage[]>>
 
+/** Rates and budgets, as stages ask for them. */
+export interface AdmissionLimits {
+  readonly limiter: Limiter
+  /** Of a call that runs a model, or may. */
+  readonly expect: (admission: Admission) => ExpectedUse
+}
+
 /** What the stages of a process decide by. */
 export interface AdmissionOptions {
   readonly stages: Stages
@@ -34,6 +45,10 @@ export interface AdmissionOptions {
   readonly upstreams: UpstreamTable
   readonly pathPolicy: PathPolicy
   readonly objects: Objects
+  /** `null`: nothing is limited. */
+  readonly limits: AdmissionLimits | null
+  /** A known client's call was refused, whichever stage did it. */
+  readonly refused: (clientId: string, reason: string) => void
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
   /** A stage threw, which none should: its call is answered with `internal_error`. */
@@ -52,7 +67,7 @@ export interface Held {
 export class Admission {
   readonly request: IncomingMessage
   /** Where the answer goes: a response, or a WebSocket's connection. Destroyed once the client has left. */
-  readonly client: { readonly destroyed: boolean }
+  readonly client: LeavingClient
   readonly webSocket: boolean
   readonly method: string
   /** Whether a body was announced. */
@@ -72,6 +87,10 @@ export class Admission {
   modelDecides = false
   bodyReading: ReadableBody = UNREAD
   body: CallBody = UNREAD_BODY
+  /** What the call holds of its client's limits; `null`: none holds for it. */
+  reservation: Reservation | null = null
+  /** What its answer says of the client's rates; `null`: nothing. */
+  rates: AnswerRates | null = null
 
   #caller: Caller | null = null
   #target: CallTarget | null = null
@@ -79,12 +98,7 @@ export class Admission {
   #held: Held | null = null
   #othersHeld: Held[] | null = null
 
-  constructor(
-    request: IncomingMessage,
-    client: { readonly destroyed: boolean },
-    webSocket: boolean,
-    nowMs: number,
-  ) {
+  constructor(request: IncomingMessage, client: LeavingClient, webSocket: boolean, nowMs: number) {
     this.request = request
     this.client = client
     this.webSocket = webSocket
@@ -101,6 +115,11 @@ export class Admission {
 
   set caller(caller: Caller) {
     this.#caller = caller
+  }
+
+  /** Whether `findCaller` knew the key. */
+  get hasCaller(): boolean {
+    return this.#caller !== null
   }
 
   /** What the call asks for, below the gateway's base path. Known after `readTarget`. @throws Before that. */

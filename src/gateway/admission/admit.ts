@@ -4,6 +4,7 @@ import { planBody, requireModelFirst } from './stages/body.ts'
 import { findCaller } from './stages/caller.ts'
 import { readCredential } from './stages/credential.ts'
 import { checkLedger } from './stages/ledger.ts'
+import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
 import { checkObjects } from './stages/objects.ts'
 import { checkPath } from './stages/path.ts'
@@ -37,7 +38,7 @@ export function buildStages(): Stages {
       // upstreams.
       findCaller,
     ],
-    /** Every call, before its body is read. Limits on requests and on concurrent calls belong here. */
+    /** Every call, before its body is read. */
     head: [
       // Before all that judge by path: they need the canonical one.
       readTarget,
@@ -53,7 +54,7 @@ export function buildStages(): Stages {
       // Last before the body: the dialect of the route says how to read it.
       planBody,
     ],
-    /** Every call, once its body is read as planned. Limits by model, tokens or cost belong here. */
+    /** Every call, once its body is read as planned. */
     model: [
       // Before the model chooses the route: in an upload, another model may follow.
       requireModelFirst,
@@ -63,10 +64,22 @@ export function buildStages(): Stages {
       checkPath,
       // After the route: its dialect knows where a call names its model.
       checkModel,
-      // Last: this one costs most, and may have to wait for a store.
+      // Behind the others: this one may have to wait for a store.
       checkObjects,
+      // Last of all: what another stage refuses must take nothing of its client's limits. So it is also the limits on
+      // requests that wait for the body: taken before, they would have to be given back to a window that has moved on.
+      checkLimits,
     ],
   }
+}
+
+/** Counts the refusal of a call whose client is known. */
+export function countRefusal(
+  { error, reason }: CallRefusal,
+  admission: Admission,
+  { refused }: Pick<AdmissionOptions, 'refused'>,
+): void {
+  if (admission.hasCaller) refused(admission.caller.clientId, reason ?? error)
 }
 
 const FAILED: CallRefusal = { error: 'internal_error' }

@@ -1,5 +1,15 @@
 import type { ErrorDetail } from '../../http/errors.ts'
 
+/** What a call that runs a model may cost and use, before it goes upstream. */
+export interface ExpectedUse {
+  /** Integer pico-USD: its prompt and the most it may generate. */
+  readonly costPico: bigint
+  /** Prompt and answer. */
+  readonly tokens: number
+  /** False: what it will have used gets no cost, as no price is known or nobody reads its answer. */
+  readonly isPriced: boolean
+}
+
 /** What limits ask about a call before it goes upstream. */
 export interface CallToLimit {
   readonly clientId: string

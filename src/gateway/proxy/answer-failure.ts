@@ -3,6 +3,7 @@ import { errorShapeOf, writeError } from '../../http/answer-error.ts'
 import { UpstreamError, type UpstreamErrorCode } from '../../http/client/upstream-error.ts'
 import { type ErrorName, GatewayError } from '../../http/errors.ts'
 import { FormInDoubt } from '../forms/form-upload.ts'
+import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import type { CallContext } from '../recording/call-context.ts'
 
 const TIMEOUT_CODES = new Set<UpstreamErrorCode>(['headers_timeout', 'body_timeout'])
@@ -10,11 +11,11 @@ const TIMEOUT_CODES = new Set<UpstreamErrorCode>(['headers_timeout', 'body_timeo
 /** Tells the client of a call why its upstream answered nothing, in the error shape of its client library. */
 export function answerFailure(
   response: ServerResponse,
-  { call, dialect, request }: CallContext,
+  { call, dialect, request, rates }: CallContext & { readonly rates: AnswerRates | null },
   error: Error,
 ): void {
   const shape = dialect?.errorShape ?? errorShapeOf(request.path)
-  writeError(response, shape, errorCodeOf(error), { callId: call.callId })
+  writeError(response, shape, errorCodeOf(error), { callId: call.callId, headers: rates ?? undefined })
 }
 
 function errorCodeOf(error: Error): ErrorName {

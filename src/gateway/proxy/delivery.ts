@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { ChunkWriter } from '../../http/chunk-writer.ts'
 import type { AnswerController, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
+import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import type { CallContext } from '../recording/call-context.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { answerFailure } from './answer-failure.ts'
@@ -19,6 +20,8 @@ export interface DeliveredCall extends CallContext {
   readonly response: ServerResponse
   /** The gateway asked for the usage event, so it is taken out again. */
   readonly stripUsageEvent: boolean
+  /** In place of the upstream's own headers of these names; `null`: the upstream's stay. */
+  readonly rates: AnswerRates | null
 }
 
 /**
@@ -70,12 +73,12 @@ export class Delivery implements HoldableDelivery {
     this.#status = status
     this.#statusMessage = writableReason(status, statusMessage)
     this.#announcedBytes = announcedLength(headers['content-length'])
-    const { call, request, stripUsageEvent } = this.#context
+    const { call, request, stripUsageEvent, rates } = this.#context
     if (stripUsageEvent && status === 200 && isPlainEventStream(headers)) {
       this.#filter = new UsageEventFilter()
       this.#announcedBytes = null
     }
-    this.#headers = forwardableResponseHeaders(controller.rawHeaders, this.#filter !== null)
+    this.#headers = forwardableResponseHeaders(controller.rawHeaders, this.#filter !== null, rates)
     this.#headers.push('x-tallygate-call-id', call.callId)
     if (this.#clientGone) return
     const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304

@@ -97,6 +97,8 @@ function buildExchange(
     requestBytes: plain?.length ?? 0,
     response,
     stripUsageEvent: body.isEdited,
+    reservation: admission.reservation,
+    rates: admission.rates,
     onEnd: () => admission.release(),
   })
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorShapeOf, writeError } from '../../http/answer-error.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions, Moment } from '../admission/admission.ts'
-import { admit } from '../admission/admit.ts'
+import { admit, countRefusal } from '../admission/admit.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import { readCallBody } from '../bodies/read-call-body.ts'
@@ -68,7 +68,7 @@ function proceed(
   admission: Admission,
   response: ServerResponse,
 ): void {
-  if (refusal !== null) refuse(refusal, admission, response)
+  if (refusal !== null) refuse(refusal, options, admission, response)
   else if (response.destroyed) admission.release()
   else next(options, admission, response)
 }
@@ -83,7 +83,7 @@ const readBody: Step = (options, admission, response) => {
     } else if (body === 'gone') {
       admission.release()
     } else {
-      refuse(REFUSALS_OF_BODIES[body], admission, response)
+      refuse(REFUSALS_OF_BODIES[body], options, admission, response)
     }
   })
 }
@@ -99,12 +99,18 @@ const open: Step = (options, admission, response) => {
     openCall(call, response, options.services, (refusal) => {
       if (refusal === null) dispatch(options, admission, response, call)
       else if (refusal === 'gone') admission.release()
-      else refuse(refusal, admission, response)
+      else refuse(refusal, options, admission, response)
     })
   })
 }
 
-function refuse({ error, detail }: CallRefusal, admission: Admission, response: ServerResponse): void {
+function refuse(
+  refusal: CallRefusal,
+  options: ForwardOptions,
+  admission: Admission,
+  response: ServerResponse,
+): void {
   admission.release()
-  writeError(response, errorShapeOf(admission.errorPath), error, detail)
+  countRefusal(refusal, admission, options.admission)
+  writeError(response, errorShapeOf(admission.errorPath), refusal.error, refusal.detail)
 }

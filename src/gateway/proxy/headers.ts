@@ -1,4 +1,5 @@
 import { entryOf, type Provider } from '../../providers/registry.ts'
+import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import {
   ASKS_OTHER_ANSWER,
   ENDS_HERE,
@@ -75,18 +76,37 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
   return forwarded
 }
 
-/** The upstream's headers as they go to the client. `dropContentLength`: the body may get shorter on its way. */
-export function forwardableResponseHeaders(headers: RawHeaders, dropContentLength: boolean): string[] {
+/**
+ * The upstream's headers as they go to the client.
+ *
+ * @param dropContentLength The body may get shorter on its way.
+ * @param rates Stand in place of the upstream's of these names.
+ */
+export function forwardableResponseHeaders(
+  headers: RawHeaders,
+  dropContentLength: boolean,
+  rates: AnswerRates | null,
+): string[] {
   const connectionNamed = namedByConnection(headers)
   const forwarded: string[] = []
+  let isForBrowsers = false
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? ''
     const meaning = meaningOf(name)
     if ((meaning & (ENDS_HERE | IS_CALL_ID)) !== 0) continue
     if ((meaning & IS_LENGTH) !== 0 && dropContentLength) continue
     if (connectionNamed?.has(name.toLowerCase()) === true) continue
+    if (rates !== null) {
+      const lowerCase = name.toLowerCase()
+      if (Object.hasOwn(rates, lowerCase)) continue
+      if (lowerCase === 'access-control-allow-origin') isForBrowsers = true
+    }
     forwarded.push(name, headers[i + 1] ?? '')
   }
+  if (rates === null) return forwarded
+  for (const name of Object.keys(rates)) forwarded.push(name, rates[name] ?? '')
+  // A page sees only headers that an answer to it names. Several such lines are one list.
+  if (isForBrowsers) forwarded.push('access-control-expose-headers', Object.keys(rates).join(', '))
   return forwarded
 }
 

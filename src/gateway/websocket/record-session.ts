@@ -1,5 +1,6 @@
 import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Admission } from '../admission/admission.ts'
+import { settleCall } from '../limits/doors/settle-call.ts'
 import type { CallServices } from '../proxy/call-services.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
@@ -19,7 +20,7 @@ export interface EndedSession {
 /** Writes the record of a session to the ledger, then calls back. A response under way is estimated. */
 export function recordSession(
   { call, status, outcome, meter }: EndedSession,
-  { caller, route }: Admission,
+  { caller, route, reservation }: Admission,
   services: CallServices,
   onWritten: () => void,
 ): void {
@@ -37,7 +38,8 @@ export function recordSession(
     estimates: null,
   }
   const write = (record: CallRecord) =>
-    ledger.close(record, () => {
+    ledger.close(record, (_error, sequence) => {
+      settleCall(reservation, record, sequence)
       observer.callEnded(record)
       onWritten()
     })

@@ -40,6 +40,8 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
     requestBytes: 0,
     response,
     stripUsageEvent: false,
+    reservation: admission.reservation,
+    rates: admission.rates,
     onEnd,
   })
   // The server's parser has released the connection, so it cannot carry another request.

@@ -2,6 +2,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { Admission } from '../admission/admission.ts'
+import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers.ts'
 import { headText } from './refuse-handshake.ts'
 
@@ -56,8 +57,8 @@ export function sendHandshake(
 }
 
 /** The head by which the client learns that its session begins, as bytes in latin1. */
-export function acceptanceText(answer: IncomingMessage, callId: string): string {
-  const headers = forwardableResponseHeaders(answer.rawHeaders, false)
+export function acceptanceText(answer: IncomingMessage, callId: string, rates: AnswerRates | null): string {
+  const headers = forwardableResponseHeaders(answer.rawHeaders, false, rates)
   headers.push('connection', 'Upgrade', 'upgrade', 'websocket', 'x-tallygate-call-id', callId)
   return headText(answer.statusCode ?? 101, answer.statusMessage ?? 'Switching Protocols', headers)
 }

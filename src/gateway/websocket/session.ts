@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { OpenCall, Outcome } from '../../call/call-record.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
+import { countRefusal } from '../admission/admit.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import type { CallServices } from '../proxy/call-services.ts'
 import { type MeteredSession, openMeter } from './open-meter.ts'
@@ -17,7 +18,7 @@ export interface SessionOptions {
   readonly services: CallServices
   /** Milliseconds to wait for the upstream's answer to the handshake. */
   readonly handshakeTimeoutMs: number
-  readonly admission: Pick<AdmissionOptions, 'now'>
+  readonly admission: Pick<AdmissionOptions, 'now' | 'refused'>
 }
 
 /**
@@ -70,7 +71,10 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
         this.#handshake = sendHandshake(this.#admission, this.#options.handshakeTimeoutMs, this)
         return
       }
-      if (refusal !== 'gone') refuse(client, this.#admission.request, refusal.error, refusal.detail)
+      if (refusal !== 'gone') {
+        countRefusal(refusal, this.#admission, this.#options.admission)
+        refuse(client, this.#admission.request, refusal.error, refusal.detail)
+      }
       this.#release()
     })
   }
@@ -103,7 +107,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#status = answer.statusCode ?? 101
     const extensions = answer.headers['sec-websocket-extensions'] ?? ''
     this.#meter = openMeter(this, this.#admission, this.#options.services, extensions)
-    this.#streams.connect(upstream, acceptanceText(answer, this.#call.callId), head)
+    this.#streams.connect(upstream, acceptanceText(answer, this.#call.callId, this.#admission.rates), head)
   }
 
   /** The upstream accepts no session: its answer is the client's, and a GET's. */

@@ -3,7 +3,7 @@ import type { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { CallRefusal } from '../../http/errors.ts'
 import { Admission, type AdmissionOptions } from '../admission/admission.ts'
-import { admit, MOMENTS } from '../admission/admit.ts'
+import { admit, countRefusal, MOMENTS } from '../admission/admit.ts'
 import { refuse } from './refuse-handshake.ts'
 import { Session, type SessionOptions } from './session.ts'
 
@@ -40,7 +40,9 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
     void admitHandshake(admission, options.admission).then((refusal) => {
       if (refusal !== null || socket.destroyed) {
         admission.release()
-        if (refusal !== null) refuse(socket, request, refusal.error, refusal.detail)
+        if (refusal === null) return
+        countRefusal(refusal, admission, options.admission)
+        refuse(socket, request, refusal.error, refusal.detail)
         return
       }
       const session = new Session(options, admission, socket, head, () => {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { Moment, Stage, Stages } from '../../../src/gateway/admission/admission.ts'
 import { buildStages, MOMENTS } from '../../../src/gateway/admission/admit.ts'
 import type { CallRefusal } from '../../../src/http/errors.ts'
+import { MemoryLimiter, TOO_MANY } from '../limits/memory-limiter.ts'
 import { exchange, type RawResponse, requestText } from '../raw-http.ts'
 import { DOORS, type Door, OTHERS_RESPONSE, openTwoDoors, type Request, type TwoDoors } from './two-doors.ts'
 
@@ -42,7 +43,10 @@ test('stages run in this order', async () => {
     ['arrival', ['checkFragment', 'checkHost']],
     ['caller', ['readCredential', 'findCaller']],
     ['head', ['readTarget', 'refuseOwnOperation', 'checkLedger', 'routeByHead', 'checkPath', 'planBody']],
-    ['model', ['requireModelFirst', 'routeByModel', 'checkPath', 'checkModel', 'checkObjects']],
+    [
+      'model',
+      ['requireModelFirst', 'routeByModel', 'checkPath', 'checkModel', 'checkObjects', 'checkLimits'],
+    ],
   ])
 })
 
@@ -91,6 +95,11 @@ test.each(
 })
 
 describe('refusals', () => {
+  /** Their refusals are counted, as they know whose call it is. */
+  const WITH_CLIENT = [
+    ...['readTarget', 'checkLedger', 'routeByHead', 'checkPath', 'checkModel', 'checkObjects', 'checkLimits'],
+    'openCall',
+  ]
   const INVALID = [400, 'invalid_request_error', null] as const
   type Refused = readonly [status: number, type: string, code: string | null]
   const refusals: [string, Request, Refused, journal?: TwoDoors['journal']][] = [
@@ -114,11 +123,19 @@ describe('refusals', () => {
       [403, 'permission_error', 'model_not_allowed'],
     ],
     ['checkObjects', { target: `/gw/v1/responses/${OTHERS_RESPONSE}` }, [404, 'invalid_request_error', null]],
+    ['checkLimits', { key: 'limited' }, [429, 'rate_limit_error', 'rate_limit_exceeded']],
     ['openCall', {}, [503, 'service_unavailable', 'metering_unavailable'], 'fails'],
   ]
 
   test.each(refusals)('%s refuses alike at both doors: %j', async (stage, request, refused, journal) => {
-    doors = await openTwoDoors()
+    const limiter = new MemoryLimiter()
+    limiter.isLimited = request.key === 'limited'
+    limiter.refusal = TOO_MANY
+    doors = await openTwoDoors(
+      STAGES,
+      {},
+      { limiter, expect: () => ({ costPico: 0n, tokens: 0, isPriced: true }) },
+    )
     doors.journal = journal ?? 'works'
     const [http, webSocket] = await Promise.all(
       DOORS.map(async (door) => said(await doors.knock(door, { ...EMBED, ...request }))),
@@ -127,6 +144,11 @@ describe('refusals', () => {
     expect([http?.status, type, code]).toEqual(refused)
     expect(webSocket).toEqual(http)
     expect(doors.reached).toEqual(stage === 'openCall' ? ['journal', 'journal'] : [])
+    const isCounted = WITH_CLIENT.includes(stage)
+    const reason = stage === 'checkLimits' ? 'requests' : (code ?? doors.refused[0]?.slice(2))
+    // Outside the base path there are no calls over HTTP, so the stages of calls do not run.
+    if (request.target !== '/elsewhere')
+      expect(doors.refused).toEqual(isCounted ? [`c ${reason}`, `c ${reason}`] : [])
   })
 
   test('every stage is tried above, but those that one door cannot meet', () => {

@@ -4,7 +4,7 @@ import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { CallerLookup } from '../../../src/call/caller.ts'
 import { type GatewayConfig, loadGatewayConfig } from '../../../src/config/config.ts'
 import { NO_PATH_RULES } from '../../../src/domain/path-rules.ts'
-import type { Stages } from '../../../src/gateway/admission/admission.ts'
+import type { AdmissionLimits, Stages } from '../../../src/gateway/admission/admission.ts'
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
 import { buildPathPolicy } from '../../../src/gateway/admission/path-policy.ts'
 import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
@@ -37,6 +37,8 @@ export interface TwoDoors {
   readonly reached: string[]
   /** What stages threw. */
   readonly failures: unknown[]
+  /** Refused calls of known clients, by client and reason. */
+  readonly refused: string[]
   /** How the journal does; `late`: it waits until the client has left, if it leaves. */
   journal: 'works' | 'full' | 'fails' | 'late'
   knock(door: Door, request?: Request): Promise<RawResponse>
@@ -55,9 +57,11 @@ const BODY_LIMIT_BYTES = 1024 * 1024
 export async function openTwoDoors(
   stages: Stages = buildStages(),
   settings: Partial<GatewayConfig> = {},
+  limits: AdmissionLimits | null = null,
 ): Promise<TwoDoors> {
   const reached: string[] = []
   const failures: unknown[] = []
+  const refused: string[] = []
   const upstream = await startUpstream((request, response) => {
     reached.push(`${request.method} ${request.url}`)
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': 2 }).end('{}')
@@ -94,6 +98,8 @@ export async function openTwoDoors(
         byKey: [],
       }),
       objects,
+      limits,
+      refused: (clientId, reason) => refused.push(`${clientId} ${reason}`),
       now: Date.now,
       stageFailed: (error) => failures.push(error),
     },
@@ -115,6 +121,7 @@ export async function openTwoDoors(
     url,
     reached,
     failures,
+    refused,
     journal: 'works',
     knock: async (door, request = {}) => await exchange(url, requestAt(door, request)),
     async leave(door, request, missing, until) {
@@ -161,6 +168,8 @@ function findCaller(key: string): CallerLookup | Promise<CallerLookup> {
   const caller = { clientId: 'c', clientName: 'c', keyId: key, keyName: key, models: null }
   switch (key) {
     case 'good':
+      return { kind: 'active', caller }
+    case 'limited':
       return { kind: 'active', caller }
     case 'asked for':
       return Promise.resolve({ kind: 'active', caller })

@@ -172,6 +172,8 @@ function proxy(number: string, response: ServerResponse): void {
     requestBytes: REQUEST.length,
     response,
     stripUsageEvent: false,
+    reservation: null,
+    rates: null,
     onEnd: () => {},
   })
   response.on('close', () => {

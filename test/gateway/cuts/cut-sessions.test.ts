@@ -167,6 +167,8 @@ beforeAll(async () => {
         upstreams,
         pathPolicy: { permits: () => true },
         objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
+        limits: null,
+        refused: () => {},
         findCaller: (key) => ({
           kind: 'active',
           caller: { clientId: 'c', clientName: 'c', keyId: key, keyName: 'k', models: null },

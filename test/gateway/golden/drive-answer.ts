@@ -95,6 +95,8 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
     requestBytes: requestBody?.length ?? 0,
     response,
     stripUsageEvent: way.stripUsageEvent === true,
+    reservation: null,
+    rates: null,
     onEnd: () => world.lines.push('over'),
   })
   if (way.named !== undefined) exchange.nameModel(way.named)

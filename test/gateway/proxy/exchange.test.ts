@@ -52,6 +52,8 @@ test('a call whose client leaves while the connection upstream is being made is 
       requestBytes: 0,
       response,
       stripUsageEvent: false,
+      reservation: null,
+      rates: null,
       onEnd: () => calls.push('ended'),
     },
   )

@@ -159,11 +159,29 @@ describe('to the client', () => {
       'Keep-Alive',
       'timeout=4',
     ]
-    expect(forwardableResponseHeaders([...hops, ...kept], false)).toEqual(kept)
+    expect(forwardableResponseHeaders([...hops, ...kept], false, null)).toEqual(kept)
   })
 
   test('the length is removed where the body may get shorter', () => {
-    expect(forwardableResponseHeaders(['Content-Length', '5', 'ETag', 'x'], true)).toEqual(['ETag', 'x'])
+    expect(forwardableResponseHeaders(['Content-Length', '5', 'ETag', 'x'], true, null)).toEqual([
+      'ETag',
+      'x',
+    ])
+  })
+
+  test('what is left of the rates of a client stands in place of what the upstream says of ours', () => {
+    const sent = ['X-RateLimit-Limit-Requests', '10000', 'x-ratelimit-limit-tokens', '9', 'ETag', 'x']
+    expect(forwardableResponseHeaders(sent, false, null)).toEqual(sent)
+    const rates = { 'x-ratelimit-limit-requests': '5', 'x-ratelimit-remaining-requests': '4' }
+    expect(forwardableResponseHeaders(sent, false, rates)).toEqual([
+      ...['x-ratelimit-limit-tokens', '9', 'ETag', 'x'],
+      ...['x-ratelimit-limit-requests', '5', 'x-ratelimit-remaining-requests', '4'],
+    ])
+    const origin = ['Access-Control-Allow-Origin', '*']
+    expect(forwardableResponseHeaders(origin, false, rates).slice(-2)).toEqual([
+      'access-control-expose-headers',
+      'x-ratelimit-limit-requests, x-ratelimit-remaining-requests',
+    ])
   })
 })
 

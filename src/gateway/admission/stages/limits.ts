@@ -1,0 +1,75 @@
+import { cleanModel } from '../../../domain/clean-text.ts'
+import { errorShapeOf } from '../../../http/answer-error.ts'
+import type { CallRefusal } from '../../../http/errors.ts'
+import { awaitLimits, isReservation } from '../../limits/doors/await-limits.ts'
+import { renderRates } from '../../limits/doors/rate-headers.ts'
+import type { ExpectedUse, LimitRefusal, Reservation } from '../../limits/limited-call.ts'
+import type { Limiter } from '../../limits/limiter.ts'
+import type { Admission, AdmissionOptions } from '../admission.ts'
+
+const MODEL_UNPRICED: CallRefusal = { error: 'model_unpriced', detail: { param: 'model' } }
+const NO_USE: ExpectedUse = { costPico: 0n, tokens: 0, isPriced: true }
+
+/** Clients' libraries try every 429 again, and this one stays until the budget's period ends. */
+const NO_RETRY = { 'x-should-retry': 'false' }
+const RETRY_SOON = { 'retry-after': '1' }
+
+type LimitsOptions = Pick<AdmissionOptions, 'limits' | 'now'>
+
+/**
+ * Takes what the call may use from its client's limits, and gives it back when the call is over. Refuses a call that
+ * does not fit, and one whose cost nobody could say where a hard budget holds.
+ */
+export function checkLimits(
+  admission: Admission,
+  options: LimitsOptions,
+): CallRefusal | null | Promise<CallRefusal | null> {
+  const { limits } = options
+  if (limits === null) return null
+  const { caller, client, route, arrivedAtMs } = admission
+  const { clientId, keyId } = caller
+  const { limiter } = limits
+  if (!limiter.limits(clientId, keyId)) return null
+  const model = cleanModel(route.modelInPath ?? admission.namedModel)
+  const expected = runsModel(admission) ? limits.expect(admission) : NO_USE
+  if (!expected.isPriced && limiter.refusesUnpriced(clientId, keyId, model)) return MODEL_UNPRICED
+  const admitted = limiter.admit({
+    clientId,
+    keyId,
+    model,
+    arrivedAtMs,
+    estimatedPico: expected.costPico,
+    estimatedTokens: expected.tokens,
+    client,
+  })
+  if (!(admitted instanceof Promise)) return take(admitted, model, admission, limiter, options)
+  return awaitLimits(admitted, client).then((found) =>
+    found === 'gone' ? null : take(found, model, admission, limiter, options),
+  )
+}
+
+/** A call on a free path and a fetch of what was made before use a connection, and no tokens. */
+function runsModel({ route: { reading, isFetch } }: Admission): boolean {
+  return reading !== 'free' && !isFetch
+}
+
+function take(
+  found: Reservation | LimitRefusal | null,
+  model: string | null,
+  admission: Admission,
+  limiter: Limiter,
+  { now }: LimitsOptions,
+): CallRefusal | null {
+  if (found === null) return null
+  const { clientId, keyId } = admission.caller
+  const rates = renderRates(limiter.rates(clientId, keyId, model), errorShapeOf(admission.errorPath), now())
+  if (isReservation(found)) {
+    admission.hold(found)
+    admission.reservation = found
+    admission.rates = rates
+    return null
+  }
+  const { error, reason, detail } = found
+  const added = error === 'budget_exceeded' ? NO_RETRY : RETRY_SOON
+  return { error, reason, detail: { ...detail, headers: { ...rates, ...added, ...detail.headers } } }
+}
