@@ -54,6 +54,11 @@ export async function addPastDays(pool: Postgres, { days, calls }: DataShape): P
   const session = await pool.connect()
   try {
     await session.query('set statement_timeout = 0')
+    await session.query(
+      `select tallygate.add_usage_months(array_agg(day::date))
+       from generate_series($1::date, $2::date, interval '1 day') day`,
+      [addDays(KEPT_DAY, 1 - days), KEPT_DAY],
+    )
     for (let back = 1; back < days; back += 1) {
       await session.query(
         `insert into tallygate.daily_usage select r.* from tallygate.daily_usage u,

@@ -1,6 +1,7 @@
 /**
- * What long work costs: verify and rebuild of a day, a repricing that only says what it would do, and exports. Each is
- * one command of the command line on a private PostgreSQL. CPU is what counts; wall time holds on an idle machine only.
+ * What long work costs: verify and rebuild of a day, verify while calls of that day are counted, a repricing that only
+ * says what it would do, and exports. Each is one command of the command line on a private PostgreSQL. CPU is what
+ * counts; wall time holds on an idle machine only.
  */
 
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -10,6 +11,7 @@ import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
 import { startPrivatePostgres } from '../../test/support/servers/servers.ts'
 import { addCallsOfDay, addPastDays, countRows, type DataShape, firstDayOf, KEPT_DAY } from './data.ts'
+import { type BesideFigures, rollUpBeside } from './roll-ups.ts'
 import { type Measured, runCommand } from './run-command.ts'
 
 const { values } = parseArgs({
@@ -31,6 +33,10 @@ const shape: DataShape = {
   days: Number(values.days),
 }
 const quiet = { info() {}, warn() {}, error: console.error }
+
+/** How long roll-ups run without anything beside them. */
+const ALONE_MS = 20_000
+const rollUps: Record<string, BesideFigures> = {}
 
 const postgres = await startPrivatePostgres()
 try {
@@ -57,7 +63,20 @@ try {
   await addCallsOfDay(pool, shape)
   await measure('rebuild', ['ledger', 'rebuild', '--day', KEPT_DAY, '--json'], [process.cwd()])
   await measure('rebuild, nothing wrong', ['ledger', 'rebuild', '--day', KEPT_DAY, '--json'])
-  await measure('verify', ['ledger', 'verify', '--since', KEPT_DAY, '--json'])
+  const verify = ['ledger', 'verify', '--since', KEPT_DAY, '--json']
+  await measure('verify', verify)
+  if (values.only === undefined || values.only === 'verify') {
+    let isOver = false
+    setTimeout(() => {
+      isOver = true
+    }, ALONE_MS)
+    printBeside('roll-ups alone', await rollUpBeside(postgres.url, KEPT_DAY, () => isOver))
+    isOver = false
+    const counting = rollUpBeside(postgres.url, KEPT_DAY, () => isOver)
+    await measure('verify, roll-ups beside', verify)
+    isOver = true
+    printBeside('roll-ups beside verify', await counting)
+  }
   const scope = ['--model', 'model-*', '--since', KEPT_DAY, '--reason', 'bench']
   await measure('reprice, dry run', ['prices', 'reprice', ...scope, '--dry-run'])
   await addPastDays(pool, shape)
@@ -78,7 +97,10 @@ try {
   await pool.end()
   if (values.only === undefined) {
     mkdirSync(values.out, { recursive: true })
-    writeFileSync(join(values.out, 'long.json'), `${JSON.stringify({ shape, rows, results }, null, 2)}\n`)
+    writeFileSync(
+      join(values.out, 'long.json'),
+      `${JSON.stringify({ shape, rows, results, rollUps }, null, 2)}\n`,
+    )
   }
 } finally {
   await postgres.stop()
@@ -95,4 +117,13 @@ function print(name: string, tree: string, measured: Measured): void {
   ]
   console.log(`${name.padEnd(26)} ${tree === process.cwd() ? '' : `(${tree}) `}${figures.join(', ')}`)
   if (exitCode !== 0) console.log(`  ended with ${exitCode}: ${measured.output.trim()}`)
+}
+
+function printBeside(name: string, figures: BesideFigures): void {
+  rollUps[name] = figures
+  const { batches, calls, busy, p50Ms, p99Ms, longestMs } = figures
+  console.log(
+    `${name.padEnd(26)} ${batches} batches, ${calls} calls, ${busy} busy, ${p50Ms.toFixed(1)} ms median, ` +
+      `${p99Ms.toFixed(1)} ms p99, ${longestMs.toFixed(1)} ms longest`,
+  )
 }
