@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { type Lags, measureLags } from './probes.ts'
+import { type Lags, measureLags, PROBES } from './probes.ts'
 import { startLagRig } from './rig.ts'
 
 /**
@@ -15,7 +15,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '30' },
     shards: { type: 'string', default: '1' },
     workers: { type: 'string', default: '1' },
-    /** That call beside the two probes. */
+    /** That call beside the probes. */
     clients: { type: 'string', default: '10' },
   },
 })
@@ -24,22 +24,23 @@ const WARM_UP_S = 5
 const WARM_UP_RATE = 100
 
 const rig = await startLagRig({
-  clients: Number(values.clients) + 2,
+  clients: Number(values.clients) + PROBES,
   workers: Number(values.workers),
   shards: Number(values.shards),
 })
 await measureLags(rig, WARM_UP_RATE, WARM_UP_S)
 console.log(`${values.shards} shards, ${values.workers} workers; milliseconds
 
-| calls/s | made | failed | lag p50 | p99 | max | of | own usage p50 | p99 | max | of | without the call |
-|---|---|---|---|---|---|---|---|---|---|---|---|`)
+| calls/s | made | failed | lag p50 | p99 | max | of | own usage p50 | p99 | max | of | without the call | usage of one without calls p50 | p99 | max | of |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|`)
 for (const rate of values.rates.split(',').map(Number))
   console.log(rowOf(rate, await measureLags(rig, rate, Number(values.seconds))))
 await rig.stop()
 process.exit(0)
 
-function rowOf(rate: number, { lagMs, ownMs, unseen, calls, failed }: Lags): string {
-  return `| ${[rate, calls, failed, ...spread(lagMs), ...spread(ownMs), unseen].join(' | ')} |`
+function rowOf(rate: number, { lagMs, ownMs, idleMs, unseen, calls, failed }: Lags): string {
+  const probes = [...spread(lagMs), ...spread(ownMs), unseen, ...spread(idleMs)]
+  return `| ${[rate, calls, failed, ...probes].join(' | ')} |`
 }
 
 /** Median, 99th percentile, highest, and of how many. */

@@ -9,6 +9,8 @@ const PROBE_EVERY_MS = 250
 /** How often Postgres is asked whether a call is counted: the error of a lag. */
 const ASK_EVERY_MS = 4
 const GIVE_UP_MS = 10_000
+/** Clients that are none of the load. */
+export const PROBES = 3
 
 /** What the probes saw. */
 export interface Lags {
@@ -16,6 +18,8 @@ export interface Lags {
   readonly lagMs: number[]
   /** Milliseconds that `GET /v1/usage` took right after the same client's call. */
   readonly ownMs: number[]
+  /** And for a client that makes no calls, so that nothing is waited for: the rest of those above. */
+  readonly idleMs: number[]
   /** Answers of those that lacked the call. */
   unseen: number
   /** Calls made by others, and those that failed. */
@@ -23,20 +27,26 @@ export interface Lags {
   failed: number
 }
 
-/** Calls at a fixed rate by all clients but the last two, which are probes, for some seconds. */
+/**
+ * Calls at a fixed rate by all clients but the last three, which are probes, for some seconds. Probes have connections of
+ * their own: behind those of the others they would measure how long these wait for a free one.
+ */
 export async function measureLags(rig: LagRig, perSecond: number, seconds: number): Promise<Lags> {
   const agent = new Agent({ connections: 256 })
-  const lags: Lags = { lagMs: [], ownMs: [], unseen: 0, calls: 0, failed: 0 }
-  const [watched, asking] = rig.clients.slice(-2)
-  if (watched === undefined || asking === undefined) throw new Error('two clients at least')
-  const others = rig.clients.slice(0, -2)
+  const probing = new Agent({ connections: PROBES })
+  const lags: Lags = { lagMs: [], ownMs: [], idleMs: [], unseen: 0, calls: 0, failed: 0 }
+  const [watched, asking, idle] = rig.clients.slice(-PROBES)
+  if (watched === undefined || asking === undefined || idle === undefined)
+    throw new Error(`${PROBES} clients at least`)
+  const others = rig.clients.slice(0, -PROBES)
   const untilMs = performance.now() + seconds * 1_000
   await Promise.all([
     keepCalling(rig, agent, others, perSecond, untilMs, lags),
-    probeLag(rig, agent, watched, untilMs, lags),
-    probeOwn(rig, agent, asking, untilMs, lags),
+    probeLag(rig, probing, watched, untilMs, lags),
+    probeOwn(rig, probing, asking, untilMs, lags),
+    probeIdle(rig, probing, idle, untilMs, lags),
   ])
-  await agent.close()
+  await Promise.all([agent.close(), probing.close()])
   return lags
 }
 
@@ -85,17 +95,32 @@ async function probeOwn(rig: LagRig, agent: Agent, client: BenchClient, untilMs:
     await callOnce(rig, agent, client)
     const endedMs = performance.now()
     made += 1
-    const { body } = await agent.request({
-      origin: `http://127.0.0.1:${rig.port}`,
-      path: '/v1/usage?days=1',
-      method: 'GET',
-      headers: { authorization: `Bearer ${client.key}` },
-    })
-    const { requests } = (await body.json()) as { readonly requests: number }
+    const requests = await usageOf(rig, agent, client)
     lags.ownMs.push(performance.now() - endedMs)
     if (requests < made) lags.unseen += 1
     await delay(Math.random() * 2 * PROBE_EVERY_MS)
   }
+}
+
+async function probeIdle(rig: LagRig, agent: Agent, client: BenchClient, untilMs: number, lags: Lags) {
+  while (performance.now() < untilMs) {
+    const askedMs = performance.now()
+    await usageOf(rig, agent, client)
+    lags.idleMs.push(performance.now() - askedMs)
+    await delay(Math.random() * 2 * PROBE_EVERY_MS)
+  }
+}
+
+/** The requests that the client's usage has. */
+async function usageOf(rig: LagRig, agent: Agent, client: BenchClient): Promise<number> {
+  const { body } = await agent.request({
+    origin: `http://127.0.0.1:${rig.port}`,
+    path: '/v1/usage?days=1',
+    method: 'GET',
+    headers: { authorization: `Bearer ${client.key}` },
+  })
+  const { requests } = (await body.json()) as { readonly requests: number }
+  return requests
 }
 
 async function callOnce(rig: LagRig, agent: Agent, client: BenchClient): Promise<void> {
