@@ -45,8 +45,8 @@ export interface ChildOptions {
 }
 
 const PATH = process.env.PATH ?? ''
-/** Also with its stores away for a while. */
-const READY_WITHIN_MS = 90_000
+/** How long a start may take, also with its stores away for a while. */
+export const READY_WITHIN_MS = 90_000
 /** A process whose primary is gone has nothing to wait for. */
 const ORPHANS_END_WITHIN_MS = 5_000
 
