@@ -9,7 +9,7 @@ import { NO_STORED_PRICES, type StoredPrices } from '../pricing/refresh/stored-p
 import { buildPathPolicy, type PathPolicy } from './admission/path-policy.ts'
 import { credentialHeader } from './proxy/headers.ts'
 import { buildPricing } from './recording/price-call.ts'
-import type { Pricing } from './recording/pricing.ts'
+import type { QuotingPricing } from './recording/pricing.ts'
 import { buildUpstreamTable, type UpstreamTable } from './routing/upstream-table.ts'
 import { openPool, type Upstream } from './routing/upstreams.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
@@ -23,7 +23,7 @@ interface Reloadable {
   readonly pathPolicy: PathPolicy
   readonly catalog: Catalog
   readonly prices: RecordedPrices
-  readonly pricing: Pricing
+  readonly pricing: QuotingPricing
   readonly listed: Listed
   readonly listing: ModelListing
 }
@@ -56,7 +56,7 @@ export class ReloadableConfig {
   readonly pathPolicy: PathPolicy = {
     permits: (caller, method, hasBody, route) => this.#now.pathPolicy.permits(caller, method, hasBody, route),
   }
-  readonly pricing: Pricing = pricingOf(() => this.#now.pricing)
+  readonly pricing: QuotingPricing = pricingOf(() => this.#now.pricing)
 
   hasPrice(provider: string, upstream: string, model: string, serviceTier: string | null): boolean {
     return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
@@ -121,12 +121,13 @@ export class ReloadableConfig {
   }
 }
 
-function pricingOf(now: () => Pricing): Pricing {
+function pricingOf(now: () => QuotingPricing): QuotingPricing {
   return {
     get alertAbovePico() {
       return now().alertAbovePico ?? null
     },
     priceCall: (call) => now().priceCall(call),
+    quoteCall: (call) => now().quoteCall(call),
     knowsModel: (call, model) => now().knowsModel(call, model),
   }
 }

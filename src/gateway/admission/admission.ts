@@ -7,8 +7,9 @@ import { type ReadableBody, UNREAD } from '../bodies/body-reading.ts'
 import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
 import { announcesBody } from '../forms/upload.ts'
 import type { LeavingClient } from '../limits/doors/await-limits.ts'
+import type { ExpectedUses, HeldLimits } from '../limits/doors/held-limits.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
-import type { ExpectedUse, Reservation } from '../limits/limited-call.ts'
+import type { ExpectedUse } from '../limits/limited-call.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { CallTarget } from '../routing/call-target.ts'
 import { modelInQuery, type Route } from '../routing/route.ts'
@@ -27,10 +28,10 @@ export type Moment = 'arrival' | 'caller' | 'head' | 'model'
 export type Stages = Readonly<Record<Moment, readonly Stage[]>>
 
 /** Rates and budgets, as stages ask for them. */
-export interface AdmissionLimits {
+export interface AdmissionLimits extends ExpectedUses {
   readonly limiter: Limiter
   /** Of a call that runs a model, or may. */
-  readonly expect: (admission: Admission) => ExpectedUse
+  expectedUse(admission: Admission): ExpectedUse
 }
 
 /** What the stages of a process decide by. */
@@ -88,7 +89,7 @@ export class Admission {
   bodyReading: ReadableBody = UNREAD
   body: CallBody = UNREAD_BODY
   /** What the call holds of its client's limits; `null`: none holds for it. */
-  reservation: Reservation | null = null
+  limits: HeldLimits | null = null
   /** What its answer says of the client's rates; `null`: nothing. */
   rates: AnswerRates | null = null
 

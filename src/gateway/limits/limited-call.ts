@@ -3,7 +3,7 @@ import type { ErrorDetail } from '../../http/errors.ts'
 /** What a call that runs a model may cost and use, before it goes upstream. */
 export interface ExpectedUse {
   /** Integer pico-USD: its prompt and the most it may generate. */
-  readonly costPico: bigint
+  readonly pico: bigint
   /** Prompt and answer. */
   readonly tokens: number
   /** False: what it will have used gets no cost, as no price is known or nobody reads its answer. */

@@ -97,7 +97,7 @@ function buildExchange(
     requestBytes: plain?.length ?? 0,
     response,
     stripUsageEvent: body.isEdited,
-    reservation: admission.reservation,
+    limits: admission.limits,
     rates: admission.rates,
     onEnd: () => admission.release(),
   })

@@ -1,7 +1,6 @@
 import type { CallRecord, Outcome } from '../../call/call-record.ts'
 import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
-import { settleCall } from '../limits/doors/settle-call.ts'
-import type { Reservation } from '../limits/limited-call.ts'
+import type { HeldLimits } from '../limits/doors/held-limits.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeWithEstimate, needsEstimate } from '../recording/finalize-call.ts'
 import { ObservedAnswer } from '../recording/observed-answer.ts'
@@ -17,7 +16,7 @@ const DECODING_MS = 200
 /** One call that is about to go upstream. */
 export interface ExchangeContext extends DeliveredCall {
   /** `null`: no limit holds for the call. */
-  readonly reservation: Reservation | null
+  readonly limits: HeldLimits | null
   /** Called once, when the call has its record and its client all that it will get. */
   readonly onEnd: () => void
 }
@@ -173,7 +172,7 @@ export class Exchange implements AnswerHandler {
 
   #record(record: CallRecord, upstreamError: Error | null): void {
     this.#services.ledger.close(record, (ledgerError, sequence) => {
-      settleCall(this.#context.reservation, record, sequence)
+      this.#context.limits?.settle(record, sequence)
       this.#services.observer.callEnded(record)
       this.#finish(upstreamError, ledgerError)
     })

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../pricing/catalog/catalog.ts'
+import type { CallToPrice } from '../../pricing/catalog/catalog-call.ts'
 import { isPartly, type Price } from '../../pricing/price.ts'
-import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './pricing.ts'
+import { NOTHING_TO_PRICE, type PricedCall, type QuotingPricing } from './pricing.ts'
 
 /**
  * The prices of `catalog`, as calls ask for them. A price's definition goes with the first record that uses
@@ -10,7 +11,7 @@ export function buildPricing(
   catalog: Catalog,
   listedModels: { has(model: string): boolean },
   alertAbovePico: bigint | null = null,
-): Pricing {
+): QuotingPricing {
   const announced = new Set<string>()
   /** Its definition, the first time. */
   function announce(price: Price | undefined): string | null {
@@ -19,26 +20,29 @@ export function buildPricing(
     return price.json
   }
 
+  function price(call: CallToPrice, define: (price: Price | undefined) => string | null): PricedCall {
+    const priced = catalog.priceCall(call)
+    const { reported } = priced
+    if (priced.kind === 'unpriced') {
+      if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE
+      const { reason, tier } = priced
+      return { kind: 'unpriced', reason, priceId: tier?.id ?? null, definition: define(tier), reported }
+    }
+    const { costPico, priceId, price: found } = priced
+    return {
+      kind: 'priced',
+      costPico,
+      priceId,
+      definition: define(found),
+      isPartly: isPartly(found),
+      reported,
+    }
+  }
+
   return {
     alertAbovePico,
-    priceCall(call): PricedCall {
-      const priced = catalog.priceCall(call)
-      const { reported } = priced
-      if (priced.kind === 'unpriced') {
-        if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE
-        const { reason, tier } = priced
-        return { kind: 'unpriced', reason, priceId: tier?.id ?? null, definition: announce(tier), reported }
-      }
-      const { costPico, priceId, price } = priced
-      return {
-        kind: 'priced',
-        costPico,
-        priceId,
-        definition: announce(price),
-        isPartly: isPartly(price),
-        reported,
-      }
-    },
+    priceCall: (call) => price(call, announce),
+    quoteCall: (call) => price(call, () => null),
     knowsModel: (call, model) =>
       listedModels.has(model) ||
       catalog.knowsModel(call.provider, call.upstream, model, call.arrivedAtMs) ||

@@ -21,7 +21,7 @@ export function priceResult(
   observed: Observation,
   usage: TokenUsage,
   usageSource: UsageSource,
-  pricing: Pricing,
+  pricing: Pick<Pricing, 'priceCall'>,
 ): PricedCall {
   if (usageSource === 'invalid') return INVALID_USAGE
   if (usageSource === 'none' && !hasUnits(observed.units)) {
@@ -66,7 +66,7 @@ function priceByReportedCost(
   result: CallResult,
   observed: Observation,
   usage: TokenUsage,
-  pricing: Pricing,
+  pricing: Pick<Pricing, 'priceCall'>,
 ): PricedCall | null {
   if (observed.reportedCostPico === null || observed.pending) return null
   const priced = pricing.priceCall(callToPrice(result, observed, usage, result.call.arrivedAtMs))

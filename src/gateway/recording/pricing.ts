@@ -35,6 +35,12 @@ export interface Pricing {
   readonly alertAbovePico?: bigint | null
 }
 
+/** Prices that calls under way ask for, too. */
+export interface QuotingPricing extends Pricing {
+  /** As `priceCall`, without a definition: that goes with a record. */
+  quoteCall(call: CallToPrice): PricedCall
+}
+
 /**
  * A call that used nothing costs nothing, whatever its model would cost. Only for what is known to have
  * used nothing: an answer that was served and reported no figures is unpriced.

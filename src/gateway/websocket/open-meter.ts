@@ -1,4 +1,5 @@
 import type { OpenCall } from '../../call/call-record.ts'
+import type { Observation } from '../../call/observation.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { CallServices } from '../proxy/call-services.ts'
 import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
@@ -9,6 +10,8 @@ export interface MeteredSession {
   /** With the model that the client has named by now. */
   readonly call: OpenCall
   nameModel(model: string): void
+  /** The upstream has reported more than before. */
+  usageSeen(observation: Observation): void
 }
 
 /**
@@ -43,8 +46,10 @@ export function openMeter(
     onNews: (observed) => {
       // The journal knows the call from before its client named the model.
       const model = requestedModel === null ? (observed.model ?? session.call.requestedModel) : observed.model
+      const observation = model === observed.model ? observed : { ...observed, model }
+      session.usageSeen(observation)
       const snapshot = {
-        observation: model === observed.model ? observed : { ...observed, model },
+        observation,
         status: 101,
         clientName: caller.clientName,
         responseUse: 'created',

@@ -1,6 +1,5 @@
 import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Admission } from '../admission/admission.ts'
-import { settleCall } from '../limits/doors/settle-call.ts'
 import type { CallServices } from '../proxy/call-services.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
@@ -20,7 +19,7 @@ export interface EndedSession {
 /** Writes the record of a session to the ledger, then calls back. A response under way is estimated. */
 export function recordSession(
   { call, status, outcome, meter }: EndedSession,
-  { caller, route, reservation }: Admission,
+  { caller, route, limits }: Admission,
   services: CallServices,
   onWritten: () => void,
 ): void {
@@ -39,7 +38,7 @@ export function recordSession(
   }
   const write = (record: CallRecord) =>
     ledger.close(record, (_error, sequence) => {
-      settleCall(reservation, record, sequence)
+      limits?.settle(record, sequence)
       observer.callEnded(record)
       onWritten()
     })

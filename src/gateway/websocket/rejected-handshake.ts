@@ -40,7 +40,7 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
     requestBytes: 0,
     response,
     stripUsageEvent: false,
-    reservation: admission.reservation,
+    limits: admission.limits,
     rates: admission.rates,
     onEnd,
   })

@@ -125,9 +125,9 @@ export class SessionStreams {
   }
 
   /** Ends the client's side with a close frame. The upstream's bytes must not come behind it. */
-  closeClient(code: number): void {
+  closeClient(code: number, reason?: string): void {
     this.separate()
-    this.client.end(closeFrame(code))
+    this.client.end(closeFrame(code, reason))
     destroyAfterGrace(this.client)
   }
 

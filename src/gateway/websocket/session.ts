@@ -1,16 +1,19 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { OpenCall, Outcome } from '../../call/call-record.ts'
+import type { Observation } from '../../call/observation.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { countRefusal } from '../admission/admit.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import type { CallServices } from '../proxy/call-services.ts'
+import { POLICY_VIOLATION } from './close-frames.ts'
 import { type MeteredSession, openMeter } from './open-meter.ts'
 import { recordSession } from './record-session.ts'
 import { refuse } from './refuse-handshake.ts'
 import { relayRejection } from './rejected-handshake.ts'
 import { acceptanceText, type HandshakeEvents, sendHandshake } from './send-handshake.ts'
+import { reserveSoFar } from './session-limits.ts'
 import type { SessionMeter } from './session-meter.ts'
 import { SessionStreams, type StreamEvents } from './session-streams.ts'
 
@@ -18,7 +21,7 @@ export interface SessionOptions {
   readonly services: CallServices
   /** Milliseconds to wait for the upstream's answer to the handshake. */
   readonly handshakeTimeoutMs: number
-  readonly admission: Pick<AdmissionOptions, 'now' | 'refused'>
+  readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'limits'>
 }
 
 /**
@@ -79,14 +82,23 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     })
   }
 
+  usageSeen(observation: Observation): void {
+    const { services, admission } = this.#options
+    if (this.#finalized) return
+    const seen = { call: this.#call, admission: this.#admission, observation }
+    const reason = reserveSoFar(seen, services.pricing, admission)
+    // Behind the bytes that told it, which are still on their way to the client.
+    if (reason !== null) setImmediate(() => void this.close(POLICY_VIOLATION, reason))
+  }
+
   /** Ends the session with `code`; resolves when its record is written. */
-  close(code: number): Promise<void> {
+  close(code: number, reason?: string): Promise<void> {
     const { client, upstream } = this.#streams
     if (upstream === null || client.destroyed) {
       // Its handshake, if it was sent, ends with the connection, and the record is made there.
       client.destroy()
     } else if (!this.#finalized && this.#releaseUnattended === null) {
-      this.#streams.closeClient(code)
+      this.#streams.closeClient(code, reason)
       if (!this.#readOn()) this.#finish()
     }
     return this.#ended.promise

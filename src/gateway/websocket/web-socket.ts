@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { CallRefusal } from '../../http/errors.ts'
 import { Admission, type AdmissionOptions } from '../admission/admission.ts'
 import { admit, countRefusal, MOMENTS } from '../admission/admit.ts'
+import { POLICY_VIOLATION } from './close-frames.ts'
 import { refuse } from './refuse-handshake.ts'
 import { Session, type SessionOptions } from './session.ts'
 
@@ -22,7 +23,6 @@ export interface WebSocketSessions {
 
 /** RFC 6455 section 7.4.1. */
 const GOING_AWAY = 1001
-const POLICY_VIOLATION = 1008
 
 /**
  * Admits the handshakes of WebSockets and passes sessions through, byte for byte. The upstream accepts or

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { Moment, Stage, Stages } from '../../../src/gateway/admission/admission.ts'
 import { buildStages, MOMENTS } from '../../../src/gateway/admission/admit.ts'
 import type { CallRefusal } from '../../../src/http/errors.ts'
-import { MemoryLimiter, TOO_MANY } from '../limits/memory-limiter.ts'
+import { limitsOf, MemoryLimiter, TOO_MANY } from '../limits/memory-limiter.ts'
 import { exchange, type RawResponse, requestText } from '../raw-http.ts'
 import { DOORS, type Door, OTHERS_RESPONSE, openTwoDoors, type Request, type TwoDoors } from './two-doors.ts'
 
@@ -131,11 +131,7 @@ describe('refusals', () => {
     const limiter = new MemoryLimiter()
     limiter.isLimited = request.key === 'limited'
     limiter.refusal = TOO_MANY
-    doors = await openTwoDoors(
-      STAGES,
-      {},
-      { limiter, expect: () => ({ costPico: 0n, tokens: 0, isPriced: true }) },
-    )
+    doors = await openTwoDoors(STAGES, {}, limitsOf(limiter))
     doors.journal = journal ?? 'works'
     const [http, webSocket] = await Promise.all(
       DOORS.map(async (door) => said(await doors.knock(door, { ...EMBED, ...request }))),

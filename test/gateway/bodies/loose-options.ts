@@ -2,6 +2,8 @@ import type { CallLedger } from '../../../src/call/call-ledger.ts'
 import type { CallRecord } from '../../../src/call/call-record.ts'
 import type { CallServices } from '../../../src/gateway/proxy/call-services.ts'
 import { Unattended, type UnattendedLimits } from '../../../src/gateway/proxy/unattended.ts'
+import type { PricedCall } from '../../../src/gateway/recording/pricing.ts'
+import type { CallToPrice } from '../../../src/pricing/catalog/catalog-call.ts'
 import { NO_METRICS } from '../../support/no-metrics.ts'
 
 /** What calls need of the process around them, where there is none: records are kept by the id of their key. */
@@ -28,12 +30,8 @@ export function createLooseOptions(limits: Partial<UnattendedLimits> = {}): Loos
     records,
     ledger,
     pricing: {
-      priceCall: ({ usage }) => ({
-        kind: 'priced',
-        costPico: BigInt((usage.inputTokens ?? 0) + 2 * (usage.outputTokens ?? 0)),
-        priceId: null,
-        definition: null,
-      }),
+      priceCall: priced,
+      quoteCall: priced,
       knowsModel: () => true,
     },
     observer: NO_METRICS,
@@ -49,4 +47,9 @@ export async function until(isTrue: () => boolean): Promise<void> {
     if (performance.now() > deadline) throw new Error('it never became so')
     await new Promise((resolve) => setImmediate(resolve))
   }
+}
+
+function priced({ usage }: CallToPrice): PricedCall {
+  const costPico = BigInt((usage.inputTokens ?? 0) + 2 * (usage.outputTokens ?? 0))
+  return { kind: 'priced', costPico, priceId: null, definition: null }
 }

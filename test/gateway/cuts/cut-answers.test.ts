@@ -172,7 +172,7 @@ function proxy(number: string, response: ServerResponse): void {
     requestBytes: REQUEST.length,
     response,
     stripUsageEvent: false,
-    reservation: null,
+    limits: null,
     rates: null,
     onEnd: () => {},
   })

@@ -95,7 +95,7 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
     requestBytes: requestBody?.length ?? 0,
     response,
     stripUsageEvent: way.stripUsageEvent === true,
-    reservation: null,
+    limits: null,
     rates: null,
     onEnd: () => world.lines.push('over'),
   })

@@ -1,6 +1,8 @@
+import type { AdmissionLimits } from '../../../src/gateway/admission/admission.ts'
 import type {
   CallCharge,
   CallToLimit,
+  ExpectedUse,
   LimitRefusal,
   Reservation,
 } from '../../../src/gateway/limits/limited-call.ts'
@@ -8,6 +10,12 @@ import type { Limiter, RateHeader, RateHeaders } from '../../../src/gateway/limi
 
 /** What calls did with what they held, in the order in which it happened. */
 export type Settled = readonly [sequence: number, charges: readonly CallCharge[]]
+
+/** Limits that expect the same of every call. */
+export function limitsOf(limiter: Limiter, expected: Partial<ExpectedUse> = {}): AdmissionLimits {
+  const use = { pico: 1_000n, tokens: 100, isPriced: true, ...expected }
+  return { limiter, expectedUse: () => use, learn: () => {} }
+}
 
 const NO_RATES: RateHeaders = { requests: null, tokens: null }
 

@@ -36,6 +36,7 @@ test('a call whose client leaves while the connection upstream is being made is 
       ledger,
       pricing: {
         priceCall: () => ({ kind: 'unpriced', reason: 'no_price' }),
+        quoteCall: () => ({ kind: 'unpriced', reason: 'no_price' }),
         knowsModel: () => false,
       },
       observer: NO_METRICS,
@@ -52,7 +53,7 @@ test('a call whose client leaves while the connection upstream is being made is 
       requestBytes: 0,
       response,
       stripUsageEvent: false,
-      reservation: null,
+      limits: null,
       rates: null,
       onEnd: () => calls.push('ended'),
     },

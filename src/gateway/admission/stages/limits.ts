@@ -2,13 +2,13 @@ import { cleanModel } from '../../../domain/clean-text.ts'
 import { errorShapeOf } from '../../../http/answer-error.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import { awaitLimits, isReservation } from '../../limits/doors/await-limits.ts'
+import { HeldLimits } from '../../limits/doors/held-limits.ts'
 import { renderRates } from '../../limits/doors/rate-headers.ts'
 import type { ExpectedUse, LimitRefusal, Reservation } from '../../limits/limited-call.ts'
-import type { Limiter } from '../../limits/limiter.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
 const MODEL_UNPRICED: CallRefusal = { error: 'model_unpriced', detail: { param: 'model' } }
-const NO_USE: ExpectedUse = { costPico: 0n, tokens: 0, isPriced: true }
+const NO_USE: ExpectedUse = { pico: 0n, tokens: 0, isPriced: true }
 
 /** Clients' libraries try every 429 again, and this one stays until the budget's period ends. */
 const NO_RETRY = { 'x-should-retry': 'false' }
@@ -31,20 +31,20 @@ export function checkLimits(
   const { limiter } = limits
   if (!limiter.limits(clientId, keyId)) return null
   const model = cleanModel(route.modelInPath ?? admission.namedModel)
-  const expected = runsModel(admission) ? limits.expect(admission) : NO_USE
+  const expected = runsModel(admission) ? limits.expectedUse(admission) : NO_USE
   if (!expected.isPriced && limiter.refusesUnpriced(clientId, keyId, model)) return MODEL_UNPRICED
   const admitted = limiter.admit({
     clientId,
     keyId,
     model,
     arrivedAtMs,
-    estimatedPico: expected.costPico,
+    estimatedPico: expected.pico,
     estimatedTokens: expected.tokens,
     client,
   })
-  if (!(admitted instanceof Promise)) return take(admitted, model, admission, limiter, options)
+  if (!(admitted instanceof Promise)) return take(admitted, expected, model, admission, options)
   return awaitLimits(admitted, client).then((found) =>
-    found === 'gone' ? null : take(found, model, admission, limiter, options),
+    found === 'gone' ? null : take(found, expected, model, admission, options),
   )
 }
 
@@ -55,17 +55,22 @@ function runsModel({ route: { reading, isFetch } }: Admission): boolean {
 
 function take(
   found: Reservation | LimitRefusal | null,
+  expected: ExpectedUse,
   model: string | null,
   admission: Admission,
-  limiter: Limiter,
-  { now }: LimitsOptions,
+  { limits, now }: LimitsOptions,
 ): CallRefusal | null {
-  if (found === null) return null
+  if (found === null || limits === null) return null
   const { clientId, keyId } = admission.caller
-  const rates = renderRates(limiter.rates(clientId, keyId, model), errorShapeOf(admission.errorPath), now())
+  const rates = renderRates(
+    limits.limiter.rates(clientId, keyId, model),
+    errorShapeOf(admission.errorPath),
+    now(),
+  )
   if (isReservation(found)) {
-    admission.hold(found)
-    admission.reservation = found
+    const held = new HeldLimits(found, expected, limits)
+    admission.hold(held)
+    admission.limits = held
     admission.rates = rates
     return null
   }

@@ -1,0 +1,52 @@
+import type { CallRecord } from '../../../call/call-record.ts'
+import type { CallCharge, ExpectedUse, LimitRefusal, Reservation } from '../limited-call.ts'
+
+/** Learns from what calls used how much calls like them may use. */
+export interface ExpectedUses {
+  learn(clientId: string, expected: ExpectedUse, record: CallRecord): void
+}
+
+const NO_CHARGES: readonly CallCharge[] = []
+
+/** What an admitted call holds of its client's limits, from the stage that took it to the end of the call. */
+export class HeldLimits {
+  readonly #reservation: Reservation
+  readonly #expected: ExpectedUse
+  readonly #uses: ExpectedUses
+
+  constructor(reservation: Reservation, expected: ExpectedUse, uses: ExpectedUses) {
+    this.#reservation = reservation
+    this.#expected = expected
+    this.#uses = uses
+  }
+
+  /** A session has cost `costPico` so far. Not `null`: it has to end. */
+  progress(costPico: bigint): LimitRefusal | null {
+    return this.#reservation.progress(costPico)
+  }
+
+  /**
+   * The call's record is in the journal: what it used counts in place of what was reserved. Without a number
+   * the record is in no journal (yet). Its cost comes with the totals, if ever, and `release` gives all back.
+   */
+  settle(record: CallRecord, sequence: number): void {
+    if (sequence > 0) this.#reservation.settle(chargesOf(record), sequence)
+    this.#uses.learn(record.clientId, this.#expected, record)
+  }
+
+  release(): void {
+    this.#reservation.release()
+  }
+}
+
+/**
+ * What a record adds to the totals for sure. A fetched response counts only the first time, and so do jobs that an
+ * answer lists: only Postgres knows whether this is the first. To charge them here would refuse a client that polls.
+ */
+function chargesOf({ responseUse, responseId, model, costPico, usage }: CallRecord): readonly CallCharge[] {
+  if (responseUse === 'fetched' && responseId !== null) return NO_CHARGES
+  const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
+  const cost = costPico === null ? 0n : BigInt(costPico)
+  if (tokens === 0 && cost === 0n) return NO_CHARGES
+  return [{ model, costPico: cost, tokens, cachedTokens: usage.cacheReadTokens ?? 0 }]
+}
