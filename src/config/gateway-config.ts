@@ -20,6 +20,7 @@ import {
 } from './variables.ts'
 import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
 import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
+import type { EstimateConfig } from './yaml/estimates.ts'
 import type { PathsConfig } from './yaml/paths.ts'
 import { pricesOfUpstreams } from './yaml/price-config.ts'
 import type { UpstreamConfig } from './yaml/upstream.ts'
@@ -65,6 +66,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly keyGraceSeconds: number
   /** A single call that costs more is flagged; 0: none is. */
   readonly callAlertUsd: number
+  /** What calls reserve of their clients' limits; left out: `DEFAULT_ESTIMATES`. */
+  readonly estimates?: EstimateConfig
 }
 
 const gatewayVariables = {
@@ -139,6 +142,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     bodyLimitBytes: values.BODY_LIMIT_BYTES,
     keyGraceSeconds: values.KEY_GRACE_SECONDS,
     callAlertUsd: values.CALL_ALERT_USD,
+    ...(file.estimates === null ? {} : { estimates: file.estimates }),
   }
 }
 

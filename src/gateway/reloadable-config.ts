@@ -62,6 +62,11 @@ export class ReloadableConfig {
     return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
   }
 
+  /** Prices calls now: another object after a reload, or once there is newer data. */
+  get catalog(): Catalog {
+    return this.#now.catalog
+  }
+
   /** The same, for display. */
   shownPrices() {
     const { catalog, prices } = this.#now

@@ -522,6 +522,29 @@ describe('the YAML file', () => {
     ])
   })
 
+  test('what calls reserve of limits is configured, and left out otherwise', () => {
+    const withLimits = (...lines: string[]) =>
+      loadGatewayConfig(withFile('upstreams: [{ name: a, url: http://a }]', ...lines))
+    expect(withLimits().estimates).toBeUndefined()
+    expect(withLimits("limits: { job_reserve_usd: '2.5' }").estimates).toEqual({
+      defaultOutputTokens: 4_096,
+      jobReservePico: 2_500_000_000_000n,
+    })
+    expect(
+      fileProblems(
+        'upstreams: [{ name: a, url: http://a }]',
+        'limits:',
+        '  default_output_tokens: 0',
+        '  job_reserve_usd: 1 USD',
+        '  budget: 1',
+      ),
+    ).toEqual([
+      'config.yaml:3: limits.default_output_tokens must be 1 or more tokens',
+      "config.yaml:4: limits.job_reserve_usd must be US dollars as text, such as '1' or '0.25'",
+      'config.yaml:5: limits.budget is not a known setting',
+    ])
+  })
+
   test('an invalid rule of paths is named with its line', () => {
     expect(
       fileProblems(

@@ -5,6 +5,7 @@ import { PROVIDERS } from '../../providers/registry.ts'
 import { messageOf } from '../config-error.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
+import { type EstimateConfig, fileEstimates } from './estimates.ts'
 import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
 import { type TextEntry, YamlSource } from './yaml-source.ts'
 
@@ -21,6 +22,8 @@ export interface ConfigFile {
   readonly markups: readonly TextEntry[]
   /** For upstreams that do not set it themselves. */
   readonly objects: 'owned' | 'shared'
+  /** `null`: the file has no `limits`. */
+  readonly estimates: EstimateConfig | null
   /** Adds a problem found later, `line` counting from 1. */
   readonly report: (line: number, what: string) => void
 }
@@ -39,6 +42,7 @@ const sections = z.strictObject({
   prices: z.unknown().optional(),
   markups: z.unknown().optional(),
   objects: z.unknown().optional(),
+  limits: z.unknown().optional(),
 })
 
 const objectSharing = z.enum(['owned', 'shared'])
@@ -94,6 +98,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     prices: source.textEntries('prices'),
     markups: source.textEntries('markups'),
     objects: source.parse(objectSharing.default('owned'), ['objects']) ?? 'owned',
+    estimates: source.parse(fileEstimates, ['limits']) ?? null,
     report: (line, what) => source.report(line, what),
   }
 }

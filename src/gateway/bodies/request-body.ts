@@ -1,5 +1,6 @@
 import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
+import { AskedSize } from './asked/asked-size.ts'
 import type { IncludeUsage, RequestScan, StreamOptions } from './request-scan.ts'
 import { booleanAt, literalAt, memberKey, modelText } from './scanned-values.ts'
 
@@ -79,13 +80,17 @@ class BodyScan {
     duplicateStream: false,
     streamEnd: -1,
     streamOptions: null,
+    asked: new AskedSize(),
   }
 
   constructor(body: Buffer) {
     this.#body = body
-    this.#walk = new ObjectWalk(bomEnd(body), MAX_MEMBERS, (keyStart, keyEnd, start, end) => {
-      this.#take(memberKey(body, keyStart, keyEnd), start, end)
-    })
+    this.#walk = new ObjectWalk(
+      bomEnd(body),
+      MAX_MEMBERS,
+      (keyStart, keyEnd, start, end) => this.#take(memberKey(body, keyStart, keyEnd), start, end),
+      (start, end) => this.#found.asked.takeLongString(body, start, end),
+    )
   }
 
   get isMalformed(): boolean {
@@ -134,6 +139,7 @@ class BodyScan {
         return
       default:
         if (key.length === 5 && key.toLowerCase() === 'model') this.#models++
+        found.asked.take(this.#body, key, start, end)
     }
   }
 }

@@ -1,3 +1,6 @@
+import type { AskedSize } from './asked/asked-size.ts'
+import type { Literal } from './scanned-values.ts'
+
 /** What one pass over a request body's top level found. Offsets refer to the scanned body. */
 export interface RequestScan {
   /**
@@ -25,6 +28,8 @@ export interface RequestScan {
   /** The offset after the value of `stream`; -1 without one. */
   readonly streamEnd: number
   readonly streamOptions: StreamOptions | null
+  /** What it says of its size. */
+  readonly asked: AskedSize
 }
 
 /** The value of `stream_options`. */
@@ -44,6 +49,3 @@ export interface IncludeUsage {
   /** Exclusive. */
   readonly end: number
 }
-
-/** A value, where only these three matter. */
-export type Literal = true | false | null | 'other'

@@ -1,10 +1,11 @@
-import type { Literal } from './request-scan.ts'
+/** A value, where only these three matter. */
+export type Literal = true | false | null | 'other'
 
 /** No model has a longer name. */
 const MAX_MODEL_BYTES = 1024
 
-/** The length of `stream_options` with each letter written as a `\u` escape. */
-const MAX_KEY_BYTES = 'stream_options'.length * 6
+/** The length of the longest key that matters with each letter written as a `\u` escape. */
+const MAX_KEY_BYTES = 'max_completion_tokens'.length * 6
 
 /** The key without escapes; '' for a key that is too long to matter. */
 export function memberKey(body: Buffer, start: number, end: number): string {

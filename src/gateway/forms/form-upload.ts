@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 import { setReadIdleTimeout } from '../../http/socket-timeouts.ts'
+import { NOTHING_ASKED } from '../bodies/asked/asked-size.ts'
 import type { RequestScan } from '../bodies/request-scan.ts'
 import { MultipartFields } from './multipart-fields.ts'
 import { pipeUpload } from './upload.ts'
@@ -43,6 +44,7 @@ export class FormUpload {
       duplicateStream: false,
       streamEnd: -1,
       streamOptions: null,
+      asked: NOTHING_ASKED,
     }
   }
 

@@ -29,6 +29,12 @@ const MALFORMED = 12
  */
 export type OnMember = (keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) => void
 
+/** The inside of a string that stands in a nested value and is longer than {@link LONG_BYTES}, without its quotes. */
+export type OnLongString = (start: number, end: number) => void
+
+/** Shorter strings are left out. */
+export const LONG_BYTES = 256
+
 /**
  * Walks a body that is one JSON object and tells each of its own members; nested values are passed over. Keys,
  * colons, commas and the ends of strings are held to JSON, the inside of nested values only to balanced depth.
@@ -37,6 +43,7 @@ export type OnMember = (keyStart: number, keyEnd: number, valueStart: number, va
 export class ObjectWalk {
   readonly #onMember: OnMember
   readonly #maxMembers: number
+  readonly #onLongString: OnLongString | null
   #next = OBJECT
   #at: number
   #members = 0
@@ -44,12 +51,19 @@ export class ObjectWalk {
   #keyStart = 0
   #keyEnd = 0
   #valueStart = 0
+  #stringStart = 0
 
   /** @param start where the object begins, or white space before it. */
-  constructor(start: number, maxMembers: number, onMember: OnMember) {
+  constructor(
+    start: number,
+    maxMembers: number,
+    onMember: OnMember,
+    onLongString: OnLongString | null = null,
+  ) {
     this.#at = start
     this.#maxMembers = maxMembers
     this.#onMember = onMember
+    this.#onLongString = onLongString
   }
 
   /** What was passed is not such an object, or has more members than wanted: there is no use in going on. */
@@ -172,10 +186,12 @@ export class ObjectWalk {
       if (meaning === QUOTING) {
         const quote = stringEnd(window, at + 1)
         if (quote < 0) {
+          this.#stringStart = at + 1
           this.#next = NESTED_STRING_END
           at = resumeAt(window, at + 1)
           break
         }
+        if (quote - at > LONG_BYTES) this.#onLongString?.(at + 1, quote)
         at = quote
       } else if (meaning === OPENING) {
         depth++
@@ -196,6 +212,7 @@ export class ObjectWalk {
 
   #endNestedString(window: Buffer): void {
     if (!this.#reachQuote(window)) return
+    if (this.#at - this.#stringStart >= LONG_BYTES) this.#onLongString?.(this.#stringStart, this.#at)
     this.#at += 1
     this.#next = NESTED
   }

@@ -1,0 +1,172 @@
+import type { CallRecord } from '../../../call/call-record.ts'
+import type { EstimateConfig } from '../../../config/yaml/estimates.ts'
+import { cleanModel } from '../../../domain/clean-text.ts'
+import type { Catalog } from '../../../pricing/catalog/catalog.ts'
+import type { Dialect } from '../../../providers/dialect.ts'
+import type { Admission } from '../../admission/admission.ts'
+import { type AskedSize, NOTHING_ASKED } from '../../bodies/asked/asked-size.ts'
+import type { ExpectedUse } from '../limited-call.ts'
+import { answersAsked, outputBound, promptSize, tierFor } from './call-size.ts'
+import { type LearnedUse, LearnedUses } from './learned-use.ts'
+import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
+import { KnownRates, type ModelRates } from './model-rates.ts'
+
+/** What a call may cost, before it goes upstream. */
+export class CallEstimate implements ExpectedUse {
+  readonly costPico: bigint
+  readonly tokens: number
+  readonly isPriced: boolean
+  /** `null`: none was named, or nothing is learned of it. */
+  readonly model: string | null
+  /** Of `costPico`, before what was learned: pico-USD. */
+  readonly plainPico: number
+
+  constructor(costPico: bigint, tokens: number, isPriced: boolean, model: string | null, plainPico: number) {
+    this.costPico = costPico
+    this.tokens = tokens
+    this.isPriced = isPriced
+    this.model = model
+    this.plainPico = plainPico
+  }
+}
+
+/** It runs no model. */
+const FREE = new CallEstimate(0n, 0, true, null, 0)
+
+/** Estimates calls of one process, by their requests, by prices and by what earlier calls turned out to use. */
+export class CallEstimates {
+  readonly #settings: EstimateConfig
+  readonly #rates: KnownRates
+  readonly #learned = new LearnedUses()
+  readonly #job: CallEstimate
+
+  /** @param catalog the one that prices calls now. */
+  constructor(catalog: () => Catalog, settings: EstimateConfig) {
+    this.#settings = settings
+    this.#rates = new KnownRates(catalog)
+    this.#job = new CallEstimate(settings.jobReservePico, 0, true, null, 0)
+  }
+
+  /** Of a call whose route is final and whose body is read as planned. */
+  estimateCall(admission: Admission): CallEstimate {
+    const { route, body } = admission
+    const { dialect } = route
+    if (dialect === null || route.reading === 'free' || route.isFetch || dialect.isFree === true) return FREE
+    if (route.reading === 'deferred') return this.#job
+    const asked = body.scan?.asked ?? NOTHING_ASKED
+    const model = cleanModel(route.modelInPath ?? admission.namedModel)
+    if (dialect.countsTokens === false && route.reading === 'metered') {
+      return this.#estimateMedia(admission, dialect, asked, model)
+    }
+    if (model === null) return new CallEstimate(0n, this.#tokensOfAny(admission, asked), false, null, 0)
+    const rates = this.#ratesOf(admission, model, tierAsked(asked))
+    const learned = this.#learned.find(admission.caller.clientId, model)
+    const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
+    const output = this.#outputOf(dialect, asked, learned)
+    const tier = tierFor(rates, textTokens + media)
+    const plainPico =
+      tier === null ? 0 : tier.request + textTokens * tier.input + media * tier.media + output * tier.output
+    return build(plainPico, textTokens + media + output, isPricedFor(admission, rates), model, learned)
+  }
+
+  /** Takes what a call used, once its record is there. Only of calls that were served and have a cost. */
+  learn(
+    clientId: string,
+    { model, plainPico }: CallEstimate,
+    { costPico, usage }: Pick<CallRecord, 'costPico' | 'usage'>,
+  ): void {
+    if (model === null || costPico === null || costPico === '0') return
+    this.#learned.open(clientId, model).add(usage.outputTokens ?? 0, Number(costPico), plainPico)
+  }
+
+  #outputOf(dialect: Dialect, asked: AskedSize, learned: LearnedUse | null): number {
+    if (dialect.generatesNothing === true) return 0
+    const bound = outputBound(dialect, asked)
+    const answers = answersAsked(asked)
+    if (bound >= 0) return bound * answers
+    const usual = this.#settings.defaultOutputTokens * answers
+    return learned === null ? usual : Math.max(usual, Math.ceil(2 * learned.outputTokens))
+  }
+
+  #estimateMedia(
+    admission: Admission,
+    dialect: Dialect,
+    asked: AskedSize,
+    named: string | null,
+  ): CallEstimate {
+    const requested = requestedUnits(admission, named)
+    const model = requested.model ?? named
+    if (model === null) return new CallEstimate(0n, this.#tokensOfAny(admission, asked), false, null, 0)
+    const rates = this.#ratesOf(admission, model, requested.serviceTier ?? tierAsked(asked))
+    const learned = this.#learned.find(admission.caller.clientId, model)
+    const bytes = bodyBytes(admission)
+    const isForm = admission.body.plain === null
+    const prompt = promptSize(isForm ? 0 : bytes, asked, rates)
+    const promptTokens = prompt.textTokens + prompt.mediaTokens
+    const tier = tierFor(rates, promptTokens)
+    const size = { bytes, promptTokens, answers: answersAsked(asked) }
+    const isByToken = tier === null || tier.output > 0
+    const media = mediaTokens(dialect.name, size)
+    const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, learned)) : 0
+    const heard = tier === null || tier.media > 0 ? (media?.heard ?? 0) : 0
+    const plainPico =
+      tier === null
+        ? 0
+        : tier.request +
+          prompt.textTokens * tier.input +
+          (prompt.mediaTokens + heard) * tier.media +
+          made * tier.output +
+          unitsCost(tier, requested.units, size)
+    return build(plainPico, promptTokens + heard + made, isPricedFor(admission, rates), model, learned)
+  }
+
+  #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
+    const { name: upstream, provider } = route.upstream
+    const { clientId, clientName } = caller
+    return this.#rates.find({ provider, upstream, clientId, clientName, model, serviceTier }, arrivedAtMs)
+  }
+
+  #tokensOfAny(admission: Admission, asked: AskedSize): number {
+    const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, ANY_MODEL)
+    return textTokens + media + this.#settings.defaultOutputTokens
+  }
+}
+
+const ANY_MODEL: ModelRates = {
+  tiers: [],
+  isPriced: false,
+  tokensPerImage: 5_000,
+  tokensAround: 0,
+  untilMs: 0,
+}
+
+function build(
+  plainPico: number,
+  tokens: number,
+  isPriced: boolean,
+  model: string,
+  learned: LearnedUse | null,
+): CallEstimate {
+  // Without a price of our own, what the upstream said that the others cost is all there is to go by.
+  const pico =
+    learned === null ? plainPico : plainPico === 0 ? 2 * learned.costPico : plainPico * learned.excess
+  return new CallEstimate(BigInt(Math.ceil(pico)), tokens, isPriced, model, plainPico)
+}
+
+/** A body that lets another model run than the one whose price was looked for may run one without a price. */
+function isPricedFor({ body }: Admission, { isPriced }: ModelRates): boolean {
+  const { scan } = body
+  return isPriced && (scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels))
+}
+
+/** The body's length; of one that streams, as announced, else 0. */
+function bodyBytes({ body, request }: Admission): number {
+  if (body.plain !== null) return body.plain.length
+  const announced = Number(request.headers['content-length'] ?? 0)
+  return announced > 0 ? announced : 0
+}
+
+/** In the form in which answers name it. */
+function tierAsked({ serviceTier, speed }: AskedSize): string | null {
+  return speed === null || speed === 'standard' ? serviceTier : speed
+}

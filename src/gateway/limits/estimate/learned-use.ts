@@ -1,0 +1,48 @@
+/** Of the average, the part that each call replaces. */
+const WEIGHT = 1 / 8
+/** What calls cost above their estimate is believed at once, and a tenth of it is dropped with each call. */
+const FADING = 0.9
+const MAX_EXCESS = 1_000
+/** Names of models are input, so there must be an end. */
+const MAX_KEPT = 10_000
+
+/** What the calls of one client to one model turned out to use. */
+export class LearnedUse {
+  /** Average of generated tokens. */
+  outputTokens = 0
+  /** Average cost, pico-USD. */
+  costPico = 0
+  /** How many times its estimate a call costs; at least 1. */
+  excess = 1
+
+  /** @param estimatedPico without the excess. */
+  add(outputTokens: number, costPico: number, estimatedPico: number): void {
+    this.outputTokens += (outputTokens - this.outputTokens) * (this.outputTokens === 0 ? 1 : WEIGHT)
+    this.costPico += (costPico - this.costPico) * (this.costPico === 0 ? 1 : WEIGHT)
+    const faded = 1 + (this.excess - 1) * FADING
+    const ratio = estimatedPico > 0 ? Math.min(costPico / estimatedPico, MAX_EXCESS) : 1
+    this.excess = Math.max(faded, ratio)
+  }
+}
+
+/** The same of all clients and models, in this process. */
+export class LearnedUses {
+  #young = new Map<string, LearnedUse>()
+  #old = new Map<string, LearnedUse>()
+
+  find(clientId: string, model: string): LearnedUse | null {
+    const key = `${clientId}\n${model}`
+    return this.#young.get(key) ?? this.#old.get(key) ?? null
+  }
+
+  /** The same, which begins to be known. */
+  open(clientId: string, model: string): LearnedUse {
+    const known = this.find(clientId, model) ?? new LearnedUse()
+    if (this.#young.size >= MAX_KEPT) {
+      this.#old = this.#young
+      this.#young = new Map()
+    }
+    this.#young.set(`${clientId}\n${model}`, known)
+    return known
+  }
+}

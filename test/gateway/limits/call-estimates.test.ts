@@ -1,0 +1,351 @@
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE } from '../../../src/call/usage.ts'
+import type { EstimateConfig } from '../../../src/config/yaml/estimates.ts'
+import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
+import { CallEstimates } from '../../../src/gateway/limits/estimate/call-estimates.ts'
+import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
+import { type Asking, admitted } from './admissions.ts'
+
+const SETTINGS: EstimateConfig = { defaultOutputTokens: 4_096, jobReservePico: 1_000_000_000_000n }
+const CATALOG = buildCatalog()
+
+const open = (settings = SETTINGS, catalog = CATALOG) => new CallEstimates(() => catalog, settings)
+const estimate = (asking: Asking) => open().estimateCall(admitted(asking))
+
+const CHAT = '/v1/chat/completions'
+const HELLO = [{ role: 'user', content: 'Say hello in one sentence.' }]
+/** Of gpt-4o-mini: pico-USD for one token. */
+const INPUT = 150_000
+const OUTPUT = 600_000
+
+/** What a chat of gpt-4o-mini may cost that may generate so many tokens. */
+function costOfMini(body: object, outputTokens: number): bigint {
+  const prompt = Math.ceil(Buffer.byteLength(JSON.stringify(body)) / 2) + 16
+  return BigInt(prompt * INPUT + outputTokens * OUTPUT)
+}
+
+describe('what a call may generate', () => {
+  const mini = (rest: object) => ({ model: 'gpt-4o-mini', messages: HELLO, ...rest })
+
+  test.each([
+    [{ max_tokens: 100 }, 100],
+    [{ max_completion_tokens: 100 }, 100],
+    [{ max_tokens: 100, max_completion_tokens: 7 }, 100],
+    [{ max_tokens: 100, n: 3 }, 300],
+    [{}, 4_096],
+    [{ n: 2 }, 8_192],
+    [{ max_tokens: null }, 4_096],
+    [{ max_tokens: 0 }, 4_096],
+    [{ max_tokens: -1 }, 4_096],
+    [{ max_tokens: 10, max_completion_tokens: null }, 4_096],
+    // Not OpenAI's name for it, and so no bound there.
+    [{ max_output_tokens: 1 }, 4_096],
+    [{ generationConfig: { maxOutputTokens: 1 } }, 4_096],
+  ])('of a chat that says %j it is %i tokens', (rest, tokens) => {
+    const body = mini(rest)
+    expect(estimate({ path: CHAT, body }).costPico).toBe(costOfMini(body, tokens))
+  })
+
+  test('of two bounds under one name the larger counts, whichever a server reads', () => {
+    for (const bounds of ['"max_tokens":9,"max_tokens":5', '"max_tokens":5,"max_tokens":9']) {
+      const body = `{"model":"gpt-4o-mini",${bounds}}`
+      const prompt = Math.ceil(body.length / 2) + 16
+      expect(estimate({ path: CHAT, body }).costPico).toBe(BigInt(prompt * INPUT + 9 * OUTPUT))
+    }
+  })
+
+  const others: [name: string, bounded: Asking, tokens: number][] = [
+    [
+      'Responses',
+      { path: '/v1/responses', body: { model: 'gpt-4o-mini', input: 'Hi', max_output_tokens: 50 } },
+      50,
+    ],
+    [
+      'Anthropic',
+      {
+        provider: 'anthropic',
+        path: '/v1/messages',
+        body: { model: 'claude-sonnet-4-5', max_tokens: 50, messages: HELLO },
+      },
+      50,
+    ],
+    [
+      'Gemini',
+      {
+        provider: 'gemini',
+        path: '/v1beta/models/gemini-2.5-flash:generateContent',
+        body: { contents: [], generationConfig: { maxOutputTokens: 25, candidateCount: 2 } },
+      },
+      50,
+    ],
+    [
+      'Gemini in its other spelling',
+      {
+        provider: 'gemini',
+        path: '/v1beta/models/gemini-2.5-flash:streamGenerateContent',
+        body: { contents: [], generation_config: { max_output_tokens: 50 } },
+      },
+      50,
+    ],
+    [
+      'Bedrock',
+      {
+        provider: 'bedrock',
+        path: '/model/anthropic.claude-3-haiku-20240307-v1:0/converse',
+        body: { messages: [], inferenceConfig: { maxTokens: 50 } },
+      },
+      50,
+    ],
+    [
+      'Ollama',
+      {
+        provider: 'ollama',
+        path: '/api/chat',
+        body: { model: 'llama3', messages: HELLO, options: { num_predict: 50 } },
+      },
+      50,
+    ],
+  ]
+
+  test.each(others)('%s: its own bound holds', (_name, asking, tokens) => {
+    const length = Buffer.byteLength(JSON.stringify(asking.body))
+    expect(estimate(asking).tokens).toBe(Math.ceil(length / 2) + 16 + tokens)
+  })
+})
+
+describe('what a prompt may have', () => {
+  const chat = (content: unknown, rest = {}) => ({
+    path: CHAT,
+    body: { model: 'gpt-4o-mini', max_tokens: 1, messages: [{ role: 'user', content }], ...rest },
+  })
+  const tokensOf = (asking: Asking) => estimate(asking).tokens
+  const base64 = (beginning: Buffer | string, bytes: number) =>
+    Buffer.concat([Buffer.from(beginning), Buffer.alloc(bytes, 'tallygate')]).toString('base64')
+  const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+  const around = tokensOf(chat('')) + 200
+
+  test('text counts a token for two of its bytes', () => {
+    expect(tokensOf(chat('word '.repeat(2_000)))).toBe(tokensOf(chat('')) + 5_000)
+  })
+
+  test('a picture of a megabyte counts as a picture, as a data URL or as base64 alone', () => {
+    const picture = base64(PNG, 1_000_000)
+    const asUrl = chat([{ type: 'image_url', image_url: { url: `data:image/png;base64,${picture}` } }])
+    const alone = chat([
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: picture } },
+    ])
+    for (const asking of [asUrl, alone]) {
+      expect(tokensOf(asking)).toBeGreaterThan(50_000)
+      expect(tokensOf(asking)).toBeLessThan(50_000 + around)
+    }
+  })
+
+  test('sound counts by its length, and a document by its bytes up to a limit', () => {
+    const sound = base64('ID3', 128_000)
+    const heard = tokensOf(chat([{ type: 'input_audio', input_audio: { data: sound, format: 'mp3' } }]))
+    expect(heard).toBeGreaterThan(sound.length / 128)
+    expect(heard).toBeLessThan(sound.length / 128 + around)
+    const pdf = base64('%PDF-1.7', 9_000_000)
+    const read = tokensOf(chat([{ type: 'file', file: { file_data: `data:application/pdf;base64,${pdf}` } }]))
+    expect(read).toBeGreaterThan(200_000)
+    expect(read).toBeLessThan(200_000 + around)
+  })
+
+  test('a picture at the top level of the body is one as well', () => {
+    const body = { model: 'gpt-4o-mini', max_tokens: 1, image: base64(PNG, 100_000) }
+    expect(tokensOf({ path: CHAT, body })).toBeLessThan(50_000 + around)
+  })
+
+  test('long words without a space in them are text where they have letters of text', () => {
+    const text = `${'Straßenverkehrsordnung'.repeat(100)}`
+    expect(tokensOf(chat(text))).toBeGreaterThan(Buffer.byteLength(text) / 2)
+  })
+
+  test('tools add what their servers say about them', () => {
+    const tools = [{ type: 'function', function: { name: 'f' } }]
+    const said = Math.ceil(Buffer.byteLength(`,"tools":${JSON.stringify(tools)}`) / 2)
+    expect(tokensOf(chat('', { tools }))).toBeGreaterThanOrEqual(tokensOf(chat('')) + said + 599)
+  })
+})
+
+describe('what is billed by other than tokens', () => {
+  const cost = (asking: Asking) => Number(estimate(asking).costPico) / 1e12
+
+  test('pictures by their number, size and quality', () => {
+    const path = '/v1/images/generations'
+    const ask = (rest: object) => ({ path, body: { model: 'dall-e-3', prompt: 'a cat', ...rest } })
+    expect(cost(ask({}))).toBeCloseTo(0.04, 6)
+    expect(cost(ask({ n: 3, size: '1792x1024' }))).toBeCloseTo(0.24, 6)
+    expect(cost(ask({ quality: 'hd', size: '1024x1792' }))).toBeCloseTo(0.12, 6)
+    // GPT Image is paid by the token: some 6,200 of them at high quality.
+    const gpt = cost({ path, body: { model: 'gpt-image-1', prompt: 'a cat', n: 2 } })
+    expect(gpt).toBeGreaterThan(2 * 0.25)
+    expect(gpt).toBeLessThan(2 * 0.4)
+  })
+
+  test('speech by its characters', () => {
+    const input = 'Hello there. '.repeat(100)
+    const spoken = { path: '/v1/audio/speech', body: { model: 'tts-1', input, voice: 'alloy' } }
+    expect(cost(spoken)).toBeCloseTo((15 * input.length) / 1e6, 9)
+  })
+
+  test('a transcription by the length of its upload, above what a minute of MP3 costs', () => {
+    const path = '/v1/audio/transcriptions'
+    const headers = { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '960000' }
+    const admission = admitted({ path, headers })
+    admission.body = { ...admission.body, scan: scanRequestBody(Buffer.from('{"model":"whisper-1"}')) }
+    const pico = Number(open().estimateCall(admission).costPico)
+    expect(pico / 1e12).toBeGreaterThan(0.006)
+    expect(pico / 1e12).toBeLessThan(0.1)
+  })
+
+  test('films by their seconds, and longer ones than usual where the request does not say', () => {
+    const said = { provider: 'openai' as const, path: '/v1/videos' }
+    const eight = cost({ ...said, body: { model: 'sora-2', prompt: 'a cat', seconds: '8' } })
+    expect(eight).toBeCloseTo(0.8, 6)
+    expect(cost({ ...said, body: { model: 'sora-2', prompt: 'a cat' } })).toBeGreaterThan(eight)
+  })
+
+  test('embeddings cost their input and generate nothing', () => {
+    const body = { model: 'text-embedding-3-small', input: 'word '.repeat(1_000) }
+    const length = Buffer.byteLength(JSON.stringify(body))
+    expect(estimate({ path: '/v1/embeddings', body }).tokens).toBe(Math.ceil(length / 2) + 16)
+  })
+})
+
+describe('prices', () => {
+  const HAIKU = { provider: 'anthropic', path: '/v1/messages' } as const
+
+  test('a prompt may be written to the cache, which costs more than to read it', () => {
+    const body = { model: 'claude-sonnet-4-5', max_tokens: 10, messages: HELLO }
+    const prompt = Math.ceil(Buffer.byteLength(JSON.stringify(body)) / 2) + 16
+    expect(estimate({ ...HAIKU, body }).costPico).toBe(BigInt(prompt * 3_750_000 + 10 * 15_000_000))
+  })
+
+  test('a long prompt is at the price of long prompts', () => {
+    const ask = (words: number) => ({
+      provider: 'gemini' as const,
+      path: '/v1beta/models/gemini-2.5-pro:generateContent',
+      body: {
+        contents: [{ parts: [{ text: 'word '.repeat(words) }] }],
+        generationConfig: { maxOutputTokens: 1 },
+      },
+    })
+    const short = estimate(ask(10_000))
+    const long = estimate(ask(100_000))
+    expect(Number(long.costPico) / long.tokens).toBeGreaterThan((1.9 * Number(short.costPico)) / short.tokens)
+  })
+
+  test('a service tier and the markup of a client are in it', () => {
+    const body = { model: 'gpt-5', max_completion_tokens: 1_000, messages: HELLO }
+    const usual = Number(estimate({ path: CHAT, body }).costPico)
+    const urgent = Number(estimate({ path: CHAT, body: { ...body, service_tier: 'priority' } }).costPico)
+    expect(urgent / usual).toBeGreaterThan(1.9)
+    const catalog = buildCatalog({
+      markups: [{ client: 'dear', upstream: null, factor: { digits: 2n, scale: 0 }, line: 1 }],
+    })
+    const dear = open(SETTINGS, catalog).estimateCall(admitted({ path: CHAT, body, client: 'dear' }))
+    expect(Number(dear.costPico) / usual).toBeCloseTo(2, 2)
+  })
+
+  test('they are those of the catalog that prices calls now', () => {
+    let catalog = CATALOG
+    const estimates = new CallEstimates(() => catalog, SETTINGS)
+    const admission = admitted({ path: CHAT, body: { model: 'gpt-4o-mini', max_tokens: 9, messages: HELLO } })
+    const before = estimates.estimateCall(admission).costPico
+    catalog = buildCatalog({ entries: { source: 'none@1', providers: new Map() } })
+    expect(estimates.estimateCall(admission)).toMatchObject({ costPico: 0n, isPriced: false })
+    catalog = CATALOG
+    expect(estimates.estimateCall(admission)).toMatchObject({ costPico: before, isPriced: true })
+  })
+})
+
+describe('a call without a price', () => {
+  const NAMED = { model: 'unlisted', messages: HELLO }
+
+  test.each<[string, Asking, boolean]>([
+    ['a model that no list has', { path: CHAT, body: NAMED }, false],
+    ['no model', { path: CHAT, body: { messages: HELLO } }, false],
+    ['a model with a price', { path: CHAT, body: { ...NAMED, model: 'gpt-4o' } }, true],
+    ['two models', { path: CHAT, body: '{"model":"gpt-4o","model":"unlisted"}' }, false],
+    ['other models beside it', { path: CHAT, body: { ...NAMED, model: 'gpt-4o', models: ['x'] } }, false],
+    ['a body that is not JSON', { path: CHAT, body: '{"model":"gpt-4o"} {"model":"x"}' }, false],
+    ['an unread path', { path: '/v1/unread', body: NAMED }, false],
+    ['a server of one’s own', { provider: 'vllm', path: CHAT, body: { ...NAMED, model: 'gpt-4o' } }, false],
+    ['a list of files', { method: 'GET', path: '/v1/files' }, true],
+    ['a response that is fetched', { method: 'GET', path: '/v1/responses/resp_1' }, true],
+    ['a moderation, which is free', { path: '/v1/moderations', body: { input: 'Hi' } }, true],
+    ['a batch', { path: '/v1/batches', body: { input_file_id: 'file-1' } }, true],
+    [
+      'a session of a model with a price',
+      { method: 'GET', webSocket: true, path: '/v1/realtime?model=gpt-realtime' },
+      true,
+    ],
+    ['a session that names no model', { method: 'GET', webSocket: true, path: '/v1/realtime' }, false],
+  ])('%s', (_name, asking, isPriced) => {
+    expect(estimate(asking).isPriced).toBe(isPriced)
+  })
+
+  test('an upstream whose reported cost is believed gives every model a price', () => {
+    const catalog = buildCatalog({ trustedUpstreams: ['upstream'] })
+    const asking = { provider: 'openrouter', path: '/api/v1/chat/completions', body: NAMED } as const
+    expect(open(SETTINGS, catalog).estimateCall(admitted(asking))).toMatchObject({
+      costPico: 0n,
+      isPriced: true,
+    })
+  })
+
+  test('what runs no model costs nothing, and a batch what the configuration says', () => {
+    expect(estimate({ method: 'GET', path: '/v1/files' })).toMatchObject({ costPico: 0n, tokens: 0 })
+    const batch = { path: '/v1/batches', body: { input_file_id: 'file-1' } }
+    expect(estimate(batch)).toMatchObject({ costPico: 1_000_000_000_000n, tokens: 0 })
+  })
+})
+
+describe('what earlier calls turned out to use', () => {
+  const asking = { path: CHAT, body: { model: 'gpt-4o-mini', messages: HELLO } }
+  const bounded = { path: CHAT, body: { ...asking.body, max_tokens: 100 } }
+  const used = (outputTokens: number, costPico: bigint | null) => ({
+    usage: { ...NO_USAGE, outputTokens },
+    costPico: costPico === null ? null : `${costPico}`,
+  })
+
+  test('long answers make the next ones longer, of this client and model alone, and no bound is passed', () => {
+    const estimates = open()
+    const first = estimates.estimateCall(admitted(asking))
+    estimates.learn('acme', first, used(10_000, first.costPico))
+    expect(estimates.estimateCall(admitted(asking)).tokens).toBe(first.tokens - 4_096 + 20_000)
+    expect(estimates.estimateCall(admitted({ ...asking, client: 'other' }))).toEqual(first)
+    expect(estimates.estimateCall(admitted(bounded)).costPico).toBe(
+      open().estimateCall(admitted(bounded)).costPico,
+    )
+  })
+
+  test('a call that cost more than its estimate raises the next one, until they cost less again', () => {
+    const estimates = open()
+    const first = estimates.estimateCall(admitted(bounded))
+    estimates.learn('acme', first, used(100, 3n * first.costPico))
+    const raised = estimates.estimateCall(admitted(bounded))
+    expect(Number(raised.costPico) / Number(first.costPico)).toBeCloseTo(3, 6)
+    for (let call = 0; call < 60; call++) estimates.learn('acme', first, used(10, first.costPico / 4n))
+    const lowered = estimates.estimateCall(admitted(bounded))
+    expect(Number(lowered.costPico) / Number(first.costPico)).toBeCloseTo(1, 2)
+  })
+
+  test('calls without a cost, and without a price, teach nothing of prices', () => {
+    const estimates = open()
+    const first = estimates.estimateCall(admitted(bounded))
+    estimates.learn('acme', first, used(50_000, null))
+    estimates.learn('acme', first, used(50_000, 0n))
+    expect(estimates.estimateCall(admitted(bounded))).toEqual(first)
+  })
+
+  test('where only the upstream knows the cost, twice the average is what the next one may cost', () => {
+    const catalog = buildCatalog({ trustedUpstreams: ['upstream'] })
+    const estimates = open(SETTINGS, catalog)
+    const body = { model: 'unlisted', messages: HELLO }
+    const call = admitted({ provider: 'openrouter', path: '/api/v1/chat/completions', body })
+    estimates.learn('acme', estimates.estimateCall(call), used(100, 5_000_000n))
+    expect(estimates.estimateCall(call).costPico).toBe(10_000_000n)
+  })
+})
