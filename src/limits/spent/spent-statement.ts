@@ -19,8 +19,8 @@ export const ACCOUNT_SHAPES: readonly AccountShape[] = [
 
 /** What a row of `daily_usage` adds to the cost that `GET /v1/usage` shows, and the column of its sums. */
 const COST = SUMMARY_COLUMNS.filter(({ field }) => field === 'costPico')
-const COST_OF_ROW = COST.map(({ ofRow }) => ofRow).join()
-const COST_COLUMN = COST.map(({ column }) => column).join()
+export const COST_OF_ROW = COST.map(({ ofRow }) => ofRow).join()
+export const COST_COLUMN = COST.map(({ column }) => column).join()
 
 /**
  * From where each day of each asked period is read, once: months that are summed up and lie in it as a whole, other
