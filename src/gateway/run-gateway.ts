@@ -38,6 +38,7 @@ import { watchKafkaBacklog } from './kafka-backlog.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
 import { ReadYourWrites } from './read-your-writes.ts'
+import { recordJournal } from './record-journal.ts'
 import { recordPrices } from './record-prices.ts'
 import { logCalls } from './recording/call-log.ts'
 import { buildInterrupted } from './recording/interrupted-call.ts'
@@ -271,6 +272,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
   const recording = recordPrices(polls, `${hostname()}:${port}`, () => reloadable.recordedPrices(), log)
+  const journalRecording = recordJournal(polls, ledger, config.journalMaxBytes, log)
   const followed = followPrices(following, stored, (newer) => {
     reloadable.takePrices(newer)
     recording.record()
@@ -314,6 +316,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await keys.close()
         await followed.stop()
         await recording.stop()
+        await journalRecording.stop()
         await kafkaBacklog.stop()
         await reports.stop()
         await Promise.all([polls, summaries, operators, owners, replica].map((pool) => pool?.end()))

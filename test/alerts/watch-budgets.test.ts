@@ -135,7 +135,7 @@ test('a raised budget counts by its higher amount as long as that holds', async 
   expect(await reached()).toEqual([`${id}/acme 50`, `${id}/acme 80`])
 })
 
-test('a new period begins anew, and the day before is still found after midnight', async () => {
+test('each period begins at nothing, and the day before is still found after midnight', async () => {
   const id = await addBudget(pool, { client: 'acme', per: 'day', amount: USD })
   await spend('acme', USD)
   expect(await reached(addDays(TODAY, 1))).toEqual([])

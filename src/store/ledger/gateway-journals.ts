@@ -1,0 +1,58 @@
+import type { Postgres } from '../connection/postgres.ts'
+import { SCHEMA } from '../connection/schema.ts'
+
+/** The journal of one gateway process: only that process sees its disk. */
+export interface GatewayJournal {
+  readonly uncommittedRecords: number
+  readonly uncommittedBytes: number
+  /** JOURNAL_MAX_BYTES. */
+  readonly maxBytes: number
+  /** How long the oldest uncommitted record has waited. */
+  readonly oldestUncommittedMs: number
+}
+
+/** How often a gateway says it. */
+export const RECORD_JOURNAL_MS = 15_000
+/** A gateway that has not said it for so long has stopped, or cannot reach Postgres. */
+const SILENT_SECONDS = 60
+
+/** @param gateway Names the process. */
+export async function recordGatewayJournal(
+  pool: Postgres,
+  gateway: string,
+  journal: GatewayJournal,
+): Promise<void> {
+  const { uncommittedRecords, uncommittedBytes, maxBytes, oldestUncommittedMs } = journal
+  await pool.query(
+    `insert into ${SCHEMA}.gateway_journals
+       (gateway, uncommitted_records, uncommitted_bytes, max_bytes, oldest_uncommitted_ms)
+     values ($1, $2, $3, $4, $5)
+     on conflict (gateway) do update set uncommitted_records = excluded.uncommitted_records,
+       uncommitted_bytes = excluded.uncommitted_bytes, max_bytes = excluded.max_bytes,
+       oldest_uncommitted_ms = excluded.oldest_uncommitted_ms, at = now()`,
+    [gateway, uncommittedRecords, uncommittedBytes, maxBytes, Math.round(oldestUncommittedMs)],
+  )
+}
+
+/** Of the gateways that run, by their names. */
+export async function selectGatewayJournals(
+  pool: Postgres,
+): Promise<readonly (GatewayJournal & { readonly gateway: string })[]> {
+  const { rows } = await pool.query<{
+    gateway: string
+    uncommitted_records: string
+    uncommitted_bytes: string
+    max_bytes: string
+    oldest_uncommitted_ms: string
+  }>(
+    `select * from ${SCHEMA}.gateway_journals
+     where at > now() - make_interval(secs => ${SILENT_SECONDS}) order by gateway`,
+  )
+  return rows.map((row) => ({
+    gateway: row.gateway,
+    uncommittedRecords: Number(row.uncommitted_records),
+    uncommittedBytes: Number(row.uncommitted_bytes),
+    maxBytes: Number(row.max_bytes),
+    oldestUncommittedMs: Number(row.oldest_uncommitted_ms),
+  }))
+}
