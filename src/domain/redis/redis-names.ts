@@ -28,6 +28,11 @@ export function workersName(redisPrefix: string): string {
   return `${redisPrefix}workers`
 }
 
+/** The hash of what gateways use of a client's limits. One name, so that one script reaches all of it on any node. */
+export function limitsName(redisPrefix: string, clientId: string): string {
+  return `${redisPrefix}limits:${clientId}`
+}
+
 /** The text that begins all keys of the job queue, which uses many of them in one script. */
 export function queuePrefix(redisPrefix: string): string {
   return `${redisPrefix}{bull}`

@@ -1,0 +1,95 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import type { Limit } from '../../limits/limit.ts'
+import type { BudgetAccount } from './holdings/budget-account.ts'
+import type { RateHolding } from './holdings/rate-holding.ts'
+
+/** Whether a limit holds for calls of this key and model. */
+export function holdsFor(limit: Limit, keyId: string, model: string | null): boolean {
+  if (limit.keyId !== null && limit.keyId !== keyId) return false
+  return limit.model === null || (model !== null && isModelOf(limit.model, model))
+}
+
+/** @param pattern A name or `prefix*`. */
+function isModelOf(pattern: string, model: string): boolean {
+  return pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : pattern === model
+}
+
+/** What holds for the calls of one key and model of a client. All of it has to allow a call: so the strictest decides. */
+export class CallLimits {
+  readonly rates: readonly RateHolding[]
+  /** Budgets that refuse; those that only alert are not asked here. */
+  readonly budgets: readonly Limit[]
+  readonly refusesUnpriced: boolean
+  readonly hasTokens: boolean
+  /** The accounts of the day that was asked for last. */
+  #day: UtcDay | null = null
+  #accounts: readonly BudgetAccount[] = []
+
+  constructor(rates: readonly RateHolding[], budgets: readonly Limit[]) {
+    this.rates = rates
+    this.budgets = budgets
+    this.refusesUnpriced = budgets.some(({ allowsUnpriced }) => !allowsUnpriced)
+    this.hasTokens = rates.some(({ kind }) => kind === 'tokens')
+  }
+
+  get isEmpty(): boolean {
+    return this.rates.length === 0 && this.budgets.length === 0
+  }
+
+  /** The accounts that a call of this day is charged to. */
+  accountsOf(day: UtcDay, find: (budget: Limit, day: UtcDay) => BudgetAccount): readonly BudgetAccount[] {
+    if (day !== this.#day) {
+      this.#accounts = this.budgets.map((budget) => find(budget, day))
+      this.#day = day
+    }
+    return this.#accounts
+  }
+}
+
+/** Beyond this many, keys and models are worked out again: a client may invent models. */
+const MAX_KNOWN = 1_000
+
+/** Works out which limits hold for a call, once for each key and model. */
+export class CallLimitsTable {
+  readonly #limits: readonly Limit[]
+  readonly #rateOf: (limit: Limit) => RateHolding
+  readonly #hasKeys: boolean
+  readonly #hasModels: boolean
+  #byKey = new Map<string, Map<string | null, CallLimits>>()
+  #known = 0
+  /** Of calls whose key and model do not matter. */
+  #only: CallLimits | null = null
+
+  constructor(limits: readonly Limit[], rateOf: (limit: Limit) => RateHolding) {
+    this.#limits = limits
+    this.#rateOf = rateOf
+    this.#hasKeys = limits.some(({ keyId }) => keyId !== null)
+    this.#hasModels = limits.some(({ model }) => model !== null)
+    if (!this.#hasKeys && !this.#hasModels) this.#only = this.#find('', null)
+  }
+
+  of(keyId: string, model: string | null): CallLimits {
+    if (this.#only !== null) return this.#only
+    const key = this.#hasKeys ? keyId : ''
+    const name = this.#hasModels ? model : null
+    const known = this.#byKey.get(key)?.get(name)
+    if (known !== undefined) return known
+    if (this.#known >= MAX_KNOWN) {
+      this.#byKey = new Map()
+      this.#known = 0
+    }
+    const found = this.#find(keyId, model)
+    const ofKey = this.#byKey.get(key) ?? new Map<string | null, CallLimits>()
+    this.#byKey.set(key, ofKey.set(name, found))
+    this.#known += 1
+    return found
+  }
+
+  #find(keyId: string, model: string | null): CallLimits {
+    const holding = this.#limits.filter((limit) => holdsFor(limit, keyId, model))
+    return new CallLimits(
+      holding.filter(({ kind }) => kind !== 'budget').map(this.#rateOf),
+      holding.filter(({ kind, isSoft, per }) => kind === 'budget' && !isSoft && per !== null),
+    )
+  }
+}

@@ -1,0 +1,133 @@
+import type { CallLimits } from './call-limits.ts'
+import type { LimitedClient } from './limited-client.ts'
+import type { ClientExchange } from './sharing/client-exchange.ts'
+import { DEAD_MS } from './sharing/known-gateways.ts'
+import type { RedisPresence } from './sharing/redis-presence.ts'
+import { rateWhileAway, shareWhileAway } from './sharing/share-sizes.ts'
+
+/** Others drop what a gateway holds of rates when it was silent for 5 s. It stops to use it before that. */
+const RATES_VALID_MS = 3_000
+/** The same of money, of which they drop it after 30 s. */
+const MONEY_VALID_MS = 25_000
+/** From this part of a limit on, gateways report to each other ten times a second. */
+const NEAR_PERCENT = 80
+
+const NEAR_INTERVAL_MS = 100
+const INTERVAL_MS = 1_000
+/** A client that makes no calls for this long holds nothing in advance. */
+const IDLE_MS = 1_000
+
+/** A client at work in this process: what it holds, and when that is reported. */
+export class ClientEntry {
+  readonly client: LimitedClient
+  readonly exchange: ClientExchange
+  /** Monotonic milliseconds: its last call, and its last exchange. */
+  usedAtMs: number
+  exchangedAtMs = Number.NEGATIVE_INFINITY
+  /** When Postgres was asked last, and whether it has not answered. */
+  readAtMs = Number.NEGATIVE_INFINITY
+  isReading = false
+  readFailedAtMs = Number.NEGATIVE_INFINITY
+  isExchanging = false
+  /** An exchange begins in a moment. */
+  isAsking = false
+  /** Something has happened that the exchange under way does not report. */
+  isBehind = false
+  /** Something has happened since the last exchange. */
+  isChanged = true
+  /** At the last exchange it made no calls, and nothing was held in advance. */
+  hasGivenBack = false
+  /** It is in the list of those that are looked at often. */
+  isBusy = false
+  /** Which state of Redis the ceilings are for. */
+  epoch = 0
+  /** How many gateways had this client at the last exchange, this one included. */
+  gateways = 1
+
+  constructor(client: LimitedClient, exchange: ClientExchange, nowMs: number) {
+    this.client = client
+    this.exchange = exchange
+    this.usedAtMs = nowMs
+  }
+
+  /** Whether what this gateway holds may be used without asking. */
+  isCurrent(limits: CallLimits, presence: RedisPresence, nowMs: number): boolean {
+    if (this.epoch !== presence.epoch) return false
+    if (presence.isAway) return true
+    return nowMs - this.exchange.reportedAtMs < (limits.rates.length > 0 ? RATES_VALID_MS : MONEY_VALID_MS)
+  }
+
+  isIdle(nowMs: number): boolean {
+    return nowMs - this.usedAtMs > IDLE_MS && this.client.waiting.size === 0
+  }
+
+  /** Brings the ceilings in line with whether Redis is there. */
+  follow(presence: RedisPresence, fleet: number): void {
+    const { client } = this
+    if (!presence.isAway) {
+      if (this.epoch === presence.epoch) return
+      this.epoch = presence.epoch
+      for (const account of client.accounts.values()) account.ceiling = account.confirmed
+      for (const holding of client.rates.values()) holding.ceiling = holding.confirmed
+      return
+    }
+    const gateways = Math.max(this.gateways, this.exchange.isKnown ? 1 : fleet)
+    for (const account of client.accounts.values()) {
+      const { spent, used } = account
+      if (account.awayEpoch === presence.epoch || spent === null) continue
+      account.awayEpoch = presence.epoch
+      const ceiling = used + shareWhileAway(account.amount - spent - account.reserved, gateways)
+      account.ceiling = ceiling > account.confirmed ? ceiling : account.confirmed
+      account.lowAt = account.ceiling
+    }
+    if (this.epoch === presence.epoch) return
+    this.epoch = presence.epoch
+    for (const holding of client.rates.values()) {
+      holding.ceiling = Math.max(holding.confirmed, rateWhileAway(holding.amount, gateways))
+      holding.lowAt = holding.ceiling
+    }
+  }
+
+  /** After an exchange. */
+  countGateways(nowMs: number): void {
+    let gateways = 1
+    for (const { reportedAtMs } of this.client.gateways.others)
+      if (nowMs - reportedAtMs < DEAD_MS) gateways += 1
+    this.gateways = gateways
+  }
+
+  /** Whether more is asked for already, before it is needed. */
+  isLow({ rates }: CallLimits, nowMs: number): boolean {
+    for (const holding of rates) if (holding.used(nowMs) > holding.lowAt) return true
+    for (const { used, lowAt } of this.client.accounts.values()) if (used > lowAt) return true
+    return false
+  }
+
+  /** Whether a limit is nearly reached, so that every gateway has to know soon what the others use. */
+  isNear(nowMs: number): boolean {
+    for (const holding of this.client.rates.values()) {
+      const used = holding.used(nowMs) + holding.others.held
+      if (used * 100 > holding.amount * NEAR_PERCENT) return true
+    }
+    for (const { amount, spent, reserved, view } of this.client.accounts.values()) {
+      if (spent === null || view === null) return true
+      if ((spent + reserved + view.othersHeld) * 100n > amount * BigInt(NEAR_PERCENT)) return true
+    }
+    return false
+  }
+
+  /** Whether others count on hearing of this gateway: it has running calls. */
+  get isRunning(): boolean {
+    for (const { running } of this.client.rates.values()) if (running > 0) return true
+    for (const { reserved } of this.client.accounts.values()) if (reserved > 0n) return true
+    return false
+  }
+
+  isExchangeDue(nowMs: number): boolean {
+    const sinceMs = nowMs - this.exchangedAtMs
+    if (sinceMs < NEAR_INTERVAL_MS) return false
+    if (this.client.waiting.size > 0) return true
+    if (!this.isChanged && this.hasGivenBack && !this.isRunning) return false
+    return sinceMs >= INTERVAL_MS || this.isNear(nowMs)
+  }
+}

@@ -1,0 +1,95 @@
+import type { ClientEntry } from './client-entry.ts'
+import { fitsAccount, fitsRate } from './held-reservation.ts'
+import type { BudgetAccount } from './holdings/budget-account.ts'
+import type { RateHolding } from './holdings/rate-holding.ts'
+import type { LimitRefusal } from './limited-call.ts'
+import { refuseByBudget, refuseByRate, refuseReserved } from './refusals.ts'
+import type { RedisPresence } from './sharing/redis-presence.ts'
+import type { WaitingCall } from './waiting-calls.ts'
+
+/** So long a call waits for what another gateway holds of a rate and does not use. */
+const RATE_WAIT_MS = 500
+/** So long it waits for running calls that hold the rest of a budget. */
+const BUDGET_WAIT_MS = 5_000
+/** So long it waits for what Postgres has of a budget. */
+const UNKNOWN_WAIT_MS = 1_000
+/** What is known of the other gateways is good for so long, where it refuses a call. */
+const FRESH_MS = 100
+
+const CLIENT_LEFT: LimitRefusal = { error: 'rate_limit_exceeded', reason: 'reserved', detail: {} }
+
+/** Limits of which calls before this one have to wait: it must not overtake them. */
+export type Blocked = Set<RateHolding | BudgetAccount>
+
+/**
+ * What becomes of a call that did not fit at once.
+ *
+ * @param blocked By the calls that wait before it; those that it waits for are added.
+ * @returns `take`: it fits. A refusal. `wait`: neither is sure yet.
+ */
+export function decideWaiting(
+  call: WaitingCall,
+  entry: ClientEntry,
+  presence: RedisPresence,
+  blocked: Blocked,
+  nowMs: number,
+): 'take' | 'wait' | LimitRefusal {
+  if (call.call.client.destroyed) return CLIENT_LEFT
+  const { exchange } = entry
+  const isKnown =
+    presence.isAway || exchange.knownAtMs >= call.sinceMs || nowMs - exchange.knownAtMs < FRESH_MS
+  const isCurrent = entry.isCurrent(call.limits, presence, nowMs)
+  let answer: 'take' | 'wait' = isCurrent ? 'take' : 'wait'
+  for (const holding of call.limits.rates) {
+    if (isCurrent && !blocked.has(holding) && fitsRate(holding, call.call, nowMs)) continue
+    const refusal = isKnown ? refusalByRate(holding, call, nowMs) : null
+    if (refusal !== null) return refusal
+    answer = 'wait'
+  }
+  if (call.call.estimatedPico > 0n)
+    for (const account of call.accounts) {
+      const { spent } = account
+      if (isKnown && spent !== null && spent >= account.amount) return refuseByBudget(account, spent)
+      if (isCurrent && !blocked.has(account) && fitsAccount(account, call.call.estimatedPico)) continue
+      if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence, nowMs)) continue
+      const isLate = nowMs - call.sinceMs >= BUDGET_WAIT_MS
+      if (isLate || (presence.isAway && spent !== null && account.reserved === 0n && account.waiting <= 1))
+        return refuseReserved(account)
+      answer = 'wait'
+    }
+  if (answer === 'wait') block(call, blocked)
+  return answer
+}
+
+/** Whether a limit is reached for all gateways together. If another one only holds it, that is waited for. */
+function refusalByRate(
+  holding: RateHolding,
+  { call, sinceMs }: WaitingCall,
+  nowMs: number,
+): LimitRefusal | null {
+  const need = holding.needOf(call.estimatedTokens)
+  const isReached = holding.used(nowMs) + holding.others.used + need > holding.amount
+  if (!isReached && nowMs - sinceMs < RATE_WAIT_MS) return null
+  return refuseByRate(holding, isReached ? holding.retryMs(need, nowMs) : 0)
+}
+
+/** Whether a call passes that does not fit: nothing can be known, or none runs beside it while Redis is away. */
+function passesAnyway(
+  account: BudgetAccount,
+  { sinceMs }: WaitingCall,
+  { readFailedAtMs, epoch }: ClientEntry,
+  presence: RedisPresence,
+  nowMs: number,
+): boolean {
+  if (account.view === null) {
+    account.isOpen = readFailedAtMs >= sinceMs || nowMs - sinceMs >= UNKNOWN_WAIT_MS
+    return account.isOpen
+  }
+  const isShare = presence.isAway && epoch === presence.epoch && account.awayEpoch === epoch
+  return isShare && account.reserved === 0n && account.used < account.ceiling
+}
+
+function block(call: WaitingCall, blocked: Blocked): void {
+  for (const holding of call.limits.rates) blocked.add(holding)
+  for (const account of call.accounts) blocked.add(account)
+}

@@ -1,0 +1,104 @@
+import type { UtcDay } from '../../../domain/utc-day.ts'
+import type { PeriodDays } from '../../../limits/budget-period.ts'
+import type { Limit } from '../../../limits/limit.ts'
+import { RecordedCosts } from './recorded-costs.ts'
+
+/** What is known of a budget's spending beside this gateway's own. */
+export interface SpentView {
+  /** Which reading of Postgres it is based on. */
+  readonly snapshotId: string
+  /** What Postgres had, and what the others recorded since. */
+  readonly base: bigint
+  /** What the others may still spend without asking: what their running calls reserve, and more. */
+  readonly othersHeld: bigint
+  /** Of that, what running calls reserve. */
+  readonly othersReserved: bigint
+  /** One of the others has a call that waits, and no more may be held in reserve. */
+  readonly wants: boolean
+  /** How many others report still. */
+  readonly gateways: number
+}
+
+/** One period of a budget, as this gateway holds it. All amounts are integer pico-USD. */
+export class BudgetAccount {
+  /** Names it in the client's shared state. */
+  readonly key: string
+  readonly limitId: string
+  limit: Limit
+  readonly fromDay: UtcDay
+  readonly toDay: UtcDay | null
+  /** Milliseconds since 1970; infinite for a budget of all time. */
+  readonly endsAtMs: number
+  /** The limit, as of the last check of the clock: it may be raised for a while. */
+  amount: bigint
+  /** What was recorded here since this account began. */
+  recorded = 0n
+  /** What running calls here may cost. */
+  reserved = 0n
+  /** `recorded + reserved`. */
+  used = 0n
+  /** What running sessions have cost so far: a part of `reserved`. */
+  progressed = 0n
+  /** This gateway may use so much without asking: what Redis has confirmed, and what holds meanwhile. */
+  confirmed = 0n
+  ceiling = 0n
+  /** Above this more is asked for, before it is needed. */
+  lowAt = 0n
+  /** The last record's sequence number; 0: none. */
+  lastSequence = 0
+  readonly costs = new RecordedCosts()
+  /** What of `recorded` is in readings of Postgres, by their ids. */
+  readonly counted = new Map<string, bigint>()
+  /** Calls that wait for it: others must not overtake them. */
+  waiting = 0
+  /** `null`: nothing was ever known. */
+  view: SpentView | null = null
+  /** Nothing can be known, so calls pass and are counted: a false refusal would be worse. */
+  isOpen = false
+  /** In which absence of Redis this gateway has added to its share. */
+  awayEpoch = 0
+
+  constructor(limit: Limit, { fromDay, toDay }: PeriodDays, amount: bigint) {
+    this.key = accountKey(limit.id, fromDay)
+    this.limitId = limit.id
+    this.limit = limit
+    this.fromDay = fromDay
+    this.toDay = toDay
+    this.endsAtMs = toDay === null ? Number.POSITIVE_INFINITY : Date.parse(`${toDay}T00:00:00Z`) + 86_400_000
+    this.amount = amount
+  }
+
+  /** What all gateways have spent, running calls not included; `null`: not known. */
+  get spent(): bigint | null {
+    const { view } = this
+    if (view === null) return null
+    return view.base + this.recorded - (this.counted.get(view.snapshotId) ?? 0n)
+  }
+
+  reserve(pico: bigint): void {
+    this.reserved += pico
+    this.used += pico
+  }
+
+  giveBack(pico: bigint): void {
+    this.reserved -= pico
+    this.used -= pico
+  }
+
+  /** A record was written. `offsetIn`: how far the readings of Postgres that are in use have counted its journal. */
+  record(pico: bigint, sequence: number, offsets: ReadonlyMap<string, number>): void {
+    this.recorded += pico
+    this.used += pico
+    this.costs.add(sequence, pico)
+    if (sequence > this.lastSequence) this.lastSequence = sequence
+    // A reading may have seen the record before this process heard that it was written.
+    for (const [snapshotId, offset] of offsets) {
+      const counted = this.counted.get(snapshotId)
+      if (counted !== undefined && sequence <= offset) this.counted.set(snapshotId, counted + pico)
+    }
+  }
+}
+
+export function accountKey(limitId: string, fromDay: UtcDay): string {
+  return `${limitId}@${fromDay}`
+}

@@ -1,0 +1,232 @@
+import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
+import { budgetPeriodOf } from '../../limits/budget-period.ts'
+import { amountAt, type Limit } from '../../limits/limit.ts'
+import { type CallLimits, CallLimitsTable } from './call-limits.ts'
+import { accountKey, BudgetAccount } from './holdings/budget-account.ts'
+import { RateHolding } from './holdings/rate-holding.ts'
+import { KnownGateways } from './sharing/known-gateways.ts'
+import { viewRate, viewSpent } from './sharing/others-views.ts'
+import { isAhead, mergeSnapshots, type SharedSnapshot } from './sharing/spent-snapshots.ts'
+import { WaitingCalls } from './waiting-calls.ts'
+
+/** Beyond the end of its period an account is kept for so long: calls that began in it still run. */
+const KEEP_ACCOUNT_MS = 3_600_000
+/** The period after the running one is read this early, so that its first call finds it known. */
+const NEXT_PERIOD_MS = 60_000
+/** A reading of Postgres that has counted less than the one before is taken only after this long. */
+const REGRESSED_MS = 600_000
+
+/** One client's limits, and what this gateway holds of them. */
+export class LimitedClient {
+  readonly id: string
+  /** Numbers its records. */
+  readonly producer: string
+  readonly gateways: KnownGateways
+  readonly waiting = new WaitingCalls()
+  /** As the directory gave them: another list after every change. */
+  limits: readonly Limit[]
+  readonly accounts = new Map<string, BudgetAccount>()
+  readonly rates = new Map<string, RateHolding>()
+  /** Readings of Postgres, the oldest first. */
+  snapshots: readonly SharedSnapshot[] = []
+  /** Monotonic milliseconds. When the newest of them was heard of, and the last one that could not be used. */
+  snapshotAtMs = Number.NEGATIVE_INFINITY
+  #regressedSinceMs: number | null = null
+  /** Of the readings that have it: how far they have counted this gateway's records. */
+  #offsets: ReadonlyMap<string, number> = new Map()
+  #table: CallLimitsTable
+  readonly #wallNow: () => number
+  readonly #findAccount = (budget: Limit, day: UtcDay): BudgetAccount => this.#accountOf(budget, day)
+
+  constructor(
+    id: string,
+    producer: string,
+    gatewayId: string,
+    limits: readonly Limit[],
+    wallNow: () => number,
+  ) {
+    this.id = id
+    this.producer = producer
+    this.gateways = new KnownGateways(gatewayId)
+    this.limits = limits
+    this.#wallNow = wallNow
+    this.#table = this.#makeTable()
+  }
+
+  callLimits(keyId: string, model: string | null): CallLimits {
+    return this.#table.of(keyId, model)
+  }
+
+  accountsOf(limits: CallLimits, arrivedAtMs: number): readonly BudgetAccount[] {
+    return limits.accountsOf(utcDayOf(arrivedAtMs), this.#findAccount)
+  }
+
+  /** Takes over a changed list of limits. What is held of those that stay is held on. */
+  useLimits(limits: readonly Limit[]): void {
+    this.limits = limits
+    const byId = new Map(limits.map((limit) => [limit.id, limit]))
+    for (const [id, holding] of this.rates) {
+      const limit = byId.get(id)
+      if (limit === undefined) this.rates.delete(id)
+      else holding.limit = limit
+    }
+    for (const [key, account] of this.accounts) {
+      const limit = byId.get(account.limitId)
+      if (limit === undefined || limit.isSoft) this.accounts.delete(key)
+      else account.limit = limit
+    }
+    this.#table = this.#makeTable()
+    this.checkClock(this.#wallNow())
+    this.waiting.rebind(({ keyId, model, arrivedAtMs }) => {
+      const found = this.callLimits(keyId, model)
+      return { limits: found, accounts: this.accountsOf(found, arrivedAtMs) }
+    })
+  }
+
+  /** What depends on the time of day: raises begin and end, and so do periods. */
+  checkClock(wallMs: number): void {
+    for (const holding of this.rates.values()) holding.amount = Number(amountAt(holding.limit, wallMs))
+    for (const [key, account] of this.accounts) {
+      account.amount = amountAt(account.limit, wallMs)
+      const isOver = wallMs > account.endsAtMs + KEEP_ACCOUNT_MS
+      if (isOver && account.reserved === 0n && account.costs.size === 0) this.accounts.delete(key)
+    }
+  }
+
+  /** The accounts of now, and of the periods that begin soon. */
+  openAccounts(wallMs: number): void {
+    for (const limit of this.limits) {
+      if (limit.kind !== 'budget' || limit.isSoft || limit.per === null) continue
+      this.#accountOf(limit, utcDayOf(wallMs))
+      this.#accountOf(limit, utcDayOf(wallMs + NEXT_PERIOD_MS))
+    }
+  }
+
+  /** What the record of a call cost, of one key and model. */
+  charge(
+    keyId: string,
+    model: string | null,
+    arrivedAtMs: number,
+    pico: bigint,
+    sequence: number,
+  ): readonly BudgetAccount[] {
+    const accounts = this.accountsOf(this.callLimits(keyId, model), arrivedAtMs)
+    for (const account of accounts) account.record(pico, sequence, this.#offsets)
+    return accounts
+  }
+
+  /** Readings of Postgres that others have reported. */
+  learnSnapshots(reported: readonly SharedSnapshot[], nowMs: number): void {
+    const merged = mergeSnapshots(this.snapshots, reported, this.#isUsed)
+    if (merged !== this.snapshots) this.#useSnapshots(merged, nowMs)
+  }
+
+  /** A reading of this gateway's own. Numbered after all that are known. */
+  addSnapshot(read: Omit<SharedSnapshot, 'number'>, nowMs: number): void {
+    const newest = this.snapshots[this.snapshots.length - 1]
+    if (newest !== undefined && !isAhead(read.offsets, newest.offsets)) {
+      // Postgres was restored, and journals send again what it lacks. What is known stays right until they have.
+      this.#regressedSinceMs ??= nowMs
+      if (nowMs - this.#regressedSinceMs < REGRESSED_MS) return
+    }
+    this.#regressedSinceMs = null
+    const added = { ...read, number: (newest?.number ?? 0) + 1 }
+    this.#useSnapshots(mergeSnapshots([...this.snapshots, added], [], this.#isUsed), nowMs)
+  }
+
+  /** Works out again what the others hold: after they reported something, and as silence lasts. */
+  updateViews(nowMs: number): void {
+    const { others } = this.gateways
+    for (const account of this.accounts.values()) {
+      account.view = viewSpent(account, this.snapshots, others, nowMs)
+      if (account.view !== null) account.isOpen = false
+    }
+    for (const holding of this.rates.values()) holding.others = viewRate(holding, others, nowMs)
+    this.#dropSnapshots()
+  }
+
+  /** Whether nothing would be lost with this object: all that it held is over, or counted by Postgres. */
+  isIdle(nowMs: number): boolean {
+    if (this.waiting.size > 0) return false
+    for (const holding of this.rates.values()) if (holding.used(nowMs) > 0) return false
+    for (const { reserved, costs } of this.accounts.values())
+      if (reserved > 0n || costs.size > 0) return false
+    return true
+  }
+
+  readonly #isUsed = (id: string): boolean => {
+    for (const { view } of this.accounts.values()) if (view?.snapshotId === id) return true
+    return false
+  }
+
+  #useSnapshots(snapshots: readonly SharedSnapshot[], nowMs: number): void {
+    this.snapshots = snapshots
+    this.snapshotAtMs = nowMs
+    this.#count()
+    this.updateViews(nowMs)
+  }
+
+  /** Answers each reading: what of this gateway's records is in it. */
+  #count(): void {
+    const offsets = new Map<string, number>()
+    let oldest = Number.POSITIVE_INFINITY
+    for (const { id, offsets: read } of this.snapshots) {
+      const offset = read.get(this.producer)
+      if (offset === undefined) continue
+      offsets.set(id, offset)
+      if (offset < oldest) oldest = offset
+    }
+    this.#offsets = offsets
+    for (const account of this.accounts.values()) this.#answer(account)
+    if (oldest === Number.POSITIVE_INFINITY) return
+    for (const { costs } of this.accounts.values()) costs.drop(oldest)
+  }
+
+  #answer(account: BudgetAccount): void {
+    const ids = new Set<string>()
+    for (const { id } of this.snapshots) {
+      ids.add(id)
+      if (account.counted.has(id)) continue
+      const offset = this.#offsets.get(id)
+      // One that does not know this gateway was read before its first record, or is of no use.
+      const counted =
+        offset === undefined ? (account.recorded === 0n ? 0n : null) : account.costs.upTo(offset)
+      if (counted !== null) account.counted.set(id, counted)
+    }
+    for (const id of account.counted.keys()) if (!ids.has(id)) account.counted.delete(id)
+  }
+
+  /** Drops readings older than all that are in use. */
+  #dropSnapshots(): void {
+    const { snapshots } = this
+    let first = snapshots.length - 1
+    for (const { view } of this.accounts.values()) {
+      const at = view === null ? 0 : snapshots.findIndex(({ id }) => id === view.snapshotId)
+      if (at < first) first = Math.max(at, 0)
+    }
+    if (first <= 0) return
+    this.snapshots = snapshots.slice(first)
+    this.#count()
+  }
+
+  #accountOf(limit: Limit, day: UtcDay): BudgetAccount {
+    const period = budgetPeriodOf(limit.per ?? 'total', limit.since, day)
+    const key = accountKey(limit.id, period.fromDay)
+    const known = this.accounts.get(key)
+    if (known !== undefined) return known
+    const account = new BudgetAccount(limit, period, amountAt(limit, this.#wallNow()))
+    this.accounts.set(key, account)
+    this.#answer(account)
+    return account
+  }
+
+  #makeTable(): CallLimitsTable {
+    return new CallLimitsTable(this.limits, (limit) => {
+      const known = this.rates.get(limit.id)
+      if (known !== undefined) return known
+      const holding = new RateHolding(limit, Number(amountAt(limit, this.#wallNow())))
+      this.rates.set(limit.id, holding)
+      return holding
+    })
+  }
+}

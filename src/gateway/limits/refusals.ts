@@ -1,0 +1,70 @@
+import { picoToUsdText } from '../../domain/pico-usd.ts'
+import type { Limit } from '../../limits/limit.ts'
+import type { BudgetAccount } from './holdings/budget-account.ts'
+import type { RateHolding } from './holdings/rate-holding.ts'
+import type { LimitRefusal } from './limited-call.ts'
+
+const SECOND_MS = 1_000
+
+/** A limit on requests, tokens or calls at once is reached. */
+export function refuseByRate(holding: RateHolding, retryMs: number): LimitRefusal {
+  const { limit, amount, kind } = holding
+  const what = { requests: 'requests a minute', tokens: 'tokens a minute', concurrent: 'calls at once' }[kind]
+  const seconds = Math.max(1, Math.ceil(retryMs / SECOND_MS))
+  return {
+    error: 'rate_limit_exceeded',
+    reason: kind,
+    detail: {
+      message: `The limit of ${amount} ${what}${scopeOf(limit)} is reached. Try again in ${seconds} s.`,
+      headers: { 'retry-after': `${seconds}` },
+    },
+  }
+}
+
+/** Calls that run hold what is left of a budget, or the gateways that could share it cannot be asked. */
+export function refuseReserved({ limit, amount }: BudgetAccount): LimitRefusal {
+  return {
+    error: 'rate_limit_exceeded',
+    reason: 'reserved',
+    detail: {
+      message:
+        `Calls that are running hold the rest of ${nameOf(limit, amount)}. ` +
+        'Try again when some of them have ended.',
+      headers: { 'retry-after': '1' },
+    },
+  }
+}
+
+/** A budget is spent. */
+export function refuseByBudget(
+  { limit, amount, fromDay, endsAtMs }: BudgetAccount,
+  spent: bigint,
+): LimitRefusal {
+  const since = limit.per === 'total' && limit.since === null ? '' : ` since ${fromDay}`
+  const until =
+    endsAtMs === Number.POSITIVE_INFINITY
+      ? 'It does not begin again by itself.'
+      : `It begins again at ${new Date(endsAtMs).toISOString().slice(0, 19)}Z.`
+  return {
+    error: 'budget_exceeded',
+    reason: 'budget',
+    detail: {
+      message: `${capital(nameOf(limit, amount))} is spent: ${picoToUsdText(spent)} USD${since}. ${until}`,
+      // Official SDKs try a 429 again at once otherwise.
+      headers: { 'x-should-retry': 'false' },
+    },
+  }
+}
+
+function nameOf(limit: Limit, amount: bigint): string {
+  const per = limit.per === 'total' || limit.per === null ? 'in total' : `a ${limit.per}`
+  return `the budget of ${picoToUsdText(amount)} USD ${per}${scopeOf(limit)}`
+}
+
+function scopeOf({ keyId, model }: Limit): string {
+  return `${keyId === null ? '' : ' of this API key'}${model === null ? '' : ` for ${model}`}`
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,138 @@
+import { isObject } from '../../../call/codec/json-checks.ts'
+import { AGE_STEPS } from '../holdings/sliding-window.ts'
+
+/** What a gateway reports of one budget's period. Integer pico-USD. */
+export interface AccountShare {
+  /** What it recorded since it began to count. */
+  readonly recorded: bigint
+  /** What its running calls reserve. */
+  readonly reserved: bigint
+  /** It promises `recorded + reserved` to stay at or under this. */
+  readonly ceiling: bigint
+  /** The last record in `recorded`; 0: none. */
+  readonly lastSequence: number
+  /** What of `recorded` is in readings of Postgres, by their ids. */
+  readonly counted: ReadonlyMap<string, bigint>
+  /** A call waits there. */
+  readonly wants: boolean
+}
+
+/** What a gateway reports of one limit on requests, tokens or calls at once. */
+export interface RateShare {
+  /** It promises to use at most this. */
+  readonly ceiling: number
+  /** Of a window: its use by age, the youngest first. Of calls at once: one number. */
+  readonly used: readonly number[]
+  readonly wants: boolean
+}
+
+/** All that a gateway reports of one client. */
+export interface GatewayField {
+  /** Rises with everything that the gateway reports: of two texts, the one with the higher number is newer. */
+  readonly counter: number
+  /** Who numbers its records of this client. */
+  readonly producer: string
+  readonly accounts: ReadonlyMap<string, AccountShare>
+  readonly rates: ReadonlyMap<string, RateShare>
+}
+
+interface AccountText {
+  readonly u: string
+  readonly r: string
+  readonly l: string
+  readonly q: number
+  readonly s: Readonly<Record<string, string>>
+  readonly w?: 1
+}
+
+interface RateText {
+  readonly l: number
+  readonly u: readonly number[]
+  readonly w?: 1
+}
+
+export function serialiseField({ counter, producer, accounts, rates }: GatewayField): string {
+  const a: Record<string, AccountText> = {}
+  for (const [key, share] of accounts) {
+    const s: Record<string, string> = {}
+    for (const [id, pico] of share.counted) s[id] = `${pico}`
+    a[key] = {
+      u: `${share.recorded}`,
+      r: `${share.reserved}`,
+      l: `${share.ceiling}`,
+      q: share.lastSequence,
+      s,
+      ...(share.wants ? { w: 1 } : {}),
+    }
+  }
+  const r: Record<string, RateText> = {}
+  for (const [id, { ceiling, used, wants }] of rates)
+    r[id] = { l: ceiling, u: used, ...(wants ? { w: 1 } : {}) }
+  return JSON.stringify({ c: counter, p: producer, a, r })
+}
+
+/**
+ * Reads what another gateway reports, perhaps one of another release. Parts that are not as they should be are left out.
+ *
+ * @returns `null`: nothing in it can be used.
+ */
+export function parseField(text: string): GatewayField | null {
+  const read = parseObject(text)
+  if (read === null || !isCount(read.c) || typeof read.p !== 'string') return null
+  const accounts = new Map<string, AccountShare>()
+  for (const [key, value] of entriesOf(read.a)) {
+    const share = accountFrom(value)
+    if (share !== null) accounts.set(key, share)
+  }
+  const rates = new Map<string, RateShare>()
+  for (const [id, value] of entriesOf(read.r)) {
+    const share = rateFrom(value)
+    if (share !== null) rates.set(id, share)
+  }
+  return { counter: read.c, producer: read.p, accounts, rates }
+}
+
+function accountFrom(value: unknown): AccountShare | null {
+  if (!isObject(value)) return null
+  const recorded = picoFrom(value.u)
+  const reserved = picoFrom(value.r)
+  const ceiling = picoFrom(value.l)
+  if (recorded === null || reserved === null || ceiling === null || !isCount(value.q)) return null
+  const counted = new Map<string, bigint>()
+  for (const [id, text] of entriesOf(value.s)) {
+    const pico = picoFrom(text)
+    if (pico !== null) counted.set(id, pico)
+  }
+  return { recorded, reserved, ceiling, lastSequence: value.q, counted, wants: value.w === 1 }
+}
+
+function rateFrom(value: unknown): RateShare | null {
+  if (!isObject(value) || !isCount(value.l) || !Array.isArray(value.u)) return null
+  const used = value.u.slice(0, AGE_STEPS)
+  return used.every(isCount) ? { ceiling: value.l, used, wants: value.w === 1 } : null
+}
+
+/** Parses a JSON object; `null`: it is none. */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const read: unknown = JSON.parse(text)
+    return isObject(read) ? read : null
+  } catch {
+    return null
+  }
+}
+
+export function entriesOf(value: unknown): readonly [string, unknown][] {
+  return isObject(value) ? Object.entries(value) : []
+}
+
+const PICO = /^[0-9]{1,60}$/
+
+/** An amount that is not negative; `null`: it is none. */
+function picoFrom(value: unknown): bigint | null {
+  return typeof value === 'string' && PICO.test(value) ? BigInt(value) : null
+}
+
+export function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}

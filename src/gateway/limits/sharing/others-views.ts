@@ -1,0 +1,107 @@
+import type { BudgetAccount, SpentView } from '../holdings/budget-account.ts'
+import type { OthersRate, RateHolding } from '../holdings/rate-holding.ts'
+import { usedByAge, WINDOW_MS } from '../holdings/sliding-window.ts'
+import type { AccountShare } from './gateway-field.ts'
+import { DEAD_MS, type KnownGateway, SILENT_MS } from './known-gateways.ts'
+import type { SharedSnapshot } from './spent-snapshots.ts'
+
+/**
+ * What is spent of a budget, from the newest reading of Postgres that every gateway has answered.
+ *
+ * @param snapshots The oldest first.
+ * @returns `null`: there is none.
+ */
+export function viewSpent(
+  account: BudgetAccount,
+  snapshots: readonly SharedSnapshot[],
+  others: Iterable<KnownGateway>,
+  nowMs: number,
+): SpentView | null {
+  for (let at = snapshots.length - 1; at >= 0; at -= 1) {
+    const snapshot = snapshots[at]
+    if (snapshot === undefined) continue
+    const view = viewOf(account, snapshot, others, nowMs)
+    if (view !== null) return view
+  }
+  return null
+}
+
+function viewOf(
+  account: BudgetAccount,
+  snapshot: SharedSnapshot,
+  others: Iterable<KnownGateway>,
+  nowMs: number,
+): SpentView | null {
+  const spent = snapshot.spent.get(account.key)
+  if (spent === undefined || !account.counted.has(snapshot.id)) return null
+  let base = spent
+  let othersHeld = 0n
+  let othersReserved = 0n
+  let wants = false
+  let gateways = 0
+  for (const gateway of others) {
+    const silentMs = nowMs - gateway.reportedAtMs
+    if (silentMs < DEAD_MS) gateways += 1
+    const share = gateway.field.accounts.get(account.key)
+    if (share === undefined) continue
+    const counted = countedOf(share, gateway, snapshot)
+    if (counted === null) return null
+    base += share.recorded - counted
+    if (share.wants && silentMs < SILENT_MS) wants = true
+    if (isDead(gateway, share, snapshot, nowMs)) continue
+    othersReserved += share.reserved
+    const used = share.recorded + share.reserved
+    othersHeld += (share.ceiling > used ? share.ceiling : used) - share.recorded
+  }
+  return { snapshotId: snapshot.id, base, othersHeld, othersReserved, wants, gateways }
+}
+
+/**
+ * What of a gateway's records is in the reading: as it says itself, or all of them, where the committed offset has come
+ * to the last one.
+ */
+function countedOf(share: AccountShare, { field }: KnownGateway, snapshot: SharedSnapshot): bigint | null {
+  if (share.recorded === 0n) return 0n
+  const counted = share.counted.get(snapshot.id)
+  if (counted !== undefined) return counted
+  const offset = snapshot.offsets.get(field.producer)
+  return offset !== undefined && offset >= share.lastSequence ? share.recorded : null
+}
+
+/** Whether nothing is to be kept for a gateway: it was silent for long, and its records are counted. */
+function isDead(
+  { field, reportedAtMs, seenAtMs }: KnownGateway,
+  { lastSequence }: AccountShare,
+  { offsets }: SharedSnapshot,
+  nowMs: number,
+): boolean {
+  // Redis's clock may have jumped: what it says is not believed at the first reading.
+  if (nowMs - reportedAtMs < DEAD_MS || nowMs - seenAtMs < SILENT_MS) return false
+  return lastSequence === 0 || (offsets.get(field.producer) ?? 0) >= lastSequence
+}
+
+/** What the others hold and use of a limit on requests, tokens or calls at once. */
+export function viewRate(
+  { limitId, window }: RateHolding,
+  others: Iterable<KnownGateway>,
+  nowMs: number,
+): OthersRate {
+  let held = 0
+  let used = 0
+  let resetMs = 0
+  let wants = false
+  let gateways = 0
+  for (const { field, reportedAtMs } of others) {
+    const silentMs = nowMs - reportedAtMs
+    const isSilent = silentMs >= SILENT_MS
+    if (!isSilent) gateways += 1
+    const share = field.rates.get(limitId)
+    if (share === undefined || (isSilent && window === null)) continue
+    const uses = window === null ? (share.used[0] ?? 0) : usedByAge(share.used, silentMs)
+    used += uses
+    held += isSilent ? uses : Math.max(share.ceiling, uses)
+    if (share.wants && !isSilent) wants = true
+    if (uses > 0 && window !== null) resetMs = Math.max(resetMs, WINDOW_MS - silentMs)
+  }
+  return { held, used, resetMs, wants, gateways }
+}

@@ -1,0 +1,83 @@
+import { limitsName } from '../../../domain/redis/redis-names.ts'
+import { withinDeadline } from '../../../lib/deadline.ts'
+import type { Logger } from '../../../lib/logger.ts'
+import { atMostEvery } from '../../../lib/throttle.ts'
+import { openRedis, type Redis } from '../../../store/connection/redis.ts'
+import { REPORTED_FIELD, TOKEN_FIELD } from './known-gateways.ts'
+import type { ExchangeReply, ExchangeRequest, LimitStore } from './limit-store.ts'
+
+/** A Redis that is slower counts as away: calls may wait for the answer. */
+const ANSWER_LIMIT_MS = 250
+/** What a client used is of no interest after this long without a report: Postgres has it. */
+const KEEP_MS = 1_800_000
+const LOG_EVERY_MIN_MS = 10_000
+const LOG_EVERY_MAX_MS = 600_000
+
+/**
+ * Compares the token and, only where it is the one that the gateway knows, writes. All that it decides is that: sums
+ * are the gateways' own, in integers that Lua has not got.
+ */
+const EXCHANGE = `
+local now = redis.call('TIME')
+local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+if (redis.call('HGET', KEYS[1], '${TOKEN_FIELD}') or '') ~= ARGV[1] then
+  return {0, ms, redis.call('HGETALL', KEYS[1])}
+end
+for at = 5, #ARGV - 1, 2 do
+  if ARGV[at + 1] == '' then redis.call('HDEL', KEYS[1], ARGV[at])
+  else redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
+end
+redis.call('HSET', KEYS[1], '${REPORTED_FIELD}' .. ARGV[3], string.format('%.0f', ms), '${TOKEN_FIELD}', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return {1, ms, {}}`
+
+export interface RedisLimitStoreOptions {
+  readonly redisUrl: string
+  readonly redisPrefix: string
+  readonly log: Logger
+}
+
+/** The clients' hashes in Redis, over a connection of its own. */
+export class RedisLimitStore implements LimitStore {
+  readonly #redis: Redis
+  readonly #redisPrefix: string
+  readonly #log: Logger
+  readonly #awayLog = atMostEvery(LOG_EVERY_MIN_MS, LOG_EVERY_MAX_MS)
+
+  constructor({ redisUrl, redisPrefix, log }: RedisLimitStoreOptions) {
+    this.#redisPrefix = redisPrefix
+    this.#log = log
+    this.#redis = openRedis(redisUrl, { name: 'tallygate limits', whenAway: 'fail', silenceMs: 2_000, log })
+  }
+
+  async exchange({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): Promise<ExchangeReply> {
+    const key = limitsName(this.#redisPrefix, clientId)
+    try {
+      const answer = this.#redis.eval(EXCHANGE, 1, key, token, newToken, gatewayId, `${KEEP_MS}`, ...writes)
+      const reply = replyFrom(await withinDeadline(answer, ANSWER_LIMIT_MS))
+      if (this.#awayLog.reopen())
+        this.#log.info({ event: 'limits.shared_again' }, 'gateways share limits by Redis again')
+      return reply
+    } catch (error) {
+      if (this.#awayLog.passes())
+        this.#log.warn(
+          { event: 'limits.not_shared', err: error },
+          'Redis does not answer in time; this gateway goes on with its share of the limits',
+        )
+      throw error
+    }
+  }
+
+  close(): void {
+    this.#redis.disconnect()
+  }
+}
+
+function replyFrom(answer: unknown): ExchangeReply {
+  if (!Array.isArray(answer)) throw new Error('no clear answer')
+  const [taken, redisMs, all]: unknown[] = answer
+  const fields = new Map<string, string>()
+  if (Array.isArray(all))
+    for (let at = 0; at + 1 < all.length; at += 2) fields.set(String(all[at]), String(all[at + 1]))
+  return { isTaken: taken === 1, fields, redisMs: Number(redisMs) }
+}

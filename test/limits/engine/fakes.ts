@@ -1,0 +1,187 @@
+import { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
+import type { CallToLimit } from '../../../src/gateway/limits/limited-call.ts'
+import { reportedFieldName, TOKEN_FIELD } from '../../../src/gateway/limits/sharing/known-gateways.ts'
+import type {
+  BudgetToRead,
+  ExchangeReply,
+  ExchangeRequest,
+  LimitStore,
+} from '../../../src/gateway/limits/sharing/limit-store.ts'
+import type { Limit } from '../../../src/limits/limit.ts'
+
+export const USD = 1_000_000_000_000n
+/** Sunday, 22 November 2026, 12:00 UTC. */
+export const NOON_MS = Date.UTC(2026, 10, 22, 12)
+
+/** A clock that only a test moves. */
+export class TestClock {
+  nowMs = 1_000_000
+  wallMs = NOON_MS
+
+  pass(ms: number): void {
+    this.nowMs += ms
+    this.wallMs += ms
+  }
+}
+
+/** The script of Redis, in one process. */
+export class RedisStandIn implements LimitStore {
+  readonly hashes = new Map<string, Map<string, string>>()
+  readonly #clock: TestClock
+  isAway = false
+  exchanges = 0
+  /** How far its clock is off. */
+  offMs = 0
+
+  constructor(clock: TestClock) {
+    this.#clock = clock
+  }
+
+  async exchange(request: ExchangeRequest): Promise<ExchangeReply> {
+    await Promise.resolve()
+    return this.answer(request)
+  }
+
+  answer({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
+    if (this.isAway) throw new Error('Redis is away')
+    this.exchanges += 1
+    const redisMs = this.#clock.wallMs + this.offMs
+    const hash = this.hashes.get(clientId) ?? new Map<string, string>()
+    if ((hash.get(TOKEN_FIELD) ?? '') !== token) return { isTaken: false, fields: new Map(hash), redisMs }
+    for (let at = 0; at < writes.length; at += 2) {
+      const [name = '', value = ''] = writes.slice(at, at + 2)
+      if (value === '') hash.delete(name)
+      else hash.set(name, value)
+    }
+    hash.set(reportedFieldName(gatewayId), `${redisMs}`)
+    hash.set(TOKEN_FIELD, newToken)
+    this.hashes.set(clientId, hash)
+    return { isTaken: true, fields: new Map(), redisMs }
+  }
+}
+
+interface Committed {
+  readonly clientId: string
+  readonly keyId: string
+  readonly model: string
+  readonly day: string
+  pico: bigint
+}
+
+/** What the worker has committed. */
+export class PostgresStandIn {
+  readonly rows: Committed[] = []
+  readonly offsets = new Map<string, number>()
+  isAway = false
+  reads = 0
+
+  readonly readSpent = async (budgets: readonly BudgetToRead[], producers: readonly string[]) => {
+    await Promise.resolve()
+    if (this.isAway) throw new Error('Postgres is away')
+    this.reads += 1
+    return {
+      spentPico: budgets.map((budget) => this.spentOf(budget)),
+      committedOffsets: new Map(
+        producers.flatMap((id): [string, number][] => {
+          const offset = this.offsets.get(id)
+          return offset === undefined ? [] : [[id, offset]]
+        }),
+      ),
+    }
+  }
+
+  spentOf({ clientId, keyId, model, fromDay, toDay }: BudgetToRead): bigint {
+    let sum = 0n
+    for (const row of this.rows) {
+      if (row.clientId !== clientId || (keyId !== null && keyId !== row.keyId)) continue
+      const isOfModel =
+        model === null ||
+        (model.endsWith('*') ? row.model.startsWith(model.slice(0, -1)) : row.model === model)
+      if (isOfModel && row.day >= fromDay && (toDay === null || row.day <= toDay)) sum += row.pico
+    }
+    return sum
+  }
+
+  commit(producer: string, offset: number, row: Committed): void {
+    this.offsets.set(producer, offset)
+    this.rows.push(row)
+  }
+}
+
+export function limitOf(id: string, changes: Partial<Limit> = {}): Limit {
+  return {
+    id,
+    clientId: 'c',
+    keyId: null,
+    model: null,
+    kind: 'budget',
+    amount: USD,
+    raise: null,
+    per: changes.kind === undefined || changes.kind === 'budget' ? 'day' : null,
+    isSoft: false,
+    since: null,
+    countsCached: true,
+    allowsUnpriced: false,
+    ...changes,
+  }
+}
+
+export function callOf(changes: Partial<CallToLimit> = {}): CallToLimit {
+  return {
+    clientId: 'c',
+    keyId: 'k',
+    model: 'gpt-4o',
+    arrivedAtMs: NOON_MS,
+    estimatedPico: USD / 100n,
+    estimatedTokens: 100,
+    client: { destroyed: false },
+    ...changes,
+  }
+}
+
+/** Lets all that waits for answers go on, until nothing more happens. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 60; turn += 1) await Promise.resolve()
+}
+
+/** Some gateways over one Redis and one Postgres. */
+export class Fleet {
+  readonly clock = new TestClock()
+  readonly redis = new RedisStandIn(this.clock)
+  readonly postgres = new PostgresStandIn()
+  limits: readonly Limit[]
+  readonly gateways: LimitEngine[] = []
+
+  constructor(limits: readonly Limit[], gateways = 1) {
+    this.limits = limits
+    for (let number = 1; number <= gateways; number += 1) this.start(`p${number}`)
+  }
+
+  start(producer: string): LimitEngine {
+    const engine = new LimitEngine({
+      limitsOf: (clientId) => (clientId === 'c' ? this.limits : []),
+      store: this.redis,
+      readSpent: this.postgres.readSpent,
+      producerOf: () => producer,
+      now: () => this.clock.nowMs,
+      wallNow: () => this.clock.wallMs,
+      defer: (task) => queueMicrotask(task),
+    })
+    this.gateways.push(engine)
+    return engine
+  }
+
+  get first(): LimitEngine {
+    const [first] = this.gateways
+    if (first === undefined) throw new Error('no gateway')
+    return first
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 100) {
+      this.clock.pass(Math.min(left, 100))
+      for (const gateway of this.gateways) gateway.tick()
+      await settled()
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import type { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
+import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/gateway/limits/limited-call.ts'
+import { callOf, Fleet, limitOf, NOON_MS, settled, USD } from './fakes.ts'
+
+type Answer = Reservation | LimitRefusal | null
+
+/** What becomes of a call; `undefined`: it waits. */
+async function admit(gateway: LimitEngine, call: CallToLimit): Promise<Answer | undefined> {
+  let answer: Answer | undefined
+  void Promise.resolve(gateway.admit(call)).then((value) => {
+    answer = value
+  })
+  await settled()
+  return answer
+}
+
+function held(answer: Answer | undefined): Reservation {
+  if (answer === undefined || answer === null || 'error' in answer)
+    throw new Error(`not admitted: ${JSON.stringify(answer)}`)
+  return answer
+}
+
+test('a client without limits is not asked about', () => {
+  const fleet = new Fleet([])
+  expect(fleet.first.limits('c', 'k')).toBe(false)
+  expect(fleet.first.admit(callOf())).toBeNull()
+  expect(fleet.first.size).toBe(0)
+})
+
+test('a budget is spent to its end and not beyond, and the refusal names the figure', async () => {
+  const fleet = new Fleet([limitOf('b')])
+  let sequence = 0
+  for (let calls = 0; calls < 100; calls += 1) {
+    const reservation = held(await admit(fleet.first, callOf()))
+    sequence += 1
+    reservation.settle([{ model: 'gpt-4o', costPico: USD / 100n, tokens: 10, cachedTokens: 0 }], sequence)
+    reservation.release()
+  }
+  const refused = await admit(fleet.first, callOf())
+  expect(refused).toMatchObject({
+    error: 'budget_exceeded',
+    reason: 'budget',
+    detail: {
+      message:
+        'The budget of 1 USD a day is spent: 1 USD since 2026-11-22. It begins again at 2026-11-23T00:00:00Z.',
+      headers: { 'x-should-retry': 'false' },
+    },
+  })
+})
+
+test('with room in its share a gateway admits at once, without asking', async () => {
+  const fleet = new Fleet([limitOf('b'), limitOf('r', { kind: 'requests', amount: 100n })])
+  held(await admit(fleet.first, callOf({ estimatedPico: 1n }))).release()
+  const { exchanges } = fleet.redis
+  const answer = fleet.first.admit(callOf({ estimatedPico: 1n }))
+  expect(answer).not.toBeInstanceOf(Promise)
+  expect(fleet.redis.exchanges).toBe(exchanges)
+})
+
+test('requests a minute: the one too many hears when to come back', async () => {
+  const fleet = new Fleet([limitOf('r', { kind: 'requests', amount: 3n })])
+  for (let calls = 0; calls < 3; calls += 1) {
+    const reservation = held(await admit(fleet.first, callOf()))
+    reservation.settle([], calls + 1)
+    reservation.release()
+    await fleet.pass(1_000)
+  }
+  expect(await admit(fleet.first, callOf())).toMatchObject({
+    error: 'rate_limit_exceeded',
+    reason: 'requests',
+    detail: { headers: { 'retry-after': '58' } },
+  })
+  expect(fleet.first.rates('c', 'k', 'gpt-4o')).toEqual({
+    requests: { limit: 3, remaining: 0, resetMs: 59_250 },
+    tokens: null,
+  })
+  await fleet.pass(58_000)
+  held(await admit(fleet.first, callOf()))
+})
+
+test('calls that run hold the rest of a budget: the next one waits for them, then runs', async () => {
+  const fleet = new Fleet([limitOf('b')])
+  const big = callOf({ estimatedPico: (USD * 8n) / 10n })
+  const first = held(await admit(fleet.first, big))
+  let second: Answer | undefined
+  void Promise.resolve(fleet.first.admit(big)).then((value) => {
+    second = value
+  })
+  await fleet.pass(1_000)
+  expect(second).toBeUndefined()
+  expect(fleet.first.stats().waiting).toBe(1)
+  first.settle([{ model: 'm', costPico: USD / 10n, tokens: 1, cachedTokens: 0 }], 1)
+  first.release()
+  await settled()
+  held(second).release()
+})
+
+test('a call that may cost more than is left runs alone', async () => {
+  const fleet = new Fleet([limitOf('b')], 2)
+  const answer = await admit(fleet.first, callOf({ estimatedPico: 5n * USD }))
+  held(answer)
+  expect(await admit(fleet.first, callOf({ arrivedAtMs: NOON_MS }))).toBeUndefined()
+})
