@@ -1,4 +1,5 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { queryLong } from '../../store/connection/long-query.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { SUMMARY_COLUMNS } from './summary-columns.ts'
@@ -48,17 +49,12 @@ const MONTH_STATEMENTS = IN_ORDER.flatMap((tables) => {
   ]
 })
 
-/** In PostgreSQL's default of 4 MB the groups of a busy day do not fit, and are written to disk first. */
-const WITH_MEMORY = `set local work_mem = '32MB'`
-
 /** Replaces the sums of a day by those of its rows. */
 export async function writeDay(session: PostgresSession, day: UtcDay): Promise<void> {
-  await session.query(WITH_MEMORY)
-  for (const statement of DAY_STATEMENTS) await session.query(statement, [day, day])
+  for (const statement of DAY_STATEMENTS) await queryLong(session, statement, [day, day])
 }
 
-/** Replaces the sums of a month by those of its days. */
+/** Replaces the sums of a month by those of its days. One sum is of its rows, which may be millions, and takes long. */
 export async function writeMonth(session: PostgresSession, firstDay: UtcDay, lastDay: UtcDay): Promise<void> {
-  await session.query(WITH_MEMORY)
-  for (const statement of MONTH_STATEMENTS) await session.query(statement, [firstDay, lastDay])
+  for (const statement of MONTH_STATEMENTS) await queryLong(session, statement, [firstDay, lastDay])
 }

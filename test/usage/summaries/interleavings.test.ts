@@ -40,7 +40,8 @@ async function add(day: string, shard = 'test:calls'): Promise<void> {
 
 /** The pool, where `meanwhile` happens before each statement that `isBefore` knows. */
 function interrupted(isBefore: (text: string) => boolean, meanwhile: () => Promise<void>): Postgres {
-  const before = async (text: unknown) => {
+  const before = async (statement: unknown) => {
+    const text: unknown = typeof statement === 'string' ? statement : Object(statement).text
     if (isBefore(typeof text === 'string' ? text : '')) await meanwhile()
   }
   const wrap = <Session extends Pick<Postgres, 'query'>>(session: Session): Session =>

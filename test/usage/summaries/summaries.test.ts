@@ -4,7 +4,7 @@ import type { CallRecord } from '../../../src/call/call-record.ts'
 import { NO_USAGE } from '../../../src/call/usage.ts'
 import { addCredit } from '../../../src/corrections/credit.ts'
 import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
-import { inTransaction } from '../../../src/store/connection/postgres.ts'
+import { inTransaction, openPostgres } from '../../../src/store/connection/postgres.ts'
 import type { UsageGroup } from '../../../src/usage/dimensions.ts'
 import { selectModelsInUse } from '../../../src/usage/models-in-use.ts'
 import { type GroupedScope, selectUsageSummary } from '../../../src/usage/query/select-usage.ts'
@@ -16,7 +16,7 @@ import { ALL_REQUESTS } from '../../../src/usage/summaries/summarised.ts'
 import { selectSummaryDifferences } from '../../../src/usage/summaries/summary-differences.ts'
 import { selectUnpricedUse } from '../../../src/usage/unpriced-use.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
-import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
+import { aCandidate, aRecord, newProducer, quiet } from '../../rollup/records.ts'
 import { emptyUsage } from './empty-usage.ts'
 import { selectPlainUsage } from './plain-usage.ts'
 
@@ -203,6 +203,35 @@ test('today is not summed up, nor yesterday until half an hour after its end', a
   )
   const { days } = await summarise(ledger.pool, 60_000)
   expect(days.every((day) => day < rows[0].after_last)).toBe(true)
+})
+
+test('a day or month whose sums take longer than other statements may is summed up all the same', async () => {
+  await add([aRecord({ arrivedAtMs: Date.parse('2026-02-10T12:00:00Z') })])
+  await ledger.pool.query(
+    `create function tallygate.be_slow() returns trigger language plpgsql as
+     $$ begin perform pg_sleep(0.5); return null; end $$`,
+  )
+  for (const table of ['usage_days_by_key', 'usage_months_by_key'])
+    await ledger.pool.query(
+      `create trigger slow after insert on tallygate.${table} execute function tallygate.be_slow()`,
+    )
+  const impatient = openPostgres(ledger.url, {
+    max: 2,
+    statementTimeoutMs: 300,
+    applicationName: 'test',
+    log: quiet,
+  })
+  try {
+    expect(await closeDay(impatient, '2026-02-10')).toBe(true)
+    await ledger.pool.query(
+      `insert into tallygate.summarised_days (day, closed_at)
+       select day, now() from generate_series('2026-02-01'::date, '2026-02-28', '1 day') day on conflict do nothing`,
+    )
+    expect(await closeMonth(impatient, '2026-02-01')).toBe(true)
+  } finally {
+    await impatient.end()
+    await ledger.pool.query('drop function tallygate.be_slow() cascade')
+  }
 })
 
 test('sums that are not those of their rows are named, with what they should be', async () => {
