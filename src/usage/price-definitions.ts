@@ -33,11 +33,14 @@ export async function addPrices(
   session: PostgresSession,
   prices: readonly { readonly priceId: string; readonly definition: string }[],
 ): Promise<void> {
+  const definitions = new Map(prices.toReversed().map(({ priceId, definition }) => [priceId, definition]))
+  // In one order: shards that meet the same new prices cannot wait for one another in a circle.
+  const priceIds = [...definitions.keys()].sort()
   const { rows } = await session.query<{ price_id: string }>(
     `insert into ${SCHEMA}.prices (price_id, definition)
      select id, definition::jsonb from unnest($1::text[], $2::text[]) as p (id, definition)
      on conflict do nothing returning price_id`,
-    [prices.map(({ priceId }) => priceId), prices.map(({ definition }) => definition)],
+    [priceIds, priceIds.map((priceId) => definitions.get(priceId))],
   )
   if (rows.length === 0) return
   const waiting = await session.query<{ day: UtcDay }>(
