@@ -58,6 +58,14 @@ test.each([
   expect(holders(workers)).toEqual([1, 1, 1, 1])
 })
 
+test('a worker that died while the clock of Redis was ahead, as of a master before a failover, is dealt nothing', async () => {
+  const inAnHourMs = Date.now() + 3_600_000
+  await redis.zadd(workersName(prefix), inAnHourMs, '0 dead')
+  const worker = newLeases('a')
+  await live([worker])
+  expect(held(worker)).toBe(4)
+})
+
 test('a worker that comes is dealt its share, and one that ends leaves all of its own at once', async () => {
   const [first, second] = [newLeases('a'), newLeases('b')]
   await live([first])

@@ -11,11 +11,15 @@ const RELEASE = `
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('del', KEYS[1])`
 
-/** By Redis's own clock, so that workers' clocks need not agree. */
+/**
+ * By Redis's own clock, so that workers' clocks need not agree. It may have been ahead, as that of the master before a
+ * failover: an announcement beyond its longest time is of then.
+ */
 const ANNOUNCE = `
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('zremrangebyscore', KEYS[1], '-inf', now)
+redis.call('zremrangebyscore', KEYS[1], '(' .. string.format('%.0f', now + ARGV[2]), '+inf')
 redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
 redis.call('pexpire', KEYS[1], ARGV[2])
 return redis.call('zrange', KEYS[1], 0, -1)`
