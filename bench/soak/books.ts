@@ -34,12 +34,12 @@ export async function settleBooks(rig: SoakRig): Promise<Books> {
   }
 }
 
-/** By client: calls that the origin noted, and tokens of those whose tokens are certain. */
+/** By client: calls that the origin received, and tokens of those whose tokens are certain. */
 async function expectedOf(originPort: number): Promise<readonly Counts[]> {
-  const answer = await fetch(`http://127.0.0.1:${originPort}/noted`)
-  const noted = new Uint8Array(await answer.arrayBuffer())
+  const answer = await fetch(`http://127.0.0.1:${originPort}/received`)
+  const received = new Uint8Array(await answer.arrayBuffer())
   const expected = Array.from({ length: CLIENTS }, (): Counts => ({ requests: 0, tokens: 0 }))
-  noted.forEach((came, number) => {
+  received.forEach((came, number) => {
     const plan = planCall(number)
     const counts = expected[plan.client]
     if (came === 0 || counts === undefined) return

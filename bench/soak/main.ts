@@ -35,7 +35,7 @@ const WARM_UP_RATE = 100
 const WARM_UP_MS = 15_000
 const TRIAL_RATE = 200
 const TRIAL_MS = 20_000
-const SHARE_OF_MACHINE = 0.6
+const SHARE_OF_CPU = 0.6
 
 const testbed = describeTestbed(null)
 const options = {
@@ -52,7 +52,7 @@ const redis = openRedis(rig.redis.url, {
 })
 const load = new Load(rig.port, rig.keys)
 await callFor(WARM_UP_RATE, WARM_UP_MS)
-const rate = values.rate === undefined ? await rateOfMachine() : Number(values.rate)
+const rate = values.rate === undefined ? await findRate() : Number(values.rate)
 console.log(`${rate} calls a second for ${values.minutes} minutes`)
 
 const began = { atMs: performance.now(), systemUs: systemUseUs(), ownUs: ownUseUs() }
@@ -105,11 +105,11 @@ async function callFor(perSecond: number, ms: number): Promise<void> {
 }
 
 /** Calls a second with which all of this run takes 60 % of all cores, by what a trial took; in tens. */
-async function rateOfMachine(): Promise<number> {
+async function findRate(): Promise<number> {
   const before = { us: ownUseUs(), calls: load.seen.ended }
   await callFor(TRIAL_RATE, TRIAL_MS)
   const usPerCall = (ownUseUs() - before.us) / (load.seen.ended - before.calls)
-  return Math.floor((SHARE_OF_MACHINE * cpus().length * 1e6) / usPerCall / 10) * 10
+  return Math.floor((SHARE_OF_CPU * cpus().length * 1e6) / usPerCall / 10) * 10
 }
 
 /** CPU of this process and of all that it started, servers included. */

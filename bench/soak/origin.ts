@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type CallKind, type CallPlan, METADATA, planCall } from './plan.ts'
 
 /**
- * The model provider of a soak, which notes the number of each call that reaches it. Writes its port to its standard
- * output; `GET /noted` answers one byte a call, by number: 1 for those that came.
+ * The model provider of a soak, which keeps the number of each call that reaches it. Writes its port to its standard
+ * output; `GET /received` answers one byte a call, by number: 1 for those that came.
  */
 interface Asked {
   readonly stream_options?: { readonly include_usage?: boolean }
@@ -16,7 +16,7 @@ const EVENTS = 12
 const EVENT_EVERY_MS = 25
 const FILLER = 'Words that make the answer as long as answers are. '.repeat(14)
 
-let noted = new Uint8Array(1 << 16)
+let received = new Uint8Array(1 << 16)
 let length = 0
 
 const server = createServer((request, response) => {
@@ -28,7 +28,7 @@ server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.method === 'GET') {
-    if (request.url === '/noted') response.end(noted.subarray(0, length))
+    if (request.url === '/received') response.end(received.subarray(0, length))
     else json(response, 200, { object: 'list', data: [] })
     return
   }
@@ -37,7 +37,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   for await (const chunk of request) body += chunk
   const asked: Asked = JSON.parse(body)
   const number = asked.metadata[METADATA]
-  note(number)
+  receive(number)
   const plan = planCall(number)
   await ANSWERS[plan.kind](response, plan, asked)
 }
@@ -98,12 +98,12 @@ function json(response: ServerResponse, status: number, value: object): void {
   response.writeHead(status, headers).end(text)
 }
 
-function note(number: number): void {
-  while (number >= noted.length) {
-    const larger = new Uint8Array(2 * noted.length)
-    larger.set(noted)
-    noted = larger
+function receive(number: number): void {
+  while (number >= received.length) {
+    const larger = new Uint8Array(2 * received.length)
+    larger.set(received)
+    received = larger
   }
-  noted[number] = 1
+  received[number] = 1
   length = Math.max(length, number + 1)
 }

@@ -7,7 +7,7 @@ import type { SoakRig } from './rig.ts'
 
 /** One process, or all of one server. */
 export interface ProcessReading {
-  /** Memory that it shares with nobody is all that can leak: PostgreSQL's buffers are not in it. */
+  /** Memory that no other process shares is all that can leak: PostgreSQL's buffers are not in it. */
   readonly privateMb: number
   readonly rssMb: number
   readonly descriptors: number

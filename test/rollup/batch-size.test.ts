@@ -27,7 +27,7 @@ test('fast transactions make batches larger, but never larger than what is total
   expect(size.entries).toBe(MAX_TOTALLED)
 })
 
-test('one slow transaction among fast ones changes the size by a part only, and is forgotten', () => {
+test('one slow transaction among fast ones changes the size by a part only, and not for long', () => {
   const size = new BatchSize(1_000_000)
   size.took(FEWEST, 20)
   const usual = size.entries

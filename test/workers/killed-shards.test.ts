@@ -92,7 +92,7 @@ test('two workers with four shards, killed with -9 in turn amid their work: each
   for (const stream of streams) await expect.poll(() => redis.xlen(stream), PATIENCE).toBe(0)
 
   const { rows } = await pool.query(
-    `select p.stream, p.mark::int as mark, u.requests, c.calls, c.ids
+    `select p.stream, p.mark::int as "committedOffset", u.requests, c.calls, c.ids
      from tallygate.producers p
        join (select client_id, sum(requests)::int as requests from tallygate.daily_usage group by 1) u
          on u.client_id = 'cli_' || array_position($1, p.stream) - 1
@@ -102,8 +102,12 @@ test('two workers with four shards, killed with -9 in turn amid their work: each
     [streams],
   )
   expect(rows).toEqual(
-    [...streams]
-      .sort()
-      .map((stream) => ({ stream, mark: RECORDS, requests: RECORDS, calls: RECORDS, ids: RECORDS })),
+    [...streams].sort().map((stream) => ({
+      stream,
+      committedOffset: RECORDS,
+      requests: RECORDS,
+      calls: RECORDS,
+      ids: RECORDS,
+    })),
   )
 })

@@ -10,7 +10,7 @@ export const ABANDONED_FILE = 'abandoned'
 /** What is wrong with a journal in which calls were open. */
 export interface AbandonedCalls {
   readonly message: string
-  /** Says which loss it is. A journal that loses more later is told of again. */
+  /** Says which loss it is. A journal that loses more later is logged again. */
   readonly loss: Readonly<Record<string, number | boolean>>
   /** Beside the loss in the log's line. */
   readonly details?: object
