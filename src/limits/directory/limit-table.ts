@@ -88,7 +88,8 @@ export class LimitTable {
   }
 }
 
-function withDefaults(own: readonly Limit[], defaults: readonly Limit[]): readonly Limit[] {
+/** A client's own limits, and those defaults whose place none of them takes. */
+export function withDefaults(own: readonly Limit[], defaults: readonly Limit[]): readonly Limit[] {
   if (defaults.length === 0) return own.slice()
   return [...own, ...defaults.filter((limit) => !own.some((other) => takesPlaceOf(other, limit)))]
 }

@@ -1,0 +1,51 @@
+import { picoToUsdText } from '../domain/pico-usd.ts'
+import type { PeriodDays } from './budget-period.ts'
+import { amountAt, type Limit } from './limit.ts'
+
+/** An amount of a limit as JSON: exact US dollars as text of a budget, else a number. */
+export function renderAmount({ kind }: Pick<Limit, 'kind'>, amount: bigint): string | number {
+  return kind === 'budget' ? picoToUsdText(amount) : Number(amount)
+}
+
+/** What a limit says, as JSON. What its kind does not have is `null`. */
+export function renderTerms(limit: Limit) {
+  const { kind, raise, isSoft } = limit
+  return {
+    key: limit.keyId,
+    model: limit.model,
+    kind,
+    limit: renderAmount(limit, limit.amount),
+    per: limit.per,
+    soft: isSoft,
+    raised_to: raise === null ? null : renderAmount(limit, raise.amount),
+    raised_until: raise === null ? null : new Date(raise.untilMs).toISOString(),
+    since: limit.since,
+    cached: kind === 'tokens' ? (limit.countsCached ? 'count' : 'ignore') : null,
+    unpriced: kind === 'budget' && !isSoft ? (limit.allowsUnpriced ? 'allow' : 'refuse') : null,
+  }
+}
+
+/** A limit with the client it is shown for, and what was spent of it. */
+export interface ShownLimit {
+  readonly limit: Limit
+  /** The name of the client that the limit is of; `null`: a default. */
+  readonly client: string | null
+  /** Of a budget in its period of now, by one client; else `null`. */
+  readonly spent: { readonly pico: bigint; readonly period: PeriodDays } | null
+}
+
+/** A limit as it stands, as JSON; the same on the command line and over HTTP. A raise that is over is none. */
+export function renderLimit({ limit, client, spent }: ShownLimit, nowMs: number) {
+  const { raise } = limit
+  const isRaised = raise !== null && nowMs < raise.untilMs
+  const left = spent === null ? null : amountAt(limit, nowMs) - spent.pico
+  return {
+    id: limit.id,
+    client,
+    ...renderTerms(isRaised ? limit : { ...limit, raise: null }),
+    spent_usd: spent === null ? null : picoToUsdText(spent.pico),
+    left_usd: left === null ? null : picoToUsdText(left > 0n ? left : 0n),
+    period_from: spent?.period.fromDay ?? null,
+    period_to: spent?.period.toDay ?? null,
+  }
+}

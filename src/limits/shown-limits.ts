@@ -1,0 +1,104 @@
+import { utcDayOf } from '../domain/utc-day.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
+import { budgetPeriodOf, type PeriodDays } from './budget-period.ts'
+import { withDefaults } from './directory/limit-table.ts'
+import type { Limit } from './limit.ts'
+import type { ShownLimit } from './limit-document.ts'
+import { type SpendAccount, selectSpent } from './spent/select-spent.ts'
+import { LIMIT_COLUMNS, type LimitRow, limitFrom } from './table/limit-rows.ts'
+
+/** A limit, and the name of its client; `null`: a default. */
+export interface NamedLimit {
+  readonly limit: Limit
+  readonly client: string | null
+}
+
+/** A part of all limits, in the order of their ids. */
+export interface LimitPage {
+  /** Only those behind this id. */
+  readonly after: string
+  readonly rows: number
+}
+
+/** The limits of all clients and the defaults, a page of them. */
+export async function selectLimits(
+  pool: Postgres,
+  { after, rows: wanted }: LimitPage,
+): Promise<readonly NamedLimit[]> {
+  const { rows } = await pool.query<NamedRow>(
+    `${SELECT_NAMED} where l.removed_at is null and l.id > $1 order by l.id limit $2`,
+    [after, wanted],
+  )
+  return rows.map(namedFrom)
+}
+
+/** The limits that hold for calls of a client, its own before the defaults. */
+export async function selectLimitsOf(pool: Postgres, clientId: string): Promise<readonly NamedLimit[]> {
+  const { rows } = await pool.query<NamedRow>(
+    `${SELECT_NAMED} where l.removed_at is null and (l.client_id = $1 or l.client_id is null) order by l.id`,
+    [clientId],
+  )
+  const named = rows.map(namedFrom)
+  const of = (isOwn: boolean) =>
+    named.flatMap(({ limit }) => ((limit.clientId !== null) === isOwn ? [limit] : []))
+  const client = named.find(({ limit }) => limit.clientId !== null)?.client ?? null
+  return withDefaults(of(true), of(false)).map((limit) => ({
+    limit,
+    client: limit.clientId === null ? null : client,
+  }))
+}
+
+/** Some limits by their ids, in their order. */
+export async function selectLimitsById(
+  pool: Postgres,
+  ids: readonly string[],
+): Promise<readonly NamedLimit[]> {
+  const { rows } = await pool.query<NamedRow>(`${SELECT_NAMED} where l.id = any($1) order by l.id`, [ids])
+  return rows.map(namedFrom)
+}
+
+type NamedRow = LimitRow & { readonly client: string | null }
+
+const SELECT_NAMED = `select ${LIMIT_COLUMNS}, c.name as client
+  from ${SCHEMA}.limits l left join ${SCHEMA}.clients c on c.id = l.client_id`
+
+function namedFrom(row: NamedRow): NamedLimit {
+  return { limit: limitFrom(row), client: row.client }
+}
+
+/** Accounts a statement; more would hold a connection for long. */
+const ACCOUNTS = 500
+
+/**
+ * Adds what was spent of each budget in its period of now.
+ *
+ * @param clientId Whose calls are meant by a default; `null`: nobody's, so that nothing is spent of it.
+ * @throws When Postgres is away: never a wrong number.
+ */
+export async function showLimits(
+  pool: Postgres,
+  limits: readonly NamedLimit[],
+  clientId: string | null,
+  nowMs: number,
+): Promise<readonly ShownLimit[]> {
+  const today = utcDayOf(nowMs)
+  const accounts: SpendAccount[] = []
+  const periods = new Map<Limit, { readonly index: number; readonly period: PeriodDays }>()
+  for (const { limit } of limits) {
+    const whose = limit.clientId ?? clientId
+    if (limit.per === null || whose === null) continue
+    const period = budgetPeriodOf(limit.per, limit.since, today)
+    periods.set(limit, { index: accounts.length, period })
+    accounts.push({ clientId: whose, keyId: limit.keyId, model: limit.model, ...period })
+  }
+  const spentPico: bigint[] = []
+  for (let from = 0; from < accounts.length; from += ACCOUNTS)
+    spentPico.push(...(await selectSpent(pool, accounts.slice(from, from + ACCOUNTS), [])).spentPico)
+  return limits.map(({ limit, client }) => {
+    const account = periods.get(limit)
+    const spent =
+      account === undefined ? null : { pico: spentPico[account.index] ?? 0n, period: account.period }
+    return { limit, client, spent }
+  })
+}

@@ -1,0 +1,143 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import type { BudgetPeriod, Limit, LimitKind } from '../limit.ts'
+import { addLimitChanges } from './limit-changes.ts'
+import { LIMIT_COLUMNS, type LimitRow, limitFrom } from './limit-rows.ts'
+import { takeLimitVersion } from './limit-version.ts'
+
+/** Whose calls a limit is about. */
+export interface LimitScope {
+  /** `null`: the default of all clients. */
+  readonly clientId: string | null
+  readonly keyId: string | null
+  readonly model: string | null
+}
+
+/** What tells limits of one scope apart: there is one of each. */
+export interface LimitSort {
+  readonly kind: LimitKind
+  /** Of a budget; else `null`. */
+  readonly per: BudgetPeriod | null
+  readonly isSoft: boolean
+}
+
+/** A limit to be set. What is left out stays as it is, or is as `Limit` has it where it is new. */
+export interface LimitOrder extends LimitSort {
+  readonly amount: bigint
+  readonly since?: UtcDay | undefined
+  readonly countsCached?: boolean | undefined
+  readonly allowsUnpriced?: boolean | undefined
+}
+
+/**
+ * Sets limits, each in the place of the one of its sort, all or none. A raise stays. What is as it was already is no
+ * change.
+ *
+ * @returns The limits as they stand.
+ */
+export async function setLimits(
+  pool: Postgres,
+  scope: LimitScope,
+  orders: readonly LimitOrder[],
+  who: string,
+): Promise<readonly Limit[]> {
+  return await inTransaction(pool, async (session) => {
+    const version = await takeLimitVersion(session)
+    const limits: Limit[] = []
+    for (const order of orders) limits.push(await setLimit(session, scope, order, who, version))
+    return limits
+  })
+}
+
+async function setLimit(
+  session: PostgresSession,
+  scope: LimitScope,
+  order: LimitOrder,
+  who: string,
+  version: string,
+): Promise<Limit> {
+  const before = await findLimit(session, scope, order)
+  const since = order.per === 'total' ? (order.since ?? before?.since ?? null) : null
+  const countsCached = order.countsCached ?? before?.countsCached ?? true
+  const allowsUnpriced = order.allowsUnpriced ?? before?.allowsUnpriced ?? false
+  if (
+    before?.amount === order.amount &&
+    before.since === since &&
+    before.countsCached === countsCached &&
+    before.allowsUnpriced === allowsUnpriced
+  )
+    return before
+  const after =
+    before === null
+      ? await insertLimit(session, scope, { ...order, countsCached, allowsUnpriced }, version)
+      : await updateLimit(
+          session,
+          { ...before, amount: order.amount, since, countsCached, allowsUnpriced },
+          version,
+        )
+  await addLimitChanges(session, [{ who, action: 'set', before, after }])
+  return after
+}
+
+/** The limit of a sort; `null`: there is none. Nobody else changes it before this transaction ends. */
+export async function findLimit(
+  session: PostgresSession,
+  { clientId, keyId, model }: LimitScope,
+  { kind, per, isSoft }: LimitSort,
+): Promise<Limit | null> {
+  const { rows } = await session.query<LimitRow>(
+    `select ${LIMIT_COLUMNS} from ${SCHEMA}.limits l
+     where removed_at is null and coalesce(client_id, '') = coalesce($1, '')
+       and coalesce(key_id, '') = coalesce($2, '') and coalesce(model, '') = coalesce($3, '')
+       and kind = $4 and coalesce(per, '') = coalesce($5, '') and soft = $6`,
+    [clientId, keyId, model, kind, per, isSoft],
+  )
+  return rows[0] === undefined ? null : limitFrom(rows[0])
+}
+
+async function insertLimit(
+  session: PostgresSession,
+  { clientId, keyId, model }: LimitScope,
+  order: LimitOrder,
+  version: string,
+): Promise<Limit> {
+  const { kind, amount, per, isSoft, since, countsCached, allowsUnpriced } = order
+  // Without a day, one for all time counts from the day it is set, by the database's clock.
+  const { rows } = await session.query<LimitRow>(
+    `insert into ${SCHEMA}.limits as l
+       (client_id, key_id, model, kind, amount, per, soft, since, counts_cached, allows_unpriced, version)
+     values ($1, $2, $3, $4, $5, $6, $7,
+       case when $6 = 'total' then coalesce($8::date, (now() at time zone 'UTC')::date) end, $9, $10, $11)
+     returning ${LIMIT_COLUMNS}`,
+    [clientId, keyId, model, kind, amount, per, isSoft, since ?? null, countsCached, allowsUnpriced, version],
+  )
+  return onlyLimit(rows)
+}
+
+/** Writes what of a limit can change. */
+export async function updateLimit(session: PostgresSession, limit: Limit, version: string): Promise<Limit> {
+  const { id, amount, raise, since, countsCached, allowsUnpriced } = limit
+  const { rows } = await session.query<LimitRow>(
+    `update ${SCHEMA}.limits l set amount = $2, raised_to = $3, raised_until = $4, since = $5, counts_cached = $6,
+       allows_unpriced = $7, changed_at = now(), version = $8
+     where id = $1 returning ${LIMIT_COLUMNS}`,
+    [
+      id,
+      amount,
+      raise?.amount ?? null,
+      raise === null ? null : new Date(raise.untilMs),
+      since,
+      countsCached,
+      allowsUnpriced,
+      version,
+    ],
+  )
+  return onlyLimit(rows)
+}
+
+function onlyLimit(rows: readonly LimitRow[]): Limit {
+  const [row] = rows
+  if (row === undefined) throw new Error('a limit was removed in spite of the lock of its change')
+  return limitFrom(row)
+}
