@@ -2,17 +2,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { MAX_PERIOD_DAYS } from '../../src/domain/period.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import type { CleanUp } from '../overhead/targets/own-process.ts'
 import { describeTestbed } from '../overhead/testbed.ts'
 import { describeFilled, fill, ROWS_PER_CLIENT_AND_DAY } from './fill.ts'
-import { measureClients, measureOperator, sumUp } from './measure.ts'
-import { CLIENT_QUERIES, OPERATOR_QUERIES } from './queries.ts'
+import { measureClients, measureExport, measureOperator, sumUp } from './measure.ts'
+import { CLIENT_QUERIES, EXPORT, OPERATOR_QUERIES } from './queries.ts'
 import { writeResults } from './report.ts'
 import { createIdleKeys, openDatabase, startGateway } from './testbed.ts'
 
 /**
- * What queries about usage cost over a year of totals: milliseconds, CPU of PostgreSQL, pages read.
+ * What queries about usage cost over a year of totals: milliseconds, CPU of PostgreSQL; and the year as CSV.
  *
  *   npm run bench:usage -- [--rows 10000000] [--calls 10000000] [--folder DIR] [--results bench/results]
  *
@@ -46,12 +47,14 @@ try {
   const gateway = await startGateway(folder, database.url, cleanUp)
   const keys = await createIdleKeys(database.pool, Math.min(Number(values.idle), filling.clients))
   const isAsked = (query: string) => query.includes(values.only)
+  const exportDays = Math.min(days, MAX_PERIOD_DAYS)
   const measured = {
     testbed: describeTestbed(null),
     filled: await describeFilled(database.pool, filling),
     summing,
     clients: await measureClients(gateway, database, keys, CLIENT_QUERIES.filter(isAsked)),
     operator: await measureOperator(gateway, database, OPERATOR_QUERIES.filter(isAsked)),
+    exported: isAsked(EXPORT) ? await measureExport(database, addDays(today, 1 - exportDays), today) : null,
   }
   writeResults(values.results ?? null, measured)
 } finally {

@@ -1,5 +1,8 @@
+import type { UtcDay } from '../../src/domain/utc-day.ts'
 import { summarise } from '../../src/usage/summaries/summarise.ts'
+import { runCommand } from '../long/run-command.ts'
 import { cpuBetween, useOf } from '../overhead/proc.ts'
+import { EXPORT } from './queries.ts'
 import type { Answer, Database, Gateway } from './testbed.ts'
 
 /** What one query costs. */
@@ -65,6 +68,48 @@ export async function measureOperator(
     measured.push(await measure(query, database, asks))
   }
   return measured
+}
+
+/** What an export took, from the command's start to its end. */
+export interface Exported {
+  readonly rows: number
+  readonly megabytes: number
+  readonly seconds: number
+  readonly rowsPerSecond: number
+  /** Of the command and of PostgreSQL, for a row. */
+  readonly commandUs: number
+  readonly postgresUs: number
+  readonly peakMb: number
+}
+
+/** All totals from `from` to `to` as CSV, by the command line, into a pipe. */
+export async function measureExport(
+  { pool, url, postgresPid }: Database,
+  from: UtcDay,
+  to: UtcDay,
+): Promise<Exported> {
+  const { rows } = await pool.query<{ rows: string }>(
+    'select count(*) as rows from tallygate.daily_usage where day between $1 and $2',
+    [from, to],
+  )
+  const count = Number(rows[0]?.rows)
+  const taken = await runCommand([...EXPORT.split(' '), '--from', from, '--to', to], {
+    tree: process.cwd(),
+    databaseUrl: url,
+    postgresPid,
+  })
+  if (taken.exitCode !== 0) throw new Error(`the export failed: ${taken.output}`)
+  const exported = {
+    rows: count,
+    megabytes: taken.bytesOut / 1e6,
+    seconds: taken.wallSeconds,
+    rowsPerSecond: count / taken.wallSeconds,
+    commandUs: (taken.cpuSeconds / count) * 1e6,
+    postgresUs: (taken.postgresCpuSeconds / count) * 1e6,
+    peakMb: taken.peakMb,
+  }
+  console.error(`${EXPORT}: ${exported.rowsPerSecond.toFixed(0)} rows/s`)
+  return exported
 }
 
 async function measure(

@@ -12,6 +12,9 @@ export const OPERATOR_QUERIES: readonly string[] = [
   ...[1, 7, 30, 365].flatMap((days) =>
     GROUPS.map((groups) => `usage?days=${days}${groups === '' ? '' : `&by=${groups}`}`),
   ),
+  ...[30, 365].flatMap((days) =>
+    ['client', 'client,key', 'client,model'].map((groups) => `usage?days=${days}&by=${groups}&limit=500`),
+  ),
   'unpriced?days=30',
   'unpriced?days=365',
   'ledger',
@@ -19,4 +22,8 @@ export const OPERATOR_QUERIES: readonly string[] = [
   'doctor',
   'clients',
   'keys',
+  'keys?limit=500',
 ]
+
+/** The command that is timed: all totals of a period as CSV. */
+export const EXPORT = 'usage export --format csv --progress'

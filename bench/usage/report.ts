@@ -2,7 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Testbed } from '../overhead/testbed.ts'
 import type { Filled } from './fill.ts'
-import type { Measured, Summing } from './measure.ts'
+import type { Exported, Measured, Summing } from './measure.ts'
+import { EXPORT } from './queries.ts'
 
 /** All that a run found. */
 export interface UsageResults {
@@ -11,6 +12,8 @@ export interface UsageResults {
   readonly summing: Summing
   readonly clients: readonly Measured[]
   readonly operator: readonly Measured[]
+  /** `null`: not measured. */
+  readonly exported: Exported | null
 }
 
 /** Prints the results, and writes `usage.json` and `usage.md` into the folder, if there is one. */
@@ -27,7 +30,7 @@ function roundFigure(_key: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(5)) : value
 }
 
-function render({ testbed, filled, summing, clients, operator }: UsageResults): string {
+function render({ testbed, filled, summing, clients, operator, exported }: UsageResults): string {
   const { cpu, cores, memoryGb, node, date, commit, loadBefore } = testbed
   return [
     '# What queries about usage cost',
@@ -50,6 +53,7 @@ function render({ testbed, filled, summing, clients, operator }: UsageResults): 
     '## The operator, below `/admin/v1/`',
     '',
     ...renderTable(operator),
+    ...(exported === null ? [] : renderExport(exported)),
   ].join('\n')
 }
 
@@ -61,5 +65,17 @@ function renderTable(rows: readonly Measured[]): readonly string[] {
       ({ query, status, p50Ms, p99Ms, postgresMs, bytes }) =>
         `| \`${query}\` | ${status} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(1)} | ${postgresMs.toFixed(1)} | ${bytes} |`,
     ),
+  ]
+}
+
+function renderExport(exported: Exported): readonly string[] {
+  const { rows, megabytes, seconds, rowsPerSecond, commandUs, postgresUs, peakMb } = exported
+  return [
+    '',
+    `## \`${EXPORT}\``,
+    '',
+    `${rows} rows, ${megabytes.toFixed(0)} MB in ${seconds.toFixed(0)} s: ${rowsPerSecond.toFixed(0)} rows/s; ` +
+      `${commandUs.toFixed(1)} us of the command's CPU a row, ${postgresUs.toFixed(1)} us of PostgreSQL's, ` +
+      `${peakMb.toFixed(0)} MB resident at most`,
   ]
 }
