@@ -43,6 +43,7 @@ import { recordPrices } from './record-prices.ts'
 import { logCalls } from './recording/call-log.ts'
 import { buildInterrupted } from './recording/interrupted-call.ts'
 import { ReloadableConfig } from './reloadable-config.ts'
+import { Summaries } from './summaries.ts'
 
 /**
  * The request bodies in memory, for all calls together. Beyond this, large ones are refused: otherwise the
@@ -54,7 +55,7 @@ const POLL_STATEMENT_MS = 2_000
 const OPERATOR_STATEMENT_MS = 10_000
 /** A call waits no longer for the owner of an object. */
 const OWNERS_MS = 2_000
-/** A store that does not answer a client's query within this time counts as away. */
+/** A client's query is answered within this time, or refused. */
 const SUMMARY_MS = 4_000
 /** Less than that: a store that is there says by then that the query took too long. */
 const SUMMARY_STATEMENT_MS = 3_000
@@ -177,6 +178,11 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     lastSequenceOf: (clientId) => ledger.lastSequenceOf(clientId),
     readCommittedOffsets: () => readCommittedOffsets(polls, ledger.producers),
   })
+  const clientSummaries = new Summaries({
+    answer: (query) => answerClient(summaries, query),
+    ping: () => polls.query('select'),
+    limitMs: SUMMARY_MS,
+  })
   const metrics = buildMetrics({
     knowsModel: reloadable.pricing.knowsModel,
     ledger: () => ledger.stats(),
@@ -233,7 +239,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     listModels: () => reloadable.listModels(),
     summariseUsage: async (query) => {
       await readYourWrites.counted(query.client.id)
-      return await withinDeadline(answerClient(summaries, query), SUMMARY_MS)
+      return await clientSummaries.answer(query)
     },
     readiness,
     forward: {

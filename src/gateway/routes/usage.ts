@@ -4,6 +4,7 @@ import { isQueryTimeout } from '../../store/connection/query-timeout.ts'
 import type { ClientQuery } from '../../usage/query/answer-usage.ts'
 import { CLIENT_FORM, parseUsageQuery } from '../../usage/query/usage-query.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
+import { TookTooLong } from '../summaries.ts'
 
 export interface UsageOptions {
   readonly basePath: string
@@ -31,7 +32,8 @@ export function usage(app: FastifyInstance, options: UsageOptions): void {
     } catch (error) {
       // A figure that might be wrong is never shown.
       options.storageFailed(error)
-      sendError(reply, isQueryTimeout(error) ? 'query_timeout' : 'storage_unavailable')
+      const tookTooLong = error instanceof TookTooLong || isQueryTimeout(error)
+      sendError(reply, tookTooLong ? 'query_timeout' : 'storage_unavailable')
       return reply
     }
   })

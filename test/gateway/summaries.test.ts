@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { Summaries, TookTooLong } from '../../src/gateway/summaries.ts'
+import { DeadlineError } from '../../src/lib/deadline.ts'
+import type { ClientQuery } from '../../src/usage/query/answer-usage.ts'
+
+const LIMIT_MS = 200
+
+function queryOf(id: string): ClientQuery {
+  return { client: { id, name: id }, days: 1, fromDay: '2026-01-01', toDay: '2026-01-01', groupBy: [] }
+}
+
+/** Answers end when they are told to, the oldest first. */
+function summaries(ping: () => Promise<unknown> = async () => {}) {
+  const running: string[] = []
+  const ends: (() => void)[] = []
+  const made = new Summaries({
+    answer: async ({ client }) => {
+      running.push(client.id)
+      await new Promise<void>((resolve) => ends.push(resolve))
+      running.splice(running.indexOf(client.id), 1)
+      return {}
+    },
+    ping,
+    limitMs: LIMIT_MS,
+  })
+  return { made, running, endOne: () => ends.shift()?.() }
+}
+
+const outcomeOf = (answer: Promise<object>) =>
+  answer.then(
+    () => 'answered',
+    (error: unknown) => error,
+  )
+
+test('a client that asks much at once waits for itself, and keeps no other client waiting', async () => {
+  const { made, running, endOne } = summaries()
+  const storm = Array.from({ length: 20 }, () => outcomeOf(made.answer(queryOf('noisy'))))
+  const quiet = outcomeOf(made.answer(queryOf('quiet')))
+  await delay(0)
+  expect(running).toEqual(['noisy', 'noisy', 'quiet'])
+  endOne()
+  await delay(0)
+  expect(running).toEqual(['noisy', 'quiet', 'noisy'])
+  endOne()
+  endOne()
+  expect(await quiet).toBe('answered')
+  await delay(LIMIT_MS + 50)
+  // Those whose time is over are not begun any more.
+  while (running.length > 0) {
+    endOne()
+    await delay(0)
+  }
+  const ended = await Promise.all(storm)
+  expect(ended.filter((it) => it === 'answered')).toHaveLength(2)
+  expect(ended.filter((it) => it instanceof TookTooLong)).toHaveLength(18)
+  // And the client is served again.
+  const later = outcomeOf(made.answer(queryOf('noisy')))
+  await delay(0)
+  endOne()
+  expect(await later).toBe('answered')
+})
+
+test('an answer that is not there in time took too long where the store answers, and else the store is away', async () => {
+  expect(await outcomeOf(summaries().made.answer(queryOf('a')))).toBeInstanceOf(TookTooLong)
+  const refusing = summaries(() => Promise.reject(new Error('connection refused')))
+  expect(await outcomeOf(refusing.made.answer(queryOf('a')))).toBeInstanceOf(DeadlineError)
+  // All connections are in use: the pool's own words for it.
+  const full = new Summaries({
+    answer: () => Promise.reject(new Error('timeout exceeded when trying to connect')),
+    ping: async () => {},
+    limitMs: LIMIT_MS,
+  })
+  expect(await outcomeOf(full.answer(queryOf('a')))).toBeInstanceOf(TookTooLong)
+  const silent = summaries(() => new Promise(() => {}))
+  expect(await outcomeOf(silent.made.answer(queryOf('a')))).toBeInstanceOf(DeadlineError)
+})
