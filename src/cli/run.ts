@@ -13,6 +13,7 @@ import { addAdjustmentCommands } from './commands/ledger/adjustment.ts'
 import { addDeadLettersCommands } from './commands/ledger/dead-letters.ts'
 import { addLedgerCommands } from './commands/ledger/ledger.ts'
 import { addReconcileCommand } from './commands/ledger/reconcile.ts'
+import { addLimitsCommands } from './commands/limits/limits.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices/prices.ts'
 import { addUsageCommand } from './commands/usage.ts'
@@ -25,6 +26,7 @@ import { withServers } from './servers.ts'
 const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addClientCommands,
   addKeyCommands,
+  addLimitsCommands,
   addUsageCommand,
   addUsageExportCommand,
   addCallsCommands,

@@ -22,7 +22,7 @@ export interface Servers {
    * @throws {Failure} When it is not configured.
    */
   keyPepper(): string
-  /** Announces to gateways that clients or keys changed; a failure is harmless. */
+  /** Announces to gateways that clients, keys or limits changed; a failure is harmless. */
   announce(): Promise<void>
 }
 

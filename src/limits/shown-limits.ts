@@ -49,13 +49,20 @@ export async function selectLimitsOf(pool: Postgres, clientId: string): Promise<
   }))
 }
 
-/** Some limits by their ids, in their order. */
-export async function selectLimitsById(
-  pool: Postgres,
-  ids: readonly string[],
-): Promise<readonly NamedLimit[]> {
-  const { rows } = await pool.query<NamedRow>(`${SELECT_NAMED} where l.id = any($1) order by l.id`, [ids])
+/** The defaults of all clients. */
+export async function selectDefaultLimits(pool: Postgres): Promise<readonly NamedLimit[]> {
+  const { rows } = await pool.query<NamedRow>(
+    `${SELECT_NAMED} where l.removed_at is null and l.client_id is null order by l.id`,
+  )
   return rows.map(namedFrom)
+}
+
+/** One limit; `null`: there is none, or it was removed. */
+export async function findLimitById(pool: Postgres, id: string): Promise<NamedLimit | null> {
+  const { rows } = await pool.query<NamedRow>(`${SELECT_NAMED} where l.removed_at is null and l.id = $1`, [
+    id,
+  ])
+  return rows[0] === undefined ? null : namedFrom(rows[0])
 }
 
 type NamedRow = LimitRow & { readonly client: string | null }

@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Environment } from '../../src/config/config.ts'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { addDailyUsage } from '../operator/support/daily-usage.ts'
+import { quiet } from '../rollup/records.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { json, run } from './command-line.ts'
+
+let database: TestDatabase
+let pool: Postgres
+let env: Environment
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  env = { DATABASE_URL: database.url, KEY_PEPPER: 'pepper' }
+  pool = openPostgres(database.url, {
+    max: 2,
+    statementTimeoutMs: 5_000,
+    applicationName: 'test',
+    log: quiet,
+  })
+})
+
+afterAll(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+const limitShape = z.strictObject({
+  id: z.string().regex(/^[1-9]\d*$/),
+  client: z.string().nullable(),
+  key: z.string().nullable(),
+  model: z.string().nullable(),
+  kind: z.enum(['budget', 'requests', 'tokens', 'concurrent']),
+  limit: z.union([z.string(), z.int()]),
+  per: z.enum(['day', 'week', 'month', 'total']).nullable(),
+  soft: z.boolean(),
+  raised_to: z.union([z.string(), z.int()]).nullable(),
+  raised_until: z.iso.datetime().nullable(),
+  since: z.iso.date().nullable(),
+  cached: z.enum(['count', 'ignore']).nullable(),
+  unpriced: z.enum(['allow', 'refuse']).nullable(),
+  spent_usd: z.string().nullable(),
+  left_usd: z.string().nullable(),
+  period_from: z.iso.date().nullable(),
+  period_to: z.iso.date().nullable(),
+})
+
+async function limits(...args: string[]) {
+  return z.array(limitShape).parse(await json(env, 'limits', ...args))
+}
+
+async function newClient(name: string): Promise<string> {
+  await json(env, 'client', 'create', name)
+  const key = await json(env, 'key', 'create', '--client', name)
+  return z.object({ id: z.string() }).parse(key).id
+}
+
+const today = () => utcDayOf(Date.now())
+
+test('several limits are set at once and shown as they stand, always in the same shape', async () => {
+  await newClient('acme')
+  const args = ['--client', 'acme', '--budget', '10.50', '--per', 'day', '--rpm', '60', '--tpm', '100000']
+  const standing = await limits('set', ...args, '--concurrent', '8', '--cached', 'ignore')
+  const common = { client: 'acme', key: null, model: null, raised_to: null, soft: false, since: null }
+  expect(standing).toMatchObject([
+    { ...common, kind: 'budget', limit: '10.5', per: 'day', unpriced: 'refuse', cached: null },
+    { ...common, kind: 'requests', limit: 60, per: null, unpriced: null, spent_usd: null, left_usd: null },
+    { ...common, kind: 'tokens', limit: 100_000, cached: 'ignore', period_from: null },
+    { ...common, kind: 'concurrent', limit: 8 },
+  ])
+  expect(standing[0]).toMatchObject({
+    spent_usd: '0',
+    left_usd: '10.5',
+    period_from: today(),
+    period_to: today(),
+  })
+  expect(await limits('show', '--client', 'acme')).toEqual(standing)
+  const { out } = await run(env, 'limits', 'show', '--client', 'acme')
+  expect(out).toContain('10.5 USD: budget a day')
+  expect(out).toContain('100000 tokens a minute, cached ones not counted')
+})
+
+test('what is spent and left is exact, of the client, key and model that the budget is for', async () => {
+  const key = await newClient('spender')
+  await addDailyUsage(pool, 'spender', today(), 'gpt-4o-2024-08-06', { cost_pico: '1000000000001' })
+  await addDailyUsage(pool, 'spender', today(), 'claude', { cost_pico: '2' })
+  await pool.query('update tallygate.daily_usage set adjusted_pico = -1 where cost_pico = 2')
+  await addDailyUsage(pool, 'spender', addDays(today(), -400), 'claude', { cost_pico: '5000000000000' })
+  const of = ['--client', 'spender', '--per', 'day']
+  await limits('set', ...of, '--budget', '3')
+  await limits('set', ...of, '--budget', '3', '--model', 'gpt-4o')
+  await limits('set', ...of, '--budget', '0.5', '--key', key, '--soft')
+  const since = ['--per', 'total', '--since', addDays(today(), -500)]
+  await limits('set', '--client', 'spender', '--budget', '6', ...since)
+  expect(await limits('show', '--client', 'spender')).toMatchObject([
+    { spent_usd: '1.000000000002', left_usd: '1.999999999998' },
+    { model: 'gpt-4o', spent_usd: '1.000000000001' },
+    { key, soft: true, unpriced: null, spent_usd: '1.000000000002', left_usd: '0' },
+    { per: 'total', since: since[3], spent_usd: '6.000000000002', left_usd: '0', period_to: null },
+  ])
+  expect(await limits('show', '--client', 'spender', '--key', key)).toHaveLength(1)
+})
+
+test('a default is shown for each client it holds for, with what that client spent', async () => {
+  await newClient('defaulted')
+  await newClient('own')
+  await addDailyUsage(pool, 'defaulted', today(), 'claude', { cost_pico: '250000000000' })
+  const standing = await limits('set', '--default', '--budget', '1', '--per', 'month')
+  expect(standing).toMatchObject([{ client: null, limit: '1', spent_usd: null, left_usd: null }])
+  await limits('set', '--client', 'own', '--budget', '5', '--per', 'month')
+  expect(await limits('show', '--client', 'defaulted')).toMatchObject([
+    { client: null, spent_usd: '0.25', left_usd: '0.75' },
+  ])
+  expect(await limits('show', '--client', 'own')).toMatchObject([{ client: 'own', limit: '5' }])
+  expect(await limits('remove', '--default', '--budget')).toEqual([])
+})
+
+test('a limit is raised for a while, and set again without losing the raise', async () => {
+  await newClient('raised')
+  await limits('set', '--client', 'raised', '--budget', '1', '--per', 'week', '--rpm', '10')
+  const until = new Date(Date.now() + 86_400_000).toISOString()
+  const args = ['--client', 'raised', '--budget', '2', '--per', 'week', '--rpm', '20', '--until', until]
+  expect(await limits('raise', ...args)).toMatchObject([
+    { limit: '1', raised_to: '2', raised_until: until, left_usd: '2' },
+    { limit: 10, raised_to: 20 },
+  ])
+  await limits('set', '--client', 'raised', '--rpm', '11')
+  expect(await limits('show', '--client', 'raised')).toMatchObject([
+    { raised_to: '2' },
+    { limit: 11, raised_to: 20 },
+  ])
+  expect((await run(env, 'limits', 'show', '--client', 'raised')).out).toContain('raised to 20 until')
+})
+
+test('a prepaid budget is topped up, once for each payment', async () => {
+  await newClient('prepaid')
+  await limits('set', '--client', 'prepaid', '--budget', '10', '--per', 'total')
+  const topUp = ['limits', 'top-up', '--client', 'prepaid']
+  await json(env, ...topUp, '--add', '5', '--reference', 'invoice 7')
+  expect(await json(env, ...topUp, '--add', '5', '--reference', 'invoice 7')).toMatchObject([{ limit: '15' }])
+  expect(await json(env, ...topUp, '--add', '-2.5')).toMatchObject([{ limit: '12.5' }])
+  const { out } = await run(env, ...topUp, '--add', '5', '--reference', 'invoice 7')
+  expect(out).toContain('The payment invoice 7 was added before: nothing changes.')
+})
+
+test('limits are removed by id, by sort, and all of a client at once', async () => {
+  await newClient('removed')
+  const sorts = ['--budget', '1', '--per', 'day', '--rpm', '1', '--tpm', '1']
+  const [budget] = await limits('set', '--client', 'removed', ...sorts)
+  expect(await limits('remove', budget?.id ?? '')).toMatchObject([{ kind: 'requests' }, { kind: 'tokens' }])
+  expect(await limits('remove', '--client', 'removed', '--tpm')).toMatchObject([{ kind: 'requests' }])
+  expect(await limits('remove', '--client', 'removed')).toEqual([])
+  expect((await run(env, 'limits', 'show', '--client', 'removed')).out).toContain('There is no limit.')
+})
+
+test('the history says who changed what, from what to what', async () => {
+  await newClient('audited')
+  await limits('set', '--client', 'audited', '--budget', '1', '--per', 'month', '--by', 'ann')
+  await limits('set', '--client', 'audited', '--budget', '2', '--per', 'month', '--by', 'ben')
+  await limits('remove', '--client', 'audited', '--by', 'cat')
+  const history = await json(env, 'limits', 'history', '--client', 'audited')
+  expect(history).toMatchObject([
+    { who: 'cat', action: 'remove', client: 'audited', before: { limit: '2' }, after: null },
+    { who: 'ben', action: 'set', before: { limit: '1', per: 'month' }, after: { limit: '2' } },
+    { who: 'ann', action: 'set', before: null, after: { limit: '1' } },
+  ])
+  expect((await run(env, 'limits', 'history', '--client', 'audited', '--limit', '1')).out).toContain(
+    'limit=2',
+  )
+})
+
+describe('what cannot be', () => {
+  let key: string
+  beforeAll(async () => {
+    key = await newClient('wrong')
+    await newClient('other')
+    await limits('set', '--client', 'wrong', '--rpm', '10', '--budget', '1', '--per', 'total')
+  })
+
+  const set = (...args: string[]) => ['limits', 'set', '--client', 'wrong', ...args]
+  test.each([
+    [
+      set('--rpm', '0'),
+      'whole number from 1 to 1000000000. To refuse all calls of a client: client disable NAME.',
+    ],
+    [set('--rpm', '-5'), 'whole number from 1'],
+    [set('--rpm', '1.5'), 'whole number from 1'],
+    [set('--rpm', '1e3'), 'whole number from 1'],
+    [set('--tpm', '99999999999999'), 'whole number from 1 to 1000000000000'],
+    [set('--concurrent', 'many'), 'whole number from 1 to 1000000'],
+    [set('--budget', '0', '--per', 'day'), 'client disable NAME'],
+    [set('--budget', '0.0000000000001', '--per', 'day'), 'to 12 places at most'],
+    [set('--budget', '-1', '--per', 'day'), 'US dollars above 0'],
+    [set('--budget', '1e3', '--per', 'day'), 'US dollars above 0'],
+    [set('--budget', '1000000001', '--per', 'day'), 'up to 1000000000'],
+    [set('--budget', '1', '--per', 'year'), 'day, week, month, total'],
+    [set('--budget', '1'), '--budget needs --per day|week|month|total'],
+    [set('--per', 'day', '--rpm', '1'), '--per needs --budget USD'],
+    [set('--soft', '--rpm', '1'), '--soft needs --budget USD'],
+    [set(), 'say what: --budget USD, --rpm N, --tpm N or --concurrent N'],
+    [set('--rpm', '1', '--cached', 'ignore'), '--cached needs --tpm N'],
+    [set('--rpm', '1', '--unpriced', 'allow'), '--unpriced needs --budget USD without --soft'],
+    [set('--budget', '1', '--per', 'day', '--since', '2026-01-01'), '--since needs --per total'],
+    [set('--budget', '1', '--per', 'total', '--since', '2099-01-01'), '--since 2099-01-01 is still to come'],
+    [set('--rpm', '1', '--model', 'a*b'), 'a * may only end it'],
+    [set('--rpm', '1', '--default'), '--client and --default do not go together'],
+    [['limits', 'set', '--rpm', '1'], 'say whose: --client NAME, or --default for all clients'],
+    [['limits', 'set', '--default', '--key', 'key_x', '--rpm', '1'], '--key needs --client'],
+    [
+      ['limits', 'raise', '--client', 'wrong', '--rpm', '20'],
+      "required option '--until <time>' not specified",
+    ],
+    [['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2020-01-01'], 'It is over already'],
+    [
+      ['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2026-02-30'],
+      'Write a time such as',
+    ],
+    [
+      ['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2099-01-01T10:00'],
+      'Write a time such as',
+    ],
+    [['limits', 'top-up', '--client', 'wrong', '--add', '0'], 'dollars other than 0'],
+    [['limits', 'remove', 'x'], 'Write a number that limits show shows.'],
+    [['limits', 'remove', '1', '--client', 'wrong'], 'write ids or options, not both'],
+    [['limits', 'remove'], 'say whose: --client NAME'],
+    [['limits', 'show', '--key', 'key_x'], '--key needs --client'],
+  ])('%j is not understood: code 2', async (args, says) => {
+    const { code, out, err } = await run(env, ...args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(says)
+  })
+
+  test.each([
+    [
+      ['limits', 'set', '--client', 'nobody', '--rpm', '1'],
+      'there is no client named nobody; client list shows them',
+    ],
+    [['limits', 'show', '--client', 'nobody'], 'there is no client named nobody; client list shows them'],
+    [['limits', 'history', '--client', 'nobody'], 'there is no client named nobody; client list shows them'],
+    [
+      set('--rpm', '1', '--key', 'key_none'),
+      'there is no key with the id key_none; key list --client wrong shows them',
+    ],
+    [
+      ['limits', 'raise', '--client', 'wrong', '--tpm', '20', '--until', '1h'],
+      'there is no such limit (tokens a minute) to raise: limits set makes one',
+    ],
+    [
+      ['limits', 'raise', '--client', 'wrong', '--rpm', '10', '--until', '1h'],
+      'the limit is 10 already (requests a minute): raise it above that, or lower it by limits set',
+    ],
+    [
+      ['limits', 'top-up', '--client', 'other', '--add', '1'],
+      'there is no budget in total to top up: limits set --budget USD --per total makes one',
+    ],
+    [
+      ['limits', 'top-up', '--client', 'wrong', '--add', '-1'],
+      'the budget is 1 USD: so much cannot be taken away; limits remove removes it',
+    ],
+    [['limits', 'remove', '999999'], 'there is no such limit to remove; limits show lists them'],
+  ])('%j fails with one line and code 1', async (args, says) => {
+    expect(await run(env, ...args)).toEqual({ code: 1, out: '', err: `tallygate: ${says}\n` })
+  })
+
+  test('a key of another client is named with its client', async () => {
+    expect(await run(env, 'limits', 'set', '--client', 'other', '--key', key, '--rpm', '1')).toEqual({
+      code: 1,
+      out: '',
+      err: `tallygate: key ${key} is of the client wrong; key list --client other shows them\n`,
+    })
+  })
+})
