@@ -7,31 +7,42 @@ import type { Admission } from '../../admission/admission.ts'
 import { type AskedSize, NOTHING_ASKED } from '../../bodies/asked/asked-size.ts'
 import type { ExpectedUse } from '../limited-call.ts'
 import { answersAsked, outputBound, promptSize, tierFor } from './call-size.ts'
-import { type LearnedUse, LearnedUses } from './learned-use.ts'
+import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
 import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
 import { KnownRates, type ModelRates } from './model-rates.ts'
 
 /** What a call may cost, before it goes upstream. */
 export class CallEstimate implements ExpectedUse {
-  readonly costPico: bigint
+  readonly pico: bigint
   readonly tokens: number
   readonly isPriced: boolean
-  /** `null`: none was named, or nothing is learned of it. */
-  readonly model: string | null
-  /** Of `costPico`, before what was learned: pico-USD. */
-  readonly plainPico: number
+  /** Of `pico`, before what was learned: pico-USD. */
+  readonly #plainPico: number
+  readonly #subject: LearnedSubject | null
 
-  constructor(costPico: bigint, tokens: number, isPriced: boolean, model: string | null, plainPico: number) {
-    this.costPico = costPico
+  constructor(
+    pico: bigint,
+    tokens: number,
+    isPriced: boolean,
+    plainPico: number,
+    subject: LearnedSubject | null,
+  ) {
+    this.pico = pico
     this.tokens = tokens
     this.isPriced = isPriced
-    this.model = model
-    this.plainPico = plainPico
+    this.#plainPico = plainPico
+    this.#subject = subject
+  }
+
+  /** Only calls that were served and have a cost teach anything. */
+  learn({ costPico, usage }: Pick<CallRecord, 'costPico' | 'usage'>): void {
+    if (this.#subject === null || costPico === null || costPico === '0') return
+    this.#subject.open().add(usage.outputTokens ?? 0, Number(costPico), this.#plainPico)
   }
 }
 
 /** It runs no model. */
-const FREE = new CallEstimate(0n, 0, true, null, 0)
+const FREE = new CallEstimate(0n, 0, true, 0, null)
 
 /** Estimates calls of one process, by their requests, by prices and by what earlier calls turned out to use. */
 export class CallEstimates {
@@ -44,7 +55,7 @@ export class CallEstimates {
   constructor(catalog: () => Catalog, settings: EstimateConfig) {
     this.#settings = settings
     this.#rates = new KnownRates(catalog)
-    this.#job = new CallEstimate(settings.jobReservePico, 0, true, null, 0)
+    this.#job = new CallEstimate(settings.jobReservePico, 0, true, 0, null)
   }
 
   /** Of a call whose route is final and whose body is read as planned. */
@@ -58,25 +69,20 @@ export class CallEstimates {
     if (dialect.countsTokens === false && route.reading === 'metered') {
       return this.#estimateMedia(admission, dialect, asked, model)
     }
-    if (model === null) return new CallEstimate(0n, this.#tokensOfAny(admission, asked), false, null, 0)
+    if (model === null) return new CallEstimate(0n, this.#tokensOfAny(admission, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, tierAsked(asked))
-    const learned = this.#learned.find(admission.caller.clientId, model)
+    const subject = this.#learned.subject(admission.caller.clientId, model)
     const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
-    const output = this.#outputOf(dialect, asked, learned)
+    const output = this.#outputOf(dialect, asked, subject.known)
     const tier = tierFor(rates, textTokens + media)
     const plainPico =
       tier === null ? 0 : tier.request + textTokens * tier.input + media * tier.media + output * tier.output
-    return build(plainPico, textTokens + media + output, isPricedFor(admission, rates), model, learned)
+    return build(plainPico, textTokens + media + output, isPricedFor(admission, rates), subject)
   }
 
-  /** Takes what a call used, once its record is there. Only of calls that were served and have a cost. */
-  learn(
-    clientId: string,
-    { model, plainPico }: CallEstimate,
-    { costPico, usage }: Pick<CallRecord, 'costPico' | 'usage'>,
-  ): void {
-    if (model === null || costPico === null || costPico === '0') return
-    this.#learned.open(clientId, model).add(usage.outputTokens ?? 0, Number(costPico), plainPico)
+  /** As {@link CallEstimate.learn}, of one that {@link estimateCall} gave. */
+  learn(_clientId: string, expected: ExpectedUse, record: CallRecord): void {
+    if (expected instanceof CallEstimate) expected.learn(record)
   }
 
   #outputOf(dialect: Dialect, asked: AskedSize, learned: LearnedUse | null): number {
@@ -96,9 +102,9 @@ export class CallEstimates {
   ): CallEstimate {
     const requested = requestedUnits(admission, named)
     const model = requested.model ?? named
-    if (model === null) return new CallEstimate(0n, this.#tokensOfAny(admission, asked), false, null, 0)
+    if (model === null) return new CallEstimate(0n, this.#tokensOfAny(admission, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, requested.serviceTier ?? tierAsked(asked))
-    const learned = this.#learned.find(admission.caller.clientId, model)
+    const subject = this.#learned.subject(admission.caller.clientId, model)
     const bytes = bodyBytes(admission)
     const isForm = admission.body.plain === null
     const prompt = promptSize(isForm ? 0 : bytes, asked, rates)
@@ -107,7 +113,7 @@ export class CallEstimates {
     const size = { bytes, promptTokens, answers: answersAsked(asked) }
     const isByToken = tier === null || tier.output > 0
     const media = mediaTokens(dialect.name, size)
-    const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, learned)) : 0
+    const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, subject.known)) : 0
     const heard = tier === null || tier.media > 0 ? (media?.heard ?? 0) : 0
     const plainPico =
       tier === null
@@ -117,7 +123,7 @@ export class CallEstimates {
           (prompt.mediaTokens + heard) * tier.media +
           made * tier.output +
           unitsCost(tier, requested.units, size)
-    return build(plainPico, promptTokens + heard + made, isPricedFor(admission, rates), model, learned)
+    return build(plainPico, promptTokens + heard + made, isPricedFor(admission, rates), subject)
   }
 
   #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
@@ -140,17 +146,12 @@ const ANY_MODEL: ModelRates = {
   untilMs: 0,
 }
 
-function build(
-  plainPico: number,
-  tokens: number,
-  isPriced: boolean,
-  model: string,
-  learned: LearnedUse | null,
-): CallEstimate {
+function build(plainPico: number, tokens: number, isPriced: boolean, subject: LearnedSubject): CallEstimate {
+  const learned = subject.known
   // Without a price of our own, what the upstream said that the others cost is all there is to go by.
   const pico =
     learned === null ? plainPico : plainPico === 0 ? 2 * learned.costPico : plainPico * learned.excess
-  return new CallEstimate(BigInt(Math.ceil(pico)), tokens, isPriced, model, plainPico)
+  return new CallEstimate(BigInt(Math.ceil(pico)), tokens, isPriced, plainPico, subject)
 }
 
 /** A body that lets another model run than the one whose price was looked for may run one without a price. */

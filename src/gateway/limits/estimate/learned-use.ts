@@ -25,24 +25,43 @@ export class LearnedUse {
   }
 }
 
-/** The same of all clients and models, in this process. */
+/** A client and a model, of which calls may have taught something. */
+export class LearnedSubject {
+  /** As of when it was asked; `null`: nothing yet. */
+  readonly known: LearnedUse | null
+  readonly #uses: LearnedUses
+  readonly #key: string
+
+  constructor(uses: LearnedUses, key: string, known: LearnedUse | null) {
+    this.#uses = uses
+    this.#key = key
+    this.known = known
+  }
+
+  /** What is known of it now, or begins to be. */
+  open(): LearnedUse {
+    return this.#uses.open(this.#key)
+  }
+}
+
+/** What all clients' calls taught in this process. */
 export class LearnedUses {
   #young = new Map<string, LearnedUse>()
   #old = new Map<string, LearnedUse>()
 
-  find(clientId: string, model: string): LearnedUse | null {
+  subject(clientId: string, model: string): LearnedSubject {
     const key = `${clientId}\n${model}`
-    return this.#young.get(key) ?? this.#old.get(key) ?? null
+    return new LearnedSubject(this, key, this.#young.get(key) ?? this.#old.get(key) ?? null)
   }
 
-  /** The same, which begins to be known. */
-  open(clientId: string, model: string): LearnedUse {
-    const known = this.find(clientId, model) ?? new LearnedUse()
+  /** @param key of a subject. */
+  open(key: string): LearnedUse {
+    const known = this.#young.get(key) ?? this.#old.get(key) ?? new LearnedUse()
     if (this.#young.size >= MAX_KEPT) {
       this.#old = this.#young
       this.#young = new Map()
     }
-    this.#young.set(`${clientId}\n${model}`, known)
+    this.#young.set(key, known)
     return known
   }
 }
