@@ -5,6 +5,7 @@ import type { CallRefusal } from '../../http/errors.ts'
 import { Admission, type AdmissionOptions } from '../admission/admission.ts'
 import { admit, countRefusal, MOMENTS } from '../admission/admit.ts'
 import { POLICY_VIOLATION } from './close-frames.ts'
+import { HandshakeWatch } from './handshake-watch.ts'
 import { refuse } from './refuse-handshake.ts'
 import { Session, type SessionOptions } from './session.ts'
 
@@ -37,7 +38,9 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy())
     const admission = new Admission(request, socket, true, options.admission.now())
+    const watch = new HandshakeWatch(socket, head)
     void admitHandshake(admission, options.admission).then((refusal) => {
+      const early = watch.stop()
       if (refusal !== null || socket.destroyed) {
         admission.release()
         if (refusal === null) return
@@ -45,7 +48,7 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
         refuse(socket, request, refusal.error, refusal.detail)
         return
       }
-      const session = new Session(options, admission, socket, head, () => {
+      const session = new Session(options, admission, socket, early, () => {
         sessions.delete(session)
         admission.release()
       })

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { expect } from 'vitest'
 import type { CallLedger } from '../../../src/call/call-ledger.ts'
+import type { CallRecord } from '../../../src/call/call-record.ts'
 import type { CallerLookup } from '../../../src/call/caller.ts'
 import { type GatewayConfig, loadGatewayConfig } from '../../../src/config/config.ts'
 import { NO_PATH_RULES } from '../../../src/domain/path-rules.ts'
@@ -9,6 +10,7 @@ import { buildStages } from '../../../src/gateway/admission/admit.ts'
 import { buildPathPolicy } from '../../../src/gateway/admission/path-policy.ts'
 import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
 import { buildGateway } from '../../../src/gateway/gateway.ts'
+import type { Unattended } from '../../../src/gateway/proxy/unattended.ts'
 import { buildUpstreamTable } from '../../../src/gateway/routing/upstream-table.ts'
 import { openPool, type Upstream } from '../../../src/gateway/routing/upstreams.ts'
 import { createLog } from '../../../src/lib/log.ts'
@@ -33,6 +35,10 @@ export interface Request {
 /** A gateway without stores, and what has come through its doors. */
 export interface TwoDoors {
   readonly url: string
+  /** Answers `{}` until a test says otherwise, and accepts no session. */
+  readonly upstream: TestUpstream
+  readonly records: ReadonlyMap<string, CallRecord>
+  readonly unattended: Unattended
   /** What calls have reached, in order: `journal`, and the upstream by its request's line. */
   readonly reached: string[]
   /** What stages threw. */
@@ -66,7 +72,7 @@ export async function openTwoDoors(
     reached.push(`${request.method} ${request.url}`)
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': 2 }).end('{}')
   })
-  const loose = createLooseOptions()
+  const loose = createLooseOptions({ usageMs: 50, answerMs: 50 })
   const ledger: CallLedger = {
     ...loose.ledger,
     get canTakeCalls() {
@@ -119,6 +125,9 @@ export async function openTwoDoors(
   const url = `http://127.0.0.1:${port}`
   const doors: TwoDoors = {
     url,
+    upstream,
+    records: loose.records,
+    unattended: loose.unattended,
     reached,
     failures,
     refused,

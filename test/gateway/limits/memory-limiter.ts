@@ -32,6 +32,8 @@ export class MemoryLimiter implements Limiter {
   isLimited = true
   /** What sessions may cost together, before they are ended. */
   budgetPico: bigint | null = null
+  /** Sessions of this model are ended. */
+  spentModel: string | null = null
   #isHeld = false
   #waiting: (() => void)[] = []
 
@@ -89,6 +91,7 @@ export class MemoryLimiter implements Limiter {
         this.progressed.push(costPico)
         this.reservedPico += costPico - held
         held = costPico
+        if (this.spentModel !== null && call.model === this.spentModel) return SPENT
         return this.budgetPico !== null && this.reservedPico >= this.budgetPico ? SPENT : null
       },
       settle: (charges, sequence) => {
