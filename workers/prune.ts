@@ -1,4 +1,5 @@
 import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
+import { pruneAlerts } from '../src/limits/alerts/deliveries.ts'
 import { pruneObjects } from '../src/objects/table/objects-table.ts'
 import { addCallDays } from '../src/rollup/call-days.ts'
 import { tryLockPruning } from '../src/store/connection/advisory-locks.ts'
@@ -22,6 +23,7 @@ export interface Pruned {
   readonly dropped: readonly UtcDay[]
   readonly responsesPruned: number
   readonly objectsPruned: number
+  readonly alertsPruned: number
 }
 
 /**
@@ -51,6 +53,7 @@ async function pruneAlone(pool: Postgres, retentionDays: number): Promise<Omit<P
       dropped,
       responsesPruned: await pruneResponses(session, RESPONSE_DAYS),
       objectsPruned: await pruneObjects(session, RESPONSE_DAYS),
+      alertsPruned: await pruneAlerts(session),
     }
   } finally {
     session.release(true)

@@ -1,4 +1,4 @@
-import { type Job, Queue, Worker } from 'bullmq'
+import { DelayedError, type Job, Queue, Worker } from 'bullmq'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { atMostEvery } from '../src/lib/throttle.ts'
@@ -21,9 +21,22 @@ export class TryAgain extends Error {
   override readonly name = 'TryAgain'
 }
 
+/** Thrown by a job that is to run again at a time that it knows better than the queue. Nothing has failed. */
+export class RunAgain extends Error {
+  override readonly name = 'RunAgain'
+  readonly afterMs: number
+
+  constructor(afterMs: number) {
+    super(`it runs again in ${afterMs} ms`)
+    this.afterMs = afterMs
+  }
+}
+
 export interface JobQueue {
   /** Ensures that the schedule exists. `again`: restarts an existing one, with one job at once. */
   schedule(schedule: Schedule, again?: boolean): Promise<void>
+  /** Adds a job for each of these subjects that has none yet. */
+  enqueue(job: string, subjects: readonly string[]): Promise<void>
   /** Takes jobs and makes schedules from now on, or no longer; not before it is called first. */
   takeJobs(isAllowed: boolean): void
   /** How many jobs this process works on at a time. */
@@ -36,12 +49,13 @@ export interface JobQueueOptions {
   readonly redisUrl: string
   /** Begins every key; BullMQ's own prefix, as ioredis's breaks its scripts. */
   readonly prefix: string
+  /** Tells queues of one prefix apart; by default the one of all jobs that are scheduled. */
+  readonly name?: string
   /** @param isRepeat Whether it has failed before. */
   readonly run: (job: string, subject: string, isRepeat: boolean) => Promise<void>
   readonly log: Logger
 }
 
-const QUEUE = 'jobs'
 /** Longer than BullMQ blocks, which is 10 s at most. */
 const BLOCKING_SILENCE_MS = 15_000
 const COMMAND_SILENCE_MS = 3_000
@@ -55,7 +69,7 @@ const RETRY_MS = 1_000
 
 /** One queue and its worker. Both begin once Redis answers. */
 export function openJobQueue(options: JobQueueOptions): JobQueue {
-  const { redisUrl, prefix, run, log } = options
+  const { redisUrl, prefix, name = 'jobs', run, log } = options
   const commands = openRedis(redisUrl, {
     name: 'tallygate queue',
     whenAway: 'fail',
@@ -69,10 +83,18 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
     log,
   })
   const keep = { removeOnComplete: true, removeOnFail: true }
-  const queue = new Queue<Subject>(QUEUE, { connection: commands, prefix, defaultJobOptions: keep })
+  const queue = new Queue<Subject>(name, { connection: commands, prefix, defaultJobOptions: keep })
   const worker = new Worker<Subject>(
-    QUEUE,
-    (job: Job<Subject>) => run(job.name, job.data.subject, job.attemptsMade > 0),
+    name,
+    async (job: Job<Subject>, token?: string) => {
+      try {
+        await run(job.name, job.data.subject, job.attemptsMade > 0)
+      } catch (error) {
+        if (!(error instanceof RunAgain)) throw error
+        await job.moveToDelayed(Date.now() + error.afterMs, token)
+        throw new DelayedError()
+      }
+    },
     {
       connection: jobs,
       prefix,
@@ -118,6 +140,12 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
       const opts = { ...keep, ...(retry === undefined ? {} : retryOptions(retry)) }
       await queue.upsertJobScheduler(id, { every: everyMs }, { name: job, data: { subject }, opts })
       if (again) await queue.add(job, { subject })
+    },
+    async enqueue(job, subjects) {
+      if (!isAllowed || subjects.length === 0) return
+      await queue.addBulk(
+        subjects.map((subject) => ({ name: job, data: { subject }, opts: { ...keep, jobId: subject } })),
+      )
     },
     allow(count) {
       if (worker.concurrency !== count) worker.concurrency = count

@@ -1,4 +1,5 @@
 import { verifyLedger } from '../src/corrections/verify.ts'
+import type { UtcDay } from '../src/domain/utc-day.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import type { Postgres } from '../src/store/connection/postgres.ts'
 import { selectCallDays } from '../src/usage/calls/call-partitions.ts'
@@ -6,13 +7,23 @@ import { selectCallDays } from '../src/usage/calls/call-partitions.ts'
 /** Differences listed in the log; `ledger verify` lists all. */
 const NAMED = 20
 
+/** What the audit has found. */
+export interface FoundDifferences {
+  /** How many of them are named. */
+  readonly differences: number
+  /** The first day that was looked at. */
+  readonly since: UtcDay
+}
+
 /**
  * The nightly audit: recomputes the totals of the days whose calls are kept, as far as they changed since they
  * were found right, and each of them once a week. Differences are logged as errors.
+ *
+ * @returns `null`: there are none.
  */
-export async function verify(pool: Postgres, log: Logger): Promise<void> {
+export async function verify(pool: Postgres, log: Logger): Promise<FoundDifferences | null> {
   const [oldest] = [...(await selectCallDays(pool))].sort()
-  if (oldest === undefined) return
+  if (oldest === undefined) return null
   const verified = await verifyLedger(pool, oldest, { changedOnly: true })
   const { differences, proof, rows, calls, unchangedDays } = verified
   for (const { key, column, stored, recomputed, against } of differences.slice(0, NAMED)) {
@@ -46,4 +57,5 @@ export async function verify(pool: Postgres, log: Logger): Promise<void> {
       { event: 'verify.failed', ...context },
       'totals differ from what they are made of: see ledger verify',
     )
+  return isRight ? null : { differences: differences.length, since: oldest }
 }

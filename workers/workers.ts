@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
 import { databaseName, offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
+import { utcDayOf } from '../src/domain/utc-day.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
+import { booksDiffer } from '../src/limits/alerts/watch-ledger.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'
@@ -13,6 +15,7 @@ import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/streams.ts'
 import { RedisWatch } from '../src/store/redis-probe/redis-watch.ts'
+import { ALERT_SCHEDULES, startAlerts } from './alerts/alerts.ts'
 import { createJobFetcher } from './job-fetcher.ts'
 import { openCallsToKafka } from './kafka/calls-to-kafka.ts'
 import { clearOldNames } from './old-names.ts'
@@ -42,6 +45,8 @@ export interface WorkersOptions {
   readonly kafka?: KafkaConfig | null
   /** How long a silent producer's gap is waited for. */
   readonly gapPatienceMs?: number
+  /** Between the first attempt to deliver an alert and the second. */
+  readonly alertPauseMs?: number
 }
 
 export interface Workers {
@@ -102,6 +107,15 @@ export function startWorkers(options: WorkersOptions): Workers {
   const leases = new Leases(redis, redisPrefix, randomUUID())
   const shards = createShards({ redisUrl, drain, leases, mayDrain: () => claim.isHeld, log })
 
+  const alerts = startAlerts({
+    pool,
+    redis,
+    redisUrl,
+    queuePrefix: queuePrefix(redisPrefix),
+    log,
+    ...(options.alertPauseMs === undefined ? {} : { firstPauseMs: options.alertPauseMs }),
+  })
+
   const priceRefresh = options.priceRefresh ?? null
   const refreshing = createPriceRefresher({ pool, config: priceRefresh, log })
   const jobs: Readonly<Record<string, (subject: string, isRepeat: boolean) => Promise<void>>> = {
@@ -115,7 +129,12 @@ export function startWorkers(options: WorkersOptions): Workers {
       if (pruned !== null)
         log.info({ event: 'queue.pruned', ...pruned }, 'old partitions and identifiers were deleted')
     },
-    verify: () => verify(pool, log),
+    verify: async () => {
+      const found = await verify(pool, log)
+      if (found !== null)
+        await alerts.raise([booksDiffer(found.differences, found.since, utcDayOf(Date.now()))])
+    },
+    ...alerts.jobs,
     summarise: () => sumUpDays(pool, log),
     'refresh-prices': (_, isRepeat) => refreshing.run(isRepeat),
     // Not awaited: upstreams may be slow and must not delay the roll-up.
@@ -138,7 +157,10 @@ export function startWorkers(options: WorkersOptions): Workers {
     redis,
     redisPrefix,
     key: databaseName(redisPrefix),
-    onChange: (isHeld) => queue.takeJobs(isHeld),
+    onChange: (isHeld) => {
+      queue.takeJobs(isHeld)
+      alerts.takeJobs(isHeld)
+    },
     log,
   })
   const ownStream = streamName(redisPrefix, 0)
@@ -160,6 +182,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       daily('prune', `prune/${callRetentionDays}`),
       daily('verify', 'verify'),
       SUM_UP,
+      ...ALERT_SCHEDULES,
       ...(jobFetcher === null ? [] : [FETCH_JOBS]),
       ...(priceRefresh === null ? [] : [REFRESH_PRICES]),
     ],
@@ -180,7 +203,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       await settledWithin(Promise.all([watch.close(), claim.close(), shards.close()]), TRANSACTION_END_MS)
       // Others need not wait until the leases end.
       await settledWithin(leases.close(), LEASES_END_MS)
-      await queue.close()
+      await Promise.all([queue.close(), alerts.close()])
       await toKafka?.sender.close()
       await settledWithin(following?.stop() ?? Promise.resolve(), POOL_END_MS)
       await settledWithin(jobFetcher?.close() ?? Promise.resolve(), TRANSACTION_END_MS)

@@ -19,6 +19,12 @@ export const LOG_EVENTS = {
   'adoption.postponed': 'a journal could not be adopted; it is tried again',
   'adoption.unreadable_call': 'a call of a dead gateway cannot be read and is not counted',
 
+  'alerts.delivered': 'a receiver has taken an alert',
+  'alerts.given_up':
+    'an alert could not be delivered for a day, or its receiver is gone: it is not tried again',
+  'alerts.not_delivered': 'an alert could not be delivered at the first attempt; it is tried again for a day',
+  'alerts.raised': 'something happened that receivers of alerts asked for',
+
   'call.failed': 'a call failed in the gateway itself',
   'call.suspect_cost': 'a call cost more than CALL_ALERT_USD',
   'call.unmetered': 'a call went upstream unmetered, as the configuration allows',

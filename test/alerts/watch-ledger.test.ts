@@ -49,7 +49,7 @@ const journal = (changes = {}) => ({
   ...changes,
 })
 
-test('a gap and a dead letter are found on the day that they are found, until they are mended', async () => {
+test('a gap and a dead letter are found on the day that they are found, while they last', async () => {
   await pool.query(
     `insert into tallygate.ledger_gaps (producer, from_seq, to_seq, reason, recorded_at, filled_at) values
        ('p1', 4, 6, 'producer_lost', now(), null), ('p1', 9, 9, 'producer_lost', now(), null),

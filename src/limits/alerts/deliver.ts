@@ -1,6 +1,6 @@
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { renderAlert } from './alert-body.ts'
-import { type ClaimedDelivery, claimDelivery, setDelivered, setFailed } from './deliveries.ts'
+import { type ClaimedDelivery, claimDelivery, FIRST_PAUSE_MS, setDelivered, setFailed } from './deliveries.ts'
 import { findAddress } from './receivers.ts'
 import { type SendResult, sendAlert } from './send-alert.ts'
 
@@ -26,13 +26,13 @@ export type Delivered =
  *
  * @throws When Postgres is away.
  */
-export async function deliver(pool: Postgres, id: string): Promise<Delivered> {
+export async function deliver(pool: Postgres, id: string, firstPauseMs = FIRST_PAUSE_MS): Promise<Delivered> {
   const delivery = await claimDelivery(pool, id)
   if (delivery === null) return { kind: 'none' }
   const address = await findAddress(pool, delivery.receiverId)
   if (address === null) return { kind: 'none' }
   const sent = await sendAlert(address, id, renderAlert(delivery.alert, address.format))
-  if (sent.kind !== 'delivered') return await keepFailure(pool, delivery, sent)
+  if (sent.kind !== 'delivered') return await keepFailure(pool, delivery, sent, firstPauseMs)
   await setDelivered(pool, id, sent.status)
   return { kind: 'delivered', delivery }
 }
@@ -41,7 +41,8 @@ async function keepFailure(
   pool: Postgres,
   delivery: ClaimedDelivery,
   { kind, status, error }: Exclude<SendResult, { kind: 'delivered' }>,
+  firstPauseMs: number,
 ): Promise<Delivered> {
-  const againInMs = await setFailed(pool, delivery, { status, error, isFinal: kind === 'gone' })
+  const againInMs = await setFailed(pool, delivery, { status, error, isFinal: kind === 'gone', firstPauseMs })
   return againInMs === null ? { kind: 'none' } : { kind: 'failed', delivery, error, againInMs }
 }

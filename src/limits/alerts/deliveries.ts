@@ -1,4 +1,4 @@
-import type { Postgres } from '../../store/connection/postgres.ts'
+import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { AlertPayload, StoredAlert } from './alert-body.ts'
 
@@ -14,8 +14,8 @@ export interface ClaimedDelivery {
 /** Longer than an attempt may take. A worker that was killed meanwhile is dead by then. */
 const CLAIM_SECONDS = 30
 /** Begins with this pause, and each further one is twice as long, up to the longest. */
-const FIRST_PAUSE_SECONDS = 10
-const LONGEST_PAUSE_SECONDS = 3_600
+export const FIRST_PAUSE_MS = 10_000
+const LONGEST_PAUSE_MS = 3_600_000
 /** An alert that could not be delivered for so long is given up. */
 const TRIED_HOURS = 24
 
@@ -59,6 +59,16 @@ export async function setDelivered(pool: Postgres, id: string, status: number): 
   )
 }
 
+/** How an attempt failed, and the pause after a first one. */
+export interface FailedAttempt {
+  /** `null`: there was no answer. */
+  readonly status: number | null
+  readonly error: string
+  /** It is not to be tried again. */
+  readonly isFinal: boolean
+  readonly firstPauseMs: number
+}
+
 /**
  * Keeps why an attempt failed. It is tried again after a pause, which is also given to all others that wait for the
  * same receiver: a server that does not answer is asked by a few of them and not by all. After a day, or with
@@ -70,29 +80,25 @@ export async function setDelivered(pool: Postgres, id: string, status: number): 
 export async function setFailed(
   pool: Postgres,
   { id, receiverId, attempts }: ClaimedDelivery,
-  {
-    status,
-    error,
-    isFinal,
-  }: { readonly status: number | null; readonly error: string; readonly isFinal: boolean },
+  { status, error, isFinal, firstPauseMs }: FailedAttempt,
 ): Promise<number | 'given_up' | null> {
-  const pause = Math.min(FIRST_PAUSE_SECONDS * 2 ** Math.min(attempts - 1, 20), LONGEST_PAUSE_SECONDS)
+  const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(attempts - 1, 20), LONGEST_PAUSE_MS)
   const { rows } = await pool.query<{ is_given_up: boolean }>(
     `with failed as (
-       update ${SCHEMA}.alert_deliveries set status = $3, error = $4, next_at = now() + make_interval(secs => $5),
+       update ${SCHEMA}.alert_deliveries set status = $3, error = $4, next_at = now() + make_interval(secs => $5::double precision / 1000),
          state = case when $6 or created_at < now() - make_interval(hours => ${TRIED_HOURS})
            then 'given_up' else 'waiting' end
        where id = $1 and state = 'waiting' and attempts = $7
        returning state = 'given_up' as is_given_up),
      others as (
-       update ${SCHEMA}.alert_deliveries set next_at = now() + make_interval(secs => $5)
-       where receiver_id = $2 and id <> $1 and state = 'waiting' and next_at < now() + make_interval(secs => $5)
+       update ${SCHEMA}.alert_deliveries set next_at = now() + make_interval(secs => $5::double precision / 1000)
+       where receiver_id = $2 and id <> $1 and state = 'waiting' and next_at < now() + make_interval(secs => $5::double precision / 1000)
          and not $6 and exists (select from failed))
      select is_given_up from failed`,
-    [id, receiverId, status, error, pause, isFinal, attempts],
+    [id, receiverId, status, error, pauseMs, isFinal, attempts],
   )
   if (rows[0] === undefined) return null
-  return rows[0].is_given_up ? 'given_up' : pause * 1000
+  return rows[0].is_given_up ? 'given_up' : pauseMs
 }
 
 /** Those whose time has come, the oldest first: what the queue has lost, or what waits longer than it knows. */
@@ -109,12 +115,12 @@ export async function selectDueDeliveries(pool: Postgres, limit: number): Promis
 export const ALERT_DAYS = 90
 
 /** Deletes alerts of periods that are long over, and what gateways that are gone said of their journals. */
-export async function pruneAlerts(pool: Postgres): Promise<number> {
-  const { rowCount } = await pool.query(
+export async function pruneAlerts(session: Postgres | PostgresSession): Promise<number> {
+  const { rowCount } = await session.query(
     `delete from ${SCHEMA}.alerts a where a.at < now() - make_interval(days => ${ALERT_DAYS})
      and (a.payload->'limit'->>'per') is distinct from 'total'
      and not exists (select from ${SCHEMA}.alert_deliveries d where d.alert_id = a.id and d.state = 'waiting')`,
   )
-  await pool.query(`delete from ${SCHEMA}.gateway_journals where at < now() - interval '1 day'`)
+  await session.query(`delete from ${SCHEMA}.gateway_journals where at < now() - interval '1 day'`)
   return rowCount ?? 0
 }

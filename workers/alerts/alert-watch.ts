@@ -1,0 +1,96 @@
+import { utcDayOf } from '../../src/domain/utc-day.ts'
+import type { Logger } from '../../src/lib/logger.ts'
+import type { AlertKind } from '../../src/limits/alerts/alert-kinds.ts'
+import { type Occurrence, raiseAlerts, selectWantedKinds } from '../../src/limits/alerts/raise-alerts.ts'
+import { findReachedThresholds } from '../../src/limits/alerts/watch-budgets.ts'
+import { findCostlyCalls, findUnpricedCalls } from '../../src/limits/alerts/watch-calls.ts'
+import {
+  findDeadLetters,
+  findGaps,
+  findOldBacklogs,
+  findWaitingJournals,
+} from '../../src/limits/alerts/watch-ledger.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
+import type { Redis } from '../../src/store/connection/redis.ts'
+import { readStreamBacklog } from '../../src/store/connection/redis-state.ts'
+import { selectStreams } from '../../src/store/ledger/streams.ts'
+
+export interface AlertWatchOptions {
+  readonly pool: Postgres
+  readonly redis: Redis
+  /** Gets the ids of deliveries that were made. */
+  readonly onDeliveries: (ids: readonly string[]) => Promise<void>
+  readonly log: Logger
+}
+
+/** What is looked at again and again, so that receivers learn of it. Doing it twice at once is harmless. */
+export interface AlertWatch {
+  /** Budgets. It takes at most one part in twenty of the time, however many there are. */
+  watchBudgets(): Promise<void>
+  /** Everything else. */
+  watchOthers(): Promise<void>
+  /** Makes these alerts, found elsewhere. */
+  raise(occurrences: readonly Occurrence[]): Promise<void>
+}
+
+const WATCH_SHARE = 20
+/** Calls of a day that is over come in after its end. */
+const LATE_MS = 600_000
+
+export function createAlertWatch({ pool, redis, onDeliveries, log }: AlertWatchOptions): AlertWatch {
+  let notBeforeMs = Number.NEGATIVE_INFINITY
+
+  async function raise(occurrences: readonly Occurrence[]): Promise<void> {
+    const made = await raiseAlerts(pool, occurrences)
+    if (made.length === 0) return
+    log.info({ event: 'alerts.raised', deliveries: made.length }, 'alerts are on their way to receivers')
+    await onDeliveries(made)
+  }
+
+  async function backlogs() {
+    const streams = await selectStreams(pool)
+    const read = streams.map(async (stream) => [stream, await readStreamBacklog(redis, stream)] as const)
+    return new Map(await Promise.all(read))
+  }
+
+  return {
+    raise,
+
+    async watchBudgets() {
+      if (performance.now() < notBeforeMs) return
+      if (!(await selectWantedKinds(pool)).has('budget')) return
+      const beganMs = performance.now()
+      for (const day of daysOf(Date.now())) await raise(await findReachedThresholds(pool, day))
+      const nowMs = performance.now()
+      notBeforeMs = nowMs + (nowMs - beganMs) * (WATCH_SHARE - 1)
+    },
+
+    async watchOthers() {
+      const wanted = await selectWantedKinds(pool)
+      if (wanted.size === 0) return
+      const [fromDay = '', today = fromDay] = daysOf(Date.now())
+      const finders: readonly (readonly [readonly AlertKind[], () => Promise<readonly Occurrence[]>])[] = [
+        [['gap'], () => findGaps(pool, fromDay)],
+        [['dead_letters'], () => findDeadLetters(pool, fromDay)],
+        [['journal', 'backlog'], () => findWaitingJournals(pool, today)],
+        [['costly_call'], () => findCostlyCalls(pool, fromDay)],
+        [['unpriced', 'unread'], () => findUnpricedCalls(pool, fromDay)],
+        [['backlog'], async () => findOldBacklogs(await backlogs(), today)],
+      ]
+      const failures: unknown[] = []
+      for (const [kinds, find] of finders) {
+        if (!kinds.some((kind) => wanted.has(kind))) continue
+        // Without Redis, say, the others are still found.
+        await find()
+          .then((found) => raise(found.filter(({ kind }) => wanted.has(kind))))
+          .catch((error: unknown) => failures.push(error))
+      }
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}
+
+/** The UTC days to look at: today, and yesterday as long as its calls come in. */
+function daysOf(nowMs: number): readonly string[] {
+  return [...new Set([utcDayOf(nowMs - LATE_MS), utcDayOf(nowMs)])]
+}

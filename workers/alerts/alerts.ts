@@ -1,0 +1,138 @@
+import { settledWithin } from '../../src/lib/deadline.ts'
+import type { Logger } from '../../src/lib/logger.ts'
+import { repeat } from '../../src/lib/repeat.ts'
+import { deliver } from '../../src/limits/alerts/deliver.ts'
+import { selectDueDeliveries } from '../../src/limits/alerts/deliveries.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
+import type { Redis } from '../../src/store/connection/redis.ts'
+import { type JobQueue, openJobQueue, RunAgain, type Schedule } from '../queue.ts'
+import { type AlertWatch, createAlertWatch } from './alert-watch.ts'
+
+export interface AlertsOptions {
+  readonly pool: Postgres
+  readonly redis: Redis
+  readonly redisUrl: string
+  /** Of the queues in Redis. */
+  readonly queuePrefix: string
+  readonly log: Logger
+  /** Between two rounds without the queue. */
+  readonly withoutQueueMs?: number
+  /** Between the first attempt of a delivery and the second. */
+  readonly firstPauseMs?: number
+}
+
+/** The worker's part in alerts: to find what happened, and to deliver it. */
+export interface Alerts extends Pick<AlertWatch, 'raise'>, Pick<JobQueue, 'takeJobs'> {
+  /** By the names of {@link ALERT_SCHEDULES}. */
+  readonly jobs: Readonly<Record<string, () => Promise<void>>>
+  close(): Promise<void>
+}
+
+const BUDGETS_EVERY_MS = 15_000
+const OTHERS_EVERY_MS = 60_000
+
+export const ALERT_SCHEDULES: readonly Schedule[] = [
+  { id: 'watch-budgets', job: 'watch-budgets', subject: '', everyMs: BUDGETS_EVERY_MS },
+  { id: 'watch-others', job: 'watch-others', subject: '', everyMs: OTHERS_EVERY_MS },
+]
+
+/** Receivers that do not answer hold up so many others at most. */
+const DELIVERIES_AT_ONCE = 8
+const SWEPT = 500
+const CLOSE_MS = 2_000
+
+/**
+ * Deliveries have a queue of their own: a receiver that does not answer must not hold up what is counted. Postgres has
+ * the truth about each, so what Redis loses is given to the queue again, and while Redis is away this process
+ * looks and delivers without it: that is when alerts are wanted most.
+ */
+export function startAlerts(options: AlertsOptions): Alerts {
+  const { pool, redis, redisUrl, queuePrefix, log, withoutQueueMs = BUDGETS_EVERY_MS } = options
+
+  /** @returns In how many milliseconds it is to be tried again; `null`: it is not. */
+  async function deliverOne(id: string): Promise<number | null> {
+    const done = await deliver(pool, id, options.firstPauseMs)
+    if (done.kind === 'none') return null
+    const { attempts, receiverId: receiver, alert } = done.delivery
+    const context = { delivery: id, receiver, alert: alert.id, kind: alert.kind, attempts }
+    if (done.kind === 'delivered') {
+      log.info({ event: 'alerts.delivered', ...context }, 'an alert was delivered')
+      return null
+    }
+    const { error, againInMs } = done
+    if (againInMs === 'given_up') {
+      log.error({ event: 'alerts.given_up', ...context, error }, 'an alert is not delivered any more')
+      return null
+    }
+    if (attempts === 1)
+      log.warn(
+        { event: 'alerts.not_delivered', ...context, error },
+        'an alert could not be delivered; it is tried again for a day',
+      )
+    return againInMs
+  }
+
+  const queue = openJobQueue({
+    redisUrl,
+    prefix: queuePrefix,
+    name: 'alerts',
+    run: async (_, id) => {
+      const againInMs = await deliverOne(id)
+      if (againInMs !== null) throw new RunAgain(againInMs)
+    },
+    log,
+  })
+  queue.allow(DELIVERIES_AT_ONCE)
+
+  const enqueue = (ids: readonly string[]) => queue.enqueue('deliver', ids)
+  // Without Redis they are delivered by the next round.
+  const watch = createAlertWatch({ pool, redis, onDeliveries: (ids) => enqueue(ids).catch(() => {}), log })
+
+  async function deliverDue(): Promise<void> {
+    const due = await selectDueDeliveries(pool, SWEPT)
+    const next = due.values()
+    const deliverAll = async () => {
+      for (const id of next) {
+        if (isClosed) return
+        await deliverOne(id)
+      }
+    }
+    await Promise.all(Array.from({ length: DELIVERIES_AT_ONCE }, deliverAll))
+  }
+
+  let isClosed = false
+  let othersAtMs = Number.NEGATIVE_INFINITY
+  async function workWithoutQueue(): Promise<void> {
+    const isAway = await redis.time().then(
+      () => false,
+      () => true,
+    )
+    if (!isAway) return
+    const nowMs = performance.now()
+    await watch.watchBudgets()
+    if (nowMs - othersAtMs >= OTHERS_EVERY_MS) {
+      othersAtMs = nowMs
+      // What cannot be found without Redis is why it is away.
+      await watch.watchOthers().catch(() => {})
+    }
+    await deliverDue()
+  }
+  // Without Postgres nothing can be done, and others say so.
+  const working = repeat(() => workWithoutQueue().catch(() => {}), withoutQueueMs)
+
+  return {
+    raise: (occurrences) => watch.raise(occurrences),
+    takeJobs: (isAllowed) => queue.takeJobs(isAllowed),
+    jobs: {
+      'watch-budgets': async () => {
+        await enqueue(await selectDueDeliveries(pool, SWEPT))
+        await watch.watchBudgets()
+      },
+      'watch-others': () => watch.watchOthers(),
+    },
+    async close() {
+      isClosed = true
+      await settledWithin(Promise.all([queue.close(), working.stop()]), CLOSE_MS)
+    },
+  }
+}
