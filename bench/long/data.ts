@@ -25,7 +25,10 @@ select $1::date, gen_random_uuid(), $1::date + n * interval '1 day' / $2, 'cli_'
   'client ' || (n % $3), 'key_' || (n % $3) || '_' || (n / $3 % 3), 'openai', 'openai', 'gpt-4o', 'gpt-4o',
   'model-' || (n / $3 / 3 % $4), 'POST', '/v1/chat/completions', 200, 'complete', 'reported', false, false,
   n % 4000, n % 700, n % 1000, (n % 90000)::numeric / 10, (n % 9000)::numeric / 10, null, null, 'no_price'
-from generate_series(1, $2::bigint) n`
+from generate_series($5::bigint, $6::bigint) n`
+
+/** The driver gives up on a statement that takes more than ten minutes. */
+const CALLS_AT_A_TIME = 500_000
 
 /** Makes clients and one day of calls. Its totals are made by a rebuild, which is measured. */
 export async function addCallsOfDay(pool: Postgres, { calls, clients, models }: DataShape): Promise<void> {
@@ -38,7 +41,10 @@ export async function addCallsOfDay(pool: Postgres, { calls, clients, models }: 
        select 'cli_' || lpad(n::text, 8, '0'), 'client ' || n, 0 from generate_series(0, $1::int - 1) n`,
       [clients],
     )
-    await session.query(ADD_CALLS, [KEPT_DAY, calls, clients, models])
+    for (let from = 1; from <= calls; from += CALLS_AT_A_TIME) {
+      const to = Math.min(calls, from + CALLS_AT_A_TIME - 1)
+      await session.query(ADD_CALLS, [KEPT_DAY, calls, clients, models, from, to])
+    }
     await session.query(
       `insert into tallygate.producers (id, stream, mark) values ('bench', 'bench:calls', $1)`,
       [calls],
