@@ -6,7 +6,7 @@ import { openRedis } from '../../src/store/connection/redis.ts'
 import { systemUseUs, useOf } from '../overhead/proc.ts'
 import { describeTestbed } from '../overhead/testbed.ts'
 import { settleBooks } from './books.ts'
-import { coursesOf } from './figures.ts'
+import { coursesOf, descriptorsAtRest } from './figures.ts'
 import { Load } from './load.ts'
 import { type Reading, read } from './readings.ts'
 import { renderSoak, type SoakResults, writeSoakResults } from './report.ts'
@@ -35,6 +35,8 @@ const WARM_UP_RATE = 100
 const WARM_UP_MS = 15_000
 const TRIAL_RATE = 200
 const TRIAL_MS = 20_000
+/** The upstream keeps connections for 60 s. */
+const REST_MS = 70_000
 const SHARE_OF_CPU = 0.6
 
 const testbed = describeTestbed(null)
@@ -55,6 +57,7 @@ await callFor(WARM_UP_RATE, WARM_UP_MS)
 const rate = values.rate === undefined ? await findRate() : Number(values.rate)
 console.log(`${rate} calls a second for ${values.minutes} minutes`)
 
+const atRestBefore = await readAtRest()
 const began = { atMs: performance.now(), systemUs: systemUseUs(), ownUs: ownUseUs() }
 const readings: Reading[] = [await read(rig, redis, load.seen.ended)]
 load.start(rate)
@@ -72,6 +75,7 @@ await load.close()
 
 const books = await settleBooks(rig)
 const courses = coursesOf(readings)
+const atRest = descriptorsAtRest(atRestBefore, await readAtRest())
 const results: SoakResults = {
   testbed,
   ownShare,
@@ -81,6 +85,7 @@ const results: SoakResults = {
   ...options,
   books,
   courses,
+  atRest,
   failures: [
     ...books.complaints,
     ...[...load.seen.unplanned].map(([how, count]) => `calls that ended otherwise: ${how}, ${count} times`),
@@ -90,6 +95,11 @@ const results: SoakResults = {
       .map(({ name, unit, fit, limit }) => {
         return `grows: ${name}, ${fit?.perHour.toFixed(1)} ${unit} an hour, allowed ${limit?.toFixed(1)}`
       }),
+    ...atRest
+      .filter(({ after, allowed }) => !(after <= allowed))
+      .map(({ name, before, after, allowed }) => {
+        return `${name} has ${after} descriptors open at rest, ${before} before, allowed ${allowed}`
+      }),
   ],
 }
 console.log(renderSoak(results))
@@ -97,6 +107,12 @@ if (values.out !== undefined) writeSoakResults(values.out, results)
 redis.disconnect()
 await rig.stop()
 process.exit(results.failures.length === 0 ? 0 : 1)
+
+/** After connections that are kept for a next call have been closed. */
+async function readAtRest(): Promise<Reading> {
+  await delay(REST_MS)
+  return await read(rig, redis, load.seen.ended)
+}
 
 async function callFor(perSecond: number, ms: number): Promise<void> {
   load.start(perSecond)

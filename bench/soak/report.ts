@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Testbed } from '../overhead/testbed.ts'
 import type { Books } from './books.ts'
-import type { Course } from './figures.ts'
+import type { AtRest, Course } from './figures.ts'
 
 /** All that a run found. */
 export interface SoakResults {
@@ -17,6 +17,7 @@ export interface SoakResults {
   readonly shards: number
   readonly books: Books
   readonly courses: readonly Course[]
+  readonly atRest: readonly AtRest[]
   /** Why the run has failed, in words; empty: it has not. */
   readonly failures: readonly string[]
 }
@@ -52,6 +53,10 @@ export function renderSoak(results: SoakResults): string {
     '| | at first | at last | highest | mean, last two thirds | growth an hour | allowed | |',
     '| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |',
     ...courses.map((course) => `| ${cellsOf(course).join(' | ')} |`),
+    '',
+    '| open descriptors at rest, 70 s without a call | before | after | allowed |',
+    '| --- | ---: | ---: | ---: |',
+    ...results.atRest.map((row) => `| ${[row.name, row.before, row.after, row.allowed].join(' | ')} |`),
     '',
     ...(failures.length === 0
       ? ['Nothing grew that should not.']
