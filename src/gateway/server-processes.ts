@@ -1,11 +1,13 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from '../lib/log.ts'
+import { atMostEvery } from '../lib/throttle.ts'
 import { collectMetrics } from '../metrics/shared-metrics.ts'
 
 /** A process that ran for as long as this is replaced at once: until then the others take its calls. */
 const SETTLED_MS = 5_000
 /** One that did not is replaced after this time: what ended it may end the next one, and a start costs CPU. */
 const RESTART_MS = 500
+const LOG_EVERY_MS = 10_000
 const STARTED = 'tallygate:started'
 
 /** Tells the process that started the others that this one accepts calls, and signals. */
@@ -27,7 +29,43 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   let oneStarted = false
   const started = new WeakSet<Worker>()
   const forkedAtMs = new WeakMap<Worker, number>()
-  const fork = () => forkedAtMs.set(cluster.fork(), performance.now())
+  const gate = atMostEvery(LOG_EVERY_MS)
+
+  function fork(): void {
+    try {
+      const worker = cluster.fork()
+      forkedAtMs.set(worker, performance.now())
+      // Without a listener it would end this process, and with it all that take calls.
+      worker.on('error', (error) => {
+        // Of one that ran its end is told, too.
+        if (worker.process.pid !== undefined) return
+        Reflect.deleteProperty(cluster.workers ?? {}, worker.id)
+        notForked(error)
+      })
+    } catch (error) {
+      notForked(error)
+    }
+  }
+
+  /** The system is out of processes or memory for the moment, or the program was deleted. */
+  function notForked(err: unknown): void {
+    if (stopping) return
+    if (!oneStarted) startFailed({ err })
+    if (gate.passes())
+      log.error(
+        { event: 'gateway.process_not_started', err },
+        'the system starts no other gateway process; it is tried again',
+      )
+    setTimeout(() => {
+      if (!stopping) fork()
+    }, RESTART_MS)
+  }
+
+  /** Whatever keeps the first process from starting would keep every next one from it. */
+  function startFailed(why: object): never {
+    log.fatal({ event: 'gateway.process_start_failed', ...why }, 'a gateway process could not start')
+    process.exit(1)
+  }
   /** Processes that have to reload, and were not ready: a signal that comes too early ends a process. */
   const toReload = new WeakSet<Worker>()
   collectMetrics()
@@ -39,11 +77,7 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   })
   cluster.on('exit', (worker, code, signal) => {
     if (stopping) return
-    if (!oneStarted) {
-      // Whatever keeps the first process from starting would keep every next one from it.
-      log.fatal({ event: 'gateway.process_start_failed', code, signal }, 'a gateway process could not start')
-      process.exit(1)
-    }
+    if (!oneStarted) startFailed({ code, signal })
     log.error(
       { event: 'gateway.process_died', pid: worker.process.pid, code, signal },
       'a gateway process died; another one starts',

@@ -36,6 +36,7 @@ export const LOG_EVENTS = {
 
   'gateway.crashed': 'the gateway ends because of an error',
   'gateway.process_died': 'one of the gateway processes died; another one starts',
+  'gateway.process_not_started': 'the system starts no process in place of one that died; it is tried again',
   'gateway.process_start_failed': 'a gateway process could not start',
   'gateway.start_failed': 'the gateway could not start',
   'gateway.started': 'the gateway takes calls',

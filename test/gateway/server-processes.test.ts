@@ -4,6 +4,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { childrenOf } from '../../bench/chaos/child-processes.ts'
 import { restartDelayMs } from '../../src/gateway/server-processes.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { clockEnvironment } from '../clock/clock.ts'
@@ -86,6 +87,46 @@ test('processes that cannot start are not started for ever', async () => {
   const second = testProcess('second', 'src/gateway/server.ts', env, () => new Promise(() => {}))
   await expect(second.start()).rejects.toThrow('ended: 1')
 })
+
+test('where the system starts no other process the rest go on, and one starts as soon as it does', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-forks-'))
+  const forkPort = await findFreePort()
+  const group = fork('src/gateway/server.ts', {
+    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
+    execArgv: ['--import', new URL('./support/failing-forks.ts', import.meta.url).href],
+    env: {
+      PATH: process.env.PATH,
+      ...clockEnvironment(),
+      ...stack.env,
+      PORT: `${forkPort}`,
+      ADMIN_PORT: '0',
+      GATEWAY_PROCESSES: '2',
+      LOG_LEVEL: 'error',
+      JOURNAL_DIR: folder,
+    },
+  })
+  let output = ''
+  group.stdout?.on('data', (chunk) => {
+    output += chunk
+  })
+  const running = () => childrenOf(group.pid ?? 0)
+  const isReady = () => fetch(`http://127.0.0.1:${forkPort}/readyz`).then(({ ok }) => ok)
+  try {
+    await untilReady(forkPort)
+    await expect.poll(running, { timeout: 60_000 }).toHaveLength(2)
+    group.kill('SIGALRM')
+    process.kill(running()[0] ?? 0, 'SIGKILL')
+    await expect.poll(() => output, { timeout: 60_000 }).toContain('gateway.process_not_started')
+    expect(running()).toHaveLength(1)
+    expect(await isReady()).toBe(true)
+    group.kill('SIGALRM')
+    await expect.poll(running, { timeout: 60_000 }).toHaveLength(2)
+    expect(await isReady()).toBe(true)
+  } finally {
+    group.kill('SIGKILL')
+    await rm(folder, { recursive: true, force: true })
+  }
+}, 180_000)
 
 test('SIGHUP while processes start ends none of them', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-early-'))
