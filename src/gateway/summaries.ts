@@ -59,7 +59,7 @@ export class Summaries {
     if (line.running < AT_ONCE_EACH) line.running += 1
     else await new Promise<void>((resolve) => line.waiting.push(resolve))
     try {
-      // Nobody waits for it any more.
+      // Its request was answered meanwhile.
       if (performance.now() >= untilMs) throw new TookTooLong('the queries before it took too long')
       return await this.#options.answer(query)
     } finally {

@@ -10,7 +10,7 @@ function queryOf(id: string): ClientQuery {
   return { client: { id, name: id }, days: 1, fromDay: '2026-01-01', toDay: '2026-01-01', groupBy: [] }
 }
 
-/** Answers end when they are told to, the oldest first. */
+/** `endOne` ends the oldest answer under way. */
 function summaries(ping: () => Promise<unknown> = async () => {}) {
   const running: string[] = []
   const ends: (() => void)[] = []
@@ -35,7 +35,7 @@ const outcomeOf = (answer: Promise<object>) =>
 
 test('a client that asks much at once waits for itself, and keeps no other client waiting', async () => {
   const { made, running, endOne } = summaries()
-  const storm = Array.from({ length: 20 }, () => outcomeOf(made.answer(queryOf('noisy'))))
+  const burst = Array.from({ length: 20 }, () => outcomeOf(made.answer(queryOf('noisy'))))
   const quiet = outcomeOf(made.answer(queryOf('quiet')))
   await delay(0)
   expect(running).toEqual(['noisy', 'noisy', 'quiet'])
@@ -51,7 +51,7 @@ test('a client that asks much at once waits for itself, and keeps no other clien
     endOne()
     await delay(0)
   }
-  const ended = await Promise.all(storm)
+  const ended = await Promise.all(burst)
   expect(ended.filter((it) => it === 'answered')).toHaveLength(2)
   expect(ended.filter((it) => it instanceof TookTooLong)).toHaveLength(18)
   // And the client is served again.
