@@ -24,6 +24,7 @@ import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
 import { Leases } from './shards/leases.ts'
 import { claimPrefix } from './shards/prefix-claim.ts'
+import { reportLosses } from './shards/report-losses.ts'
 import { createShards, type ShardSums } from './shards/shards.ts'
 import { startWatch } from './shards/watch.ts'
 import { sumUpDays } from './summarise.ts'
@@ -96,6 +97,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     gapCheck,
     offsetsKey: (stream) => offsetsName(redisPrefix, stream),
     databaseId: () => claim.databaseId,
+    onCommitted: (stream, rolledUp) => reportLosses(log, stream, rolledUp),
   })
   const redis = openRedis(redisUrl, {
     name: 'tallygate watch',

@@ -4,7 +4,7 @@ import { offsetsName } from '../../src/domain/redis/redis-names.ts'
 import { encodeEntry, serialiseGapMarker, serialiseRecord } from '../../src/ledger/entry.ts'
 import { createDrain, type Drain } from '../../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../../src/rollup/drain/gap-check.ts'
-import type { RollUp } from '../../src/rollup/rolled-up.ts'
+import type { RolledUp, RollUp } from '../../src/rollup/rolled-up.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
@@ -66,6 +66,28 @@ function newDrain(
     lingerMs: 5,
   })
 }
+
+test('a gap that was recorded is made known, though the drain fails before its end', async () => {
+  await writer.xadd(stream, '*', ...encodeEntry(producer, 3, serialiseGapMarker(1, 3, 'journal_pruned')))
+  await append(redis, stream, producer, 4, records(1))
+  const refusing = new Proxy(redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target)
+      if (name === 'pipeline') return () => Promise.reject(new Error('Redis has gone'))
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const known: RolledUp[] = []
+  const drain = createDrain({
+    rollUp: ledger.rollUp,
+    gapCheck: createGapCheck(),
+    offsetsKey,
+    blockMs: 20,
+    onCommitted: (of, rolledUp) => of === stream && known.push(rolledUp),
+  })
+  await expect(drain(stream, refusing, never)).rejects.toThrow()
+  expect(known.flatMap(({ gaps }) => gaps)).toMatchObject([{ producer, from: 1, to: 3 }])
+})
 
 test('a drain counts everything, publishes the committed offsets and leaves an empty stream', async () => {
   await append(redis, stream, producer, 1, records(950))

@@ -99,18 +99,7 @@ export function createShards(options: ShardsOptions): Shards {
   }
 
   function report(stream: string, drained: Drained): void {
-    const { corrupt, foreign, deadLetters, gaps } = drained
-    for (const { producer, from, to, reason } of gaps) {
-      log.error(
-        { event: 'rollup.gap', stream, producer, from, to, reason },
-        'records are missing: recorded as a gap',
-      )
-    }
-    if (deadLetters > 0)
-      log.error(
-        { event: 'rollup.dead_letters', stream, deadLetters },
-        'records could not be counted: see dead_letters',
-      )
+    const { corrupt, foreign } = drained
     if (corrupt > 0)
       log.warn(
         { event: 'rollup.damaged_entries', stream, corrupt },

@@ -25,6 +25,8 @@ export interface DrainOptions {
   readonly offsetsKey: (stream: string) => string
   /** The identity of the database that is counted in; `null`, and by default: entries of all databases are counted. */
   readonly databaseId?: () => string | null
+  /** Called after each commit: what is to be known of it must not depend on how the drain ends. */
+  readonly onCommitted?: (stream: string, rolledUp: RolledUp) => void
   /** Entries in one transaction at most. */
   readonly batch?: number
   readonly blockMs?: number
@@ -116,6 +118,7 @@ export function createDrain(options: DrainOptions): Drain {
           }
           const beganMs = performance.now()
           const rolledUp = await options.rollUp(stream, read.candidates, overdueGaps)
+          options.onCommitted?.(stream, rolledUp)
           size.took(read.entries, performance.now() - beganMs)
           sums.corrupt += read.corrupt.length
           sums.foreign += read.foreign
