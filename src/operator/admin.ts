@@ -40,6 +40,7 @@ import { type AdminPrices, adminPrices } from './admin-prices.ts'
 import { requireToken } from './admin-token.ts'
 import { adminUsage } from './admin-usage.ts'
 import { dashboard } from './dashboard.ts'
+import { adminLimits } from './limits/admin-limits.ts'
 import { type MetricsOptions, metrics } from './metrics.ts'
 import { openapi } from './openapi.ts'
 
@@ -72,7 +73,7 @@ export interface AdminOptions {
   readonly reports: Reports
   readonly redisUrl: string
   readonly redisPrefix: string
-  /** Announces to all gateways that clients or keys changed. It is not awaited: gateways poll soon enough. */
+  /** Announces to all gateways that clients, keys or limits changed. It is not awaited: gateways poll soon enough. */
   readonly announceKeyChange: () => void
   /** The secrets of keys at rest, at least one; the first hashes new keys. */
   readonly peppers: readonly string[]
@@ -160,6 +161,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     revokeKey: (id) => changing(revokeKey(pool, id)),
     rotateKey: (id, overlapSeconds) => changing(rotateKey(pool, id, overlapSeconds, pepper)),
   })
+  adminLimits(app, { pool, announce: options.announceKeyChange, now })
   adminUsage(app, {
     answerUsage: async (name, query) => {
       const client = name === null ? null : await stored(findClient(pool, name))

@@ -7,7 +7,9 @@ import { ERRORS } from '../../src/http/errors.ts'
 import { health } from '../../src/http/health.ts'
 import { newClientBody } from '../../src/operator/admin-clients.ts'
 import { newKeyBody, rotationBody } from '../../src/operator/admin-keys.ts'
+import { limitChangeBody, newLimitBody, raiseBody, topUpBody } from '../../src/operator/limits/limit-input.ts'
 import { buildOpenApi } from '../../src/operator/openapi/document.ts'
+import type { Method } from '../../src/operator/openapi/types.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
 import { type Operator, startOperator } from './support/operator.ts'
@@ -43,10 +45,12 @@ function nameOf(reference: unknown): string {
   return String(reference).replace('#/components/schemas/', '')
 }
 
+const METHODS: readonly Method[] = ['get', 'post', 'put', 'delete']
+
 type JsonSchema = Parameters<typeof z.fromJSONSchema>[0]
 
 /** Holds a value against the schema that the document gives for it. */
-function check(path: string, method: 'get' | 'post', status: string, value: unknown): void {
+function check(path: string, method: Method, status: string, value: unknown): void {
   const response = DOCUMENT.paths[path]?.[method]?.responses[status]
   const schema = response?.content?.['application/json']?.schema
   expect(schema, `${method} ${path} ${status}`).toBeDefined()
@@ -74,7 +78,7 @@ test('every reference resolves, and every schema is used', () => {
 
 test('operations have names of their own, described parameters, and credentials that are defined', () => {
   const operations = Object.entries(DOCUMENT.paths).flatMap(([path, item]) =>
-    [item.get, item.post].flatMap((operation) =>
+    METHODS.map((method) => item[method]).flatMap((operation) =>
       operation === undefined ? [] : [{ path, item, operation }],
     ),
   )
@@ -105,9 +109,7 @@ test('every route of both listeners is described, and nothing else is', async ()
   for (const line of operatorRoutes()) routes.add(line)
   const described = Object.entries(DOCUMENT.paths)
     .filter(([path]) => path !== '/{upstream_path}')
-    .flatMap(([path, item]) =>
-      (['get', 'post'] as const).flatMap((method) => (item[method] ? [`${method} ${path}`] : [])),
-    )
+    .flatMap(([path, item]) => METHODS.flatMap((method) => (item[method] ? [`${method} ${path}`] : [])))
   const registered = [...routes]
     .map((route) =>
       route
@@ -140,6 +142,10 @@ test('bodies are described with the parameters that are taken, and those that mu
     ['NewClient', newClientBody],
     ['NewKey', newKeyBody],
     ['Rotation', rotationBody],
+    ['NewLimit', newLimitBody],
+    ['LimitChange', limitChangeBody],
+    ['LimitRaise', raiseBody],
+    ['TopUp', topUpBody],
   ] as const) {
     const taken = z.toJSONSchema(schema, { io: 'input' })
     const described = DOCUMENT.components.schemas[name]
@@ -179,6 +185,33 @@ test('answers are what the document says, field by field', async () => {
   const revoked = await ask({ method: 'POST', url: `/admin/v1/keys/${key.id}/revoke` })
   check('/admin/v1/keys/{id}/revoke', 'post', '200', revoked.document)
   check('/admin/v1/keys', 'get', '200', (await ask('/admin/v1/keys')).document)
+
+  for (const [client, kind, more] of [
+    ['acme', 'budget', { limit: '12.5', per: 'total', unpriced: 'allow' }],
+    [null, 'tokens', { limit: 1_000, cached: 'ignore' }],
+  ] as const) {
+    const payload = { client, kind, ...more }
+    const { document } = await ask({ method: 'POST', url: '/admin/v1/limits', payload })
+    check('/admin/v1/limits', 'post', '200', document)
+  }
+  const [{ id: limit }] = z
+    .tuple([z.object({ id: z.string() })])
+    .rest(z.unknown())
+    .parse((await ask('/admin/v1/limits?client=acme')).document)
+  for (const [method, path, payload] of [
+    ['put', '', { limit: 13 }],
+    ['post', '/raise', { to: '20', until: '1h' }],
+    ['post', '/top-up', { add_usd: '0.5', reference: 'invoice 7' }],
+  ] as const) {
+    const { document } = await ask({ method, url: `/admin/v1/limits/${limit}${path}`, payload })
+    check(`/admin/v1/limits/{id}${path}`, method, '200', document)
+  }
+  check('/admin/v1/limits', 'get', '200', (await ask('/admin/v1/limits')).document)
+  const gone = await ask({ method: 'DELETE', url: `/admin/v1/limits/${limit}` })
+  check('/admin/v1/limits/{id}', 'delete', '200', gone.document)
+  check('/admin/v1/limits/history', 'get', '200', (await ask('/admin/v1/limits/history')).document)
+  for (const query of ['', '?group_by=client,reason', '?group_by=day&days=7'])
+    check('/admin/v1/refused', 'get', '200', (await ask(`/admin/v1/refused${query}`)).document)
 
   await addDailyUsage(pool, 'acme', TODAY, 'gpt-4o', {
     requests: 2,

@@ -1,4 +1,5 @@
 import { CLIENT_PATHS } from './client-paths.ts'
+import { LIMIT_PATHS } from './limit-paths.ts'
 import { HEALTH_PATHS, OPERATOR_PATHS } from './operator-paths.ts'
 import { SCHEMAS } from './schemas.ts'
 import type { OpenApiDocument, PathItem, Server } from './types.ts'
@@ -39,6 +40,7 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
       ...CLIENT_PATHS,
       ...at([operators, clients], HEALTH_PATHS),
       ...at([operators], OPERATOR_PATHS),
+      ...at([operators], LIMIT_PATHS),
     },
     components: {
       schemas: SCHEMAS,

@@ -1,64 +1,22 @@
-import { MAX_PAGE_LIMIT } from '../../domain/documents/page-limit.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
 import { USAGE_SORTS } from '../../usage/query/usage-page.ts'
 import { USAGE_GROUPS } from '../../usage/query/usage-query.ts'
-import { NEXT_CURSOR } from '../admin-answers.ts'
 import { DAYS } from './client-paths.ts'
+import {
+  body,
+  CLIENT,
+  COMMON,
+  CURSOR,
+  type Described,
+  guarded,
+  id,
+  LIMIT,
+  part,
+  queryOption,
+} from './operation-parts.ts'
 import { errors, json } from './responses.ts'
 import { list, ref, text } from './schema-parts.ts'
-import type { ApiOperation, Content, Parameter, PathItem, Response, Schema } from './types.ts'
-
-const TOKEN: ApiOperation['security'] = [{ operatorToken: [] }]
-const COMMON = ['invalid_api_key', 'storage_unavailable', 'query_timeout'] as const
-
-const CLIENT: Parameter = {
-  name: 'client',
-  in: 'query',
-  required: false,
-  description: 'The name of a client; without it, all.',
-  schema: { type: 'string' },
-}
-
-function queryOption(name: string, description: string, schema: Schema): Parameter {
-  return { name, in: 'query', required: false, description, schema }
-}
-
-/** Parts of a list. */
-const LIMIT = queryOption('limit', 'At most so many items; without it, all.', {
-  type: 'integer',
-  minimum: 1,
-  maximum: MAX_PAGE_LIMIT,
-})
-const CURSOR = queryOption(
-  'cursor',
-  'Goes on behind what an answer ended with: its header x-tallygate-next-cursor, which is the id of the last item.',
-  { type: 'string' },
-)
-
-/** A JSON answer that may be a part of a list. */
-function part(description: string, schema: Schema): Response {
-  const header = {
-    description: 'The cursor of what comes behind; absent: nothing does.',
-    schema: { type: 'string' },
-  }
-  return { ...json(description, schema), headers: { [NEXT_CURSOR]: header } }
-}
-
-function id(of: string): Parameter {
-  return { name: 'id', in: 'path', required: true, description: `The id of the ${of}.`, schema: text('') }
-}
-
-function body(name: string, required: boolean): { required: boolean; content: Content } {
-  return { required, content: { 'application/json': { schema: ref(name) } } }
-}
-
-type Described = Pick<ApiOperation, 'operationId' | 'summary'> &
-  Partial<ApiOperation> & { readonly responses: Readonly<Record<string, Response>> }
-
-/** An operation that needs the operator's token. */
-function guarded(operation: Described): ApiOperation {
-  return { tags: ['operators'], security: TOKEN, ...operation }
-}
+import type { ApiOperation, PathItem } from './types.ts'
 
 function open(operation: Described): ApiOperation {
   return { tags: ['health'], security: [], ...operation }

@@ -1,3 +1,4 @@
+import { LIMIT_SCHEMAS } from './limit-schemas.ts'
 import { PRICE_SCHEMAS } from './price-schemas.ts'
 import { count, countOrNull, list, object, ref, text, time, timeOrNull } from './schema-parts.ts'
 import type { Schema } from './types.ts'
@@ -24,6 +25,7 @@ const EXPIRES_AT = timeOrNull('null: never.')
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ...USAGE_SCHEMAS,
   ...PRICE_SCHEMAS,
+  ...LIMIT_SCHEMAS,
 
   Error: object({
     error: object({

@@ -22,7 +22,7 @@ export interface Server {
   readonly description: string
 }
 
-export type Method = 'get' | 'post'
+export type Method = 'get' | 'post' | 'put' | 'delete'
 
 export interface PathItem extends Partial<Readonly<Record<Method, ApiOperation>>> {
   /** Where it is not the document's own. */

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { addRefusedCalls } from '../../src/limits/table/refused-calls.ts'
+import { holdClockAtNoon } from '../clock/clock.ts'
+import { addDailyUsage } from './support/daily-usage.ts'
+import { type Operator, startOperator } from './support/operator.ts'
+
+const TODAY = holdClockAtNoon()
+
+let operator: Operator
+
+beforeAll(async () => {
+  operator = await startOperator()
+})
+
+afterAll(() => operator.close())
+
+async function newClient(name: string): Promise<string> {
+  await operator.ask({ method: 'POST', url: '/admin/v1/clients', payload: { name } })
+  const made = await operator.ask({ method: 'POST', url: '/admin/v1/keys', payload: { client: name } })
+  return z.object({ id: z.string() }).parse(made.document).id
+}
+
+const set = (payload: object) => operator.ask({ method: 'POST', url: '/admin/v1/limits', payload })
+const idOf = (answer: { document: unknown }) => z.object({ id: z.string() }).parse(answer.document).id
+const list = async (query = '') => (await operator.ask(`/admin/v1/limits${query}`)).document
+
+test('a limit is set once, shown with what is spent, changed, raised and lifted, each announced', async () => {
+  await newClient('acme')
+  await addDailyUsage(operator.pool, 'acme', TODAY, 'gpt-4o', { cost_pico: '1500000000001' })
+  const order = { client: 'acme', kind: 'budget', per: 'month', limit: '10.000000000001' }
+  const first = await set(order)
+  expect(first).toMatchObject({
+    status: 200,
+    document: {
+      client: 'acme',
+      key: null,
+      kind: 'budget',
+      limit: '10.000000000001',
+      soft: false,
+      unpriced: 'refuse',
+      spent_usd: '1.500000000001',
+      left_usd: '8.5',
+      period_from: `${TODAY.slice(0, 7)}-01`,
+    },
+  })
+  expect(await set(order)).toEqual(first)
+  const id = idOf(first)
+  const change = (method: 'PUT' | 'POST', path: string, payload: object) =>
+    operator.ask({ method, url: `/admin/v1/limits/${id}${path}`, payload })
+  expect(await change('PUT', '', { limit: 12, unpriced: 'allow' })).toMatchObject({
+    document: { id, limit: '12', unpriced: 'allow' },
+  })
+  expect(await change('POST', '/raise', { to: '15', until: '1h' })).toMatchObject({
+    document: { id, limit: '12', raised_to: '15', left_usd: '13.499999999999' },
+  })
+  expect(await list('?client=acme')).toHaveLength(1)
+  const announced = operator.announcements()
+  const removed = await operator.ask({ method: 'DELETE', url: `/admin/v1/limits/${id}` })
+  expect(removed).toMatchObject({ status: 200, document: { id, limit: '12' } })
+  expect(operator.announcements()).toBe(announced + 1)
+  expect(await list('?client=acme')).toEqual([])
+  const history = (await operator.ask('/admin/v1/limits/history?client=acme')).document
+  expect(history).toMatchObject([
+    { action: 'remove', limit: id, before: { limit: '12', raised_to: '15' }, after: null },
+    { action: 'raise', after: { raised_to: '15' } },
+    { action: 'set', before: { limit: '10.000000000001' }, after: { limit: '12' } },
+    { action: 'set', who: 'ADMIN_TOKEN from 127.0.0.1', client: 'acme', before: null },
+  ])
+  expect(operator.log()).toContain('admin.limit_changed')
+})
+
+test('a prepaid budget is topped up, once for each payment', async () => {
+  await newClient('prepaid')
+  const id = idOf(await set({ client: 'prepaid', kind: 'budget', per: 'total', limit: 10 }))
+  const topUp = (payload: object) =>
+    operator.ask({ method: 'POST', url: `/admin/v1/limits/${id}/top-up`, payload })
+  for (const _ of [1, 2])
+    expect(await topUp({ add_usd: '5', reference: 'invoice 7' })).toMatchObject({ document: { limit: '15' } })
+  expect(await topUp({ add_usd: -2.5 })).toMatchObject({ document: { limit: '12.5', since: TODAY } })
+  expect(await topUp({ add_usd: '-12.5' })).toMatchObject({ status: 400 })
+})
+
+test('defaults hold for clients without a like limit, and lists come in parts', async () => {
+  await newClient('plain')
+  const key = await newClient('own')
+  await set({ client: null, kind: 'requests', limit: 100 })
+  await set({ client: 'own', kind: 'requests', limit: 50 })
+  await set({ client: 'own', kind: 'requests', limit: 10, key })
+  await set({ client: 'own', kind: 'tokens', limit: 1_000, model: 'gpt*', cached: 'ignore' })
+  expect(await list('?client=plain')).toMatchObject([{ client: null, limit: 100 }])
+  const own = [{ limit: 50 }, { limit: 10, key }, { limit: 1_000, model: 'gpt*', cached: 'ignore' }]
+  expect(await list('?client=own')).toMatchObject(own)
+  for (const query of ['', 'client=own&']) {
+    const whole = z.array(z.unknown()).parse(await list(`?${query}`))
+    const parts: unknown[] = []
+    for (let cursor = ''; ; ) {
+      const { headers, body } = await operator.app.inject({
+        url: `/admin/v1/limits?${query}limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`,
+        headers: { authorization: 'Bearer operator-token' },
+      })
+      const part = z.array(z.unknown()).parse(JSON.parse(body))
+      expect(part.length).toBeLessThanOrEqual(2)
+      parts.push(...part)
+      const next = headers['x-tallygate-next-cursor']
+      if (next === undefined) break
+      cursor = String(next)
+    }
+    expect(parts).toEqual(whole)
+  }
+})
+
+test('refused calls are counted by client and reason', async () => {
+  const { pool } = operator
+  await newClient('refused')
+  const { rows } = await pool.query<{ id: string }>(`select id from tallygate.clients where name = 'refused'`)
+  const clientId = rows[0]?.id ?? ''
+  await addRefusedCalls(pool, [
+    { day: TODAY, clientId, reason: 'budget', calls: 3 },
+    { day: TODAY, clientId, reason: 'requests', calls: 5 },
+  ])
+  expect((await operator.ask('/admin/v1/refused?days=1&group_by=client,reason')).document).toEqual([
+    { day: null, client: 'refused', reason: 'requests', calls: 5 },
+    { day: null, client: 'refused', reason: 'budget', calls: 3 },
+  ])
+  expect((await operator.ask('/admin/v1/refused')).document).toEqual([
+    { day: null, client: null, reason: null, calls: 8 },
+  ])
+})
+
+const budget = { client: 'strict', kind: 'budget', per: 'day', limit: '1' }
+
+test.each([
+  [{ kind: 'requests', limit: 1 }, 'client', 'client is missing.'],
+  [{ client: 'strict', kind: 'requests' }, 'limit', 'limit must be a number, or US dollars as text.'],
+  [{ ...budget, kind: 'speed' }, 'kind', 'kind must be one of budget, requests, tokens, concurrent.'],
+  [{ ...budget, extra: 1 }, 'extra', 'There is no parameter extra.'],
+  [{ ...budget, limit: '0.0000000000001' }, 'limit', /^limit must be US dollars above 0 /],
+  [{ ...budget, limit: 0 }, 'limit', /^limit must be US dollars above 0 /],
+  [{ ...budget, limit: '1e3' }, 'limit', /^limit must be US dollars above 0 /],
+  [{ ...budget, per: undefined }, 'per', 'per is missing: a budget is for a period.'],
+  [{ ...budget, per: 'year' }, 'per', 'per must be one of day, week, month, total.'],
+  [{ ...budget, since: '2026-01-01' }, 'since', 'since is of budgets in total alone.'],
+  [{ ...budget, per: 'total', since: '2099-01-01' }, 'since', 'since is still to come.'],
+  [{ ...budget, per: 'total', since: '2026-02-30' }, 'since', /^since must be a day that exists/],
+  [{ ...budget, soft: true, unpriced: 'allow' }, 'unpriced', 'unpriced is of hard budgets alone.'],
+  [{ ...budget, soft: 1 }, 'soft', 'soft must be true or false.'],
+  [{ ...budget, cached: 'count' }, 'cached', 'cached is of tokens alone.'],
+  [{ ...budget, model: 'a*b' }, 'model', 'model must be the name of a model; a * may only end it.'],
+  [{ ...budget, client: null, key: 'key_x' }, 'key', 'key is of a client: a default is for every key.'],
+  [
+    { client: 'strict', kind: 'requests', limit: 1.5 },
+    'limit',
+    'limit must be a whole number from 1 to 1000000000.',
+  ],
+  [{ client: 'strict', kind: 'requests', limit: -1 }, 'limit', /^limit must be a whole number/],
+  [{ client: 'strict', kind: 'requests', limit: 1, per: 'day' }, 'per', 'per is of budgets alone.'],
+  [{ client: 'strict', kind: 'requests', limit: 1, soft: true }, 'soft', 'soft is of budgets alone.'],
+])('the body %j is refused by the parameter', async (payload, param, message) => {
+  const expected = typeof message === 'string' ? message : expect.stringMatching(message)
+  expect(await set(payload)).toEqual({
+    status: 400,
+    document: { error: { message: expected, type: 'invalid_request_error', param, code: null } },
+  })
+})
+
+test('clients, keys and limits that are not there are not found, and nothing was announced', async () => {
+  const key = await newClient('strict')
+  await newClient('stranger')
+  const id = idOf(await set(budget))
+  const announced = operator.announcements()
+  const bodies = [
+    [{ ...budget, client: 'nobody' }, 'client', 'There is no client named nobody.'],
+    [{ ...budget, key: 'key_none' }, 'key', 'There is no key with the id key_none.'],
+    [{ ...budget, client: 'stranger', key }, 'key', `Key ${key} is of the client strict.`],
+  ] as const
+  for (const [payload, param, message] of bodies)
+    expect(await set(payload)).toMatchObject({ status: 404, document: { error: { param, message } } })
+  const asked = [
+    ['GET', '/limits?client=nobody', undefined, 404],
+    ['GET', '/limits?cursor=x', undefined, 400],
+    ['GET', '/limits?limit=0', undefined, 400],
+    ['GET', '/limits?page=2', undefined, 400],
+    ['GET', '/limits/history?client=nobody', undefined, 404],
+    ['GET', '/limits/history?cursor=x', undefined, 400],
+    ['GET', '/refused?group_by=model', undefined, 400],
+    ['GET', '/refused?days=0', undefined, 400],
+    ['DELETE', '/limits/999999', undefined, 404],
+    ['DELETE', '/limits/x', undefined, 404],
+    ['PUT', '/limits/999999', { limit: 1 }, 404],
+    ['PUT', `/limits/${id}`, { limit: 1, per: 'day' }, 400],
+    ['POST', `/limits/${id}/raise`, { to: 1, until: '1h' }, 400],
+    ['POST', `/limits/${id}/raise`, { to: 2, until: '2020-01-01' }, 400],
+    ['POST', `/limits/${id}/raise`, { to: 2, until: 'tomorrow' }, 400],
+    ['POST', `/limits/${id}/top-up`, { add_usd: 1 }, 400],
+  ] as const
+  for (const [method, url, payload, status] of asked)
+    expect(
+      (await operator.ask({ method, url: `/admin/v1${url}`, ...(payload && { payload }) })).status,
+      url,
+    ).toBe(status)
+  expect(operator.announcements()).toBe(announced)
+})
