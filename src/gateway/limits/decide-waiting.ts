@@ -35,6 +35,7 @@ export function decideWaiting(
   nowMs: number,
 ): 'take' | 'wait' | LimitRefusal {
   if (call.call.client.destroyed) return CLIENT_LEFT
+  call.seen(nowMs)
   const { exchange } = entry
   const isKnown =
     presence.isAway || exchange.knownAtMs >= call.sinceMs || nowMs - exchange.knownAtMs < FRESH_MS
@@ -42,7 +43,7 @@ export function decideWaiting(
   let answer: 'take' | 'wait' = isCurrent ? 'take' : 'wait'
   for (const holding of call.limits.rates) {
     if (isCurrent && !blocked.has(holding) && fitsRate(holding, call.call, nowMs)) continue
-    const refusal = isKnown ? refusalByRate(holding, call, nowMs) : null
+    const refusal = isKnown ? refusalByRate(holding, call, isCurrent, nowMs) : null
     if (refusal !== null) return refusal
     answer = 'wait'
   }
@@ -51,8 +52,8 @@ export function decideWaiting(
       const { spent } = account
       if (isKnown && spent !== null && spent >= account.amount) return refuseByBudget(account, spent)
       if (isCurrent && !blocked.has(account) && fitsAccount(account, call.call.estimatedPico)) continue
-      if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence, nowMs)) continue
-      const isLate = nowMs - call.sinceMs >= BUDGET_WAIT_MS
+      if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence)) continue
+      const isLate = call.waitedMs >= BUDGET_WAIT_MS
       if (isLate || (presence.isAway && spent !== null && account.reserved === 0n && account.waiting <= 1))
         return refuseReserved(account)
       answer = 'wait'
@@ -64,25 +65,25 @@ export function decideWaiting(
 /** Whether a limit is reached for all gateways together. If another one only holds it, that is waited for. */
 function refusalByRate(
   holding: RateHolding,
-  { call, sinceMs }: WaitingCall,
+  { call, waitedMs }: WaitingCall,
+  isCurrent: boolean,
   nowMs: number,
 ): LimitRefusal | null {
   const need = holding.needOf(call.estimatedTokens)
   const isReached = holding.used(nowMs) + holding.others.used + need > holding.amount
-  if (!isReached && nowMs - sinceMs < RATE_WAIT_MS) return null
+  if (!isReached && (!isCurrent || waitedMs < RATE_WAIT_MS)) return null
   return refuseByRate(holding, isReached ? holding.retryMs(need, nowMs) : 0)
 }
 
 /** Whether a call passes that does not fit: nothing can be known, or none runs beside it while Redis is away. */
 function passesAnyway(
   account: BudgetAccount,
-  { sinceMs }: WaitingCall,
+  { sinceMs, waitedMs }: WaitingCall,
   { readFailedAtMs, epoch }: ClientEntry,
   presence: RedisPresence,
-  nowMs: number,
 ): boolean {
   if (account.view === null) {
-    account.isOpen = readFailedAtMs >= sinceMs || nowMs - sinceMs >= UNKNOWN_WAIT_MS
+    account.isOpen = readFailedAtMs >= sinceMs || waitedMs >= UNKNOWN_WAIT_MS
     return account.isOpen
   }
   const isShare = presence.isAway && epoch === presence.epoch && account.awayEpoch === epoch

@@ -2,6 +2,9 @@ import type { CallLimits } from './call-limits.ts'
 import type { BudgetAccount } from './holdings/budget-account.ts'
 import type { CallToLimit, LimitRefusal, Reservation } from './limited-call.ts'
 
+/** A process that has seen to nothing for longer stood still. */
+const LONGEST_STEP_MS = 250
+
 /** A call that does not fit yet: into what this gateway holds, or into what running calls have left. */
 export class WaitingCall {
   readonly call: CallToLimit
@@ -9,6 +12,9 @@ export class WaitingCall {
   accounts: readonly BudgetAccount[]
   /** Monotonic milliseconds. */
   readonly sinceMs: number
+  /** How long this process has seen to it: while it stands still, nothing is waited for. */
+  waitedMs = 0
+  #seenAtMs: number
   readonly answer = Promise.withResolvers<Reservation | LimitRefusal | null>()
 
   constructor(call: CallToLimit, limits: CallLimits, accounts: readonly BudgetAccount[], sinceMs: number) {
@@ -16,6 +22,12 @@ export class WaitingCall {
     this.limits = limits
     this.accounts = accounts
     this.sinceMs = sinceMs
+    this.#seenAtMs = sinceMs
+  }
+
+  seen(nowMs: number): void {
+    this.waitedMs += Math.min(nowMs - this.#seenAtMs, LONGEST_STEP_MS)
+    this.#seenAtMs = nowMs
   }
 }
 

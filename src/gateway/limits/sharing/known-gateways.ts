@@ -38,6 +38,7 @@ export function reportedFieldName(id: string): string {
 export class KnownGateways {
   readonly #ownId: string
   #others: ReadonlyMap<string, KnownGateway> = new Map()
+  #list: readonly KnownGateway[] = []
   /** Those whose field in Redis is older than what is known here, or is gone. */
   #toWrite: readonly KnownGateway[] = []
   /** Fields that no gateway needs any more. */
@@ -48,8 +49,8 @@ export class KnownGateways {
     this.#ownId = ownId
   }
 
-  get others(): Iterable<KnownGateway> {
-    return this.#others.values()
+  get others(): readonly KnownGateway[] {
+    return this.#list
   }
 
   /** All of a client's hash was read just now; `redisMs` is its server's clock. */
@@ -74,6 +75,7 @@ export class KnownGateways {
       if (!toDelete.includes(id)) others.set(id, known)
     }
     this.#others = others
+    this.#list = [...others.values()]
     this.#toWrite = toWrite
     this.#toDelete = toDelete
     this.#learnedAtMs = nowMs

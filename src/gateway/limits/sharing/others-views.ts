@@ -14,7 +14,7 @@ import type { SharedSnapshot } from './spent-snapshots.ts'
 export function viewSpent(
   account: BudgetAccount,
   snapshots: readonly SharedSnapshot[],
-  others: Iterable<KnownGateway>,
+  others: readonly KnownGateway[],
   nowMs: number,
 ): SpentView | null {
   for (let at = snapshots.length - 1; at >= 0; at -= 1) {
@@ -29,7 +29,7 @@ export function viewSpent(
 function viewOf(
   account: BudgetAccount,
   snapshot: SharedSnapshot,
-  others: Iterable<KnownGateway>,
+  others: readonly KnownGateway[],
   nowMs: number,
 ): SpentView | null {
   const spent = snapshot.spent.get(account.key)
@@ -83,7 +83,7 @@ function isDead(
 /** What the others hold and use of a limit on requests, tokens or calls at once. */
 export function viewRate(
   { limitId, window }: RateHolding,
-  others: Iterable<KnownGateway>,
+  others: readonly KnownGateway[],
   nowMs: number,
 ): OthersRate {
   let held = 0
