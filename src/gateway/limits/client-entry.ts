@@ -88,6 +88,12 @@ export class ClientEntry {
     }
   }
 
+  /** An exchange failed, and has left the ceilings as Redis may have them. */
+  needsShare(): void {
+    this.epoch = 0
+    for (const account of this.client.accounts.values()) account.awayEpoch = 0
+  }
+
   /** After an exchange. */
   countGateways(nowMs: number): void {
     let gateways = 1

@@ -205,6 +205,7 @@ export class ClientsAtWork {
     } catch {
       this.presence.failed(now())
       entry.isChanged = true
+      entry.needsShare()
     }
     entry.isExchanging = false
     this.#serve(entry)

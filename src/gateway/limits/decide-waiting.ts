@@ -40,10 +40,12 @@ export function decideWaiting(
   const isKnown =
     presence.isAway || exchange.knownAtMs >= call.sinceMs || nowMs - exchange.knownAtMs < FRESH_MS
   const isCurrent = entry.isCurrent(call.limits, presence, nowMs)
+  // The others have had the time to give back what they do not use.
+  const isAsked = presence.isAway || exchange.reportedAtMs >= call.sinceMs + RATE_WAIT_MS
   let answer: 'take' | 'wait' = isCurrent ? 'take' : 'wait'
   for (const holding of call.limits.rates) {
     if (isCurrent && !blocked.has(holding) && fitsRate(holding, call.call, nowMs)) continue
-    const refusal = isKnown ? refusalByRate(holding, call, isCurrent, nowMs) : null
+    const refusal = isKnown ? refusalByRate(holding, call, isAsked, nowMs) : null
     if (refusal !== null) return refusal
     answer = 'wait'
   }
@@ -53,8 +55,7 @@ export function decideWaiting(
       if (isKnown && spent !== null && spent >= account.amount) return refuseByBudget(account, spent)
       if (isCurrent && !blocked.has(account) && fitsAccount(account, call.call.estimatedPico)) continue
       if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence)) continue
-      const isLate = call.waitedMs >= BUDGET_WAIT_MS
-      if (isLate || (presence.isAway && spent !== null && account.reserved === 0n && account.waiting <= 1))
+      if (call.waitedMs >= BUDGET_WAIT_MS || isHopeless(account, entry, presence))
         return refuseReserved(account)
       answer = 'wait'
     }
@@ -66,13 +67,22 @@ export function decideWaiting(
 function refusalByRate(
   holding: RateHolding,
   { call, waitedMs }: WaitingCall,
-  isCurrent: boolean,
+  isAsked: boolean,
   nowMs: number,
 ): LimitRefusal | null {
   const need = holding.needOf(call.estimatedTokens)
   const isReached = holding.used(nowMs) + holding.others.used + need > holding.amount
-  if (!isReached && (!isCurrent || waitedMs < RATE_WAIT_MS)) return null
+  if (!isReached && !(isAsked && waitedMs >= RATE_WAIT_MS)) return null
   return refuseByRate(holding, isReached ? holding.retryMs(need, nowMs) : 0)
+}
+
+/** Whether the share of this gateway is used up while Redis is away, and no call runs that could give some back. */
+function isHopeless(
+  account: BudgetAccount,
+  { isExchanging }: ClientEntry,
+  { isAway }: RedisPresence,
+): boolean {
+  return isAway && !isExchanging && account.view !== null && account.reserved === 0n && account.waiting <= 1
 }
 
 /** Whether a call passes that does not fit: nothing can be known, or none runs beside it while Redis is away. */

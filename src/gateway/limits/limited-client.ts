@@ -137,8 +137,9 @@ export class LimitedClient {
   /** Works out again what the others hold: after they reported something, and as silence lasts. */
   updateViews(nowMs: number): void {
     const { others } = this.gateways
+    const wallMs = this.#wallNow()
     for (const account of this.accounts.values()) {
-      account.view = viewSpent(account, this.snapshots, others, nowMs)
+      account.view = viewSpent(account, this.snapshots, others, nowMs, wallMs)
       if (account.view !== null) account.isOpen = false
     }
     for (const holding of this.rates.values()) holding.others = viewRate(holding, others, nowMs)

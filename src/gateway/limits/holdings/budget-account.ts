@@ -5,7 +5,7 @@ import { RecordedCosts } from './recorded-costs.ts'
 
 /** What is known of a budget's spending beside this gateway's own. */
 export interface SpentView {
-  /** Which reading of Postgres it is based on. */
+  /** Which reading of Postgres it is based on; empty: on none, since the period has just begun. */
   readonly snapshotId: string
   /** What Postgres had, and what the others recorded since. */
   readonly base: bigint
@@ -27,7 +27,8 @@ export class BudgetAccount {
   limit: Limit
   readonly fromDay: UtcDay
   readonly toDay: UtcDay | null
-  /** Milliseconds since 1970; infinite for a budget of all time. */
+  /** Milliseconds since 1970; without an end for a budget of all time, and long begun. */
+  readonly beganAtMs: number
   readonly endsAtMs: number
   /** The limit, as of the last check of the clock: it may be raised for a while. */
   amount: bigint
@@ -64,6 +65,7 @@ export class BudgetAccount {
     this.limit = limit
     this.fromDay = fromDay
     this.toDay = toDay
+    this.beganAtMs = toDay === null ? Number.NEGATIVE_INFINITY : Date.parse(`${fromDay}T00:00:00Z`)
     this.endsAtMs = toDay === null ? Number.POSITIVE_INFINITY : Date.parse(`${toDay}T00:00:00Z`) + 86_400_000
     this.amount = amount
   }

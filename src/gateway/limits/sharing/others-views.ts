@@ -5,10 +5,15 @@ import type { AccountShare } from './gateway-field.ts'
 import { DEAD_MS, type KnownGateway, SILENT_MS } from './known-gateways.ts'
 import type { SharedSnapshot } from './spent-snapshots.ts'
 
+/** So long after a period began, it needs no reading of Postgres: nothing was spent then, and all is reported. */
+const YOUNG_MS = 3_600_000
+
 /**
- * What is spent of a budget, from the newest reading of Postgres that every gateway has answered.
+ * What is spent of a budget, from the newest reading of Postgres that every gateway has answered; of a period that has
+ * just begun, from what the gateways recorded.
  *
  * @param snapshots The oldest first.
+ * @param wallMs Milliseconds since 1970.
  * @returns `null`: there is none.
  */
 export function viewSpent(
@@ -16,6 +21,7 @@ export function viewSpent(
   snapshots: readonly SharedSnapshot[],
   others: readonly KnownGateway[],
   nowMs: number,
+  wallMs: number,
 ): SpentView | null {
   for (let at = snapshots.length - 1; at >= 0; at -= 1) {
     const snapshot = snapshots[at]
@@ -23,17 +29,17 @@ export function viewSpent(
     const view = viewOf(account, snapshot, others, nowMs)
     if (view !== null) return view
   }
-  return null
+  return wallMs < account.beganAtMs + YOUNG_MS ? viewOf(account, null, others, nowMs) : null
 }
 
 function viewOf(
   account: BudgetAccount,
-  snapshot: SharedSnapshot,
+  snapshot: SharedSnapshot | null,
   others: readonly KnownGateway[],
   nowMs: number,
 ): SpentView | null {
-  const spent = snapshot.spent.get(account.key)
-  if (spent === undefined || !account.counted.has(snapshot.id)) return null
+  const spent = snapshot === null ? 0n : snapshot.spent.get(account.key)
+  if (spent === undefined || (snapshot !== null && !account.counted.has(snapshot.id))) return null
   let base = spent
   let othersHeld = 0n
   let othersReserved = 0n
@@ -53,15 +59,19 @@ function viewOf(
     const used = share.recorded + share.reserved
     othersHeld += (share.ceiling > used ? share.ceiling : used) - share.recorded
   }
-  return { snapshotId: snapshot.id, base, othersHeld, othersReserved, wants, gateways }
+  return { snapshotId: snapshot?.id ?? '', base, othersHeld, othersReserved, wants, gateways }
 }
 
 /**
  * What of a gateway's records is in the reading: as it says itself, or all of them, where the committed offset has come
  * to the last one.
  */
-function countedOf(share: AccountShare, { field }: KnownGateway, snapshot: SharedSnapshot): bigint | null {
-  if (share.recorded === 0n) return 0n
+function countedOf(
+  share: AccountShare,
+  { field }: KnownGateway,
+  snapshot: SharedSnapshot | null,
+): bigint | null {
+  if (share.recorded === 0n || snapshot === null) return 0n
   const counted = share.counted.get(snapshot.id)
   if (counted !== undefined) return counted
   const offset = snapshot.offsets.get(field.producer)
@@ -72,12 +82,12 @@ function countedOf(share: AccountShare, { field }: KnownGateway, snapshot: Share
 function isDead(
   { field, reportedAtMs, seenAtMs }: KnownGateway,
   { lastSequence }: AccountShare,
-  { offsets }: SharedSnapshot,
+  snapshot: SharedSnapshot | null,
   nowMs: number,
 ): boolean {
   // Redis's clock may have jumped: what it says is not believed at the first reading.
   if (nowMs - reportedAtMs < DEAD_MS || nowMs - seenAtMs < SILENT_MS) return false
-  return lastSequence === 0 || (offsets.get(field.producer) ?? 0) >= lastSequence
+  return lastSequence === 0 || (snapshot?.offsets.get(field.producer) ?? 0) >= lastSequence
 }
 
 /** What the others hold and use of a limit on requests, tokens or calls at once. */
