@@ -4,7 +4,7 @@ import { databaseName, offsetsName, queuePrefix, streamName } from '../src/domai
 import { utcDayOf } from '../src/domain/utc-day.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import { booksDiffer } from '../src/limits/alerts/watch-ledger.ts'
+import { booksDiffer } from '../src/limits/alerts/watch/watch-ledger.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'

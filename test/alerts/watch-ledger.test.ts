@@ -6,14 +6,14 @@ import { recordJournal } from '../../src/gateway/record-journal.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { pruneAlerts } from '../../src/limits/alerts/deliveries.ts'
-import { findCostlyCalls, findUnpricedCalls } from '../../src/limits/alerts/watch-calls.ts'
+import { findCostlyCalls, findUnpricedCalls } from '../../src/limits/alerts/watch/watch-calls.ts'
 import {
   booksDiffer,
   findDeadLetters,
   findGaps,
   findOldBacklogs,
   findWaitingJournals,
-} from '../../src/limits/alerts/watch-ledger.ts'
+} from '../../src/limits/alerts/watch/watch-ledger.ts'
 import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'

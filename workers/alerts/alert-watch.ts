@@ -2,14 +2,14 @@ import { utcDayOf } from '../../src/domain/utc-day.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import type { AlertKind } from '../../src/limits/alerts/alert-kinds.ts'
 import { type Occurrence, raiseAlerts, selectWantedKinds } from '../../src/limits/alerts/raise-alerts.ts'
-import { findReachedThresholds } from '../../src/limits/alerts/watch-budgets.ts'
-import { findCostlyCalls, findUnpricedCalls } from '../../src/limits/alerts/watch-calls.ts'
+import { findReachedThresholds } from '../../src/limits/alerts/watch/watch-budgets.ts'
+import { findCostlyCalls, findUnpricedCalls } from '../../src/limits/alerts/watch/watch-calls.ts'
 import {
   findDeadLetters,
   findGaps,
   findOldBacklogs,
   findWaitingJournals,
-} from '../../src/limits/alerts/watch-ledger.ts'
+} from '../../src/limits/alerts/watch/watch-ledger.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
 import { readStreamBacklog } from '../../src/store/connection/redis-state.ts'

@@ -1,9 +1,9 @@
-import type { UtcDay } from '../../domain/utc-day.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
-import type { StreamBacklog } from '../../store/connection/redis-state.ts'
-import { SCHEMA } from '../../store/connection/schema.ts'
-import { type GatewayJournal, selectGatewayJournals } from '../../store/ledger/gateway-journals.ts'
-import type { Occurrence } from './raise-alerts.ts'
+import type { UtcDay } from '../../../domain/utc-day.ts'
+import type { Postgres } from '../../../store/connection/postgres.ts'
+import type { StreamBacklog } from '../../../store/connection/redis-state.ts'
+import { SCHEMA } from '../../../store/connection/schema.ts'
+import { type GatewayJournal, selectGatewayJournals } from '../../../store/ledger/gateway-journals.ts'
+import type { Occurrence } from '../raise-alerts.ts'
 
 /** A finished call is counted within two seconds. */
 const OLDEST_ALLOWED_MS = 60_000

@@ -1,8 +1,8 @@
-import { SCHEMA } from '../../store/connection/schema.ts'
-import { isClosed } from '../../usage/summaries/summarised.ts'
-import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
-import { coversModelInSql } from '../covers-model.ts'
-import { ACCOUNT_SHAPES, type AccountShape, COST_COLUMN, COST_OF_ROW } from '../spent/spent-statement.ts'
+import { SCHEMA } from '../../../store/connection/schema.ts'
+import { isClosed } from '../../../usage/summaries/summarised.ts'
+import { findSummaryTables } from '../../../usage/summaries/summary-tables.ts'
+import { coversModelInSql } from '../../covers-model.ts'
+import { ACCOUNT_SHAPES, type AccountShape, COST_COLUMN, COST_OF_ROW } from '../../spent/spent-statement.ts'
 
 const MONTH_OF_DAY = `date_trunc('month', u.day::timestamp)::date`
 const CLOSED_MONTHS = 'array(select month from closed_month)'

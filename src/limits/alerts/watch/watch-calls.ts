@@ -1,11 +1,11 @@
-import type { UnpricedReason } from '../../call/unpriced-reason.ts'
-import { picoToUsdText } from '../../domain/pico-usd.ts'
-import type { UtcDay } from '../../domain/utc-day.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
-import { SCHEMA } from '../../store/connection/schema.ts'
-import { nameUnpriced } from '../../usage/unpriced-document.ts'
-import { selectUnpricedUse, type UnpricedUse } from '../../usage/unpriced-use.ts'
-import { ALERTS_A_DAY, type Occurrence } from './raise-alerts.ts'
+import type { UnpricedReason } from '../../../call/unpriced-reason.ts'
+import { picoToUsdText } from '../../../domain/pico-usd.ts'
+import type { UtcDay } from '../../../domain/utc-day.ts'
+import type { Postgres } from '../../../store/connection/postgres.ts'
+import { SCHEMA } from '../../../store/connection/schema.ts'
+import { nameUnpriced } from '../../../usage/unpriced-document.ts'
+import { selectUnpricedUse, type UnpricedUse } from '../../../usage/unpriced-use.ts'
+import { ALERTS_A_DAY, type Occurrence } from '../raise-alerts.ts'
 
 /** Of calls that were answered, and nothing tells what they used. The other reasons are a price that is missing. */
 const UNREAD: readonly (UnpricedReason | string)[] = [

@@ -1,10 +1,10 @@
-import { picoToUsdText } from '../../domain/pico-usd.ts'
-import type { UtcDay } from '../../domain/utc-day.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
-import { SCHEMA } from '../../store/connection/schema.ts'
-import { budgetPeriodOf } from '../budget-period.ts'
-import type { BudgetPeriod } from '../limit.ts'
-import { type Occurrence, WANTED } from './raise-alerts.ts'
+import { picoToUsdText } from '../../../domain/pico-usd.ts'
+import type { UtcDay } from '../../../domain/utc-day.ts'
+import type { Postgres } from '../../../store/connection/postgres.ts'
+import { SCHEMA } from '../../../store/connection/schema.ts'
+import { budgetPeriodOf } from '../../budget-period.ts'
+import type { BudgetPeriod } from '../../limit.ts'
+import { type Occurrence, WANTED } from '../raise-alerts.ts'
 import { SPENT_OF_BUDGETS } from './spent-budgets.ts'
 
 /** More than these are found the next time. */
