@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Environment } from '../config/config.ts'
 import { explainError } from '../doctor/explain-error.ts'
 import type { Cli } from './cli.ts'
+import { addAlertsCommands } from './commands/alerts.ts'
 import { addCallsCommands } from './commands/calls.ts'
 import { addClientCommands } from './commands/client.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
@@ -27,6 +28,7 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addClientCommands,
   addKeyCommands,
   addLimitsCommands,
+  addAlertsCommands,
   addUsageCommand,
   addUsageExportCommand,
   addCallsCommands,
