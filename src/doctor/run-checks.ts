@@ -8,6 +8,7 @@ import { selectStreams } from '../store/ledger/streams.ts'
 import { probeRedis } from '../store/redis-probe/redis-probe.ts'
 import type { ReplicaState } from '../store/replica/reports.ts'
 import type { HasPrice } from '../usage/unpriced-document.ts'
+import { checkAlerts } from './checks/alerts.ts'
 import { checkGateway } from './checks/gateway.ts'
 import { checkGatewayPrices, type OwnPrices } from './checks/gateway-prices.ts'
 import { checkJobs } from './checks/jobs.ts'
@@ -18,8 +19,8 @@ import { checkDeadLetters, checkGaps } from './checks/ledger.ts'
 import { checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
 import { checkMigrations, checkPostgres } from './checks/postgres.ts'
 import { checkPriceRefresh } from './checks/price-refresh.ts'
-import { checkBacklog, checkRedis } from './checks/redis.ts'
-import { checkPrefix } from './checks/redis-prefix.ts'
+import { checkBacklog, checkRedis } from './checks/redis/redis.ts'
+import { checkPrefix } from './checks/redis/redis-prefix.ts'
 import { checkReplica } from './checks/replica.ts'
 import { checkUnpriced } from './checks/unpriced.ts'
 import { reasonOf } from './explain-error.ts'
@@ -88,6 +89,7 @@ async function runPostgresChecks({
     ...(await unlessTooLong('response ids', checkResponseIds(pool))),
     ...(await unlessTooLong('jobs', checkJobs(pool))),
     ...(await checkKafka(pool)),
+    ...(await checkAlerts(pool)),
   ]
 }
 

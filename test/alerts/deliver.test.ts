@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { checkAlerts } from '../../src/doctor/checks/alerts.ts'
 import { deliver } from '../../src/limits/alerts/deliver.ts'
 import { pruneAlerts, selectDueDeliveries } from '../../src/limits/alerts/deliveries.ts'
 import { type Occurrence, raiseAlerts } from '../../src/limits/alerts/raise-alerts.ts'
@@ -287,4 +288,22 @@ test('alerts are deleted after 90 days, those of a budget for all time never', a
   expect(await pruneAlerts(pool)).toBe(1)
   const { rows } = await pool.query('select subject from tallygate.alerts order by 1')
   expect(rows).toEqual([{ subject: 'p1' }, { subject: 'total' }])
+})
+
+test('doctor names a receiver that has taken nothing for an hour, until it takes something', async () => {
+  expect(await checkAlerts(pool)).toEqual([])
+  const { id } = await add()
+  await add({ kinds: ['budget'] })
+  const delivery = await raiseOne()
+  receiver.answer(status(500))
+  await deliver(pool, delivery)
+  expect(await checkAlerts(pool)).toMatchObject([{ state: 'ok', detail: '2 receivers, and none fails' }])
+  await pool.query(`update tallygate.alert_deliveries set created_at = now() - interval '61 minutes'`)
+  expect(await checkAlerts(pool)).toMatchObject([
+    { name: 'alerts', state: 'wrong', detail: expect.stringContaining(`receiver ${id} has taken no alert`) },
+  ])
+  receiver.answer(status(200))
+  await passPauses()
+  await deliver(pool, delivery)
+  expect(await checkAlerts(pool)).toMatchObject([{ state: 'ok' }])
 })

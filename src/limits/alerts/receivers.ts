@@ -165,3 +165,34 @@ function receiverFrom(row: ReceiverRow): AlertReceiver {
           },
   }
 }
+
+/** A receiver that has failed for over an hour. */
+export interface FailingReceiver {
+  readonly id: string
+  /** When the oldest alert was made that it has not taken. */
+  readonly since: Date
+  /** Of the last attempt; `null`: there was none. */
+  readonly error: string | null
+}
+
+/** How many receivers there are, and those to which nothing was delivered since an alert that is over an hour old. */
+export async function selectFailingReceivers(
+  pool: Postgres,
+): Promise<{ readonly receivers: number; readonly failing: readonly FailingReceiver[] }> {
+  const { rows } = await pool.query<{ id: string; since: Date | null; error: string | null }>(
+    `select r.id, o.since, o.error from ${SCHEMA}.alert_receivers r
+     left join lateral (
+       select min(d.created_at) as since, (array_agg(d.error order by d.tried_at desc nulls last))[1] as error
+       from ${SCHEMA}.alert_deliveries d
+       where d.receiver_id = r.id and d.state in ('waiting', 'given_up')
+         and d.created_at > coalesce((select max(t.delivered_at) from ${SCHEMA}.alert_deliveries t
+           where t.receiver_id = r.id), '-infinity')
+       having min(d.created_at) < now() - interval '1 hour'
+         or bool_or(d.state = 'given_up')) o on true
+     where r.removed_at is null order by o.since, r.id`,
+  )
+  return {
+    receivers: rows.length,
+    failing: rows.flatMap(({ id, since, error }) => (since === null ? [] : [{ id, since, error }])),
+  }
+}

@@ -1,6 +1,6 @@
-import type { Redis } from '../../store/connection/redis.ts'
-import { readRedisState, readStreamBacklog } from '../../store/connection/redis-state.ts'
-import { type Finding, failure, ok, warning } from '../finding.ts'
+import type { Redis } from '../../../store/connection/redis.ts'
+import { readRedisState, readStreamBacklog } from '../../../store/connection/redis-state.ts'
+import { type Finding, failure, ok, warning } from '../../finding.ts'
 
 /** The first release that both Redis clients in use support. */
 const OLDEST = [6, 2] as const

@@ -1,7 +1,7 @@
-import { databaseName } from '../../domain/redis/redis-names.ts'
-import { parseEntry } from '../../ledger/entry.ts'
-import type { Redis } from '../../store/connection/redis.ts'
-import { type Finding, failure, warning } from '../finding.ts'
+import { databaseName } from '../../../domain/redis/redis-names.ts'
+import { parseEntry } from '../../../ledger/entry.ts'
+import type { Redis } from '../../../store/connection/redis.ts'
+import { type Finding, failure, warning } from '../../finding.ts'
 
 /** Looked at of each stream, from its beginning: entries of another database stay there, so they come to lie in front. */
 const ENTRIES_EACH = 100
