@@ -21,7 +21,7 @@ export interface Cli {
    */
   progress(unit: string, wanted: boolean): Progress
   /** Says one thing beside the result, on stderr. */
-  note(text: string): void
+  remark(text: string): void
   /** Makes the process end with code 1 although nothing was thrown. */
   fail(): void
   /** Whether the environment, or a running `npm start`, names a database. */

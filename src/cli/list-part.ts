@@ -12,6 +12,6 @@ export function pageOrder({ limit, cursor }: ListOptions): PageOrder {
 }
 
 /** Says how to go on behind the part that was printed; `next`: its cursor, `null`: nothing is behind it. */
-export function noteNext(cli: Cli, next: string | null): void {
-  if (next !== null) cli.note(`there is more behind these: --cursor ${next}`)
+export function sayNext(cli: Cli, next: string | null): void {
+  if (next !== null) cli.remark(`there is more behind these: --cursor ${next}`)
 }

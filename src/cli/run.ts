@@ -78,13 +78,13 @@ export async function runCommandLine(
     },
     progress: (unit, wanted) =>
       wanted || streams.isWatched === true ? showProgress(unit, (line) => streams.err(line)) : NO_PROGRESS,
-    note: (text) => streams.err(`tallygate: ${text}\n`),
+    remark: (text) => streams.err(`tallygate: ${text}\n`),
     wantsJson: () => program.opts<{ json?: boolean }>().json === true,
     fail() {
       exitCode = FAILED
     },
     knowsServers: () => findServersOrNull(env) !== null,
-    withServers: (work) => withServers(findServers(env), cli.note, work),
+    withServers: (work) => withServers(findServers(env), cli.remark, work),
   }
   program
     .description('who used what of a model backend, and what did it cost')

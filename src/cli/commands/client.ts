@@ -4,7 +4,7 @@ import { renderClient } from '../../domain/documents/client-document.ts'
 import { type Client, createClient, selectClientPage, setClientDisabled } from '../../keys/clients.ts'
 import { parseListLimit, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-import { type ListOptions, noteNext, pageOrder } from '../list-part.ts'
+import { type ListOptions, sayNext, pageOrder } from '../list-part.ts'
 import { renderTable } from '../table.ts'
 
 /** `client create | list | disable | enable`: the accounts that usage is summed up for. */
@@ -31,7 +31,7 @@ export function addClientCommands(program: Command, cli: Cli): void {
       const page = await cli.withServers(({ pool }) => selectClientPage(pool, order))
       if (page === null) throw new Failure(`there is no client with the id ${order.cursor}`)
       cli.print(page.items.map(renderClient), table(page.items))
-      noteNext(cli, page.next)
+      sayNext(cli, page.next)
     })
 
   for (const [verb, disabled] of [

@@ -6,7 +6,7 @@ import { createClientKey, type NewKey, revokeKey, type StoredKey, selectKeyPage 
 import { rotateKey } from '../../keys/rotate-key.ts'
 import { parseDuration, parseLifetime, parseListLimit, parseModels, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-import { type ListOptions, noteNext, pageOrder } from '../list-part.ts'
+import { type ListOptions, sayNext, pageOrder } from '../list-part.ts'
 import { renderTable } from '../table.ts'
 
 /** `key create | list | revoke | rotate`: what clients call with. */
@@ -54,7 +54,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
       })
       if (page === null) throw noKey(order.cursor ?? '')
       cli.print(page.items.map(renderKey), table(page.items))
-      noteNext(cli, page.next)
+      sayNext(cli, page.next)
     })
 
   key

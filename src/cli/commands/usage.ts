@@ -19,7 +19,7 @@ import {
 import { parseUsageGroups, USAGE_GROUPS } from '../../usage/query/usage-query.ts'
 import { parseDays, parseListLimit } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-import { noteNext } from '../list-part.ts'
+import { sayNext } from '../list-part.ts'
 import { printable, renderTable } from '../table.ts'
 
 /** `usage`: usage and cost, as `GET /v1/usage` reports them. */
@@ -61,7 +61,7 @@ export function addUsageCommand(program: Command, cli: Cli): void {
         by.length === 1 ? withNames(document, names) : document,
         [table(rows, by), ...namesText(names)].join('\n'),
       )
-      noteNext(cli, next)
+      sayNext(cli, next)
     })
 }
 

@@ -52,7 +52,7 @@ export function cursorBehind(
 
 const VALUE = /^-?[0-9]{1,60}$/
 
-/** `null`: it is no cursor of a query with this order and these groups. */
+/** `null`: it is not of a query with this order and these groups. */
 export function parseUsageCursor(
   text: string,
   sort: UsageSort,
