@@ -72,7 +72,8 @@ function refusalByRate(
 ): LimitRefusal | null {
   const need = holding.needOf(call.estimatedTokens)
   const isReached = holding.used(nowMs) + holding.others.used + need > holding.amount
-  if (!isReached && !(isAsked && waitedMs >= RATE_WAIT_MS)) return null
+  const isHeld = isAsked && waitedMs >= RATE_WAIT_MS && !fitsRate(holding, call, nowMs)
+  if (!isReached && !isHeld) return null
   return refuseByRate(holding, isReached ? holding.retryMs(need, nowMs) : 0)
 }
 
