@@ -38,6 +38,7 @@ export interface GatewayOptions {
   readonly admission: AdmissionOptions
   readonly listModels: ModelsOptions['listModels']
   readonly summariseUsage: UsageOptions['summarise']
+  readonly listLimits: UsageOptions['listLimits']
   readonly readiness: () => Readiness
   readonly forward: Omit<ForwardOptions, 'admission' | 'methods'>
   readonly webSockets: Omit<WebSocketOptions, 'admission'>
@@ -92,6 +93,7 @@ export function buildGateway(options: GatewayOptions): Gateway {
     usage(keyed, {
       basePath,
       summarise: options.summariseUsage,
+      listLimits: options.listLimits,
       now: admission.now,
       storageFailed: (err) =>
         app.log.error({ event: 'usage.query_failed', err }, 'the usage summary could not be read'),

@@ -34,6 +34,7 @@ import { answerClient } from '../usage/query/answer-usage.ts'
 import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
+import { openGatewayLimits } from './gateway-limits.ts'
 import { watchKafkaBacklog } from './kafka-backlog.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
@@ -61,10 +62,7 @@ const SUMMARY_MS = 4_000
 const SUMMARY_STATEMENT_MS = 3_000
 /** A scrape of metrics waits this long for Postgres. */
 const SCRAPE_MS = 1_000
-/**
- * After the last connection, the time to write the records of cut calls, whose tokens may have to be
- * estimated.
- */
+/** After the last connection, the time to write the records of cut calls: their tokens may be estimated. */
 const RECORD_GRACE_MS = 5_000
 /** After the last call, the time to ship the records. */
 const SHIP_GRACE_MS = 3_000
@@ -155,6 +153,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
     log,
   })
+  const limits = await openGatewayLimits({ config, prices: reloadable, ledger, log })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
   const readiness = (): Readiness => {
@@ -167,6 +166,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       ['redis', !redisConnected || redisWatch.problem !== null],
       ['replica', reports.state()?.isUsed === false],
       ['kafka', kafkaBacklog.isBehind()],
+      ['limits', limits.isDegraded()],
     ]
     const degraded = away.filter(([, isAway]) => isAway).map(([name]) => name)
     const takesCalls = config.onJournalFull === 'unmetered' || ledger.canTakeCalls
@@ -192,6 +192,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     kafka: () => withinDeadline(selectOutboxState(operators), SCRAPE_MS),
     prices: () => withinDeadline(findPriceRefresh(operators, 'genai-prices'), SCRAPE_MS),
     replica: reports.state,
+    limits,
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)
@@ -227,8 +228,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       upstreams: reloadable.table,
       pathPolicy: reloadable.pathPolicy,
       objects,
-      limits: null,
-      refused: () => {},
+      limits: limits.admission,
+      refused: limits.refused,
       now: Date.now,
       stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),
     },
@@ -241,6 +242,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       await readYourWrites.counted(query.client.id)
       return await clientSummaries.answer(query)
     },
+    listLimits: (clientId, keyId) => withinDeadline(limits.answer(summaries, clientId, keyId), SUMMARY_MS),
     readiness,
     forward: {
       services,
@@ -318,6 +320,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       redisWatch.stop()
       const storesClosed = (async () => {
         await admin.close()
+        await limits.close()
         await reloadable.close()
         await keys.close()
         await followed.stop()

@@ -8,6 +8,7 @@ import { showCalls } from './call-metrics.ts'
 import { type CollisionCount, showCollisions } from './collision-metric.ts'
 import { showJobs, type WaitingJobs } from './job-metric.ts'
 import { type KafkaBacklog, showKafka } from './kafka-metric.ts'
+import { type LimitFigures, showLimitMetrics } from './limit-metrics.ts'
 import { type PriceFreshness, showPrices } from './price-metric.ts'
 import { type ShownReplica, showReplica } from './replica-metric.ts'
 import { sharedRender } from './shared-metrics.ts'
@@ -28,6 +29,8 @@ export interface GatewayMetricsOptions {
   readonly replica: () => ShownReplica | null
   /** Called at every scrape, too; `null`: Kafka is not in use. */
   readonly kafka: () => Promise<KafkaBacklog | null>
+  /** Rates and budgets of this process. */
+  readonly limits: LimitFigures
   /** Of this release. */
   readonly version: string
 }
@@ -54,6 +57,7 @@ export function buildMetrics({
   jobs,
   replica,
   kafka,
+  limits,
   version,
 }: GatewayMetricsOptions): Metrics {
   const registry = new Registry()
@@ -66,6 +70,7 @@ export function buildMetrics({
   showJobs(registry, jobs)
   showReplica(registry, replica)
   showKafka(registry, kafka)
+  showLimitMetrics(registry, limits)
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',

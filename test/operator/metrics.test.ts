@@ -27,6 +27,11 @@ const LEDGER: LedgerStats = {
   journalWritable: false,
 }
 
+const LIMITS = {
+  stats: () => ({ exchanges: 40, exchangeFailures: 2, waiting: 1, isDegraded: true }),
+  refusals: () => new Map([['requests', 3]]),
+}
+
 const RECORD: CallRecord = {
   callId: '01890000-0000-7000-8000-000000000000',
   arrivedAtMs: 0,
@@ -76,6 +81,7 @@ beforeEach(() => {
     replica: () => null,
     jobs: async () => jobs,
     kafka: async () => kafka,
+    limits: LIMITS,
     version: '1.2.3',
   })
 })
@@ -226,6 +232,17 @@ test('calls on their way to Kafka are shown where it is in use, with the age of 
   expect((await valuesOf('tallygate_kafka_waiting_calls'))[0]?.labels).toEqual({})
 })
 
+test('refused calls are shown by reason, and how limits are shared', async () => {
+  expect(await valuesOf('tallygate_refused_calls_total')).toEqual([
+    { labels: { reason: 'requests' }, value: 3 },
+  ])
+  const one = async (name: string) => (await valuesOf(`tallygate_limit_${name}`)).map(({ value }) => value)
+  expect(await one('exchanges_total')).toEqual([40])
+  expect(await one('exchange_failures_total')).toEqual([2])
+  expect(await one('waiting_calls')).toEqual([1])
+  expect(await one('degraded')).toEqual([1])
+})
+
 test('ids of responses that came twice are shown, and what was last known while the store is away', async () => {
   collisions = [{ upstream: 'ollama', calls: 3n }]
   const shown = [{ labels: { upstream: 'ollama' }, value: 3 }]
@@ -244,6 +261,7 @@ test('ids of responses that came twice are shown, and what was last known while 
     replica: () => null,
     jobs: async () => jobs,
     kafka: async () => kafka,
+    limits: LIMITS,
     version: '1',
   })
   const line = `${name}{upstream="ollama"} 3`
@@ -352,6 +370,7 @@ test('two processes in one have registries of their own', async () => {
     replica: () => null,
     jobs: async () => [],
     kafka: async () => null,
+    limits: LIMITS,
     version: '1',
   })
   metrics.observer.callEnded(RECORD)

@@ -105,7 +105,13 @@ test('every route of both listeners is described, and nothing else is', async ()
   })
   health(app, '', () => ({ ready: true, degraded: [] }))
   models(app, { basePath: '', listModels: () => [] })
-  usage(app, { basePath: '', summarise: async () => ({}), now: Date.now, storageFailed: () => {} })
+  usage(app, {
+    basePath: '',
+    summarise: async () => ({}),
+    listLimits: async () => [],
+    now: Date.now,
+    storageFailed: () => {},
+  })
   for (const line of operatorRoutes()) routes.add(line)
   const described = Object.entries(DOCUMENT.paths)
     .filter(([path]) => path !== '/{upstream_path}')

@@ -10,6 +10,8 @@ export interface UsageOptions {
   readonly basePath: string
   /** The whole answer; rejects when the store is away. */
   readonly summarise: (query: ClientQuery) => Promise<object>
+  /** What a summary adds on demand, read behind it. Rejects alike. */
+  readonly listLimits: (clientId: string, keyId: string) => Promise<readonly object[]>
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
   readonly storageFailed: (error: unknown) => void
@@ -28,7 +30,10 @@ export function usage(app: FastifyInstance, options: UsageOptions): void {
     }
     try {
       const client = { id: caller.clientId, name: caller.clientName }
-      return reply.send(await options.summarise({ ...parsed.query, client }))
+      const summary = await options.summarise({ ...parsed.query, client })
+      if (parsed.includesLimits !== true) return reply.send(summary)
+      const limits = await options.listLimits(caller.clientId, caller.keyId)
+      return reply.send({ ...summary, limits })
     } catch (error) {
       // A figure that might be wrong is never shown.
       options.storageFailed(error)

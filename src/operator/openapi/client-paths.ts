@@ -78,6 +78,14 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
           explode: false,
           schema: { type: 'array', items: { enum: CLIENT_GROUPS }, minItems: 1 },
         },
+        {
+          name: 'include',
+          in: 'query',
+          required: false,
+          description:
+            'limits: adds the limits of calls with this key and what is left; changes nothing else.',
+          schema: { enum: ['limits'] },
+        },
       ],
       responses: {
         '200': json('The summary.', ref('Usage')),

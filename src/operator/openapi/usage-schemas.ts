@@ -33,6 +33,37 @@ const PERIOD_DAYS: Schema = {
 const DAY = text('YYYY-MM-DD, UTC.', { format: 'date' })
 const MODEL = text('The model that answered; a name in parentheses stands for several.')
 
+/** One of a client's limits: a budget has amounts in US dollars, the others have numbers. */
+const CLIENT_LIMIT = object(
+  {
+    kind: {
+      enum: ['budget', 'requests', 'tokens', 'concurrent'],
+      description: 'requests and tokens a minute.',
+    },
+    key_id: nullableText('Only calls with this key, which is the one that asks; null: with any key.'),
+    model: nullableText('Only calls of this model, a name or `prefix*`; null: of all.'),
+    raised_until: nullableText('The limit is raised until then; null: it is not.'),
+    limit: count('Of a rate.'),
+    remaining: count('What is left of a rate now.'),
+    reset_seconds: {
+      type: 'number',
+      minimum: 0,
+      description: 'Until all of a rate is free, if no call comes.',
+    },
+    per: { enum: ['day', 'week', 'month', 'total'], description: 'Of a budget, in UTC.' },
+    soft: { type: 'boolean', description: 'A budget that is only watched.' },
+    limit_usd: { type: 'number', description: 'Of a budget.' },
+    spent_usd: { type: 'number', description: 'By calls of its period, as cost_usd counts them.' },
+    left_usd: { type: 'number', minimum: 0, description: 'What is left of a budget.' },
+    from: time('When the period of a budget began.'),
+    until: nullableText('When the period of a budget ends; null: never.'),
+  },
+  [
+    ...['limit', 'remaining', 'reset_seconds', 'per', 'soft', 'limit_usd', 'spent_usd', 'left_usd'],
+    ...['from', 'until'],
+  ],
+)
+
 /** The schemas of usage. */
 export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
   Usage: object(
@@ -41,9 +72,11 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
       period_days: PERIOD_DAYS,
       ...FIGURE_SCHEMAS,
       data: { ...list(ref('UsageGroup')), description: 'Only with group_by.' },
+      limits: { ...list(ref('ClientLimit')), description: 'Only with include=limits.' },
     },
-    ['data'],
+    ['data', 'limits'],
   ),
+  ClientLimit: CLIENT_LIMIT,
   UsageGroup: object({ ...GROUP_SCHEMAS, ...FIGURE_SCHEMAS }, Object.keys(GROUP_SCHEMAS)),
   OperatorUsage: object(
     {

@@ -38,7 +38,13 @@ export interface QueryForm {
   readonly namesClient: boolean
   /** Whether `limit`, `sort` and `cursor` may ask for some of the groups. */
   readonly hasPages: boolean
+  /** Whether a parameter `include` may ask for limits. */
+  readonly hasLimits: boolean
 }
+
+/** The parameter that adds more than usage to an answer, and its only value. */
+const INCLUDE = 'include'
+const LIMITS = 'limits'
 
 export const CLIENT_FORM: QueryForm = {
   groupParameter: 'group_by',
@@ -46,6 +52,7 @@ export const CLIENT_FORM: QueryForm = {
   groupsMessage: `must name ${CLIENT_GROUPS.join(', ')}, or several of them with commas between, each once`,
   namesClient: false,
   hasPages: false,
+  hasLimits: true,
 }
 
 export const OPERATOR_FORM: QueryForm = {
@@ -54,6 +61,7 @@ export const OPERATOR_FORM: QueryForm = {
   groupsMessage: `must name ${USAGE_GROUPS.join(', ')}, or several of them with commas between`,
   namesClient: true,
   hasPages: true,
+  hasLimits: false,
 }
 
 /** What was asked, or the parameter that is wrong and why. */
@@ -63,6 +71,8 @@ export type ParsedQuery =
       readonly query: Omit<UsageQuery, 'client'>
       /** The name of a client; `null`: none was named. */
       readonly client: string | null
+      /** Limits are asked for, too. */
+      readonly includesLimits?: true
     }
   | { readonly kind: 'problem'; readonly param: string; readonly message: string }
 
@@ -73,13 +83,14 @@ export type ParsedQuery =
  */
 export function parseUsageQuery(search: string, form: QueryForm, nowMs: number): ParsedQuery {
   const query = new URLSearchParams(search)
-  const { groupParameter, namesClient, hasPages } = form
+  const { groupParameter, namesClient, hasPages, hasLimits } = form
   // A misspelt `days` that was ignored would answer for another period than was asked for.
   const known = [
     'days',
     groupParameter,
     ...(namesClient ? ['client'] : []),
     ...(hasPages ? ['limit', 'sort', 'cursor'] : []),
+    ...(hasLimits ? [INCLUDE] : []),
   ]
   const unknown = [...query.keys()].find((name) => !known.includes(name))
   if (unknown !== undefined) return problem(unknown, `There is no parameter ${unknown}.`)
@@ -99,7 +110,12 @@ export function parseUsageQuery(search: string, form: QueryForm, nowMs: number):
   const page = parsePage(query, groupBy)
   if (page !== null && 'kind' in page) return page
   const whole = { days, ...periodOf(days, nowMs), groupBy }
-  return { kind: 'query', query: page === null ? whole : { ...whole, page }, client }
+  const [included, ...moreIncluded] = query.getAll(INCLUDE)
+  if (moreIncluded.length > 0 || (included !== undefined && included !== LIMITS)) {
+    return problem(INCLUDE, `${INCLUDE} must be ${LIMITS}, once.`)
+  }
+  const parsed = { kind: 'query', query: page === null ? whole : { ...whole, page }, client } as const
+  return included === undefined ? parsed : { ...parsed, includesLimits: true }
 }
 
 type Problem = Extract<ParsedQuery, { readonly kind: 'problem' }>

@@ -111,6 +111,7 @@ export async function openTwoDoors(
     },
     listModels: () => [],
     summariseUsage: async () => ({}),
+    listLimits: async () => [],
     readiness: () => ({ ready: true, degraded: [] }),
     forward: {
       services,

@@ -1,0 +1,92 @@
+import type { GatewayConfig } from '../config/config.ts'
+import { DEFAULT_ESTIMATES } from '../config/yaml/estimates.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { settledWithin } from '../lib/deadline.ts'
+import type { Logger } from '../lib/log.ts'
+import { answerLimits } from '../limits/client-limits.ts'
+import { openLimitDirectory } from '../limits/directory/limit-directory.ts'
+import { selectSpent } from '../limits/spent/select-spent.ts'
+import { addRefusedCalls } from '../limits/table/refused-calls.ts'
+import type { Catalog } from '../pricing/catalog/catalog.ts'
+import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
+import type { AdmissionLimits } from './admission/admission.ts'
+import { RefusalCounts } from './limits/doors/refusal-counts.ts'
+import { CallEstimates } from './limits/estimate/call-estimates.ts'
+import type { LimiterStats } from './limits/limiter.ts'
+import { openLimiter } from './limits/open-limiter.ts'
+
+/** Spent figures and definitions: a Postgres that takes longer counts as away, and the last known ones hold. */
+const STATEMENT_MS = 2_000
+/** A gateway that starts waits so long to learn its limits, as calls that come before pass without. */
+const FIRST_READ_MS = 2_000
+/** At the end, for the counts of refused calls. */
+const LAST_COUNTS_MS = 500
+
+export interface GatewayLimitsOptions {
+  readonly config: GatewayConfig
+  /** Those of now. */
+  readonly prices: { readonly catalog: Catalog }
+  readonly ledger: Pick<Ledger, 'producerOf'>
+  readonly log: Logger
+}
+
+/** Everything about rates and budgets in a gateway process. */
+export interface GatewayLimits {
+  readonly admission: AdmissionLimits
+  readonly refused: (clientId: string, reason: string) => void
+  /** By reason, since the start. */
+  readonly refusals: () => ReadonlyMap<string, number>
+  readonly stats: () => LimiterStats
+  /** Redis is away, or the limits were never read. */
+  readonly isDegraded: () => boolean
+  /** What a client is told of the limits of its calls with this key. Rejects when Postgres is away. */
+  readonly answer: (pool: Postgres, clientId: string, keyId: string) => Promise<readonly object[]>
+  /** After the last call has its record. Ends its connections to the stores. */
+  readonly close: () => Promise<void>
+}
+
+/** Opens them, with a small pool of their own: a call's limits must not wait behind other queries. */
+export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<GatewayLimits> {
+  const { config, prices, ledger, log } = options
+  const { redisUrl, redisPrefix } = config
+  const pool = openPostgres(config.databaseUrl, {
+    max: 3,
+    statementTimeoutMs: STATEMENT_MS,
+    applicationName: 'tallygate limits',
+    log,
+  })
+  const directory = openLimitDirectory({ pool, redisUrl, redisPrefix, log })
+  const limiter = openLimiter({
+    limitsOf: (clientId) => directory.of(clientId),
+    readSpent: (budgets, producers) => selectSpent(pool, budgets, producers),
+    producerOf: (clientId) => ledger.producerOf(clientId),
+    redisUrl,
+    redisPrefix,
+    log,
+  })
+  const estimates = new CallEstimates(() => prices.catalog, config.estimates ?? DEFAULT_ESTIMATES)
+  const refusals = new RefusalCounts({ add: (counts) => addRefusedCalls(pool, counts), log, now: Date.now })
+  await settledWithin(directory.whenReady(), FIRST_READ_MS)
+  return {
+    admission: {
+      limiter,
+      expectedUse: (admission) => estimates.estimateCall(admission),
+      learn: (clientId, expected, record) => estimates.learn(clientId, expected, record),
+    },
+    refused: (clientId, reason) => refusals.count(clientId, reason),
+    refusals: () => refusals.totals,
+    stats: () => limiter.stats(),
+    isDegraded: () => !directory.ready || limiter.stats().isDegraded,
+    answer: async (summaries, clientId, keyId) => {
+      const limits = directory.of(clientId).filter((limit) => limit.keyId === null || limit.keyId === keyId)
+      const rateOf = (limitId: string) => limiter.rateOf(clientId, limitId)
+      return await answerLimits(summaries, clientId, limits, rateOf, Date.now())
+    },
+    async close() {
+      await limiter.close()
+      await settledWithin(refusals.stop(), LAST_COUNTS_MS)
+      await directory.close()
+      await pool.end()
+    },
+  }
+}

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { setLimits } from '../../../src/limits/table/change-limits.ts'
+import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+
+/** Of 11 prompt tokens and 7 generated ones of gpt-4o-mini. */
+const CALL_USD = (11 * 0.15 + 7 * 0.6) / 1e6
+
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+let number = 0
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  stack = await startStack(upstream.url)
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+})
+
+beforeEach(async () => {
+  number += 1
+  client = await stack.addClient(`limited ${number}`)
+})
+
+function chat(model = 'gpt-4o-mini', more: object = { max_tokens: 10 }): Promise<Response> {
+  return fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }], ...more }),
+  })
+}
+
+/** Sets limits, and waits until the gateway has them. */
+async function limit(...orders: Parameters<typeof setLimits>[2][number][]): Promise<void> {
+  await setLimits(stack.pool, { clientId: client.id, keyId: null, model: null }, orders, 'test')
+  await expect.poll(async () => (await limits()).length, { timeout: 5_000 }).toBe(orders.length)
+}
+
+async function limits(): Promise<readonly Record<string, unknown>[]> {
+  const usage = (await stack.usage(client, '?include=limits')) as unknown as {
+    readonly limits: readonly Record<string, unknown>[]
+  }
+  return usage.limits
+}
+
+test('a budget refuses what is beyond it, by the figures that usage shows', async () => {
+  await limit({ kind: 'budget', per: 'day', isSoft: false, amount: 13_000_000n })
+  const answers: number[] = []
+  for (let calls = 0; calls < 4; calls++) answers.push((await chat()).status)
+  expect(answers).toEqual([200, 200, 200, 429])
+  const refused = await chat()
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('x-should-retry')).toBe('false')
+  const { error } = (await refused.json()) as { readonly error: Record<string, string> }
+  expect(error).toMatchObject({ type: 'rate_limit_error', code: 'budget_exceeded' })
+  const usage = await stack.usageOf(client, 3)
+  expect(usage.cost_usd).toBeCloseTo(3 * CALL_USD, 15)
+  expect(await limits()).toMatchObject([
+    { kind: 'budget', per: 'day', limit_usd: 0.000013, spent_usd: usage.cost_usd, left_usd: 0, soft: false },
+  ])
+})
+
+test('rates stand in the headers of answers and beside the usage', async () => {
+  await limit(
+    { kind: 'requests', per: null, isSoft: false, amount: 2n },
+    { kind: 'tokens', per: null, isSoft: false, amount: 100_000n },
+  )
+  const first = await chat()
+  expect(first.status).toBe(200)
+  expect(first.headers.get('x-ratelimit-limit-requests')).toBe('2')
+  expect(first.headers.get('x-ratelimit-remaining-requests')).toBe('1')
+  expect(first.headers.get('x-ratelimit-limit-tokens')).toBe('100000')
+  await chat()
+  const refused = await chat()
+  expect(refused.status).toBe(429)
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0')
+  expect(await limits()).toMatchObject([
+    { kind: 'requests', limit: 2, remaining: 0 },
+    { kind: 'tokens', limit: 100_000, remaining: 100_000 - 36 },
+  ])
+})
+
+test('a model without a price is refused under a hard budget alone', async () => {
+  expect((await chat('nobody-has-this')).status).toBe(200)
+  await limit({ kind: 'budget', per: 'month', isSoft: false, amount: 10n ** 12n })
+  const refused = await chat('nobody-has-this')
+  expect(refused.status).toBe(403)
+  expect(await refused.json()).toMatchObject({ error: { code: 'model_unpriced', type: 'permission_error' } })
+  const listed = await fetch(`${stack.url}/v1/files`, { headers: { authorization: `Bearer ${client.key}` } })
+  expect(listed.status).toBe(200)
+  await listed.arrayBuffer()
+})
+
+test('include takes limits alone and changes nothing else', async () => {
+  await limit({ kind: 'concurrent', per: null, isSoft: false, amount: 3n })
+  const plain = await stack.usage(client, '?days=2&group_by=model')
+  const { limits: listed, ...rest } = (await stack.usage(
+    client,
+    '?days=2&group_by=model&include=limits',
+  )) as unknown as Record<string, unknown>
+  expect(rest).toEqual(plain)
+  expect(listed).toEqual([
+    expect.objectContaining({ kind: 'concurrent', key_id: null, model: null, limit: 3, remaining: 3 }),
+  ])
+  for (const query of [
+    '?include=',
+    '?include=limit',
+    '?include=limits,x',
+    '?include=limits&include=limits',
+  ]) {
+    const answer = await fetch(`${stack.url}/v1/usage${query}`, {
+      headers: { authorization: `Bearer ${client.key}` },
+    })
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'include' } }])
+  }
+})
+
+test('refused calls are added to Postgres, and are in no usage', async () => {
+  await limit({ kind: 'requests', per: null, isSoft: false, amount: 1n })
+  const statuses = [await chat(), await chat(), await chat()].map(({ status }) => status)
+  expect(statuses).toEqual([200, 429, 429])
+  await stack.usageOf(client, 1)
+  const refused = async () =>
+    (
+      await stack.pool.query(
+        'select reason, calls::int as calls from tallygate.refused_calls where client_id = $1',
+        [client.id],
+      )
+    ).rows
+  await expect.poll(refused, { timeout: 15_000 }).toEqual([{ reason: 'requests', calls: 2 }])
+})
