@@ -24,6 +24,17 @@ test('every npm script that the README names exists', () => {
   expect(named.filter((name) => !(name !== undefined && name in scripts))).toEqual([])
 })
 
+test('the example of limits is a valid configuration', () => {
+  const { estimates } = loadGatewayConfig({
+    TALLYGATE_CONFIG: 'examples/limits.yaml',
+    OPENAI_API_KEY: 'sk-1',
+    DATABASE_URL: 'postgres://localhost/x',
+    REDIS_URL: 'redis://localhost',
+    KEY_PEPPER: 'a-pepper-of-enough-length-0123456789',
+  })
+  expect(estimates).toEqual({ defaultOutputTokens: 2_000, jobReservePico: 5_000_000_000_000n })
+})
+
 test('the example configuration is a valid one', () => {
   const config = loadGatewayConfig({
     TALLYGATE_CONFIG: 'examples/tallygate.yaml',
