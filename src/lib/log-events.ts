@@ -9,6 +9,8 @@ export const LOG_EVENTS = {
   'admin.key_revoked': 'the operator revoked an API key',
   'admin.key_rotated': 'the operator replaced an API key',
   'admin.limit_changed': 'the operator set, raised, topped up or removed a limit',
+  'admin.receiver_added': 'the operator added a receiver of alerts',
+  'admin.receiver_removed': 'the operator removed a receiver of alerts',
   'admin.request_failed': 'a request of the operator failed in the gateway',
 
   'adoption.abandoned_calls': 'calls that were open in a journal may or may not have been counted',

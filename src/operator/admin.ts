@@ -39,6 +39,7 @@ import { adminKeys } from './admin-keys.ts'
 import { type AdminPrices, adminPrices } from './admin-prices.ts'
 import { requireToken } from './admin-token.ts'
 import { adminUsage } from './admin-usage.ts'
+import { adminAlerts } from './alerts/admin-alerts.ts'
 import { dashboard } from './dashboard.ts'
 import { adminLimits } from './limits/admin-limits.ts'
 import { type MetricsOptions, metrics } from './metrics.ts'
@@ -162,6 +163,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     rotateKey: (id, overlapSeconds) => changing(rotateKey(pool, id, overlapSeconds, pepper)),
   })
   adminLimits(app, { pool, announce: options.announceKeyChange, now })
+  adminAlerts(app, { pool })
   adminUsage(app, {
     answerUsage: async (name, query) => {
       const client = name === null ? null : await stored(findClient(pool, name))

@@ -7,6 +7,7 @@ import { ERRORS } from '../../src/http/errors.ts'
 import { health } from '../../src/http/health.ts'
 import { newClientBody } from '../../src/operator/admin-clients.ts'
 import { newKeyBody, rotationBody } from '../../src/operator/admin-keys.ts'
+import { newReceiverBody } from '../../src/operator/alerts/alert-input.ts'
 import { limitChangeBody, newLimitBody, raiseBody, topUpBody } from '../../src/operator/limits/limit-input.ts'
 import { buildOpenApi } from '../../src/operator/openapi/document.ts'
 import type { Method } from '../../src/operator/openapi/types.ts'
@@ -152,6 +153,7 @@ test('bodies are described with the parameters that are taken, and those that mu
     ['LimitChange', limitChangeBody],
     ['LimitRaise', raiseBody],
     ['TopUp', topUpBody],
+    ['NewReceiver', newReceiverBody],
   ] as const) {
     const taken = z.toJSONSchema(schema, { io: 'input' })
     const described = DOCUMENT.components.schemas[name]
@@ -218,6 +220,16 @@ test('answers are what the document says, field by field', async () => {
   check('/admin/v1/limits/history', 'get', '200', (await ask('/admin/v1/limits/history')).document)
   for (const query of ['', '?group_by=client,reason', '?group_by=day&days=7'])
     check('/admin/v1/refused', 'get', '200', (await ask(`/admin/v1/refused${query}`)).document)
+
+  const payload = { url: 'http://127.0.0.1:1/', on: ['budget'], client: 'acme' }
+  const { document: receiver } = await ask({ method: 'POST', url: '/admin/v1/alerts', payload })
+  check('/admin/v1/alerts', 'post', '201', receiver)
+  const { id: receiverId } = z.object({ id: z.string() }).parse(receiver)
+  const sample = await ask({ method: 'POST', url: `/admin/v1/alerts/${receiverId}/test` })
+  check('/admin/v1/alerts/{id}/test', 'post', '200', sample.document)
+  check('/admin/v1/alerts', 'get', '200', (await ask('/admin/v1/alerts')).document)
+  const removedReceiver = await ask({ method: 'DELETE', url: `/admin/v1/alerts/${receiverId}` })
+  check('/admin/v1/alerts/{id}', 'delete', '200', removedReceiver.document)
 
   await addDailyUsage(pool, 'acme', TODAY, 'gpt-4o', {
     requests: 2,

@@ -1,3 +1,4 @@
+import { ALERT_PATHS } from './alert-paths.ts'
 import { CLIENT_PATHS } from './client-paths.ts'
 import { LIMIT_PATHS } from './limit-paths.ts'
 import { HEALTH_PATHS, OPERATOR_PATHS } from './operator-paths.ts'
@@ -41,6 +42,7 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
       ...at([operators, clients], HEALTH_PATHS),
       ...at([operators], OPERATOR_PATHS),
       ...at([operators], LIMIT_PATHS),
+      ...at([operators], ALERT_PATHS),
     },
     components: {
       schemas: SCHEMAS,

@@ -1,3 +1,4 @@
+import { ALERT_SCHEMAS } from './alert-schemas.ts'
 import { LIMIT_SCHEMAS } from './limit-schemas.ts'
 import { PRICE_SCHEMAS } from './price-schemas.ts'
 import { count, countOrNull, list, object, ref, text, time, timeOrNull } from './schema-parts.ts'
@@ -26,6 +27,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ...USAGE_SCHEMAS,
   ...PRICE_SCHEMAS,
   ...LIMIT_SCHEMAS,
+  ...ALERT_SCHEMAS,
 
   Error: object({
     error: object({
