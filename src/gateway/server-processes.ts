@@ -37,7 +37,7 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
       forkedAtMs.set(worker, performance.now())
       // Without a listener it would end this process, and with it all that take calls.
       worker.on('error', (error) => {
-        // Of one that ran its end is told, too.
+        // The end of one that ran comes as `exit`.
         if (worker.process.pid !== undefined) return
         Reflect.deleteProperty(cluster.workers ?? {}, worker.id)
         notForked(error)
