@@ -80,7 +80,7 @@ const ACCOUNTS = 500
 /**
  * Adds what was spent of each budget in its period of now.
  *
- * @param clientId Whose calls are meant by a default; `null`: nobody's, so that nothing is spent of it.
+ * @param clientId Whose calls are meant by a default; `null`: those of no client, so that nothing is spent of it.
  * @throws When Postgres is away: never a wrong number.
  */
 export async function showLimits(

@@ -235,11 +235,14 @@ describe('what cannot be', () => {
 
   test.each([
     [
-      ['limits', 'set', '--client', 'nobody', '--rpm', '1'],
-      'there is no client named nobody; client list shows them',
+      ['limits', 'set', '--client', 'missing', '--rpm', '1'],
+      'there is no client named missing; client list shows them',
     ],
-    [['limits', 'show', '--client', 'nobody'], 'there is no client named nobody; client list shows them'],
-    [['limits', 'history', '--client', 'nobody'], 'there is no client named nobody; client list shows them'],
+    [['limits', 'show', '--client', 'missing'], 'there is no client named missing; client list shows them'],
+    [
+      ['limits', 'history', '--client', 'missing'],
+      'there is no client named missing; client list shows them',
+    ],
     [
       set('--rpm', '1', '--key', 'key_none'),
       'there is no key with the id key_none; key list --client wrong shows them',

@@ -34,7 +34,7 @@ test('several limits are set at once, and again in the place of those of their s
   ])
 })
 
-test('what is set as it was is no change, and what is left out stays', async () => {
+test('what is set as it was changes nothing, and what is left out stays', async () => {
   const clientId = await database.newClient('same')
   const tokens = { kind: 'tokens', per: null, isSoft: false, amount: 1_000n } as const
   await setLimits(database.pool, scopeOf(clientId), [{ ...tokens, countsCached: false }], 'ann')

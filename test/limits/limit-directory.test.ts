@@ -104,22 +104,22 @@ test('a default holds for every client but those with a limit of their own of it
 })
 
 test('lists stay the same object, and listeners hear of nothing, until a limit changes', async () => {
-  const [changing, calm] = [await database.newClient('changing'), await database.newClient('calm')]
+  const [changing, other] = [await database.newClient('changing'), await database.newClient('other')]
   await set(changing, 1n)
-  await set(calm, 1n)
+  await set(other, 1n)
   const directory = await openDirectory()
   const heard: ChangedClients[] = []
   const stop = directory.onChange((clients) => heard.push(clients))
   directory.onChange(() => {
     throw new Error('a listener that fails harms no other')
   })
-  const [before, version] = [directory.of(calm), directory.version]
+  const [before, version] = [directory.of(other), directory.version]
   await set(changing, 1n) // as it is: no change
   await set(changing, 2n)
   await untilAmounts(directory, changing, [2n])
   expect(heard).toEqual([new Set([changing])])
   expect(directory.version).toBe(version + 1)
-  expect(directory.of(calm)).toBe(before)
+  expect(directory.of(other)).toBe(before)
   await set(null, 9n)
   await vi.waitFor(() => expect(heard).toHaveLength(2))
   expect(heard[1]).toBeNull()

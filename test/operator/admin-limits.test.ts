@@ -170,18 +170,18 @@ test('clients, keys and limits that are not there are not found, and nothing was
   const id = idOf(await set(budget))
   const announced = operator.announcements()
   const bodies = [
-    [{ ...budget, client: 'nobody' }, 'client', 'There is no client named nobody.'],
+    [{ ...budget, client: 'missing' }, 'client', 'There is no client named missing.'],
     [{ ...budget, key: 'key_none' }, 'key', 'There is no key with the id key_none.'],
     [{ ...budget, client: 'stranger', key }, 'key', `Key ${key} is of the client strict.`],
   ] as const
   for (const [payload, param, message] of bodies)
     expect(await set(payload)).toMatchObject({ status: 404, document: { error: { param, message } } })
   const asked = [
-    ['GET', '/limits?client=nobody', undefined, 404],
+    ['GET', '/limits?client=missing', undefined, 404],
     ['GET', '/limits?cursor=x', undefined, 400],
     ['GET', '/limits?limit=0', undefined, 400],
     ['GET', '/limits?page=2', undefined, 400],
-    ['GET', '/limits/history?client=nobody', undefined, 404],
+    ['GET', '/limits/history?client=missing', undefined, 404],
     ['GET', '/limits/history?cursor=x', undefined, 400],
     ['GET', '/refused?group_by=model', undefined, 400],
     ['GET', '/refused?days=0', undefined, 400],

@@ -159,7 +159,7 @@ class PolledLimitDirectory implements LimitDirectory {
     if (isSameServer && state.version === known.version) return
     const changed = isSameServer ? await this.#withinDeadline(selectChangedLimits(pool, known.version)) : null
     if (changed === null) await this.#readAll()
-    else this.#tell(this.#table.update(changed))
+    else this.#reportChange(this.#table.update(changed))
     this.#state = state // read first: what changed meanwhile has a higher number and is read again
   }
 
@@ -169,9 +169,9 @@ class PolledLimitDirectory implements LimitDirectory {
     for (;;) {
       const page = await this.#withinDeadline(pages.next())
       if (page.done === true) break
-      this.#tell(this.#table.update(page.value.map((limit) => ({ id: limit.id, limit }))))
+      this.#reportChange(this.#table.update(page.value.map((limit) => ({ id: limit.id, limit }))))
     }
-    this.#tell(this.#table.endReading())
+    this.#reportChange(this.#table.endReading())
   }
 
   /** Counts answers that did not come in time, until they come after all: no further query is sent meanwhile. */
@@ -190,7 +190,7 @@ class PolledLimitDirectory implements LimitDirectory {
     }
   }
 
-  #tell(clients: ChangedClients): void {
+  #reportChange(clients: ChangedClients): void {
     if (clients !== null && clients.size === 0) return
     this.#version += 1
     for (const listener of this.#listeners) {

@@ -36,7 +36,7 @@ export class LimitTable {
     return client.all
   }
 
-  /** Brings in what changed. Returns whose limits are others now; an empty set: nobody's. */
+  /** Brings in what changed. Returns whose limits are others now; an empty set: those of no client. */
   update(changes: Iterable<ChangedLimit>): ChangedClients {
     const clients = new Set<string>()
     let isDefault = false

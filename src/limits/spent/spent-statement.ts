@@ -25,7 +25,7 @@ export const COST_COLUMN = COST.map(({ column }) => column).join()
 /**
  * From where each day of each asked period is read, once: months that are summed up and lie in it as a whole, other
  * days that are summed up, and all other days that have rows. Decided within the statement, and so in its snapshot:
- * whoever changes a day deletes its markers in the same transaction.
+ * a writer of a day deletes its markers in the same transaction.
  */
 const COVER = `
 asked as (
@@ -41,7 +41,7 @@ open_days as materialized (
     greatest(asked.from_day, (select min(day) from ${SCHEMA}.daily_usage))::timestamp,
     -- \`least\` passes over a null, and without any row the days would have no end.
     least(asked.to_day, coalesce((select max(day) from ${SCHEMA}.daily_usage), asked.from_day - 1))::timestamp, interval '1 day') d (day)
-  -- With a limit it stays a look at one day, and never becomes a join with all rows.
+  -- With a limit it reads one row of a day, and never becomes a join with all rows.
   cross join lateral (select from ${SCHEMA}.daily_usage u where u.day = d.day::date limit 1) u
   where not exists (select from closed_days s where s.day = d.day::date)),
 cover as materialized (

@@ -31,7 +31,7 @@ export interface LimitOrder extends LimitSort {
 }
 
 /**
- * Sets limits, each in the place of the one of its sort, all or none. A raise stays. What is as it was already is no
+ * Sets limits, each in the place of the one of its sort, all or none. A raise stays. What is as it was already is not a
  * change.
  *
  * @returns The limits as they stand.
@@ -80,7 +80,7 @@ async function setLimit(
   return after
 }
 
-/** The limit of a sort; `null`: there is none. Nobody else changes it before this transaction ends. */
+/** The limit of a sort; `null`: there is none. No other transaction changes it before this one ends. */
 export async function findLimit(
   session: PostgresSession,
   { clientId, keyId, model }: LimitScope,

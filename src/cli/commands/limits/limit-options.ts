@@ -44,11 +44,11 @@ export async function scopeOfOptions(pool: Postgres, options: ScopeOptions): Pro
 /** Ends the process with code 2 where the options of a scope do not go together. */
 export function checkScope(command: Command, options: ScopeOptions): void {
   if (options.client === undefined && options.default === undefined)
-    refuse(command, 'say whose: --client NAME, or --default for all clients')
+    refuseOptions(command, 'say whose: --client NAME, or --default for all clients')
   if (options.client !== undefined && options.default === true)
-    refuse(command, '--client and --default do not go together')
+    refuseOptions(command, '--client and --default do not go together')
   if (options.key !== undefined && options.default === true)
-    refuse(command, '--key needs --client: a default is for every key')
+    refuseOptions(command, '--key needs --client: a default is for every key')
 }
 
 /** Amounts by kind, and what belongs to a budget. */
@@ -82,9 +82,9 @@ export function readAmounts(
 ): readonly (LimitSort & { readonly amount: bigint })[] {
   const { budget, per, soft = false, rpm, tpm, concurrent } = options
   if (budget === undefined && (per !== undefined || soft))
-    refuse(command, `${per === undefined ? '--soft' : '--per'} needs --budget USD`)
+    refuseOptions(command, `${per === undefined ? '--soft' : '--per'} needs --budget USD`)
   if (budget !== undefined && per === undefined)
-    refuse(command, `--budget needs --per ${BUDGET_PERIODS.join('|')}`)
+    refuseOptions(command, `--budget needs --per ${BUDGET_PERIODS.join('|')}`)
   const amounts = [
     { kind: 'budget', per: per ?? null, isSoft: soft, amount: budget },
     { kind: 'requests', per: null, isSoft: false, amount: rpm },
@@ -92,12 +92,12 @@ export function readAmounts(
     { kind: 'concurrent', per: null, isSoft: false, amount: concurrent },
   ] as const
   const given = amounts.flatMap((sort) => (sort.amount === undefined ? [] : { ...sort, amount: sort.amount }))
-  if (given.length === 0) refuse(command, 'say what: --budget USD, --rpm N, --tpm N or --concurrent N')
+  if (given.length === 0) refuseOptions(command, 'say what: --budget USD, --rpm N, --tpm N or --concurrent N')
   return given
 }
 
 /** Ends the process with code 2. */
-export function refuse(command: Command, text: string): never {
+export function refuseOptions(command: Command, text: string): never {
   command.error(`error: ${text}`)
 }
 

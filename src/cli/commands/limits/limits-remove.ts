@@ -9,7 +9,7 @@ import {
   addWhoOption,
   checkScope,
   perOption,
-  refuse,
+  refuseOptions,
   type ScopeOptions,
   scopeOfOptions,
 } from './limit-options.ts'
@@ -43,7 +43,7 @@ export function addRemoveCommand(limits: Command, cli: Cli): void {
       const names = options.client !== undefined || options.default === true
       if (ids.length === 0) checkScope(command, options)
       else if (names || options.key !== undefined || options.model !== undefined || sorts.length > 0)
-        refuse(command, 'write ids or options, not both')
+        refuseOptions(command, 'write ids or options, not both')
       const standing = await cli.withServers(async ({ pool, announce }) => {
         const scope = ids.length === 0 ? await scopeOfOptions(pool, options) : null
         const filter: LimitFilter =

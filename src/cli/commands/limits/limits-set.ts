@@ -11,7 +11,7 @@ import {
   addWhoOption,
   checkScope,
   readAmounts,
-  refuse,
+  refuseOptions,
   type ScopeOptions,
   scopeOfOptions,
 } from './limit-options.ts'
@@ -66,10 +66,10 @@ export function addSetCommand(limits: Command, cli: Cli): void {
 function checkSettings(command: Command, options: SetOptions): void {
   const { budget, soft, per, tpm, unpriced, cached, since } = options
   if (unpriced !== undefined && (budget === undefined || soft === true))
-    refuse(command, '--unpriced needs --budget USD without --soft: other limits pass every model')
-  if (cached !== undefined && tpm === undefined) refuse(command, '--cached needs --tpm N')
+    refuseOptions(command, '--unpriced needs --budget USD without --soft: other limits pass every model')
+  if (cached !== undefined && tpm === undefined) refuseOptions(command, '--cached needs --tpm N')
   if (since !== undefined && per !== 'total')
-    refuse(command, '--since needs --per total: other periods have their days')
+    refuseOptions(command, '--since needs --per total: other periods have their days')
   if (since !== undefined && since > utcDayOf(Date.now()))
-    refuse(command, `--since ${since} is still to come`)
+    refuseOptions(command, `--since ${since} is still to come`)
 }

@@ -9,7 +9,7 @@ import {
 import { parseCountArgument } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import { renderTable } from '../../table.ts'
-import { addScopeOptions, refuse, type ScopeOptions, scopeOfOptions } from './limit-options.ts'
+import { addScopeOptions, refuseOptions, type ScopeOptions, scopeOfOptions } from './limit-options.ts'
 import { addRaiseCommand, addTopUpCommand } from './limits-raise.ts'
 import { addRemoveCommand } from './limits-remove.ts'
 import { addSetCommand } from './limits-set.ts'
@@ -31,8 +31,8 @@ function addShowCommand(limits: Command, cli: Cli): void {
   addScopeOptions(show).action(async (options: ScopeOptions, command: Command) => {
     const { client, key, model } = options
     if (client !== undefined && options.default === true)
-      refuse(command, '--client and --default do not go together')
-    if (key !== undefined && client === undefined) refuse(command, '--key needs --client')
+      refuseOptions(command, '--client and --default do not go together')
+    if (key !== undefined && client === undefined) refuseOptions(command, '--key needs --client')
     const standing = await cli.withServers(async ({ pool }) => {
       const { clientId } = await scopeOfOptions(pool, options)
       const isOfAll = client === undefined && options.default !== true
