@@ -7,7 +7,7 @@ const FILES: readonly { readonly path: string; readonly file: string; readonly t
   { path: '/dashboard', file: 'page.html', type: 'text/html; charset=utf-8' },
   { path: '/dashboard/style.css', file: 'style.css', type: 'text/css; charset=utf-8' },
   { path: '/dashboard/icon.svg', file: 'icon.svg', type: 'image/svg+xml' },
-  ...['main', 'api', 'rounds', 'elements', 'format', 'chart', 'tables', 'health'].map((name) => ({
+  ...['main', 'api', 'rounds', 'elements', 'format', 'chart', 'tables', 'limits', 'health'].map((name) => ({
     path: `/dashboard/${name}.js`,
     file: `${name}.js`,
     type: 'text/javascript; charset=utf-8',

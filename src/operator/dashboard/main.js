@@ -3,6 +3,7 @@ import { drawChart, MEASURES } from './chart.js'
 import { byId, choice, element } from './elements.js'
 import { count, exactUsd, milliseconds, plural, roughly, usd } from './format.js'
 import { drawChecks, drawLedger, drawUnpriced, lacksPrice } from './health.js'
+import { drawBudgets, drawRefused } from './limits.js'
 import { createRounds, sentenceOf } from './rounds.js'
 import { drawUsage, GROUPS } from './tables.js'
 
@@ -36,6 +37,8 @@ function listParts() {
     })),
     part('Chart', 'byDay', () => ask('usage', { days: CHART_DAYS, by: 'day' })),
     part('Calls without a cost', 'unpriced', () => ask('unpriced', { days })),
+    part('Limits', 'limits', () => ask('limits', { limit: MOST_ROWS })),
+    part('Refused calls', 'refusals', () => ask('refused', { days, group_by: 'client,reason' })),
     part('Ledger', 'ledger', () => ask('ledger')),
     ...(isDue ? [part('Checks', 'checks', askDoctor)] : []),
   ]
@@ -69,7 +72,7 @@ const rounds = createRounds({
 
 /** Draws each part that was answered; the others stay as they are. */
 function draw() {
-  const { grouped, byDay, unpriced = [], ledger, checks } = figures
+  const { grouped, byDay, unpriced = [], limits, refusals, ledger, checks } = figures
   if (Object.keys(figures).length === 0) return
   byId('figures').hidden = false
   drawTotals()
@@ -91,6 +94,8 @@ function draw() {
     )
   }
   drawUnpriced(byId('unpriced'), unpriced)
+  if (limits !== undefined) whenChanged('limits', limits, () => drawBudgets(byId('budgets'), limits))
+  if (refusals !== undefined) whenChanged('refused', refusals, () => drawRefused(byId('refused'), refusals))
   if (ledger !== undefined) drawLedger(byId('ledger'), ledger)
   if (checks !== undefined) drawChecks(byId('checks'), checks)
 }

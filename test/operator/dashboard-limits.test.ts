@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+const FOLDER = new URL('../../src/operator/dashboard/', import.meta.url)
+
+/** As much of an element as the page's script uses. */
+class FakeElement {
+  readonly style: Record<string, string> = {}
+  readonly attributes: Record<string, string> = {}
+  children: (FakeElement | string)[] = []
+
+  setAttribute(name: string, value: string): void {
+    this.attributes[name] = value
+  }
+
+  append(...children: (FakeElement | string)[]): void {
+    this.children.push(...children)
+  }
+
+  replaceChildren(...children: (FakeElement | string)[]): void {
+    this.children = children
+  }
+
+  get texts(): readonly string[] {
+    return this.children.flatMap((child) => (typeof child === 'string' ? [child] : child.texts))
+  }
+
+  get bars(): readonly string[] {
+    const own = this.style.width === undefined ? [] : [this.style.width]
+    return [...own, ...this.children.flatMap((child) => (typeof child === 'string' ? [] : child.bars))]
+  }
+}
+
+interface LimitsModule {
+  drawBudgets(frame: FakeElement, limits: readonly object[]): void
+  drawRefused(frame: FakeElement, refused: readonly object[]): void
+}
+
+let page: LimitsModule
+let frame: FakeElement
+
+beforeAll(async () => {
+  vi.stubGlobal('document', { createElement: () => new FakeElement() })
+  page = (await import(new URL('limits.js', FOLDER).href)) as LimitsModule
+  frame = new FakeElement()
+})
+
+afterAll(() => vi.unstubAllGlobals())
+
+const BUDGET = { kind: 'budget', key: null, model: null, per: 'month', soft: false, raised_to: null }
+
+test('budgets are shown with what is left, the fullest first, and rates and defaults not at all', () => {
+  page.drawBudgets(frame, [
+    { ...BUDGET, client: 'half', limit: '10', spent_usd: '5', left_usd: '5' },
+    { ...BUDGET, client: 'over', per: 'day', limit: '2', spent_usd: '2.5', left_usd: '0' },
+    { ...BUDGET, client: 'raised', limit: '1', raised_to: '4', spent_usd: '1', left_usd: '3', model: 'gpt*' },
+    { ...BUDGET, client: null, limit: '1', spent_usd: null, left_usd: null },
+    { ...BUDGET, kind: 'requests', per: null, client: 'half', limit: 60, spent_usd: null, left_usd: null },
+  ])
+  expect(frame.texts).toEqual([
+    ...['Budget', 'Spent', 'Left', 'Limit'],
+    ...['over', 'spent', 'a day', '$2.50', '$0.00', '$2.00'],
+    ...['half', 'a month', '$5.00', '$5.00', '$10.00'],
+    ...['raised', 'a month · gpt*', '$1.00', '$3.00', '$4.00'],
+  ])
+  expect(frame.bars).toEqual(['100%', '50%', '25%'])
+  page.drawBudgets(frame, [])
+  expect(frame.texts).toEqual(['No client has a budget of its own.'])
+})
+
+test('refused calls are shown by client, most of them first, with the reasons', () => {
+  page.drawRefused(frame, [
+    { client: 'a', reason: 'requests', calls: 3 },
+    { client: 'b', reason: 'budget', calls: 4 },
+    { client: 'a', reason: 'model_not_allowed', calls: 2 },
+  ])
+  expect(frame.texts).toEqual([
+    ...['Client', 'Refused calls'],
+    ...['a', '3 requests · 2 model not allowed', '5'],
+    ...['b', '4 budget', '4'],
+  ])
+})
