@@ -1,5 +1,5 @@
 import { limitsName } from '../../../domain/redis/redis-names.ts'
-import { withinDeadline } from '../../../lib/deadline.ts'
+import { DeadlineError } from '../../../lib/deadline.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { atMostEvery } from '../../../lib/throttle.ts'
 import { openRedis, type Redis } from '../../../store/connection/redis.ts'
@@ -54,7 +54,7 @@ export class RedisLimitStore implements LimitStore {
     const key = limitsName(this.#redisPrefix, clientId)
     try {
       const answer = this.#redis.eval(EXCHANGE, 1, key, token, newToken, gatewayId, `${KEEP_MS}`, ...writes)
-      const reply = replyFrom(await withinDeadline(answer, ANSWER_LIMIT_MS))
+      const reply = replyFrom(await inTime(answer))
       if (this.#awayLog.reopen())
         this.#log.info({ event: 'limits.shared_again' }, 'gateways share limits by Redis again')
       return reply
@@ -70,6 +70,19 @@ export class RedisLimitStore implements LimitStore {
 
   close(): void {
     this.#redis.disconnect()
+  }
+}
+
+/** The answer, or a rejection once the server was silent for too long, and not this process. */
+async function inTime(answer: Promise<unknown>): Promise<unknown> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const expire = () => reject(new DeadlineError(`no answer in ${ANSWER_LIMIT_MS} ms`))
+  // After a pause the timer fires first, though the answer may have come meanwhile: it is read in this turn.
+  const timer = setTimeout(() => setImmediate(expire), ANSWER_LIMIT_MS)
+  try {
+    return await Promise.race([answer, promise])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
