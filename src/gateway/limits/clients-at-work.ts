@@ -14,6 +14,8 @@ import { isReadingDue, SnapshotReader } from './sharing/snapshot-reader.ts'
 import type { WaitingCall } from './waiting-calls.ts'
 
 export interface LimitEngineOptions {
+  /** Unlike that of any other process, also on the same host, and of those that ran before. */
+  readonly gatewayId: string
   /** The limits that may hold for a client: the same list until one of them changes. */
   readonly limitsOf: (clientId: string) => readonly Limit[]
   readonly store: LimitStore
@@ -61,9 +63,9 @@ export class ClientsAtWork {
     }
   }
 
-  constructor(options: LimitEngineOptions, gatewayId: string) {
+  constructor(options: LimitEngineOptions) {
     this.#options = options
-    this.#gatewayId = gatewayId
+    this.#gatewayId = options.gatewayId
     this.#reader = new SnapshotReader(options.readSpent, this.#gatewayId, options.now, (entry, read) => {
       const { isAway } = this.presence
       if (read !== null) entry.client.addSnapshot(read, isAway ? entry.exchange.knownAtMs : options.now())

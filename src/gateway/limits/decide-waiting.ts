@@ -89,7 +89,7 @@ function isHopeless(
 /** Whether a call passes that does not fit: nothing can be known, or none runs beside it while Redis is away. */
 function passesAnyway(
   account: BudgetAccount,
-  { sinceMs, waitedMs }: WaitingCall,
+  { call, sinceMs, waitedMs }: WaitingCall,
   { readFailedAtMs, epoch }: ClientEntry,
   presence: RedisPresence,
 ): boolean {
@@ -97,8 +97,14 @@ function passesAnyway(
     account.isOpen = readFailedAtMs >= sinceMs || waitedMs >= UNKNOWN_WAIT_MS
     return account.isOpen
   }
+  // Others were asked for long and in vain, and hold nothing that this call would need.
+  if (waitedMs >= BUDGET_WAIT_MS && hasRoom(account, call.estimatedPico)) return true
   const isShare = presence.isAway && epoch === presence.epoch && account.awayEpoch === epoch
   return isShare && account.reserved === 0n && account.used < account.ceiling
+}
+
+function hasRoom({ view, spent, reserved, amount }: BudgetAccount, pico: bigint): boolean {
+  return view !== null && spent !== null && spent + reserved + view.othersHeld + pico <= amount
 }
 
 function block(call: WaitingCall, blocked: Blocked): void {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { CallLimits } from './call-limits.ts'
 import type { ClientEntry } from './client-entry.ts'
 import { ClientsAtWork, type LimitEngineOptions } from './clients-at-work.ts'
@@ -13,14 +12,12 @@ const NO_RATES: RateHeaders = { requests: null, tokens: null }
 
 /** The limits of a gateway process, shared with the other ones. `tick` has to be called ten times a second. */
 export class LimitEngine implements Limiter {
-  /** Unlike that of any other process, also on the same host. */
-  readonly gatewayId = randomBytes(9).toString('base64url')
   readonly #options: LimitEngineOptions
   readonly #work: ClientsAtWork
 
   constructor(options: LimitEngineOptions) {
     this.#options = options
-    this.#work = new ClientsAtWork(options, this.gatewayId)
+    this.#work = new ClientsAtWork(options)
   }
 
   limits(clientId: string, keyId: string): boolean {

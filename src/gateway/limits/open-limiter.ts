@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { settledWithin } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Limit } from '../../limits/limit.ts'
@@ -32,6 +33,7 @@ export interface RunningLimiter extends Limiter {
 export function openLimiter(options: OpenLimiterOptions): RunningLimiter {
   const store = new RedisLimitStore(options)
   const engine = new LimitEngine({
+    gatewayId: randomBytes(9).toString('base64url'),
     limitsOf: options.limitsOf,
     readSpent: options.readSpent,
     producerOf: options.producerOf,
