@@ -319,8 +319,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       await ledger.stop(SHIP_GRACE_MS)
       redisWatch.stop()
       const storesClosed = (async () => {
+        const limitsClosed = limits.close()
         await admin.close()
-        await limits.close()
         await reloadable.close()
         await keys.close()
         await followed.stop()
@@ -328,7 +328,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await journalRecording.stop()
         await kafkaBacklog.stop()
         await reports.stop()
-        await Promise.all([polls, summaries, operators, owners, replica].map((pool) => pool?.end()))
+        const pools = [polls, summaries, operators, owners, replica]
+        await Promise.all([limitsClosed, ...pools.map((pool) => pool?.end())])
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {
         log.warn(
