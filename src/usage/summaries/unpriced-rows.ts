@@ -31,8 +31,9 @@ export function writtenUnpricedRows(days: string): string {
  * @returns How many it has.
  */
 export async function writeUnpricedRows(session: PostgresSession, day: UtcDay): Promise<number> {
-  await session.query(`delete from ${SCHEMA}.${UNPRICED_ROWS} where day = $1`, [day])
-  const { rowCount } = await session.query(
+  await queryLong(session, `delete from ${SCHEMA}.${UNPRICED_ROWS} where day = $1`, [day])
+  const { rowCount } = await queryLong(
+    session,
     `insert into ${SCHEMA}.${UNPRICED_ROWS} (${COLUMNS}) ${unpricedRowsAmong('u.day = $1')}
      order by ${keyIn('u')}`,
     [day],

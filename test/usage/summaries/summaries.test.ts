@@ -224,8 +224,8 @@ test('a day or month whose sums take longer than other statements may is summed 
   try {
     expect(await closeDay(impatient, '2026-02-10')).toBe(true)
     await ledger.pool.query(
-      `insert into tallygate.summarised_days (day, closed_at)
-       select day, now() from generate_series('2026-02-01'::date, '2026-02-28', '1 day') day on conflict do nothing`,
+      `insert into tallygate.summarised_days (day, closed_at, unpriced_rows)
+       select day, now(), 0 from generate_series('2026-02-01'::date, '2026-02-28', '1 day') day on conflict do nothing`,
     )
     expect(await closeMonth(impatient, '2026-02-01')).toBe(true)
   } finally {
