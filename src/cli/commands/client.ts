@@ -4,7 +4,7 @@ import { renderClient } from '../../domain/documents/client-document.ts'
 import { type Client, createClient, selectClientPage, setClientDisabled } from '../../keys/clients.ts'
 import { parseListLimit, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-import { type ListOptions, sayNext, pageOrder } from '../list-part.ts'
+import { type ListOptions, pageOrder, sayNext } from '../list-part.ts'
 import { renderTable } from '../table.ts'
 
 /** `client create | list | disable | enable`: the accounts that usage is summed up for. */

@@ -6,7 +6,7 @@ import { createClientKey, type NewKey, revokeKey, type StoredKey, selectKeyPage 
 import { rotateKey } from '../../keys/rotate-key.ts'
 import { parseDuration, parseLifetime, parseListLimit, parseModels, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-import { type ListOptions, sayNext, pageOrder } from '../list-part.ts'
+import { type ListOptions, pageOrder, sayNext } from '../list-part.ts'
 import { renderTable } from '../table.ts'
 
 /** `key create | list | revoke | rotate`: what clients call with. */
