@@ -159,6 +159,7 @@ export class Fleet {
 
   start(producer: string): LimitEngine {
     const engine = new LimitEngine({
+      gatewayId: `g${producer}`,
       limitsOf: (clientId) => (clientId === 'c' ? this.limits : []),
       store: this.redis,
       readSpent: this.postgres.readSpent,

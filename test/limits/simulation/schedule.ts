@@ -1,0 +1,219 @@
+import { picoToUsdText } from '../../../src/domain/pico-usd.ts'
+import { utcDayOf } from '../../../src/domain/utc-day.ts'
+import type { Limit } from '../../../src/limits/limit.ts'
+import { oneOf, randomOf } from '../../model/faults/random.ts'
+import { limitOf, USD } from '../engine/fakes.ts'
+import { type CallInWorld, type Rule, settle, World } from './world.ts'
+
+/** `strict`: nothing fails but Postgres. `room`: all fails, and limits are far. `faults`: all fails. `rates`: as strict. */
+export const PROFILES = ['strict', 'room', 'faults', 'rates', 'midnight'] as const
+export type Profile = (typeof PROFILES)[number]
+
+/** Others count on a gateway that stands still for so long, and no longer: 5 s for rates, 30 s for money. */
+const PAUSE_MS = { strict: 20_000, room: 40_000, faults: 40_000, rates: 2_000, midnight: 20_000 }
+const NOON_MS = Date.UTC(2026, 10, 22, 12)
+const STEPS = 60
+const CENT = USD / 100n
+
+export interface Played {
+  readonly problem: string | null
+  readonly calls: number
+  readonly refusals: number
+}
+
+function limitsOf(profile: Profile): readonly Limit[] {
+  if (profile === 'room')
+    return [
+      limitOf('b', { amount: 1_000n * USD }),
+      limitOf('w', { per: 'week', amount: 1_000n * USD }),
+      limitOf('r', { kind: 'requests', amount: 40_000n }),
+      limitOf('t', { kind: 'tokens', amount: 4_000_000n }),
+      limitOf('n', { kind: 'concurrent', amount: 20_000n }),
+    ]
+  if (profile === 'rates')
+    return [
+      limitOf('r', { kind: 'requests', amount: 30n }),
+      limitOf('t', { kind: 'tokens', amount: 2_500n }),
+      limitOf('n', { kind: 'concurrent', amount: 7n }),
+    ]
+  return [limitOf('b'), limitOf('m', { per: 'month', amount: 3n * USD })]
+}
+
+/** Plays the schedule of a seed, and says what was broken. */
+export async function play(seed: number, profile: Profile, without: Rule | null = null): Promise<Played> {
+  const random = randomOf(seed)
+  const start = profile === 'midnight' ? Date.UTC(2026, 10, 23) - 20_000 : NOON_MS
+  const world = new World(random, limitsOf(profile), start, without)
+  const hasFaults = profile === 'room' || profile === 'faults'
+  const count = 1 + random(4)
+  for (let number = 0; number < count; number += 1)
+    world.start(profile === 'midnight' || hasFaults ? random(4_001) - 2_000 : 0)
+  // Where nothing was ever known, calls pass: that is not what is shown here.
+  for (const gateway of world.alive) world.call(gateway, CENT, 0n)
+  await world.pass(1_000)
+  for (const call of world.running) world.end(call)
+  const killed: CallInWorld[] = []
+  let problem: string | null = null
+  let over = 0n
+  const report = (text: string) => {
+    problem ??= `${profile} ${seed}: ${text}`
+  }
+  const check = () => {
+    const broken = profile === 'rates' ? checkRates(world) : checkSpent(world, profile, killed, over)
+    if (broken !== null) report(broken)
+    if (profile === 'room' && world.refusals.length > 0)
+      report(`a false refusal: ${JSON.stringify(world.refusals[0]?.refusal)}`)
+  }
+  for (let step = 0; step < STEPS && problem === null; step += 1) {
+    const dice = random(100)
+    const gateway = oneOf(world.alive, random)
+    const isAway = world.redisAwayUntilMs > world.nowMs || world.slowPercent > 0
+    // What a gateway does that never knew anything is not what is shown here.
+    const mayStart = profile !== 'faults' || (!isAway && world.postgresAwayUntilMs < world.nowMs)
+    if (gateway === undefined) world.start()
+    else if (dice < 40)
+      for (let calls = 1 + random(8); calls > 0; calls -= 1) {
+        const estimate = BigInt(random(12)) * CENT
+        const isOver = profile === 'faults' && random(10) === 0
+        const cost = isOver ? estimate + CENT : (estimate * BigInt(random(101))) / 100n
+        if (isOver) over += CENT
+        world.call(oneOf(world.alive, random) ?? gateway, estimate, cost)
+      }
+    else if (dice < 70)
+      for (let calls = 1 + random(12); calls > 0; calls -= 1) {
+        const call = oneOf(world.running, random)
+        if (call !== undefined) world.end(call, random(20) > 0)
+      }
+    else if (dice < 80) for (const each of world.gateways) world.ship(each, random(10))
+    else if (dice < 82) world.postgresAwayUntilMs = world.nowMs + random(20_000)
+    else if (dice < 84 && profile !== 'rates' && profile !== 'midnight') {
+      const day = utcDayOf(world.wallMs)
+      const credit = BigInt(random(10)) * CENT
+      if ((world.committed.get(day) ?? 0n) > credit)
+        world.committed.set(day, (world.committed.get(day) ?? 0n) - credit)
+    } else if (dice < 86 && mayStart) {
+      for (const call of world.running) if (call.gateway === gateway) killed.push(call)
+      world.kill(gateway)
+      world.start()
+    } else if (dice < 88 && mayStart && world.gateways.length < 7) world.start()
+    else if (dice < 90) {
+      // It reports in between.
+      if (gateway.pausedUntilMs < world.nowMs - 2_500)
+        gateway.pausedUntilMs = world.nowMs + random(PAUSE_MS[profile])
+    } else if (hasFaults) fault(world, dice)
+    await world.pass(oneOf([0, 0, 1, 5, 20, 100, 300, 1_000, 2_000, 6_000], random) ?? 0)
+    check()
+  }
+  if (problem === null) problem = await mend(world, profile, seed, check, () => problem)
+  return { problem, calls: world.calls.length, refusals: world.refusals.length }
+}
+
+function fault(world: World, dice: number): void {
+  const { random } = world
+  if (dice < 92) world.redisAwayUntilMs = world.nowMs + random(15_000)
+  else if (dice < 94) world.hash = new Map()
+  else if (dice < 96) world.hash = new Map(oneOf(world.past, random) ?? [])
+  else if (dice < 98) world.slowPercent = random(3) === 0 ? 30 : 0
+  else world.redisOffMs = (random(3) - 1) * random(2) * 3_600_000
+}
+
+function checkSpent(
+  world: World,
+  profile: Profile,
+  killed: readonly CallInWorld[],
+  over: bigint,
+): string | null {
+  const longest = 12n * CENT
+  const allowance = longest + over + killed.reduce((sum, { cost }) => sum + cost, 0n)
+  const days = new Set(world.calls.map(({ call }) => utcDayOf(call.arrivedAtMs)))
+  for (const limit of world.limits) {
+    if (limit.kind !== 'budget') continue
+    const factor = profile === 'faults' ? 2n : 1n
+    const ofDays = limit.per === 'day' ? [...days].map((day) => [day]) : [[...days]]
+    for (const period of ofDays) {
+      const spent = period.reduce((sum, day) => sum + world.truthOf(day), 0n)
+      const bound = factor * limit.amount + allowance
+      if (spent > bound)
+        return `${picoToUsdText(spent)} USD spent of ${picoToUsdText(limit.amount)}, ${picoToUsdText(bound)} at most`
+    }
+  }
+  return null
+}
+
+/** Nothing fails: so limits hold as they are. */
+function checkRates(world: World): string | null {
+  const counted = world.calls.filter(
+    ({ admittedAtMs, endedAtMs, isRecorded, gateway }) =>
+      admittedAtMs > world.nowMs - 60_000 &&
+      (isRecorded || endedAtMs > world.nowMs) &&
+      // What a killed gateway has not reported, a second at most, is not known to anybody.
+      !(admittedAtMs > gateway.killedAtMs - 1_200),
+  )
+  if (counted.length > 30) return `${counted.length} requests in a minute`
+  const running = world.running.length
+  return running > 7 ? `${running} calls at once` : null
+}
+
+/** All calls end, nothing fails any more, everything is counted: then all gateways have to name the truth. */
+async function mend(
+  world: World,
+  profile: Profile,
+  seed: number,
+  check: () => void,
+  problem: () => string | null,
+): Promise<string | null> {
+  world.redisAwayUntilMs = 0
+  world.postgresAwayUntilMs = 0
+  world.slowPercent = 0
+  world.redisOffMs = 0
+  for (const gateway of world.gateways) {
+    gateway.pausedUntilMs = 0
+    gateway.nextTickMs = Math.min(gateway.nextTickMs, world.nowMs + 100)
+  }
+  await world.pass(1_500)
+  for (let round = 0; round < 12; round += 1) {
+    for (const call of world.running) world.end(call)
+    await world.pass(500)
+  }
+  check()
+  if (problem() !== null) return problem()
+  for (const gateway of world.gateways) world.ship(gateway, 10_000)
+  if (profile === 'rates' || profile === 'room') return leftovers(world, seed)
+  // Each gateway is asked by a call that has to be refused: the limit is under what was spent.
+  world.limits = world.limits.map((limit) => ({ ...limit, amount: limit.per === 'day' ? 1n : 1_000n * USD }))
+  for (let round = 0; round < 20; round += 1) {
+    for (const gateway of world.alive) world.call(gateway, CENT, 0n)
+    await world.pass(1_000)
+    for (const call of world.running) world.end(call, false)
+  }
+  await world.pass(3_000)
+  const truth = world.truthOf(utcDayOf(world.wallMs))
+  if (truth > 0n)
+    for (const gateway of world.alive) {
+      const before = world.refusals.length
+      world.call(gateway, CENT, 0n)
+      await world.pass(1_500)
+      const refused = world.refusals[before]?.refusal
+      if (refused === undefined) return `${profile} ${seed}: no refusal at ${world.usd(truth)} USD`
+      const message = refused.detail.message ?? ''
+      if (!message.includes(`is spent: ${world.usd(truth)} USD since`))
+        return `${profile} ${seed}: "${message}", and the truth is ${world.usd(truth)} USD`
+    }
+  return leftovers(world, seed)
+}
+
+/** No reservation is left: what the gateways report has to show that. */
+async function leftovers(world: World, seed: number): Promise<string | null> {
+  for (let round = 0; round < 10; round += 1) {
+    for (const call of world.running) world.end(call, false)
+    await world.pass(1_000)
+  }
+  await settle()
+  for (const gateway of world.alive) {
+    const text = world.hash.get(`g:${gateway.gatewayId}`)
+    if (text === undefined) continue
+    if (/"r":"(?!0")/.test(text)) return `${seed}: a reservation is left: ${text}`
+    if (gateway.engine.stats().waiting > 0) return `${seed}: a call waits for ever`
+  }
+  return null
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { type Profile, play } from './schedule.ts'
+import { RULES, type Rule } from './world.ts'
+
+/** Schedules of each kind; `LIMIT_SCHEDULES` asks for more, from `LIMIT_SEED` on. */
+const SCHEDULES = Number(process.env.LIMIT_SCHEDULES ?? 12)
+const FIRST_SEED = Number(process.env.LIMIT_SEED ?? 1)
+/** A rule that so many schedules do not miss is not shown to be needed. */
+const MAX_WITHOUT_RULE = 60
+
+async function problems(profile: Profile, schedules: number, without: Rule | null = null) {
+  const found: string[] = []
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + schedules; seed += 1) {
+    const { problem } = await play(seed, profile, without)
+    if (problem === null) continue
+    found.push(problem)
+    if (without !== null) break
+  }
+  return found
+}
+
+const GUARANTEES = {
+  room: 'whatever fails, a call far within its limits is never refused',
+  rates: 'requests in a minute and calls at once never go over their limits',
+  midnight:
+    'a budget is never overspent by more than one call, also as its period changes, and refusals name the truth',
+} as const satisfies Partial<Record<Profile, string>>
+
+test.each(Object.entries(GUARANTEES))('%s: %s', { timeout: 600_000 }, async (profile) => {
+  expect(await problems(profile as Profile, SCHEDULES)).toEqual([])
+})
+
+test.each(Object.entries(RULES))('%s is needed: %s', { timeout: 600_000 }, async (rule) => {
+  const found = await problems('midnight', MAX_WITHOUT_RULE, rule as Rule)
+  expect(found.length, `no schedule misses ${rule}`).toBeGreaterThan(0)
+})

@@ -1,0 +1,342 @@
+import { picoToUsdText } from '../../../src/domain/pico-usd.ts'
+import { utcDayOf } from '../../../src/domain/utc-day.ts'
+import { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
+import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/gateway/limits/limited-call.ts'
+import { reportedFieldName, TOKEN_FIELD } from '../../../src/gateway/limits/sharing/known-gateways.ts'
+import type {
+  BudgetToRead,
+  ExchangeReply,
+  ExchangeRequest,
+} from '../../../src/gateway/limits/sharing/limit-store.ts'
+import type { Limit } from '../../../src/limits/limit.ts'
+import type { Random } from '../../model/faults/random.ts'
+
+/** What the engine relies on, each of which can be taken out. */
+export const RULES = {
+  tokenIsCompared: 'Redis writes only where no other gateway has written',
+  oneMoment: 'sums and committed offsets are read as of one moment',
+  ownSequence: 'a call settles with the number of its own record',
+  settlesFirst: 'a call is settled before it is released',
+  ownName: 'each process has a name of its own',
+  ownProducer: 'the producer is the one that numbers the client’s records',
+} as const
+
+export type Rule = keyof typeof RULES
+
+export interface CallInWorld {
+  readonly gateway: GatewayInWorld
+  readonly call: CallToLimit
+  readonly cost: bigint
+  reservation: Reservation | null
+  admittedAtMs: number
+  endedAtMs: number
+  isRecorded: boolean
+}
+
+interface JournalRecord {
+  readonly day: string
+  readonly cost: bigint
+}
+
+/** One process, its journal, and its calls. */
+export class GatewayInWorld {
+  readonly engine: LimitEngine
+  readonly gatewayId: string
+  readonly producer: string
+  readonly journal: JournalRecord[] = []
+  readonly clockOffMs: number
+  shipped = 0
+  isDead = false
+  killedAtMs = Number.POSITIVE_INFINITY
+  pausedUntilMs = 0
+  nextTickMs = 0
+  constructor(world: World, producer: string, clockOffMs: number) {
+    this.producer = producer
+    this.clockOffMs = clockOffMs
+    this.gatewayId = world.has('ownName') ? `${producer}-` : 'same'
+    this.engine = new LimitEngine({
+      gatewayId: this.gatewayId,
+      limitsOf: (clientId) => (clientId === 'c' ? world.limits : []),
+      store: { exchange: (request) => world.exchange(request, this) },
+      readSpent: (budgets, producers) => world.readSpent(budgets, producers, this),
+      producerOf: () => (world.has('ownProducer') ? producer : 'p1'),
+      now: () => world.nowMs,
+      wallNow: () => world.wallMs + clockOffMs,
+      defer: (task) => world.at(world.nowMs, this, task),
+    })
+  }
+}
+
+interface Timer {
+  readonly atMs: number
+  readonly order: number
+  /** Nothing of a dead process runs, and nothing of a paused one before it goes on. */
+  readonly owner: GatewayInWorld | null
+  readonly task: () => void
+  /** A deadline: of a process that stood still, answers that have come meanwhile are read first. */
+  readonly isDeadline: boolean
+}
+
+const ANSWER_LIMIT_MS = 250
+
+/** Gateways, Redis and Postgres, and a clock that only the schedule moves. */
+export class World {
+  nowMs = 1_000_000
+  wallMs: number
+  limits: readonly Limit[]
+  readonly random: Random
+  readonly gateways: GatewayInWorld[] = []
+  readonly calls: CallInWorld[] = []
+  readonly refusals: { readonly refusal: LimitRefusal; readonly atMs: number }[] = []
+  /** What Redis has of the client, and its past states. */
+  hash = new Map<string, string>()
+  past: Map<string, string>[] = []
+  redisAwayUntilMs = 0
+  redisOffMs = 0
+  postgresAwayUntilMs = 0
+  /** Of how much Redis is slow. */
+  slowPercent = 0
+  committed = new Map<string, bigint>()
+  readonly offsets = new Map<string, number>()
+  readonly #without: Rule | null
+  #timers: Timer[] = []
+  #order = 0
+  #producers = 0
+
+  constructor(random: Random, limits: readonly Limit[], wallMs: number, without: Rule | null = null) {
+    this.random = random
+    this.limits = limits
+    this.wallMs = wallMs
+    this.#without = without
+  }
+
+  has(rule: Rule): boolean {
+    return this.#without !== rule
+  }
+
+  start(clockOffMs = 0): GatewayInWorld {
+    this.#producers += 1
+    const gateway = new GatewayInWorld(this, `p${this.#producers}`, clockOffMs)
+    gateway.nextTickMs = this.nowMs + this.random(100)
+    this.gateways.push(gateway)
+    return gateway
+  }
+
+  get alive(): GatewayInWorld[] {
+    return this.gateways.filter(({ isDead }) => !isDead)
+  }
+
+  at(atMs: number, owner: GatewayInWorld | null, task: () => void, isDeadline = false): void {
+    this.#timers.push({ atMs, order: this.#order++, owner, task, isDeadline })
+  }
+
+  /** Lets time pass, and all that is due happen in its order. */
+  async pass(ms: number): Promise<void> {
+    const endMs = this.nowMs + ms
+    await settle()
+    for (;;) {
+      let next: Timer | null = null
+      for (const timer of this.#timers)
+        if (next === null || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order))
+          next = timer
+      let ticking: GatewayInWorld | null = null
+      for (const gateway of this.alive)
+        if (ticking === null || gateway.nextTickMs < ticking.nextTickMs) ticking = gateway
+      const timerMs = next?.atMs ?? Number.POSITIVE_INFINITY
+      const tickMs = ticking?.nextTickMs ?? Number.POSITIVE_INFINITY
+      if (Math.min(timerMs, tickMs) > endMs) break
+      if (next !== null && timerMs <= tickMs) {
+        this.#timers.splice(this.#timers.indexOf(next), 1)
+        this.#moveTo(timerMs)
+        const { owner } = next
+        if (owner?.isDead === true) continue
+        if (owner !== null && owner.pausedUntilMs > this.nowMs)
+          this.at(owner.pausedUntilMs + (next.isDeadline ? 1 : 0), owner, next.task)
+        else next.task()
+      } else if (ticking !== null) {
+        this.#moveTo(tickMs)
+        if (ticking.pausedUntilMs > this.nowMs) ticking.nextTickMs = ticking.pausedUntilMs
+        else {
+          ticking.nextTickMs = this.nowMs + 100
+          ticking.engine.tick()
+        }
+      }
+      await settle()
+    }
+    this.#moveTo(endMs)
+  }
+
+  #moveTo(ms: number): void {
+    if (ms <= this.nowMs) return
+    this.wallMs += ms - this.nowMs
+    this.nowMs = ms
+  }
+
+  exchange(request: ExchangeRequest, gateway: GatewayInWorld): Promise<ExchangeReply> {
+    const { promise, resolve, reject } = Promise.withResolvers<ExchangeReply>()
+    const isSlow = this.random(100) < this.slowPercent
+    const thereMs = isSlow ? this.random(600) : this.random(3)
+    const backMs = isSlow ? this.random(600) : this.random(3)
+    this.at(this.nowMs + thereMs, null, () => {
+      if (this.redisAwayUntilMs > this.nowMs) {
+        this.at(this.nowMs + this.random(ANSWER_LIMIT_MS), gateway, () => reject(new Error('away')))
+        return
+      }
+      const reply = this.#script(request)
+      this.at(this.nowMs + backMs, gateway, () => resolve(reply))
+    })
+    this.at(this.nowMs + ANSWER_LIMIT_MS, gateway, () => reject(new Error('too slow')), true)
+    return promise
+  }
+
+  #script({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
+    const redisMs = Math.round(this.wallMs + this.redisOffMs)
+    if (clientId !== 'c') return { isTaken: false, fields: new Map(), redisMs }
+    const known = this.hash.get(TOKEN_FIELD) ?? ''
+    if (known !== token && this.has('tokenIsCompared'))
+      return { isTaken: false, fields: new Map(this.hash), redisMs }
+    this.past.push(new Map(this.hash))
+    if (this.past.length > 20) this.past.shift()
+    for (let at = 0; at < writes.length; at += 2) {
+      const name = writes[at] ?? ''
+      const value = writes[at + 1] ?? ''
+      if (value === '') this.hash.delete(name)
+      else this.hash.set(name, value)
+    }
+    this.hash.set(reportedFieldName(gatewayId), `${redisMs}`)
+    this.hash.set(TOKEN_FIELD, newToken)
+    return { isTaken: true, fields: new Map(), redisMs }
+  }
+
+  readSpent(budgets: readonly BudgetToRead[], producers: readonly string[], gateway: GatewayInWorld) {
+    const { promise, resolve, reject } = Promise.withResolvers<{
+      spentPico: bigint[]
+      committedOffsets: Map<string, number>
+    }>()
+    this.at(this.nowMs + this.random(10), null, () => {
+      if (this.postgresAwayUntilMs > this.nowMs) {
+        this.at(this.nowMs + this.random(500), gateway, () => reject(new Error('away')))
+        return
+      }
+      const spentPico = budgets.map((budget) => this.spentOf(budget))
+      const read = () =>
+        new Map(
+          producers.flatMap((id): [string, number][] => {
+            const offset = this.offsets.get(id)
+            return offset === undefined ? [] : [[id, offset]]
+          }),
+        )
+      const before = read()
+      const isLong = !this.has('oneMoment') || this.random(20) === 0
+      const delayMs = this.random(isLong ? 1_500 : 10)
+      this.at(this.nowMs + delayMs, gateway, () =>
+        resolve({ spentPico, committedOffsets: this.has('oneMoment') ? before : read() }),
+      )
+    })
+    return promise
+  }
+
+  spentOf({ fromDay, toDay }: Pick<BudgetToRead, 'fromDay' | 'toDay'>): bigint {
+    let sum = 0n
+    for (const [day, pico] of this.committed)
+      if (day >= fromDay && (toDay === null || day <= toDay)) sum += pico
+    return sum
+  }
+
+  /** What all recorded calls of a day cost, counted or not, with corrections. */
+  truthOf(day: string): bigint {
+    let sum = this.committed.get(day) ?? 0n
+    for (const { journal, shipped } of this.gateways)
+      for (const record of journal.slice(shipped)) if (record.day === day) sum += record.cost
+    return sum
+  }
+
+  call(gateway: GatewayInWorld, estimate: bigint, cost: bigint, tokens = 100): CallInWorld {
+    const call: CallToLimit = {
+      clientId: 'c',
+      keyId: 'k',
+      model: 'm',
+      arrivedAtMs: this.wallMs + gateway.clockOffMs,
+      estimatedPico: estimate,
+      estimatedTokens: tokens,
+      client: { destroyed: false },
+    }
+    const made: CallInWorld = {
+      gateway,
+      call,
+      cost,
+      reservation: null,
+      admittedAtMs: Number.POSITIVE_INFINITY,
+      endedAtMs: Number.POSITIVE_INFINITY,
+      isRecorded: false,
+    }
+    const take = (answer: Reservation | LimitRefusal | null) => {
+      if (gateway.isDead) return
+      if (answer === null) throw new Error('no limit held')
+      if ('error' in answer) this.refusals.push({ refusal: answer, atMs: this.nowMs })
+      else {
+        made.reservation = answer
+        made.admittedAtMs = this.nowMs
+        this.calls.push(made)
+      }
+    }
+    if (gateway.pausedUntilMs > this.nowMs) return made
+    const answer = gateway.engine.admit(call)
+    if (answer instanceof Promise) void answer.then(take)
+    else take(answer)
+    return made
+  }
+
+  /** The call ends: its record is written, or it never went upstream. */
+  end(call: CallInWorld, isRecorded = true): void {
+    const { gateway, reservation } = call
+    if (reservation === null || call.endedAtMs <= this.nowMs || gateway.isDead) return
+    if (gateway.pausedUntilMs > this.nowMs) return
+    call.endedAtMs = this.nowMs
+    if (!this.has('settlesFirst')) reservation.release()
+    if (isRecorded) {
+      call.isRecorded = true
+      gateway.journal.push({ day: utcDayOf(call.call.arrivedAtMs), cost: call.cost })
+      const own = gateway.journal.length
+      const sequence = this.has('ownSequence') ? own : own + 1
+      const used = { model: 'm', costPico: call.cost, tokens: 50, cachedTokens: 0 }
+      if (this.has('settlesFirst')) reservation.settle([used], sequence)
+    }
+    reservation.release()
+  }
+
+  get running(): CallInWorld[] {
+    return this.calls.filter(({ endedAtMs, gateway }) => endedAtMs > this.nowMs && !gateway.isDead)
+  }
+
+  /** The worker counts some of what a journal has. */
+  ship(gateway: GatewayInWorld, records: number): void {
+    if (this.postgresAwayUntilMs > this.nowMs) return
+    for (let left = records; left > 0 && gateway.shipped < gateway.journal.length; left -= 1) {
+      const record = gateway.journal[gateway.shipped]
+      gateway.shipped += 1
+      if (record === undefined) return
+      this.committed.set(record.day, (this.committed.get(record.day) ?? 0n) + record.cost)
+    }
+    if (gateway.shipped > 0) this.offsets.set(gateway.producer, gateway.shipped)
+  }
+
+  /** kill -9: calls under way end now, and an adopter writes their records. */
+  kill(gateway: GatewayInWorld): void {
+    for (const call of this.calls)
+      if (call.gateway === gateway && call.endedAtMs > this.nowMs) {
+        call.endedAtMs = this.nowMs
+        gateway.journal.push({ day: utcDayOf(call.call.arrivedAtMs), cost: call.cost })
+      }
+    gateway.isDead = true
+    gateway.killedAtMs = this.nowMs
+  }
+
+  usd(pico: bigint): string {
+    return picoToUsdText(pico)
+  }
+}
+
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 12; turn += 1) await Promise.resolve()
+}
