@@ -39,7 +39,7 @@ export interface GatewayLimits {
   readonly stats: () => LimiterStats
   /** Redis is away, or the limits were never read. */
   readonly isDegraded: () => boolean
-  /** What a client is told of the limits of its calls with this key. Rejects when Postgres is away. */
+  /** What a client is shown of the limits of its calls with this key. Rejects when Postgres is away. */
   readonly answer: (pool: Postgres, clientId: string, keyId: string) => Promise<readonly object[]>
   /** After the last call has its record. Ends its connections to the stores. */
   readonly close: () => Promise<void>

@@ -19,7 +19,7 @@ export interface LimitFigures {
 export function showLimitMetrics(registry: Registry, { stats: sharing, refusals }: LimitFigures): void {
   new Counter({
     name: 'tallygate_refused_calls_total',
-    help: 'Calls of known clients that were refused before they went upstream, by reason. They are no calls.',
+    help: 'Calls of known clients that were refused before they went upstream, by reason. No total has them.',
     labelNames: ['reason'],
     registers: [registry],
     collect() {
@@ -39,7 +39,7 @@ export function showLimitMetrics(registry: Registry, { stats: sharing, refusals 
     })
   counter(
     'tallygate_limit_exchanges_total',
-    'Times that this process told the others over Redis what its clients use.',
+    'Times that this process and the others exchanged over Redis what clients use.',
     ({ exchanges }) => exchanges,
   )
   counter(

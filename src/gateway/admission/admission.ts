@@ -6,7 +6,7 @@ import type { Objects } from '../../objects/objects.ts'
 import { type ReadableBody, UNREAD } from '../bodies/body-reading.ts'
 import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
 import { announcesBody } from '../forms/upload.ts'
-import type { LeavingClient } from '../limits/doors/await-limits.ts'
+import type { AnsweredClient } from '../limits/doors/await-limits.ts'
 import type { ExpectedUses, HeldLimits } from '../limits/doors/held-limits.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import type { ExpectedUse } from '../limits/limited-call.ts'
@@ -68,7 +68,7 @@ export interface Held {
 export class Admission {
   readonly request: IncomingMessage
   /** Where the answer goes: a response, or a WebSocket's connection. Destroyed once the client has left. */
-  readonly client: LeavingClient
+  readonly client: AnsweredClient
   readonly webSocket: boolean
   readonly method: string
   /** Whether a body was announced. */
@@ -99,7 +99,7 @@ export class Admission {
   #held: Held | null = null
   #othersHeld: Held[] | null = null
 
-  constructor(request: IncomingMessage, client: LeavingClient, webSocket: boolean, nowMs: number) {
+  constructor(request: IncomingMessage, client: AnsweredClient, webSocket: boolean, nowMs: number) {
     this.request = request
     this.client = client
     this.webSocket = webSocket

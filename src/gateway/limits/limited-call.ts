@@ -6,7 +6,7 @@ export interface ExpectedUse {
   readonly pico: bigint
   /** Prompt and answer. */
   readonly tokens: number
-  /** False: what it will have used gets no cost, as no price is known or nobody reads its answer. */
+  /** False: what it will have used gets no cost, as no price is known or its answer is not read. */
   readonly isPriced: boolean
 }
 

@@ -172,7 +172,7 @@ export class Exchange implements AnswerHandler {
 
   #record(record: CallRecord, upstreamError: Error | null): void {
     this.#services.ledger.close(record, (ledgerError, sequence) => {
-      this.#context.limits?.settle(record, sequence)
+      this.#context.limits?.recorded(record, sequence)
       this.#services.observer.callEnded(record)
       this.#finish(upstreamError, ledgerError)
     })

@@ -24,7 +24,7 @@ export class HandshakeWatch {
     })
   }
 
-  /** What came by now. Somebody else has to read the socket from here on. */
+  /** What came by now. The session has to read the socket from here on. */
   stop(): Buffer {
     clearImmediate(this.#starting)
     this.#socket.removeListener('data', this.#onData)

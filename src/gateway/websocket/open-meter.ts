@@ -11,7 +11,7 @@ export interface MeteredSession {
   readonly call: OpenCall
   nameModel(model: string): void
   /** The upstream has reported more than before. */
-  usageSeen(observation: Observation): void
+  usageReported(observation: Observation): void
 }
 
 /**
@@ -47,7 +47,7 @@ export function openMeter(
       // The journal knows the call from before its client named the model.
       const model = requestedModel === null ? (observed.model ?? session.call.requestedModel) : observed.model
       const observation = model === observed.model ? observed : { ...observed, model }
-      session.usageSeen(observation)
+      session.usageReported(observation)
       const snapshot = {
         observation,
         status: 101,

@@ -38,7 +38,7 @@ export function recordSession(
   }
   const write = (record: CallRecord) =>
     ledger.close(record, (_error, sequence) => {
-      limits?.settle(record, sequence)
+      limits?.recorded(record, sequence)
       observer.callEnded(record)
       onWritten()
     })

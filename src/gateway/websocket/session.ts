@@ -82,12 +82,12 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     })
   }
 
-  usageSeen(observation: Observation): void {
+  usageReported(observation: Observation): void {
     const { services, admission } = this.#options
     if (this.#finalized) return
-    const seen = { call: this.#call, admission: this.#admission, observation }
-    const reason = reserveSoFar(seen, services.pricing, admission)
-    // Behind the bytes that told it, which are still on their way to the client.
+    const reported = { call: this.#call, admission: this.#admission, observation }
+    const reason = reserveSoFar(reported, services.pricing, admission)
+    // Behind the bytes that reported it, which are still on their way to the client.
     if (reason !== null) setImmediate(() => void this.close(POLICY_VIOLATION, reason))
   }
 

@@ -151,7 +151,7 @@ describe('a call that is refused', () => {
     expect(doors.refused).toEqual(['c budget'])
   })
 
-  test("is told so in Anthropic's way on Anthropic's paths", async () => {
+  test("is refused in Anthropic's way on Anthropic's paths", async () => {
     await open()
     limiter.refusal = TOO_MANY
     limiter.rateFigures = RATES

@@ -18,7 +18,7 @@ type LimitsOptions = Pick<AdmissionOptions, 'limits' | 'now'>
 
 /**
  * Takes what the call may use from its client's limits, and gives it back when the call is over. Refuses a call that
- * does not fit, and one whose cost nobody could say where a hard budget holds.
+ * does not fit, and one whose cost could not be said where a hard budget holds.
  */
 export function checkLimits(
   admission: Admission,

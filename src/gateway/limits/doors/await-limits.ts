@@ -1,7 +1,7 @@
 import type { LimitRefusal, Reservation } from '../limited-call.ts'
 
 /** Where an answer goes: closed once the client has left. */
-export interface LeavingClient {
+export interface AnsweredClient {
   readonly destroyed: boolean
   once(event: 'close', listener: () => void): unknown
   removeListener(event: 'close', listener: () => void): unknown
@@ -13,18 +13,18 @@ export interface LeavingClient {
  */
 export function awaitLimits(
   admitted: Promise<Reservation | LimitRefusal | null>,
-  client: LeavingClient,
+  client: AnsweredClient,
 ): Promise<Reservation | LimitRefusal | 'gone' | null> {
   return new Promise((resolve, reject) => {
     let isGone = client.destroyed
-    const leave = () => {
+    const onClose = () => {
       isGone = true
       resolve('gone')
     }
-    if (isGone) leave()
-    else client.once('close', leave)
+    if (isGone) onClose()
+    else client.once('close', onClose)
     admitted.then((found) => {
-      client.removeListener('close', leave)
+      client.removeListener('close', onClose)
       if (!isGone) resolve(found)
       else if (isReservation(found)) found.release()
     }, reject)

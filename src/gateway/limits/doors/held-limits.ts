@@ -29,7 +29,7 @@ export class HeldLimits {
    * The call's record is in the journal: what it used counts in place of what was reserved. Without a number
    * the record is in no journal (yet). Its cost comes with the totals, if ever, and `release` gives all back.
    */
-  settle(record: CallRecord, sequence: number): void {
+  recorded(record: CallRecord, sequence: number): void {
     if (sequence > 0) this.#reservation.settle(chargesOf(record), sequence)
     this.#uses.learn(record.clientId, this.#expected, record)
   }

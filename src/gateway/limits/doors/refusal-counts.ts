@@ -25,7 +25,7 @@ const INTERVAL_MS = 10_000
 const MAX_KEPT = 20_000
 
 /**
- * Calls that were refused before they went upstream: they are no requests and in no totals. Kept in memory, and added
+ * Calls that were refused before they went upstream: they are in no totals. Kept in memory, and added
  * to Postgres now and then. A crash loses the counts of some seconds, and an answer that is lost adds them twice: no
  * cost depends on them.
  */
