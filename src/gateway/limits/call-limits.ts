@@ -1,4 +1,5 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { coversModel } from '../../limits/covers-model.ts'
 import type { Limit } from '../../limits/limit.ts'
 import type { BudgetAccount } from './holdings/budget-account.ts'
 import type { RateHolding } from './holdings/rate-holding.ts'
@@ -6,12 +7,7 @@ import type { RateHolding } from './holdings/rate-holding.ts'
 /** Whether a limit holds for calls of this key and model. */
 export function holdsFor(limit: Limit, keyId: string, model: string | null): boolean {
   if (limit.keyId !== null && limit.keyId !== keyId) return false
-  return limit.model === null || (model !== null && isModelOf(limit.model, model))
-}
-
-/** @param pattern A name or `prefix*`. */
-function isModelOf(pattern: string, model: string): boolean {
-  return pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : pattern === model
+  return limit.model === null || (model !== null && coversModel(limit.model, model))
 }
 
 /** What holds for the calls of one key and model of a client. All of it has to allow a call: so the strictest decides. */
