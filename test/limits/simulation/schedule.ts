@@ -170,7 +170,8 @@ async function mend(
     gateway.pausedUntilMs = 0
     gateway.nextTickMs = Math.min(gateway.nextTickMs, world.nowMs + 100)
   }
-  await world.pass(1_500)
+  // By then answers have come to those that stood still.
+  await world.pass(41_000)
   for (let round = 0; round < 12; round += 1) {
     for (const call of world.running) world.end(call)
     await world.pass(500)

@@ -52,7 +52,11 @@ export interface LimitedWorld {
   limitsRead(): Promise<void>
   call(client: LimitedClient, order: CallOrder): Promise<Answer>
   /** What `/v1/usage` says of today and `days - 1` days before, of a gateway. */
-  usage(client: LimitedClient, gateway?: number, days?: number): Promise<{ requests: number; cost_usd: number }>
+  usage(
+    client: LimitedClient,
+    gateway?: number,
+    days?: number,
+  ): Promise<{ requests: number; cost_usd: number }>
   stop(): Promise<void>
 }
 
