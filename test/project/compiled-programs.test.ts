@@ -40,7 +40,9 @@ test('the image keeps what Node compiled, in a folder of the user that runs it',
   )
   for (const name of ['demo', 'production']) {
     const stage = stages.find((text) => new RegExp(` AS ${name}$`, 'm').test(text))
-    expect(stage).toMatch(/node_modules \.\/node_modules\nRUN node src\/standalone\/container\/compile-programs\.ts$/m)
+    expect(stage).toMatch(
+      /node_modules \.\/node_modules\nRUN node src\/standalone\/container\/compile-programs\.ts$/m,
+    )
   }
 })
 

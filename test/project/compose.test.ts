@@ -195,7 +195,12 @@ test.each([
   ['no-such-name.invalid', 'no-such-name.invalid'],
   ['', ''],
 ])('the container’s own address is taken of those that ADMIN_HOST=%s names: %s', (given, taken) => {
-  const args = ['--import', './src/standalone/container/own-admin-address.ts', '--print', 'process.env.ADMIN_HOST']
+  const args = [
+    '--import',
+    './src/standalone/container/own-admin-address.ts',
+    '--print',
+    'process.env.ADMIN_HOST',
+  ]
   const printed = execFileSync(process.execPath, args, { encoding: 'utf8', env: { ADMIN_HOST: given } })
   expect(printed.trim()).toBe(taken)
 })

@@ -264,7 +264,11 @@ describe('a session', () => {
   })
 
   /** Connects, has the upstream send `messages` and resolves with how the session was closed. */
-  async function visit(messages: readonly object[], closes: boolean) {
+  async function visit(
+    messages: readonly object[],
+    closes: boolean,
+    target = '/gw/v1/realtime?model=gpt-realtime',
+  ) {
     const sockets = new WebSocketServer({ noServer: true })
     doors.upstream.server.on('upgrade', (request, socket, head) => {
       sockets.handleUpgrade(request, socket, head, (upstream) => {
@@ -272,7 +276,7 @@ describe('a session', () => {
         if (closes) upstream.close(1000)
       })
     })
-    const client = new WebSocket(`${doors.url.replace('http', 'ws')}/gw/v1/realtime?model=gpt-realtime`, {
+    const client = new WebSocket(`${doors.url.replace('http', 'ws')}${target}`, {
       headers: { authorization: 'Bearer good' },
     })
     const heard: unknown[] = []
@@ -293,6 +297,13 @@ describe('a session', () => {
     expect(answered).toMatchObject({ 'x-ratelimit-remaining-tokens': '8900' })
     expect(limiter.progressed).toEqual([50n, 100n])
     await expect.poll(() => limiter.settled).toMatchObject([[1, [{ costPico: 100n, tokens: 60 }]]])
+  })
+
+  test('may name its model later, under a budget that refuses models without a price', async () => {
+    await open({ isPriced: false })
+    limiter.unpricedRefused = true
+    const { code, heard } = await visit([done(1)], true, '/gw/v1/responses')
+    expect([code, heard]).toEqual([1000, ['response.done']])
   })
 
   test('is closed with the reason when a hard budget is spent, behind what was sent by then', async () => {

@@ -32,7 +32,13 @@ export function checkLimits(
   if (!limiter.limits(clientId, keyId)) return null
   const model = cleanModel(route.modelInPath ?? admission.namedModel)
   const expected = runsModel(admission) ? limits.expectedUse(admission) : NO_USE
-  if (!expected.isPriced && limiter.refusesUnpriced(clientId, keyId, model)) return MODEL_UNPRICED
+  if (
+    !expected.isPriced &&
+    !isNamedLater(admission, model) &&
+    limiter.refusesUnpriced(clientId, keyId, model)
+  ) {
+    return MODEL_UNPRICED
+  }
   const admitted = limiter.admit({
     clientId,
     keyId,
@@ -51,6 +57,11 @@ export function checkLimits(
 /** A call on a free path and a fetch of what was made before use a connection, and no tokens. */
 function runsModel({ route: { reading, isFetch } }: Admission): boolean {
   return reading !== 'free' && !isFetch
+}
+
+/** Some sessions name their model in a message. They are ended where it turns out to have no price. */
+function isNamedLater({ webSocket, route }: Admission, model: string | null): boolean {
+  return webSocket && model === null && route.reading === 'metered'
 }
 
 function take(
