@@ -8,7 +8,7 @@ export default defineConfig({
   test: {
     include: ['test/limits/proof/**/*.limits.ts'],
     globalSetup: ['test/support/servers/global-setup.ts'],
-    testTimeout: 180_000,
+    testTimeout: 600_000,
     hookTimeout: 120_000,
     pool: 'forks',
     fileParallelism: false,

@@ -48,7 +48,7 @@ export interface LimitedWorld {
   readonly pool: Postgres
   readonly env: Readonly<Record<string, string>>
   addClient(name: string, orders: readonly LimitOrder[]): Promise<LimitedClient>
-  /** Until every gateway has read limits that were set before. */
+  /** Until every gateway has read the limits of all clients that were added. */
   limitsRead(): Promise<void>
   call(client: LimitedClient, order: CallOrder): Promise<Answer>
   /** What `/v1/usage` says of today and `days - 1` days before, of a gateway. */
@@ -70,8 +70,8 @@ export interface WorldOptions {
   readonly workerEnv?: Readonly<Record<string, string>>
 }
 
-/** Gateways poll limits twice a second. */
-const LIMITS_READ_MS = 1_500
+/** Every client has it, so that answers show whether their gateway has read the client's limits. */
+const SHOWN: LimitOrder = { kind: 'requests', per: null, isSoft: false, amount: 1_000_000_000n }
 
 export async function startLimitedWorld(options: WorldOptions): Promise<LimitedWorld> {
   const { redisUrl, databaseUrl } = options
@@ -118,6 +118,7 @@ export async function startLimitedWorld(options: WorldOptions): Promise<LimitedW
     throw error
   }
 
+  const clients: LimitedClient[] = []
   return {
     gateways,
     worker,
@@ -130,10 +131,26 @@ export async function startLimitedWorld(options: WorldOptions): Promise<LimitedW
       const id = created?.id ?? ''
       const order = { client: name, name: 'default', models: null, expiresInSeconds: null }
       const key = (await createClientKey(pool, order, pepper))?.key ?? ''
-      await setLimits(pool, { clientId: id, keyId: null, model: null }, orders, 'test')
-      return { id, name, key }
+      const all = orders.some(({ kind }) => kind === 'requests') ? orders : [...orders, SHOWN]
+      await setLimits(pool, { clientId: id, keyId: null, model: null }, all, 'test')
+      const client = { id, name, key }
+      clients.push(client)
+      return client
     },
-    limitsRead: () => delay(LIMITS_READ_MS),
+    async limitsRead() {
+      for (const { key } of clients) {
+        for (const url of urls) {
+          const hasRead = async () => {
+            // Free, and so nothing of a budget.
+            const { headers } = await fetch(`${url}/v1/files`, {
+              headers: { authorization: `Bearer ${key}` },
+            })
+            return headers.has('x-ratelimit-limit-requests')
+          }
+          while (!(await hasRead())) await delay(50)
+        }
+      }
+    },
     async call({ key }, { gateway, outputTokens, ms = 0, cached = 0, maxTokens, stream }) {
       const answer = await fetch(`${urls[gateway]}/v1/chat/completions`, {
         method: 'POST',

@@ -27,7 +27,11 @@ export function costOf(outputTokens: number): bigint {
  * call's cost is known before it is made.
  */
 export async function startOrigin(): Promise<TestUpstream> {
-  return await startUpstream(async ({ body }, response) => {
+  return await startUpstream(async ({ method, body }, response) => {
+    if (method === 'GET') {
+      json(response, 200, { object: 'list', data: [] })
+      return
+    }
     const asked = JSON.parse(body.toString())
     const [output = 1, ms = 0, cached = 0] = `${asked.user ?? ''}`.split(',').map(Number)
     const usage = {

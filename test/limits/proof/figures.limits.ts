@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { addCredit } from '../../../src/corrections/credit.ts'
+import { utcDayOf } from '../../../src/domain/utc-day.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { budget, type LimitedClient, type LimitedWorld, startLimitedWorld } from './support/limited-world.ts'
+import { costOf } from './support/origin.ts'
+
+let world: LimitedWorld
+let database: TestDatabase
+let client: LimitedClient
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  world = await startLimitedWorld({
+    gateways: 2,
+    redisUrl: inject('redisUrl'),
+    databaseUrl: database.url,
+  })
+  client = await world.addClient('exact', [budget(0.02)])
+  await world.limitsRead()
+})
+
+afterAll(async () => {
+  await world?.stop()
+  await database?.drop()
+})
+
+const TINY = { outputTokens: 1, maxTokens: 1 } as const
+
+/** What the refusal says was spent and what the usage says, pico-USD, at each gateway; `null`: the call was served. */
+async function said(gateways: readonly number[]): Promise<(bigint | null)[]> {
+  const figures: (bigint | null)[] = []
+  for (const gateway of gateways) {
+    const { message } = await world.call(client, { gateway, ...TINY })
+    const [, text] = /is spent: ([\d.]+) USD/.exec(message) ?? []
+    figures.push(text === undefined ? null : pico(Number(text)))
+    figures.push(pico((await world.usage(client, gateway)).cost_usd))
+  }
+  return figures
+}
+
+const pico = (dollars: number) => BigInt(Math.round(dollars * 1e12))
+
+async function spend(calls: number, gateway: number): Promise<bigint> {
+  let sum = 0n
+  for (let at = 0; at < calls; at++) {
+    const { status } = await world.call(client, { gateway, outputTokens: 990, maxTokens: 1_000 })
+    if (status === 200) sum += costOf(990)
+  }
+  return sum
+}
+
+let total = 0n
+
+test('what a refusal says was spent is what the usage says, at every gateway', async () => {
+  total = (await spend(2, 0)) + (await spend(2, 1))
+  expect(total).toBe(2n * costOf(990))
+  await expect.poll(() => said([0, 1]), { timeout: 20_000 }).toEqual([total, total, total, total])
+})
+
+test('also after a credit that was added, and one that was taken away again', async () => {
+  const day = utcDayOf(Date.now())
+  const correct = (amount: bigint) =>
+    addCredit(world.pool, { clientId: client.id, day, model: null, pico: amount, who: 'test', why: 'a test' })
+  await correct(123_456_789n)
+  total += 123_456_789n
+  await expect.poll(() => said([0, 1]), { timeout: 45_000 }).toEqual([total, total, total, total])
+})
+
+test('also after a journal came late: its gateway was killed with -9 and starts again', async () => {
+  const richer = await world.addClient('late', [budget(0.02)])
+  client = richer
+  await world.limitsRead()
+  const first = await spend(1, 1)
+  // The worker stands still, so what gateway 1 recorded is in no total when it dies.
+  world.worker.signal('SIGSTOP')
+  const second = await spend(1, 1)
+  await world.gateways[1]?.kill()
+  world.worker.signal('SIGCONT')
+  await world.gateways[1]?.start()
+  total = first + second
+  expect(total).toBe(2n * costOf(990))
+  await expect.poll(() => said([0, 1]), { timeout: 60_000 }).toEqual([total, total, total, total])
+})

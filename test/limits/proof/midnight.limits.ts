@@ -1,0 +1,92 @@
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { until } from '../../../src/lib/until.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { budget, type LimitedClient, type LimitedWorld, startLimitedWorld } from './support/limited-world.ts'
+import { costOf } from './support/origin.ts'
+
+/** A Monday that begins a month: a day, a week and a month begin at once. */
+const MIDNIGHT_MS = Date.parse('2027-02-01T00:00:00Z')
+/** For the processes to start, and to spend the budgets of the day before. */
+const BEFORE_MS = Number(process.env.LIMITS_BEFORE_MS ?? 75_000)
+/** The second gateway's clock is ahead. */
+const AHEAD_MS = 2_000
+const LIMIT_PICO = 200_000_000_000n
+const PERIODS = ['day', 'week', 'month'] as const
+
+let world: LimitedWorld
+let database: TestDatabase
+let offsetMs: number
+const clients = new Map<string, LimitedClient>()
+
+beforeAll(async () => {
+  offsetMs = MIDNIGHT_MS - BEFORE_MS - Date.now()
+  const preload = pathToFileURL('test/clock/shift-clock.mjs').href
+  const clock = (more: number) => ({
+    NODE_OPTIONS: `--import ${preload}`,
+    TEST_CLOCK_OFFSET_MS: `${offsetMs + more}`,
+  })
+  database = await createTestDatabase()
+  world = await startLimitedWorld({
+    gateways: 2,
+    redisUrl: inject('redisUrl'),
+    databaseUrl: database.url,
+    envOf: (gateway) => clock(gateway * AHEAD_MS),
+    workerEnv: clock(0),
+  })
+  for (const per of PERIODS) clients.set(per, await world.addClient(per, [budget(0.2, per)]))
+  await world.limitsRead()
+})
+
+afterAll(async () => {
+  await world?.stop()
+  await database?.drop()
+})
+
+/** By the first gateway's clock. */
+const now = () => Date.now() + offsetMs
+const ORDER = { outputTokens: 990, maxTokens: 1_000 } as const
+
+test.concurrent.each(
+  PERIODS,
+)('a %s that begins under load has its whole budget, and nothing of the one before', async (per) => {
+  const client = clients.get(per)
+  if (client === undefined) throw new Error('no client')
+  expect(now(), 'the processes took too long to start').toBeLessThan(MIDNIGHT_MS - 5_000)
+  const spent = { before: 0n, after: 0n }
+  let refusedBefore = 0
+  let refusedAfter = 0
+  const lane = async (gateway: number) => {
+    for (;;) {
+      // The call belongs to the day of its arrival by its gateway's clock.
+      const sentAt = now() + gateway * AHEAD_MS
+      const { status } = await world.call(client, { gateway, ...ORDER })
+      const doneAt = now() + gateway * AHEAD_MS
+      const isAfter = sentAt >= MIDNIGHT_MS
+      // A call about midnight may belong to either: it is told apart by the usage below.
+      const isAbout = !isAfter && doneAt >= MIDNIGHT_MS
+      if (status === 200) spent[isAfter || isAbout ? 'after' : 'before'] += costOf(990)
+      else if (isAfter) refusedAfter += 1
+      else refusedBefore += 1
+      if (refusedAfter > 20 || now() > MIDNIGHT_MS + 60_000) return
+      await new Promise((resolve) => setTimeout(resolve, status === 200 ? 20 : 200))
+    }
+  }
+  await Promise.all([lane(0), lane(1), lane(0), lane(1)])
+  console.log(
+    `${per}: before ${Number(spent.before) / 1e12} USD and ${refusedBefore} refused, ` +
+      `after ${Number(spent.after) / 1e12} USD and ${refusedAfter} refused`,
+  )
+  const room = 4n * costOf(990)
+  expect(spent.before).toBeGreaterThanOrEqual(LIMIT_PICO)
+  expect(spent.before).toBeLessThanOrEqual(LIMIT_PICO + costOf(990))
+  expect(refusedBefore).toBeGreaterThan(0)
+  // Of the new period all was there to be spent, and no more; a call about midnight may be of the old one.
+  expect(spent.after).toBeGreaterThanOrEqual(LIMIT_PICO)
+  expect(spent.after).toBeLessThanOrEqual(LIMIT_PICO + room)
+  const today = async () => BigInt(Math.round((await world.usage(client)).cost_usd * 1e12))
+  // The usage of the new day alone: what was refused or served before it is not in it.
+  const counted = async () => ((await today()) >= LIMIT_PICO ? true : null)
+  expect(await until(counted, { timeoutMs: 20_000 })).toBe(true)
+  expect(await today()).toBeLessThanOrEqual(LIMIT_PICO + costOf(990))
+})
