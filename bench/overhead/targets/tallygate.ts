@@ -90,6 +90,11 @@ export class Tallygate {
     return this.#worker?.pid ?? 0
   }
 
+  /** Of its own PostgreSQL. */
+  get databaseUrl(): string {
+    return this.#env.DATABASE_URL ?? ''
+  }
+
   get target(): Target {
     return {
       name: this.name,

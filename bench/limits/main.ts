@@ -1,0 +1,100 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { createLog } from '../../src/lib/log.ts'
+import { type LimitOrder, setLimits } from '../../src/limits/table/change-limits.ts'
+import { removeLimits } from '../../src/limits/table/remove-limits.ts'
+import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { jsonShape } from '../overhead/load/shapes.ts'
+import { Rig } from '../overhead/rig.ts'
+import type { CleanUp } from '../overhead/targets/own-process.ts'
+
+/**
+ * What limits cost a call: the gateway's CPU for calls of one client, in turn without limits and with a budget, requests
+ * and tokens a minute and calls at once, on one process. Linux: reads /proc.
+ *
+ *   npm run bench:limits -- [--rounds 7] [--calls 20000] [--connections 32]
+ */
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '7' },
+    calls: { type: 'string', default: '20000' },
+    connections: { type: 'string', default: '32' },
+  },
+})
+const calls = Number(values.calls)
+const course = { kind: 'closed', connections: Number(values.connections), calls } as const
+/** Gateways read limits twice a second. */
+const READ_MS = 1_500
+const WARM_UP_CALLS = 2_000
+
+const rateOf = (kind: LimitOrder['kind'], amount: bigint): LimitOrder => ({
+  kind,
+  per: null,
+  isSoft: false,
+  amount,
+})
+/** Far above what is used: what a call costs that is within its limits. */
+const LIMITS: readonly LimitOrder[] = [
+  {
+    kind: 'budget',
+    per: 'day',
+    isSoft: false,
+    amount: 1_000_000n * 1_000_000_000_000n,
+    allowsUnpriced: true,
+  },
+  rateOf('requests', 100_000_000n),
+  rateOf('tokens', 1_000_000_000_000n),
+  rateOf('concurrent', 10_000n),
+]
+
+const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-limits-'))
+const cleanUp: CleanUp = [() => rm(folder, { recursive: true, force: true })]
+try {
+  const rig = await Rig.start({ folder, peers: [], originPort: '0', beside: null }, cleanUp)
+  const { tallygate } = rig
+  const pool = openPostgres(tallygate.databaseUrl, {
+    max: 1,
+    statementTimeoutMs: 5_000,
+    applicationName: 'bench',
+    log: createLog('silent', 'bench'),
+  })
+  cleanUp.push(() => pool.end())
+  const { rows } = await pool.query<{ id: string }>('select id from tallygate.clients')
+  const clientId = rows[0]?.id ?? ''
+  const shape = jsonShape(1)
+
+  /** Microseconds of the gateway's CPU for a call. */
+  const measure = async (limits: readonly LimitOrder[]): Promise<number> => {
+    await removeLimits(pool, { clientId }, 'bench')
+    if (limits.length > 0) await setLimits(pool, { clientId, keyId: null, model: null }, limits, 'bench')
+    await delay(READ_MS)
+    await rig.run(tallygate.target, shape, { ...course, calls: WARM_UP_CALLS })
+    const { cpuUs } = await rig.run(tallygate.target, shape, course)
+    return (cpuUs.proxy ?? 0) / calls
+  }
+
+  await measure(LIMITS)
+  const differences: number[] = []
+  console.log('| round | without limits, us a call | with | difference |\n|---|---|---|---|')
+  for (let round = 1; round <= Number(values.rounds); round++) {
+    // In turn, and turned around in every other round, as what comes second finds a warmer machine.
+    const isTurned = round % 2 === 0
+    const first = await measure(isTurned ? LIMITS : [])
+    const second = await measure(isTurned ? [] : LIMITS)
+    const [without, within] = isTurned ? [second, first] : [first, second]
+    differences.push(within - without)
+    console.log(
+      `| ${round} | ${without.toFixed(1)} | ${within.toFixed(1)} | ${(within - without).toFixed(1)} |`,
+    )
+  }
+  const sorted = differences.toSorted((a, b) => a - b)
+  const at = (share: number) =>
+    (sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? 0).toFixed(1)
+  console.log(`\nmedian of the differences ${at(0.5)} us a call (${at(0)} to ${at(1)})`)
+} finally {
+  for (const undo of cleanUp.toReversed()) await undo()
+}
+process.exit(0)
