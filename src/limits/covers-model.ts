@@ -1,23 +1,40 @@
 import { REVISION_PATTERN } from '../domain/model-name.ts'
 
-const ONLY_REVISION = `^${REVISION_PATTERN}`
+/** Ollama says `:latest` of every model that names no size. */
+const ONLY_REVISION = `^(?:${REVISION_PATTERN}|:latest$)`
 const IS_REVISION = new RegExp(ONLY_REVISION)
+/** Gemini takes its names with this before them, and says them so. */
+const LISTED = 'models/'
 
 /**
  * Whether a limit for `pattern` is about `model`. A name is about its revisions too: calls name `gpt-4o`, and their
- * answers, and so the totals, name `gpt-4o-2024-08-06`. By its exact text such a limit would count nothing.
+ * answers, and so the totals, name `gpt-4o-2024-08-06`. By its exact text such a limit would count nothing. Nor may
+ * another spelling that servers take be a way around it: capital letters, or `models/` before the name.
  *
  * @param pattern A name, or a beginning of names and `*`.
  */
 export function coversModel(pattern: string, model: string): boolean {
-  if (pattern.endsWith('*')) return model.startsWith(pattern.slice(0, -1))
-  if (!model.startsWith(pattern)) return false
-  return model.length === pattern.length || IS_REVISION.test(model.slice(pattern.length))
+  const name = bareOf(model)
+  const limited = bareOf(pattern)
+  if (limited.endsWith('*')) return name.startsWith(limited.slice(0, -1))
+  if (!name.startsWith(limited)) return false
+  return name.length === limited.length || IS_REVISION.test(name.slice(limited.length))
+}
+
+function bareOf(name: string): string {
+  const lower = name.toLowerCase()
+  return lower.startsWith(LISTED) ? lower.slice(LISTED.length) : lower
 }
 
 /** The same in SQL, of two expressions. */
 export function coversModelInSql(pattern: string, model: string): string {
-  return `(case when right(${pattern}, 1) = '*' then starts_with(${model}, left(${pattern}, -1))
-    else ${model} = ${pattern} or (starts_with(${model}, ${pattern})
-      and substr(${model}, length(${pattern}) + 1) ~ '${ONLY_REVISION}') end)`
+  const limited = bareInSql(pattern)
+  const name = bareInSql(model)
+  return `(case when right(${pattern}, 1) = '*' then starts_with(${name}, left(${limited}, -1))
+    else ${name} = ${limited} or (starts_with(${name}, ${limited})
+      and substr(${name}, length(${limited}) + 1) ~ '${ONLY_REVISION}') end)`
+}
+
+function bareInSql(expression: string): string {
+  return `regexp_replace(lower(${expression}), '^${LISTED}', '')`
 }

@@ -11,6 +11,11 @@ test.each([
   ['gpt-4o*', 'gpt-4o'],
   ['gpt-4o*', 'gpt-4o-mini'],
   ['*', 'anything'],
+  ['gpt-4o', 'GPT-4o'],
+  ['GPT-4o*', 'gpt-4O-Mini'],
+  ['gemini-2.5-pro', 'models/gemini-2.5-pro'],
+  ['models/gemini-2.5*', 'gemini-2.5-flash'],
+  ['llama3.1', 'llama3.1:latest'],
 ])('a limit for %s is about %s', (pattern, model) => {
   expect(coversModel(pattern, model)).toBe(true)
 })
@@ -20,7 +25,7 @@ test.each([
   ['gpt-4o', 'gpt-4'],
   ['gpt-4o', 'openai/gpt-4o'],
   ['gpt-4o-2024-08-06', 'gpt-4o'],
-  ['gpt-4o', 'GPT-4o'],
+  ['llama3.1', 'llama3.1:70b'],
   ['mistral-large', 'mistral-large-2411'],
   ['gpt-4o*', 'gpt-4'],
 ])('a limit for %s is not about %s', (pattern, model) => {

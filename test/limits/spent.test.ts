@@ -44,7 +44,14 @@ const record = fc
     day,
     clientId,
     key,
-    model: fc.constantFrom('gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-mini', 'claude'),
+    model: fc.constantFrom(
+      'gpt-4o',
+      'gpt-4o-2024-08-06',
+      'GPT-4o',
+      'gpt-4o-mini',
+      'models/claude',
+      'claude:latest',
+    ),
     costPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 20n })),
   })
   .map(({ day, key, costPico, ...rest }) =>
@@ -84,7 +91,7 @@ const account: fc.Arbitrary<SpendAccount> = fc
   .record({
     clientId,
     key: fc.option(key),
-    model: fc.option(fc.constantFrom('gpt-4o', 'gpt-4o*', 'claude', 'none')),
+    model: fc.option(fc.constantFrom('gpt-4o', 'GPT-4o*', 'claude', 'models/claude*', 'none')),
     one: day,
     other: fc.option(day),
   })
