@@ -95,7 +95,7 @@ const LIBRARIES = [
 
 test.each(
   LIBRARIES,
-)('%s: a call that is rate limited is tried again after the time that it was told, and succeeds', async (_name, ask) => {
+)('%s: a call that is rate limited is tried again after the time that the answer says, and succeeds', async (_name, ask) => {
   await limit(CONCURRENT)
   const slow = ask('slowly')
   await expect.poll(() => upstream.requests.at(-1)?.body.includes('slowly')).toBe(true)

@@ -63,7 +63,7 @@ test.concurrent.each(
       const { status } = await world.call(client, { gateway, ...ORDER })
       const doneAt = now() + gateway * AHEAD_MS
       const isAfter = sentAt >= MIDNIGHT_MS
-      // A call about midnight may belong to either: it is told apart by the usage below.
+      // A call about midnight may belong to either: the usage below shows which.
       const isAbout = !isAfter && doneAt >= MIDNIGHT_MS
       if (status === 200) spent[isAfter || isAbout ? 'after' : 'before'] += costOf(990)
       else if (isAfter) refusedAfter += 1
