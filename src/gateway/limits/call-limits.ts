@@ -3,11 +3,13 @@ import { coversModel } from '../../limits/covers-model.ts'
 import type { Limit } from '../../limits/limit.ts'
 import type { BudgetAccount } from './holdings/budget-account.ts'
 import type { RateHolding } from './holdings/rate-holding.ts'
+import { ANY_MODEL } from './limited-call.ts'
 
 /** Whether a limit holds for calls of this key and model. */
 export function holdsFor(limit: Limit, keyId: string, model: string | null): boolean {
   if (limit.keyId !== null && limit.keyId !== keyId) return false
-  return limit.model === null || (model !== null && coversModel(limit.model, model))
+  if (limit.model === null || model === ANY_MODEL) return true
+  return model !== null && coversModel(limit.model, model)
 }
 
 /** What holds for the calls of one key and model of a client. All of it has to allow a call: so the strictest decides. */

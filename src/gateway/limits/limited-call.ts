@@ -10,11 +10,17 @@ export interface ExpectedUse {
   readonly isPriced: boolean
 }
 
+/**
+ * In place of a model's name: the call may run whichever model, so the limits of all models hold for it. Else a body
+ * that names two would be a way around those of the one that runs.
+ */
+export const ANY_MODEL = '*'
+
 /** What limits ask about a call before it goes upstream. */
 export interface CallToLimit {
   readonly clientId: string
   readonly keyId: string
-  /** As the call names it, cleaned; `null`: it names none. */
+  /** As the call names it, cleaned, or `ANY_MODEL`; `null`: it runs none. */
   readonly model: string | null
   /** Milliseconds since 1970: its UTC day is the day that the call is charged to. */
   readonly arrivedAtMs: number

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
+import { ANY_MODEL } from '../../../src/gateway/limits/limited-call.ts'
 import { DOORS, openTwoDoors, type Request, type TwoDoors } from '../admission/two-doors.ts'
 import { exchange, type RawResponse } from '../raw-http.ts'
 import { limitsOf, MemoryLimiter, SPENT, TOO_MANY } from './memory-limiter.ts'
@@ -80,6 +81,17 @@ describe('a call that is admitted', () => {
     expect((await doors.knock('http', { target: '/gw/v1/files' })).status).toBe(200)
     expect(limiter.admitted).toMatchObject([{ estimatedPico: 0n, estimatedTokens: 0 }])
     expect(limiter.settled).toEqual([[1, []]])
+  })
+
+  test.each([
+    ['{"model":"llama","model":"gpt-4o"}', ANY_MODEL],
+    ['{"model":"llama","models":["gpt-4o"]}', ANY_MODEL],
+    ['{"messages":[]}', ANY_MODEL],
+    ['{"model":"llama"}', 'llama'],
+  ])('may run any model where its body leaves that in doubt: %s', async (body, model) => {
+    await open()
+    await doors.knock('http', { ...CHAT, body })
+    expect(limiter.admitted).toMatchObject([{ model }])
   })
 
   test("is not asked for where it is one of the gateway's own operations", async () => {

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
 import type { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
-import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/gateway/limits/limited-call.ts'
+import {
+  ANY_MODEL,
+  type CallToLimit,
+  type LimitRefusal,
+  type Reservation,
+} from '../../../src/gateway/limits/limited-call.ts'
 import { callOf, Fleet, limitOf, NOON_MS, settled, USD } from './fakes.ts'
 
 type Answer = Reservation | LimitRefusal | null
@@ -101,4 +106,19 @@ test('a call that may cost more than is left runs alone', async () => {
   const answer = await admit(fleet.first, callOf({ estimatedPico: 5n * USD }))
   held(answer)
   expect(await admit(fleet.first, callOf({ arrivedAtMs: NOON_MS }))).toBeUndefined()
+})
+
+test.each([
+  'gpt-4o-2024-08-06',
+  'GPT-4o',
+  'models/gpt-4o',
+  ANY_MODEL,
+])('a limit for gpt-4o holds for a call of %s, and its cost counts at once', async (model) => {
+  const fleet = new Fleet([limitOf('b', { model: 'gpt-4o', amount: USD / 100n })])
+  const reservation = held(await admit(fleet.first, callOf({ model })))
+  const charged = model === ANY_MODEL ? 'gpt-4o' : model
+  reservation.settle([{ model: charged, costPico: USD / 100n, tokens: 10, cachedTokens: 0 }], 1)
+  reservation.release()
+  expect(await admit(fleet.first, callOf({ model }))).toMatchObject({ error: 'budget_exceeded' })
+  expect(await admit(fleet.first, callOf({ model: 'o3' }))).toBeNull()
 })

@@ -4,7 +4,12 @@ import type { CallRefusal } from '../../../http/errors.ts'
 import { awaitLimits, isReservation } from '../../limits/doors/await-limits.ts'
 import { HeldLimits } from '../../limits/doors/held-limits.ts'
 import { renderRates } from '../../limits/doors/rate-headers.ts'
-import type { ExpectedUse, LimitRefusal, Reservation } from '../../limits/limited-call.ts'
+import {
+  ANY_MODEL,
+  type ExpectedUse,
+  type LimitRefusal,
+  type Reservation,
+} from '../../limits/limited-call.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
 const MODEL_UNPRICED: CallRefusal = { error: 'model_unpriced', detail: { param: 'model' } }
@@ -26,17 +31,13 @@ export function checkLimits(
 ): CallRefusal | null | Promise<CallRefusal | null> {
   const { limits } = options
   if (limits === null) return null
-  const { caller, client, route, arrivedAtMs } = admission
+  const { caller, client, arrivedAtMs } = admission
   const { clientId, keyId } = caller
   const { limiter } = limits
   if (!limiter.limits(clientId, keyId)) return null
-  const model = cleanModel(route.modelInPath ?? admission.namedModel)
   const expected = runsModel(admission) ? limits.expectedUse(admission) : NO_USE
-  if (
-    !expected.isPriced &&
-    !isNamedLater(admission, model) &&
-    limiter.refusesUnpriced(clientId, keyId, model)
-  ) {
+  const model = modelOf(admission, expected)
+  if (!expected.isPriced && !isNamedLater(admission) && limiter.refusesUnpriced(clientId, keyId, model)) {
     return MODEL_UNPRICED
   }
   const admitted = limiter.admit({
@@ -60,8 +61,18 @@ function runsModel({ route: { reading, isFetch } }: Admission): boolean {
 }
 
 /** Some sessions name their model in a message. They are ended where it turns out to have no price. */
-function isNamedLater({ webSocket, route }: Admission, model: string | null): boolean {
-  return webSocket && model === null && route.reading === 'metered'
+function isNamedLater({ webSocket, namedModel, route }: Admission): boolean {
+  return webSocket && namedModel === null && route.modelInPath === null && route.reading === 'metered'
+}
+
+/** The model whose limits hold. Where the call may run another one than it names, or names none, those of all do. */
+function modelOf({ route, body, namedModel }: Admission, expected: ExpectedUse): string | null {
+  const named = cleanModel(route.modelInPath ?? namedModel)
+  const runsNone = expected.pico === 0n && expected.tokens === 0
+  if (runsNone || route.modelInPath !== null) return named
+  const { scan } = body
+  const isSure = scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels)
+  return named !== null && isSure ? named : ANY_MODEL
 }
 
 function take(
