@@ -10,15 +10,18 @@ import { openPostgres } from '../../src/store/connection/postgres.ts'
 import { jsonShape } from '../overhead/load/shapes.ts'
 import { Rig } from '../overhead/rig.ts'
 import type { CleanUp } from '../overhead/targets/own-process.ts'
+import { measureStage, STAGE_CASES } from './stage.ts'
 
 /**
- * What limits cost a call: the gateway's CPU for calls of one client, in turn without limits and with a budget, requests
- * and tokens a minute and calls at once, on one process. Linux: reads /proc.
+ * What limits cost a call. First the stage alone, with the estimate and what follows at the call's end. Then the CPU of a
+ * gateway process for calls of one client, in turn without limits and with a budget, requests and tokens a minute and
+ * calls at once: headers of rates are in it, and exchanges with Redis. Linux: reads /proc.
  *
- *   npm run bench:limits -- [--rounds 7] [--calls 20000] [--connections 32]
+ *   npm run bench:limits -- [--only stage] [--rounds 7] [--calls 20000] [--connections 32]
  */
 const { values } = parseArgs({
   options: {
+    only: { type: 'string' },
     rounds: { type: 'string', default: '7' },
     calls: { type: 'string', default: '20000' },
     connections: { type: 'string', default: '32' },
@@ -50,6 +53,17 @@ const LIMITS: readonly LimitOrder[] = [
   rateOf('concurrent', 10_000n),
 ]
 
+const rounds = Number(values.rounds)
+console.log('| stage, us a call | lowest | median | highest |\n|---|---|---|---|')
+for (const [name, limits] of STAGE_CASES) {
+  await measureStage(limits, calls)
+  const taken: number[] = []
+  for (let round = 0; round < rounds; round++) taken.push(await measureStage(limits, calls))
+  taken.sort((a, b) => a - b)
+  console.log(`| ${name} | ${[0, 0.5, 1].map((share) => at(taken, share)).join(' | ')} |`)
+}
+if (values.only === 'stage') process.exit(0)
+
 const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-limits-'))
 const cleanUp: CleanUp = [() => rm(folder, { recursive: true, force: true })]
 try {
@@ -79,7 +93,7 @@ try {
   await measure(LIMITS)
   const differences: number[] = []
   console.log('| round | without limits, us a call | with | difference |\n|---|---|---|---|')
-  for (let round = 1; round <= Number(values.rounds); round++) {
+  for (let round = 1; round <= rounds; round++) {
     // In turn, and turned around in every other round, as what comes second finds a warmer machine.
     const isTurned = round % 2 === 0
     const first = await measure(isTurned ? LIMITS : [])
@@ -90,11 +104,14 @@ try {
       `| ${round} | ${without.toFixed(1)} | ${within.toFixed(1)} | ${(within - without).toFixed(1)} |`,
     )
   }
-  const sorted = differences.toSorted((a, b) => a - b)
-  const at = (share: number) =>
-    (sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? 0).toFixed(1)
-  console.log(`\nmedian of the differences ${at(0.5)} us a call (${at(0)} to ${at(1)})`)
+  differences.sort((a, b) => a - b)
+  const [low, median, high] = [0, 0.5, 1].map((share) => at(differences, share))
+  console.log(`\nmedian of the differences ${median} us a call (${low} to ${high})`)
 } finally {
   for (const undo of cleanUp.toReversed()) await undo()
 }
 process.exit(0)
+
+function at(sorted: readonly number[], share: number): string {
+  return (sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? 0).toFixed(1)
+}
