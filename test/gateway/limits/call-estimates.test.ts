@@ -290,9 +290,17 @@ describe('a call without a price', () => {
     const catalog = buildCatalog({ trustedUpstreams: ['upstream'] })
     const asking = { provider: 'openrouter', path: '/api/v1/chat/completions', body: NAMED } as const
     expect(open(SETTINGS, catalog).estimateCall(admitted(asking))).toMatchObject({
-      pico: 0n,
+      pico: 1n,
       isPriced: true,
     })
+  })
+
+  test.each<[string, Asking]>([
+    ['a call that names no model', { path: CHAT, body: { messages: HELLO } }],
+    ['a session that names it later', { method: 'GET', webSocket: true, path: '/v1/realtime' }],
+    ['speech by no model', { path: '/v1/audio/speech', body: { input: 'Hi' } }],
+  ])('%s costs something, so that a spent budget refuses it', (_name, asking) => {
+    expect(estimate(asking).pico).toBe(1n)
   })
 
   test('what runs no model costs nothing, and a batch what the configuration says', () => {

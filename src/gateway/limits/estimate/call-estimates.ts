@@ -41,6 +41,8 @@ export class CallEstimate implements ExpectedUse {
   }
 }
 
+/** It will cost something: not 0, which passes where a budget is spent. */
+const UNKNOWN = 1n
 /** It runs no model. */
 const FREE = new CallEstimate(0n, 0, true, 0, null)
 
@@ -69,7 +71,7 @@ export class CallEstimates {
     if (dialect.countsTokens === false && route.reading === 'metered') {
       return this.#estimateMedia(admission, dialect, asked, model)
     }
-    if (model === null) return new CallEstimate(0n, this.#tokensOfAny(admission, asked), false, 0, null)
+    if (model === null) return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
@@ -77,7 +79,7 @@ export class CallEstimates {
     const tier = tierFor(rates, textTokens + media)
     const plainPico =
       tier === null ? 0 : tier.request + textTokens * tier.input + media * tier.media + output * tier.output
-    return build(plainPico, textTokens + media + output, isPricedFor(admission, rates), subject)
+    return build(plainPico, textTokens + media + output, admission, rates, subject)
   }
 
   /** As {@link CallEstimate.learn}, of one that {@link estimateCall} gave. */
@@ -102,7 +104,7 @@ export class CallEstimates {
   ): CallEstimate {
     const requested = requestedUnits(admission, named)
     const model = requested.model ?? named
-    if (model === null) return new CallEstimate(0n, this.#tokensOfAny(admission, asked), false, 0, null)
+    if (model === null) return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, requested.serviceTier ?? tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const bytes = bodyBytes(admission)
@@ -123,7 +125,7 @@ export class CallEstimates {
           (prompt.mediaTokens + heard) * tier.media +
           made * tier.output +
           unitsCost(tier, requested.units, size)
-    return build(plainPico, promptTokens + heard + made, isPricedFor(admission, rates), subject)
+    return build(plainPico, promptTokens + heard + made, admission, rates, subject)
   }
 
   #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
@@ -146,12 +148,20 @@ const ANY_MODEL: ModelRates = {
   untilMs: 0,
 }
 
-function build(plainPico: number, tokens: number, isPriced: boolean, subject: LearnedSubject): CallEstimate {
+function build(
+  plainPico: number,
+  tokens: number,
+  admission: Admission,
+  rates: ModelRates,
+  subject: LearnedSubject,
+): CallEstimate {
   const learned = subject.known
   // Without a price of our own, what the upstream said that the others cost is all there is to go by.
   const pico =
     learned === null ? plainPico : plainPico === 0 ? 2 * learned.costPico : plainPico * learned.excess
-  return new CallEstimate(BigInt(Math.ceil(pico)), tokens, isPriced, plainPico, subject)
+  const isUnknown = pico === 0 && rates.isPriced && rates.tiers.length === 0
+  const expected = isUnknown ? UNKNOWN : BigInt(Math.ceil(pico))
+  return new CallEstimate(expected, tokens, isPricedFor(admission, rates), plainPico, subject)
 }
 
 /** A body that lets another model run than the one whose price was looked for may run one without a price. */
