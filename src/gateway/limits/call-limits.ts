@@ -51,25 +51,32 @@ const MAX_KNOWN = 1_000
 export class CallLimitsTable {
   readonly #limits: readonly Limit[]
   readonly #rateOf: (limit: Limit) => RateHolding
+  readonly #ranBy: (model: string) => readonly string[]
   readonly #hasKeys: boolean
-  readonly #hasModels: boolean
+  readonly hasModels: boolean
   #byKey = new Map<string, Map<string | null, CallLimits>>()
   #known = 0
   /** Of calls whose key and model do not matter. */
   #only: CallLimits | null = null
 
-  constructor(limits: readonly Limit[], rateOf: (limit: Limit) => RateHolding) {
+  /** @param ranBy models that calls by this name ran: limits on those hold too. */
+  constructor(
+    limits: readonly Limit[],
+    rateOf: (limit: Limit) => RateHolding,
+    ranBy: (model: string) => readonly string[],
+  ) {
     this.#limits = limits
     this.#rateOf = rateOf
+    this.#ranBy = ranBy
     this.#hasKeys = limits.some(({ keyId }) => keyId !== null)
-    this.#hasModels = limits.some(({ model }) => model !== null)
-    if (!this.#hasKeys && !this.#hasModels) this.#only = this.#find('', null)
+    this.hasModels = limits.some(({ model }) => model !== null)
+    if (!this.#hasKeys && !this.hasModels) this.#only = this.#find('', null)
   }
 
   of(keyId: string, model: string | null): CallLimits {
     if (this.#only !== null) return this.#only
     const key = this.#hasKeys ? keyId : ''
-    const name = this.#hasModels ? model : null
+    const name = this.hasModels ? model : null
     const known = this.#byKey.get(key)?.get(name)
     if (known !== undefined) return known
     if (this.#known >= MAX_KNOWN) {
@@ -84,7 +91,10 @@ export class CallLimitsTable {
   }
 
   #find(keyId: string, model: string | null): CallLimits {
-    const holding = this.#limits.filter((limit) => holdsFor(limit, keyId, model))
+    const ran = model === null ? [] : this.#ranBy(model)
+    const holding = this.#limits.filter(
+      (limit) => holdsFor(limit, keyId, model) || ran.some((other) => holdsFor(limit, keyId, other)),
+    )
     return new CallLimits(
       holding.filter(({ kind }) => kind !== 'budget').map(this.#rateOf),
       holding.filter(({ kind, isSoft, per }) => kind === 'budget' && !isSoft && per !== null),

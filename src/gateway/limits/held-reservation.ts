@@ -106,9 +106,11 @@ export class HeldReservation implements Reservation {
     this.#isSettled = true
     if (!this.#isReleased) this.#giveBackMoney()
     if (Number.isSafeInteger(sequence) && sequence > 0) {
-      const { keyId, arrivedAtMs } = this.#call
-      for (const { model, costPico } of charges)
+      const { keyId, arrivedAtMs, model: named } = this.#call
+      for (const { model, costPico } of charges) {
         if (costPico > 0n) this.#client.charge(keyId, model, arrivedAtMs, costPico, sequence)
+        if (model !== named) this.#client.learnModel(named, model)
+      }
     }
     if (this.#limits.hasTokens && !this.#isReleased) this.#correctTokens(charges)
     this.#onFreed(this.#client)

@@ -8,6 +8,7 @@ import type { CallToLimit, LimitRefusal, Reservation } from './limited-call.ts'
 import type { Limiter, LimiterStats, RateHeader, RateHeaders } from './limiter.ts'
 import { WaitingCall } from './waiting-calls.ts'
 
+const NO_ACCOUNTS: readonly BudgetAccount[] = []
 const NO_RATES: RateHeaders = { requests: null, tokens: null }
 
 /** The limits of a gateway process, shared with the other ones. `tick` has to be called ten times a second. */
@@ -31,9 +32,14 @@ export class LimitEngine implements Limiter {
 
   admit(call: CallToLimit): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal | null> {
     const found = this.#limitsOf(call.clientId, call.keyId, call.model)
-    if (found === null || found.limits.isEmpty) return null
+    if (found === null) return null
     const { entry, limits } = found
     const nowMs = this.#options.now()
+    if (limits.isEmpty) {
+      // What answers may be a model that has limits: its cost counts at once, and this name is known from then on.
+      const mayRunLimited = entry.client.hasModelLimits && call.model !== null
+      return mayRunLimited ? this.#work.take(entry, limits, NO_ACCOUNTS, call, nowMs) : null
+    }
     entry.usedAtMs = nowMs
     const accounts = entry.client.accountsOf(limits, call.arrivedAtMs)
     if (

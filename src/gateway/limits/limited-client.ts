@@ -4,6 +4,7 @@ import { amountAt, type Limit } from '../../limits/limit.ts'
 import { type CallLimits, CallLimitsTable } from './call-limits.ts'
 import { accountKey, BudgetAccount } from './holdings/budget-account.ts'
 import { RateHolding } from './holdings/rate-holding.ts'
+import { ModelsRun } from './models-run.ts'
 import { KnownGateways } from './sharing/known-gateways.ts'
 import { viewRate, viewSpent } from './sharing/others-views.ts'
 import { isAhead, mergeSnapshots, type SharedSnapshot } from './sharing/spent-snapshots.ts'
@@ -15,6 +16,7 @@ const KEEP_ACCOUNT_MS = 3_600_000
 const NEXT_PERIOD_MS = 60_000
 /** A reading of Postgres that has counted less than the one before is taken only after this long. */
 const REGRESSED_MS = 600_000
+const NOT_LEARNED = (): readonly string[] => []
 
 /** One client's limits, and what this gateway holds of them. */
 export class LimitedClient {
@@ -35,6 +37,9 @@ export class LimitedClient {
   /** Of the readings that have it: how far they have counted this gateway's records. */
   #offsets: ReadonlyMap<string, number> = new Map()
   #table: CallLimitsTable
+  /** By what was recorded: it is charged to the accounts that Postgres adds it to, whatever its call was named. */
+  #recordTable: CallLimitsTable
+  readonly #models = new ModelsRun()
   readonly #wallNow: () => number
   readonly #findAccount = (budget: Limit, day: UtcDay): BudgetAccount => this.#accountOf(budget, day)
 
@@ -51,6 +56,12 @@ export class LimitedClient {
     this.limits = limits
     this.#wallNow = wallNow
     this.#table = this.#makeTable()
+    this.#recordTable = this.#makeTable(NOT_LEARNED)
+  }
+
+  /** Whether one of the limits is for a model. */
+  get hasModelLimits(): boolean {
+    return this.#table.hasModels
   }
 
   callLimits(keyId: string, model: string | null): CallLimits {
@@ -76,6 +87,7 @@ export class LimitedClient {
       else account.limit = limit
     }
     this.#table = this.#makeTable()
+    this.#recordTable = this.#makeTable(NOT_LEARNED)
     this.checkClock(this.#wallNow())
     this.waiting.rebind(({ keyId, model, arrivedAtMs }) => {
       const found = this.callLimits(keyId, model)
@@ -102,6 +114,11 @@ export class LimitedClient {
     }
   }
 
+  /** A call that named one model has run another: what limits that one limits the next call by this name. */
+  learnModel(named: string | null, ran: string | null): void {
+    if (ran !== null && this.#models.learn(this.limits, named, ran)) this.#table = this.#makeTable()
+  }
+
   /** What the record of a call cost, of one key and model. */
   charge(
     keyId: string,
@@ -110,7 +127,7 @@ export class LimitedClient {
     pico: bigint,
     sequence: number,
   ): readonly BudgetAccount[] {
-    const accounts = this.accountsOf(this.callLimits(keyId, model), arrivedAtMs)
+    const accounts = this.accountsOf(this.#recordTable.of(keyId, model), arrivedAtMs)
     for (const account of accounts) account.record(pico, sequence, this.#offsets)
     return accounts
   }
@@ -221,13 +238,14 @@ export class LimitedClient {
     return account
   }
 
-  #makeTable(): CallLimitsTable {
-    return new CallLimitsTable(this.limits, (limit) => {
+  #makeTable(ranBy = (model: string) => this.#models.by(model)): CallLimitsTable {
+    const rateOf = (limit: Limit) => {
       const known = this.rates.get(limit.id)
       if (known !== undefined) return known
       const holding = new RateHolding(limit, Number(amountAt(limit, this.#wallNow())))
       this.rates.set(limit.id, holding)
       return holding
-    })
+    }
+    return new CallLimitsTable(this.limits, rateOf, ranBy)
   }
 }

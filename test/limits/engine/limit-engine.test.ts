@@ -120,5 +120,22 @@ test.each([
   reservation.settle([{ model: charged, costPico: USD / 100n, tokens: 10, cachedTokens: 0 }], 1)
   reservation.release()
   expect(await admit(fleet.first, callOf({ model }))).toMatchObject({ error: 'budget_exceeded' })
-  expect(await admit(fleet.first, callOf({ model: 'o3' }))).toBeNull()
+  held(await admit(fleet.first, callOf({ model: 'o3' }))).release()
+})
+
+test('a name by which a limited model answers has the limits of that model from then on', async () => {
+  const fleet = new Fleet([limitOf('b', { model: 'gpt-5*', amount: USD / 100n })])
+  fleet.postgres.offsets.set('p1', 0)
+  const auto = callOf({ model: 'auto', estimatedPico: 1n })
+  const reservation = held(await admit(fleet.first, auto))
+  reservation.settle([{ model: 'gpt-5-2025', costPico: USD / 100n, tokens: 10, cachedTokens: 0 }], 1)
+  reservation.release()
+  expect(await admit(fleet.first, auto)).toMatchObject({ error: 'budget_exceeded' })
+  // What no answer named is charged to no limit on another model, as Postgres would not add it up either.
+  const other = held(await admit(fleet.first, callOf({ model: 'llama' })))
+  other.settle([{ model: 'auto', costPico: USD, tokens: 10, cachedTokens: 0 }], 2)
+  other.release()
+  expect(await admit(fleet.first, callOf({ model: 'gpt-5' }))).toMatchObject({
+    detail: { message: expect.stringContaining('is spent: 0.01 USD') },
+  })
 })

@@ -1,0 +1,36 @@
+import { coversModel } from '../../limits/covers-model.ts'
+import type { Limit } from '../../limits/limit.ts'
+
+/** Names are input, so there must be an end. The oldest are forgotten first. */
+const MAX_NAMES = 1_000
+const MAX_MODELS = 16
+const NONE: readonly string[] = []
+
+/**
+ * Which models a client's calls ran by another name: a router's `auto`, or a name of the operator's own. Without this
+ * such a name would pass a limit on the model that answers, for good.
+ */
+export class ModelsRun {
+  readonly #ran = new Map<string, readonly string[]>()
+
+  /**
+   * A call that named one model was recorded with another.
+   *
+   * @returns Whether limits hold for calls by this name that did not before.
+   */
+  learn(limits: readonly Limit[], named: string | null, ran: string): boolean {
+    if (named === null || named === ran) return false
+    const known = this.#ran.get(named) ?? NONE
+    if (known.includes(ran) || known.length >= MAX_MODELS) return false
+    if (!limits.some(({ model }) => model !== null && coversModel(model, ran) && !coversModel(model, named)))
+      return false
+    this.#ran.delete(named)
+    this.#ran.set(named, [...known, ran])
+    if (this.#ran.size > MAX_NAMES) for (const oldest of this.#ran.keys()) return this.#ran.delete(oldest)
+    return true
+  }
+
+  by(named: string): readonly string[] {
+    return this.#ran.get(named) ?? NONE
+  }
+}
