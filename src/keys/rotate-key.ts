@@ -1,5 +1,5 @@
 import { createKey, hashKey, keyPrefix, pepperId } from '../domain/api-key.ts'
-import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { changing, lockKeyVersion } from './key-version.ts'
 import { COLUMNS, type KeyRow, type NewKey, newKeyId, storedKeyFrom } from './keys.ts'
@@ -11,41 +11,39 @@ export type Rotation =
   | { readonly kind: 'inactive' }
 
 /**
- * Replaces a key by a new one with the same client, label, models and lifetime. The old one stays valid for
- * `overlapSeconds`, or until it expires.
+ * Replaces a key by a new one with the same client, label, models and lifetime, within a transaction. The old one stays
+ * valid for `overlapSeconds`, or until it expires. `rotateLimitedKey` takes its limits along.
  */
 export async function rotateKey(
-  pool: Postgres,
+  session: PostgresSession,
   id: string,
   overlapSeconds: number,
   pepper: string,
 ): Promise<Rotation> {
-  return await inTransaction(pool, async (session) => {
-    await lockKeyVersion(session) // before any key, as every other change does: two orders would deadlock
-    const old = await lockKey(session, id)
-    if (old === null) return { kind: 'unknown' }
-    if (!old.active) return { kind: 'inactive' }
-    const key = createKey()
-    const { rows } = await session.query<KeyRow>(
-      changing(`, ending as (
-          update ${SCHEMA}.keys set version = change.version,
-            expires_at = least(expires_at, now() + make_interval(secs => $2))
-          from change where id = $1
-        ), k as (
-          insert into ${SCHEMA}.keys
-            (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version)
-          select $3, old.client_id, old.name, $4, $5, $6, old.models,
-            now() + (old.expires_at - old.created_at), change.version
-          from ${SCHEMA}.keys old, change where old.id = $1
-          returning *
-        )
-        select ${COLUMNS} from k join ${SCHEMA}.clients c on c.id = k.client_id`),
-      [id, overlapSeconds, newKeyId(), keyPrefix(key), hashKey(key, pepper), pepperId(pepper)],
-    )
-    return rows[0] === undefined
-      ? { kind: 'unknown' }
-      : { kind: 'rotated', key: { ...storedKeyFrom(rows[0]), key } }
-  })
+  await lockKeyVersion(session) // before any key, as every other change does: two orders would deadlock
+  const old = await lockKey(session, id)
+  if (old === null) return { kind: 'unknown' }
+  if (!old.active) return { kind: 'inactive' }
+  const key = createKey()
+  const { rows } = await session.query<KeyRow>(
+    changing(`, ending as (
+        update ${SCHEMA}.keys set version = change.version,
+          expires_at = least(expires_at, now() + make_interval(secs => $2))
+        from change where id = $1
+      ), k as (
+        insert into ${SCHEMA}.keys
+          (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version)
+        select $3, old.client_id, old.name, $4, $5, $6, old.models,
+          now() + (old.expires_at - old.created_at), change.version
+        from ${SCHEMA}.keys old, change where old.id = $1
+        returning *
+      )
+      select ${COLUMNS} from k join ${SCHEMA}.clients c on c.id = k.client_id`),
+    [id, overlapSeconds, newKeyId(), keyPrefix(key), hashKey(key, pepper), pepperId(pepper)],
+  )
+  return rows[0] === undefined
+    ? { kind: 'unknown' }
+    : { kind: 'rotated', key: { ...storedKeyFrom(rows[0]), key } }
 }
 
 /** Locks the key: two concurrent rotations run one after the other. */

@@ -12,6 +12,7 @@ export function renderTerms(limit: Limit) {
   const { kind, raise, isSoft } = limit
   return {
     key: limit.keyId,
+    former_keys: limit.formerKeys,
     model: limit.model,
     kind,
     limit: renderAmount(limit, limit.amount),

@@ -25,6 +25,8 @@ export interface Limit {
   readonly clientId: string | null
   /** Only calls with this key. */
   readonly keyId: string | null
+  /** Keys that were rotated into that one, one after the other: their calls count as its own. */
+  readonly formerKeys: readonly string[]
   /** Only calls of this model: a name or `prefix*`. */
   readonly model: string | null
   readonly kind: LimitKind
@@ -41,6 +43,11 @@ export interface Limit {
   readonly countsCached: boolean
   /** Of a hard budget: calls whose model has no price may pass. */
   readonly allowsUnpriced: boolean
+}
+
+/** Whether calls with this key count. */
+export function isOfKey({ keyId, formerKeys }: Limit, key: string): boolean {
+  return keyId === null || keyId === key || formerKeys.includes(key)
 }
 
 /** The amount that holds now. */

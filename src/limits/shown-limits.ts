@@ -97,7 +97,13 @@ export async function showLimits(
     if (limit.per === null || whose === null) continue
     const period = budgetPeriodOf(limit.per, limit.since, today)
     periods.set(limit, { index: accounts.length, period })
-    accounts.push({ clientId: whose, keyId: limit.keyId, model: limit.model, ...period })
+    accounts.push({
+      clientId: whose,
+      keyId: limit.keyId,
+      formerKeys: limit.formerKeys,
+      model: limit.model,
+      ...period,
+    })
   }
   const spentPico: bigint[] = []
   for (let from = 0; from < accounts.length; from += ACCOUNTS)

@@ -10,6 +10,7 @@ import { GatewayError } from '../http/errors.ts'
 import type { ListedPage, PageOrder } from '../keys/listed-page.ts'
 import { sendPage } from './admin-answers.ts'
 import { anyName, duration, listPart, modelList, name, parseInput } from './admin-input.ts'
+import { tokenHolder } from './admin-token.ts'
 
 /** The properties of a new key. */
 export interface NewKeyRequest {
@@ -37,7 +38,7 @@ export interface AdminKeysOptions {
   readonly createKey: (order: NewKeyRequest) => Promise<ShownOnceKey | null>
   /** `null`: there is no such key. */
   readonly revokeKey: (id: string) => Promise<ListedKey | null>
-  readonly rotateKey: (id: string, overlapSeconds: number) => Promise<KeyRotation>
+  readonly rotateKey: (id: string, overlapSeconds: number, who: string) => Promise<KeyRotation>
 }
 
 const DAY_SECONDS = 86_400
@@ -88,7 +89,7 @@ export function adminKeys(app: FastifyInstance, options: AdminKeysOptions): void
   app.post<{ Params: { id: string } }>('/keys/:id/rotate', async (request, reply) => {
     const { id } = request.params
     const { overlap = DAY_SECONDS } = parseInput(rotationBody, request.body)
-    const rotation = await options.rotateKey(id, overlap)
+    const rotation = await options.rotateKey(id, overlap, tokenHolder(request))
     if (rotation.kind === 'unknown') throw noKey(id)
     if (rotation.kind === 'inactive') {
       throw new GatewayError('invalid_request', {

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../http/errors.ts'
 
 /** All routes registered after this, unknown paths included, need the operator's token as a bearer token. */
@@ -13,6 +13,11 @@ export function requireToken(app: FastifyInstance, token: string): void {
       message: 'Send the operator\'s token, ADMIN_TOKEN, as "Authorization: Bearer <token>".',
     })
   })
+}
+
+/** Who made a request, for the audit. There is one operator's token; the address tells its users apart. */
+export function tokenHolder(request: FastifyRequest): string {
+  return `ADMIN_TOKEN from ${request.ip}`
 }
 
 /** Comparing digests, which have one length and share no prefix with the token, leaks nothing by its time. */

@@ -21,8 +21,8 @@ import {
   setClientDisabled,
 } from '../keys/clients.ts'
 import { createClientKey, revokeKey, selectKeyPage } from '../keys/keys.ts'
-import { rotateKey } from '../keys/rotate-key.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
+import { rotateLimitedKey } from '../limits/table/rotate-limited-key.ts'
 import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
@@ -160,7 +160,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     },
     createKey: (order) => changing(createClientKey(pool, order, pepper)),
     revokeKey: (id) => changing(revokeKey(pool, id)),
-    rotateKey: (id, overlapSeconds) => changing(rotateKey(pool, id, overlapSeconds, pepper)),
+    rotateKey: (id, overlapSeconds, who) => changing(rotateLimitedKey(pool, id, overlapSeconds, pepper, who)),
   })
   adminLimits(app, { pool, announce: options.announceKeyChange, now })
   adminAlerts(app, { pool })

@@ -3,7 +3,7 @@ import { hashKey, isKeyShaped, pepperId } from '../../src/domain/api-key.ts'
 import { createClient, findClient, selectClients, setClientDisabled } from '../../src/keys/clients.ts'
 import { readKeyState } from '../../src/keys/key-version.ts'
 import { createClientKey, revokeKey, selectKeys } from '../../src/keys/keys.ts'
-import { rotateKey } from '../../src/keys/rotate-key.ts'
+import { rotateLimitedKey } from '../../src/limits/table/rotate-limited-key.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -94,7 +94,7 @@ test('rotating makes a like key and lets the old one go on for the overlap', asy
   await createClient(pool, 'rotated')
   const order = { client: 'rotated', name: 'app', models: ['gpt-*'], expiresInSeconds: 86_400 }
   const old = await createClientKey(pool, order, PEPPER)
-  const rotation = await rotateKey(pool, old?.id ?? '', 60, PEPPER)
+  const rotation = await rotateLimitedKey(pool, old?.id ?? '', 60, PEPPER, 'me')
   if (rotation.kind !== 'rotated') throw new Error(rotation.kind)
   const { key } = rotation
   expect(key).toMatchObject({ client: 'rotated', name: 'app', models: ['gpt-*'] })
@@ -106,7 +106,7 @@ test('rotating makes a like key and lets the old one go on for the overlap', asy
 
 test('an overlap never prolongs a key', async () => {
   const old = await newKey('short', 60)
-  await rotateKey(pool, old.id, 86_400, PEPPER)
+  await rotateLimitedKey(pool, old.id, 86_400, PEPPER, 'me')
   const listed = (await selectKeys(pool, 'short')).find(({ id }) => id === old.id)
   expect(listed?.expiresAt).toEqual(old.expiresAt)
 })
@@ -114,15 +114,15 @@ test('an overlap never prolongs a key', async () => {
 test('a key that is not active is not rotated', async () => {
   const { id } = await newKey('gone')
   await revokeKey(pool, id)
-  expect(await rotateKey(pool, id, 60, PEPPER)).toEqual({ kind: 'inactive' })
-  expect(await rotateKey(pool, 'key_none', 60, PEPPER)).toEqual({ kind: 'unknown' })
+  expect(await rotateLimitedKey(pool, id, 60, PEPPER, 'me')).toEqual({ kind: 'inactive' })
+  expect(await rotateLimitedKey(pool, 'key_none', 60, PEPPER, 'me')).toEqual({ kind: 'unknown' })
 })
 
 test('a reader that has seen a version has missed no change at or under it', async () => {
   const { id } = await newKey('versions')
   const changes = Promise.all([
     ...Array.from({ length: 40 }, (_, round) => setClientDisabled(pool, 'versions', round % 2 === 0)),
-    ...Array.from({ length: 20 }, () => rotateKey(pool, id, 3_600, PEPPER)),
+    ...Array.from({ length: 20 }, () => rotateLimitedKey(pool, id, 3_600, PEPPER, 'me')),
     ...Array.from({ length: 20 }, () => newKey('versions')),
   ])
   let done = false

@@ -23,6 +23,7 @@ test('a raise holds until its end, and never lowers', () => {
     id: '1',
     clientId: 'c',
     keyId: null,
+    formerKeys: [],
     model: null,
     kind: 'requests',
     amount: 10n,

@@ -3,10 +3,11 @@ import { Failure } from '../../doctor/failure.ts'
 import { renderKey, renderNewKey } from '../../domain/documents/key-document.ts'
 import { findClient } from '../../keys/clients.ts'
 import { createClientKey, type NewKey, revokeKey, type StoredKey, selectKeyPage } from '../../keys/keys.ts'
-import { rotateKey } from '../../keys/rotate-key.ts'
+import { rotateLimitedKey } from '../../limits/table/rotate-limited-key.ts'
 import { parseDuration, parseLifetime, parseListLimit, parseModels, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { type ListOptions, pageOrder, sayNext } from '../list-part.ts'
+import { operatorName } from '../operator.ts'
 import { renderTable } from '../table.ts'
 
 /** `key create | list | revoke | rotate`: what clients call with. */
@@ -78,7 +79,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     .option('--overlap <duration>', 'how long the old key goes on', parseDuration, 86_400)
     .action(async (id: string, { overlap }: { readonly overlap: number }) => {
       const rotation = await cli.withServers(async ({ pool, keyPepper, announce }) => {
-        const done = await rotateKey(pool, id, overlap, keyPepper())
+        const done = await rotateLimitedKey(pool, id, overlap, keyPepper(), operatorName())
         await announce()
         return done
       })

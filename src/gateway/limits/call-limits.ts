@@ -1,13 +1,13 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { coversModel } from '../../limits/covers-model.ts'
-import type { Limit } from '../../limits/limit.ts'
+import { isOfKey, type Limit } from '../../limits/limit.ts'
 import type { BudgetAccount } from './holdings/budget-account.ts'
 import type { RateHolding } from './holdings/rate-holding.ts'
 import { ANY_MODEL } from './limited-call.ts'
 
 /** Whether a limit holds for calls of this key and model. */
 export function holdsFor(limit: Limit, keyId: string, model: string | null): boolean {
-  if (limit.keyId !== null && limit.keyId !== keyId) return false
+  if (!isOfKey(limit, keyId)) return false
   if (limit.model === null || model === ANY_MODEL) return true
   return model !== null && coversModel(limit.model, model)
 }

@@ -1,3 +1,4 @@
+import { isOfKey } from '../../limits/limit.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { ClientEntry } from './client-entry.ts'
 import { ClientsAtWork, type LimitEngineOptions } from './clients-at-work.ts'
@@ -22,7 +23,7 @@ export class LimitEngine implements Limiter {
   }
 
   limits(clientId: string, keyId: string): boolean {
-    for (const { keyId: of } of this.#options.limitsOf(clientId)) if (of === null || of === keyId) return true
+    for (const limit of this.#options.limitsOf(clientId)) if (isOfKey(limit, keyId)) return true
     return false
   }
 

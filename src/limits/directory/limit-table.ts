@@ -114,6 +114,7 @@ function isSameLimit(one: Limit, other: Limit): boolean {
     one.allowsUnpriced === other.allowsUnpriced &&
     one.clientId === other.clientId &&
     one.keyId === other.keyId &&
+    one.formerKeys.length === other.formerKeys.length &&
     one.model === other.model &&
     one.kind === other.kind &&
     one.per === other.per &&

@@ -7,6 +7,8 @@ export interface SpendAccount {
   readonly clientId: string
   /** `null`: by whichever key. */
   readonly keyId: string | null
+  /** Further keys, where it is of one. */
+  readonly formerKeys?: readonly string[]
   /** A name or `prefix*`, as totals have it; `null`: whichever model. */
   readonly model: string | null
   readonly fromDay: UtcDay
@@ -38,7 +40,7 @@ export async function selectSpent(
   const periods = new PeriodNumbers()
   const values = [
     accounts.map(({ clientId }) => clientId),
-    accounts.map(({ keyId }) => keyId),
+    accounts.map(({ keyId, formerKeys = [] }) => (keyId === null ? null : [keyId, ...formerKeys].join(','))),
     accounts.map(({ model }) => model),
     accounts.map((account) => periods.numberOf(account)),
     periods.fromDays,

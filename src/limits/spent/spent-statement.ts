@@ -61,7 +61,7 @@ function spentOf({ ofKey, ofModel }: AccountShape): string {
   if (ofKey) fields.push('keyId')
   if (ofModel) fields.push('model')
   const tables = findSummaryTables(fields)
-  const isOfAccount = `u.client_id = a.client_id ${ofKey ? 'and u.key_id = a.key_id' : ''}
+  const isOfAccount = `u.client_id = a.client_id ${ofKey ? 'and u.key_id = any(a.key_ids)' : ''}
     ${ofModel ? `and ${coversModelInSql('a.model', 'u.model')}` : ''}`
   const sumsOf = (table: string | null | undefined, days: string) =>
     table === null || table === undefined
@@ -79,19 +79,20 @@ function spentOf({ ofKey, ofModel }: AccountShape): string {
 select a.place::text as name, (${[fromMonths, fromDays, fromRows].filter((part) => part !== null).join(' + ')})::text as value,
   false as "isOffset"
 from accounts a join cover c using (period)
-where a.key_id is ${ofKey ? 'not' : ''} null and a.model is ${ofModel ? 'not' : ''} null`
+where a.key_ids is ${ofKey ? 'not' : ''} null and a.model is ${ofModel ? 'not' : ''} null`
 }
 
 /**
  * One statement for accounts of these shapes, beside the committed offsets. Its parameters are the accounts' clients,
- * keys, models and numbers of periods from 1; the periods' first and last days; and the producers.
+ * keys (of each in one text, with commas), models and numbers of periods from 1; the periods' first and last days; and the producers.
  */
 export function buildSpentStatement(shapes: readonly AccountShape[]): string {
   const offsets = `select id as name, mark::text as value, true as "isOffset" from ${SCHEMA}.producers
     where id = any($7::text[])`
   return `
 with accounts as materialized (
-  select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) with ordinality
-    a (client_id, key_id, model, period, place)),${COVER}
+  select client_id, string_to_array(keys, ',') as key_ids, model, period, place
+  from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) with ordinality
+    a (client_id, keys, model, period, place)),${COVER}
 ${[...shapes.map(spentOf), offsets].join('\nunion all\n')}`
 }

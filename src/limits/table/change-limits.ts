@@ -89,7 +89,7 @@ export async function findLimit(
   const { rows } = await session.query<LimitRow>(
     `select ${LIMIT_COLUMNS} from ${SCHEMA}.limits l
      where removed_at is null and coalesce(client_id, '') = coalesce($1, '')
-       and coalesce(key_id, '') = coalesce($2, '') and coalesce(model, '') = coalesce($3, '')
+       and (coalesce(key_id, '') = coalesce($2, '') or $2 = any(former_keys)) and coalesce(model, '') = coalesce($3, '')
        and kind = $4 and coalesce(per, '') = coalesce($5, '') and soft = $6`,
     [clientId, keyId, model, kind, per, isSoft],
   )

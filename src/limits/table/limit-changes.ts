@@ -3,7 +3,7 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import type { Limit } from '../limit.ts'
 import { renderTerms } from '../limit-document.ts'
 
-export const LIMIT_ACTIONS = ['set', 'remove', 'raise', 'top_up'] as const
+export const LIMIT_ACTIONS = ['set', 'remove', 'raise', 'top_up', 'rotate'] as const
 
 export type LimitAction = (typeof LIMIT_ACTIONS)[number]
 

@@ -8,6 +8,7 @@ export interface LimitRow {
   readonly id: string
   readonly client_id: string | null
   readonly key_id: string | null
+  readonly former_keys: readonly string[]
   readonly model: string | null
   readonly kind: string
   readonly amount: string
@@ -21,8 +22,8 @@ export interface LimitRow {
 }
 
 /** Its columns, of the table `l`. */
-export const LIMIT_COLUMNS = `l.id, l.client_id, l.key_id, l.model, l.kind, l.amount, l.raised_to, l.raised_until,
-  l.per, l.soft, l.since, l.counts_cached, l.allows_unpriced`
+export const LIMIT_COLUMNS = `l.id, l.client_id, l.key_id, l.former_keys, l.model, l.kind, l.amount, l.raised_to,
+  l.raised_until, l.per, l.soft, l.since, l.counts_cached, l.allows_unpriced`
 
 /** @throws When a later release has written a kind or a period that this one does not know. */
 export function limitFrom(row: LimitRow): Limit {
@@ -31,6 +32,7 @@ export function limitFrom(row: LimitRow): Limit {
     id: row.id,
     clientId: row.client_id,
     keyId: row.key_id,
+    formerKeys: row.former_keys,
     model: row.model,
     kind: kindOf(row.kind),
     amount: BigInt(row.amount),

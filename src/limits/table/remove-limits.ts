@@ -36,7 +36,7 @@ export async function removeLimits(
        where removed_at is null
          and ($2::bigint[] is null or id = any($2))
          and ($3::boolean or client_id is not distinct from $4)
-         and ($5::text is null or key_id = $5) and ($6::text is null or model = $6)
+         and ($5::text is null or key_id = $5 or $5 = any(former_keys)) and ($6::text is null or model = $6)
          and ($7::text[] is null or exists (
            select from unnest($7::text[], $8::text[], $9::boolean[]) s (kind, per, soft)
            where s.kind = l.kind and coalesce(s.per = l.per, true) and coalesce(s.soft = l.soft, true)))

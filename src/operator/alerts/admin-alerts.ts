@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../../http/errors.ts'
 import { renderNewReceiver, renderReceiver, renderSendResult } from '../../limits/alerts/receiver-document.ts'
 import { kindWithoutClient, readThresholds } from '../../limits/alerts/receiver-order.ts'
@@ -7,6 +7,7 @@ import { testReceiver } from '../../limits/alerts/test-receiver.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { stored } from '../admin-answers.ts'
 import { parseInput } from '../admin-input.ts'
+import { tokenHolder } from '../admin-token.ts'
 import { newReceiverBody } from './alert-input.ts'
 
 type OfReceiver = { Params: { id: string } }
@@ -26,7 +27,7 @@ export function adminAlerts(app: FastifyInstance, { pool }: { readonly pool: Pos
         param: 'client',
         message: `client does not go with ${misfit}, which is about no single one.`,
       })
-    const added = await stored(addReceiver(pool, order, whoOf(request)))
+    const added = await stored(addReceiver(pool, order, tokenHolder(request)))
     if (added === null)
       throw new GatewayError('not_found', {
         param: 'client',
@@ -38,7 +39,7 @@ export function adminAlerts(app: FastifyInstance, { pool }: { readonly pool: Pos
 
   app.delete<OfReceiver>('/alerts/:id', async (request) => {
     const { id } = request.params
-    const removed = await stored(removeReceiver(pool, id, whoOf(request)))
+    const removed = await stored(removeReceiver(pool, id, tokenHolder(request)))
     if (removed === null) throw noReceiver(id)
     request.log.info({ event: 'admin.receiver_removed', receiver: id }, 'receiver of alerts removed')
     return renderReceiver(removed)
@@ -50,11 +51,6 @@ export function adminAlerts(app: FastifyInstance, { pool }: { readonly pool: Pos
     if (tested === null) throw noReceiver(id)
     return renderSendResult(tested.delivery, tested.result)
   })
-}
-
-/** There is one operator's token; the address tells its users apart. */
-function whoOf(request: FastifyRequest): string {
-  return `ADMIN_TOKEN from ${request.ip}`
 }
 
 function noReceiver(id: string): GatewayError {

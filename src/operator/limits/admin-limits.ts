@@ -12,6 +12,7 @@ import { removeLimits } from '../../limits/table/remove-limits.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { stored } from '../admin-answers.ts'
 import { parseInput } from '../admin-input.ts'
+import { tokenHolder } from '../admin-token.ts'
 import { adminLimitLists } from './admin-limit-lists.ts'
 import {
   invalid,
@@ -73,21 +74,21 @@ export function adminLimits(app: FastifyInstance, options: AdminLimitsOptions): 
     if (client === null && key !== null) throw invalid('key', 'is of a client: a default is for every key')
     const found = await stored(findScope(pool, { client, key, model }))
     if (found.kind === 'problem') throw notFound(found.param, found.text)
-    const [limit] = await stored(setLimits(pool, found.scope, [order], whoOf(request)))
+    const [limit] = await stored(setLimits(pool, found.scope, [order], tokenHolder(request)))
     return await answer(request, limit?.id ?? '')
   })
 
   app.put<OfOne>('/limits/:id', async (request) => {
     const { limit } = await getLimit(request.params.id)
     const order = readLimitOrder(limit, parseInput(limitChangeBody, request.body), utcDayOf(now()))
-    const [changed] = await stored(setLimits(pool, limit, [order], whoOf(request)))
+    const [changed] = await stored(setLimits(pool, limit, [order], tokenHolder(request)))
     return await answer(request, changed?.id ?? '')
   })
 
   app.delete<OfOne>('/limits/:id', async (request) => {
     const { id } = request.params
     const shown = await show(await getLimit(id))
-    const removed = await stored(removeLimits(pool, { ids: [id] }, whoOf(request)))
+    const removed = await stored(removeLimits(pool, { ids: [id] }, tokenHolder(request)))
     if (removed.length === 0) throw noLimit(id)
     announce()
     request.log.info({ event: 'admin.limit_changed', limit: id }, 'limit removed')
@@ -103,7 +104,7 @@ export function adminLimits(app: FastifyInstance, options: AdminLimitsOptions): 
     if (end.kind === 'past') throw invalid('until', 'is over already')
     if (end.kind === 'unreadable') throw invalid('until', `must be ${RAISE_END_FORMS}`)
     const order = { kind: limit.kind, per: limit.per, isSoft: limit.isSoft, amount }
-    const raised = await stored(raiseLimits(pool, limit, [order], end.untilMs, whoOf(request)))
+    const raised = await stored(raiseLimits(pool, limit, [order], end.untilMs, tokenHolder(request)))
     if (raised.kind === 'missing') throw noLimit(id)
     if (raised.kind === 'not_above')
       throw invalid(
@@ -119,7 +120,7 @@ export function adminLimits(app: FastifyInstance, options: AdminLimitsOptions): 
     const { add_usd: sent, reference = null } = parseInput(topUpBody, request.body)
     if (limit.per !== 'total') throw invalid('id', `must be that of a budget in total: limit ${id} is none`)
     const order = { isSoft: limit.isSoft, pico: readPayment('add_usd', sent), reference }
-    const done = await stored(topUpBudget(pool, limit, order, whoOf(request)))
+    const done = await stored(topUpBudget(pool, limit, order, tokenHolder(request)))
     if (done.kind === 'missing') throw noLimit(id)
     if (done.kind === 'too_little')
       throw invalid(
@@ -131,11 +132,6 @@ export function adminLimits(app: FastifyInstance, options: AdminLimitsOptions): 
 }
 
 const LIMIT_ID = /^[1-9][0-9]{0,17}$/
-
-/** There is one operator's token; the address tells its users apart. */
-function whoOf(request: FastifyRequest): string {
-  return `ADMIN_TOKEN from ${request.ip}`
-}
 
 function noLimit(id: string): GatewayError {
   return new GatewayError('not_found', { message: `There is no limit ${id}.` })

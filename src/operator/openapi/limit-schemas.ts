@@ -20,6 +20,11 @@ const DAY: Schema = { type: ['string', 'null'], format: 'date' }
 
 const TERMS: Readonly<Record<string, Schema>> = {
   key: nullableText('The id of the key that it is for; null: all of the client.'),
+  former_keys: {
+    type: 'array',
+    items: text('The id of a key.'),
+    description: 'Keys that were rotated into it; their calls count too.',
+  },
   model: nullableText('A name, with its revisions, or a beginning of names and *; null: every model.'),
   kind: KIND,
   limit: AMOUNT,
@@ -56,7 +61,7 @@ export const LIMIT_SCHEMAS: Readonly<Record<string, Schema>> = {
     period_from: { ...DAY, description: 'The first UTC day of the period.' },
     period_to: { ...DAY, description: 'Its last one; null: it has none.' },
   }),
-  LimitTerms: object(TERMS),
+  LimitTerms: object(TERMS, ['former_keys']),
   NewLimit: object(
     {
       client: nullableText('The name of a client; null: the default of all that have none like it.'),

@@ -113,6 +113,7 @@ export function limitOf(id: string, changes: Partial<Limit> = {}): Limit {
     id,
     clientId: 'c',
     keyId: null,
+    formerKeys: [],
     model: null,
     kind: 'budget',
     amount: USD,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { Failure } from '../../../doctor/failure.ts'
 import { findClient } from '../../../keys/clients.ts'
+import { isOfKey } from '../../../limits/limit.ts'
 import {
   type RecordedChange,
   renderLimitChange,
@@ -40,7 +41,8 @@ function addShowCommand(limits: Command, cli: Cli): void {
     })
     const limits = standing.limits.filter(
       ({ limit }) =>
-        (key === undefined || limit.keyId === key) && (model === undefined || limit.model === model),
+        (key === undefined || (limit.keyId !== null && isOfKey(limit, key))) &&
+        (model === undefined || limit.model === model),
     )
     printLimits(cli, { ...standing, limits })
   })
@@ -83,7 +85,7 @@ function historyTable(changes: readonly RecordedChange[]): string {
 function shortTerms(terms: unknown): string {
   if (typeof terms !== 'object' || terms === null) return '-'
   return Object.entries(terms)
-    .filter(([, value]) => value !== null && value !== false)
+    .filter(([, value]) => value !== null && value !== false && `${value}` !== '')
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
 }

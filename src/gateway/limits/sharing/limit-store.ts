@@ -31,6 +31,8 @@ export interface LimitStore {
 export interface BudgetToRead {
   readonly clientId: string
   readonly keyId: string | null
+  /** Further keys, where it is of one. */
+  readonly formerKeys?: readonly string[]
   readonly model: string | null
   readonly fromDay: UtcDay
   readonly toDay: UtcDay | null

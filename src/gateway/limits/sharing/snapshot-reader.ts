@@ -63,8 +63,8 @@ export class SnapshotReader {
       entries.push(entry)
       accounts.push([...client.accounts.values()])
       for (const { limit, fromDay, toDay } of client.accounts.values()) {
-        const { keyId, model } = limit
-        budgets.push({ clientId: client.id, keyId, model, fromDay, toDay })
+        const { keyId, formerKeys, model } = limit
+        budgets.push({ clientId: client.id, keyId, formerKeys, model, fromDay, toDay })
       }
       producers.add(client.producer)
       for (const { field } of client.gateways.others) producers.add(field.producer)

@@ -37,7 +37,7 @@ function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly stri
   ])
   const of = [
     whose,
-    ofKey ? 'b.key_id = u.key_id' : 'b.key_id is null',
+    ofKey ? '(b.key_id = u.key_id or u.key_id = any(b.former_keys))' : 'b.key_id is null',
     ofModel ? `b.model is not null and ${coversModelInSql('b.model', 'u.model')}` : 'b.model is null',
     IN_PERIOD,
   ].join(' and ')
@@ -63,7 +63,7 @@ function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly stri
  */
 export const SPENT_OF_BUDGETS = `
 budget as (
-  select l.id, l.client_id, l.key_id, l.model, l.per, l.soft,
+  select l.id, l.client_id, l.key_id, l.former_keys, l.model, l.per, l.soft,
     case when l.raised_until > now() then greatest(l.amount, l.raised_to) else l.amount end as amount,
     case l.per when 'day' then $1::date when 'week' then $2::date when 'month' then $4::date
       else l.since end as from_day,
