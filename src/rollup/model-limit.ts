@@ -1,5 +1,6 @@
 import type { CallRecord } from '../call/call-record.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
+import { selectModelBudgets } from '../limits/table/model-budgets.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { type ClientDay, selectModels } from '../store/ledger/client-models.ts'
 import { MODELS_PER_CLIENT_AND_DAY, OTHER_MODELS_TOTAL } from '../usage/total-by-day.ts'
@@ -11,7 +12,8 @@ const MAX_REMEMBERED = 20_000
 export interface ModelLimit {
   /**
    * The records with the name that each is totalled under: its own, or `(other)` where the client has had
-   * `MODELS_PER_CLIENT_AND_DAY` others that day. A new name is decided by what the totals hold at that moment, without
+   * `MODELS_PER_CLIENT_AND_DAY` others that day, or the pattern of the budget that covers it: else a client that makes
+   * names up could hide from the budget of a model what it spends. A new name is decided by what the totals hold at that moment, without
    * a lock that another shard would wait for. A client's records lie in one shard, where one transaction comes after
    * the other, so the limit holds. Shards that count records of one client at the same moment, as after a change of
    * their number, do not see each other's new names: each may then bring in as many as the limit allows.
@@ -59,13 +61,22 @@ export function createModelLimit(
           if (model !== OTHER_MODELS_TOTAL) added.get(keyOf(clientId, day))?.add(model)
         }
       }
-      const limited = records.map((record) => {
+      const beyond = new Set<string>()
+      const own = records.map((record) => {
         const key = keyOf(record.clientId, utcDayOf(record.arrivedAtMs))
         const names = added.get(key)
-        if (record.model === OTHER_MODELS_TOTAL || (names ?? used.get(key))?.has(record.model)) return record
-        if (names === undefined || names.size >= limit) return { ...record, model: OTHER_MODELS_TOTAL }
+        if (record.model === OTHER_MODELS_TOTAL || (names ?? used.get(key))?.has(record.model)) return true
+        if (names === undefined || names.size >= limit) {
+          beyond.add(record.clientId)
+          return false
+        }
         names.add(record.model)
-        return record
+        return true
+      })
+      const budgets = beyond.size === 0 ? null : await selectModelBudgets(session, [...beyond])
+      const limited = records.map((record, index) => {
+        if (own[index] === true) return record
+        return { ...record, model: budgets?.covering(record.clientId, record.model) ?? OTHER_MODELS_TOTAL }
       })
       const remember = () => {
         for (const [key, names] of added) used.set(key, names)

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { selectSpent } from '../../src/limits/spent/select-spent.ts'
+import { setLimits } from '../../src/limits/table/change-limits.ts'
 import { createModelLimit } from '../../src/rollup/model-limit.ts'
 import { inTransaction } from '../../src/store/connection/postgres.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
-import { aRecord } from './records.ts'
+import { aCandidate, aRecord, newProducer } from './records.ts'
 
 let ledger: LedgerDatabase
 
@@ -46,4 +48,32 @@ test('a client that is known costs no statement, however many calls it made', as
   const limit = createModelLimit()
   expect(await statements(limit, ['a', 'a', 'b'])).toBe(1)
   expect(await statements(limit, ['b', 'a', 'a', 'b'])).toBe(0)
+})
+
+test('a client that makes names up hides nothing from budgets of models', async () => {
+  await ledger.pool.query(`insert into tallygate.clients (id, name, version) values ('cli_x', 'x', 0)`)
+  const order = { kind: 'budget', per: 'day', isSoft: false, amount: 1_000n } as const
+  for (const [clientId, model] of [
+    ['cli_x', 'gpt-5*'],
+    ['cli_x', 'gpt-5-mini'],
+    [null, 'gpt*'],
+  ] as const)
+    await setLimits(ledger.pool, { clientId, keyId: null, model }, [order], 'ann')
+  const made = Array.from({ length: 500 }, (_, index) => `made-up-${index}`)
+  const spending = ['gpt-5', 'gpt-5-mini', 'gpt-5-mini-2025-08-07', 'gpt-4o', 'gpt-5', 'claude']
+  const producer = newProducer()
+  const records = [...made, ...spending].map((model) =>
+    aRecord({ clientId: 'cli_x', model, costPico: model.startsWith('made') ? '0' : '7', priceId: 'price' }),
+  )
+  await ledger.rollUp(
+    'test:calls',
+    records.map((record, index) => aCandidate(producer, index + 1, record)),
+  )
+  const all = { clientId: 'cli_x', keyId: null, fromDay: '1970-01-01', toDay: null }
+  const { spentPico } = await selectSpent(
+    ledger.pool,
+    ['gpt-5*', 'gpt-5-mini', 'gpt*', 'claude', '(other)'].map((model) => ({ ...all, model })),
+    [],
+  )
+  expect(spentPico).toEqual([28n, 14n, 35n, 0n, 7n])
 })
