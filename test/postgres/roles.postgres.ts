@@ -4,16 +4,29 @@ import { afterEach, expect, test } from 'vitest'
 import { addCredit } from '../../src/corrections/credit.ts'
 import { rebuildDay } from '../../src/corrections/rebuild.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { createClientKey } from '../../src/keys/keys.ts'
 import { SILENT_LOG } from '../../src/lib/logger.ts'
+import { deliver } from '../../src/limits/alerts/deliver.ts'
+import { raiseAlerts } from '../../src/limits/alerts/raise-alerts.ts'
+import { addReceiver, removeReceiver, selectReceivers } from '../../src/limits/alerts/receivers.ts'
+import { findReachedThresholds } from '../../src/limits/alerts/watch/watch-budgets.ts'
+import { findWaitingJournals } from '../../src/limits/alerts/watch/watch-ledger.ts'
+import { setLimits } from '../../src/limits/table/change-limits.ts'
+import { raiseLimits, topUpBudget } from '../../src/limits/table/raise-limits.ts'
+import { addRefusedCalls } from '../../src/limits/table/refused-calls.ts'
+import { removeLimits } from '../../src/limits/table/remove-limits.ts'
+import { rotateLimitedKey } from '../../src/limits/table/rotate-limited-key.ts'
 import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import { migrate } from '../../src/store/connection/migrate.ts'
-import { openPostgres } from '../../src/store/connection/postgres.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { recordGatewayJournal } from '../../src/store/ledger/gateway-journals.ts'
 import { Outbox } from '../../src/usage/outbox/outbox.ts'
 import { holdOutbox, measureOutbox, selectOutboxState } from '../../src/usage/outbox/outbox-state.ts'
 import { deletePages, selectPages, truncateOutbox } from '../../src/usage/outbox/outbox-table.ts'
 import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { prune } from '../../workers/prune.ts'
+import { startReceiver } from '../alerts/receiver.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
 import { type Cluster, startCluster } from './support/cluster.ts'
 import { type Deployment, deploy, exactly } from './support/deployment.ts'
@@ -102,6 +115,9 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
   expect([summed.failed, summed.months.length, summed.isDone]).toEqual([[], 1, true])
   expect(await rebuildDay(worker, { ...WHO, day: utcDayOf(Date.now()) })).toMatchObject({ kind: 'unchanged' })
 
+  await changeLimits(deployment.pool, cluster.password)
+  await sendAlerts(deployment.pool, worker)
+
   let pruned = await prune(worker, 1)
   while (pruned === null) pruned = await prune(worker, 1)
   await worker.end()
@@ -117,3 +133,61 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
   await again.end()
   await admin.end()
 })
+
+/** What the operator's listener of a gateway does to limits, and what a gateway counts. */
+async function changeLimits(gateway: Postgres, pepper: string): Promise<void> {
+  const { rows } = await gateway.query<{ id: string; name: string }>(
+    'select id, name from tallygate.clients limit 1',
+  )
+  const [client] = rows
+  if (client === undefined) throw new Error('there is no client')
+  const order = { client: client.name, name: 'limited', models: null, expiresInSeconds: null }
+  const key = await createClientKey(gateway, order, pepper)
+  const scope = { clientId: client.id, keyId: key?.id ?? '', model: null }
+  const prepaid = { kind: 'budget', per: 'total', isSoft: false, amount: 5n } as const
+  const untilMs = Date.now() + 60_000
+  expect(await setLimits(gateway, scope, [prepaid], 'test')).toHaveLength(1)
+  expect((await raiseLimits(gateway, scope, [{ ...prepaid, amount: 9n }], untilMs, 'test')).kind).toBe(
+    'raised',
+  )
+  const payment = { isSoft: false, pico: 1n, reference: 'invoice 1' }
+  expect((await topUpBudget(gateway, scope, payment, 'test')).kind).toBe('topped_up')
+  expect((await rotateLimitedKey(gateway, scope.keyId, 60, pepper, 'test')).kind).toBe('rotated')
+  expect(await removeLimits(gateway, { clientId: client.id }, 'test')).toHaveLength(1)
+  const refused = { day: utcDayOf(Date.now()), clientId: client.id, reason: 'budget', calls: 2 }
+  await addRefusedCalls(gateway, [refused])
+  await addRefusedCalls(gateway, [refused])
+  await expect(gateway.query('delete from tallygate.limit_changes')).rejects.toMatchObject({ code: '42501' })
+  await expect(gateway.query(`update tallygate.limit_changes set who = 'x'`)).rejects.toMatchObject({
+    code: '42501',
+  })
+  const { rows: changes } = await gateway.query('select action from tallygate.limit_changes order by id')
+  expect(changes.map(({ action }) => action)).toEqual(['set', 'raise', 'top_up', 'rotate', 'remove'])
+}
+
+/** Receivers are the gateway's to add and remove, alerts the worker's to find and send. */
+async function sendAlerts(gateway: Postgres, worker: Postgres): Promise<void> {
+  const receiver = await startReceiver()
+  const order = {
+    url: receiver.url,
+    format: 'generic',
+    thresholds: [50],
+    client: null,
+    secret: null,
+  } as const
+  const added = await addReceiver(gateway, { ...order, kinds: ['budget', 'journal'] }, 'test')
+  const journal = { uncommittedRecords: 1, uncommittedBytes: 9, maxBytes: 10, oldestUncommittedMs: 0 }
+  await recordGatewayJournal(gateway, 'gateway-1', journal)
+  await recordGatewayJournal(gateway, 'gateway-1', journal)
+  const day = utcDayOf(Date.now())
+  const soft = { kind: 'budget', per: 'day', isSoft: true, amount: 1n } as const
+  await setLimits(gateway, { clientId: null, keyId: null, model: null }, [soft], 'test')
+  const found = [...(await findReachedThresholds(worker, day)), ...(await findWaitingJournals(worker, day))]
+  const made = await raiseAlerts(worker, found)
+  for (const id of made) expect((await deliver(worker, id)).kind).toBe('delivered')
+  const types = receiver.received.map(({ body }) => JSON.parse(body).type)
+  expect([types.includes('journal'), types.length, made.length]).toEqual([true, found.length, found.length])
+  expect((await selectReceivers(gateway))[0]?.lastDelivery?.state).toBe('delivered')
+  expect(await removeReceiver(gateway, added?.id ?? '', 'test')).not.toBeNull()
+  await receiver.stop()
+}
