@@ -19,6 +19,7 @@ function limitOf(kind: LimitKind, amount: bigint): Limit {
     id: kind,
     clientId: CLIENT,
     keyId: null,
+    formerKeys: [],
     model: null,
     kind,
     amount,
