@@ -1,9 +1,14 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { addCredit } from '../../../src/corrections/credit.ts'
 import { utcDayOf } from '../../../src/domain/utc-day.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { budget, type LimitedClient, type LimitedWorld, startLimitedWorld } from './support/limited-world.ts'
-import { costOf } from './support/origin.ts'
+import { costOf, MODEL } from './support/origin.ts'
 
 let world: LimitedWorld
 let database: TestDatabase
@@ -81,4 +86,29 @@ test('also after a journal came late: its gateway was killed with -9 and starts 
   total = first + second
   expect(total).toBe(2n * costOf(990))
   await expect.poll(() => said([0, 1]), { timeout: 60_000 }).toEqual([total, total, total, total])
+})
+
+// Last: calls that come later are priced by its rule as well.
+test('also after its model was priced again, at twice the price', async () => {
+  const dear = join(await mkdtemp(join(tmpdir(), 'tallygate-test-dear-')), 'tallygate.yaml')
+  const text = await readFile(world.env.TALLYGATE_CONFIG ?? '', 'utf8')
+  await writeFile(dear, text.replaceAll("'10'", "'20'"))
+  const since = utcDayOf(Date.now())
+  await promisify(execFile)(
+    process.execPath,
+    [
+      'src/cli/main.ts',
+      'prices',
+      'reprice',
+      '--model',
+      MODEL,
+      '--since',
+      since,
+      '--config-differs-on-purpose',
+      '--json',
+    ],
+    { env: { PATH: process.env.PATH, ...world.env, TALLYGATE_CONFIG: dear } },
+  )
+  total *= 2n
+  await expect.poll(() => said([0, 1]), { timeout: 45_000 }).toEqual([total, total, total, total])
 })
