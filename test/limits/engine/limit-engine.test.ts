@@ -139,3 +139,10 @@ test('a name by which a limited model answers has the limits of that model from 
     detail: { message: expect.stringContaining('is spent: 0.01 USD') },
   })
 })
+
+test('no call passes before Postgres has said that something is left', async () => {
+  const fleet = new Fleet([limitOf('b')])
+  fleet.postgres.rows.push({ clientId: 'c', keyId: 'k', model: 'gpt-4o', day: '2026-11-22', pico: USD })
+  const answers = await Promise.all([admit(fleet.first, callOf()), admit(fleet.first, callOf())])
+  expect(answers).toMatchObject([{ error: 'budget_exceeded' }, { error: 'budget_exceeded' }])
+})

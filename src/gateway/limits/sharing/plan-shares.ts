@@ -102,7 +102,8 @@ function planCall(
   if (pico <= 0n) return
   for (const account of ofCall) {
     const demand = accounts.get(account)
-    if (demand !== undefined) demand.planned += pico
+    // Of what is not known nothing is promised either: it may be spent.
+    if (demand !== undefined && account.view !== null) demand.planned += pico
   }
 }
 
