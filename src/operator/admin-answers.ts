@@ -2,6 +2,7 @@ import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { sendError } from '../http/answer-error.ts'
 import { GatewayError } from '../http/errors.ts'
 import { isQueryTimeout } from '../store/connection/query-timeout.ts'
+import { isUnstorableText } from '../store/connection/unstorable-text.ts'
 
 /**
  * Headers that forbid browsers to guess an answer's type, frame it, store it, or load it from another origin.
@@ -37,6 +38,8 @@ export function sendPage<Item>(
 const ASK_LESS =
   'The answer took too long to work out. Ask for less: fewer days, one client, or fewer groups.'
 
+const NO_NUL = 'A name or an id must not have a NUL character in it.'
+
 /**
  * A store that refuses or is unreachable, or a statement that took too long: the cause goes to the log only.
  */
@@ -45,6 +48,7 @@ export async function stored<Result>(answer: Promise<Result>): Promise<Result> {
     return await answer
   } catch (cause) {
     if (isQueryTimeout(cause)) throw new GatewayError('query_timeout', { message: ASK_LESS, cause })
+    if (isUnstorableText(cause)) throw new GatewayError('invalid_request', { message: NO_NUL, cause })
     throw new GatewayError('storage_unavailable', { cause })
   }
 }

@@ -38,3 +38,15 @@ test.each([
   ])
   expect(lines).toContainEqual(expect.stringMatching(/^content-type: application\/json; charset=utf-8$/i))
 })
+
+test.each([
+  ['GET', '/admin/v1/limits?client=%00', undefined],
+  ['GET', '/admin/v1/keys?cursor=%00', undefined],
+  ['POST', '/admin/v1/keys/%00/rotate', {}],
+  ['POST', '/admin/v1/alerts/%00/test', {}],
+  ['POST', '/admin/v1/limits', { client: 'a\0', kind: 'requests', limit: 1 }],
+] as const)('%s %s with a NUL character is a mistake of the request', async (method, path, payload) => {
+  const headers = { authorization: `Bearer ${TOKEN}` }
+  const answer = await operator.app.inject({ method, url: path, headers, ...(payload && { payload }) })
+  expect([answer.statusCode, answer.json().error.type]).toEqual([400, 'invalid_request_error'])
+})
