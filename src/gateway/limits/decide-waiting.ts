@@ -51,8 +51,9 @@ export function decideWaiting(
   }
   if (call.call.estimatedPico > 0n)
     for (const account of call.accounts) {
-      const { spent } = account
-      if (isKnown && spent !== null && spent >= account.amount) return refuseByBudget(account, spent)
+      const { spent, view } = account
+      if (isKnown && view?.isExact === true && spent !== null && spent >= account.amount)
+        return refuseByBudget(account, spent)
       if (isCurrent && !blocked.has(account) && fitsAccount(account, call.call.estimatedPico)) continue
       if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence)) continue
       if (call.waitedMs >= BUDGET_WAIT_MS || isHopeless(account, entry, presence))

@@ -94,8 +94,8 @@ export class HeldReservation implements Reservation {
     this.#progressed = cost
     if (cost > this.#pico) this.#pico = cost
     for (const account of this.#accounts) {
-      const { spent } = account
-      if (spent !== null && spent + account.progressed >= account.amount)
+      const { spent, view } = account
+      if (view?.isExact === true && spent !== null && spent + account.progressed >= account.amount)
         return refuseByBudget(account, spent + account.progressed)
     }
     return null

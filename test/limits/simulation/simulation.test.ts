@@ -20,6 +20,8 @@ async function problems(profile: Profile, schedules: number, without: Rule | nul
 }
 
 const GUARANTEES = {
+  strict:
+    'while Redis is there a budget is never overspent by more than one call, and refusals name the truth',
   room: 'whatever fails, a call far within its limits is never refused',
   rates: 'requests in a minute and calls at once never go over their limits',
   midnight:

@@ -9,6 +9,8 @@ export interface SpentView {
   readonly snapshotId: string
   /** What Postgres had, and what the others recorded since. */
   readonly base: bigint
+  /** False: `base` is more than is spent, perhaps, as a gateway has not answered yet what of it the reading has. */
+  readonly isExact: boolean
   /** What the others may still spend without asking: what their running calls reserve, and more. */
   readonly othersHeld: bigint
   /** Of that, what running calls reserve. */

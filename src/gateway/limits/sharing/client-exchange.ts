@@ -1,5 +1,5 @@
 import type { LimitedClient } from '../limited-client.ts'
-import { type AccountShare, type RateShare, serialiseField } from './gateway-field.ts'
+import { type AccountShare, NONE_COUNTED, type RateShare, serialiseField } from './gateway-field.ts'
 import { gatewayFieldName, SNAPSHOTS_FIELD, TOKEN_FIELD } from './known-gateways.ts'
 import type { ExchangeReply, ExchangeRequest, LimitStore } from './limit-store.ts'
 import { planShares, type SharePlan } from './plan-shares.ts'
@@ -123,7 +123,7 @@ export class ClientExchange {
     const { client, now } = this.#options
     const nowMs = now()
     this.#token = fields.get(TOKEN_FIELD) ?? ''
-    client.gateways.learn(fields, redisMs, nowMs)
+    client.gateways.learn(fields, redisMs, nowMs, client.snapshots)
     const text = fields.get(SNAPSHOTS_FIELD) ?? ''
     if (text === this.#snapshotsText) return
     this.#snapshotsText = text
@@ -157,5 +157,18 @@ function accountShare({
 }: SharePlan['accounts'][number]): [[string, AccountShare]] | null {
   const { key, recorded, reserved, lastSequence, counted, used } = holding
   if (ceiling === 0n && used === 0n && !wants) return null
-  return [[key, { recorded, reserved, ceiling, lastSequence, counted: new Map(counted), wants }]]
+  return [
+    [
+      key,
+      {
+        recorded,
+        reserved,
+        ceiling,
+        lastSequence,
+        counted: new Map(counted),
+        countedAtLeast: NONE_COUNTED,
+        wants,
+      },
+    ],
+  ]
 }

@@ -13,6 +13,8 @@ export interface AccountShare {
   readonly lastSequence: number
   /** What of `recorded` is in readings of Postgres, by their ids. */
   readonly counted: ReadonlyMap<string, bigint>
+  /** Not reported: the same of readings that it has not answered, as far as its earlier reports show. At least so much. */
+  readonly countedAtLeast: ReadonlyMap<string, bigint>
   /** A call waits there. */
   readonly wants: boolean
 }
@@ -35,6 +37,9 @@ export interface GatewayField {
   readonly accounts: ReadonlyMap<string, AccountShare>
   readonly rates: ReadonlyMap<string, RateShare>
 }
+
+/** Of a report by itself. */
+export const NONE_COUNTED: ReadonlyMap<string, bigint> = new Map()
 
 interface AccountText {
   readonly u: string
@@ -103,7 +108,15 @@ function accountFrom(value: unknown): AccountShare | null {
     const pico = picoFrom(text)
     if (pico !== null) counted.set(id, pico)
   }
-  return { recorded, reserved, ceiling, lastSequence: value.q, counted, wants: value.w === 1 }
+  return {
+    recorded,
+    reserved,
+    ceiling,
+    lastSequence: value.q,
+    counted,
+    countedAtLeast: NONE_COUNTED,
+    wants: value.w === 1,
+  }
 }
 
 function rateFrom(value: unknown): RateShare | null {

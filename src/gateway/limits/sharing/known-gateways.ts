@@ -1,4 +1,6 @@
 import { type GatewayField, parseField } from './gateway-field.ts'
+import { keepAnswers } from './kept-answers.ts'
+import type { SharedSnapshot } from './spent-snapshots.ts'
 
 /** A gateway that reports nothing for this long uses no window and no slot any more, as far as others can know. */
 export const SILENT_MS = 5_000
@@ -53,8 +55,18 @@ export class KnownGateways {
     return this.#list
   }
 
-  /** All of a client's hash was read just now; `redisMs` is its server's clock. */
-  learn(fields: ReadonlyMap<string, string>, redisMs: number, nowMs: number): void {
+  /**
+   * All of a client's hash was read just now.
+   *
+   * @param redisMs Its server's clock.
+   * @param snapshots The readings of Postgres that this gateway keeps.
+   */
+  learn(
+    fields: ReadonlyMap<string, string>,
+    redisMs: number,
+    nowMs: number,
+    snapshots: readonly SharedSnapshot[],
+  ): void {
     const others = new Map<string, KnownGateway>()
     const toWrite: KnownGateway[] = []
     const toDelete: string[] = []
@@ -62,7 +74,7 @@ export class KnownGateways {
       if (!name.startsWith(GATEWAY_FIELD)) continue
       const id = name.slice(GATEWAY_FIELD.length)
       if (id === this.#ownId) continue
-      const found = this.#read(id, text, Number(fields.get(reportedFieldName(id))), redisMs, nowMs)
+      const found = this.#read(id, text, Number(fields.get(reportedFieldName(id))), redisMs, nowMs, snapshots)
       if (found === null) continue
       if (found.text !== text) toWrite.push(found)
       if (nowMs - found.reportedAtMs > GONE_MS && nowMs - found.seenAtMs > SILENT_MS) toDelete.push(id)
@@ -100,7 +112,14 @@ export class KnownGateways {
   }
 
   /** `null`: nothing that can be used. */
-  #read(id: string, text: string, reportedMs: number, redisMs: number, nowMs: number): KnownGateway | null {
+  #read(
+    id: string,
+    text: string,
+    reportedMs: number,
+    redisMs: number,
+    nowMs: number,
+    snapshots: readonly SharedSnapshot[],
+  ): KnownGateway | null {
     const known = this.#others.get(id)
     if (known?.text === text) return known
     const field = parseField(text)
@@ -111,7 +130,7 @@ export class KnownGateways {
     return {
       id,
       text,
-      field,
+      field: known === undefined ? field : keepAnswers(field, known.field, snapshots),
       reportedAtMs: Math.max(earliestMs, nowMs - ageMs),
       seenAtMs: known?.seenAtMs ?? nowMs,
     }

@@ -10,7 +10,8 @@ const YOUNG_MS = 3_600_000
 
 /**
  * What is spent of a budget, from the newest reading of Postgres that every gateway has answered; of a period that has
- * just begun, from what the gateways recorded.
+ * just begun, from what the gateways recorded. Where there is no such reading, as much as may be spent at most: what a
+ * gateway has not answered counts as not in the reading.
  *
  * @param snapshots The oldest first.
  * @param wallMs Milliseconds since 1970.
@@ -23,13 +24,16 @@ export function viewSpent(
   nowMs: number,
   wallMs: number,
 ): SpentView | null {
+  let cautious: SpentView | null = null
   for (let at = snapshots.length - 1; at >= 0; at -= 1) {
     const snapshot = snapshots[at]
     if (snapshot === undefined) continue
     const view = viewOf(account, snapshot, others, nowMs)
-    if (view !== null) return view
+    if (view?.isExact === true) return view
+    if (view !== null && (cautious === null || view.base < cautious.base)) cautious = view
   }
-  return wallMs < account.beganAtMs + YOUNG_MS ? viewOf(account, null, others, nowMs) : null
+  const isYoung = wallMs < account.beganAtMs + YOUNG_MS
+  return isYoung ? viewOf(account, null, others, nowMs) : cautious
 }
 
 function viewOf(
@@ -45,21 +49,22 @@ function viewOf(
   let othersReserved = 0n
   let wants = false
   let gateways = 0
+  let isExact = true
   for (const gateway of others) {
     const silentMs = nowMs - gateway.reportedAtMs
     if (silentMs < DEAD_MS) gateways += 1
     const share = gateway.field.accounts.get(account.key)
     if (share === undefined) continue
     const counted = countedOf(share, gateway, snapshot)
-    if (counted === null) return null
-    base += share.recorded - counted
+    if (counted === null) isExact = false
+    base += share.recorded - (counted ?? share.countedAtLeast.get(snapshot?.id ?? '') ?? 0n)
     if (share.wants && silentMs < SILENT_MS) wants = true
     if (isDead(gateway, share, snapshot, nowMs)) continue
     othersReserved += share.reserved
     const used = share.recorded + share.reserved
     othersHeld += (share.ceiling > used ? share.ceiling : used) - share.recorded
   }
-  return { snapshotId: snapshot?.id ?? '', base, othersHeld, othersReserved, wants, gateways }
+  return { snapshotId: snapshot?.id ?? '', base, isExact, othersHeld, othersReserved, wants, gateways }
 }
 
 /**

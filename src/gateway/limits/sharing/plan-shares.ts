@@ -87,8 +87,12 @@ function planCall(
   if (pico > 0n)
     for (const account of ofCall) {
       const demand = accounts.get(account)
-      // What is not known holds no call up.
-      if (demand === undefined || account.view === null) continue
+      if (demand === undefined || account.isOpen) continue
+      // Nothing is promised of what is not known. Calls that wait too long for it pass without a promise.
+      if (account.view === null) {
+        isPossible = false
+        continue
+      }
       if (demand.wants || (demand.planned + pico > demand.room && !mayRunAlone(account, demand))) {
         demand.wants = true
         isPossible = false

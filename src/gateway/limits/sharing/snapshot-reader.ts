@@ -115,7 +115,8 @@ export function isReadingDue(entry: ClientEntry, gatewayId: string, nowMs: numbe
     if (newest === undefined || !newest.spent.has(account.key)) return true
     if (!account.counted.has(newest.id)) return true
     if (account.costs.size > MANY_RECORDS) intervalMs = Math.min(intervalMs, NEAR_MS)
-    if (account.view === null || client.snapshots.length > 1) intervalMs = Math.min(intervalMs, OFTEN_MS)
+    if (account.view?.isExact !== true || client.snapshots.length > 1)
+      intervalMs = Math.min(intervalMs, OFTEN_MS)
     else if (isNearlySpent(account)) intervalMs = NEAR_MS
   }
   const hasReason = entry.usedAtMs > client.snapshotAtMs - intervalMs || hasRecords(entry)

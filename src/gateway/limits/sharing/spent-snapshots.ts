@@ -74,7 +74,8 @@ export function mergeSnapshots(
   const all = [...known, ...added].sort(byAge)
   while (all.length > MAX_SNAPSHOTS) {
     const dropped = all.findIndex(({ id }, at) => at < all.length - 1 && !isUsed(id))
-    all.splice(Math.max(dropped, 0), 1)
+    if (dropped < 0) break
+    all.splice(dropped, 1)
   }
   return all
 }
