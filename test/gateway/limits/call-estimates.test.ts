@@ -338,6 +338,13 @@ describe('what earlier calls turned out to use', () => {
     expect(Number(lowered.pico) / Number(first.pico)).toBeCloseTo(1, 2)
   })
 
+  test('a prompt that is longer than its body shows makes the next one count as long', () => {
+    const estimates = open()
+    const first = estimates.estimateCall(admitted(bounded))
+    first.learn({ usage: { ...NO_USAGE, inputTokens: 9_000, outputTokens: 100 }, costPico: '1' })
+    expect(estimates.estimateCall(admitted(bounded)).tokens).toBeGreaterThanOrEqual(9_100)
+  })
+
   test('calls without a cost, and without a price, teach nothing of prices', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(bounded))

@@ -16,8 +16,9 @@ export class CallEstimate implements ExpectedUse {
   readonly pico: bigint
   readonly tokens: number
   readonly isPriced: boolean
-  /** Of `pico`, before what was learned: pico-USD. */
+  /** Before what was learned: pico-USD, and tokens of the prompt. */
   readonly #plainPico: number
+  readonly #promptTokens: number
   readonly #subject: LearnedSubject | null
 
   constructor(
@@ -26,18 +27,23 @@ export class CallEstimate implements ExpectedUse {
     isPriced: boolean,
     plainPico: number,
     subject: LearnedSubject | null,
+    promptTokens = 0,
   ) {
     this.pico = pico
     this.tokens = tokens
     this.isPriced = isPriced
     this.#plainPico = plainPico
+    this.#promptTokens = promptTokens
     this.#subject = subject
   }
 
   /** Only calls that were served and have a cost teach anything. */
   learn({ costPico, usage }: Pick<CallRecord, 'costPico' | 'usage'>): void {
     if (this.#subject === null || costPico === null || costPico === '0') return
-    this.#subject.open().add(usage.outputTokens ?? 0, Number(costPico), this.#plainPico)
+    const outputTokens = usage.outputTokens ?? 0
+    const inputTokens = usage.inputTokens ?? 0
+    const estimated = { pico: this.#plainPico, promptTokens: this.#promptTokens }
+    this.#subject.open().add({ outputTokens, inputTokens, costPico: Number(costPico) }, estimated)
   }
 }
 
@@ -79,7 +85,7 @@ export class CallEstimates {
     const tier = tierFor(rates, textTokens + media)
     const plainPico =
       tier === null ? 0 : tier.request + textTokens * tier.input + media * tier.media + output * tier.output
-    return build(plainPico, textTokens + media + output, admission, rates, subject)
+    return build(plainPico, textTokens + media, output, admission, rates, subject)
   }
 
   /** As {@link CallEstimate.learn}, of one that {@link estimateCall} gave. */
@@ -125,7 +131,7 @@ export class CallEstimates {
           (prompt.mediaTokens + heard) * tier.media +
           made * tier.output +
           unitsCost(tier, requested.units, size)
-    return build(plainPico, promptTokens + heard + made, admission, rates, subject)
+    return build(plainPico, promptTokens + heard, made, admission, rates, subject)
   }
 
   #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
@@ -150,7 +156,8 @@ const ANY_MODEL: ModelRates = {
 
 function build(
   plainPico: number,
-  tokens: number,
+  promptTokens: number,
+  outputTokens: number,
   admission: Admission,
   rates: ModelRates,
   subject: LearnedSubject,
@@ -161,7 +168,9 @@ function build(
     learned === null ? plainPico : plainPico === 0 ? 2 * learned.costPico : plainPico * learned.excess
   const isUnknown = pico === 0 && rates.isPriced && rates.tiers.length === 0
   const expected = isUnknown ? UNKNOWN : BigInt(Math.ceil(pico))
-  return new CallEstimate(expected, tokens, isPricedFor(admission, rates), plainPico, subject)
+  const prompt = learned === null ? promptTokens : Math.ceil(promptTokens * learned.promptExcess)
+  const isPriced = isPricedFor(admission, rates)
+  return new CallEstimate(expected, prompt + outputTokens, isPriced, plainPico, subject, promptTokens)
 }
 
 /** A body that lets another model run than the one whose price was looked for may run one without a price. */

@@ -6,6 +6,19 @@ const MAX_EXCESS = 1_000
 /** Names of models are input, so there must be an end. */
 const MAX_KEPT = 10_000
 
+/** What a record says. */
+export interface UsedByCall {
+  readonly outputTokens: number
+  readonly inputTokens: number
+  /** Pico-USD. */
+  readonly costPico: number
+}
+
+function excessAfter(excess: number, used: number, estimated: number): number {
+  const faded = 1 + (excess - 1) * FADING
+  return estimated > 0 ? Math.max(faded, Math.min(used / estimated, MAX_EXCESS)) : faded
+}
+
 /** What the calls of one client to one model turned out to use. */
 export class LearnedUse {
   /** Average of generated tokens. */
@@ -14,14 +27,18 @@ export class LearnedUse {
   costPico = 0
   /** How many times its estimate a call costs; at least 1. */
   excess = 1
+  /** The same of its prompt's tokens. */
+  promptExcess = 1
 
-  /** @param estimatedPico without the excess. */
-  add(outputTokens: number, costPico: number, estimatedPico: number): void {
+  /** @param estimated without the excess: pico-USD, and tokens of the prompt. */
+  add(
+    { outputTokens, costPico, inputTokens }: UsedByCall,
+    estimated: { readonly pico: number; readonly promptTokens: number },
+  ): void {
     this.outputTokens += (outputTokens - this.outputTokens) * (this.outputTokens === 0 ? 1 : WEIGHT)
     this.costPico += (costPico - this.costPico) * (this.costPico === 0 ? 1 : WEIGHT)
-    const faded = 1 + (this.excess - 1) * FADING
-    const ratio = estimatedPico > 0 ? Math.min(costPico / estimatedPico, MAX_EXCESS) : 1
-    this.excess = Math.max(faded, ratio)
+    this.excess = excessAfter(this.excess, costPico, estimated.pico)
+    this.promptExcess = excessAfter(this.promptExcess, inputTokens, estimated.promptTokens)
   }
 }
 
