@@ -67,6 +67,15 @@ export interface MessageReader {
 /** The tokenizers that estimates distinguish. */
 export type TokenizerFamily = 'openai' | 'claude' | 'gemini'
 
+/**
+ * Where a request bounds its answer: under `max_output_tokens`, in an object of settings, in one of the two by the family
+ * of the model, or nowhere that is known.
+ */
+export type OutputBound = 'max_output_tokens' | 'settings' | 'settings_or_root' | 'unknown'
+
+/** Pictures and speech that are made, or recordings that are written down. */
+export type Medium = 'pictures' | 'speech' | 'recordings'
+
 /** What an estimate of tokens has to know of a dialect. */
 export type PromptFormat = Pick<Dialect, 'tokenizerFamily' | 'isChat'>
 
@@ -93,6 +102,10 @@ export interface Dialect {
   readonly billsUnits?: true
   /** Embeds, ranks or classifies: all that it uses is its input. */
   readonly generatesNothing?: true
+  /** Where its servers look for the most that an answer may have; absent: `max_tokens` and its later name. */
+  readonly outputBound?: OutputBound
+  /** What it makes or reads beside text, where models may be paid for it by the token; absent: nothing. */
+  readonly medium?: Medium
   /** Its prompts go through a chat template, even where the request has no list of messages. */
   readonly isChat?: boolean
   /** Whose tokenizer an estimate assumes where no model is named; absent: OpenAI's. */

@@ -4,8 +4,10 @@ import { providerOfHost } from '../../src/config/yaml/provider-hosts.ts'
 import { credentialHeader, forwardableRequestHeaders } from '../../src/gateway/proxy/headers.ts'
 import { catalogPlaces } from '../../src/pricing/catalog/catalog-providers.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
-import type { Dialect } from '../../src/providers/dialect.ts'
+import type { Dialect, OutputBound } from '../../src/providers/dialect.ts'
 import { endpointsOf } from '../../src/providers/dialects.ts'
+import { genericUsage } from '../../src/providers/generic/generic-usage.ts'
+import { deferredWork } from '../../src/providers/jobs/deferred.ts'
 import { entryOf, PROVIDERS } from '../../src/providers/registry.ts'
 
 const HOSTED = PROVIDERS.flatMap((provider) => {
@@ -134,6 +136,34 @@ test('an unnamed model is counted as those of the interface are', () => {
       (/^(?:vertex\.)?anthropic/.test(name) ? 'claude' : name.startsWith('gemini.') ? 'gemini' : 'openai'),
   )
   expect(wrong.map(({ name }) => name)).toEqual([])
+})
+
+/** Where a bound is read decides what a call reserves. */
+const BOUNDS: Readonly<Record<OutputBound, readonly string[]>> = {
+  max_output_tokens: ['openai.responses'],
+  settings: [
+    'alibaba.generation',
+    'bedrock.converse',
+    'gemini.generate-content',
+    'gemini.interactions',
+    'ollama.chat',
+    'tgi.generate',
+  ],
+  settings_or_root: ['bedrock.invoke'],
+  unknown: [],
+}
+
+test('an answer’s bound is looked for where its servers do', () => {
+  for (const [place, names] of Object.entries(BOUNDS))
+    expect(namesWhere(({ outputBound }) => outputBound === place)).toEqual(names)
+  expect([genericUsage.outputBound, deferredWork.outputBound]).toEqual(['unknown', 'unknown'])
+})
+
+test('pictures, speech and recordings are three media', () => {
+  const pictures = ['bedrock.images', 'openai.images', 'vertex.images']
+  expect(namesWhere(({ medium }) => medium === 'pictures')).toEqual(pictures)
+  expect(namesWhere(({ medium }) => medium === 'speech')).toEqual(['openai.audio-speech'])
+  expect(namesWhere(({ medium }) => medium === 'recordings')).toEqual(['openai.audio-transcriptions'])
 })
 
 test('nothing is chosen by the name of a dialect', () => {

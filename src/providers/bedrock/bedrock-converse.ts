@@ -14,6 +14,7 @@ import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
  */
 export const bedrockConverse: Dialect = {
   name: 'bedrock.converse',
+  outputBound: 'settings',
   readsRequest: true,
   takesIncludeUsage: false,
   errorShape: 'openai',

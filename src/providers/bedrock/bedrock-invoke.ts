@@ -30,6 +30,7 @@ import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
  */
 export const bedrockInvoke: Dialect = {
   name: 'bedrock.invoke',
+  outputBound: 'settings_or_root',
   readsRequest: true,
   takesIncludeUsage: false,
   errorShape: 'openai',

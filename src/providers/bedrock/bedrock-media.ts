@@ -16,6 +16,7 @@ const TOKENS_A_DOCUMENT = 512
  */
 export const bedrockImages: Dialect = requestDialect({
   name: 'bedrock.images',
+  medium: 'pictures',
   fields: {
     images: ['length'],
     artifacts: [{ finishReason: 'value' }],

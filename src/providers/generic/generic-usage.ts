@@ -55,6 +55,7 @@ const FORMAT = bodyFormat({
  */
 export const genericUsage: Dialect = {
   name: 'generic',
+  outputBound: 'unknown',
   readsRequest: false,
   takesIncludeUsage: false,
   errorShape: 'openai',

@@ -20,6 +20,7 @@ const INTERACTION = {
  */
 export const geminiInteractions: Dialect = jsonDialect({
   name: 'gemini.interactions',
+  outputBound: 'settings',
   isChat: true,
   tokenizerFamily: 'gemini',
   fields: {

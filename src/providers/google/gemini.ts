@@ -20,6 +20,7 @@ const USAGE_OR_GROUNDING = ['usageMetadata', 'error', 'groundingMetadata']
  */
 export const geminiGenerateContent: Dialect = jsonDialect({
   name: 'gemini.generate-content',
+  outputBound: 'settings',
   isChat: true,
   tokenizerFamily: 'gemini',
   runningUsageHasThoughts: true,

@@ -36,6 +36,7 @@ export const vertexPredict: Dialect = jsonDialect({
 export const vertexImages: Dialect = {
   ...vertexPredict,
   name: 'vertex.images',
+  medium: 'pictures',
   countsTokens: false,
   billsUnits: true,
 }

@@ -8,6 +8,7 @@ import { genericUsage } from '../generic/generic-usage.ts'
  */
 export const deferredWork: Dialect = {
   name: 'deferred',
+  outputBound: 'unknown',
   readsRequest: false,
   takesIncludeUsage: false,
   errorShape: 'openai',

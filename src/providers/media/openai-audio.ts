@@ -28,6 +28,7 @@ export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
   }
   return jsonDialect({
     name: 'openai.audio-transcriptions',
+    medium: 'recordings',
     takesForm: true,
     countsTokens: false,
     fields: FIELDS,

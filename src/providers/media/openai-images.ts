@@ -24,6 +24,7 @@ const PREFILTER = ['usage', 'error']
 export function openAiImages(overrides: OpenAiOverrides, takesForm: boolean): Dialect {
   return requestDialect({
     name: 'openai.images',
+    medium: 'pictures',
     takesForm,
     fields: FIELDS,
     prefilter: PREFILTER,

@@ -23,6 +23,7 @@ const FORMAT: UsageFormat = {
 export function openAiSpeech(overrides: OpenAiOverrides): Dialect {
   return requestDialect({
     name: 'openai.audio-speech',
+    medium: 'speech',
     ...FORMAT,
     modelInPath: deploymentIn,
     requestFields: { input: 'text' },

@@ -21,6 +21,7 @@ export function openAiResponses(overrides: OpenAiOverrides): Dialect {
   return {
     ...jsonDialect({
       name: 'openai.responses',
+      outputBound: 'max_output_tokens',
       isChat: true,
       hidesReasoningInSessions: true,
       fields: RESPONSE_FIELDS,

@@ -12,6 +12,7 @@ import { arrayIn, member, objectIn, objectsIn, textIn } from '../reading/json-va
  */
 export const alibabaGeneration: Dialect = jsonDialect({
   name: 'alibaba.generation',
+  outputBound: 'settings',
   fields: {
     usage: 'usage',
     error: 'value',

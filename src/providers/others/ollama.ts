@@ -23,7 +23,11 @@ const FIELDS: Fields = {
  * `prompt_eval_count` out when the prompt was cached.
  * https://github.com/ollama/ollama/blob/main/docs/api.md
  */
-export const ollamaChat: Dialect = { ...dialect('ollama.chat', readAnswer), isChat: true }
+export const ollamaChat: Dialect = {
+  ...dialect('ollama.chat', readAnswer),
+  isChat: true,
+  outputBound: 'settings',
+}
 
 /** `/api/embed`, and `/api/embeddings` before it, which reports nothing. */
 export const ollamaEmbed: Dialect = {

@@ -21,6 +21,7 @@ const FORMAT = bodyFormat({
  */
 export const tgiGenerate: Dialect = {
   name: 'tgi.generate',
+  outputBound: 'settings',
   readsRequest: true,
   takesIncludeUsage: false,
   errorShape: 'openai',

@@ -120,7 +120,7 @@ export class CallEstimates {
     const tier = tierFor(rates, promptTokens)
     const size = { bytes, promptTokens, answers: answersAsked(asked) }
     const isByToken = tier === null || tier.output > 0
-    const media = mediaTokens(dialect.name, size)
+    const media = mediaTokens(dialect.medium, size)
     const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, subject.known)) : 0
     const heard = tier === null || tier.media > 0 ? (media?.heard ?? 0) : 0
     const plainPico =

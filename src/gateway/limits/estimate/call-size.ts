@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../providers/dialect.ts'
+import type { Dialect, OutputBound } from '../../../providers/dialect.ts'
 import type { AskedSize } from '../../bodies/asked/asked-size.ts'
 import type { ModelRates, RatesOfTier } from './model-rates.ts'
 
@@ -57,31 +57,24 @@ export function answersAsked({ choices }: AskedSize): number {
  * provider's name for it sets none here: most servers pass over what they do not know.
  */
 export function outputBound(dialect: Dialect, asked: AskedSize): number {
-  const bound = boundIn(dialect.name, asked)
-  return Math.min(bound, MAX_TOKENS)
+  return Math.min(boundIn(dialect.outputBound, asked), MAX_TOKENS)
 }
 
-function boundIn(name: string, { maxTokens, maxOutputTokens, settingsMaxTokens }: AskedSize): number {
-  switch (name) {
-    case 'openai.responses':
-      return maxOutputTokens
-    case 'gemini.generate-content':
-    case 'gemini.interactions':
-    case 'ollama.chat':
-    case 'bedrock.converse':
-    case 'tgi.generate':
-    case 'alibaba.generation':
-    case 'vertex.predict':
-      return settingsMaxTokens
-    case 'bedrock.invoke':
-      // Each family of models has its own place.
-      return Math.max(maxTokens, settingsMaxTokens)
-    // What such paths read is not known.
-    case 'generic':
-    case 'deferred':
-      return -1
-    default:
+function boundIn(
+  place: OutputBound | undefined,
+  { maxTokens, maxOutputTokens, settingsMaxTokens }: AskedSize,
+): number {
+  switch (place) {
+    case undefined:
       return maxTokens
+    case 'max_output_tokens':
+      return maxOutputTokens
+    case 'settings':
+      return settingsMaxTokens
+    case 'settings_or_root':
+      return Math.max(maxTokens, settingsMaxTokens)
+    case 'unknown':
+      return -1
   }
 }
 

@@ -1,4 +1,5 @@
 import { type BilledUnit, type BilledUnits, NO_UNITS } from '../../../call/usage.ts'
+import type { Medium } from '../../../providers/dialect.ts'
 import { type JsonObject, objectIn } from '../../../providers/reading/json-value.ts'
 import { JsonScanner } from '../../../providers/wires/json.ts'
 import type { Admission } from '../../admission/admission.ts'
@@ -89,21 +90,19 @@ function assumedUnits(name: BilledUnit, { bytes, promptTokens, answers }: MediaS
 
 /** The most tokens that media may have in the prompt (`heard`) and in the answer (`made`), by models paid by tokens. */
 export function mediaTokens(
-  dialectName: string,
+  medium: Medium | undefined,
   { bytes, answers }: MediaSize,
 ): { readonly heard: number; readonly made: number } | null {
-  switch (dialectName) {
-    case 'openai.images':
-    case 'vertex.images':
-    case 'bedrock.images':
+  switch (medium) {
+    case 'pictures':
       return { heard: 0, made: TOKENS_PER_PICTURE * answers }
-    case 'openai.audio-speech':
+    case 'speech':
       return { heard: 0, made: TOKENS_PER_CHARACTER * bytes }
-    case 'openai.audio-transcriptions': {
+    case 'recordings': {
       const seconds = soundSeconds(bytes)
       return { heard: seconds * TOKENS_PER_SECOND, made: seconds * WRITTEN_TOKENS_PER_SECOND }
     }
-    default:
+    case undefined:
       return null
   }
 }
