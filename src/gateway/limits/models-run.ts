@@ -1,7 +1,7 @@
 import { coversModel } from '../../limits/covers-model.ts'
 import type { Limit } from '../../limits/limit.ts'
 
-/** Names are input, so there must be an end. The oldest are forgotten first. */
+/** Names are input, so there must be an end. The oldest are dropped first. */
 const MAX_NAMES = 1_000
 const MAX_MODELS = 16
 const NONE: readonly string[] = []
