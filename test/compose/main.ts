@@ -2,12 +2,14 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { until } from '../../src/lib/until.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
+import { checkLimits } from './limits.ts'
 import { type ComposeStack, composeStack, missingEngine, readRights } from './stack.ts'
 import { makeCalls, type Traffic } from './traffic.ts'
 
 /**
  * The production form on a real engine: the stack of docker-compose.yml comes up with three gateways, its containers are
- * hardened, and of 1,500 calls through a kill -9 of a gateway and a rolling restart every one that was served is counted.
+ * hardened, its limits hold and its alerts arrive, and of 1,500 calls through a kill -9 of a gateway and a rolling restart
+ * every one that was served is counted.
  *
  *     npm run test:compose                # builds the images first
  *     npm run test:compose -- --no-build  # takes those that are there
@@ -25,6 +27,11 @@ const stack = composeStack({
   ADMIN_PORT: `${adminPort}`,
   UPSTREAM_URL: '',
   UPSTREAM_API_KEY: '',
+  // Whose prices the calls to the demo upstream have: a budget refuses models without one.
+  UPSTREAM_PROVIDER: 'openai',
+  // The proxy of this machine's user is none of the stack's.
+  HTTPS_PROXY: '',
+  HTTP_PROXY: '',
 })
 
 const missing = await missingEngine(stack)
@@ -37,6 +44,7 @@ try {
   await stack.compose('up', '--no-build', '--wait', '--scale', 'gateway=3')
   await checkHardening(stack)
   await checkOperatorsListener(stack)
+  await checkLimits(stack, `http://127.0.0.1:${port}`)
   await checkCounting(stack)
 } catch (error) {
   console.error(await stack.compose('logs', '--tail', '20').catch(String))

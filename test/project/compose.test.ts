@@ -52,8 +52,18 @@ test('the services of the contract are there', () => {
   expect(compose.services['demo-upstream']?.profiles).toEqual(['demo'])
 })
 
+/** What the code's HTTP client reads for alerts and prices. */
+const PROXIES = ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY']
+
 test.each(ours)('%s sets only variables that the code knows', (_name, { environment = {} }) => {
-  expect(Object.keys(environment).filter((variable) => !known.has(variable))).toEqual([])
+  const foreign = Object.keys(environment).filter((variable) => !known.has(variable))
+  expect(foreign.filter((variable) => !PROXIES.includes(variable))).toEqual([])
+})
+
+test.each(['gateway', 'worker'])('%s takes the proxy that alerts and prices go through', (name) => {
+  expect(compose.services[name]?.environment).toMatchObject(
+    Object.fromEntries(PROXIES.map((variable) => [variable, null])),
+  )
 })
 
 test('every variable of the gateway can be set for it, but those that a container fixes', () => {
