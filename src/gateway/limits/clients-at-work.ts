@@ -6,6 +6,7 @@ import { HeldReservation } from './held-reservation.ts'
 import type { BudgetAccount } from './holdings/budget-account.ts'
 import type { CallToLimit, LimitRefusal, Reservation } from './limited-call.ts'
 import { LimitedClient } from './limited-client.ts'
+import type { ModelsRun } from './models-run.ts'
 import { refuseByRate, refuseReserved } from './refusals.ts'
 import { ClientExchange } from './sharing/client-exchange.ts'
 import type { LimitStore, ReadSpent } from './sharing/limit-store.ts'
@@ -35,6 +36,8 @@ const MAX_WAITING = 256
 const SWEEP_MS = 5_000
 /** What is held of a client without calls is dropped after this long, if nothing would be lost. */
 const DROP_MS = 60_000
+/** Clients of which it is kept which models their names run. */
+const MAX_MODELS_KEPT = 1_000
 /** Never a token of a hash: Redis is only asked whether it is there. */
 const PROBE = '?'
 
@@ -45,6 +48,8 @@ export class ClientsAtWork {
   readonly #gatewayId: string
   readonly #options: LimitEngineOptions
   readonly #reader: SnapshotReader
+  /** Of clients that were at work. */
+  readonly #models = new Map<string, ModelsRun>()
   readonly #busy = new Set<ClientEntry>()
   /** Clients of which calls that wait are to be looked at. */
   readonly #freed = new Set<ClientEntry>()
@@ -106,7 +111,8 @@ export class ClientsAtWork {
   open(clientId: string, limits: readonly Limit[]): ClientEntry {
     const { producerOf, store, now, wallNow } = this.#options
     const gatewayId = this.#gatewayId
-    const client = new LimitedClient(clientId, producerOf(clientId), gatewayId, limits, wallNow)
+    const models = this.#models.get(clientId)
+    const client = new LimitedClient(clientId, producerOf(clientId), gatewayId, limits, wallNow, models)
     const nextCounter = this.#nextCounter
     const exchange = new ClientExchange({ client, gatewayId, store, nextCounter, now, wallNow })
     const entry = new ClientEntry(client, exchange, now())
@@ -262,8 +268,21 @@ export class ClientsAtWork {
     const { client } = entry
     this.#followLimits(client, wallMs)
     if (nowMs - entry.usedAtMs < DROP_MS || entry.isReading || entry.isExchanging) return
-    if (client.isIdle(nowMs)) this.clients.delete(client.id)
+    if (client.isIdle(nowMs)) this.#drop(client)
     else this.#readIfDue(entry, nowMs)
+  }
+
+  /** What its names run is kept: else each pause would open them again. */
+  #drop({ id, models }: LimitedClient): void {
+    this.clients.delete(id)
+    if (models.isEmpty) return
+    this.#models.delete(id)
+    this.#models.set(id, models)
+    if (this.#models.size <= MAX_MODELS_KEPT) return
+    for (const oldest of this.#models.keys()) {
+      this.#models.delete(oldest)
+      return
+    }
   }
 
   #followLimits(client: LimitedClient, wallMs: number): void {

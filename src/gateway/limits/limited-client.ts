@@ -24,6 +24,7 @@ export class LimitedClient {
   /** Numbers its records. */
   readonly producer: string
   readonly gateways: KnownGateways
+  readonly models: ModelsRun
   readonly waiting = new WaitingCalls()
   /** As the directory gave them: another list after every change. */
   limits: readonly Limit[]
@@ -39,7 +40,6 @@ export class LimitedClient {
   #table: CallLimitsTable
   /** By what was recorded: it is charged to the accounts that Postgres adds it to, whatever its call was named. */
   #recordTable: CallLimitsTable
-  readonly #models = new ModelsRun()
   readonly #wallNow: () => number
   readonly #findAccount = (budget: Limit, day: UtcDay): BudgetAccount => this.#accountOf(budget, day)
 
@@ -49,8 +49,10 @@ export class LimitedClient {
     gatewayId: string,
     limits: readonly Limit[],
     wallNow: () => number,
+    models = new ModelsRun(),
   ) {
     this.id = id
+    this.models = models
     this.producer = producer
     this.gateways = new KnownGateways(gatewayId)
     this.limits = limits
@@ -116,7 +118,7 @@ export class LimitedClient {
 
   /** A call that named one model has run another: what limits that one limits the next call by this name. */
   learnModel(named: string | null, ran: string | null): void {
-    if (ran !== null && this.#models.learn(this.limits, named, ran)) this.#table = this.#makeTable()
+    if (ran !== null && this.models.learn(this.limits, named, ran)) this.#table = this.#makeTable()
   }
 
   /** What the record of a call cost, of one key and model. */
@@ -238,7 +240,7 @@ export class LimitedClient {
     return account
   }
 
-  #makeTable(ranBy = (model: string) => this.#models.by(model)): CallLimitsTable {
+  #makeTable(ranBy = (model: string) => this.models.by(model)): CallLimitsTable {
     const rateOf = (limit: Limit) => {
       const known = this.rates.get(limit.id)
       if (known !== undefined) return known

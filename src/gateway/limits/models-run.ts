@@ -2,7 +2,7 @@ import { coversModel } from '../../limits/covers-model.ts'
 import type { Limit } from '../../limits/limit.ts'
 
 /** Names are input, so there must be an end. The oldest are dropped first. */
-const MAX_NAMES = 1_000
+const MAX_NAMES = 200
 const MAX_MODELS = 16
 const NONE: readonly string[] = []
 
@@ -28,6 +28,10 @@ export class ModelsRun {
     this.#ran.set(named, [...known, ran])
     if (this.#ran.size > MAX_NAMES) for (const oldest of this.#ran.keys()) return this.#ran.delete(oldest)
     return true
+  }
+
+  get isEmpty(): boolean {
+    return this.#ran.size === 0
   }
 
   by(named: string): readonly string[] {

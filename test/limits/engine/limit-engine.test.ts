@@ -131,6 +131,13 @@ test('a name by which a limited model answers has the limits of that model from 
   reservation.settle([{ model: 'gpt-5-2025', costPico: USD / 100n, tokens: 10, cachedTokens: 0 }], 1)
   reservation.release()
   expect(await admit(fleet.first, auto)).toMatchObject({ error: 'budget_exceeded' })
+  await fleet.pass(10_000)
+  fleet.postgres.commit('p1', 1, {
+    ...{ clientId: 'c', keyId: 'k', model: 'gpt-5-2025', day: '2026-11-22', pico: USD / 100n },
+  })
+  await fleet.pass(120_000)
+  expect(fleet.first.size).toBe(0)
+  expect(await admit(fleet.first, auto)).toMatchObject({ error: 'budget_exceeded' })
   // What no answer named is charged to no limit on another model, as Postgres would not add it up either.
   const other = held(await admit(fleet.first, callOf({ model: 'llama' })))
   other.settle([{ model: 'auto', costPico: USD, tokens: 10, cachedTokens: 0 }], 2)
