@@ -5,6 +5,7 @@ import { settledWithin } from '../lib/deadline.ts'
 import type { Logger } from '../lib/log.ts'
 import { answerLimits } from '../limits/client-limits.ts'
 import { openLimitDirectory } from '../limits/directory/limit-directory.ts'
+import { isOfKey } from '../limits/limit.ts'
 import { selectSpent } from '../limits/spent/select-spent.ts'
 import { addRefusedCalls } from '../limits/table/refused-calls.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
@@ -78,7 +79,7 @@ export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<
     stats: () => limiter.stats(),
     isDegraded: () => !directory.ready || limiter.stats().isDegraded,
     answer: async (summaries, clientId, keyId) => {
-      const limits = directory.of(clientId).filter((limit) => limit.keyId === null || limit.keyId === keyId)
+      const limits = directory.of(clientId).filter((limit) => isOfKey(limit, keyId))
       const rateOf = (limitId: string) => limiter.rateOf(clientId, limitId)
       return await answerLimits(summaries, clientId, limits, rateOf, Date.now())
     },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { rotateLimitedKey } from '../../../src/limits/table/rotate-limited-key.ts'
+import { PEPPER, startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 
 /** Of 11 prompt tokens and 7 generated ones of gpt-4o-mini. */
@@ -133,4 +134,29 @@ test('refused calls are added to Postgres, and are in no usage', async () => {
       )
     ).rows
   await expect.poll(refused, { timeout: 15_000 }).toEqual([{ reason: 'requests', calls: 2 }])
+})
+
+test('a key that is rotated gives its budget on, with what was spent of it, and both keys share it', async () => {
+  const { rows } = await stack.pool.query<{ id: string }>(
+    'select id from tallygate.keys where client_id = $1',
+    [client.id],
+  )
+  const scope = { clientId: client.id, keyId: rows[0]?.id ?? '', model: null }
+  const order = { kind: 'budget', per: 'day', isSoft: false, amount: 16_000_000n } as const
+  await setLimits(stack.pool, scope, [order], 'test')
+  await expect.poll(async () => (await limits()).length, { timeout: 5_000 }).toBe(1)
+  expect([(await chat()).status, (await chat()).status]).toEqual([200, 200])
+  const rotation = await rotateLimitedKey(stack.pool, scope.keyId, 3_600, PEPPER, 'test')
+  if (rotation.kind !== 'rotated') throw new Error(rotation.kind)
+  const old = client
+  client = { ...client, key: rotation.key.key }
+  const shown = async () => (await stack.usage(client, '?include=limits').catch(() => null)) as unknown
+  await expect
+    .poll(shown, { timeout: 5_000 })
+    .toMatchObject({ limits: [{ kind: 'budget', key_id: rotation.key.id, limit_usd: 0.000016 }] })
+  expect((await chat()).status).toBe(200)
+  expect((await chat()).status).toBe(429)
+  client = old
+  expect((await chat()).status).toBe(429)
+  expect(await limits()).toMatchObject([{ key_id: rotation.key.id, limit_usd: 0.000016, left_usd: 0 }])
 })

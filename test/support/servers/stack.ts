@@ -50,7 +50,7 @@ export interface TestStack {
   stop(): Promise<void>
 }
 
-const PEPPER = 'pepper-of-the-tests-0123456789'
+export const PEPPER = 'pepper-of-the-tests-0123456789'
 
 export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>
