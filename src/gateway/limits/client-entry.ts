@@ -3,7 +3,7 @@ import type { LimitedClient } from './limited-client.ts'
 import type { ClientExchange } from './sharing/client-exchange.ts'
 import { DEAD_MS } from './sharing/known-gateways.ts'
 import type { RedisPresence } from './sharing/redis-presence.ts'
-import { rateWhileAway, shareWhileAway } from './sharing/share-sizes.ts'
+import { rateWhileAway } from './sharing/share-sizes.ts'
 
 /** Others drop what a gateway holds of rates when it was silent for 5 s. It stops to use it before that. */
 const RATES_VALID_MS = 3_000
@@ -73,11 +73,10 @@ export class ClientEntry {
     }
     const gateways = Math.max(this.gateways, this.exchange.isKnown ? 1 : fleet)
     for (const account of client.accounts.values()) {
-      const { spent, used } = account
-      if (account.awayEpoch === presence.epoch || spent === null) continue
-      account.awayEpoch = presence.epoch
-      const ceiling = used + shareWhileAway(account.amount - spent - account.reserved, gateways)
-      account.ceiling = ceiling > account.confirmed ? ceiling : account.confirmed
+      const isNew = account.takeShare(this.exchange.knownAtMs, gateways)
+      if (!isNew && this.epoch === presence.epoch) continue
+      const { share, confirmed } = account
+      account.ceiling = share > confirmed ? share : confirmed
       account.lowAt = account.ceiling
     }
     if (this.epoch === presence.epoch) return
@@ -88,10 +87,9 @@ export class ClientEntry {
     }
   }
 
-  /** An exchange failed, and has left the ceilings as Redis may have them. */
+  /** An exchange failed, and has left the ceilings as Redis may have them: what holds without Redis is above them. */
   needsShare(): void {
     this.epoch = 0
-    for (const account of this.client.accounts.values()) account.awayEpoch = 0
   }
 
   /** After an exchange. */

@@ -100,7 +100,7 @@ function passesAnyway(
   }
   // Others were asked for long and in vain, and hold nothing that this call would need.
   if (waitedMs >= BUDGET_WAIT_MS && hasRoom(account, call.estimatedPico)) return true
-  const isShare = presence.isAway && epoch === presence.epoch && account.awayEpoch === epoch
+  const isShare = presence.isAway && epoch === presence.epoch && account.hasShare
   return isShare && account.reserved === 0n && account.used < account.ceiling
 }
 

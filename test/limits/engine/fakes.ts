@@ -1,5 +1,5 @@
 import { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
-import type { CallToLimit } from '../../../src/gateway/limits/limited-call.ts'
+import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/gateway/limits/limited-call.ts'
 import { reportedFieldName, TOKEN_FIELD } from '../../../src/gateway/limits/sharing/known-gateways.ts'
 import type {
   BudgetToRead,
@@ -29,6 +29,8 @@ export class RedisStandIn implements LimitStore {
   readonly hashes = new Map<string, Map<string, string>>()
   readonly #clock: TestClock
   isAway = false
+  /** It answers whether it is there, and no client's exchange. */
+  isHalfAway = false
   exchanges = 0
   /** How far its clock is off. */
   offMs = 0
@@ -43,7 +45,7 @@ export class RedisStandIn implements LimitStore {
   }
 
   answer({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
-    if (this.isAway) throw new Error('Redis is away')
+    if (this.isAway || (this.isHalfAway && clientId !== '')) throw new Error('Redis is away')
     this.exchanges += 1
     const redisMs = this.#clock.wallMs + this.offMs
     const hash = this.hashes.get(clientId) ?? new Map<string, string>()
@@ -143,6 +145,24 @@ export function callOf(changes: Partial<CallToLimit> = {}): CallToLimit {
 /** Lets all that waits for answers go on, until nothing more happens. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 60; turn += 1) await Promise.resolve()
+}
+
+/** What becomes of a call; `undefined`: it waits. */
+export type Answer = Reservation | LimitRefusal | null | undefined
+
+export async function admit(gateway: LimitEngine, call: CallToLimit): Promise<Answer> {
+  let answer: Answer
+  void Promise.resolve(gateway.admit(call)).then((value) => {
+    answer = value
+  })
+  await settled()
+  return answer
+}
+
+export function held(answer: Answer): Reservation {
+  if (answer === undefined || answer === null || 'error' in answer)
+    throw new Error(`not admitted: ${JSON.stringify(answer)}`)
+  return answer
 }
 
 /** Some gateways over one Redis and one Postgres. */

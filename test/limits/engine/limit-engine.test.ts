@@ -1,30 +1,6 @@
 import { expect, test } from 'vitest'
-import type { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
-import {
-  ANY_MODEL,
-  type CallToLimit,
-  type LimitRefusal,
-  type Reservation,
-} from '../../../src/gateway/limits/limited-call.ts'
-import { callOf, Fleet, limitOf, NOON_MS, settled, USD } from './fakes.ts'
-
-type Answer = Reservation | LimitRefusal | null
-
-/** What becomes of a call; `undefined`: it waits. */
-async function admit(gateway: LimitEngine, call: CallToLimit): Promise<Answer | undefined> {
-  let answer: Answer | undefined
-  void Promise.resolve(gateway.admit(call)).then((value) => {
-    answer = value
-  })
-  await settled()
-  return answer
-}
-
-function held(answer: Answer | undefined): Reservation {
-  if (answer === undefined || answer === null || 'error' in answer)
-    throw new Error(`not admitted: ${JSON.stringify(answer)}`)
-  return answer
-}
+import { ANY_MODEL } from '../../../src/gateway/limits/limited-call.ts'
+import { type Answer, admit, callOf, Fleet, held, limitOf, NOON_MS, settled, USD } from './fakes.ts'
 
 test('a client without limits is not asked about', () => {
   const fleet = new Fleet([])
@@ -88,7 +64,7 @@ test('calls that run hold the rest of a budget: the next one waits for them, the
   const fleet = new Fleet([limitOf('b')])
   const big = callOf({ estimatedPico: (USD * 8n) / 10n })
   const first = held(await admit(fleet.first, big))
-  let second: Answer | undefined
+  let second: Answer
   void Promise.resolve(fleet.first.admit(big)).then((value) => {
     second = value
   })

@@ -23,6 +23,8 @@ const GUARANTEES = {
   strict:
     'while Redis is there a budget is never overspent by more than one call, and refusals name the truth',
   room: 'whatever fails, a call far within its limits is never refused',
+  faults:
+    'while Redis comes and goes, all together spend at most twice the budget, and refusals name the truth',
   rates: 'requests in a minute and calls at once never go over their limits',
   midnight:
     'a budget is never overspent by more than one call, also as its period changes, and refusals name the truth',

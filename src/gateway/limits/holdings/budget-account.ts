@@ -1,6 +1,7 @@
 import type { UtcDay } from '../../../domain/utc-day.ts'
 import type { PeriodDays } from '../../../limits/budget-period.ts'
 import type { Limit } from '../../../limits/limit.ts'
+import { shareWhileAway } from '../sharing/share-sizes.ts'
 import { RecordedCosts } from './recorded-costs.ts'
 
 /** What is known of a budget's spending beside this gateway's own. */
@@ -58,8 +59,10 @@ export class BudgetAccount {
   view: SpentView | null = null
   /** Nothing can be known, so calls pass and are counted: a false refusal would be worse. */
   isOpen = false
-  /** In which absence of Redis this gateway has added to its share. */
-  awayEpoch = 0
+  /** While Redis is away this gateway may use so much. Of which knowledge of the others it was worked out. */
+  share = 0n
+  #sharedOfMs = Number.NaN
+  #sharedOfAmount = 0n
 
   constructor(limit: Limit, { fromDay, toDay }: PeriodDays, amount: bigint) {
     this.key = accountKey(limit.id, fromDay)
@@ -77,6 +80,39 @@ export class BudgetAccount {
     const { view } = this
     if (view === null) return null
     return view.base + this.recorded - (this.counted.get(view.snapshotId) ?? 0n)
+  }
+
+  /**
+   * Works out the share that holds while Redis is away: once, until an exchange with Redis has renewed what is known.
+   * However often exchanges fail, it is not given again.
+   *
+   * @param knownAtMs Monotonic milliseconds: since when the others are known as they are.
+   * @returns Whether the share is another one now.
+   */
+  takeShare(knownAtMs: number, gateways: number): boolean {
+    const { spent, view } = this
+    if (spent === null || view === null) return false
+    if (this.#sharedOfMs === knownAtMs) return this.#followAmount(gateways)
+    this.#sharedOfMs = knownAtMs
+    this.#sharedOfAmount = this.amount
+    // What running calls hold anywhere is not left: they may all cost it.
+    this.share =
+      this.used + shareWhileAway(this.amount - spent - this.reserved - view.othersReserved, gateways)
+    return true
+  }
+
+  /** The limit was raised or lowered meanwhile. */
+  #followAmount(gateways: number): boolean {
+    const more = this.amount - this.#sharedOfAmount
+    if (more === 0n) return false
+    this.#sharedOfAmount = this.amount
+    this.share += more > 0n ? shareWhileAway(more, gateways) : more
+    return true
+  }
+
+  /** Whether a share for the time without Redis was worked out, ever. */
+  get hasShare(): boolean {
+    return !Number.isNaN(this.#sharedOfMs)
   }
 
   reserve(pico: bigint): void {
