@@ -3,7 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { limitsName } from '../../src/domain/redis/redis-names.ts'
 import { CLUSTER_COMMANDS, REDIS_COMMANDS } from '../../src/store/redis-probe/redis-rights.ts'
+import { expectLimitsAndAlerts } from '../support/limited-client.ts'
 import { startCluster } from './support/cluster.ts'
 import { type Deployment, PREFIX, startDeployment } from './support/deployment.ts'
 import { findServer, NOT_DURABLE, type RedisNode, startNode } from './support/redis-node.ts'
@@ -69,12 +71,15 @@ async function refusedBy(node: RedisNode): Promise<string[]> {
   })
 }
 
-test('calls are counted for a user with the documented rights, who is refused nothing but INFO', async () => {
+test('calls are counted, limited and alerted of for a user with the documented rights, who is refused nothing but INFO', async () => {
   const node = await start({ lines: () => [...NOT_DURABLE, rightsOf()] })
   deployment = await startDeployment(`redis://${USER}@127.0.0.1:${node.port}`)
   await deployment.call(50)
   await deployment.expectExact()
   expect(Number(await node.ask('ZCARD', `${PREFIX}{bull}:jobs:repeat`))).toBeGreaterThan(1)
+  const clientId = await expectLimitsAndAlerts(deployment)
+  expect(Number(await node.ask('HLEN', limitsName(PREFIX, clientId)))).toBeGreaterThan(1)
+  expect(await node.ask('EXISTS', `${PREFIX}{bull}:alerts:meta`)).toBe(1)
   expect((await refusedBy(node)).filter((command) => command !== 'info')).toEqual([])
 })
 
@@ -84,6 +89,10 @@ test('the same over a cluster', async () => {
   deployment = await startDeployment(cluster.url.replace('://', `://${USER}@`))
   await deployment.call(50)
   await deployment.expectExact()
+  const clientId = await expectLimitsAndAlerts(deployment)
+  const name = limitsName(PREFIX, clientId)
+  const { master } = await cluster.ownerOf(name)
+  expect(Number(await master.ask('HLEN', name))).toBeGreaterThan(1)
   const refused = (await Promise.all(cluster.nodes.map(refusedBy))).flat()
   expect(refused.filter((command) => command !== 'info')).toEqual([])
 })

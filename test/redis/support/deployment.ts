@@ -20,6 +20,9 @@ export interface Deployment {
   readonly gateway: TestProcess
   readonly worker: TestProcess
   readonly env: Readonly<Record<string, string>>
+  readonly pepper: string
+  /** What a call of its client sends. */
+  readonly body: object
   /** Calls, `atOnce` of them at a time, until `work` is done and for `afterMs` more. */
   loadWhile(work: () => Promise<void>, afterMs?: number): Promise<void>
   /** Makes this many calls, one after the other. */
@@ -33,6 +36,7 @@ export interface Deployment {
 
 export const PREFIX = 'tallygate:'
 const AT_ONCE = 8
+const BODY = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello' }] }
 
 export async function startDeployment(
   redisUrl: string,
@@ -77,7 +81,7 @@ export async function startDeployment(
     const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello' }] }),
+      body: JSON.stringify(BODY),
     })
     await answer.text()
     expect(answer.status).toBe(200)
@@ -100,6 +104,8 @@ export async function startDeployment(
     gateway,
     worker,
     env,
+    pepper,
+    body: BODY,
     async loadWhile(work, afterMs = 2_000) {
       let over = false
       const lane = async () => {
