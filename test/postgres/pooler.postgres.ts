@@ -5,6 +5,7 @@ import { SILENT_LOG } from '../../src/lib/logger.ts'
 import { inTransaction, openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { addCallDay, selectToday } from '../../src/usage/calls/call-partitions.ts'
 import { prune } from '../../workers/prune.ts'
+import { expectLimitsAndAlerts } from '../support/limited-client.ts'
 import { type Cluster, startCluster } from './support/cluster.ts'
 import { type Deployment, deploy, exactly } from './support/deployment.ts'
 import { type PgBouncer, startPgBouncer } from './support/pgbouncer.ts'
@@ -38,7 +39,7 @@ test.each([
   { poolMode: 'transaction', ignoresOptions: false },
   { poolMode: 'transaction', ignoresOptions: true },
   { poolMode: 'session', ignoresOptions: true },
-] as const)('%o: under load each call counts once, our settings hold, and nothing of them reaches other clients', async (options) => {
+] as const)('%o: under load each call counts once, limits and our settings hold, and nothing of them reaches other clients', async (options) => {
   cluster = await startCluster()
   const direct = new pg.Client({ connectionString: cluster.url })
   direct.on('error', () => {})
@@ -52,6 +53,7 @@ test.each([
   const counted = await deployment.counted(calls)
   expect({ ...counted, ids: [...counted.ids].sort() }).toEqual(exactly(calls))
   expect(calls.length).toBeGreaterThan(20)
+  await expectLimitsAndAlerts(deployment)
 
   expect((await pool.query(SHOWN)).rows[0]).toMatchObject(OURS)
   expect(await inTransaction(pool, async (session) => (await session.query(SHOWN)).rows[0])).toMatchObject(

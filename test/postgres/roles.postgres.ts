@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { addCredit } from '../../src/corrections/credit.ts'
 import { rebuildDay } from '../../src/corrections/rebuild.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { createClient } from '../../src/keys/clients.ts'
 import { createClientKey } from '../../src/keys/keys.ts'
 import { SILENT_LOG } from '../../src/lib/logger.ts'
 import { deliver } from '../../src/limits/alerts/deliver.ts'
@@ -28,6 +29,7 @@ import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { prune } from '../../workers/prune.ts'
 import { startReceiver } from '../alerts/receiver.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import { expectLimitsAndAlerts } from '../support/limited-client.ts'
 import { type Cluster, startCluster } from './support/cluster.ts'
 import { type Deployment, deploy, exactly } from './support/deployment.ts'
 
@@ -60,6 +62,7 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
   const calls = await deployment.callUntil(() => performance.now() > endMs)
   const counted = await deployment.counted(calls)
   expect({ ...counted, ids: [...counted.ids].sort() }).toEqual(exactly(calls))
+  await expectLimitsAndAlerts(deployment)
 
   for (const statement of [
     'update tallygate.daily_usage set requests = 0',
@@ -136,11 +139,8 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
 
 /** What the operator's listener of a gateway does to limits, and what a gateway counts. */
 async function changeLimits(gateway: Postgres, pepper: string): Promise<void> {
-  const { rows } = await gateway.query<{ id: string; name: string }>(
-    'select id, name from tallygate.clients limit 1',
-  )
-  const [client] = rows
-  if (client === undefined) throw new Error('there is no client')
+  const client = await createClient(gateway, 'changed')
+  if (client === null) throw new Error('there is such a client')
   const order = { client: client.name, name: 'limited', models: null, expiresInSeconds: null }
   const key = await createClientKey(gateway, order, pepper)
   const scope = { clientId: client.id, keyId: key?.id ?? '', model: null }
@@ -161,7 +161,9 @@ async function changeLimits(gateway: Postgres, pepper: string): Promise<void> {
   await expect(gateway.query(`update tallygate.limit_changes set who = 'x'`)).rejects.toMatchObject({
     code: '42501',
   })
-  const { rows: changes } = await gateway.query('select action from tallygate.limit_changes order by id')
+  const { rows: changes } = await gateway.query(
+    `select action from tallygate.limit_changes where who = 'test' order by id`,
+  )
   expect(changes.map(({ action }) => action)).toEqual(['set', 'raise', 'top_up', 'rotate', 'remove'])
 }
 

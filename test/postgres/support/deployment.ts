@@ -7,6 +7,7 @@ import { createClient } from '../../../src/keys/clients.ts'
 import { createClientKey } from '../../../src/keys/keys.ts'
 import { SILENT_LOG } from '../../../src/lib/logger.ts'
 import { until } from '../../../src/lib/until.ts'
+import { type LimitOrder, setLimits } from '../../../src/limits/table/change-limits.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { migrate } from '../../../src/store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
@@ -20,14 +21,27 @@ const READY_WITHIN_MS = 90_000
 /** No longer than a failover takes to be noticed and all that waited to be counted. */
 const COUNTED_WITHIN_MS = 120_000
 
+/** They are in force, so that every call asks for shares of them, and refuse none. */
+const AMPLE_LIMITS: readonly LimitOrder[] = [
+  { kind: 'budget', per: 'month', isSoft: false, amount: 10n ** 24n },
+  { kind: 'requests', per: null, isSoft: false, amount: 10n ** 9n },
+  { kind: 'tokens', per: null, isSoft: false, amount: 10n ** 12n },
+  { kind: 'concurrent', per: null, isSoft: false, amount: 10n ** 6n },
+]
+
 /** A call as its client saw it. */
 export interface AnsweredCall {
   readonly id: string
   readonly inputTokens: number
 }
 
-/** A gateway and a worker, processes of their own, with a client that calls. */
+/** A gateway and a worker, processes of their own, with a client that calls and has limits that it does not reach. */
 export interface Deployment {
+  /** Of the gateway. */
+  readonly url: string
+  readonly pepper: string
+  /** What a call sends that is none of {@link callUntil}. */
+  readonly body: object
   readonly pool: Postgres
   readonly worker: TestProcess
   /** Makes calls, ten at a time, until `isOver`; each uses tokens of its own. Fails when one is not answered. */
@@ -68,7 +82,8 @@ export async function deploy(
     applicationName: 'test deployment',
     log: SILENT_LOG,
   })
-  await createClient(pool, 'acme')
+  const client = await createClient(pool, 'acme')
+  await setLimits(pool, { clientId: client?.id ?? '', keyId: null, model: null }, AMPLE_LIMITS, 'deployment')
   const order = { client: 'acme', name: 'default', models: null, expiresInSeconds: null }
   const key = (await createClientKey(pool, order, PEPPER))?.key ?? ''
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-deployment-'))
@@ -115,6 +130,9 @@ export async function deploy(
   }
 
   return {
+    url: `http://127.0.0.1:${port}`,
+    pepper: PEPPER,
+    body: { model: 'gpt-4o-mini', metadata: { input: 1 }, messages: [] },
     pool,
     worker,
     async callUntil(isOver) {
