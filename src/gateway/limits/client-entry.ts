@@ -107,14 +107,14 @@ export class ClientEntry {
     return false
   }
 
-  /** Whether a limit is nearly reached, so that every gateway has to know soon what the others use. */
+  /** Whether a limit is nearly reached, or waited for elsewhere, so that every gateway has to know soon what others use. */
   isNear(nowMs: number): boolean {
     for (const holding of this.client.rates.values()) {
       const used = holding.used(nowMs) + holding.others.held
-      if (used * 100 > holding.amount * NEAR_PERCENT) return true
+      if (holding.others.wants || used * 100 > holding.amount * NEAR_PERCENT) return true
     }
     for (const { amount, spent, reserved, view } of this.client.accounts.values()) {
-      if (spent === null || view === null) return true
+      if (spent === null || view === null || view.wants) return true
       if ((spent + reserved + view.othersHeld) * 100n > amount * BigInt(NEAR_PERCENT)) return true
     }
     return false

@@ -3,14 +3,14 @@ import { fitsAccount, fitsRate } from './held-reservation.ts'
 import type { BudgetAccount } from './holdings/budget-account.ts'
 import type { RateHolding } from './holdings/rate-holding.ts'
 import type { LimitRefusal } from './limited-call.ts'
-import { refuseByBudget, refuseByRate, refuseReserved } from './refusals.ts'
+import { refuseByBudget, refuseByRate, refuseRateReserved, refuseReserved } from './refusals.ts'
 import type { RedisPresence } from './sharing/redis-presence.ts'
 import type { WaitingCall } from './waiting-calls.ts'
 
 /** So long a call waits for what another gateway holds of a rate and does not use. */
 const RATE_WAIT_MS = 500
-/** So long it waits for running calls that hold the rest of a budget. */
-const BUDGET_WAIT_MS = 5_000
+/** So long it waits for running calls that hold the rest of a limit. */
+const RUNNING_WAIT_MS = 5_000
 /** So long it waits for what Postgres has of a budget. */
 const UNKNOWN_WAIT_MS = 1_000
 /** What is known of the other gateways is good for so long, where it refuses a call. */
@@ -40,12 +40,11 @@ export function decideWaiting(
   const isKnown =
     presence.isAway || exchange.knownAtMs >= call.sinceMs || nowMs - exchange.knownAtMs < FRESH_MS
   const isCurrent = entry.isCurrent(call.limits, presence, nowMs)
-  // The others have had the time to give back what they do not use.
-  const isAsked = presence.isAway || exchange.reportedAtMs >= call.sinceMs + RATE_WAIT_MS
+  const reportedAtMs = presence.isAway ? Number.POSITIVE_INFINITY : exchange.reportedAtMs
   let answer: 'take' | 'wait' = isCurrent ? 'take' : 'wait'
   for (const holding of call.limits.rates) {
     if (isCurrent && !blocked.has(holding) && fitsRate(holding, call.call, nowMs)) continue
-    const refusal = isKnown ? refusalByRate(holding, call, isAsked, nowMs) : null
+    const refusal = isKnown ? refusalByRate(holding, call, reportedAtMs, nowMs) : null
     if (refusal !== null) return refusal
     answer = 'wait'
   }
@@ -56,7 +55,7 @@ export function decideWaiting(
         return refuseByBudget(account, spent)
       if (isCurrent && !blocked.has(account) && fitsAccount(account, call.call.estimatedPico)) continue
       if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence)) continue
-      if (call.waitedMs >= BUDGET_WAIT_MS || isHopeless(account, entry, presence))
+      if (call.waitedMs >= RUNNING_WAIT_MS || isHopeless(account, entry, presence))
         return refuseReserved(account)
       answer = 'wait'
     }
@@ -64,18 +63,30 @@ export function decideWaiting(
   return answer
 }
 
-/** Whether a limit is reached for all gateways together. If another one only holds it, that is waited for. */
+/**
+ * Whether a limit is reached for all gateways together, by what was used. If running calls or another gateway only hold
+ * it, that is waited for.
+ */
 function refusalByRate(
   holding: RateHolding,
-  { call, waitedMs }: WaitingCall,
-  isAsked: boolean,
+  waiting: WaitingCall,
+  reportedAtMs: number,
   nowMs: number,
 ): LimitRefusal | null {
-  const need = holding.needOf(call.estimatedTokens)
-  const isReached = holding.used(nowMs) + holding.others.used + need > holding.amount
-  const isHeld = isAsked && waitedMs >= RATE_WAIT_MS && !fitsRate(holding, call, nowMs)
-  if (!isReached && !isHeld) return null
-  return refuseByRate(holding, isReached ? holding.retryMs(need, nowMs) : 0)
+  const need = holding.needOf(waiting.call.estimatedTokens)
+  if (holding.settled(nowMs) + need > holding.amount)
+    return refuseByRate(holding, holding.retryMs(need, nowMs))
+  const used = holding.used(nowMs)
+  const isShort = used + holding.others.used + need > holding.amount
+  // Estimates are far above what most calls use: what running calls hold comes free in part when they end.
+  if (isShort || (used + need > holding.ceiling && used - holding.pending(nowMs) + need <= holding.ceiling)) {
+    waiting.waitsForRunning(nowMs)
+    return waiting.waitedMs >= RUNNING_WAIT_MS ? refuseRateReserved(holding) : null
+  }
+  if (used + need <= holding.ceiling) return null
+  // The others have had the time to give back what they do not use.
+  const isAsked = reportedAtMs >= waiting.heldSinceMs + RATE_WAIT_MS
+  return isAsked && waiting.heldForMs >= RATE_WAIT_MS ? refuseByRate(holding, 0) : null
 }
 
 /** Whether the share of this gateway is used up while Redis is away, and no call runs that could give some back. */
@@ -99,7 +110,7 @@ function passesAnyway(
     return account.isOpen
   }
   // Others were asked for long and in vain, and hold nothing that this call would need.
-  if (waitedMs >= BUDGET_WAIT_MS && hasRoom(account, call.estimatedPico)) return true
+  if (waitedMs >= RUNNING_WAIT_MS && hasRoom(account, call.estimatedPico)) return true
   const isShare = presence.isAway && epoch === presence.epoch && account.hasShare
   return isShare && account.reserved === 0n && account.used < account.ceiling
 }

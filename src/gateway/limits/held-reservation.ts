@@ -154,10 +154,9 @@ export class HeldReservation implements Reservation {
     const nowMs = this.#now()
     for (let at = 0; at < rates.length; at += 1) {
       const holding = rates[at]
-      if (holding?.kind !== 'tokens' || holding.window === null) continue
-      holding.window.used(nowMs)
+      if (holding?.kind !== 'tokens') continue
       const used = holding.limit.countsCached ? tokens : Math.max(0, tokens - cached)
-      holding.window.correct(this.#bucket, used - this.#takenOf(at))
+      holding.settle(this.#takenOf(at), used, this.#bucket, nowMs)
     }
   }
 

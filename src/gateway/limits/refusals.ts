@@ -21,6 +21,20 @@ export function refuseByRate(holding: RateHolding, retryMs: number): LimitRefusa
   }
 }
 
+/** Calls that run may use what is left of a limit on tokens. */
+export function refuseRateReserved({ limit, amount }: RateHolding): LimitRefusal {
+  return {
+    error: 'rate_limit_exceeded',
+    reason: 'reserved',
+    detail: {
+      message:
+        `Calls that are running hold the rest of the limit of ${amount} tokens a minute${scopeOf(limit)}. ` +
+        'Try again when some of them have ended.',
+      headers: { 'retry-after': '1' },
+    },
+  }
+}
+
 /** Calls that run hold what is left of a budget, or the gateways that could share it cannot be asked. */
 export function refuseReserved({ limit, amount }: BudgetAccount): LimitRefusal {
   return {

@@ -14,6 +14,9 @@ export class WaitingCall {
   readonly sinceMs: number
   /** How long this process has seen to it: while it stands still, nothing is waited for. */
   waitedMs = 0
+  /** Since when only what other gateways hold keeps it from its rates, and how long it had waited by then. */
+  heldSinceMs: number
+  #heldFromMs = 0
   #seenAtMs: number
   readonly answer = Promise.withResolvers<Reservation | LimitRefusal | null>()
 
@@ -22,7 +25,18 @@ export class WaitingCall {
     this.limits = limits
     this.accounts = accounts
     this.sinceMs = sinceMs
+    this.heldSinceMs = sinceMs
     this.#seenAtMs = sinceMs
+  }
+
+  /** Until now at least it waited for running calls. */
+  waitsForRunning(nowMs: number): void {
+    this.heldSinceMs = nowMs
+    this.#heldFromMs = this.waitedMs
+  }
+
+  get heldForMs(): number {
+    return this.waitedMs - this.#heldFromMs
   }
 
   seen(nowMs: number): void {

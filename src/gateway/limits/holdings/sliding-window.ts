@@ -48,19 +48,28 @@ export class SlidingWindow {
 
   /** Corrects a use by `delta`. Nothing where its bucket is over. */
   correct(bucket: number, delta: number): void {
+    const at = this.#find(bucket)
+    if (at < 0) return
+    this.#amounts[at] = (this.#amounts[at] ?? 0) + delta
+    this.#sum += delta
+  }
+
+  #amountOf(bucket: number): number {
+    return this.#amounts[this.#find(bucket)] ?? 0
+  }
+
+  /** Where the bucket is in the list; below 0: it is over, or nothing was used in it. */
+  #find(bucket: number): number {
     let low = this.#head
     let high = this.#buckets.length - 1
     while (low <= high) {
       const middle = (low + high) >> 1
       const found = this.#buckets[middle] ?? 0
-      if (found === bucket) {
-        this.#amounts[middle] = (this.#amounts[middle] ?? 0) + delta
-        this.#sum += delta
-        return
-      }
+      if (found === bucket) return middle
       if (found < bucket) low = middle + 1
       else high = middle - 1
     }
+    return -1
   }
 
   /** Milliseconds until the newest use is over; 0: nothing is used. */
@@ -70,11 +79,16 @@ export class SlidingWindow {
     return Math.max(0, (newest + BUCKETS + 1) * BUCKET_MS - nowMs)
   }
 
-  /** Milliseconds until so much of it is over; `null`: there is not so much. */
-  freesMs(amount: number, nowMs: number): number | null {
+  /**
+   * Milliseconds until so much of it is over; `null`: there is not so much.
+   *
+   * @param without A part of the use that is left out.
+   */
+  freesMs(amount: number, nowMs: number, without: SlidingWindow | null = null): number | null {
     let sum = 0
     for (let at = this.#head; at < this.#buckets.length && sum < amount; at += 1) {
       sum += this.#amounts[at] ?? 0
+      if (without !== null) sum -= without.#amountOf(this.#buckets[at] ?? 0)
       if (sum >= amount) return Math.max(0, ((this.#buckets[at] ?? 0) + BUCKETS + 1) * BUCKET_MS - nowMs)
     }
     return amount <= 0 ? 0 : null

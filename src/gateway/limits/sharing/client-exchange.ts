@@ -88,6 +88,7 @@ export class ClientExchange {
           {
             ceiling: Math.max(0, Math.floor(ceiling)),
             used: holding.window === null ? [holding.running] : holding.window.byAge(nowMs),
+            pending: holding.pending(nowMs),
             wants,
           },
         ]),

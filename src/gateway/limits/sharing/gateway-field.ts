@@ -25,6 +25,8 @@ export interface RateShare {
   readonly ceiling: number
   /** Of a window: its use by age, the youngest first. Of calls at once: one number. */
   readonly used: readonly number[]
+  /** Of that, what running calls may use. */
+  readonly pending: number
   readonly wants: boolean
 }
 
@@ -53,6 +55,7 @@ interface AccountText {
 interface RateText {
   readonly l: number
   readonly u: readonly number[]
+  readonly p?: number
   readonly w?: 1
 }
 
@@ -71,8 +74,8 @@ export function serialiseField({ counter, producer, accounts, rates }: GatewayFi
     }
   }
   const r: Record<string, RateText> = {}
-  for (const [id, { ceiling, used, wants }] of rates)
-    r[id] = { l: ceiling, u: used, ...(wants ? { w: 1 } : {}) }
+  for (const [id, { ceiling, used, pending, wants }] of rates)
+    r[id] = { l: ceiling, u: used, ...(pending > 0 ? { p: pending } : {}), ...(wants ? { w: 1 } : {}) }
   return JSON.stringify({ c: counter, p: producer, a, r })
 }
 
@@ -122,7 +125,9 @@ function accountFrom(value: unknown): AccountShare | null {
 function rateFrom(value: unknown): RateShare | null {
   if (!isObject(value) || !isCount(value.l) || !Array.isArray(value.u)) return null
   const used = value.u.slice(0, AGE_STEPS)
-  return used.every(isCount) ? { ceiling: value.l, used, wants: value.w === 1 } : null
+  // A gateway of a release before this one does not say what is pending.
+  const pending = isCount(value.p) ? value.p : 0
+  return used.every(isCount) ? { ceiling: value.l, used, pending, wants: value.w === 1 } : null
 }
 
 /** Parses a JSON object; `null`: it is none. */

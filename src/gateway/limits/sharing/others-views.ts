@@ -103,6 +103,7 @@ export function viewRate(
 ): OthersRate {
   let held = 0
   let used = 0
+  let pending = 0
   let resetMs = 0
   let wants = false
   let gateways = 0
@@ -114,9 +115,11 @@ export function viewRate(
     if (share === undefined || (isSilent && window === null)) continue
     const uses = window === null ? (share.used[0] ?? 0) : usedByAge(share.used, silentMs)
     used += uses
+    // Of calls of a gateway that is silent nothing more is heard: what they may use counts as used.
+    if (!isSilent) pending += Math.min(share.pending, uses)
     held += isSilent ? uses : Math.max(share.ceiling, uses)
     if (share.wants && !isSilent) wants = true
     if (uses > 0 && window !== null) resetMs = Math.max(resetMs, WINDOW_MS - silentMs)
   }
-  return { held, used, resetMs, wants, gateways }
+  return { held, used, pending, resetMs, wants, gateways }
 }
