@@ -32,6 +32,7 @@ const limitShape = z.strictObject({
   id: z.string().regex(/^[1-9]\d*$/),
   client: z.string().nullable(),
   key: z.string().nullable(),
+  former_keys: z.array(z.string()),
   model: z.string().nullable(),
   kind: z.enum(['budget', 'requests', 'tokens', 'concurrent']),
   limit: z.union([z.string(), z.int()]),
