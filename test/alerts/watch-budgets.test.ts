@@ -135,6 +135,21 @@ test('a raised budget counts by its higher amount as long as that holds', async 
   expect(await reached()).toEqual([`${id}/acme 50`, `${id}/acme 80`])
 })
 
+test('a prepaid budget has its thresholds once for each amount that it is topped up to', async () => {
+  const id = await addBudget(pool, { client: 'acme', per: 'total', since: TODAY, amount: USD })
+  await spend('acme', USD)
+  expect(await reached()).toEqual([50, 80, 100].map((percent) => `${id}/acme/${USD} ${percent}`))
+  await pool.query('update tallygate.limits set amount = $1', [4n * USD])
+  expect(await reached()).toEqual([])
+  await pool.query(`update tallygate.limits set raised_to = $1, raised_until = now() + interval '1 hour'`, [
+    5n * USD,
+  ])
+  await spend('acme', 3n * USD)
+  expect(await reached()).toEqual([50, 80].map((percent) => `${id}/acme/${4n * USD} ${percent}`))
+  await pool.query('update tallygate.limits set raised_to = null, raised_until = null')
+  expect(await reached()).toEqual([`${id}/acme/${4n * USD} 100`])
+})
+
 test('each period begins at nothing, and the day before is still found after midnight', async () => {
   const id = await addBudget(pool, { client: 'acme', per: 'day', amount: USD })
   await spend('acme', USD)

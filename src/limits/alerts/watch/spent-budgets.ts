@@ -64,7 +64,7 @@ function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly stri
 export const SPENT_OF_BUDGETS = `
 budget as (
   select l.id, l.client_id, l.key_id, l.former_keys, l.model, l.per, l.soft,
-    case when l.raised_until > now() then greatest(l.amount, l.raised_to) else l.amount end as amount,
+    case when l.raised_until > now() then greatest(l.amount, l.raised_to) else l.amount end as amount, l.amount as set_amount,
     case l.per when 'day' then $1::date when 'week' then $2::date when 'month' then $4::date
       else l.since end as from_day,
     case l.per when 'day' then $1::date when 'week' then $3::date when 'month' then $5::date end as to_day

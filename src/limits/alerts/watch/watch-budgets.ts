@@ -17,7 +17,9 @@ threshold as (
   select distinct unnest(thresholds) as threshold from ${SCHEMA}.alert_receivers
   where removed_at is null and 'budget' = any(kinds)),
 a as (
-  select 'budget' as kind, b.id || '/' || s.client_id as subject, t.threshold, s.client_id, s.pico,
+  select 'budget' as kind,
+    -- One for all time never has a new period: else who tops it up would learn of its end once and never again.
+    b.id || '/' || s.client_id || case b.per when 'total' then '/' || b.set_amount else '' end as subject, t.threshold, s.client_id, s.pico,
     b.id, b.client_id is null as is_default, b.key_id, b.model, b.per, b.soft, b.amount, b.from_day, b.to_day
   from spent s join budget b on b.id = s.id join threshold t on s.pico * 100 >= b.amount * t.threshold)
 select a.*, c.name as client
