@@ -45,6 +45,11 @@ export interface ObjectEvent {
   readonly failed?: true | undefined
   /** Of a file that is made: the id of the job that left it. */
   readonly leftBy?: string | undefined
+  /**
+   * Of a job that is made: what its call reserved of budgets, integer pico-USD in decimal, above 0. It stays reserved
+   * until the job's cost is counted. Absent where limits did not hold.
+   */
+  readonly reservedPico?: string | undefined
 }
 
 /** Longest id that is kept. Only ARNs and resource names are longer. */

@@ -5,12 +5,21 @@ import {
   OBJECT_KINDS,
   type ObjectEvent,
 } from '../object-event.ts'
-import { flagFrom, isObject, textFrom, throwMalformed, wordFrom } from './json-checks.ts'
+import { flagFrom, isObject, picoFrom, textFrom, throwMalformed, wordFrom } from './json-checks.ts'
 
-export function serialiseObjectEvent({ id, kind, is, job, failed, leftBy }: ObjectEvent): string {
+export function serialiseObjectEvent({
+  id,
+  kind,
+  is,
+  job,
+  failed,
+  leftBy,
+  reservedPico,
+}: ObjectEvent): string {
   const ofJob = `${job ? ',"job":true' : ''}${failed === true ? ',"failed":true' : ''}`
   const left = leftBy === undefined ? '' : `,"leftBy":${JSON.stringify(leftBy)}`
-  return `{"id":${JSON.stringify(id)},"kind":"${kind}","is":"${is}"${ofJob}${left}}`
+  const reserved = reservedPico === undefined ? '' : `,"reservedPico":"${reservedPico}"`
+  return `{"id":${JSON.stringify(id)},"kind":"${kind}","is":"${is}"${ofJob}${left}${reserved}}`
 }
 
 /** From a record's JSON; throws `RefusedValue`. */
@@ -25,6 +34,7 @@ export function objectEventsFrom(value: unknown): readonly ObjectEvent[] {
       job: flagFrom(event.job),
       ...(event.failed === true ? { failed: true } : {}),
       ...(event.leftBy === undefined ? {} : { leftBy: objectIdFrom(event.leftBy) }),
+      ...(event.reservedPico === undefined ? {} : { reservedPico: picoFrom(event.reservedPico) }),
     }
   })
 }

@@ -24,6 +24,8 @@ export interface NewObject extends Submitter {
   readonly unpricedAs: string | null
   /** Of a file: the id of the job that left it. */
   readonly leftBy: string | null
+  /** Of a job: what its call reserved of budgets, integer pico-USD in decimal. */
+  readonly reservedPico: string | null
 }
 
 /** What names an object at an upstream. */
@@ -58,12 +60,12 @@ export async function addObjects(
 ): Promise<readonly ObjectKey[]> {
   const { rows } = await session.query<{ upstream: string; folded_id: string }>(
     `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, ${SUBMITTER_COLUMNS}, call_id, path, model, created_at, job,
-       unpriced_as, left_by)
+       unpriced_as, left_by, reserved_pico)
      select upstream, "foldedId", id, kind, ${SUBMITTER_FIELDS.join(', ')}, "callId", path, model,
-       to_timestamp("createdAtMs" / 1000.0), job, "unpricedAs", "leftBy"
+       to_timestamp("createdAtMs" / 1000.0), job, "unpricedAs", "leftBy", "reservedPico"
      from json_to_recordset($1) as o (upstream text, "foldedId" text, id text, kind text,
        ${SUBMITTER_FIELDS.map((field) => `${field} text`).join(', ')}, "callId" uuid, path text, model text, "createdAtMs" bigint, job boolean,
-       "unpricedAs" text, "leftBy" text)
+       "unpricedAs" text, "leftBy" text, "reservedPico" numeric)
      on conflict do nothing
      returning upstream, folded_id`,
     [JSON.stringify(sorted)],

@@ -41,7 +41,7 @@ function madeBy(records: readonly CallRecord[]): {
   for (const record of records) {
     // One of them stands for the call, so that its being unpriced is taken back once.
     let unpricedAs = isUnpriced(record) ? record.model : null
-    for (const { id, kind, is, job, leftBy } of record.objects ?? []) {
+    for (const { id, kind, is, job, leftBy, reservedPico } of record.objects ?? []) {
       if (is !== 'created') continue
       const key = { upstream: record.upstream, foldedId: foldObjectId(id) }
       if (made.has(textOf(key))) {
@@ -60,6 +60,7 @@ function madeBy(records: readonly CallRecord[]): {
         job,
         unpricedAs: job ? unpricedAs : null,
         leftBy: leftBy === undefined ? null : foldObjectId(leftBy),
+        reservedPico: reservedPico ?? null,
       })
       if (job) unpricedAs = null
     }

@@ -240,4 +240,13 @@ export const GOLDEN_RECORDS: Readonly<Record<string, CallRecord>> = {
     units: { ...NO_UNITS, trainedTokens: 0 },
   },
   'with counts that are all absent': { ...ENDED, usage: { ...NO_USAGE }, units: { ...NO_UNITS } },
+  'a job that reserves': {
+    ...SPARSE,
+    path: '/v1/batches',
+    status: 200,
+    responseId: 'batch_1',
+    responseUse: 'created',
+    unpricedReason: 'billed_later',
+    objects: [{ id: 'batch_1', kind: 'batch', is: 'created', job: true, reservedPico: '1000000000000' }],
+  },
 }
