@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
+import type { ObjectEvent } from '../../src/call/object-event.ts'
 import { addCredit } from '../../src/corrections/credit.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
 import { coversModel } from '../../src/limits/covers-model.ts'
@@ -193,8 +194,62 @@ test('nothing was spent where nothing was ever used', async () => {
   ])
 })
 
+test('jobs reserve beside what is spent, by day, key and model, until they are settled, deleted or old', async () => {
+  const now = Date.now()
+  const today = new Date(now).toISOString().slice(0, 10)
+  await ledger.pool.query('truncate tallygate.objects')
+  const job = (id: string, changes: Partial<CallRecord> = {}, reservedPico: string | null = '5') =>
+    aRecord({
+      arrivedAtMs: now,
+      costPico: null,
+      requestedModel: null,
+      objects: [{ id, kind: 'batch', is: 'created', job: true, reservedPico: reservedPico ?? undefined }],
+      ...changes,
+    })
+  const end = (event: Partial<ObjectEvent>, ...left: readonly ObjectEvent[]) =>
+    aRecord({
+      arrivedAtMs: now,
+      costPico: '0',
+      objects: [{ id: 'b_1', kind: 'batch', is: 'ended', job: true, ...event }, ...left],
+    })
+  const producer = await add([
+    job('b_1'),
+    job('b_2', { requestedModel: 'gpt-4o-2024-08-06', keyId: 'key_b' }),
+    job('b_3', { requestedModel: 'sora-2' }),
+    job('b_4', { clientId: 'cli_b' }),
+    job('b_5', { arrivedAtMs: now - 26 * 3_600_000 }),
+    job('b_6', {}, null),
+    job('b_1', {}, '900'),
+  ])
+  const all = { clientId: 'cli_a', keyId: null, model: null, fromDay: addDays(today, -3), toDay: null }
+  const accounts = [
+    all,
+    { ...all, keyId: 'key_b' },
+    { ...all, model: 'gpt-4o' },
+    { ...all, model: 'gpt-4o', keyId: 'key_b' },
+    { ...all, clientId: 'cli_b' },
+    { ...all, toDay: addDays(today, -1) },
+    { ...all, clientId: 'cli_c' },
+  ]
+  const read = async () => (await selectSpent(ledger.pool, accounts, [producer])).jobsPico
+  expect(await read()).toEqual([15n, 5n, 10n, 5n, 5n, 0n, 0n])
+  // Its results stand in files that were not fetched.
+  await add([end({}, { id: 'f_1', kind: 'file', is: 'created', job: false, leftBy: 'b_1' })])
+  expect(await read()).toEqual([15n, 5n, 10n, 5n, 5n, 0n, 0n])
+  await add([end({ id: 'b_2', failed: true })])
+  expect(await read()).toEqual([10n, 0n, 5n, 0n, 5n, 0n, 0n])
+  await add([end({ is: 'deleted', job: false })])
+  expect(await read()).toEqual([5n, 0n, 0n, 0n, 5n, 0n, 0n])
+  await add([aRecord({ responseId: 'b_3', responseUse: 'fetched', method: 'GET', arrivedAtMs: now })])
+  expect(await read()).toEqual([0n, 0n, 0n, 0n, 5n, 0n, 0n])
+})
+
 test('no accounts and no producers are an empty answer', async () => {
-  expect(await selectSpent(ledger.pool, [], [])).toEqual({ spentPico: [], committedOffsets: new Map() })
+  expect(await selectSpent(ledger.pool, [], [])).toEqual({
+    spentPico: [],
+    jobsPico: [],
+    committedOffsets: new Map(),
+  })
 })
 
 function noon(day: string): number {

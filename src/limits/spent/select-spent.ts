@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
-import { ACCOUNT_SHAPES, buildSpentStatement } from './spent-statement.ts'
+import { ACCOUNT_SHAPES, buildSpentStatement, type SpentKind } from './spent-statement.ts'
 
 /** Whose cost, of which calls, and of which UTC days. */
 export interface SpendAccount {
@@ -20,6 +20,8 @@ export interface SpendAccount {
 export interface SpentSnapshot {
   /** Integer pico-USD, corrections included, in the order of the accounts; below 0 after a large credit. */
   readonly spentPico: readonly bigint[]
+  /** What jobs that wait for their cost reserve, in the same order; in no `spentPico`. */
+  readonly jobsPico: readonly bigint[]
   /** The last record of each producer that is in these sums; a producer without a row yet is absent. */
   readonly committedOffsets: ReadonlyMap<string, number>
 }
@@ -47,17 +49,19 @@ export async function selectSpent(
     periods.toDays,
     producers,
   ]
-  const { rows } = await pool.query<{ name: string; value: string; isOffset: boolean }>(
+  const { rows } = await pool.query<{ name: string; value: string; kind: SpentKind }>(
     statementFor(accounts),
     values,
   )
   const spentPico = accounts.map(() => 0n)
+  const jobsPico = accounts.map(() => 0n)
   const committedOffsets = new Map<string, number>()
-  for (const { name, value, isOffset } of rows) {
-    if (isOffset) committedOffsets.set(name, Number(value))
+  for (const { name, value, kind } of rows) {
+    if (kind === 'offset') committedOffsets.set(name, Number(value))
+    else if (kind === 'jobs') jobsPico[Number(name) - 1] = BigInt(value)
     else spentPico[Number(name) - 1] = BigInt(value)
   }
-  return { spentPico, committedOffsets }
+  return { spentPico, jobsPico, committedOffsets }
 }
 
 /** With the parts that these accounts need, built once. */

@@ -4,6 +4,9 @@ import { SUMMARY_COLUMNS } from '../../usage/summaries/summary-columns.ts'
 import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
 import { coversModelInSql } from '../covers-model.ts'
 
+/** What a row of the statement is: the cost of an account, what its jobs reserve, or a committed offset. */
+export type SpentKind = 'spent' | 'jobs' | 'offset'
+
 /** Whether an account is of one key, and whether of some models: by these its rows lie in other tables. */
 export interface AccountShape {
   readonly ofKey: boolean
@@ -16,6 +19,9 @@ export const ACCOUNT_SHAPES: readonly AccountShape[] = [
   { ofKey: false, ofModel: true },
   { ofKey: true, ofModel: true },
 ]
+
+/** A job reserves for at most so long after its call: providers give a batch 24 hours. */
+const JOB_RESERVE_HOURS = 25
 
 /** What a row of `daily_usage` adds to the cost that `GET /v1/usage` shows, and the column of its sums. */
 const COST = SUMMARY_COLUMNS.filter(({ field }) => field === 'costPico')
@@ -77,22 +83,37 @@ function spentOf({ ofKey, ofModel }: AccountShape): string {
     where ${isOfAccount} and u.day = d.day) r), 0)`
   return `
 select a.place::text as name, (${[fromMonths, fromDays, fromRows].filter((part) => part !== null).join(' + ')})::text as value,
-  false as "isOffset"
+  'spent' as kind
 from accounts a join cover c using (period)
 where a.key_ids is ${ofKey ? 'not' : ''} null and a.model is ${ofModel ? 'not' : ''} null`
 }
+
+/**
+ * What waiting jobs of the accounts reserve, by the day and the model of the calls that made them. A job that named no
+ * model may run any. None reserves for longer than a provider works on a batch: what became of it is not known then.
+ */
+const JOBS = `
+select a.place::text as name, sum(o.reserved_pico)::text as value, 'jobs' as kind
+from accounts a
+join unnest($5::date[], $6::date[]) with ordinality p (from_day, to_day, period) using (period)
+join ${SCHEMA}.objects o on o.client_id = a.client_id and (a.key_ids is null or o.key_id = any(a.key_ids))
+  and (a.model is null or o.model is null or ${coversModelInSql('a.model', 'o.model')})
+  and o.created_at >= greatest(p.from_day::timestamp at time zone 'UTC', now() - interval '${JOB_RESERVE_HOURS} hours')
+  and o.created_at < coalesce((p.to_day + 1)::timestamp at time zone 'UTC', 'infinity')
+where o.job and o.settled_at is null and o.deleted_at is null and o.reserved_pico is not null
+group by a.place`
 
 /**
  * One statement for accounts of these shapes, beside the committed offsets. Its parameters are the accounts' clients,
  * keys (of each in one text, with commas), models and numbers of periods from 1; the periods' first and last days; and the producers.
  */
 export function buildSpentStatement(shapes: readonly AccountShape[]): string {
-  const offsets = `select id as name, mark::text as value, true as "isOffset" from ${SCHEMA}.producers
+  const offsets = `select id as name, mark::text as value, 'offset' as kind from ${SCHEMA}.producers
     where id = any($7::text[])`
   return `
 with accounts as materialized (
   select client_id, string_to_array(keys, ',') as key_ids, model, period, place
   from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) with ordinality
     a (client_id, keys, model, period, place)),${COVER}
-${[...shapes.map(spentOf), offsets].join('\nunion all\n')}`
+${[...shapes.map(spentOf), JOBS, offsets].join('\nunion all\n')}`
 }
