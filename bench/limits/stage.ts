@@ -67,6 +67,7 @@ export async function measureStage(limits: readonly Limit[], calls: number): Pro
   const engine = new LimitEngine({
     limitsOf: () => limits,
     readSpent: async (budgets) => ({
+      jobsPico: [],
       spentPico: budgets.map(() => 0n),
       committedOffsets: new Map([['producer', 0]]),
     }),

@@ -13,9 +13,15 @@ export interface CallLedger {
   /**
    * The call ended with `record`.
    *
-   * @param onWritten `sequence`: the record's number in its client's journal; 0: it is in none (yet).
+   * @param onWritten `sequence`: the record's number in its client's journal; 0: it is in none (yet). `jobPico`: what
+   * the record says that a job reserves, pico-USD.
+   * @param reservedPico What the call reserved of budgets: if it made a job, that goes on until the job's cost is known.
    */
-  close(record: CallRecord, onWritten: (error: Error | null, sequence: number) => void): void
+  close(
+    record: CallRecord,
+    onWritten: (error: Error | null, sequence: number, jobPico?: bigint) => void,
+    reservedPico?: bigint,
+  ): void
   /** Drops an open call that never went upstream. */
   discard(call: CallName): void
 }

@@ -14,15 +14,39 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
     open: (call, onWritten) => ledger.open(call, onWritten),
     saveSnapshot: (call, snapshot) => ledger.saveSnapshot(call, snapshot),
     saveSnapshotNow: (call, snapshot, onWritten) => ledger.saveSnapshotNow(call, snapshot, onWritten),
-    close(record, onWritten) {
+    close(record, onWritten, reservedPico = 0n) {
       const events = objects.take(record.callId)
-      ledger.close(events === null ? record : { ...record, objects: events }, onWritten)
+      if (events === null) {
+        ledger.close(record, onWritten)
+        return
+      }
+      const job = reservedPico > 0n && hasNoCost(record) ? events.findIndex(isMadeJob) : -1
+      if (job < 0) {
+        ledger.close({ ...record, objects: events }, onWritten)
+        return
+      }
+      // One of them stands for the call.
+      const reserving = events.map((event, at) =>
+        at === job ? { ...event, reservedPico: `${reservedPico}` } : event,
+      )
+      ledger.close({ ...record, objects: reserving }, (error, sequence) =>
+        onWritten(error, sequence, reservedPico),
+      )
     },
     discard(call) {
       objects.take(call.callId)
       ledger.discard(call)
     },
   }
+}
+
+/** Else the cost is charged with the call, and its job reserves nothing beside it. */
+function hasNoCost({ costPico }: CallRecord): boolean {
+  return costPico === null || costPico === '0'
+}
+
+function isMadeJob({ is, job }: ObjectEvent): boolean {
+  return is === 'created' && job
 }
 
 /** What a call that a crash cut has made, as far as its usage snapshot names it: a response. */

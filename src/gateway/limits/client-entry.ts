@@ -113,9 +113,9 @@ export class ClientEntry {
       const used = holding.used(nowMs) + holding.others.held
       if (holding.others.wants || used * 100 > holding.amount * NEAR_PERCENT) return true
     }
-    for (const { amount, spent, reserved, view } of this.client.accounts.values()) {
-      if (spent === null || view === null || view.wants) return true
-      if ((spent + reserved + view.othersHeld) * 100n > amount * BigInt(NEAR_PERCENT)) return true
+    for (const { amount, charged, reserved, view } of this.client.accounts.values()) {
+      if (charged === null || view === null || view.wants) return true
+      if ((charged + reserved + view.othersHeld) * 100n > amount * BigInt(NEAR_PERCENT)) return true
     }
     return false
   }

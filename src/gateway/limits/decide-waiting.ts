@@ -13,6 +13,8 @@ const RATE_WAIT_MS = 500
 const RUNNING_WAIT_MS = 5_000
 /** So long it waits for what Postgres has of a budget. */
 const UNKNOWN_WAIT_MS = 1_000
+/** A reading of Postgres of which it is believed that jobs still wait. */
+const RECENT_MS = 5_000
 /** What is known of the other gateways is good for so long, where it refuses a call. */
 const FRESH_MS = 100
 
@@ -55,6 +57,7 @@ export function decideWaiting(
         return refuseByBudget(account, spent)
       if (isCurrent && !blocked.has(account) && fitsAccount(account, call.call.estimatedPico)) continue
       if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence)) continue
+      if (isKnown && isHeldByJobs(account, call, entry)) return refuseReserved(account)
       if (call.waitedMs >= RUNNING_WAIT_MS || isHopeless(account, entry, presence))
         return refuseReserved(account)
       answer = 'wait'
@@ -98,6 +101,21 @@ function isHopeless(
   return isAway && !isExchanging && account.view !== null && account.reserved === 0n && account.waiting <= 1
 }
 
+/**
+ * Whether waiting jobs leave less than the call needs, by a reading of Postgres that is recent. No running call can
+ * change that, and jobs end in hours.
+ */
+function isHeldByJobs(
+  { amount, charged, jobsReserved, view }: BudgetAccount,
+  { call }: WaitingCall,
+  { client, exchange }: ClientEntry,
+): boolean {
+  if (jobsReserved === 0n || view === null || !view.isExact || charged === null) return false
+  if (charged + call.estimatedPico <= amount) return false
+  const snapshot = client.snapshots.find(({ id }) => id === view.snapshotId)
+  return snapshot !== undefined && exchange.redisNowMs - snapshot.takenAtMs < RECENT_MS
+}
+
 /** Whether a call passes that does not fit: nothing can be known, or none runs beside it while Redis is away. */
 function passesAnyway(
   account: BudgetAccount,
@@ -112,11 +130,11 @@ function passesAnyway(
   // Others were asked for long and in vain, and hold nothing that this call would need.
   if (waitedMs >= RUNNING_WAIT_MS && hasRoom(account, call.estimatedPico)) return true
   const isShare = presence.isAway && epoch === presence.epoch && account.hasShare
-  return isShare && account.reserved === 0n && account.used < account.ceiling
+  return isShare && account.reserved === 0n && account.jobsReserved === 0n && account.used < account.ceiling
 }
 
-function hasRoom({ view, spent, reserved, amount }: BudgetAccount, pico: bigint): boolean {
-  return view !== null && spent !== null && spent + reserved + view.othersHeld + pico <= amount
+function hasRoom({ view, charged, reserved, amount }: BudgetAccount, pico: bigint): boolean {
+  return view !== null && charged !== null && charged + reserved + view.othersHeld + pico <= amount
 }
 
 function block(call: WaitingCall, blocked: Blocked): void {

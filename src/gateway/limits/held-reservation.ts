@@ -101,7 +101,7 @@ export class HeldReservation implements Reservation {
     return null
   }
 
-  settle(charges: readonly CallCharge[], sequence: number): void {
+  settle(charges: readonly CallCharge[], sequence: number, jobPico = 0n): void {
     if (this.#isSettled) return
     this.#isSettled = true
     if (!this.#isReleased) this.#giveBackMoney()
@@ -111,6 +111,7 @@ export class HeldReservation implements Reservation {
         if (costPico > 0n) this.#client.charge(keyId, model, arrivedAtMs, costPico, sequence)
         if (model !== named) this.#client.learnModel(named, model)
       }
+      if (jobPico > 0n) this.#client.chargeJob(keyId, named, arrivedAtMs, jobPico, sequence)
     }
     if (this.#limits.hasTokens && !this.#isReleased) this.#correctTokens(charges)
     this.#onFreed(this.#client)

@@ -60,8 +60,9 @@ export interface Reservation {
    * The call is recorded: what it used counts in place of what was reserved. Once; before `release`.
    *
    * @param sequence The number of its record in its client's journal, from 1.
+   * @param jobPico What the record says that a job reserves, until Postgres has the job's cost.
    */
-  settle(charges: readonly CallCharge[], sequence: number): void
+  settle(charges: readonly CallCharge[], sequence: number, jobPico?: bigint): void
   /** The call is over. What was not settled is given back. */
   release(): void
 }

@@ -134,6 +134,12 @@ export class LimitedClient {
     return accounts
   }
 
+  /** What a job reserves from its record on, until Postgres has its cost. */
+  chargeJob(keyId: string, model: string | null, arrivedAtMs: number, pico: bigint, sequence: number): void {
+    const accounts = this.charge(keyId, model, arrivedAtMs, pico, sequence)
+    for (const { jobs } of accounts) jobs.record(pico, sequence, this.#offsets)
+  }
+
   /** Readings of Postgres that others have reported. */
   learnSnapshots(reported: readonly SharedSnapshot[], nowMs: number): void {
     const merged = mergeSnapshots(this.snapshots, reported, this.#isUsed)
@@ -199,7 +205,10 @@ export class LimitedClient {
     this.#offsets = offsets
     for (const account of this.accounts.values()) this.#answer(account)
     if (oldest === Number.POSITIVE_INFINITY) return
-    for (const { costs } of this.accounts.values()) costs.drop(oldest)
+    for (const { costs, jobs } of this.accounts.values()) {
+      costs.drop(oldest)
+      jobs.costs.drop(oldest)
+    }
   }
 
   #answer(account: BudgetAccount): void {
@@ -211,9 +220,12 @@ export class LimitedClient {
       // One that does not know this gateway was read before its first record, or is of no use.
       const counted =
         offset === undefined ? (account.recorded === 0n ? 0n : null) : account.costs.upTo(offset)
-      if (counted !== null) account.counted.set(id, counted)
+      if (counted === null) continue
+      account.counted.set(id, counted)
+      if (offset !== undefined) account.jobs.answer(id, offset)
     }
     for (const id of account.counted.keys()) if (!ids.has(id)) account.counted.delete(id)
+    for (const id of account.jobs.counted.keys()) if (!ids.has(id)) account.jobs.counted.delete(id)
   }
 
   /** Drops readings older than all that are in use. */

@@ -5,6 +5,8 @@ import type { RateHolding } from './holdings/rate-holding.ts'
 import type { LimitRefusal } from './limited-call.ts'
 
 const SECOND_MS = 1_000
+/** Jobs run for minutes to hours. */
+const JOB_RETRY_SECONDS = '30'
 
 /** A limit on requests, tokens or calls at once is reached. */
 export function refuseByRate(holding: RateHolding, retryMs: number): LimitRefusal {
@@ -36,7 +38,18 @@ export function refuseRateReserved({ limit, amount }: RateHolding): LimitRefusal
 }
 
 /** Calls that run hold what is left of a budget, or the gateways that could share it cannot be asked. */
-export function refuseReserved({ limit, amount }: BudgetAccount): LimitRefusal {
+export function refuseReserved({ limit, amount, jobsReserved }: BudgetAccount): LimitRefusal {
+  if (jobsReserved > 0n)
+    return {
+      error: 'rate_limit_exceeded',
+      reason: 'reserved',
+      detail: {
+        message:
+          `Jobs whose cost is not known yet hold the rest of ${nameOf(limit, amount)}. ` +
+          'Try again when some of them have ended and their results were fetched.',
+        headers: { 'retry-after': JOB_RETRY_SECONDS },
+      },
+    }
   return {
     error: 'rate_limit_exceeded',
     reason: 'reserved',

@@ -171,11 +171,16 @@ export class Exchange implements AnswerHandler {
   }
 
   #record(record: CallRecord, upstreamError: Error | null): void {
-    this.#services.ledger.close(record, (ledgerError, sequence) => {
-      this.#context.limits?.recorded(record, sequence)
-      this.#services.observer.callEnded(record)
-      this.#finish(upstreamError, ledgerError)
-    })
+    const { limits } = this.#context
+    this.#services.ledger.close(
+      record,
+      (ledgerError, sequence, jobPico) => {
+        limits?.recorded(record, sequence, jobPico)
+        this.#services.observer.callEnded(record)
+        this.#finish(upstreamError, ledgerError)
+      },
+      limits?.reservedPico,
+    )
   }
 
   /** The record is written: the client may have the rest. */

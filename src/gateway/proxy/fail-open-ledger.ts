@@ -28,10 +28,10 @@ export function failOpenLedger(ledger: CallLedger, onUnmetered: (record: CallRec
       if (unmetered.has(call.callId)) queueMicrotask(onWritten)
       else ledger.saveSnapshotNow(call, snapshot, onWritten)
     },
-    close(record, onWritten) {
+    close(record, onWritten, reservedPico) {
       const isUnmetered = unmetered.delete(record.callId)
       if (!isUnmetered || ledger.canTakeCalls) {
-        ledger.close(record, (_error, sequence) => onWritten(null, sequence))
+        ledger.close(record, (_error, sequence, jobPico) => onWritten(null, sequence, jobPico), reservedPico)
         return
       }
       onUnmetered(record)

@@ -73,6 +73,8 @@ interface Committed {
 /** What the worker has committed. */
 export class PostgresStandIn {
   readonly rows: Committed[] = []
+  /** Waiting jobs, with what they reserve. */
+  readonly jobs: Committed[] = []
   readonly offsets = new Map<string, number>()
   isAway = false
   reads = 0
@@ -83,6 +85,7 @@ export class PostgresStandIn {
     this.reads += 1
     return {
       spentPico: budgets.map((budget) => this.spentOf(budget)),
+      jobsPico: budgets.map((budget) => this.spentOf(budget, this.jobs)),
       committedOffsets: new Map(
         producers.flatMap((id): [string, number][] => {
           const offset = this.offsets.get(id)
@@ -92,9 +95,9 @@ export class PostgresStandIn {
     }
   }
 
-  spentOf({ clientId, keyId, model, fromDay, toDay }: BudgetToRead): bigint {
+  spentOf({ clientId, keyId, model, fromDay, toDay }: BudgetToRead, rows = this.rows): bigint {
     let sum = 0n
-    for (const row of this.rows) {
+    for (const row of rows) {
       if (row.clientId !== clientId || (keyId !== null && keyId !== row.keyId)) continue
       const isOfModel =
         model === null ||

@@ -211,6 +211,7 @@ export class World {
   readSpent(budgets: readonly BudgetToRead[], producers: readonly string[], gateway: GatewayInWorld) {
     const { promise, resolve, reject } = Promise.withResolvers<{
       spentPico: bigint[]
+      jobsPico: bigint[]
       committedOffsets: Map<string, number>
     }>()
     this.at(this.nowMs + this.random(10), null, () => {
@@ -230,7 +231,7 @@ export class World {
       const isLong = !this.has('oneMoment') || this.random(20) === 0
       const delayMs = this.random(isLong ? 1_500 : 10)
       this.at(this.nowMs + delayMs, gateway, () =>
-        resolve({ spentPico, committedOffsets: this.has('oneMoment') ? before : read() }),
+        resolve({ spentPico, jobsPico: [], committedOffsets: this.has('oneMoment') ? before : read() }),
       )
     })
     return promise

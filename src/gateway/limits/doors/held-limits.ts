@@ -25,12 +25,19 @@ export class HeldLimits {
     return this.#reservation.progress(costPico)
   }
 
+  /** What the call may cost, as it was estimated: pico-USD. */
+  get reservedPico(): bigint {
+    return this.#expected.pico
+  }
+
   /**
    * The call's record is in the journal: what it used counts in place of what was reserved. Without a number
    * the record is in no journal (yet). Its cost comes with the totals, if ever, and `release` gives all back.
+   *
+   * @param jobPico What a job reserves from now on that the call has made: pico-USD.
    */
-  recorded(record: CallRecord, sequence: number): void {
-    if (sequence > 0) this.#reservation.settle(chargesOf(record), sequence)
+  recorded(record: CallRecord, sequence: number, jobPico = 0n): void {
+    if (sequence > 0) this.#reservation.settle(chargesOf(record), sequence, jobPico)
     this.#uses.learn(record.clientId, this.#expected, record)
   }
 

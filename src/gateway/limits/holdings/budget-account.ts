@@ -3,13 +3,16 @@ import type { PeriodDays } from '../../../limits/budget-period.ts'
 import type { Limit } from '../../../limits/limit.ts'
 import { shareWhileAway } from '../sharing/share-sizes.ts'
 import { RecordedCosts } from './recorded-costs.ts'
+import { RecordedJobs } from './recorded-jobs.ts'
 
 /** What is known of a budget's spending beside this gateway's own. */
 export interface SpentView {
   /** Which reading of Postgres it is based on; empty: on none, since the period has just begun. */
   readonly snapshotId: string
-  /** What Postgres had, and what the others recorded since. */
+  /** What Postgres had, and what the others recorded since: costs, and what waiting jobs reserve. */
   readonly base: bigint
+  /** Of that, what waiting jobs reserve. */
+  readonly jobs: bigint
   /** False: `base` is more than is spent, perhaps, as a gateway has not answered yet what of it the reading has. */
   readonly isExact: boolean
   /** What the others may still spend without asking: what their running calls reserve, and more. */
@@ -35,7 +38,7 @@ export class BudgetAccount {
   readonly endsAtMs: number
   /** The limit, as of the last check of the clock: it may be raised for a while. */
   amount: bigint
-  /** What was recorded here since this account began. */
+  /** What was recorded here since this account began: costs, and what jobs reserve. */
   recorded = 0n
   /** What running calls here may cost. */
   reserved = 0n
@@ -53,6 +56,8 @@ export class BudgetAccount {
   readonly costs = new RecordedCosts()
   /** What of `recorded` is in readings of Postgres, by their ids. */
   readonly counted = new Map<string, bigint>()
+  /** Of `recorded`, what jobs reserve. */
+  readonly jobs = new RecordedJobs()
   /** Calls that wait for it: others must not overtake them. */
   waiting = 0
   /** `null`: nothing was ever known. */
@@ -75,11 +80,23 @@ export class BudgetAccount {
     this.amount = amount
   }
 
-  /** What all gateways have spent, running calls not included; `null`: not known. */
+  /** What all gateways have spent, neither running calls nor waiting jobs included; `null`: not known. */
   get spent(): bigint | null {
+    const { charged } = this
+    return charged === null ? null : charged - this.jobsReserved
+  }
+
+  /** What is spent, and what waiting jobs reserve, which is as little free for other calls; `null`: not known. */
+  get charged(): bigint | null {
     const { view } = this
     if (view === null) return null
     return view.base + this.recorded - (this.counted.get(view.snapshotId) ?? 0n)
+  }
+
+  /** What jobs reserve of all gateways whose cost is not known yet. */
+  get jobsReserved(): bigint {
+    const { view, jobs } = this
+    return view === null ? 0n : view.jobs + jobs.since(view.snapshotId)
   }
 
   /**
@@ -90,14 +107,14 @@ export class BudgetAccount {
    * @returns Whether the share is another one now.
    */
   takeShare(knownAtMs: number, gateways: number): boolean {
-    const { spent, view } = this
-    if (spent === null || view === null) return false
+    const { charged, view } = this
+    if (charged === null || view === null) return false
     if (this.#sharedOfMs === knownAtMs) return this.#followAmount(gateways)
     this.#sharedOfMs = knownAtMs
     this.#sharedOfAmount = this.amount
     // What running calls hold anywhere is not left: they may all cost it.
     this.share =
-      this.used + shareWhileAway(this.amount - spent - this.reserved - view.othersReserved, gateways)
+      this.used + shareWhileAway(this.amount - charged - this.reserved - view.othersReserved, gateways)
     return true
   }
 

@@ -156,7 +156,7 @@ function accountShare({
   ceiling,
   wants,
 }: SharePlan['accounts'][number]): [[string, AccountShare]] | null {
-  const { key, recorded, reserved, lastSequence, counted, used } = holding
+  const { key, recorded, reserved, lastSequence, counted, used, jobs } = holding
   if (ceiling === 0n && used === 0n && !wants) return null
   return [
     [
@@ -168,6 +168,8 @@ function accountShare({
         lastSequence,
         counted: new Map(counted),
         countedAtLeast: NONE_COUNTED,
+        jobs: jobs.recorded,
+        jobsCounted: new Map(jobs.counted),
         wants,
       },
     ],

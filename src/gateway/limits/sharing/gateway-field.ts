@@ -15,6 +15,9 @@ export interface AccountShare {
   readonly counted: ReadonlyMap<string, bigint>
   /** Not reported: the same of readings that it has not answered, as far as its earlier reports show. At least so much. */
   readonly countedAtLeast: ReadonlyMap<string, bigint>
+  /** Of `recorded`, what jobs reserve; and what of that is in readings. */
+  readonly jobs: bigint
+  readonly jobsCounted: ReadonlyMap<string, bigint>
   /** A call waits there. */
   readonly wants: boolean
 }
@@ -50,6 +53,8 @@ interface AccountText {
   readonly q: number
   readonly s: Readonly<Record<string, string>>
   readonly w?: 1
+  readonly j?: string
+  readonly k?: Readonly<Record<string, string>>
 }
 
 interface RateText {
@@ -62,15 +67,14 @@ interface RateText {
 export function serialiseField({ counter, producer, accounts, rates }: GatewayField): string {
   const a: Record<string, AccountText> = {}
   for (const [key, share] of accounts) {
-    const s: Record<string, string> = {}
-    for (const [id, pico] of share.counted) s[id] = `${pico}`
     a[key] = {
       u: `${share.recorded}`,
       r: `${share.reserved}`,
       l: `${share.ceiling}`,
       q: share.lastSequence,
-      s,
+      s: textsOf(share.counted),
       ...(share.wants ? { w: 1 } : {}),
+      ...(share.jobs > 0n ? { j: `${share.jobs}`, k: textsOf(share.jobsCounted) } : {}),
     }
   }
   const r: Record<string, RateText> = {}
@@ -106,18 +110,15 @@ function accountFrom(value: unknown): AccountShare | null {
   const reserved = picoFrom(value.r)
   const ceiling = picoFrom(value.l)
   if (recorded === null || reserved === null || ceiling === null || !isCount(value.q)) return null
-  const counted = new Map<string, bigint>()
-  for (const [id, text] of entriesOf(value.s)) {
-    const pico = picoFrom(text)
-    if (pico !== null) counted.set(id, pico)
-  }
   return {
     recorded,
     reserved,
     ceiling,
     lastSequence: value.q,
-    counted,
+    counted: amountsFrom(value.s),
     countedAtLeast: NONE_COUNTED,
+    jobs: picoFrom(value.j) ?? 0n,
+    jobsCounted: amountsFrom(value.k),
     wants: value.w === 1,
   }
 }
@@ -142,6 +143,21 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> | n
 
 export function entriesOf(value: unknown): readonly [string, unknown][] {
   return isObject(value) ? Object.entries(value) : []
+}
+
+function textsOf(amounts: ReadonlyMap<string, bigint>): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const [id, pico] of amounts) texts[id] = `${pico}`
+  return texts
+}
+
+function amountsFrom(value: unknown): ReadonlyMap<string, bigint> {
+  const amounts = new Map<string, bigint>()
+  for (const [id, text] of entriesOf(value)) {
+    const pico = picoFrom(text)
+    if (pico !== null) amounts.set(id, pico)
+  }
+  return amounts
 }
 
 const PICO = /^[0-9]{1,60}$/

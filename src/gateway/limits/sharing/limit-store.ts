@@ -41,6 +41,8 @@ export interface BudgetToRead {
 /** One reading: integer pico-USD in the order of the budgets, and the last record of each producer that is in them. */
 export interface BudgetsRead {
   readonly spentPico: readonly bigint[]
+  /** What waiting jobs reserve beside that, in the same order. */
+  readonly jobsPico: readonly bigint[]
   readonly committedOffsets: ReadonlyMap<string, number>
 }
 

@@ -44,7 +44,9 @@ function viewOf(
 ): SpentView | null {
   const spent = snapshot === null ? 0n : snapshot.spent.get(account.key)
   if (spent === undefined || (snapshot !== null && !account.counted.has(snapshot.id))) return null
-  let base = spent
+  const waiting = snapshot?.jobs.get(account.key) ?? 0n
+  let base = spent + waiting
+  let jobs = waiting
   let othersHeld = 0n
   let othersReserved = 0n
   let wants = false
@@ -58,13 +60,14 @@ function viewOf(
     const counted = countedOf(share, gateway, snapshot)
     if (counted === null) isExact = false
     base += share.recorded - (counted ?? share.countedAtLeast.get(snapshot?.id ?? '') ?? 0n)
+    jobs += share.jobs - (counted === null ? 0n : jobsCountedOf(share, snapshot))
     if (share.wants && silentMs < SILENT_MS) wants = true
     if (isDead(gateway, share, snapshot, nowMs)) continue
     othersReserved += share.reserved
     const used = share.recorded + share.reserved
     othersHeld += (share.ceiling > used ? share.ceiling : used) - share.recorded
   }
-  return { snapshotId: snapshot?.id ?? '', base, isExact, othersHeld, othersReserved, wants, gateways }
+  return { snapshotId: snapshot?.id ?? '', base, isExact, jobs, othersHeld, othersReserved, wants, gateways }
 }
 
 /**
@@ -81,6 +84,15 @@ function countedOf(
   if (counted !== undefined) return counted
   const offset = snapshot.offsets.get(field.producer)
   return offset !== undefined && offset >= share.lastSequence ? share.recorded : null
+}
+
+/** What of a gateway's jobs is in the reading, of which `countedOf` has said what of its records is. */
+function jobsCountedOf(
+  { jobs, counted, jobsCounted }: AccountShare,
+  snapshot: SharedSnapshot | null,
+): bigint {
+  if (snapshot === null) return 0n
+  return counted.has(snapshot.id) ? (jobsCounted.get(snapshot.id) ?? 0n) : jobs
 }
 
 /** Whether nothing is to be kept for a gateway: it was silent for long, and its records are counted. */

@@ -62,9 +62,9 @@ export function planShares(client: LimitedClient, nowMs: number, isIdle: boolean
 
 /** What no gateway has promised to any call. */
 function roomOf(account: BudgetAccount): bigint {
-  const { view, spent } = account
-  if (view === null || spent === null) return 0n
-  const room = account.amount - spent - account.reserved - view.othersHeld
+  const { view, charged } = account
+  if (view === null || charged === null) return 0n
+  const room = account.amount - charged - account.reserved - view.othersHeld
   return room > 0n ? room : 0n
 }
 
@@ -111,9 +111,9 @@ function planCall(
   }
 }
 
-/** Whether no call runs anywhere, and something is left: then one may run, whatever it may cost. */
+/** Whether no call runs anywhere, no job waits, and something is left: then one may run, whatever it may cost. */
 function mayRunAlone(account: BudgetAccount, { planned }: Demand<bigint>): boolean {
-  const { view, spent } = account
-  if (view === null || spent === null || planned > 0n || account.reserved > 0n) return false
-  return view.othersHeld === 0n && spent < account.amount
+  const { view, charged } = account
+  if (view === null || charged === null || planned > 0n || account.reserved > 0n) return false
+  return view.othersHeld === 0n && account.jobsReserved === 0n && charged < account.amount
 }

@@ -71,15 +71,20 @@ export class SnapshotReader {
     }
     const takenAt = entries.map(({ exchange }) => exchange.redisNowMs)
     try {
-      const { spentPico, committedOffsets } = await this.#readSpent(budgets, [...producers])
+      const { spentPico, jobsPico, committedOffsets } = await this.#readSpent(budgets, [...producers])
       let at = 0
       for (const [index, entry] of entries.entries()) {
         const spent = new Map<string, bigint>()
-        for (const { key } of accounts[index] ?? []) spent.set(key, spentPico[at++] ?? 0n)
+        const jobs = new Map<string, bigint>()
+        for (const { key } of accounts[index] ?? []) {
+          spent.set(key, spentPico[at] ?? 0n)
+          const waiting = jobsPico[at++] ?? 0n
+          if (waiting > 0n) jobs.set(key, waiting)
+        }
         this.#reads += 1
         const id = `${this.#gatewayId}${this.#reads.toString(36)}`
         const offsets = offsetsOf(entry, committedOffsets)
-        this.#end(entry, { id, takenAtMs: takenAt[index] ?? 0, spent, offsets })
+        this.#end(entry, { id, takenAtMs: takenAt[index] ?? 0, spent, jobs, offsets })
       }
     } catch {
       for (const entry of entries) this.#end(entry, null)
@@ -117,7 +122,7 @@ export function isReadingDue(entry: ClientEntry, gatewayId: string, nowMs: numbe
     if (account.costs.size > MANY_RECORDS) intervalMs = Math.min(intervalMs, NEAR_MS)
     if (account.view?.isExact !== true || client.snapshots.length > 1)
       intervalMs = Math.min(intervalMs, OFTEN_MS)
-    else if (isNearlySpent(account)) intervalMs = NEAR_MS
+    else if (isNearlySpent(account) || isHeldByJobs(account)) intervalMs = NEAR_MS
   }
   const hasReason = entry.usedAtMs > client.snapshotAtMs - intervalMs || hasRecords(entry)
   if (!hasReason) return false
@@ -127,8 +132,13 @@ export function isReadingDue(entry: ClientEntry, gatewayId: string, nowMs: numbe
   return nowMs - client.snapshotAtMs >= intervalMs * (1 + rank / 2)
 }
 
-function isNearlySpent({ amount, spent, reserved }: BudgetAccount): boolean {
-  return spent === null || (spent + reserved) * 100n >= amount * 80n
+/** Calls wait, perhaps for jobs that have ended since. */
+function isHeldByJobs({ waiting, jobsReserved }: BudgetAccount): boolean {
+  return waiting > 0 && jobsReserved > 0n
+}
+
+function isNearlySpent({ amount, charged, reserved }: BudgetAccount): boolean {
+  return charged === null || (charged + reserved) * 100n >= amount * 80n
 }
 
 function hasRecords({ client }: ClientEntry): boolean {

@@ -11,6 +11,8 @@ export interface SharedSnapshot {
   readonly takenAtMs: number
   /** Integer pico-USD by account; below 0 after a large credit. */
   readonly spent: ReadonlyMap<string, bigint>
+  /** What waiting jobs reserve, by account; in no `spent`. Absent: nothing. */
+  readonly jobs: ReadonlyMap<string, bigint>
   /** The last record of each producer that is in `spent`. */
   readonly offsets: ReadonlyMap<string, number>
 }
@@ -20,12 +22,13 @@ const MAX_SNAPSHOTS = 3
 
 export function serialiseSnapshots(snapshots: readonly SharedSnapshot[]): string {
   return JSON.stringify(
-    snapshots.map(({ id, number, takenAtMs, spent, offsets }) => ({
+    snapshots.map(({ id, number, takenAtMs, spent, jobs, offsets }) => ({
       i: id,
       n: number,
       t: takenAtMs,
       c: Object.fromEntries([...spent].map(([key, pico]) => [key, `${pico}`])),
       v: Object.fromEntries(offsets),
+      ...(jobs.size > 0 ? { j: Object.fromEntries([...jobs].map(([key, pico]) => [key, `${pico}`])) } : {}),
     })),
   )
 }
@@ -45,12 +48,18 @@ const PICO = /^-?[0-9]{1,60}$/
 
 function snapshotFrom(value: unknown): SharedSnapshot | null {
   if (!isObject(value) || typeof value.i !== 'string' || !isCount(value.n) || !isCount(value.t)) return null
-  const spent = new Map<string, bigint>()
-  for (const [key, pico] of entriesOf(value.c))
-    if (typeof pico === 'string' && PICO.test(pico)) spent.set(key, BigInt(pico))
+  const spent = picoByKey(value.c)
+  const jobs = picoByKey(value.j)
   const offsets = new Map<string, number>()
   for (const [producer, offset] of entriesOf(value.v)) if (isCount(offset)) offsets.set(producer, offset)
-  return { id: value.i, number: value.n, takenAtMs: value.t, spent, offsets }
+  return { id: value.i, number: value.n, takenAtMs: value.t, spent, jobs, offsets }
+}
+
+function picoByKey(value: unknown): ReadonlyMap<string, bigint> {
+  const amounts = new Map<string, bigint>()
+  for (const [key, pico] of entriesOf(value))
+    if (typeof pico === 'string' && PICO.test(pico)) amounts.set(key, BigInt(pico))
+  return amounts
 }
 
 /** The oldest first. */
