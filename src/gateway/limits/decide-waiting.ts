@@ -43,6 +43,9 @@ export function decideWaiting(
     presence.isAway || exchange.knownAtMs >= call.sinceMs || nowMs - exchange.knownAtMs < FRESH_MS
   const isCurrent = entry.isCurrent(call.limits, presence, nowMs)
   const reportedAtMs = presence.isAway ? Number.POSITIVE_INFINITY : exchange.reportedAtMs
+  // Before rates: their refusals invite to try again, which is in vain while the budget is spent.
+  const spentBudget = isKnown && call.call.estimatedPico > 0n ? call.accounts.find(isSpent) : undefined
+  if (spentBudget?.spent != null) return refuseByBudget(spentBudget, spentBudget.spent)
   let answer: 'take' | 'wait' = isCurrent ? 'take' : 'wait'
   for (const holding of call.limits.rates) {
     if (isCurrent && !blocked.has(holding) && fitsRate(holding, call.call, nowMs)) continue
@@ -52,9 +55,6 @@ export function decideWaiting(
   }
   if (call.call.estimatedPico > 0n)
     for (const account of call.accounts) {
-      const { spent, view } = account
-      if (isKnown && view?.isExact === true && spent !== null && spent >= account.amount)
-        return refuseByBudget(account, spent)
       if (isCurrent && !blocked.has(account) && fitsAccount(account, call.call.estimatedPico)) continue
       if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence)) continue
       if (isKnown && isHeldByJobs(account, call, entry)) return refuseReserved(account)
@@ -135,6 +135,10 @@ function passesAnyway(
 
 function hasRoom({ view, charged, reserved, amount }: BudgetAccount, pico: bigint): boolean {
   return view !== null && charged !== null && charged + reserved + view.othersHeld + pico <= amount
+}
+
+function isSpent({ view, spent, amount }: BudgetAccount): boolean {
+  return view?.isExact === true && spent !== null && spent >= amount
 }
 
 function block(call: WaitingCall, blocked: Blocked): void {

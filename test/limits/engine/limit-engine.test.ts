@@ -30,6 +30,16 @@ test('a budget is spent to its end and not beyond, and the refusal names the fig
   })
 })
 
+test('a budget that is spent comes before a rate that is reached: to try again would be in vain', async () => {
+  const fleet = new Fleet([limitOf('b'), limitOf('r', { kind: 'requests', amount: 2n })])
+  for (const sequence of [1, 2]) {
+    const reservation = held(await admit(fleet.first, callOf({ estimatedPico: 1n })))
+    reservation.settle([{ model: 'gpt-4o', costPico: USD / 2n, tokens: 10, cachedTokens: 0 }], sequence)
+    reservation.release()
+  }
+  expect(await admit(fleet.first, callOf())).toMatchObject({ error: 'budget_exceeded', reason: 'budget' })
+})
+
 test('with room in its share a gateway admits at once, without asking', async () => {
   const fleet = new Fleet([limitOf('b'), limitOf('r', { kind: 'requests', amount: 100n })])
   held(await admit(fleet.first, callOf({ estimatedPico: 1n }))).release()
