@@ -73,7 +73,11 @@ test('a gap that was recorded is made known, though the drain fails before its e
   const refusing = new Proxy(redis, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target)
-      if (name === 'pipeline') return () => Promise.reject(new Error('Redis has gone'))
+      if (name === 'pipeline') {
+        return () => {
+          throw new Error('Redis has gone')
+        }
+      }
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
@@ -85,7 +89,7 @@ test('a gap that was recorded is made known, though the drain fails before its e
     blockMs: 20,
     onCommitted: (of, rolledUp) => of === stream && known.push(rolledUp),
   })
-  await expect(drain(stream, refusing, never)).rejects.toThrow()
+  await expect(drain(stream, refusing, never)).rejects.toThrow('Redis has gone')
   expect(known.flatMap(({ gaps }) => gaps)).toMatchObject([{ producer, from: 1, to: 3 }])
 })
 
