@@ -61,10 +61,9 @@ async function setBudget(usd: number): Promise<void> {
 }
 
 async function shown(): Promise<readonly Record<string, unknown>[]> {
-  const usage = (await stack.usage(client, '?include=limits')) as unknown as {
-    readonly limits: readonly Record<string, unknown>[]
-  }
-  return usage.limits
+  const { limits: listed } = await stack.usage(client, '?include=limits')
+  if (listed === undefined) throw new Error('the usage has no limits')
+  return listed
 }
 
 test('submitted jobs hold a budget, and more are refused with what is spent untouched', async () => {

@@ -42,10 +42,9 @@ async function limit(...orders: Parameters<typeof setLimits>[2][number][]): Prom
 }
 
 async function limits(): Promise<readonly Record<string, unknown>[]> {
-  const usage = (await stack.usage(client, '?include=limits')) as unknown as {
-    readonly limits: readonly Record<string, unknown>[]
-  }
-  return usage.limits
+  const { limits: listed } = await stack.usage(client, '?include=limits')
+  if (listed === undefined) throw new Error('the usage has no limits')
+  return listed
 }
 
 test('a budget refuses what is beyond it, by the figures that usage shows', async () => {
@@ -100,10 +99,7 @@ test('a model without a price is refused under a hard budget alone', async () =>
 test('include takes limits alone and changes nothing else', async () => {
   await limit({ kind: 'concurrent', per: null, isSoft: false, amount: 3n })
   const plain = await stack.usage(client, '?days=2&group_by=model')
-  const { limits: listed, ...rest } = (await stack.usage(
-    client,
-    '?days=2&group_by=model&include=limits',
-  )) as unknown as Record<string, unknown>
+  const { limits: listed, ...rest } = await stack.usage(client, '?days=2&group_by=model&include=limits')
   expect(rest).toEqual(plain)
   expect(listed).toEqual([
     expect.objectContaining({ kind: 'concurrent', key_id: null, model: null, limit: 3, remaining: 3 }),

@@ -31,6 +31,8 @@ export interface Summary {
   readonly avg_latency_ms: number
   readonly cost_usd: number
   readonly data?: readonly Record<string, unknown>[]
+  /** Only with `include=limits`. */
+  readonly limits?: readonly Record<string, unknown>[]
 }
 
 /** A gateway and a worker in this process, on a database and a prefix of their own. */
