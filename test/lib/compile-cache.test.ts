@@ -67,3 +67,30 @@ test('where the environment names the folder, a kept program loads nothing that 
   expect(start()).toBe('stripper true')
   expect(start()).toBe('stripper false')
 })
+
+/** V8's own functions (`%…`) tell how a function is compiled. */
+const CALLS = `import { keepOptimizedCode } from '${KEEP}';
+if (process.argv[2] === 'kept') keepOptimizedCode();
+class Call { constructor(size) { this.size = size; this.cost = size; } }
+function costOf(call) { return call.size + call.cost; }
+function serve() { let sum = 0; for (let n = 0; n < 100; n++) sum += costOf(new Call(n)); return sum; }
+%PrepareFunctionForOptimization(costOf);
+serve();
+serve();
+%OptimizeFunctionOnNextCall(costOf);
+serve();
+const before = %ActiveTierIsTurbofan(costOf);
+// No call is left, as between two calls.
+for (let n = 0; n < 20; n++) globalThis.gc();
+console.log(before, %ActiveTierIsTurbofan(costOf));
+`
+
+test('code stays compiled when all objects that it is for have been collected; by itself, V8 drops it', () => {
+  const calls = join(folder, 'calls.mjs')
+  writeFileSync(calls, CALLS)
+  const flags = ['--allow-natives-syntax', '--expose-gc']
+  const states = (how: string) =>
+    execFileSync(process.execPath, [...flags, calls, how], { encoding: 'utf8' }).trim()
+  expect(states('dropped')).toBe('true false')
+  expect(states('kept')).toBe('true true')
+})

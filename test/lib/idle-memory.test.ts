@@ -24,12 +24,30 @@ test('a process that did nothing for a while gives back what it does not use', a
 test('one that works, or has work under way, is left alone', async () => {
   const heldBytes = leaveGarbage()
   let done = 0
-  const working = releaseMemoryWhenIdle(() => ({ underWay: 0, done: done++ }), { idleMs: 5 })
-  const waiting = releaseMemoryWhenIdle(() => ({ underWay: 1, done: 0 }), { idleMs: 5 })
+  const times = { idleMs: 5, idleAfterWorkMs: 5 }
+  const working = releaseMemoryWhenIdle(() => ({ underWay: 0, done: done++ }), times)
+  const waiting = releaseMemoryWhenIdle(() => ({ underWay: 1, done: 0 }), times)
   await until(() => done > 20 || null, { timeoutMs: 5_000 })
   expect(gaveBack(heldBytes)).toBe(false)
   working.stop()
   waiting.stop()
+})
+
+test('one that worked is idle only after a longer pause', async () => {
+  let done = 0
+  let collectedAtMs = 0
+  const release = releaseMemoryWhenIdle(() => ({ underWay: 0, done }), {
+    idleMs: 20,
+    idleAfterWorkMs: 500,
+    collect: () => {
+      collectedAtMs ||= performance.now()
+    },
+  })
+  done = 1
+  const workedMs = performance.now()
+  expect(await until(() => collectedAtMs > 0 || null, { timeoutMs: 10_000 })).toBe(true)
+  expect(collectedAtMs - workedMs).toBeGreaterThan(490)
+  release.stop()
 })
 
 test('it happens seldom: each time everything stands still', async () => {
