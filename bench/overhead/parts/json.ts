@@ -6,8 +6,8 @@ import type { Part } from './part.ts'
 const CONNECTIONS = [1, 4, 32, 256]
 /** Some second of calls for the slowest of ours. */
 const CALLS = new Map([
-  [1, 1_000],
-  [4, 3_000],
+  [1, 2_000],
+  [4, 6_000],
   [32, 5_000],
   [256, 5_000],
 ])
