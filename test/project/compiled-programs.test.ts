@@ -17,14 +17,18 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function run(program: string, options: readonly string[] = []): string {
-  const env = { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: join(folder, 'compiled') }
+function run(program: string, options: readonly string[] = [], debug = ''): string {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    NODE_DEBUG_NATIVE: debug,
+  }
   const { status, stdout, stderr } = spawnSync(process.execPath, [...options, program], {
     env,
     encoding: 'utf8',
   })
   if (status === null) throw new Error(`${program} did not end: ${stderr}`)
-  return stdout
+  return debug === '' ? stdout : stderr
 }
 
 /** Every program of ours that a container runs, but for the demo's, which does not end. */
@@ -49,4 +53,11 @@ test('the image keeps what Node compiled, in a folder of the user that runs it',
 test.each(kept)('%s is kept whole: it starts without stripping types', (program) => {
   expect(kept.length).toBeGreaterThanOrEqual(6)
   expect(run(program, ['--import', SAYS_STRIPPED]).trim().split('\n').at(-1)).toBe('false')
+})
+
+// Code that was compiled under other flags of V8 is not taken, and programs share most of their files.
+test.each(kept)('%s takes all that was kept, whichever program came before', (program) => {
+  const said = run(program, [], 'COMPILE_CACHE')
+  if (!program.endsWith('check-gateway.ts')) expect(said).toMatch(/was accepted/)
+  expect(said.split('\n').filter((line) => line.includes('was rejected'))).toEqual([])
 })
