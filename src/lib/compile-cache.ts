@@ -15,7 +15,7 @@ export const COMPILED_FOLDER = fileURLToPath(new URL('../../node_modules/.cache/
  * where there is none, programs start as they always did.
  *
  * What runs often is kept compiled too: {@link keepOptimizedCode}. V8 takes nothing that was kept under other flags, so
- * all programs do both, in this order.
+ * programs that share files all do both, in this order.
  *
  * @returns The folder, or `null` where Node could not use it.
  */
@@ -27,10 +27,12 @@ export function keepCompiledModules(folder = COMPILED_FOLDER): string | null {
 /**
  * Machine code stays while the process is idle. V8 drops code once all objects of the kinds that it is for have been
  * collected, and after eight idle seconds it collects with all means. A gateway has no object of a call then: the
- * thousands of calls after a pause cost twice as much, half of it to compile the same code again.
+ * thousands of calls after a pause ran slower, and paid for compiling the same code again.
  *
  * What such collections gave back is bounded otherwise: garbage may grow to half of what is in use before it is
- * collected, not to four times, and `releaseMemoryWhenIdle` collects with all means in a longer pause.
+ * collected, not to four times, and a gateway's `releaseMemoryWhenIdle` collects with all means in a longer pause.
+ *
+ * The flags are those of V8 13.6. One that a later V8 does not know is named on stderr, and nothing else happens.
  */
 export function keepOptimizedCode(): void {
   // Kinds of objects that code was compiled for outlive so many collections without an object.

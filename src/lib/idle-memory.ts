@@ -29,8 +29,7 @@ const WORTH = 1.5
 /**
  * Gives memory back to the system while a process is idle. V8 collects only where something is allocated: what a
  * start or a burst of calls left behind would stay for hours, a third of the process. It stands still meanwhile, for 0.1 s of
- * CPU, and what was compiled for calls is compiled again with the next ones, for a second of CPU: so this is not done
- * in every pause.
+ * CPU, and what was compiled for calls is compiled again with the next ones: so this is not done in every pause.
  */
 export function releaseMemoryWhenIdle(
   activity: () => Activity,
@@ -68,5 +67,7 @@ type CollectGarbage = (options: { readonly type: 'major'; readonly flavor: 'last
 function collectAll(): void {
   setFlagsFromString('--expose-gc')
   const gc: CollectGarbage = runInNewContext('gc')
+  // What is loaded from now on would otherwise be kept, and looked for, as code for other flags.
+  setFlagsFromString('--no-expose-gc')
   gc({ type: 'major', flavor: 'last-resort' })
 }
