@@ -28,8 +28,9 @@ const WORTH = 1.5
 
 /**
  * Gives memory back to the system while a process is idle. V8 collects only where something is allocated: what a
- * start or a burst of calls left behind would stay for hours, a third of the process. It stands still meanwhile, for 0.1 s of
- * CPU, and what was compiled for calls is compiled again with the next ones: so this is not done in every pause.
+ * start or a burst of calls left behind would stay for hours, a third of the process. It stands still meanwhile, for
+ * 0.1 s of CPU, and what was compiled for calls is compiled again with the next ones: so this is not done in every
+ * pause.
  */
 export function releaseMemoryWhenIdle(
   activity: () => Activity,
