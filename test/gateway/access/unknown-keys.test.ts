@@ -98,8 +98,9 @@ test('a burst of unknown keys is answered with 401, asks Postgres little, and sl
   // How slow the machine is meanwhile, for other reasons than the burst, is measured before and after it.
   const quiet = Math.max(medianOf(alone), medianOf(await knownCalls()))
   expect([...statuses]).toEqual([401])
-  // Twenty looks a second, however many ask, and what gateways and workers ask by themselves.
-  expect(after - before).toBeLessThan(40 * seconds + 40)
+  // Twenty looks a second, however many ask, and what gateways and workers ask by themselves. PostgreSQL's processes
+  // report once a second: some of what is reported was done in the second before.
+  expect(after - before).toBeLessThan(40 * (seconds + 1) + 40)
   expect(medianOf(beside)).toBeLessThan(Math.max(50, 10 * quiet))
 })
 
