@@ -35,7 +35,7 @@ const { values } = parseArgs({
   },
 })
 const PARTS: readonly Part[] = [jsonPart, streamsPart, openStreamsPart, latencyPart, startPart]
-/** As many as the gateway takes until its code is compiled as in hours of calls: a call costs half as much again before. */
+/** As many as the gateway takes until its code is compiled as after hours of calls. */
 const WARM_UP_CALLS = 60_000
 /** Shows only that all of it works. */
 const QUICK = { rounds: 2, scale: 0.1 }
