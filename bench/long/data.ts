@@ -16,16 +16,24 @@ export interface DataShape {
 export const KEPT_DAY = addDays(utcDayOf(Date.now()), -2)
 export const firstDayOf = ({ days }: DataShape): UtcDay => addDays(KEPT_DAY, 1 - days)
 
-/** A price of this id has no definition, so verify names each row; one of '' is of unpriced calls. */
+/** Each client has three keys, each of which asks for every model. */
+const ADD_KINDS = `
+insert into tallygate.call_kinds (day, hash, client_id, client, key_id, upstream, provider, requested_model,
+  reported_model, model, method, path, status, outcome, usage_source, failed_in_body, web_socket, partly_unpriced,
+  price_id, unpriced_reason)
+select $1::date, md5(c || ' ' || k || ' ' || m)::uuid, 'cli_' || lpad(c::text, 8, '0'), 'client ' || c,
+  'key_' || c || '_' || k, 'openai', 'openai', 'gpt-4o', 'gpt-4o', 'model-' || m, 'POST', '/v1/chat/completions', 200,
+  'complete', 'reported', false, false, false, null, 'no_price'
+from generate_series(0, $2::int - 1) c, generate_series(0, 2) k, generate_series(0, $3::int - 1) m`
+
 const ADD_CALLS = `
-insert into tallygate.calls (day, call_id, arrived_at, client_id, client, key_id, upstream, provider,
-  requested_model, reported_model, model, method, path, status, outcome, usage_source, failed_in_body, web_socket,
-  input_tokens, output_tokens, cache_read_tokens, latency_ms, ttft_ms, cost_pico, price_id, unpriced_reason)
-select $1::date, gen_random_uuid(), $1::date + n * interval '1 day' / $2, 'cli_' || lpad((n % $3)::text, 8, '0'),
-  'client ' || (n % $3), 'key_' || (n % $3) || '_' || (n / $3 % 3), 'openai', 'openai', 'gpt-4o', 'gpt-4o',
-  'model-' || (n / $3 / 3 % $4), 'POST', '/v1/chat/completions', 200, 'complete', 'reported', false, false,
-  n % 4000, n % 700, n % 1000, (n % 90000)::numeric / 10, (n % 9000)::numeric / 10, null, null, 'no_price'
-from generate_series($5::bigint, $6::bigint) n`
+insert into tallygate.call_rows (day, call_id, arrived_at, kind, input_tokens, output_tokens, cache_read_tokens,
+  latency_ms, ttft_ms, cost_pico)
+select $1::date, gen_random_uuid(), $1::date + n * interval '1 day' / $2, k.kind, n % 4000, n % 700, n % 1000,
+  (n % 90000)::numeric / 10, (n % 9000)::numeric / 10, null
+from generate_series($5::bigint, $6::bigint) n
+join tallygate.call_kinds k on k.day = $1
+  and k.hash = md5((n % $3) || ' ' || (n / $3 % 3) || ' ' || (n / $3 / 3 % $4))::uuid`
 
 /** The driver gives up on a statement that takes more than ten minutes. */
 const CALLS_AT_A_TIME = 500_000
@@ -41,6 +49,8 @@ export async function addCallsOfDay(pool: Postgres, { calls, clients, models }: 
        select 'cli_' || lpad(n::text, 8, '0'), 'client ' || n, 0 from generate_series(0, $1::int - 1) n`,
       [clients],
     )
+    await session.query(ADD_KINDS, [KEPT_DAY, clients, models])
+    await session.query('vacuum analyze tallygate.call_kinds')
     for (let from = 1; from <= calls; from += CALLS_AT_A_TIME) {
       const to = Math.min(calls, from + CALLS_AT_A_TIME - 1)
       await session.query(ADD_CALLS, [KEPT_DAY, calls, clients, models, from, to])
@@ -49,7 +59,7 @@ export async function addCallsOfDay(pool: Postgres, { calls, clients, models }: 
       `insert into tallygate.producers (id, stream, mark) values ('bench', 'bench:calls', $1)`,
       [calls],
     )
-    await session.query('vacuum analyze tallygate.calls')
+    await session.query('vacuum analyze tallygate.call_rows, tallygate.call_kinds')
   } finally {
     session.release(true)
   }

@@ -1,6 +1,7 @@
 import { addDays, type UtcDay } from '../../src/domain/utc-day.ts'
 import { addCallDays } from '../../src/rollup/call-days.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
+import { shapeOf } from '../../src/usage/calls/usage-shape.ts'
 
 /** What the database is filled with. */
 export interface Filling {
@@ -46,7 +47,7 @@ export async function fill(pool: Postgres, filling: Filling, fromDay: UtcDay, to
     for (let day = addDays(today, 1 - callDays); day <= today; day = addDays(day, 1)) {
       await fillCalls(pool, day, Math.floor(filling.calls / callDays), filling)
     }
-    await pool.query('vacuum analyze tallygate.calls')
+    await pool.query('vacuum analyze tallygate.call_rows, tallygate.call_kinds')
   }
 }
 
@@ -201,30 +202,45 @@ async function fillLatencies(pool: Postgres, day: UtcDay, { clients }: Filling):
 
 /** Single calls of one of the newest days, whose partition is there. */
 async function fillCalls(pool: Postgres, day: string, calls: number, { clients }: Filling): Promise<void> {
+  const usages = MODELS.map(({ raw }) => shapeOf(raw))
   await pool.query(
-    `insert into tallygate.calls (day, call_id, arrived_at, client_id, client, key_id, upstream, provider,
-       requested_model, reported_model, model, method, path, status, outcome, usage_source, failed_in_body,
-       web_socket, input_tokens, output_tokens, cache_read_tokens, reasoning_tokens, latency_ms, ttft_ms,
-       cost_pico, price_id, unpriced_reason, response_id, usage_raw)
-     select $1::date, uuidv7(), $1::date + i * interval '1 day' / ($2 + 1), ${clientId('c')},
-       'client ' || c, ${keyId('c', 'k')}, 'default', 'openai', ($4::text[])[m], ($4::text[])[m],
-       ($4::text[])[m], 'POST', '/v1/chat/completions', 200, 'complete', 'reported', false, false,
-       1000 + k, 200 + m, 300, 50, 1200, 300, case when is_unpriced then null else 270000000 end,
-       case when is_unpriced then '' else ($5::text[])[m] end, case when is_unpriced then 'no_price' end,
-       'chatcmpl-' || substr(md5(i::text), 1, 29), ($7::text[])[m]
-     from (
-       select i, 1 + (random() * ($3::int - 1))::int as c, 1 + (random() * ${KEYS_PER_CLIENT - 1})::int as k, m,
-         random() * 1000 < ($6::int[])[m] as is_unpriced
-       from generate_series(1, $2::bigint) i,
-         lateral (select 1 + (i % ${MODELS.length}) as m) o) f`,
+    `insert into tallygate.call_kinds (day, hash, client_id, client, key_id, upstream, provider, requested_model,
+       reported_model, model, method, path, status, outcome, usage_source, failed_in_body, web_socket,
+       partly_unpriced, price_id, unpriced_reason, usage_shape)
+     select $1::date, ${kindHash('is_unpriced')}, ${clientId('c')}, 'client ' || c, ${keyId('c', 'k')}, 'default',
+       'openai', ($3::text[])[m], ($3::text[])[m], ($3::text[])[m], 'POST', '/v1/chat/completions', 200, 'complete',
+       'reported', false, false, false, case when is_unpriced then '' else ($4::text[])[m] end,
+       case when is_unpriced then 'no_price' end, ($5::text[])[m]
+     from generate_series(1, $2::int) c, generate_series(1, ${KEYS_PER_CLIENT}) k,
+       generate_series(1, ${MODELS.length}) m, unnest(array[true, false]) is_unpriced
+     where not is_unpriced or ($6::int[])[m] > 0`,
     [
       day,
-      calls,
       clients,
       MODELS.map(({ model }) => model),
       MODELS.map(priceIdOf),
+      usages.map((usage) => usage?.shape),
       MODELS.map(({ unpriced }) => unpriced),
-      MODELS.map(({ raw }) => raw),
     ],
   )
+  await pool.query('vacuum analyze tallygate.call_kinds')
+  await pool.query(
+    `insert into tallygate.call_rows (day, call_id, arrived_at, kind, input_tokens, output_tokens, cache_read_tokens,
+       reasoning_tokens, latency_ms, ttft_ms, cost_pico, response_id, usage_digits)
+     select $1::date, uuidv7(), $1::date + i * interval '1 day' / ($2 + 1), f.kind, 1000 + k, 200 + m, 300, 50, 1200,
+       300, case when is_unpriced then null else 270000000 end, 'chatcmpl-' || substr(md5(i::text), 1, 29),
+       ($5::text[])[m]
+     from (
+       select i, 1 + (random() * ($3::int - 1))::int as c, 1 + (random() * ${KEYS_PER_CLIENT - 1})::int as k, m,
+         random() * 1000 < ($4::int[])[m] as is_unpriced
+       from generate_series(1, $2::bigint) i,
+         lateral (select 1 + (i % ${MODELS.length}) as m) o) o
+     join tallygate.call_kinds f on f.day = $1 and f.hash = ${kindHash('is_unpriced')}`,
+    [day, calls, clients, MODELS.map(({ unpriced }) => unpriced), usages.map((usage) => usage?.digits)],
+  )
+}
+
+/** Of a kind, for the bench to find it by. */
+function kindHash(isUnpriced: string): string {
+  return `md5(c || ' ' || k || ' ' || m || ' ' || ${isUnpriced})::uuid`
 }

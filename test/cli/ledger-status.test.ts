@@ -39,7 +39,7 @@ afterAll(async () => {
 beforeEach(async () => {
   producer = newProducer()
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.calls, tallygate.producers, tallygate.ledger_gaps,
+    `truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.ledger_gaps,
        tallygate.dead_letters, tallygate.responses_seen, tallygate.streams, tallygate.prices`,
   )
 })

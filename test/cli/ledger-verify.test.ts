@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.producers, tallygate.prices, tallygate.adjustments,
+    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers, tallygate.prices, tallygate.adjustments,
        tallygate.adjustment_entries, tallygate.repricing_rules, tallygate.ledger_gaps, tallygate.dead_letters cascade`,
   )
 })
@@ -164,11 +164,13 @@ test('a row that is missing and one without calls are found and repaired', async
 
 test('a cost that is not what its price makes of its counts is found, in the call as in the row', async () => {
   await countSome(50)
-  for (const table of ['daily_usage', 'calls']) {
-    await ledger.pool.query(
-      `update tallygate.${table} set cost_pico = cost_pico + 5 where client_id = 'cli_1' and cost_pico > 0`,
-    )
-  }
+  await ledger.pool.query(
+    `update tallygate.daily_usage set cost_pico = cost_pico + 5 where client_id = 'cli_1' and cost_pico > 0`,
+  )
+  await ledger.pool.query(
+    `update tallygate.call_rows r set cost_pico = cost_pico + 5 from tallygate.call_kinds k
+     where k.day = r.day and k.kind = r.kind and k.client_id = 'cli_1' and cost_pico > 0`,
+  )
   const { code, out } = await run(env, 'ledger', 'verify', '--json')
   expect(code).toBe(1)
   const ofPrice = JSON.parse(out).differences.filter(
@@ -180,7 +182,11 @@ test('a cost that is not what its price makes of its counts is found, in the cal
 
 test('days whose calls are not all kept are not taken for false, and not rebuilt', async () => {
   await countSome(300)
-  await ledger.pool.query(`delete from tallygate.calls where day = $1 and client_id = 'cli_0'`, [TODAY])
+  await ledger.pool.query(
+    `delete from tallygate.call_rows r using tallygate.call_kinds k
+     where r.day = $1 and k.day = r.day and k.kind = r.kind and k.client_id = 'cli_0'`,
+    [TODAY],
+  )
   expect(await json(env, 'ledger', 'verify')).toMatchObject({ ok: true, days_incomplete: [TODAY] })
   expect((await run(env, 'ledger', 'rebuild', '--day', TODAY)).err).toContain('nothing is changed')
   const gone = await run(env, 'ledger', 'rebuild', '--day', addDays(TODAY, -400))

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.producers, tallygate.prices,
+    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers, tallygate.prices,
        tallygate.adjustments, tallygate.adjustment_entries, tallygate.verified_days, tallygate.summarised_days,
        tallygate.summarised_months cascade`,
   )

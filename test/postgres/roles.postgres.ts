@@ -66,9 +66,9 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
 
   for (const statement of [
     'update tallygate.daily_usage set requests = 0',
-    'delete from tallygate.calls',
+    'delete from tallygate.call_rows',
     'delete from tallygate.producers',
-    'drop table tallygate.calls',
+    'drop table tallygate.call_rows',
     'create table tallygate.more (number int)',
   ]) {
     await expect(deployment.pool.query(statement)).rejects.toMatchObject({
@@ -132,7 +132,7 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
   await migrate(urlOf('migrate'), SILENT_LOG)
   const again = new pg.Client({ connectionString: urlOf('migrate') })
   await again.connect()
-  await again.query('begin; alter table tallygate.calls add column later text; rollback')
+  await again.query('begin; alter table tallygate.call_rows add column later text; rollback')
   await again.end()
   await admin.end()
 })

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(() =>
   ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.producers,
+    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers,
        tallygate.adjustments, tallygate.adjustment_entries, tallygate.objects, tallygate.responses_seen cascade`,
   ),
 )
@@ -121,7 +121,8 @@ const POINTS = [
   /^insert into tallygate.producers/,
   /for update$/,
   /^select adjustment_id, model/,
-  /tallygate.calls \(/,
+  /select w.place/,
+  /tallygate.call_rows \(/,
   /daily_usage as u/,
   /set mark = m.new/,
   /^commit/,

@@ -37,7 +37,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await ledger.pool.query(
-    'truncate tallygate.daily_usage, tallygate.calls, tallygate.ledger_gaps, tallygate.dead_letters',
+    'truncate tallygate.daily_usage, tallygate.call_rows, tallygate.ledger_gaps, tallygate.dead_letters',
   )
   stream = `${keys.prefix}calls:${streamNumber++}`
   producer = newProducer()

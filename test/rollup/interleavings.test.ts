@@ -109,7 +109,7 @@ interface Producer {
 test(`over ${RUNS} random schedules with three producers and workers the totals equal what the producers wrote`, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-      await admin.query('truncate tallygate.daily_usage, tallygate.calls')
+      await admin.query('truncate tallygate.daily_usage, tallygate.call_rows')
       const stream = `${keys.prefix}calls:${streamNumber++}`
       const producers = [0, 1, 2].map(
         (number): Producer => ({

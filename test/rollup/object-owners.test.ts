@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.calls, tallygate.producers, tallygate.responses_seen,
+    `truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.responses_seen,
        tallygate.objects`,
   )
 })

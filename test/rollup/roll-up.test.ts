@@ -18,7 +18,7 @@ afterAll(() => ledger.drop())
 beforeEach(async () => {
   producer = newProducer()
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.calls, tallygate.producers, tallygate.ledger_gaps,
+    `truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.ledger_gaps,
        tallygate.dead_letters, tallygate.responses_seen, tallygate.response_collisions, tallygate.prices`,
   )
 })
@@ -151,13 +151,16 @@ test('a connection that breaks at any statement leaves all of a batch or nothing
     /producers \(id/,
     /for update/,
     /daily_usage as/,
-    /calls \(/,
+    /select w.place/,
+    /call_kinds \(/,
+    /call_rows \(/,
     /set mark/,
   ]
   for (const [index, statement] of statements.entries()) {
-    // A producer that is new each time: a row is made for it.
+    // A producer and a kind that are new each time: rows are made for them.
     const own = newProducer()
-    const batch = Array.from({ length: 10 }, (_, at) => aCandidate(own, at + 1))
+    const record = () => aRecord({ path: `/v1/${index}` })
+    const batch = Array.from({ length: 10 }, (_, at) => aCandidate(own, at + 1, record()))
     const rollUp = createRollUp({
       pool: losingAnswerOf(statement, ledger.pool),
       callDays: createCallDays(ledger.pool, 35, quiet),
@@ -373,13 +376,13 @@ test('a call of a day without partition counts and is not kept', async () => {
 test('a partition dropped after it was last looked for costs a call its row, not its count', async () => {
   const day = '2026-01-05'
   await ledger.pool.query(
-    `create table tallygate.calls_20260105 partition of tallygate.calls for values from ('2026-01-05') to ('2026-01-06')`,
+    `create table tallygate.call_rows_20260105 partition of tallygate.call_rows for values from ('2026-01-05') to ('2026-01-06')`,
   )
   const rollUp = createRollUp({ pool: ledger.pool, callDays: createCallDays(ledger.pool, 35, quiet) })
   const arrivedAtMs = Date.parse(`${day}T12:00:00Z`)
   await rollUp(STREAM, [aCandidate(producer, 1, aRecord({ arrivedAtMs }))])
   expect(await ledger.counts()).toMatchObject({ calls: 1 })
-  await ledger.pool.query('drop table tallygate.calls_20260105')
+  await ledger.pool.query('drop table tallygate.call_rows_20260105')
   const result = await rollUp(STREAM, [
     aCandidate(producer, 2, aRecord({ arrivedAtMs })),
     aCandidate(producer, 3),
@@ -390,7 +393,7 @@ test('a partition dropped after it was last looked for costs a call its row, not
 
 test("partitions that Postgres was restored to before are made again, and no call's row is lost", async () => {
   const { rows: partitions } = await ledger.pool.query(
-    `select inhrelid::regclass as name from pg_inherits where inhparent = 'tallygate.calls'::regclass`,
+    `select inhrelid::regclass as name from pg_inherits where inhparent = 'tallygate.call_rows'::regclass`,
   )
   expect(partitions.length).toBeGreaterThan(35)
   const callDays = createCallDays(ledger.pool, 35, quiet)

@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.producers, tallygate.responses_seen,
+    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers, tallygate.responses_seen,
        tallygate.objects, tallygate.adjustments, tallygate.adjustment_entries, tallygate.repricing_rules,
        tallygate.prices`,
   )
@@ -241,8 +241,8 @@ test('a connection that breaks at any statement leaves all of a settlement or no
     /responses_seen \(/,
     /objects o set settled_at/,
     /daily_usage as/,
-    /calls \(/,
-    /calls c set settled/,
+    /call_rows \(/,
+    /call_rows c set settled/,
     /set mark/,
     /^commit/,
   ]

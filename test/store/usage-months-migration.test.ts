@@ -1,14 +1,9 @@
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { quiet } from '../rollup/records.ts'
 import { createEmptyDatabase, type TestDatabase } from '../support/servers/database.ts'
-
-const MIGRATIONS = 'src/store/migrations'
+import { migrateTo } from './older-schema.ts'
 
 let database: TestDatabase
 let client: pg.Client
@@ -17,30 +12,12 @@ beforeEach(async () => {
   database = await createEmptyDatabase()
   client = new pg.Client({ connectionString: database.url })
   await client.connect()
-  await migrateTo('0010')
+  await migrateTo(client, '0010')
 })
 afterEach(async () => {
   await client.end()
   await database.drop()
 })
-
-/** As a release left it whose last migration has this number. */
-async function migrateTo(number: string): Promise<void> {
-  const dir = await mkdtemp(join(tmpdir(), 'migrations-'))
-  for (const file of await readdir(MIGRATIONS))
-    if (file.slice(0, 4) <= number) await copyFile(join(MIGRATIONS, file), join(dir, file))
-  await runner({
-    dbClient: client,
-    dir,
-    direction: 'up',
-    migrationsTable: 'migrations',
-    schema: 'tallygate',
-    createSchema: true,
-    singleTransaction: true,
-    log: () => {},
-  })
-  await rm(dir, { recursive: true })
-}
 
 /** Rows over three years and three clients, each count another prime's multiple, some of them 0. */
 async function fill(): Promise<void> {

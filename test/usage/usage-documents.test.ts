@@ -117,18 +117,26 @@ async function addCalls(): Promise<void> {
     [TODAY, '2026-03-02'],
   ]) {
     await stack.pool.query(
-      `create table tallygate.calls_${day?.replaceAll('-', '')} partition of tallygate.calls for values from ('${day}') to ('${end}')`,
+      `create table tallygate.call_rows_${day?.replaceAll('-', '')} partition of tallygate.call_rows for values from ('${day}') to ('${end}')`,
     )
   }
   await stack.pool.query(
-    `insert into tallygate.calls (day, call_id, arrived_at, client_id, client, key_id, upstream, provider, model, method, path,
-       status, outcome, usage_source, failed_in_body, web_socket, input_tokens, output_tokens, cache_read_tokens, cost_pico,
-       price_id, response_id, told_by, settles, requested_model)
-     values ($1, '00000000-0000-7000-8000-000000000001', $2, $3, 'acme', 'key_1', 'default', 'openai', 'gpt-4o', 'POST', '/v1/x',
-       200, 'complete', 'reported', false, false, 10, 2, 3, 1500000, 'p#1', 'resp_1', null, null, null),
-       ($1, '00000000-0000-7000-8000-000000000002', $2, $3, 'acme', 'key_1', 'default', 'openai', '(unknown)', 'POST', '/v1/x',
-       null, 'upstream_error', 'none', false, false, null, null, null, null, null, null,
-       '00000000-0000-7000-8000-000000000003', '00000000-0000-7000-8000-000000000004', 'my-own')`,
+    `with kinds as (
+       insert into tallygate.call_kinds (day, hash, client_id, client, key_id, upstream, provider, model, method, path,
+         status, outcome, usage_source, failed_in_body, web_socket, partly_unpriced, price_id)
+       values ($1, gen_random_uuid(), $3, 'acme', 'key_1', 'default', 'openai', 'gpt-4o', 'POST', '/v1/x',
+           200, 'complete', 'reported', false, false, false, 'p#1'),
+         ($1, gen_random_uuid(), $3, 'acme', 'key_1', 'default', 'openai', '(unknown)', 'POST', '/v1/x',
+           null, 'upstream_error', 'none', false, false, false, null)
+       returning kind, model)
+     insert into tallygate.call_rows (day, call_id, arrived_at, kind, input_tokens, output_tokens, cache_read_tokens,
+       cost_pico, response_id, told_by, settles, requested_model)
+     select $1::date, '00000000-0000-7000-8000-000000000001'::uuid, $2::timestamptz, kind, 10, 2, 3, 1500000, 'resp_1',
+       null::uuid, null::uuid, null::text
+     from kinds where model = 'gpt-4o' union all
+     select $1, '00000000-0000-7000-8000-000000000002', $2, kind, null, null, null, null, null,
+       '00000000-0000-7000-8000-000000000003', '00000000-0000-7000-8000-000000000004', 'my-own'
+     from kinds where model = '(unknown)'`,
     [TODAY, `${TODAY}T01:02:03.456Z`, acme.id],
   )
 }

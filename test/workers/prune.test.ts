@@ -29,7 +29,7 @@ afterEach(async () => {
 const days = async () => [...(await selectCallDays(pool))].sort()
 const tables = async () => {
   const { rows } = await pool.query(
-    `select relname from pg_class where relkind = 'r' and relname ~ '^calls_[0-9]+$' order by 1`,
+    `select relname from pg_class where relkind = 'r' and relname ~ '^call_rows_[0-9]+$' order by 1`,
   )
   return rows.map(({ relname }) => relname)
 }
@@ -63,17 +63,17 @@ test('what a cut run left is finished, a partition that an operator detached to 
   const [mine, theirs] = [addDays(today, -100), addDays(today, -101)]
   await addDay(mine)
   await addDay(theirs)
-  const table = (day: string) => `tallygate.calls_${day.replaceAll('-', '')}`
+  const table = (day: string) => `tallygate.call_rows_${day.replaceAll('-', '')}`
   await pool.query(`comment on table ${table(mine)} is 'tallygate: expired, to be dropped'`)
-  await pool.query(`alter table tallygate.calls detach partition ${table(mine)}`)
-  await pool.query(`alter table tallygate.calls detach partition ${table(theirs)}`)
+  await pool.query(`alter table tallygate.call_rows detach partition ${table(mine)}`)
+  await pool.query(`alter table tallygate.call_rows detach partition ${table(theirs)}`)
   expect((await prune(pool, 1))?.dropped).toEqual([mine])
   expect(await tables()).toContain(table(theirs).split('.')[1])
 })
 
 test('a table that was made but not attached is attached', async () => {
   await pool.query(
-    `create table tallygate.calls_${today.replaceAll('-', '')} (like tallygate.calls including all)`,
+    `create table tallygate.call_rows_${today.replaceAll('-', '')} (like tallygate.call_rows including all)`,
   )
   await addCallDays(pool, 1)
   expect(await days()).toContain(today)

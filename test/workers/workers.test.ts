@@ -42,7 +42,7 @@ afterAll(async () => {
 beforeEach(async () => {
   producer = newProducer()
   sent = 0
-  await pool.query('truncate tallygate.daily_usage, tallygate.calls')
+  await pool.query('truncate tallygate.daily_usage, tallygate.call_rows')
 })
 afterEach(async () => {
   await Promise.all(running.map((workers) => workers.close()))
@@ -130,7 +130,7 @@ test('workers that start with a shorter retention prune what it no longer covers
 
 test('a worker that has to wait long for the first partitions keeps the first calls all the same', async () => {
   const { rows: partitions } = await pool.query(
-    `select inhrelid::regclass as name from pg_inherits where inhparent = 'tallygate.calls'::regclass`,
+    `select inhrelid::regclass as name from pg_inherits where inhparent = 'tallygate.call_rows'::regclass`,
   )
   for (const { name } of partitions) await pool.query(`drop table ${name}`)
   const waiters = async (): Promise<readonly string[]> => {

@@ -5,36 +5,42 @@ import { type PostgresSession, sqlErrorOf, untilAllDone } from '../../store/conn
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { SettledCall } from '../daily-key.ts'
 import {
-  type ColumnForm,
   type CountColumn,
   FIELD_COLUMNS,
+  isAbsent,
+  keyedBy,
   TOKEN_COUNT_COLUMNS,
   UNIT_COUNT_COLUMNS,
+  valueText,
 } from './call-columns.ts'
+import { type KindOfCall, kindsOf } from './call-kinds.ts'
 
 /** Columns of a call that its record has no field for, or several. */
 const OTHER_COLUMNS = [
   ['day', 'date'],
+  ['kind', 'bigint'],
+  ['usage_digits', 'text'],
   ['fetched_by_client_id', 'text'],
   ['fetched_by_key_id', 'text'],
   ['told_by', 'uuid'],
   ['settles', 'uuid'],
 ] as const
 
-/** Columns of `calls` with their types, as `rowText` fills them. A column that a row lacks is null. */
+const ROW_FIELDS = FIELD_COLUMNS.filter(({ place }) => place === 'row')
+const OWN_FIELDS = FIELD_COLUMNS.filter(({ place }) => place === 'either')
+
+/** Columns of `call_rows` with their types, as `rowText` fills them. A column that a row lacks is null. */
 const COLUMNS: readonly (readonly [column: string, type: string])[] = [
   ...OTHER_COLUMNS,
-  ...FIELD_COLUMNS.map(({ column, type }) => [column, type] as const),
+  ...[...ROW_FIELDS, ...OWN_FIELDS].map(({ column, type }) => [column, type] as const),
   ...[...TOKEN_COUNT_COLUMNS, ...UNIT_COUNT_COLUMNS].map(({ column }) => [column, 'bigint'] as const),
 ]
 
 /** JSON in one parameter costs the worker's CPU half of what an array for each column does. Flags are never null. */
 const ADD_CALLS = `
-insert into ${SCHEMA}.calls (client, ${COLUMNS.map(([column]) => column).join(', ')})
-select coalesce(c.name, r.client_id),
-  ${COLUMNS.map(([column, type]) => (type === 'boolean' ? `coalesce(r.${column}, false)` : `r.${column}`)).join(', ')}
+insert into ${SCHEMA}.call_rows (${COLUMNS.map(([column]) => column).join(', ')})
+select ${COLUMNS.map(([column, type]) => (type === 'boolean' ? `coalesce(r.${column}, false)` : `r.${column}`)).join(', ')}
 from json_to_recordset($1) as r (${COLUMNS.map((column) => column.join(' ')).join(', ')})
-left join ${SCHEMA}.clients c on c.id = r.client_id
 on conflict do nothing`
 
 /** Calls in one statement: Postgres inserts the first while the next are written down here. */
@@ -42,9 +48,12 @@ const CALLS_AT_A_TIME = 1_000
 
 /** Adds single calls. Every day among them must have a partition. */
 export async function addCalls(session: PostgresSession, records: readonly CountedCall[]): Promise<void> {
+  const kinds = await kindsOf(session, records)
   const adding: Promise<unknown>[] = []
   for (let from = 0; from < records.length; from += CALLS_AT_A_TIME) {
-    const rows = records.slice(from, from + CALLS_AT_A_TIME).map(rowText)
+    const rows = records
+      .slice(from, from + CALLS_AT_A_TIME)
+      .map((record, index) => rowText(record, kinds[from + index] as KindOfCall))
     adding.push(session.query(ADD_CALLS, [`[${rows.join(',')}]`]))
   }
   await untilAllDone(adding)
@@ -56,40 +65,40 @@ export async function setCallsSettled(
   calls: readonly SettledCall[],
 ): Promise<void> {
   await session.query(
-    `update ${SCHEMA}.calls c set settled = true
+    `update ${SCHEMA}.call_rows c set settled = true
      from unnest($1::date[], $2::uuid[]) as s (day, call_id)
      where c.day = s.day and c.call_id = s.call_id`,
     [calls.map(({ arrivedAtMs }) => utcDayOf(arrivedAtMs)), calls.map(({ callId }) => callId)],
   )
 }
 
-const quote = JSON.stringify as (text: string) => string
-
-/** With what a column's value is written behind. */
-function withKey<Column extends { readonly column: string }>(columns: readonly Column[]) {
-  return columns.map((column) => ({ ...column, key: `,"${column.column}":` }))
-}
-
-const FIELDS = withKey(FIELD_COLUMNS)
-const TOKENS = withKey(TOKEN_COUNT_COLUMNS)
-const UNITS = withKey(UNIT_COUNT_COLUMNS)
+const FIELDS = keyedBy(ROW_FIELDS)
+const OWN = new Map(keyedBy(OWN_FIELDS).map((column) => [column.name as string, column]))
+const TOKENS = keyedBy(TOKEN_COUNT_COLUMNS)
+const UNITS = keyedBy(UNIT_COUNT_COLUMNS)
 
 /**
  * The row as JSON, without what is null or false. Written directly: an object built from the table, for
  * `JSON.stringify`, costs twice as much.
  */
-function rowText(call: CountedCall): string {
-  let text = `{"day":"${utcDayOf(call.arrivedAtMs)}"`
+function rowText(call: CountedCall, { kind, usageDigits, own }: KindOfCall): string {
+  let text = `{"day":"${utcDayOf(call.arrivedAtMs)}","kind":${kind}`
   for (const { name, key, form } of FIELDS) {
     const value = call[name]
-    if (value !== null && value !== undefined && value !== false) text += key + valueText(form, value)
+    if (!isAbsent(value)) text += key + valueText(form, value)
+  }
+  if (usageDigits !== null) text += `,"usage_digits":"${usageDigits}"`
+  for (const field of own) {
+    const value = call[field]
+    const column = OWN.get(field)
+    if (column !== undefined && !isAbsent(value)) text += column.key + valueText(column.form, value)
   }
   // Either is the id that the answer can be found by.
   if (call.responseId === null && call.answerId !== undefined)
-    text += `,"response_id":${quote(call.answerId)}`
+    text += `,"response_id":${JSON.stringify(call.answerId)}`
   if (call.fetchedBy !== undefined) {
     const { clientId, keyId } = call.fetchedBy
-    text += `,"fetched_by_client_id":${quote(clientId)},"fetched_by_key_id":${quote(keyId)}`
+    text += `,"fetched_by_client_id":${JSON.stringify(clientId)},"fetched_by_key_id":${JSON.stringify(keyId)}`
   }
   if (call.settlement !== undefined) {
     const { reportedBy, settles } = call.settlement
@@ -99,26 +108,6 @@ function rowText(call: CountedCall): string {
   if (call.usage !== NO_USAGE) text += countsText(TOKENS, call.usage)
   if (call.units !== NO_UNITS) text += countsText(UNITS, call.units)
   return `${text}}`
-}
-
-function valueText(form: ColumnForm, value: string | number | true): string {
-  switch (form) {
-    case 'text':
-      return quote(`${value}`)
-    case 'id':
-    case 'word':
-    case 'pico':
-      return `"${value}"`
-    case 'time':
-      return `"${new Date(Number(value)).toISOString()}"`
-    case 'microseconds':
-      return millisecondsOf(Number(value))
-    case 'integer':
-    case 'flag':
-      return `${value}`
-    default:
-      return form satisfies never
-  }
 }
 
 function countsText<Name extends string>(
@@ -133,15 +122,9 @@ function countsText<Name extends string>(
   return text
 }
 
-/** Whole microseconds as milliseconds with three decimals, exactly. */
-function millisecondsOf(microseconds: number): string {
-  const digits = `${microseconds}`.padStart(4, '0')
-  return `${digits.slice(0, -3)}.${digits.slice(-3)}`
-}
+const PARTITIONED = ['call_rows', 'daily_usage', 'daily_latency']
 
-const PARTITIONED = ['calls', 'daily_usage', 'daily_latency']
-
-/** Whether the error says that a day of `calls`, or a month of the totals, has no partition (any more). */
+/** Whether the error says that a day of `call_rows`, or a month of the totals, has no partition (any more). */
 export function isPartitionMissing(error: unknown): boolean {
   const sqlError = sqlErrorOf(error)
   if (sqlError?.code !== '23514' || sqlError.constraint !== undefined) return false

@@ -34,13 +34,61 @@ export interface FieldColumn {
   readonly form: ColumnForm
   readonly column: string
   readonly type: string
+  readonly place: ColumnPlace
+}
+
+/**
+ * Where a field stands: `kind`: once in `call_kinds` for the calls of a day that have it alike; `row`: in the call's own
+ * row of `call_rows`; `either`: in the kind, or in the row of a call that has one of its own.
+ */
+export type ColumnPlace = 'kind' | 'row' | 'either'
+
+/** What clients and upstreams can make different in every call is never in the kind alone. */
+const PLACES: Readonly<Record<ColumnField, ColumnPlace>> = {
+  callId: 'row',
+  arrivedAtMs: 'row',
+  clientId: 'kind',
+  keyId: 'kind',
+  upstream: 'kind',
+  provider: 'kind',
+  method: 'kind',
+  path: 'either',
+  requestedModel: 'either',
+  webSocket: 'kind',
+  reportedModel: 'either',
+  model: 'kind',
+  status: 'kind',
+  outcome: 'kind',
+  usageSource: 'kind',
+  usageRaw: 'either',
+  costPico: 'row',
+  priceId: 'kind',
+  serviceTier: 'either',
+  reportedCostPico: 'row',
+  ownCostPico: 'row',
+  costDiffers: 'row',
+  partlyUnpriced: 'kind',
+  unpricedReason: 'kind',
+  suspect: 'row',
+  latencyUs: 'row',
+  ttftUs: 'row',
+  responseId: 'row',
+  failedInBody: 'kind',
 }
 
 /** A column for each field that has one, in the order of the table. */
 export const FIELD_COLUMNS: readonly FieldColumn[] = FIELD_LIST.flatMap(({ name, form, column }) =>
   column === null || form === 'tokens' || form === 'units' || form === 'list'
     ? []
-    : [{ name: name as ColumnField, form, column, type: SQL_TYPES[form] }],
+    : [
+        {
+          name: name as ColumnField,
+          form,
+          column,
+          type: SQL_TYPES[form],
+          place: PLACES[name as ColumnField],
+        },
+      ],
 )
 
 export interface CountColumn<Name> {
@@ -57,6 +105,45 @@ function countColumns<Name extends string>(
 
 export const TOKEN_COUNT_COLUMNS = countColumns(TOKEN_CLASSES, TOKEN_COLUMNS)
 export const UNIT_COUNT_COLUMNS = countColumns(BILLED_UNITS, UNIT_COLUMNS)
+
+/** With what a column's value is written behind, in JSON that has a member before it. */
+export function keyedBy<Column extends { readonly column: string }>(columns: readonly Column[]) {
+  return columns.map((column) => ({ ...column, key: `,"${column.column}":` }))
+}
+
+/** Whether JSON leaves the value out: it is null, or false where columns are false then. */
+export function isAbsent(
+  value: string | number | boolean | null | undefined,
+): value is null | undefined | false {
+  return value === null || value === undefined || value === false
+}
+
+/** The value as JSON that `json_to_recordset` reads as the column's type. */
+export function valueText(form: ColumnForm, value: string | number | true): string {
+  switch (form) {
+    case 'text':
+      return JSON.stringify(`${value}`)
+    case 'id':
+    case 'word':
+    case 'pico':
+      return `"${value}"`
+    case 'time':
+      return `"${new Date(Number(value)).toISOString()}"`
+    case 'microseconds':
+      return millisecondsOf(Number(value))
+    case 'integer':
+    case 'flag':
+      return `${value}`
+    default:
+      return form satisfies never
+  }
+}
+
+/** Whole microseconds as milliseconds with three decimals, exactly. */
+function millisecondsOf(microseconds: number): string {
+  const digits = `${microseconds}`.padStart(4, '0')
+  return `${digits.slice(0, -3)}.${digits.slice(-3)}`
+}
 
 /** A row of `calls` as `pg` reads it. */
 export type CallRow = Readonly<Record<string, unknown>>

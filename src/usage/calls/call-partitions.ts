@@ -2,17 +2,17 @@ import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 
-const PARTITION = /^calls_(\d{4})(\d{2})(\d{2})$/
+const PARTITION = /^call_rows_(\d{4})(\d{2})(\d{2})$/
 
 function partitionOf(day: UtcDay): string {
-  return `calls_${day.replaceAll('-', '')}`
+  return `call_rows_${day.replaceAll('-', '')}`
 }
 
 /** The UTC days whose calls can be kept: those with an attached partition. */
 export async function selectCallDays(session: Postgres | PostgresSession): Promise<Set<UtcDay>> {
   const { rows } = await session.query<{ name: string }>(
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-     where i.inhparent = '${SCHEMA}.calls'::regclass and not i.inhdetachpending`,
+     where i.inhparent = '${SCHEMA}.call_rows'::regclass and not i.inhdetachpending`,
   )
   return new Set(rows.flatMap(({ name }) => dayOf(name) ?? []))
 }
@@ -41,9 +41,9 @@ export async function selectToday(session: Postgres | PostgresSession): Promise<
  */
 export async function addCallDay(session: PostgresSession, day: UtcDay): Promise<void> {
   const table = `${SCHEMA}.${partitionOf(day)}`
-  await session.query(`create table if not exists ${table} (like ${SCHEMA}.calls including all)`)
+  await session.query(`create table if not exists ${table} (like ${SCHEMA}.call_rows including all)`)
   await session.query(
-    `alter table ${SCHEMA}.calls attach partition ${table} for values from ('${day}') to ('${addDays(day, 1)}')`,
+    `alter table ${SCHEMA}.call_rows attach partition ${table} for values from ('${day}') to ('${addDays(day, 1)}')`,
   )
 }
 
@@ -57,7 +57,13 @@ const EXPIRED = 'tallygate: expired, to be dropped'
 export async function dropCallDay(session: PostgresSession, day: UtcDay): Promise<void> {
   const table = `${SCHEMA}.${partitionOf(day)}`
   await session.query(`comment on table ${table} is '${EXPIRED}'`)
-  await session.query(`alter table ${SCHEMA}.calls detach partition ${table} concurrently`)
+  await session.query(`alter table ${SCHEMA}.call_rows detach partition ${table} concurrently`)
+  await dropDetached(session, table, day)
+}
+
+/** Kinds first: a run that is cut in between finds the table again. No call of another day has these. */
+async function dropDetached(session: PostgresSession, table: string, day: UtcDay): Promise<void> {
+  await session.query(`delete from ${SCHEMA}.call_kinds where day = $1`, [day])
   await session.query(`drop table ${table}`)
 }
 
@@ -75,9 +81,9 @@ export async function finishDroppedCallDays(session: PostgresSession): Promise<U
     if (day === null) continue
     if (attached) {
       const how = pending ? 'finalize' : 'concurrently'
-      await session.query(`alter table ${SCHEMA}.calls detach partition ${SCHEMA}.${name} ${how}`)
+      await session.query(`alter table ${SCHEMA}.call_rows detach partition ${SCHEMA}.${name} ${how}`)
     }
-    await session.query(`drop table ${SCHEMA}.${name}`)
+    await dropDetached(session, `${SCHEMA}.${name}`, day)
     dropped.push(day)
   }
   return dropped

@@ -40,7 +40,7 @@ beforeEach(async () => {
   }
   await writePrices([])
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.producers,
+    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers,
        tallygate.prices, tallygate.adjustments, tallygate.adjustment_entries, tallygate.repricing_rules, tallygate.catalogs, tallygate.clients cascade`,
   )
 })
@@ -110,7 +110,9 @@ test('calls that reported no figures stay without a cost, with single calls and 
   const silent = (unpricedReason: string) =>
     unpriced({ usageSource: 'none', usage: NO_USAGE, usageRaw: null, unpricedReason })
   for (const keepsCalls of [true, false]) {
-    await ledger.pool.query('truncate tallygate.daily_usage, tallygate.calls, tallygate.adjustment_entries')
+    await ledger.pool.query(
+      'truncate tallygate.daily_usage, tallygate.call_rows, tallygate.adjustment_entries',
+    )
     await count(
       unpriced({ unpricedReason: 'no_price' }),
       silent('no_reader'),
@@ -118,7 +120,7 @@ test('calls that reported no figures stay without a cost, with single calls and 
       silent('billed_later'),
       unpriced({ unpricedReason: 'no_price' }),
     )
-    if (!keepsCalls) await ledger.pool.query('truncate tallygate.calls')
+    if (!keepsCalls) await ledger.pool.query('truncate tallygate.call_rows')
     await writePrices(["{ model: our-model, input: '1', output: '1' }"])
     await json(env, 'prices', 'reprice', '--model', 'our-model', '--since', TODAY)
     expect(await sums()).toMatchObject({ unpriced: 5, pricedLater: 2, adjusted: 2n * 120n * 1_000_000n })
@@ -182,13 +184,13 @@ test('what jobs used is priced again, with single calls and without, and what is
   const each = 100n * 1_000_000n + 20n * 3_000_000n
   for (const keepsCalls of [true, false]) {
     await ledger.pool.query(
-      `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls, tallygate.adjustments,
+      `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.adjustments,
          tallygate.repricing_rules, tallygate.responses_seen, tallygate.objects cascade`,
     )
     await count(submitting('batch_1'), submitting('batch_2'), submitting('batch_3'))
     await count(reporting('batch_1'), reporting('batch_2'))
     expect(await sums()).toMatchObject({ unpriced: 3, adjusted: 0n })
-    if (!keepsCalls) await ledger.pool.query('truncate tallygate.calls')
+    if (!keepsCalls) await ledger.pool.query('truncate tallygate.call_rows')
     await writePrices(["{ model: our-model, input: '1', output: '3' }"])
     await json(env, 'prices', 'reprice', '--model', 'our-model', '--since', TODAY)
     expect(await sums()).toMatchObject({ unpriced: 3, pricedLater: 2, adjusted: 2n * each })

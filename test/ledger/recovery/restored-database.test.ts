@@ -19,7 +19,7 @@ import { logLines } from '../support/log-lines.ts'
 
 const SOON = { timeout: 20_000, interval: 20 }
 /** What every table of the ledger was when the backup was made: empty. */
-const RESTORE = `truncate tallygate.producers, tallygate.ledger_gaps, tallygate.daily_usage, tallygate.calls,
+const RESTORE = `truncate tallygate.producers, tallygate.ledger_gaps, tallygate.daily_usage, tallygate.call_rows,
   tallygate.responses_seen, tallygate.streams`
 
 test('a backup from before a gateway that came and went records its calls as a gap, once, and the books agree', async () => {

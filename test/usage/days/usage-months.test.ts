@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 beforeEach(() =>
-  ledger.pool.query('truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.calls'),
+  ledger.pool.query('truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows'),
 )
 
 async function rollUpOn(days: readonly string[], shard = 'test:calls') {

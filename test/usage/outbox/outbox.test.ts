@@ -33,7 +33,7 @@ afterAll(() => ledger.drop())
 beforeEach(async () => {
   producer = newProducer()
   await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.calls, tallygate.producers, tallygate.ledger_gaps,
+    `truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.ledger_gaps,
        tallygate.dead_letters, tallygate.responses_seen, tallygate.objects, tallygate.call_outbox,
        tallygate.call_outbox_state, tallygate.call_outbox_skipped`,
   )

@@ -308,7 +308,7 @@ test('what has no cost, the models in use and all requests are the same from sum
       fc.integer({ min: 0, max: 40 }),
       async (drawn, days) => {
         await emptyUsage(kept.pool)
-        await kept.pool.query('truncate tallygate.calls')
+        await kept.pool.query('truncate tallygate.call_rows')
         const producer = newProducer()
         const records = drawn.map(([record, arrivedAtMs]) => ({
           ...record,

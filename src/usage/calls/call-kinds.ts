@@ -1,0 +1,175 @@
+import { hash } from 'node:crypto'
+import type { CountedCall } from '../../call/settlement.ts'
+import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
+import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
+import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { FIELD_COLUMNS, isAbsent, keyedBy, valueText } from './call-columns.ts'
+import { shapeOf } from './usage-shape.ts'
+
+/** A call as its row is written: under which kind, and what the kind cannot say of it. */
+export interface KindOfCall {
+  /** Its number in `call_kinds`, which Postgres gave. */
+  readonly kind: string
+  /** The digits of the usage, whose shape the kind has. */
+  readonly usageDigits: string | null
+  readonly own: readonly OwnField[]
+}
+
+export type OwnField = (typeof OWN_FIELDS)[number]
+
+/** What a call has in its own row where most calls like it would have another. */
+const OWN_FIELDS = ['requestedModel', 'reportedModel', 'path', 'serviceTier', 'usageRaw'] as const
+
+const NOTHING_OWN: readonly OwnField[] = []
+/** A name that the catalog does not know may be another in every call. */
+const OWN_NAMES: readonly OwnField[] = ['requestedModel', 'reportedModel']
+/** A path that names an object, such as a response or a file, is hardly ever called twice. Also in the migration. */
+const NAMES_OBJECT = /[^/:]{20}/
+
+/** New kinds of one client in one batch. Beyond these its calls keep what can be told apart in rows of their own. */
+const NEW_KINDS = 64
+const ATTEMPTS = 5
+
+interface Wanted {
+  readonly day: UtcDay
+  readonly call: CountedCall
+  readonly own: readonly OwnField[]
+  readonly shape: string | null
+  readonly hash: string
+  kind: string | null
+}
+
+interface Sorted {
+  readonly call: CountedCall
+  wanted: Wanted
+  usageDigits: string | null
+}
+
+/**
+ * The kinds of calls, in their order. Those that the day lacks are made in this transaction. A kind has one client, so
+ * that shards hardly ever wait for one another's.
+ */
+export async function kindsOf(
+  session: PostgresSession,
+  calls: readonly CountedCall[],
+): Promise<readonly KindOfCall[]> {
+  const wanted = new Map<string, Wanted>()
+  const sorted = calls.map((call) => sortCall(wanted, call, ownFieldsOf(call)))
+  let missing = await find(session, [...wanted.values()])
+  const beyond = beyondNewKinds(missing)
+  if (beyond.size > 0) {
+    for (const each of sorted)
+      if (beyond.has(each.wanted)) Object.assign(each, sortCall(wanted, each.call, OWN_FIELDS))
+    const used = new Set(sorted.map((each) => each.wanted))
+    missing = await find(
+      session,
+      [...used].filter(({ kind }) => kind === null),
+    )
+  }
+  // A client may be given another name in between.
+  for (let attempt = 1; missing.length > 0; attempt += 1) {
+    if (attempt > ATTEMPTS) throw new Error('kinds of calls were added and are not there')
+    await add(session, missing)
+    missing = await find(session, missing)
+  }
+  return sorted.map(({ wanted: { kind, own }, usageDigits }) => ({ kind: kind as string, usageDigits, own }))
+}
+
+function ownFieldsOf(call: CountedCall): readonly OwnField[] {
+  const names = call.model === UNKNOWN_MODEL ? OWN_NAMES : NOTHING_OWN
+  return NAMES_OBJECT.test(call.path) ? [...names, 'path'] : names
+}
+
+function beyondNewKinds(missing: readonly Wanted[]): Set<Wanted> {
+  const counts = new Map<string, number>()
+  return new Set(
+    missing.filter(({ call: { clientId } }) => {
+      const count = (counts.get(clientId) ?? 0) + 1
+      counts.set(clientId, count)
+      return count > NEW_KINDS
+    }),
+  )
+}
+
+function sortCall(wanted: Map<string, Wanted>, call: CountedCall, own: readonly OwnField[]): Sorted {
+  const day = utcDayOf(call.arrivedAtMs)
+  const shaped = call.usageRaw === null || own === OWN_FIELDS ? null : shapeOf(call.usageRaw)
+  const hasOwnUsage = call.usageRaw !== null && shaped === null && own !== OWN_FIELDS
+  const owned: readonly OwnField[] = hasOwnUsage ? [...own, 'usageRaw'] : own
+  const shape = shaped?.shape ?? null
+  const key = keyOf(call, day, owned, shape)
+  let found = wanted.get(key)
+  if (found === undefined) {
+    found = { day, call, own: owned, shape, hash: hash('sha256', key).slice(0, 32), kind: null }
+    wanted.set(key, found)
+  }
+  return { call, wanted: found, usageDigits: shaped?.digits ?? null }
+}
+
+const KIND_FIELDS = keyedBy(FIELD_COLUMNS.filter(({ place, name }) => place !== 'row' && name !== 'usageRaw'))
+
+/** What names a kind. Postgres stores no text with a NUL, so that no two kinds share a key. */
+function keyOf(call: CountedCall, day: UtcDay, own: readonly OwnField[], shape: string | null): string {
+  let key = day
+  for (const { name } of KIND_FIELDS) {
+    const value = isOwn(own, name) ? null : call[name]
+    key += isAbsent(value) ? '\0-' : `\0=${value}`
+  }
+  return shape === null ? `${key}\0-` : `${key}\0=${shape}`
+}
+
+function isOwn(own: readonly OwnField[], name: string): boolean {
+  return own.length > 0 && (own as readonly string[]).includes(name)
+}
+
+const FIND = `
+select w.place - 1 as place, k.kind
+from unnest($1::date[], $2::uuid[]) with ordinality as w (day, hash, place)
+join ${SCHEMA}.call_kinds k on k.day = w.day and k.hash = w.hash
+left join ${SCHEMA}.clients c on c.id = k.client_id
+where k.client = coalesce(c.name, k.client_id)`
+
+/** Fills in the kinds that the days have. @returns The others. */
+async function find(session: PostgresSession, wanted: readonly Wanted[]): Promise<readonly Wanted[]> {
+  const { rows } = await session.query<{ place: string; kind: string }>(FIND, [
+    wanted.map(({ day }) => day),
+    wanted.map(({ hash }) => hash),
+  ])
+  for (const { place, kind } of rows) {
+    const found = wanted[Number(place)]
+    if (found !== undefined) found.kind = kind
+  }
+  return wanted.filter(({ kind }) => kind === null)
+}
+
+const COLUMNS: readonly (readonly [column: string, type: string])[] = [
+  ['day', 'date'],
+  ['hash', 'uuid'],
+  ['usage_shape', 'text'],
+  ...KIND_FIELDS.map(({ column, type }) => [column, type] as const),
+]
+
+/** In the order of the index, so that two transactions wait for one another in one direction only. */
+const ADD = `
+insert into ${SCHEMA}.call_kinds (client, ${COLUMNS.map(([column]) => column).join(', ')})
+select coalesce(c.name, r.client_id),
+  ${COLUMNS.map(([column, type]) => (type === 'boolean' ? `coalesce(r.${column}, false)` : `r.${column}`)).join(', ')}
+from json_to_recordset($1) as r (${COLUMNS.map((column) => column.join(' ')).join(', ')})
+left join ${SCHEMA}.clients c on c.id = r.client_id
+order by r.day, r.hash
+on conflict do nothing`
+
+async function add(session: PostgresSession, wanted: readonly Wanted[]): Promise<void> {
+  await session.query(ADD, [`[${wanted.map(kindText).join(',')}]`])
+}
+
+function kindText({ day, call, own, shape, hash }: Wanted): string {
+  let text = `{"day":"${day}","hash":"${hash}"`
+  if (shape !== null) text += `,"usage_shape":${JSON.stringify(shape)}`
+  for (const { name, key, form } of KIND_FIELDS) {
+    const value = call[name]
+    if (!isAbsent(value) && !isOwn(own, name)) text += key + valueText(form, value)
+  }
+  return `${text}}`
+}

@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { CallRecord } from '../../../src/call/call-record.ts'
+import { UNKNOWN_MODEL } from '../../../src/domain/model-name.ts'
+import { inTransaction } from '../../../src/store/connection/postgres.ts'
+import { addCalls } from '../../../src/usage/calls/add-calls.ts'
+import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
+import { aRecord } from '../../rollup/records.ts'
+
+let ledger: LedgerDatabase
+beforeAll(async () => {
+  ledger = await openLedgerDatabase()
+})
+afterAll(() => ledger.drop())
+beforeEach(() => ledger.pool.query('truncate tallygate.call_rows, tallygate.call_kinds'))
+
+const add = (records: readonly CallRecord[]) =>
+  inTransaction(ledger.pool, (session) => addCalls(session, records))
+const aCall = (fields: Partial<CallRecord> = {}) => aRecord({ callId: randomUUID(), ...fields })
+
+async function kinds(): Promise<number> {
+  const { rows } = await ledger.pool.query('select count(*)::int as kinds from tallygate.call_kinds')
+  return rows[0].kinds
+}
+
+/** What of each call the view says, in the order of the calls. */
+async function stored(records: readonly CallRecord[]): Promise<unknown[]> {
+  const { rows } = await ledger.pool.query(
+    `select client_id, requested_model, reported_model, path, service_tier, usage_raw, status from tallygate.calls
+     where call_id = any($1) order by array_position($1, call_id)`,
+    [records.map(({ callId }) => callId)],
+  )
+  return rows
+}
+
+const expected = (records: readonly CallRecord[]) =>
+  records.map((record) => ({
+    client_id: record.clientId,
+    requested_model: record.requestedModel,
+    reported_model: record.reportedModel,
+    path: record.path,
+    service_tier: record.serviceTier ?? null,
+    usage_raw: record.usageRaw,
+    status: record.status,
+  }))
+
+test('calls that differ in nothing but figures are of one kind, over batches', async () => {
+  const usageRaw = (tokens: number) => `{"prompt_tokens":${tokens},"completion_tokens":1}`
+  const calls = [1, 20, 300].map((tokens) => aCall({ usageRaw: usageRaw(tokens) }))
+  await add(calls.slice(0, 2))
+  await add(calls.slice(2))
+  expect(await kinds()).toBe(1)
+  expect(await stored(calls)).toEqual(expected(calls))
+})
+
+test('nothing, an empty text, and a text that looks like either are three things', async () => {
+  const calls = [null, '', '-', '=', '\u0001'].flatMap((requestedModel) =>
+    [null, '', '-', '='].map((reportedModel) => aCall({ requestedModel, reportedModel })),
+  )
+  await add(calls)
+  expect(await kinds()).toBe(calls.length)
+  expect(await stored(calls)).toEqual(expected(calls))
+})
+
+test('names that no catalog knows, and paths that name an object, make no kinds', async () => {
+  const calls = Array.from({ length: 300 }, (_, at) =>
+    aCall({
+      model: UNKNOWN_MODEL,
+      requestedModel: `made-up-${at}`,
+      reportedModel: at % 2 === 0 ? null : `made-up-${at}`,
+      path: `/v1/responses/resp_0123456789abcdef${at}`,
+    }),
+  )
+  await add(calls)
+  expect(await kinds()).toBe(1)
+  expect(await stored(calls)).toEqual(expected(calls))
+})
+
+test('a client that is different in every call makes few kinds at a time, and keeps nobody from theirs', async () => {
+  const hostile = Array.from({ length: 500 }, (_, at) =>
+    aCall({
+      clientId: 'cli_hostile',
+      requestedModel: `name-${at}`,
+      serviceTier: `tier-${at}`,
+      usageRaw: `{"${'x'.repeat(at)}":${at},"#":1}`,
+    }),
+  )
+  const other = Array.from({ length: 70 }, (_, at) => aCall({ clientId: `cli_${at}`, status: 200 + at }))
+  await add([...hostile, ...other])
+  expect(await kinds()).toBe(64 + 1 + 70)
+  expect(await stored([...hostile, ...other])).toEqual(expected([...hostile, ...other]))
+  // Those that were beyond become kinds with time, where they come again.
+  await add(hostile.slice(64, 128).map((call) => ({ ...call, callId: randomUUID() })))
+  expect(await kinds()).toBe(64 + 1 + 70 + 64)
+})
+
+test('two transactions that find the same kind missing make it once, and neither loses a call', async () => {
+  const calls = Array.from({ length: 40 }, (_, at) => aCall({ status: 200 + (at % 20) }))
+  await Promise.all([add(calls.slice(0, 20)), add(calls.slice(20).toReversed())])
+  expect(await kinds()).toBe(20)
+  expect(await stored(calls)).toEqual(expected(calls))
+})
+
+test('a client that is given another name has it from the next batch on, and past calls keep theirs', async () => {
+  await ledger.pool.query(
+    `insert into tallygate.clients (id, name, version) values ('cli_renamed', 'before', 0)
+     on conflict (id) do update set name = 'before'`,
+  )
+  const names = async () =>
+    (await ledger.pool.query('select client from tallygate.calls order by arrived_at, call_id')).rows.map(
+      ({ client }) => client,
+    )
+  const call = (arrivedAtMs: number) => aCall({ clientId: 'cli_renamed', arrivedAtMs })
+  const { arrivedAtMs } = aRecord({})
+  await add([call(arrivedAtMs)])
+  await ledger.pool.query(`update tallygate.clients set name = 'after' where id = 'cli_renamed'`)
+  await add([call(arrivedAtMs + 1)])
+  expect(await names()).toEqual(['before', 'after'])
+})
+
+test('a rolled-back transaction leaves no kind that a later one could miss', async () => {
+  const call = aCall()
+  await expect(
+    inTransaction(ledger.pool, async (session) => {
+      await addCalls(session, [call])
+      throw new Error('cut')
+    }),
+  ).rejects.toThrow('cut')
+  await add([call])
+  expect(await stored([call])).toEqual(expected([call]))
+})
