@@ -117,7 +117,7 @@ async function readDatabase({ pool }: SoakRig) {
   const { rows } = await pool.query<
     Record<'all_bytes' | 'calls_bytes' | 'daily_bytes' | 'daily_rows', string>
   >(
-    `select pg_database_size(current_database()) as all_bytes, ${size('calls')} as calls_bytes,
+    `select pg_database_size(current_database()) as all_bytes, ${size('call_rows')} + pg_total_relation_size('tallygate.call_kinds') as calls_bytes,
        ${size('daily_usage')} as daily_bytes, (select count(*) from tallygate.daily_usage) as daily_rows`,
   )
   const mb = (bytes: string | undefined) => Number(bytes) / BYTES_PER_MB
