@@ -16,6 +16,13 @@ export interface RollUpCase {
   readonly calls: boolean
 }
 
+export interface RollUpLoad {
+  /** That are measured, of all workers together. */
+  readonly entries: number
+  /** That each worker counts before. */
+  readonly warmUpPerWorker: number
+}
+
 export interface Servers {
   readonly postgres: PrivateServer
   readonly redis: PrivateServer
@@ -35,7 +42,7 @@ let run = 0
 export async function measureCase(
   servers: Servers,
   { workers, shards, clients, calls }: RollUpCase,
-  entries: number,
+  { entries, warmUpPerWorker }: RollUpLoad,
   checkout: string,
 ): Promise<RolledUpFigures> {
   const log = createLog('silent', 'bench')
@@ -79,16 +86,23 @@ export async function measureCase(
   try {
     await untilReady(redis, 5_000)
     const streams = streamsOf(env.REDIS_PREFIX, shards)
-    const expected = await fillStreams(redis, pool, streams, { entries, clients })
+    const warmUp = warmUpPerWorker * workers
+    const expected = await fillStreams(redis, pool, streams, { entries: entries + warmUp, clients })
     await pool.query('checkpoint')
     for (let worker = 0; worker < workers; worker += 1) {
       running.push(await startNode({ script: script('workers/main.ts'), env, logFile: logFile(`${worker}`) }))
     }
-    const figures = await watchRollUp(pool, redis, streams, entries, {
-      workers: running.map(({ pid }) => pid),
-      postgres: servers.postgres.pid,
-      redis: servers.redis.pid,
-    })
+    const figures = await watchRollUp(
+      pool,
+      redis,
+      streams,
+      { entries, warmUp },
+      {
+        workers: running.map(({ pid }) => pid),
+        postgres: servers.postgres.pid,
+        redis: servers.redis.pid,
+      },
+    )
     await checkTotals(pool, expected, calls)
     return figures
   } finally {

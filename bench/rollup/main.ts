@@ -14,12 +14,14 @@ import { cellsOf, type RollUpRow, renderRollUp, writeRollUpResults } from './rep
 /**
  * What it costs to bring entries from streams into the totals, over workers and shards. Linux: reads /proc.
  *
- *   node bench/rollup/main.ts [--entries 60000] [--only 1x1] [--clients 10] [--calls yes] [--rounds 1]
+ *   node bench/rollup/main.ts [--entries 60000] [--warm-up 40000] [--only 1x1] [--clients 10] [--calls yes] [--rounds 1]
  *     [--out folder] [--beside another-checkout]
  */
 const { values } = parseArgs({
   options: {
     entries: { type: 'string', default: '60000' },
+    /** Entries that each worker counts before any is measured. */
+    'warm-up': { type: 'string', default: '40000' },
     rounds: { type: 'string', default: '1' },
     only: { type: 'string', multiple: true, default: [] },
     clients: { type: 'string', multiple: true, default: [] },
@@ -30,9 +32,10 @@ const { values } = parseArgs({
 })
 const SCALES = [1, 2, 4]
 const CLIENTS = [10, 1_000]
-const FOLD = 1_000
+const SERVERS_WARM_UP = { entries: 5_000, warmUpPerWorker: 1_000 }
 
 const entries = Number(values.entries)
+const load = { entries, warmUpPerWorker: Number(values['warm-up']) }
 const all: readonly RollUpCase[] = [false, true].flatMap((calls) =>
   CLIENTS.flatMap((clients) => SCALES.map((scale) => ({ workers: scale, shards: scale, clients, calls }))),
 )
@@ -67,18 +70,18 @@ try {
   const servers = { postgres, redis, folder }
   const rows: RollUpRow[] = []
   // The first run warms the servers up and is not kept.
-  if (cases[0] !== undefined) await measureCase(servers, cases[0], Math.ceil(entries / FOLD) * 100, '')
+  if (cases[0] !== undefined) await measureCase(servers, cases[0], SERVERS_WARM_UP, '')
   for (const one of cases) {
     for (let round = 0; round < Number(values.rounds); round += 1) {
       for (const { of, checkout } of checkouts) {
-        const row = { of, ...one, ...(await measureCase(servers, one, entries, checkout)) }
+        const row = { of, ...one, ...(await measureCase(servers, one, load, checkout)) }
         rows.push(row)
         console.error(cellsOf(row).join('  '))
       }
     }
   }
   const warnings = warningsFor(testbed, otherWork.share(), entries < 20_000)
-  const results = { testbed, warnings, entries, rows }
+  const results = { testbed, warnings, ...load, rows }
   console.log(renderRollUp(results))
   // A part alone does not replace the figures that pages quote.
   const isWhole = cases.length === all.length && checkouts.length === 1

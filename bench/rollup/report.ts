@@ -13,6 +13,7 @@ export interface RollUpResults {
   readonly testbed: Testbed
   readonly warnings: readonly string[]
   readonly entries: number
+  readonly warmUpPerWorker: number
   readonly rows: readonly RollUpRow[]
 }
 
@@ -41,18 +42,18 @@ const TITLES = [
   'WAL, B/entry',
 ]
 
-export function renderRollUp({ testbed, warnings, entries, rows }: RollUpResults): string {
+export function renderRollUp({ testbed, warnings, entries, warmUpPerWorker, rows }: RollUpResults): string {
   const { cpu, cores, memoryGb, system, node, date, commit, loadBefore } = testbed
   const lines = [
     '# What the roll-up costs',
     '',
     'Written by `npm run bench:rollup`. Streams are filled first, then workers are started as in production; figures are',
-    'of what they did from 3 % of the entries on. Rates compare only within one table. The chain rate is what one worker',
+    'of what they did once each worker had warmed up. Rates compare only within one table. The chain rate is what one worker',
     'did without the time that its main thread, its Postgres backends and Redis waited for a core, and at most what the',
     'busiest of them could do. Totals were exact in every case.',
     '',
     `- ${cpu}, ${cores} cores, ${memoryGb} GB; ${system}; Node ${node}`,
-    `- ${date} UTC, commit ${commit}, ${entries} entries a case, load at the beginning ${loadBefore}`,
+    `- ${date} UTC, commit ${commit}, ${entries} entries a case after ${warmUpPerWorker} of each worker, load at the beginning ${loadBefore}`,
     ...warnings.flatMap((warning) => ['', `**${warning}**`]),
     '',
     `| ${TITLES.join(' | ')} |`,

@@ -23,7 +23,7 @@ interface Reading {
   readonly walBytes: number
 }
 
-/** What a run of the roll-up took, from its first 3 % to its end. */
+/** What a run of the roll-up took, from the end of its warm-up on. */
 export interface RolledUpFigures {
   readonly entriesPerSecond: number
   readonly workerUs: number
@@ -46,22 +46,25 @@ interface Schedule {
   readonly waitedMs: number
 }
 
-/** What a process spends on its start does not count. */
-const FIRST_SHARE = 0.03
 const SAMPLE_MS = 20
 const STALLED_MS = 60_000
 
-/** Watches workers that have been started until the streams are empty. */
+/**
+ * Watches workers that have been started until the streams are empty.
+ *
+ * @param warmUp Entries of all workers together that do not count: the first ones meet code that is not compiled yet.
+ *   Every further worker has that to do again, which is no cost of an entry.
+ */
 export async function watchRollUp(
   pool: Postgres,
   redis: Redis,
   streams: readonly string[],
-  entries: number,
+  { entries, warmUp }: { readonly entries: number; readonly warmUp: number },
   watched: Watched,
 ): Promise<RolledUpFigures> {
   const locks = { open: 0, waiting: 0 }
   let first: Reading | null = null
-  let left = entries
+  let left = entries + warmUp
   let movedAtMs = performance.now()
   for (;;) {
     const sampled = await sampleTransactions(pool)
@@ -75,7 +78,7 @@ export async function watchRollUp(
       locks.open += sampled.length
       locks.waiting += sampled.filter(({ isWaiting }) => isWaiting).length
     }
-    if (first === null && left <= entries * (1 - FIRST_SHARE)) first = await read(pool, left, watched)
+    if (first === null && left <= entries) first = await read(pool, left, watched)
     if (left === 0) break
     await delay(SAMPLE_MS)
   }

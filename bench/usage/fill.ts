@@ -1,7 +1,7 @@
 import { addDays, type UtcDay } from '../../src/domain/utc-day.ts'
 import { addCallDays } from '../../src/rollup/call-days.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
-import { shapeOf } from '../../src/usage/calls/usage-shape.ts'
+import { usageShapeOf } from '../../src/usage/calls/usage-shape.ts'
 
 /** What the database is filled with. */
 export interface Filling {
@@ -202,7 +202,7 @@ async function fillLatencies(pool: Postgres, day: UtcDay, { clients }: Filling):
 
 /** Single calls of one of the newest days, whose partition is there. */
 async function fillCalls(pool: Postgres, day: string, calls: number, { clients }: Filling): Promise<void> {
-  const usages = MODELS.map(({ raw }) => shapeOf(raw))
+  const usages = MODELS.map(({ raw }) => usageShapeOf(raw))
   await pool.query(
     `insert into tallygate.call_kinds (day, hash, client_id, client, key_id, upstream, provider, requested_model,
        reported_model, model, method, path, status, outcome, usage_source, failed_in_body, web_socket,

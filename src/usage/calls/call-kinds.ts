@@ -5,7 +5,7 @@ import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { FIELD_COLUMNS, isAbsent, keyedBy, valueText } from './call-columns.ts'
-import { shapeOf } from './usage-shape.ts'
+import { usageShapeOf } from './usage-shape.ts'
 
 /** A call as its row is written: under which kind, and what the kind cannot say of it. */
 export interface KindOfCall {
@@ -27,7 +27,7 @@ const OWN_NAMES: readonly OwnField[] = ['requestedModel', 'reportedModel']
 /** A path that names an object, such as a response or a file, is hardly ever called twice. Also in the migration. */
 const NAMES_OBJECT = /[^/:]{20}/
 
-/** New kinds of one client in one batch. Beyond these its calls keep what can be told apart in rows of their own. */
+/** New kinds of one client in one batch. Further calls that are new keep more in their own rows. */
 const NEW_KINDS = 64
 const ATTEMPTS = 5
 
@@ -94,7 +94,7 @@ function beyondNewKinds(missing: readonly Wanted[]): Set<Wanted> {
 
 function sortCall(wanted: Map<string, Wanted>, call: CountedCall, own: readonly OwnField[]): Sorted {
   const day = utcDayOf(call.arrivedAtMs)
-  const shaped = call.usageRaw === null || own === OWN_FIELDS ? null : shapeOf(call.usageRaw)
+  const shaped = call.usageRaw === null || own === OWN_FIELDS ? null : usageShapeOf(call.usageRaw)
   const hasOwnUsage = call.usageRaw !== null && shaped === null && own !== OWN_FIELDS
   const owned: readonly OwnField[] = hasOwnUsage ? [...own, 'usageRaw'] : own
   const shape = shaped?.shape ?? null

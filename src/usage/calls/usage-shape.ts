@@ -7,7 +7,7 @@ export interface ShapedText {
 }
 
 /** Splits a usage object's text. `null`: it has a `#` of its own, so the two could not be put together again. */
-export function shapeOf(text: string): ShapedText | null {
+export function usageShapeOf(text: string): ShapedText | null {
   if (text.includes('#')) return null
   const between = text.replace(/[^0-9]+/g, ',')
   return {

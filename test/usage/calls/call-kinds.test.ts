@@ -76,7 +76,7 @@ test('names that no catalog knows, and paths that name an object, make no kinds'
   expect(await stored(calls)).toEqual(expected(calls))
 })
 
-test('a client that is different in every call makes few kinds at a time, and keeps nobody from theirs', async () => {
+test('a client that is different in every call makes few kinds at a time, and other clients have theirs', async () => {
   const hostile = Array.from({ length: 500 }, (_, at) =>
     aCall({
       clientId: 'cli_hostile',

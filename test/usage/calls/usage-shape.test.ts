@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { shapeOf } from '../../../src/usage/calls/usage-shape.ts'
+import { usageShapeOf } from '../../../src/usage/calls/usage-shape.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 
 let ledger: LedgerDatabase
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 
 test('digits stand apart from what usages have alike', () => {
-  expect(shapeOf('{"input_tokens":12,"cost":0.0034,"ephemeral_5m":0,"tier":"a1"}')).toEqual({
+  expect(usageShapeOf('{"input_tokens":12,"cost":0.0034,"ephemeral_5m":0,"tier":"a1"}')).toEqual({
     shape: '{"input_tokens":#,"cost":#.#,"ephemeral_#m":#,"tier":"a#"}',
     digits: '12,0,0034,5,0,1',
   })
@@ -26,12 +26,12 @@ test.each([
   `{"a":${'9'.repeat(400)}}`,
 ])('PostgreSQL puts %j together again as it was', async (text) => {
   const { rows } = await ledger.pool.query('select tallygate.usage_text($1, $2) as text', [
-    shapeOf(text)?.shape,
-    shapeOf(text)?.digits,
+    usageShapeOf(text)?.shape,
+    usageShapeOf(text)?.digits,
   ])
   expect(rows).toEqual([{ text }])
 })
 
 test('what has a # of its own is left whole', () => {
-  expect(shapeOf('{"note":"#1"}')).toBeNull()
+  expect(usageShapeOf('{"note":"#1"}')).toBeNull()
 })
