@@ -123,12 +123,19 @@ function isOwn(own: readonly OwnField[], name: string): boolean {
   return own.length > 0 && (own as readonly string[]).includes(name)
 }
 
+/**
+ * `offset 0` keeps Postgres from joining in another way than by the index: for a batch of a thousand kinds it would
+ * read those of all days, as it reckons with pages that come from the disk.
+ */
 const FIND = `
-select w.place - 1 as place, k.kind
-from unnest($1::date[], $2::uuid[]) with ordinality as w (day, hash, place)
-join ${SCHEMA}.call_kinds k on k.day = w.day and k.hash = w.hash
-left join ${SCHEMA}.clients c on c.id = k.client_id
-where k.client = coalesce(c.name, k.client_id)`
+select f.place - 1 as place, f.kind
+from (
+  select w.place, k.kind, k.client_id, k.client
+  from unnest($1::date[], $2::uuid[]) with ordinality as w (day, hash, place),
+    lateral (select * from ${SCHEMA}.call_kinds k where k.day = w.day and k.hash = w.hash offset 0) k
+  offset 0) f
+left join ${SCHEMA}.clients c on c.id = f.client_id
+where f.client = coalesce(c.name, f.client_id)`
 
 /** Fills in the kinds that the days have. @returns The others. */
 async function find(session: PostgresSession, wanted: readonly Wanted[]): Promise<readonly Wanted[]> {

@@ -129,3 +129,27 @@ test('a rolled-back transaction leaves no kind that a later one could miss', asy
   await add([call])
   expect(await stored([call])).toEqual(expected([call]))
 })
+
+test('a batch of many kinds does not read those of all days', async () => {
+  await ledger.pool.query(
+    `insert into tallygate.call_kinds (day, hash, client_id, client, key_id, upstream, provider, model, method, outcome,
+       usage_source, failed_in_body, web_socket, partly_unpriced)
+     select current_date - i % 35, md5(i::text)::uuid, '', '', '', '', '', '', '', '', '', false, false, false
+     from generate_series(1, 20000) i`,
+  )
+  await ledger.pool.query('analyze tallygate.call_kinds')
+  const calls = Array.from({ length: 1000 }, (_, at) => aCall({ clientId: `cli_${at}` }))
+  const scans = await inTransaction(ledger.pool, async (session) => {
+    const readWhole = async (): Promise<number> => {
+      const { rows } = await session.query(
+        `select seq_scan::int as scans from pg_stat_xact_user_tables where relname = 'call_kinds'`,
+      )
+      return rows[0].scans
+    }
+    const before = await readWhole()
+    await addCalls(session, calls)
+    return (await readWhole()) - before
+  })
+  expect(scans).toBe(0)
+  expect(await stored(calls)).toEqual(expected(calls))
+})
