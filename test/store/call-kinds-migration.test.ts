@@ -98,6 +98,26 @@ test('a day that an operator detached stays as it is', async () => {
   expect(rows).toEqual([{ calls: 66 }])
 })
 
+test('the planner knows the calls and kinds of each day at once, and those of a new day within a minute', async () => {
+  await fill()
+  await migrate(database.url, quiet)
+  const { rows } = await client.query(
+    `select tablename as name from pg_stats where schemaname = 'tallygate' and attname = 'day' and tablename ~ '^call_'
+     order by 1`,
+  )
+  expect(rows.map(({ name }) => name)).toEqual([
+    'call_kinds',
+    'call_rows',
+    'call_rows_20260101',
+    'call_rows_20260102',
+    'call_rows_20260103',
+  ])
+  const { rows: options } = await client.query(
+    `select reloptions as set from pg_class where oid = 'tallygate.call_kinds'::regclass`,
+  )
+  expect(options[0]?.set).toContain('autovacuum_analyze_scale_factor=0')
+})
+
 test('with no calls at all the view is there', async () => {
   await migrate(database.url, quiet)
   expect(await allCalls()).toEqual([])

@@ -33,6 +33,9 @@ create table call_kinds (
   primary key (day, kind)
 );
 create unique index on call_kinds (day, hash, client);
+-- A new day's kinds are few beside those of all days. As long as the statistics lack it, the planner takes the day for
+-- empty, and may go through all of its kinds for each of its calls.
+alter table call_kinds set (autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100);
 
 -- One row per call, a partition a day, made ahead and dropped by the prune job. What is here is what was
 -- totalled: grouping by day, client_id, key_id, model, upstream and price_id gives `daily_usage` again.
@@ -160,9 +163,9 @@ begin
     join call_kinds f on f.day = c.day
       and f.hash = substr(encode(sha256(convert_to(row(k.*)::text, 'UTF8')), 'hex'), 1, 32)::uuid
   $insert$, kind_of_call);
-  drop table calls_before;
 end
 $$;
+analyze call_rows;
 
 -- Left, so that what asks for no column of a kind does not read kinds.
 create view calls as
@@ -181,3 +184,5 @@ select r.day, r.call_id, r.arrived_at, k.client_id, k.client, k.key_id, k.upstre
   r.file_searches, r.code_runs, r.x_searches, r.map_searches, r.web_fetches, r.other_tool_calls, r.video_ms,
   r.citation_tokens, r.trained_tokens, r.told_by, r.settles, r.settled
 from call_rows r left join call_kinds k on k.day = r.day and k.kind = r.kind;
+
+drop table calls_before;
