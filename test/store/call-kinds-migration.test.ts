@@ -98,6 +98,33 @@ test('a day that an operator detached stays as it is', async () => {
   expect(rows).toEqual([{ calls: 66 }])
 })
 
+test('a day whose pruning was cut is dropped, detached or not', async () => {
+  await fill()
+  for (const day of [1, 2])
+    await client.query(
+      `comment on table tallygate.calls_2026010${day} is 'tallygate: expired, to be dropped'`,
+    )
+  await client.query('alter table tallygate.calls detach partition tallygate.calls_20260101')
+  await client.query('alter table tallygate.calls detach partition tallygate.calls_20260103')
+  await migrate(database.url, quiet)
+  expect((await tables()).filter((name) => /[0-9]$/.test(name))).toEqual([
+    'call_rows_20260102',
+    'calls_20260103',
+  ])
+})
+
+test('who could read the table can read the view', async () => {
+  const reader = `reader_${database.url.slice(-16)}`
+  await client.query(`create role "${reader}"; grant select on tallygate.calls to "${reader}", public`)
+  await migrate(database.url, quiet)
+  const { rows } = await client.query(
+    `select array_agg(grantee::text order by grantee) as readers from information_schema.table_privileges
+     where table_schema = 'tallygate' and table_name = 'calls' and privilege_type = 'SELECT' and grantee <> user`,
+  )
+  await client.query(`drop owned by "${reader}"; drop role "${reader}"`)
+  expect(rows[0]?.readers).toEqual(['PUBLIC', reader])
+})
+
 test('the planner knows the calls and kinds of each day at once, and those of a new day within a minute', async () => {
   await fill()
   await migrate(database.url, quiet)

@@ -185,4 +185,26 @@ select r.day, r.call_id, r.arrived_at, k.client_id, k.client, k.key_id, k.upstre
   r.citation_tokens, r.trained_tokens, r.told_by, r.settles, r.settled
 from call_rows r left join call_kinds k on k.day = r.day and k.kind = r.kind;
 
+do $$
+declare
+  found record;
+begin
+  -- Who could read the table can read the view.
+  for found in
+    select distinct case when a.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end as reader
+    from pg_class c, aclexplode(c.relacl) a
+    where c.oid = 'calls_before'::regclass and a.privilege_type = 'SELECT' and a.grantee <> c.relowner
+  loop
+    execute 'grant select on calls to ' || found.reader;
+  end loop;
+  -- Days that a pruning which was cut has detached: the next one looks for partitions of `call_rows`.
+  for found in
+    select c.relname as name from pg_class c left join pg_inherits i on i.inhrelid = c.oid
+    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname ~ '^calls_[0-9]{8}$'
+      and i.inhrelid is null and obj_description(c.oid, 'pg_class') = 'tallygate: expired, to be dropped'
+  loop
+    execute format('drop table %I', found.name);
+  end loop;
+end
+$$;
 drop table calls_before;
