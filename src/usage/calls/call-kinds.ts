@@ -4,6 +4,7 @@ import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { OTHER_MODELS_TOTAL } from '../total-by-day.ts'
 import { FIELD_COLUMNS, isAbsent, keyedBy, valueText } from './call-columns.ts'
 import { usageShapeOf } from './usage-shape.ts'
 
@@ -22,7 +23,7 @@ export type OwnField = (typeof OWN_FIELDS)[number]
 const OWN_FIELDS = ['requestedModel', 'reportedModel', 'path', 'serviceTier', 'usageRaw'] as const
 
 const NOTHING_OWN: readonly OwnField[] = []
-/** A name that the catalog does not know may be another in every call. */
+/** A name that the catalog does not know, or is the client's 501st of the day, may be another in every call. */
 const OWN_NAMES: readonly OwnField[] = ['requestedModel', 'reportedModel']
 /** A path that names an object, such as a response or a file, is hardly ever called twice. Also in the migration. */
 const NAMES_OBJECT = /[^/:]{20}/
@@ -77,7 +78,8 @@ export async function kindsOf(
 }
 
 function ownFieldsOf(call: CountedCall): readonly OwnField[] {
-  const names = call.model === UNKNOWN_MODEL ? OWN_NAMES : NOTHING_OWN
+  const { model } = call
+  const names = model === UNKNOWN_MODEL || model === OTHER_MODELS_TOTAL ? OWN_NAMES : NOTHING_OWN
   return NAMES_OBJECT.test(call.path) ? [...names, 'path'] : names
 }
 

@@ -4,6 +4,7 @@ import type { CallRecord } from '../../../src/call/call-record.ts'
 import { UNKNOWN_MODEL } from '../../../src/domain/model-name.ts'
 import { inTransaction } from '../../../src/store/connection/postgres.ts'
 import { addCalls } from '../../../src/usage/calls/add-calls.ts'
+import { OTHER_MODELS_TOTAL } from '../../../src/usage/total-by-day.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aRecord } from '../../rollup/records.ts'
 
@@ -62,10 +63,13 @@ test('nothing, an empty text, and a text that looks like either are three things
   expect(await stored(calls)).toEqual(expected(calls))
 })
 
-test('names that no catalog knows, and paths that name an object, make no kinds', async () => {
+test.each([
+  UNKNOWN_MODEL,
+  OTHER_MODELS_TOTAL,
+])('names that are totalled as %s, and paths that name an object, make no kinds', async (model) => {
   const calls = Array.from({ length: 300 }, (_, at) =>
     aCall({
-      model: UNKNOWN_MODEL,
+      model,
       requestedModel: `made-up-${at}`,
       reportedModel: at % 2 === 0 ? null : `made-up-${at}`,
       path: `/v1/responses/resp_0123456789abcdef${at}`,
