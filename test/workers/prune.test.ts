@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addDays } from '../../src/domain/utc-day.ts'
 import { addCallDays } from '../../src/rollup/call-days.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { inTransaction, openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { addCalls } from '../../src/usage/calls/add-calls.ts'
 import { addCallDay, selectCallDays, selectToday } from '../../src/usage/calls/call-partitions.ts'
 import { prune } from '../../workers/prune.ts'
-import { quiet } from '../rollup/records.ts'
+import { aRecord, quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 let database: TestDatabase
@@ -53,29 +54,33 @@ test('partitions older than the retention are dropped, the oldest day kept stays
   expect(await tables()).toHaveLength(10)
 })
 
-test('what calls of a day have alike goes with the day, also where the run before was cut', async () => {
-  const offsets = [-10, -2, 0]
-  await addCallDays(pool, 10)
-  await pool.query(
-    `insert into tallygate.call_kinds (day, hash, client_id, client, key_id, upstream, provider, model, method, outcome,
-       usage_source, failed_in_body, web_socket, partly_unpriced)
-     select day, gen_random_uuid(), 'cli', 'client', 'key', 'default', 'openai', 'gpt-4o', 'POST', 'complete',
-       'reported', false, false, false
-     from unnest($1::date[]) day, generate_series(1, 3)`,
-    [[...offsets, -300].map((offset) => addDays(today, offset))],
+test('kinds go with the calls of their day, and stay as long as these', async () => {
+  await addCallDays(pool, 3)
+  const [kept, dropped, cut] = [-1, -2, -100].map((offset) => addDays(today, offset))
+  await addDay(cut ?? '')
+  const arrived = (day = '') => aRecord({ arrivedAtMs: Date.parse(`${day}T12:00:00Z`) })
+  await inTransaction(pool, (session) => addCalls(session, [kept, dropped, cut].map(arrived)))
+  const table = `tallygate.call_rows_${cut?.replaceAll('-', '')}`
+  await pool.query(`comment on table ${table} is 'tallygate: expired, to be dropped'`)
+  await pool.query(`alter table tallygate.call_rows detach partition ${table}`)
+  expect((await prune(pool, 1))?.dropped).toContain(cut)
+  const { rows } = await pool.query('select day from tallygate.call_kinds')
+  expect(rows).toEqual([{ day: kept }])
+})
+
+test('a run that is cut before the table is dropped leaves its kinds', async () => {
+  const day = addDays(today, -100)
+  await addDay(day)
+  await inTransaction(pool, (session) =>
+    addCalls(session, [aRecord({ arrivedAtMs: Date.parse(`${day}T12:00:00Z`) })]),
   )
-  const kept = async () =>
-    (
-      await pool.query(
-        `select day - $1::date as "offset", count(*)::int as kinds from tallygate.call_kinds group by 1 order by 1`,
-        [today],
-      )
-    ).rows
-  await pool.query(`comment on table tallygate.call_rows_${addDays(today, -10).replaceAll('-', '')} is
-    'tallygate: expired, to be dropped'`)
-  await prune(pool, 2)
-  // Of a day without calls that are kept none is asked for: an operator may have detached them.
-  expect(await kept()).toEqual([-300, -2, 0].map((offset) => ({ offset, kinds: 3 })))
+  const table = `tallygate.call_rows_${day.replaceAll('-', '')}`
+  await pool.query(`create view keeps_it as select from ${table}`)
+  await expect(prune(pool, 1)).rejects.toThrow('depend')
+  expect((await pool.query('select from tallygate.call_kinds')).rows).toHaveLength(1)
+  await pool.query('drop view keeps_it')
+  expect((await prune(pool, 1))?.dropped).toContain(day)
+  expect((await pool.query('select from tallygate.call_kinds')).rows).toHaveLength(0)
 })
 
 test('with a retention of no days there are no partitions', async () => {

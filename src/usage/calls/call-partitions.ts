@@ -61,10 +61,9 @@ export async function dropCallDay(session: PostgresSession, day: UtcDay): Promis
   await dropDetached(session, table, day)
 }
 
-/** Kinds first: a run that is cut in between finds the table again. No call of another day has these. */
+/** In one statement, which is a transaction: a table whose kinds are gone might be attached again. */
 async function dropDetached(session: PostgresSession, table: string, day: UtcDay): Promise<void> {
-  await session.query(`delete from ${SCHEMA}.call_kinds where day = $1`, [day])
-  await session.query(`drop table ${table}`)
+  await session.query(`delete from ${SCHEMA}.call_kinds where day = '${day}'; drop table ${table}`)
 }
 
 /** Finishes what a run of `dropCallDay` that was cut in the middle has left. */
