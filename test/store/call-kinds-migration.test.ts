@@ -25,7 +25,7 @@ const VALUES: Readonly<Record<string, string>> = {
   call_id: 'gen_random_uuid()',
   model: `(array['gpt-4o', '(unknown)', '(none)'])[1 + i % 3]`,
   requested_model: `case when i % 5 > 0 then 'asked ' || i % 7 end`,
-  reported_model: `case when i % 7 > 0 then 'answered ' || i % 5 end`,
+  reported_model: `case when i % 7 > 0 then 'named ' || i % 5 end`,
   path: `case when i % 2 = 0 then '/v1/chat/completions' else '/v1/responses/resp_0123456789abcdef' || i end`,
   usage_raw: `case when i % 3 > 0 then '{"a":' || i || ',"#":null}' end`,
   client: `'the client ' || i % 4`,

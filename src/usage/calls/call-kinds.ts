@@ -28,7 +28,7 @@ const OWN_NAMES: readonly OwnField[] = ['requestedModel', 'reportedModel']
 /** A path that names an object, such as a response or a file, is hardly ever called twice. Also in the migration. */
 const NAMES_OBJECT = /[^/:]{20}/
 
-/** New kinds of one client in one batch. Further calls that are new keep more in their own rows. */
+/** New kinds of one client in one batch. Beyond these its calls have what may differ in rows of their own. */
 const NEW_KINDS = 64
 const ATTEMPTS = 5
 

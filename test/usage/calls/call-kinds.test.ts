@@ -80,7 +80,7 @@ test.each([
   expect(await stored(calls)).toEqual(expected(calls))
 })
 
-test('a client that is different in every call makes few kinds at a time, and other clients have theirs', async () => {
+test('a client that is different in every call makes few kinds at a time, and keeps no other from theirs', async () => {
   const hostile = Array.from({ length: 500 }, (_, at) =>
     aCall({
       clientId: 'cli_hostile',
