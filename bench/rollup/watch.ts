@@ -53,7 +53,7 @@ const STALLED_MS = 60_000
  * Watches workers that have been started until the streams are empty.
  *
  * @param warmUp Entries of all workers together that do not count: the first ones meet code that is not compiled yet.
- *   Every further worker has that to do again, which is no cost of an entry.
+ *   Every further worker has that to do again, and an entry costs no more for it.
  */
 export async function watchRollUp(
   pool: Postgres,
