@@ -34,6 +34,7 @@ const ATTEMPTS = 5
 
 interface Wanted {
   readonly day: UtcDay
+  /** One of its calls, and what of that one is not the kind's. */
   readonly call: CountedCall
   readonly own: readonly OwnField[]
   readonly shape: string | null
@@ -45,6 +46,8 @@ interface Sorted {
   readonly call: CountedCall
   wanted: Wanted
   usageDigits: string | null
+  /** Its own: another call of the kind may have none, where the kind has nothing. */
+  own: readonly OwnField[]
 }
 
 /**
@@ -74,7 +77,7 @@ export async function kindsOf(
     await add(session, missing)
     missing = await find(session, missing)
   }
-  return sorted.map(({ wanted: { kind, own }, usageDigits }) => ({ kind: kind as string, usageDigits, own }))
+  return sorted.map(({ wanted: { kind }, usageDigits, own }) => ({ kind: kind as string, usageDigits, own }))
 }
 
 function ownFieldsOf(call: CountedCall): readonly OwnField[] {
@@ -106,7 +109,7 @@ function sortCall(wanted: Map<string, Wanted>, call: CountedCall, own: readonly 
     found = { day, call, own: owned, shape, hash: hash('sha256', key).slice(0, 32), kind: null }
     wanted.set(key, found)
   }
-  return { call, wanted: found, usageDigits: shaped?.digits ?? null }
+  return { call, wanted: found, usageDigits: shaped?.digits ?? null, own: owned }
 }
 
 const KIND_FIELDS = keyedBy(FIELD_COLUMNS.filter(({ place, name }) => place !== 'row' && name !== 'usageRaw'))

@@ -80,6 +80,32 @@ test.each([
   expect(await stored(calls)).toEqual(expected(calls))
 })
 
+test('a call that has nothing of its own takes nothing from one of its kind that has', async () => {
+  const withOwn = aCall({ usageRaw: '{"#":7}' })
+  const without = aCall({ usageRaw: null })
+  await add([without, withOwn])
+  const again = [withOwn, without].map((call) => ({ ...call, callId: randomUUID() }))
+  await add(again)
+  expect(await kinds()).toBe(1)
+  expect(await stored([without, withOwn, ...again])).toEqual(expected([without, withOwn, ...again]))
+})
+
+test('calls beyond the new kinds of a batch keep what is theirs under a kind that had none of it', async () => {
+  const path = '/v1/responses/resp_0123456789abcdef'
+  const bare = aCall({ path, requestedModel: null, reportedModel: null, usageRaw: null })
+  const named = Array.from({ length: 100 }, (_, at) =>
+    aCall({
+      path,
+      requestedModel: `name-${at}`,
+      reportedModel: null,
+      usageRaw: `{"${'x'.repeat(at)}":${at}}`,
+    }),
+  )
+  await add([bare, ...named])
+  expect(await kinds()).toBe(64)
+  expect(await stored([bare, ...named])).toEqual(expected([bare, ...named]))
+})
+
 test('a client that is different in every call makes few kinds at a time, and keeps no other from theirs', async () => {
   const hostile = Array.from({ length: 500 }, (_, at) =>
     aCall({
