@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { seeded } from '../../../bench/chaos/random.ts'
 import type { CallRecord } from '../../../src/call/call-record.ts'
 import { UNKNOWN_MODEL } from '../../../src/domain/model-name.ts'
 import { inTransaction } from '../../../src/store/connection/postgres.ts'
@@ -104,6 +105,30 @@ test('calls beyond the new kinds of a batch keep what is theirs under a kind tha
   await add([bare, ...named])
   expect(await kinds()).toBe(64)
   expect(await stored([bare, ...named])).toEqual(expected([bare, ...named]))
+})
+
+test('whatever calls have alike or apart, each is read as it was written', async () => {
+  const random = seeded(20_261_123)
+  const name = () => random.pick([null, '', 'a', 'a', `name-${random.below(200)}`])
+  const made: CallRecord[] = []
+  for (let batch = 0; batch < 6; batch += 1) {
+    const calls = Array.from({ length: 400 }, () => {
+      const tier = name()
+      return aCall({
+        clientId: random.pick(['cli_1', 'cli_1', 'cli_2']),
+        model: random.pick(['gpt-4o', UNKNOWN_MODEL, OTHER_MODELS_TOTAL]),
+        requestedModel: name(),
+        reportedModel: name(),
+        ...(tier === null ? {} : { serviceTier: tier }),
+        path: random.pick(['/v1/a', '/v1/b', '/v1/a/resp_0123456789abcdef', `/v1/${random.below(90)}`]),
+        usageRaw: random.pick([null, '', '{}', '{"#":1}', `{"a":${random.below(9)}}`, `{"${name()}":1.50}`]),
+        status: random.pick([200, 200, 429]),
+      })
+    })
+    await add(calls)
+    made.push(...calls)
+  }
+  expect(await stored(made)).toEqual(expected(made))
 })
 
 test('a client that is different in every call makes few kinds at a time, and keeps no other from theirs', async () => {
