@@ -1,6 +1,6 @@
 import { serialiseRecord } from '../src/call/codec/record-codec.ts'
 import type { JobFetchConfig } from '../src/config/yaml/job-fetch-config.ts'
-import { credentialHeader } from '../src/gateway/proxy/headers.ts'
+import { credentialHeader } from '../src/gateway/proxy/headers/headers.ts'
 import { buildPricing } from '../src/gateway/recording/price-call.ts'
 import { openPool, type Upstream } from '../src/gateway/routing/upstreams.ts'
 import type { Logger } from '../src/lib/logger.ts'

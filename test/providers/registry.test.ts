@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { providerOfHost } from '../../src/config/yaml/provider-hosts.ts'
-import { credentialHeader, forwardableRequestHeaders } from '../../src/gateway/proxy/headers.ts'
+import { credentialHeader, forwardableRequestHeaders } from '../../src/gateway/proxy/headers/headers.ts'
 import { catalogPlaces } from '../../src/pricing/catalog/catalog-providers.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
 import type { Dialect, OutputBound } from '../../src/providers/dialect.ts'

@@ -7,7 +7,7 @@ import type { CallContext } from '../recording/call-context.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { answerFailure } from './answer-failure.ts'
 import { announcedLength, isPlainEventStream, trailersOf, writableReason } from './answer-parts.ts'
-import { forwardableResponseHeaders } from './headers.ts'
+import { forwardableResponseHeaders } from './headers/headers.ts'
 import { UsageEventFilter } from './usage-event-filter.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */

@@ -1,7 +1,8 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { OpenCall } from '../../call/call-record.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
+import type { AnswerHandler } from '../../http/client/answer-handler.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { Admission } from '../admission/admission.ts'
@@ -10,7 +11,8 @@ import { streamedBody } from '../forms/upload.ts'
 import { askUpstream } from './ask-upstream.ts'
 import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
-import { forwardableRequestHeaders } from './headers.ts'
+import { forwardableRequestHeaders, type RequestHeaderOptions } from './headers/headers.ts'
+import { repeatedHeadFields } from './headers/repeated-head.ts'
 
 /**
  * Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated.
@@ -37,7 +39,7 @@ export function dispatch(
   response.on('close', () => {
     if (!response.writableFinished) call.clientLeft()
   })
-  const handler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
+  const handler: AnswerHandler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
     ? options.objects.watch(call, {
         callId: open.callId,
         owner: admission.caller,
@@ -46,24 +48,25 @@ export function dispatch(
         canonicalPath: route.target.canonicalPath,
         pathAndQuery: route.target.pathAndQuery,
         body: body.plain,
-        fetchPage: (next) => askUpstream(upstream, headers, next),
+        fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, body), next),
       })
     : call
-  const headers = forwardableRequestHeaders(request.rawHeaders, {
+  const headerOptions = {
     host: upstream.host,
     // A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8).
     credential: method === 'TRACE' ? null : upstream.credential,
     // A call to an unknown path is not changed for the sake of being read.
     askIdentity: (dialect !== null && dialect.isGeneric !== true) || handler !== call,
-    contentLength: body.sent?.length ?? null,
     isPlain: body.isEdited,
-  })
+  }
   try {
     upstream.pool.dispatch(
       {
         path: upstream.basePath + route.target.pathAndQuery,
         method,
-        headers,
+        headers: isSentInOnePiece(body.sent)
+          ? repeatedHeadFields(request.socket, request.rawHeaders, headerOptions)
+          : headersOf(request, headerOptions, body),
         body: body.sent === null ? uploadOf(call, admission, body) : sentBody(body.sent),
       },
       handler,
@@ -103,6 +106,12 @@ function buildExchange(
   })
 }
 
+type HeaderOptions = Omit<RequestHeaderOptions, 'contentLength'>
+
+function headersOf(request: IncomingMessage, options: HeaderOptions, { sent }: CallBody): string[] {
+  return forwardableRequestHeaders(request.rawHeaders, { ...options, contentLength: sent?.length ?? null })
+}
+
 /** A body that goes upstream as it comes; `null`: there is none. */
 function uploadOf(call: Exchange, admission: Admission, { form }: CallBody): Readable | null {
   if (form === null) return streamedBody(admission.request)
@@ -116,4 +125,9 @@ function uploadOf(call: Exchange, admission: Admission, { form }: CallBody): Rea
 /** A body that was read, on its way upstream. */
 function sentBody(body: Buffer): Buffer | Readable {
   return body.length <= WHOLE_BYTES ? body : inPieces(body)
+}
+
+/** Its length is then written with the body, and need not be among the headers. */
+function isSentInOnePiece(body: Buffer | null): boolean {
+  return body !== null && body.length > 0 && body.length <= WHOLE_BYTES
 }

@@ -3,7 +3,7 @@ import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { Admission } from '../admission/admission.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
-import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers.ts'
+import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers/headers.ts'
 import { headText } from './refuse-handshake.ts'
 
 /** What becomes of a handshake. After a `failed` another may follow, which says nothing new. */

@@ -35,19 +35,52 @@ export interface RequestHead {
   readonly takesBody: boolean
 }
 
+/** The headers of a request as they are written, so that they are looked at once where several requests have the same. */
+export class HeadFields {
+  /** The header line of the host. */
+  readonly host: string
+  /** The lines of the others, but for those that frame the body. */
+  readonly others: string
+
+  constructor(host: string, others: string) {
+    this.host = host
+    this.others = others
+  }
+}
+
 /**
  * Writes the head of a request.
  *
- * @param headers name, value, name, value, ...; `host` among them, once
+ * @param headers name, value, name, value, ...; `host` among them, once. Or what was written of them before: then no
+ *   length is announced.
  * @throws {UpstreamError} When some of it could be read as more than it is: nothing of it may be sent.
  */
-export function buildRequestHead(method: string, path: string, headers: readonly string[]): RequestHead {
+export function buildRequestHead(
+  method: string,
+  path: string,
+  headers: readonly string[] | HeadFields,
+): RequestHead {
   // An answer to CONNECT is a tunnel.
   if (!isToken(method) || method === 'CONNECT') throw refusal('the method is not fit to be sent')
   if (path.charCodeAt(0) !== 0x2f || UNFIT_IN_PATH.test(path)) throw refusal('the path is not fit to be sent')
+  const isWritten = headers instanceof HeadFields
+  const { host, others } = isWritten ? headers : writeHeadFields(headers)
+  // Servers have been seen to send a body with the answer to HEAD, where the next answer would be looked for.
+  const connection = method === 'HEAD' ? 'close' : 'keep-alive'
+  return {
+    text: `${method} ${path} HTTP/1.1\r\n${host}connection: ${connection}\r\n${others}`,
+    announcedLength: isWritten ? null : announcedLengthIn(headers),
+    takesBody: METHODS_WITH_BODY.has(method),
+  }
+}
+
+/**
+ * @param headers as {@link buildRequestHead} takes them
+ * @throws {UpstreamError} As it does.
+ */
+export function writeHeadFields(headers: readonly string[]): HeadFields {
   let host = ''
-  let fields = ''
-  let announcedLength: number | null = null
+  let others = ''
   for (let i = 0; i < headers.length; i += 2) {
     const text = headers[i] ?? ''
     const value = headers[i + 1]
@@ -56,25 +89,27 @@ export function buildRequestHead(method: string, path: string, headers: readonly
       throw refusal('a header is not fit to be sent')
     }
     if (name.role === 'none') {
-      fields += `${text}: ${value}\r\n`
+      others += `${text}: ${value}\r\n`
     } else if (name.role === 'host') {
       if (host !== '') throw refusal('there is more than one host')
       host = `host: ${value}\r\n`
-    } else if (name.role === 'content-length') {
-      if (announcedLength !== null || !LENGTH.test(value)) throw refusal('the length is in doubt')
-      announcedLength = Number(value)
     } else if (NOT_TO_BE_SET.has(name.role)) {
       throw refusal(`${name.role} is not to be set`)
     }
   }
   if (host === '') throw refusal('there is no host')
-  // Servers have been seen to send a body with the answer to HEAD, where the next answer would be looked for.
-  const connection = method === 'HEAD' ? 'close' : 'keep-alive'
-  return {
-    text: `${method} ${path} HTTP/1.1\r\n${host}connection: ${connection}\r\n${fields}`,
-    announcedLength,
-    takesBody: METHODS_WITH_BODY.has(method),
+  return new HeadFields(host, others)
+}
+
+function announcedLengthIn(headers: readonly string[]): number | null {
+  let length: number | null = null
+  for (let i = 0; i < headers.length; i += 2) {
+    if (findHeaderName(headers[i] ?? '')?.role !== 'content-length') continue
+    const value = headers[i + 1] ?? ''
+    if (length !== null || !LENGTH.test(value)) throw refusal('the length is in doubt')
+    length = Number(value)
   }
+  return length
 }
 
 function refusal(message: string): UpstreamError {

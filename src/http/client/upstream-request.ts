@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { AnswerController, AnswerHandler } from './answer-handler.ts'
-import { buildRequestHead, type RequestHead } from './request-head.ts'
+import { buildRequestHead, type HeadFields, type RequestHead } from './request-head.ts'
 
 /** What is to be sent. */
 export interface RequestToSend {
@@ -8,8 +8,11 @@ export interface RequestToSend {
   readonly method: string
   /** With its query. */
   readonly path: string
-  /** Name, value, name, value, ... with `host` among them. A length is only needed for a stream. */
-  readonly headers: readonly string[]
+  /**
+   * Name, value, name, value, ... with `host` among them, or what was written of them before. A length is only needed
+   * for a stream.
+   */
+  readonly headers: readonly string[] | HeadFields
   /** A stream goes out as it comes, in chunks unless the headers announce its length. `null`: no body. */
   readonly body: Buffer | Readable | null
 }

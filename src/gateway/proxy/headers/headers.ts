@@ -1,5 +1,5 @@
-import { entryOf, type Provider } from '../../providers/registry.ts'
-import type { AnswerRates } from '../limits/doors/rate-headers.ts'
+import { entryOf, type Provider } from '../../../providers/registry.ts'
+import type { AnswerRates } from '../../limits/doors/rate-headers.ts'
 import {
   ASKS_OTHER_ANSWER,
   ENDS_HERE,

@@ -4,8 +4,8 @@ import {
   forwardableRequestHeaders,
   forwardableResponseHeaders,
   type RequestHeaderOptions,
-} from '../../../src/gateway/proxy/headers.ts'
-import { PROVIDERS } from '../../../src/providers/registry.ts'
+} from '../../../../src/gateway/proxy/headers/headers.ts'
+import { PROVIDERS } from '../../../../src/providers/registry.ts'
 
 const plain: RequestHeaderOptions = {
   host: 'api.example',

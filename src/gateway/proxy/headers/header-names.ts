@@ -1,4 +1,4 @@
-import { entryOf, PROVIDERS } from '../../providers/registry.ts'
+import { entryOf, PROVIDERS } from '../../../providers/registry.ts'
 
 /**
  * Headers as they stand on the wire, like Node's `rawHeaders`: name, value, name, value, ... in order. Bytes
@@ -62,6 +62,8 @@ export const IS_TYPE = 64
 export const ASKS_OTHER_ANSWER = 128
 export const IS_SUBPROTOCOL = 256
 export const IS_CALL_ID = 512
+/** What becomes of it, or of other headers, depends on its value, even where it ends here itself. */
+export const READS_VALUE = IS_CONNECTION | IS_TE
 
 const MEANINGS: ReadonlyMap<string, number> = new Map([
   ['connection', IS_CONNECTION],
