@@ -1,4 +1,4 @@
-import { type Comparison, type Figures, measureCell } from '../cells.ts'
+import { type Cell, type Comparison, type Figures, measureCell } from '../cells.ts'
 import { type Percentiles, spreadOf } from '../figures.ts'
 import { jsonShape, type Shape, streamShape } from '../load/shapes.ts'
 import type { Rig } from '../rig.ts'
@@ -8,6 +8,11 @@ import type { Part } from './part.ts'
 const SATURATION = { runs: 3, connections: 64, calls: 10_000 }
 const JSON_SECONDS = 3
 const STREAMS = { aSecond: 100, seconds: 2.5, events: 30, pace: { everyMs: 5, together: 1 } }
+/** Of the calls a second of which bare is capable: the second shows what a call waits for where nothing queues. */
+const LOADS = [
+  { part: 2, words: 'half load' },
+  { part: 8, words: 'an eighth' },
+] as const
 const PERCENTILES = ['p50', 'p99', 'p999'] as const
 
 const comparisons: readonly Comparison[] = ['origin', 'bare'].flatMap((other) =>
@@ -17,12 +22,12 @@ const comparisons: readonly Comparison[] = ['origin', 'bare'].flatMap((other) =>
 /** What a call waits for longer, with calls coming in at a fixed rate. */
 export const latencyPart: Part = {
   name: 'latency',
-  title: 'Latency at half load',
+  title: 'Latency at fixed rates',
   about: [
     'Calls are sent at times fixed beforehand, whatever became of those before, and measured from these times: a',
     'proxy that stalls delays calls that are counted, so nothing is omitted. Half load is half of the calls a second of',
-    'which bare is capable in this run. Late: how far behind its times the generator was, which is within all figures.',
-    'All in milliseconds.',
+    'which bare is capable in this run, an eighth is an eighth of them. Late: how far behind its times the generator',
+    'was, which is within all figures. All in milliseconds.',
   ].join(' '),
   columns: [
     { figure: 'p50', title: 'p50', digits: 2 },
@@ -37,16 +42,21 @@ export const latencyPart: Part = {
     { figure: 'lateP99', title: 'late p99', digits: 2 },
   ],
   async measure(rig, { rounds, scale }) {
-    const perSecond = Math.round((await saturationOf(rig, scale)) / 2)
-    const whole = await measureCell({
-      name: `JSON of 1 KB, whole answer, ${perSecond} calls a second`,
-      targets: rig.targets,
-      rounds,
-      isNew: scale === 1,
-      comparisons,
-      measure: (target) =>
-        measureOpenLoad(rig, target, jsonShape(1), perSecond, JSON_SECONDS * scale, 'whole'),
-    })
+    const saturation = await saturationOf(rig, scale)
+    const cells: Cell[] = []
+    for (const { part, words } of LOADS) {
+      const perSecond = Math.round(saturation / part)
+      const whole = await measureCell({
+        name: `JSON of 1 KB, whole answer, ${words}: ${perSecond} calls a second`,
+        targets: rig.targets,
+        rounds,
+        isNew: scale === 1 && part === LOADS[0].part,
+        comparisons,
+        measure: (target) =>
+          measureOpenLoad(rig, target, jsonShape(1), perSecond, JSON_SECONDS * scale, 'whole'),
+      })
+      cells.push(whole)
+    }
     const { aSecond, seconds, events, pace } = STREAMS
     const first = await measureCell({
       name: `stream, first byte, ${aSecond} streams a second`,
@@ -64,7 +74,7 @@ export const latencyPart: Part = {
           'firstByte',
         ),
     })
-    return [whole, first]
+    return [...cells, first]
   },
 }
 

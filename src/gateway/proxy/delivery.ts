@@ -11,7 +11,7 @@ import { forwardableResponseHeaders } from './headers/headers.ts'
 import { UsageEventFilter } from './usage-event-filter.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
-const HELD_ANSWER_BYTES = 64 * 1024
+const HELD_ANSWER_BYTES = 128 * 1024
 /** Up to this, Node joins the head and the body of an answer faster as text than as two pieces of one write. */
 const JOINED_ANSWER_BYTES = 16 * 1024
 
@@ -55,8 +55,8 @@ export class Delivery implements HoldableDelivery {
     this.#response = context.response
   }
 
-  get holdsAll(): boolean {
-    return this.#holdsAll
+  holdsUpTo(bytes: number): boolean {
+    return this.#holdsAll || (this.#announcedBytes !== null && bytes >= this.#announcedBytes)
   }
 
   get isHolding(): boolean {
@@ -151,12 +151,20 @@ export class Delivery implements HoldableDelivery {
     }
     const isWhole = !this.#headWritten
     if (isWhole) this.#writeHead()
-    const last = this.#held.length === 1 ? this.#held[0] : Buffer.concat(this.#held)
+    const last = isWhole ? this.#writeAllButLast() : Buffer.concat(this.#held)
     if (this.#trailers.length > 0 && this.#announcedBytes === null) response.addTrailers(this.#trailers)
     if (last === undefined || last.length === 0) response.end()
-    else if (isWhole && last.length <= JOINED_ANSWER_BYTES) response.end(last.toString('latin1'), 'latin1')
+    else if (isWhole && this.#held.length === 1 && last.length <= JOINED_ANSWER_BYTES)
+      response.end(last.toString('latin1'), 'latin1')
     else response.end(last)
     if (response.writableLength > 0) setWriteIdleTimeout(response, 'finish')
+  }
+
+  /** Node writes what is handed to it in one turn as one piece, without a copy of it. */
+  #writeAllButLast(): Buffer | undefined {
+    const last = this.#held.length - 1
+    for (let at = 0; at < last; at += 1) this.#response.write(this.#held[at])
+    return this.#held[last]
   }
 
   #write(piece: Buffer): void {

@@ -195,7 +195,7 @@ export class ObservedAnswer implements Estimates {
     this.#sample?.keep(bytes)
     if (reader.revision === this.#revision || this.#ended) return
     this.#revision = reader.revision
-    if (this.#delivery.holdsAll) return
+    if (this.#delivery.holdsUpTo(this.#bytes)) return
     this.#snapshots ??= new SnapshotSaver(this.#context, this.#services.ledger, this.#delivery)
     this.#snapshots.save(reader, this.#status ?? 200)
   }

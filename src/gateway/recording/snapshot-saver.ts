@@ -18,8 +18,12 @@ const RUNNING_SNAPSHOT_MS = 250
 
 /** What passes an answer on to the client, as far as saving its usage depends on it. */
 export interface HoldableDelivery {
-  /** The whole answer waits for its record, so its usage needs no snapshot. */
-  readonly holdsAll: boolean
+  /**
+   * Whether what the upstream sent last waits for the record, so that its usage needs no snapshot.
+   *
+   * @param bytes of the answer, with what was sent last
+   */
+  holdsUpTo(bytes: number): boolean
   readonly isHolding: boolean
   readonly clientGone: boolean
   /** Nothing more is written until {@link release}. */
