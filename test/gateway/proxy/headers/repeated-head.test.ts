@@ -17,7 +17,7 @@ const HEADERS = [
   ...['Content-Length', '120', 'Connection', 'keep-alive', 'User-Agent', 'SDK/1.2'],
 ]
 
-function judgedAnew(rawHeaders: readonly string[], options: Options): HeadFields {
+function judgedAlone(rawHeaders: readonly string[], options: Options): HeadFields {
   return writeHeadFields(forwardableRequestHeaders(rawHeaders, { ...options, contentLength: 1 }))
 }
 
@@ -29,7 +29,7 @@ test('the headers of the call before are not judged again, whatever their length
   expect(kept).toEqual(first)
   const others = HEADERS.map((text) => text.replace('120', '7').replace('tg_1', 'tg_2'))
   expect(repeatedHeadFields(connection, others, OPTIONS)).toBe(kept)
-  expect(kept).toEqual(judgedAnew(HEADERS, OPTIONS))
+  expect(kept).toEqual(judgedAlone(HEADERS, OPTIONS))
   expect(kept.others).not.toContain('tg_')
   expect(kept.others.toLowerCase()).not.toContain('content-length')
 })
@@ -54,7 +54,7 @@ const CHANGED: readonly (readonly [what: string, rawHeaders: readonly string[], 
 test.each(CHANGED)('a call that differs in %s gets headers of its own', (_what, rawHeaders, options) => {
   const connection = new Socket()
   const kept = repeatedHeadFields(connection, HEADERS, OPTIONS)
-  expect(repeatedHeadFields(connection, rawHeaders, options)).toEqual(judgedAnew(rawHeaders, options))
+  expect(repeatedHeadFields(connection, rawHeaders, options)).toEqual(judgedAlone(rawHeaders, options))
   expect(repeatedHeadFields(connection, HEADERS, OPTIONS)).toEqual(kept)
 })
 
@@ -63,7 +63,7 @@ test('TE and Connection are judged by what they say in each call', () => {
   for (const te of ['trailers', 'gzip', 'gzip, trailers', 'deflate', 'trailers']) {
     for (const named of ['keep-alive', 'x-a', 'close', 'x-b, te', 'x-a']) {
       const rawHeaders = ['Host', 'h', 'TE', te, 'Connection', named, 'X-A', '1', 'X-B', '2']
-      expect(repeatedHeadFields(connection, rawHeaders, OPTIONS)).toEqual(judgedAnew(rawHeaders, OPTIONS))
+      expect(repeatedHeadFields(connection, rawHeaders, OPTIONS)).toEqual(judgedAlone(rawHeaders, OPTIONS))
     }
   }
 })
@@ -94,7 +94,7 @@ test('whatever calls follow each other on a connection, each gets what it would 
     }
     if (random() < 0.2) options = { ...OPTIONS, askIdentity: random() < 0.5, isPlain: random() < 0.5 }
     const fields = repeatedHeadFields(connection, [...rawHeaders], { ...options })
-    expect(fields).toEqual(judgedAnew(rawHeaders, options))
+    expect(fields).toEqual(judgedAlone(rawHeaders, options))
     if (fields === repeatedHeadFields(connection, rawHeaders, options)) repeated += 1
   }
   expect(repeated).toBeGreaterThan(1_000)
