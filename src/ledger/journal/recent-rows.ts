@@ -7,8 +7,11 @@ const MAX_UNSYNCED_BYTES = 32 * 1024 * 1024
 
 /** The records committed last, so that the shipper need not read from disk what was just written. */
 export class RecentRows<Row extends JournalRow = JournalRow> {
-  /** One run of sequences without a gap; those before `#start` are no longer needed. */
-  #rows: Row[] = []
+  /**
+   * One run of sequences without a gap. Places before `#start` are empty: of a row that lingered there, V8 would make
+   * an old object, and those cost many times as much to free.
+   */
+  #rows: (Row | null)[] = []
   #start = 0
   #bytes = 0
   /** The records above it are dropped for want of room only when there are very many. */
@@ -27,7 +30,7 @@ export class RecentRows<Row extends JournalRow = JournalRow> {
 
   /** Drops the records at or under `sequence`. */
   dropThrough(sequence: number): void {
-    for (let first = this.#rows[this.#start]; first !== undefined; first = this.#rows[this.#start]) {
+    for (let first = this.#first(); first !== null; first = this.#first()) {
       if (first.sequence > sequence) return
       this.#drop()
     }
@@ -38,14 +41,14 @@ export class RecentRows<Row extends JournalRow = JournalRow> {
    * the first of them is not in memory.
    */
   after(sequence: number, maxRows: number, maxBytes: number): Row[] {
-    const first = this.#rows[this.#start]
-    if (first === undefined || sequence + 1 < first.sequence) return []
+    const first = this.#first()
+    if (first === null || sequence + 1 < first.sequence) return []
     const from = this.#start + (sequence + 1 - first.sequence)
     const rows: Row[] = []
     let bytes = 0
     for (let at = from; at < this.#rows.length && rows.length < maxRows; at++) {
-      const row = this.#rows[at]
-      if (row === undefined) break
+      const row = this.#rows[at] ?? null
+      if (row === null) break
       bytes += row.body.length
       if (rows.length > 0 && bytes > maxBytes) break
       rows.push(row)
@@ -54,12 +57,17 @@ export class RecentRows<Row extends JournalRow = JournalRow> {
   }
 
   #isNeeded(): boolean {
-    const first = this.#rows[this.#start]
-    return first !== undefined && first.sequence > this.#keptAfter
+    const first = this.#first()
+    return first !== null && first.sequence > this.#keptAfter
+  }
+
+  #first(): Row | null {
+    return this.#rows[this.#start] ?? null
   }
 
   #drop(): void {
-    this.#bytes -= this.#rows[this.#start]?.body.length ?? 0
+    this.#bytes -= this.#first()?.body.length ?? 0
+    this.#rows[this.#start] = null
     this.#start++
     if (this.#start === this.#rows.length || this.#start >= 1_024) {
       this.#rows = this.#rows.slice(this.#start)

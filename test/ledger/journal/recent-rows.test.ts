@@ -1,4 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
+import type { JournalRow } from '../../../src/ledger/journal/journal.ts'
 import { RecentRows } from '../../../src/ledger/journal/recent-rows.ts'
 
 const row = (sequence: number, body = 'x') => ({ sequence, bytesTotal: sequence, body })
@@ -30,4 +34,23 @@ test('memory is bounded: the oldest rows go first', () => {
   for (let sequence = 1; sequence <= 1_000; sequence++) recent.add(row(sequence, body))
   expect(recent.after(900, 1, 1_000_000)).toEqual([])
   expect(sequences(recent.after(990, 100, 10_000_000))).toHaveLength(10)
+})
+
+test('a row that was dropped is held no longer, although later ones still are', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  const recent = new RecentRows()
+  const held: WeakRef<JournalRow>[] = []
+  for (let sequence = 1; sequence <= 20; sequence++) {
+    const added = row(sequence)
+    held.push(new WeakRef(added))
+    recent.add(added)
+  }
+  recent.dropThrough(15)
+  // A weak reference keeps its row until the turn in which it was made is over.
+  await nextTurn()
+  collectGarbage()
+  const alive = held.flatMap((reference) => reference.deref() ?? [])
+  expect(sequences(alive)).toEqual([16, 17, 18, 19, 20])
+  expect(sequences(recent.after(15, 10, 1_000))).toEqual([16, 17, 18, 19, 20])
 })
