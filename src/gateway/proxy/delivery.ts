@@ -15,6 +15,9 @@ const HELD_ANSWER_BYTES = 128 * 1024
 /** Up to this, Node joins the head and the body of an answer faster as text than as two pieces of one write. */
 const JOINED_ANSWER_BYTES = 16 * 1024
 
+/** More pieces are small ones, and handing over each costs more than a copy. */
+const MAX_PIECES = 16
+
 /** A call, as far as its answer's way to the client depends on it. */
 export interface DeliveredCall extends CallContext {
   readonly response: ServerResponse
@@ -151,20 +154,22 @@ export class Delivery implements HoldableDelivery {
     }
     const isWhole = !this.#headWritten
     if (isWhole) this.#writeHead()
-    const last = isWhole ? this.#writeAllButLast() : Buffer.concat(this.#held)
+    const last = this.#writeAllButLast(isWhole)
     if (this.#trailers.length > 0 && this.#announcedBytes === null) response.addTrailers(this.#trailers)
     if (last === undefined || last.length === 0) response.end()
-    else if (isWhole && this.#held.length === 1 && last.length <= JOINED_ANSWER_BYTES)
-      response.end(last.toString('latin1'), 'latin1')
+    else if (isWhole && last.length <= JOINED_ANSWER_BYTES) response.end(last.toString('latin1'), 'latin1')
     else response.end(last)
     if (response.writableLength > 0) setWriteIdleTimeout(response, 'finish')
   }
 
-  /** Node writes what is handed to it in one turn as one piece, without a copy of it. */
-  #writeAllButLast(): Buffer | undefined {
-    const last = this.#held.length - 1
-    for (let at = 0; at < last; at += 1) this.#response.write(this.#held[at])
-    return this.#held[last]
+  /** Large pieces are not copied to make one of them: Node writes what it gets in one turn as one anyway. */
+  #writeAllButLast(isWhole: boolean): Buffer | undefined {
+    const held = this.#held
+    if (held.length === 1) return held[0]
+    const areLarge = held.length <= MAX_PIECES && this.#passedBytes > JOINED_ANSWER_BYTES
+    if (!isWhole || !areLarge) return Buffer.concat(held)
+    for (const piece of held.slice(0, -1)) this.#response.write(piece)
+    return held.at(-1)
   }
 
   #write(piece: Buffer): void {

@@ -39,6 +39,8 @@ export function dispatch(
   response.on('close', () => {
     if (!response.writableFinished) call.clientLeft()
   })
+  // By itself: what keeps the call's closures would otherwise keep its body.
+  const sentBytes = body.sent?.length ?? null
   const handler: AnswerHandler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
     ? options.objects.watch(call, {
         callId: open.callId,
@@ -48,7 +50,7 @@ export function dispatch(
         canonicalPath: route.target.canonicalPath,
         pathAndQuery: route.target.pathAndQuery,
         body: body.plain,
-        fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, body), next),
+        fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, sentBytes), next),
       })
     : call
   const headerOptions = {
@@ -66,7 +68,7 @@ export function dispatch(
         method,
         headers: isSentInOnePiece(body.sent)
           ? repeatedHeadFields(request.socket, request.rawHeaders, headerOptions)
-          : headersOf(request, headerOptions, body),
+          : headersOf(request, headerOptions, sentBytes),
         body: body.sent === null ? uploadOf(call, admission, body) : sentBody(body.sent),
       },
       handler,
@@ -108,8 +110,8 @@ function buildExchange(
 
 type HeaderOptions = Omit<RequestHeaderOptions, 'contentLength'>
 
-function headersOf(request: IncomingMessage, options: HeaderOptions, { sent }: CallBody): string[] {
-  return forwardableRequestHeaders(request.rawHeaders, { ...options, contentLength: sent?.length ?? null })
+function headersOf(request: IncomingMessage, options: HeaderOptions, contentLength: number | null): string[] {
+  return forwardableRequestHeaders(request.rawHeaders, { ...options, contentLength })
 }
 
 /** A body that goes upstream as it comes; `null`: there is none. */

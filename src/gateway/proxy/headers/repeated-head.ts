@@ -3,14 +3,17 @@ import { HeadFields, writeHeadFields } from '../../../http/client/request-head.t
 import {
   ENDS_HERE,
   IS_LENGTH,
+  IS_SUBPROTOCOL,
   meaningOf,
   NOT_UPSTREAM,
+  namedByConnection,
   type RawHeaders,
   READS_VALUE,
 } from './header-names.ts'
 import { forwardableRequestHeaders, type RequestHeaderOptions } from './headers.ts'
 
-/** Headers of more characters are not kept: a client may have many connections. */
+/** More, or longer, headers are not kept: a client may have many connections. */
+const MAX_KEPT_HEADERS = 64
 const MAX_KEPT_LENGTH = 8 * 1024
 
 /** A client that puts something new into so many calls one after the other will go on doing so. */
@@ -89,28 +92,33 @@ function hasHeaders({ names, values }: KeptHead, rawHeaders: RawHeaders): boolea
   return true
 }
 
+/** `null`: it would take too much memory, or hold a client's key. */
 function headToKeep(
   rawHeaders: RawHeaders,
   options: HeadOptions,
   { host, others }: HeadFields,
 ): KeptHead | null {
+  if (rawHeaders.length > 2 * MAX_KEPT_HEADERS || rawHeaders.length % 2 !== 0) return null
+  const connectionNamed = namedByConnection(rawHeaders)
   const names: string[] = []
   const values: (string | null)[] = []
   let length = others.length
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? ''
-    const value = isOfNoEffect(name) ? null : (rawHeaders[i + 1] ?? '')
+    const meaning = meaningOf(name)
+    if ((meaning & IS_SUBPROTOCOL) !== 0) return null
+    const isDropped = hasNoEffect(meaning) || connectionNamed?.has(name.toLowerCase()) === true
+    const value = isDropped ? null : (rawHeaders[i + 1] ?? '')
     names.push(name)
     values.push(value)
     length += name.length + (value?.length ?? 0)
   }
-  if (length > MAX_KEPT_LENGTH || rawHeaders.length % 2 !== 0) return null
+  if (length > MAX_KEPT_LENGTH) return null
   return { options, names, values, fields: new HeadFields(host, flat(others)) }
 }
 
 /** Whether a header is left out whatever its value is, and says nothing of others. */
-function isOfNoEffect(name: string): boolean {
-  const meaning = meaningOf(name)
+function hasNoEffect(meaning: number): boolean {
   return (meaning & (ENDS_HERE | NOT_UPSTREAM | IS_LENGTH)) !== 0 && (meaning & READS_VALUE) === 0
 }
 

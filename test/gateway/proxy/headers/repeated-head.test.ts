@@ -123,3 +123,24 @@ test('what is long, or another in each call, is not kept', () => {
   const last = repeatedHeadFields(changing, HEADERS, OPTIONS)
   expect(repeatedHeadFields(changing, HEADERS, OPTIONS)).not.toBe(last)
 })
+
+test('no key is kept, wherever a client puts it', () => {
+  const subprotocol = ['Sec-WebSocket-Protocol', 'realtime, openai-insecure-api-key.tg_1']
+  const connection = new Socket()
+  const first = repeatedHeadFields(connection, [...HEADERS, ...subprotocol], OPTIONS)
+  const second = repeatedHeadFields(connection, [...HEADERS, ...subprotocol], OPTIONS)
+  expect(second).toEqual(first)
+  expect(second).not.toBe(first)
+  const named = HEADERS.map((text) => text.replace('keep-alive', 'x-key'))
+  repeatedHeadFields(connection, [...named, 'X-Key', 'tg_1'], OPTIONS)
+  const kept = repeatedHeadFields(connection, [...named, 'X-Key', 'tg_1'], OPTIONS)
+  // Were the value kept, it would be compared.
+  expect(repeatedHeadFields(connection, [...named, 'X-Key', 'tg_2'], OPTIONS)).toBe(kept)
+})
+
+test('a head of very many headers is not kept, however short they are', () => {
+  const connection = new Socket()
+  const many = [...HEADERS, ...Array.from({ length: 4_000 }, () => ['te', '']).flat()]
+  const fields = repeatedHeadFields(connection, many, OPTIONS)
+  expect(repeatedHeadFields(connection, many, OPTIONS)).not.toBe(fields)
+})
