@@ -32,6 +32,7 @@ export interface HousekeepingOptions {
 export class Housekeeping {
   readonly #options: HousekeepingOptions
   readonly #repeating: readonly { stop(): Promise<void> }[]
+  #turn: Promise<void> = Promise.resolve()
   #isPostgresAway = false
   #hasCheckFailed = false
   #stopped = false
@@ -42,8 +43,8 @@ export class Housekeeping {
     const pruneMs = Math.max(Math.min(keepMs / 10, PRUNE_INTERVAL_MAX_MS), PRUNE_INTERVAL_MIN_MS)
     this.#repeating = [
       repeat(() => this.#readOffsets(), OFFSETS_INTERVAL_MS),
-      repeat(() => this.#adopt(), ADOPTION_INTERVAL_MS),
-      repeat(() => this.#prune(), pruneMs),
+      repeat(() => this.#inTurn(() => this.#adopt()), ADOPTION_INTERVAL_MS),
+      repeat(() => this.#inTurn(() => this.#prune()), pruneMs),
     ]
   }
 
@@ -52,6 +53,13 @@ export class Housekeeping {
     this.#stopped = true
     this.#options.adoption.stopScanning()
     await Promise.all(this.#repeating.map((task) => task.stop()))
+  }
+
+  /** After what was begun before: both of these tasks close journals. */
+  async #inTurn(task: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(() => (this.#stopped ? undefined : task()))
+    this.#turn = turn.catch(() => {})
+    await turn
   }
 
   async #readOffsets(): Promise<void> {

@@ -44,7 +44,9 @@ class RunningLedger implements Ledger {
       buildInterrupted,
       database,
       producers,
+      keepMs,
       log,
+      now,
     })
     this.#housekeeping = new Housekeeping({
       producers,

@@ -88,12 +88,15 @@ export class AdoptedProducers {
     }
   }
 
-  /** Closes all journals. The next adopter finds them. */
+  /** Closes the journal of one. The next adopter finds it. */
+  async release({ producer, folder }: AdoptedProducer): Promise<void> {
+    await this.#options.producers.remove(producer)
+    this.#adopted.delete(producer.id)
+    folder.lock.release()
+  }
+
+  /** Closes all journals. */
   async releaseAll(): Promise<void> {
-    for (const { producer, folder } of this.#adopted.values()) {
-      await this.#options.producers.remove(producer)
-      folder.lock.release()
-    }
-    this.#adopted.clear()
+    for (const adopted of this.all) await this.release(adopted)
   }
 }

@@ -10,10 +10,19 @@ import { AdoptedProducers } from './adopted-producers.ts'
 import { isDatabaseMismatch, readJournalDatabaseId, writeJournalDatabaseId } from './journal-database-id.ts'
 import { acquireAnyLock } from './liveness-lock.ts'
 import { type ProducerFolder, readJournalDirectory } from './producer-folder.ts'
+import {
+  type CountedJournal,
+  RestingProducers,
+  readCountedFile,
+  writeCountedFile,
+} from './resting-producers.ts'
 import { readRetiredProducer } from './retired-producers.ts'
 import { RetryTimes } from './retry-times.ts'
 
-/** Each costs some descriptors and memory. Where there are more, the rest is adopted as these are done. */
+/**
+ * Each costs some descriptors and memory. Where there are more, those rest of which everything was counted, and which
+ * would only wait for their keep time.
+ */
 const MAX_ADOPTED = 64
 
 export interface AdoptionOptions {
@@ -27,21 +36,29 @@ export interface AdoptionOptions {
   readonly database: LedgerDatabase
   /** Ships the adopted journals. */
   readonly producers: Producers
+  /** How long committed records are kept. */
+  readonly keepMs: number
   readonly log: Logger
+  /** Monotonic milliseconds. */
+  readonly now: () => number
 }
 
 /** Finds the journals of dead producers and manages them until nothing in them is needed. */
 export class Adoption {
   readonly #options: AdoptionOptions
   readonly #adopted: AdoptedProducers
+  readonly #resting: RestingProducers
   readonly #retries = new RetryTimes()
   /** Producers of another database that the log has named. */
   readonly #foreign = new Set<string>()
+  /** Producers whose folders were inspected for a `counted` file. */
+  #inspected: ReadonlySet<string> = new Set()
   #stopped = false
 
   constructor(options: AdoptionOptions) {
     this.#options = options
     this.#adopted = new AdoptedProducers(options)
+    this.#resting = new RestingProducers(options.keepMs, options.now)
   }
 
   /** Folders of the producers that are adopted. */
@@ -66,13 +83,23 @@ export class Adoption {
     this.#adopted.corrupt = directory.corrupt
     for (const leftover of directory.leftovers) await rm(leftover, { recursive: true, force: true })
     this.#retries.keepOnly(directory.producers)
-    const folders: ProducerFolder[] = []
+    this.#resting.keepOnly(directory.producers)
+    await this.#findResting(directory.producers)
+    let folders: ProducerFolder[] = []
     for (const producer of directory.producers) {
-      if (this.#adopted.size + folders.length >= MAX_ADOPTED) break
       const folder = this.#tryLock(producer)
-      if (folder !== null) folders.push(folder)
+      if (folder === null) continue
+      if (this.#adopted.size + folders.length >= MAX_ADOPTED) {
+        await this.#adoptAll(folders)
+        folders = []
+        if (this.#adopted.size >= MAX_ADOPTED && !(await this.#restCounted())) {
+          folder.lock.release()
+          return
+        }
+      }
+      folders.push(folder)
     }
-    if (folders.length > 0) await this.#adoptAll(folders)
+    await this.#adoptAll(folders)
   }
 
   /** Deletes the folders of those of which nothing is needed any more. */
@@ -100,7 +127,7 @@ export class Adoption {
   #tryLock(producer: string): ProducerFolder | null {
     const { journalDir, ownProducers } = this.#options
     if (ownProducers.includes(producer) || this.#adopted.has(producer)) return null
-    if (!this.#retries.isDue(producer)) return null
+    if (this.#resting.isWaiting(producer) || !this.#retries.isDue(producer)) return null
     const path = join(journalDir, producer)
     try {
       const lock = acquireAnyLock(path)
@@ -111,7 +138,57 @@ export class Adoption {
     }
   }
 
+  /** Compares those that rest with what Postgres has now, and finds those that another process left so. */
+  async #findResting(producers: readonly string[]): Promise<void> {
+    const { journalDir, database, ownProducers, now } = this.#options
+    const found = new Map<string, CountedJournal>()
+    for (const producer of producers) {
+      if (this.#inspected.has(producer) || ownProducers.includes(producer)) continue
+      const counted = await readCountedFile(join(journalDir, producer))
+      if (counted !== null) found.set(producer, counted)
+    }
+    const asked = [...found.keys(), ...this.#resting.ids]
+    if (asked.length > 0) {
+      let offsets: ReadonlyMap<string, number>
+      try {
+        offsets = await database.readCommittedOffsets(asked)
+      } catch {
+        return // Without Postgres nothing can be adopted either, and that says so.
+      }
+      this.#resting.compare(offsets)
+      for (const [producer, counted] of found) {
+        const committedOffset = offsets.get(producer) ?? 0
+        if (committedOffset < counted.last) continue
+        this.#resting.add(producer, { ...counted, readings: [{ atMs: now(), committedOffset }] })
+      }
+    }
+    this.#inspected = new Set(producers)
+  }
+
+  /** Closes the journals of those of which everything was counted. False: there was none. */
+  async #restCounted(): Promise<boolean> {
+    let hasRested = false
+    for (const adopted of this.#adopted.all) {
+      const { producer, folder, damaged } = adopted
+      if (this.#stopped) return false
+      if (producer.isEmpty) continue
+      try {
+        const readings = await producer.readingsIfCounted()
+        if (readings === null) continue
+        const { last } = producer.journal
+        await writeCountedFile(folder.path, { last, damaged })
+        await this.#adopted.release(adopted)
+        this.#resting.add(producer.id, { last, damaged, readings })
+        hasRested = true
+      } catch {
+        return hasRested // Postgres or the disk does not answer: the next adoption says so.
+      }
+    }
+    return hasRested
+  }
+
   async #adoptAll(folders: readonly ProducerFolder[]): Promise<void> {
+    if (folders.length === 0) return
     const { database, log } = this.#options
     let offsets: ReadonlyMap<string, number>
     let databaseId: string | null
@@ -151,16 +228,26 @@ export class Adoption {
         buildInterrupted,
         log,
       })
+      const rested = this.#resting.take(producer)
+      const wasDamaged = rested?.damaged === true
       if (found.kind !== 'adopted')
         return await this.#adopted.finishFolder(
           folder,
           committedOffset,
           found.stream ?? ownStream,
-          found.kind === 'unusable',
+          found.kind === 'unusable' || wasDamaged,
         )
-      const { journal, damaged } = found
+      const { journal } = found
+      const damaged = found.damaged || wasDamaged
       const records = Math.max(journal.last - committedOffset, 0)
-      const added = producers.add({ id: producer, journal, stream: journal.stream, committedOffset })
+      const readings = rested?.readings ?? []
+      const added = producers.add({
+        id: producer,
+        journal,
+        stream: journal.stream,
+        committedOffset,
+        readings,
+      })
       this.#adopted.add({ producer: added, folder, damaged })
       this.#retries.clear(producer)
       log.info(

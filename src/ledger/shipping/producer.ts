@@ -19,6 +19,8 @@ export interface ProducerOptions {
   readonly journal: Journal
   /** The committed offset in Postgres when this begins; 0 for a new producer. */
   readonly committedOffset: number
+  /** Committed offsets that were read before this begins, oldest first: they count for the keep time. */
+  readonly readings?: readonly OffsetReading[]
   /** How long committed records are kept. */
   readonly keepMs: number
   readonly link: StreamLink
@@ -38,7 +40,7 @@ export class Producer {
   readonly #shipper: Shipper
   readonly #backlog: BacklogAge
   /** Up to where everything was counted, as far as this journal can help. */
-  #readings: readonly OffsetReading[] = []
+  #readings: readonly OffsetReading[]
   #readAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: ProducerOptions) {
@@ -47,6 +49,7 @@ export class Producer {
     this.stream = stream
     this.journal = journal
     this.#options = options
+    this.#readings = options.readings ?? []
     this.#backlog = new BacklogAge(now())
     this.#progress = new ShippingProgress(journal, committedOffset)
     const progress = this.#progress
@@ -107,6 +110,21 @@ export class Producer {
     this.#readAtMs = nowMs
     this.#shipper.onCommitted(committedOffset)
     this.#backlog.sample(nowMs, this.journal.last, committedOffset)
+  }
+
+  /**
+   * Readings by which the keep time can go on elsewhere, since every record is in the totals; `null`: one is not, or is to
+   * fill a gap. Rejects when Postgres does not answer.
+   */
+  async readingsIfCounted(): Promise<readonly OffsetReading[] | null> {
+    const { database, now } = this.#options
+    const { last } = this.journal
+    const gaps = await database.readGaps(this.id)
+    const { committedOffset } = this
+    if (committedOffset < last || gaps.some(({ from, to }) => this.journal.hasAnyOf(from, to))) return null
+    const readings = this.#readings
+    if (readings.some((reading) => reading.committedOffset >= last)) return readings
+    return [...readings, { atMs: now(), committedOffset }]
   }
 
   /** Whether a reading now would be of use: something is not committed; or, less often, not deleted. */

@@ -3,6 +3,7 @@ import type { Journal } from '../journal/journal.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
 import { CommittedOffsetReader } from './committed-offset-reader.ts'
 import { Producer } from './producer.ts'
+import type { OffsetReading } from './retention.ts'
 import { RedisLink } from './stream/redis-link.ts'
 import type { StreamLink } from './stream/stream-link.ts'
 import { StreamRegister } from './stream/stream-register.ts'
@@ -27,6 +28,8 @@ export interface AddedProducer {
   readonly stream: string
   /** The committed offset in Postgres; 0 for a new producer. */
   readonly committedOffset: number
+  /** Committed offsets that were read before, oldest first: they count for the keep time. */
+  readonly readings?: readonly OffsetReading[]
 }
 
 /** The producers whose records this process ships, and the connections that they share. */
@@ -90,13 +93,14 @@ export class Producers {
   }
 
   /** Its shipping begins when its stream is registered. */
-  add({ id, journal, stream, committedOffset }: AddedProducer): Producer {
+  add({ id, journal, stream, committedOffset, readings = [] }: AddedProducer): Producer {
     const { keepMs, database, log, now } = this.#options
     const producer = new Producer({
       id,
       stream,
       journal,
       committedOffset,
+      readings,
       keepMs,
       link: this.#link,
       offsets: this.#offsets,
