@@ -5,8 +5,9 @@ import type { Logger } from '../../lib/logger.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
 import type { Producers } from '../shipping/producers.ts'
+import type { OffsetReading } from '../shipping/retention.ts'
 import { adoptJournal, type BuildInterrupted } from './adopt-journal.ts'
-import { AdoptedProducers } from './adopted-producers.ts'
+import { type AdoptedProducer, AdoptedProducers } from './adopted-producers.ts'
 import { isDatabaseMismatch, readJournalDatabaseId, writeJournalDatabaseId } from './journal-database-id.ts'
 import { acquireAnyLock } from './liveness-lock.ts'
 import { type ProducerFolder, readJournalDirectory } from './producer-folder.ts'
@@ -24,6 +25,7 @@ import { RetryTimes } from './retry-times.ts'
  * would only wait for their keep time.
  */
 const MAX_ADOPTED = 64
+const OFFSETS_AT_ONCE = 1_000
 
 export interface AdoptionOptions {
   readonly journalDir: string
@@ -90,9 +92,9 @@ export class Adoption {
       const folder = this.#tryLock(producer)
       if (folder === null) continue
       if (this.#adopted.size + folders.length >= MAX_ADOPTED) {
-        await this.#adoptAll(folders)
+        const isRoom = (await this.#adoptAll(folders)) && (await this.#makeRoom())
         folders = []
-        if (this.#adopted.size >= MAX_ADOPTED && !(await this.#restCounted())) {
+        if (!isRoom) {
           folder.lock.release()
           return
         }
@@ -140,55 +142,72 @@ export class Adoption {
 
   /** Compares those that rest with what Postgres has now, and finds those that another process left so. */
   async #findResting(producers: readonly string[]): Promise<void> {
-    const { journalDir, database, ownProducers, now } = this.#options
+    const { journalDir, database, ownProducers } = this.#options
     const found = new Map<string, CountedJournal>()
     for (const producer of producers) {
       if (this.#inspected.has(producer) || ownProducers.includes(producer)) continue
       const counted = await readCountedFile(join(journalDir, producer))
       if (counted !== null) found.set(producer, counted)
     }
-    const asked = [...found.keys(), ...this.#resting.ids]
-    if (asked.length > 0) {
-      let offsets: ReadonlyMap<string, number>
-      try {
-        offsets = await database.readCommittedOffsets(asked)
-      } catch {
-        return // Without Postgres nothing can be adopted either, and that says so.
+    try {
+      const asked = [...found.keys(), ...this.#resting.ids]
+      for (let at = 0; at < asked.length; at += OFFSETS_AT_ONCE) {
+        const batch = asked.slice(at, at + OFFSETS_AT_ONCE)
+        const offsets = await database.readCommittedOffsets(batch)
+        this.#resting.compare(batch, offsets)
+        for (const producer of batch) {
+          const counted = found.get(producer)
+          if (counted !== undefined) await this.#restUnopened(producer, counted, offsets.get(producer) ?? 0)
+        }
       }
-      this.#resting.compare(offsets)
-      for (const [producer, counted] of found) {
-        const committedOffset = offsets.get(producer) ?? 0
-        if (committedOffset < counted.last) continue
-        this.#resting.add(producer, { ...counted, readings: [{ atMs: now(), committedOffset }] })
-      }
+      this.#inspected = new Set(producers)
+    } catch {
+      // Without Postgres nothing can be adopted either, and that says so.
     }
-    this.#inspected = new Set(producers)
   }
 
-  /** Closes the journals of those of which everything was counted. False: there was none. */
-  async #restCounted(): Promise<boolean> {
-    let hasRested = false
+  /** Lets one rest that another process let rest, unless it has something to ship. */
+  async #restUnopened(producer: string, counted: CountedJournal, committedOffset: number): Promise<void> {
+    const { database, now } = this.#options
+    if (committedOffset < counted.last) return
+    const gaps = await database.readGaps(producer)
+    if (gaps.some(({ from }) => from <= counted.last)) return
+    this.#resting.add(producer, { ...counted, readings: [{ atMs: now(), committedOffset }] })
+  }
+
+  /** Ends what can be ended of those that are adopted, or lets it rest. False: as many are needed as may be open. */
+  async #makeRoom(): Promise<boolean> {
     for (const adopted of this.#adopted.all) {
-      const { producer, folder, damaged } = adopted
       if (this.#stopped) return false
-      if (producer.isEmpty) continue
       try {
-        const readings = await producer.readingsIfCounted()
-        if (readings === null) continue
-        const { last } = producer.journal
-        await writeCountedFile(folder.path, { last, damaged })
-        await this.#adopted.release(adopted)
-        this.#resting.add(producer.id, { last, damaged, readings })
-        hasRested = true
-      } catch {
-        return hasRested // Postgres or the disk does not answer: the next adoption says so.
+        const readings = await adopted.producer.readingsIfCounted()
+        if (readings !== null) await this.#endOrRest(adopted, readings)
+      } catch (error) {
+        this.#postpone(adopted.producer.id, error)
+        return false
       }
     }
-    return hasRested
+    return this.#adopted.size < MAX_ADOPTED
   }
 
-  async #adoptAll(folders: readonly ProducerFolder[]): Promise<void> {
-    if (folders.length === 0) return
+  async #endOrRest(adopted: AdoptedProducer, readings: readonly OffsetReading[]): Promise<void> {
+    const { producer, folder, damaged } = adopted
+    const { last } = producer.journal
+    const resting = { last, damaged, readings }
+    if (this.#resting.isDue(resting)) {
+      await producer.prune()
+      if (producer.isEmpty) await this.#adopted.finish(adopted)
+      return
+    }
+    await writeCountedFile(folder.path, resting)
+    await this.#adopted.release(adopted)
+    // Postgres may have been restored meanwhile: then it is adopted again at once.
+    if (producer.committedOffset >= last) this.#resting.add(producer.id, resting)
+  }
+
+  /** False: Postgres does not answer, or there is no time. */
+  async #adoptAll(folders: readonly ProducerFolder[]): Promise<boolean> {
+    if (folders.length === 0) return true
     const { database, log } = this.#options
     let offsets: ReadonlyMap<string, number>
     let databaseId: string | null
@@ -204,9 +223,10 @@ export class Adoption {
           { event: 'adoption.postponed', err: error, journals: folders.length },
           'journals cannot be adopted before Postgres answers; it is tried again',
         )
-      return
+      return false
     }
     for (const folder of folders) await this.#adopt(folder, offsets.get(folder.producer) ?? 0, databaseId)
+    return !this.#stopped
   }
 
   async #adopt(folder: ProducerFolder, committedOffset: number, databaseId: string | null): Promise<void> {
@@ -229,7 +249,7 @@ export class Adoption {
         log,
       })
       const rested = this.#resting.take(producer)
-      const wasDamaged = rested?.damaged === true
+      const wasDamaged = (rested ?? (await readCountedFile(folder.path)))?.damaged === true
       if (found.kind !== 'adopted')
         return await this.#adopted.finishFolder(
           folder,

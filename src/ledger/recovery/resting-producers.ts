@@ -50,9 +50,12 @@ export class RestingProducers {
   /** Whether there is nothing to do for it yet. */
   isWaiting(id: string): boolean {
     const resting = this.#resting.get(id)
-    if (resting === undefined) return false
-    const { last, readings } = resting
-    return prunableUpTo(readings, { atMs: this.#now(), committedOffset: last }, this.#keepMs) < last
+    return resting !== undefined && !this.isDue(resting)
+  }
+
+  /** Whether its records were kept for long enough. */
+  isDue({ last, readings }: RestingProducer): boolean {
+    return prunableUpTo(readings, { atMs: this.#now(), committedOffset: last }, this.#keepMs) >= last
   }
 
   /** Drops it: it is adopted again. `null`: it did not rest. */
@@ -62,9 +65,10 @@ export class RestingProducers {
     return resting
   }
 
-  /** Drops those of which Postgres, by its offsets now, no longer has all records. */
-  compare(offsets: ReadonlyMap<string, number>): void {
-    for (const [id, { last }] of this.#resting) if ((offsets.get(id) ?? 0) < last) this.#resting.delete(id)
+  /** Drops those of `ids` of which Postgres, by its offsets now, no longer has all records. */
+  compare(ids: readonly string[], offsets: ReadonlyMap<string, number>): void {
+    for (const id of ids)
+      if ((offsets.get(id) ?? 0) < (this.#resting.get(id)?.last ?? 0)) this.#resting.delete(id)
   }
 
   /** Drops all but these. */

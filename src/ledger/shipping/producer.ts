@@ -119,9 +119,10 @@ export class Producer {
   async readingsIfCounted(): Promise<readonly OffsetReading[] | null> {
     const { database, now } = this.#options
     const { last } = this.journal
-    const gaps = await database.readGaps(this.id)
     const { committedOffset } = this
-    if (committedOffset < last || gaps.some(({ from, to }) => this.journal.hasAnyOf(from, to))) return null
+    if (committedOffset < last) return null
+    const gaps = await database.readGaps(this.id)
+    if (gaps.some(({ from, to }) => this.journal.hasAnyOf(from, to))) return null
     const readings = this.#readings
     if (readings.some((reading) => reading.committedOffset >= last)) return readings
     return [...readings, { atMs: now(), committedOffset }]

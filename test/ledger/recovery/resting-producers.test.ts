@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import {
   COUNTED_FILE,
@@ -13,7 +14,7 @@ import { makeCalls, type Site, testSite } from '../support/ledgers.ts'
 const KEEP_MS = 300_000
 const NO_REDIS = 'redis://127.0.0.1:1'
 /** More than one process adopts at a time: 64. */
-const DEAD = 70
+const DEAD = 140
 const TEST_MS = 60_000
 const WAIT = { timeout: 40_000, interval: 50 }
 
@@ -45,6 +46,7 @@ describe('a producer that rests', () => {
     for (const id of ['whole', 'behind', 'gone'])
       resting.add(id, { last: 9, readings: [{ atMs: 0, committedOffset: 9 }], damaged: false })
     resting.compare(
+      resting.ids,
       new Map([
         ['whole', 9],
         ['behind', 8],
@@ -97,6 +99,9 @@ describe('more dead producers than are adopted at a time', () => {
         WAIT,
       )
       expect(site.totals.miscounted).toEqual([])
+      // Each is opened once to be shipped, and once more to be deleted.
+      const opened = site.log.lines.filter(({ event }) => event === 'adoption.done')
+      expect(opened.length).toBeLessThanOrEqual(2 * DEAD)
     },
     TEST_MS,
   )
@@ -120,4 +125,16 @@ describe('more dead producers than are adopted at a time', () => {
     },
     TEST_MS,
   )
+})
+
+test('while Postgres is silent, journals beyond those adopted at a time are not tried for', async () => {
+  const site = testSite()
+  await leaveDeadProducers(site)
+  site.totals.away = true
+  const ledger = await site.ledger()
+  const postponed = () => site.log.lines.filter(({ event }) => event === 'adoption.postponed')
+  await vi.waitFor(() => expect(postponed()).not.toEqual([]), WAIT)
+  await delay(500)
+  expect(postponed()).toHaveLength(1)
+  expect(ledger.stats().adopted).toBe(0)
 })
