@@ -58,7 +58,7 @@ describe('a producer that rests', () => {
   })
 })
 
-test('a counted in a folder says what was counted; what cannot be read says nothing', async () => {
+test('a file in a folder says what was counted; what cannot be read says nothing', async () => {
   const folder = testFolder()
   expect(await readCountedFile(folder)).toBeNull()
   await writeCountedFile(folder, { last: 7, damaged: true })
@@ -86,13 +86,12 @@ describe('more dead producers than are adopted at a time', () => {
     async () => {
       const site = testSite()
       const numbers = await leaveDeadProducers(site)
+      // Each of the dead may have adopted some of those before it.
+      const before = site.log.lines.length
       const ledger = await site.ledger({ keepSeconds: 8 })
       await vi.waitFor(() => expect(ledger.stats().adopted).toBe(64), WAIT)
       site.keepRollingUp()
       await vi.waitFor(() => expect(site.totals.counted.size).toBe(DEAD), WAIT)
-      // Those that rest keep their folders.
-      expect(ledger.stats().adopted).toBeLessThan(64)
-      expect(namesIn(site.journalDir)).toHaveLength(DEAD + 1)
       await site.expectCounted(numbers)
       await vi.waitFor(
         () => expect(namesIn(site.journalDir)).toEqual([ledger.producerOf('client-1'), 'tombstones']),
@@ -100,7 +99,7 @@ describe('more dead producers than are adopted at a time', () => {
       )
       expect(site.totals.miscounted).toEqual([])
       // Each is opened once to be shipped, and once more to be deleted.
-      const opened = site.log.lines.filter(({ event }) => event === 'adoption.done')
+      const opened = site.log.lines.slice(before).filter(({ event }) => event === 'adoption.done')
       expect(opened.length).toBeLessThanOrEqual(2 * DEAD)
     },
     TEST_MS,
@@ -115,8 +114,10 @@ describe('more dead producers than are adopted at a time', () => {
       const ledger = await site.ledger()
       await site.expectCounted(numbers)
       await vi.waitFor(() => expect(ledger.stats().adopted).toBeLessThan(64), WAIT)
+      // Those that rest keep their folders.
+      expect(namesIn(site.journalDir)).toHaveLength(DEAD + 1)
       await ledger.stop(0)
-      // The next process does not open what the counted in its folder says is counted.
+      // The next process does not open the file in its folder says is counted.
       const next = await site.ledger()
       await vi.waitFor(() => expect(next.stats().adopted).toBeGreaterThan(0), WAIT)
       expect(next.stats().adopted).toBeLessThan(64)
