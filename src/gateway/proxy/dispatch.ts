@@ -11,7 +11,7 @@ import { streamedBody } from '../forms/upload.ts'
 import { askUpstream } from './ask-upstream.ts'
 import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
-import { forwardableRequestHeaders, type RequestHeaderOptions } from './headers/headers.ts'
+import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
 import { repeatedHeadFields } from './headers/repeated-head.ts'
 
 /**
@@ -62,14 +62,17 @@ export function dispatch(
     isPlain: body.isEdited,
   }
   try {
+    const toSend = body.sent === null ? uploadOf(call, admission, body) : sentBody(body.sent)
+    // The length of one that goes out as a whole is written with it.
+    const isWhole = Buffer.isBuffer(toSend) && toSend.length > 0
     upstream.pool.dispatch(
       {
         path: upstream.basePath + route.target.pathAndQuery,
         method,
-        headers: isSentInOnePiece(body.sent)
+        headers: isWhole
           ? repeatedHeadFields(request.socket, request.rawHeaders, headerOptions)
           : headersOf(request, headerOptions, sentBytes),
-        body: body.sent === null ? uploadOf(call, admission, body) : sentBody(body.sent),
+        body: toSend,
       },
       handler,
     )
@@ -108,8 +111,6 @@ function buildExchange(
   })
 }
 
-type HeaderOptions = Omit<RequestHeaderOptions, 'contentLength'>
-
 function headersOf(request: IncomingMessage, options: HeaderOptions, contentLength: number | null): string[] {
   return forwardableRequestHeaders(request.rawHeaders, { ...options, contentLength })
 }
@@ -127,9 +128,4 @@ function uploadOf(call: Exchange, admission: Admission, { form }: CallBody): Rea
 /** A body that was read, on its way upstream. */
 function sentBody(body: Buffer): Buffer | Readable {
   return body.length <= WHOLE_BYTES ? body : inPieces(body)
-}
-
-/** Its length is then written with the body, and need not be among the headers. */
-function isSentInOnePiece(body: Buffer | null): boolean {
-  return body !== null && body.length > 0 && body.length <= WHOLE_BYTES
 }

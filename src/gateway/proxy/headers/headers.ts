@@ -18,17 +18,20 @@ import {
 /** A header's name in lower case, and its value. */
 export type Header = readonly [name: string, value: string]
 
-export interface RequestHeaderOptions {
+export interface HeaderOptions {
   /** Value of the Host header that goes upstream. */
   readonly host: string
   /** Our credential for the upstream; `null`: none is sent. */
   readonly credential: Header | null
   /** Asks for an answer without content coding, in place of what the client accepts. */
   readonly askIdentity: boolean
-  /** Length in bytes of a body that is sent whole; `null`: the client's announcement stays. */
-  readonly contentLength: number | null
   /** The body is sent without a content coding, whatever the client's body had. */
   readonly isPlain?: boolean
+}
+
+export interface RequestHeaderOptions extends HeaderOptions {
+  /** Length in bytes of a body that is sent whole; `null`: the client's announcement stays. */
+  readonly contentLength: number | null
 }
 
 /**

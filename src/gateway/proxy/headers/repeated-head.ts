@@ -10,7 +10,7 @@ import {
   type RawHeaders,
   READS_VALUE,
 } from './header-names.ts'
-import { forwardableRequestHeaders, type RequestHeaderOptions } from './headers.ts'
+import { forwardableRequestHeaders, type HeaderOptions } from './headers.ts'
 
 /** More, or longer, headers are not kept: a client may have many connections. */
 const MAX_KEPT_HEADERS = 64
@@ -22,11 +22,9 @@ const MAX_MISSES = 8
 /** Drops the client's: what stands for it is written with the body. */
 const NO_LENGTH = 0
 
-type HeadOptions = Omit<RequestHeaderOptions, 'contentLength'>
-
 /** The headers of one request, and what went upstream of them. */
 interface KeptHead {
-  readonly options: HeadOptions
+  readonly options: HeaderOptions
   readonly names: readonly string[]
   /** `null`: it makes no difference, as that of a credential, which is not kept. */
   readonly values: readonly (string | null)[]
@@ -49,7 +47,7 @@ const memories = new WeakMap<Socket, Memory>()
 export function repeatedHeadFields(
   connection: Socket,
   rawHeaders: RawHeaders,
-  options: HeadOptions,
+  options: HeaderOptions,
 ): HeadFields {
   const memory = memoryOf(connection)
   const { head } = memory
@@ -73,7 +71,7 @@ function memoryOf(connection: Socket): Memory {
   return memory
 }
 
-function hasOptions({ options }: KeptHead, { host, credential, askIdentity, isPlain }: HeadOptions) {
+function hasOptions({ options }: KeptHead, { host, credential, askIdentity, isPlain }: HeaderOptions) {
   return (
     options.credential === credential &&
     options.host === host &&
@@ -95,7 +93,7 @@ function hasHeaders({ names, values }: KeptHead, rawHeaders: RawHeaders): boolea
 /** `null`: it would take too much memory, or hold a client's key. */
 function headToKeep(
   rawHeaders: RawHeaders,
-  options: HeadOptions,
+  options: HeaderOptions,
   { host, others }: HeadFields,
 ): KeptHead | null {
   if (rawHeaders.length > 2 * MAX_KEPT_HEADERS || rawHeaders.length % 2 !== 0) return null

@@ -2,22 +2,25 @@ import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import {
   forwardableRequestHeaders,
-  type RequestHeaderOptions,
+  type HeaderOptions,
 } from '../../../../src/gateway/proxy/headers/headers.ts'
 import { repeatedHeadFields } from '../../../../src/gateway/proxy/headers/repeated-head.ts'
 import { type HeadFields, writeHeadFields } from '../../../../src/http/client/request-head.ts'
 import { randomFrom } from '../../../ledger/support/random.ts'
 
-type Options = Omit<RequestHeaderOptions, 'contentLength'>
-
 const CREDENTIAL = ['authorization', 'Bearer ours'] as const
-const OPTIONS: Options = { host: 'api.example', credential: CREDENTIAL, askIdentity: true, isPlain: false }
+const OPTIONS: HeaderOptions = {
+  host: 'api.example',
+  credential: CREDENTIAL,
+  askIdentity: true,
+  isPlain: false,
+}
 const HEADERS = [
   ...['Host', 'gateway', 'Authorization', 'Bearer tg_1', 'Content-Type', 'application/json'],
   ...['Content-Length', '120', 'Connection', 'keep-alive', 'User-Agent', 'SDK/1.2'],
 ]
 
-function judgedAlone(rawHeaders: readonly string[], options: Options): HeadFields {
+function judgedAlone(rawHeaders: readonly string[], options: HeaderOptions): HeadFields {
   return writeHeadFields(forwardableRequestHeaders(rawHeaders, { ...options, contentLength: 1 }))
 }
 
@@ -34,7 +37,7 @@ test('the headers of the call before are not judged again, whatever their length
   expect(kept.others.toLowerCase()).not.toContain('content-length')
 })
 
-const CHANGED: readonly (readonly [what: string, rawHeaders: readonly string[], options: Options])[] = [
+const CHANGED: readonly (readonly [what: string, rawHeaders: readonly string[], options: HeaderOptions])[] = [
   ['a value', HEADERS.map((text) => text.replace('1.2', '1.3')), OPTIONS],
   ['the letters of a name', HEADERS.map((text) => text.replace('User-Agent', 'user-agent')), OPTIONS],
   ['one more header', [...HEADERS, 'X-A', '1'], OPTIONS],
