@@ -4,6 +4,8 @@ import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
 import { parseCatalog } from './catalog-parse.ts'
 
+const PACKAGE = '@pydantic/genai-prices'
+
 /** The version of the package in package.json; a test holds the two together. */
 export const BUNDLED_SOURCE = 'genai-prices@0.1.8'
 /** When that version was published: data that was fetched on an earlier day is older. */
@@ -26,8 +28,17 @@ export function bundledText(): string {
   return JSON.stringify(bundledProviders())
 }
 
-/** Loaded when it is asked for: most programs never price anything, and the others have newer prices in Postgres. */
+/**
+ * Loaded when it is asked for: most programs never price anything, and the others have newer prices in Postgres. The
+ * package is not kept once its data is read: its source alone is a megabyte of an idle gateway.
+ */
 function bundledProviders(): unknown[] {
-  const { findProvider }: typeof GenaiPrices = createRequire(import.meta.url)('@pydantic/genai-prices')
-  return CATALOG_PROVIDER_IDS.map((id) => findProvider({ providerId: id }))
+  const require = createRequire(import.meta.url)
+  const file = require.resolve(PACKAGE)
+  try {
+    const { findProvider }: typeof GenaiPrices = require(file)
+    return CATALOG_PROVIDER_IDS.map((id) => findProvider({ providerId: id }))
+  } finally {
+    delete require.cache[file]
+  }
 }

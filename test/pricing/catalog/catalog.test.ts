@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../../src/call/usage.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
@@ -515,6 +516,12 @@ test('the source names the version of the package that is installed', () => {
     ),
   )
   expect(manifest).toMatchObject({ version: BUNDLED_SOURCE.slice('genai-prices@'.length) })
+})
+
+test('the package is not kept once its data is read', () => {
+  const { cache, resolve } = createRequire(import.meta.url)
+  expect(bundledEntries().providers.size).toBeGreaterThan(0)
+  expect(Object.keys(cache)).not.toContain(resolve('@pydantic/genai-prices'))
 })
 
 test("an upstream's own figure is taken where it is trusted and gives one", () => {
