@@ -80,7 +80,7 @@ export async function startSoakRig({ processes, workers, shards }: SoakRigOption
     env: {
       ...env,
       // As `npm run gateway` starts it.
-      NODE_OPTIONS: '--max-semi-space-size=16',
+      NODE_OPTIONS: '--max-semi-space-size=16 --v8-pool-size=1',
       MALLOC_ARENA_MAX: '1',
       MALLOC_TRIM_THRESHOLD_: '262144',
       GATEWAY_PROCESSES: `${processes}`,
