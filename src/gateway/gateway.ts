@@ -14,6 +14,7 @@ import Fastify, {
 } from 'fastify'
 import { answerClientError } from '../http/answer-client-error.ts'
 import { sendError } from '../http/answer-error.ts'
+import { DirectRequest } from '../http/direct-request.ts'
 import { health, type Readiness } from '../http/health.ts'
 import { NO_SCHEMAS } from '../http/no-schemas.ts'
 import type { AdmissionOptions } from './admission/admission.ts'
@@ -106,6 +107,7 @@ export function buildGateway(options: GatewayOptions): Gateway {
 /** HTTPS where there is a certificate, with the same limits. */
 function createServer(tls: GatewayOptions['tls'], handler: RequestListener): HttpServer {
   const limits = {
+    IncomingMessage: DirectRequest,
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,

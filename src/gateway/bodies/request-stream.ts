@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { type BodySink, DirectRequest } from '../../http/direct-request.ts'
 import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { BodyBudget } from './body-budget.ts'
 import type { BodyRoom, UploadProblem } from './body-room.ts'
@@ -29,12 +30,13 @@ export function readBody(
 }
 
 /** A body on its way in. */
-class Upload {
-  readonly #request: IncomingMessage
+class Upload implements BodySink {
   readonly #limitBytes: number
   readonly #clientId: string
   readonly #done: Done
   readonly #room: BodyRoom
+  /** From then on nothing more comes here; what still comes of the body is dropped. */
+  readonly #stop: () => void
   /** Nearly every body comes in one piece. */
   #first: Buffer | null = null
   #others: Buffer[] | null = null
@@ -47,17 +49,17 @@ class Upload {
     clientId: string,
     done: Done,
   ) {
-    this.#request = request
     this.#limitBytes = limitBytes
     this.#clientId = clientId
     this.#done = done
-    this.#room = budget.open(clientId, this.#refuse)
-    request.on('data', this.#onData)
-    request.on('end', this.#onEnd)
-    request.on('close', this.#onClose)
+    this.#room = budget.open(clientId, (problem) => this.#refuse(problem))
+    this.#stop =
+      request instanceof DirectRequest && request.readInto(this)
+        ? () => request.dropRest()
+        : readStream(request, this)
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  take(chunk: Buffer): void {
     this.#bytes += chunk.length
     if (this.#bytes > this.#limitBytes) this.#refuse('too_large')
     else if (!this.#room.grow(chunk.length)) this.#refuse('busy')
@@ -66,8 +68,7 @@ class Upload {
     else this.#others.push(chunk)
   }
 
-  readonly #onEnd = (): void => {
-    this.#stop()
+  end(): void {
     const room = this.#room
     room.arrived()
     const first = this.#first
@@ -81,20 +82,34 @@ class Upload {
     else joinInSlices(this.#clientId, chunks, (body) => done(body, room))
   }
 
-  readonly #onClose = (): void => this.#refuse('gone')
+  close(): void {
+    this.#refuse('gone')
+  }
 
-  readonly #refuse = (problem: BodyProblem): void => {
+  #refuse(problem: BodyProblem): void {
     this.#stop()
     this.#first = null
     this.#others = null
     this.#room.release()
     this.#done(problem, null)
   }
+}
 
-  #stop(): void {
-    const request = this.#request
-    request.off('data', this.#onData)
-    request.off('end', this.#onEnd)
-    request.off('close', this.#onClose)
+/** As `DirectRequest.readInto`, for any request. The result stops it. */
+function readStream(request: IncomingMessage, sink: BodySink): () => void {
+  const onData = (chunk: Buffer) => sink.take(chunk)
+  const onEnd = () => {
+    stop()
+    sink.end()
   }
+  const onClose = () => sink.close()
+  const stop = () => {
+    request.off('data', onData)
+    request.off('end', onEnd)
+    request.off('close', onClose)
+  }
+  request.on('data', onData)
+  request.on('end', onEnd)
+  request.on('close', onClose)
+  return stop
 }
