@@ -289,12 +289,15 @@ test('the units for systemd run files that exist, with variables that the code k
   }
 })
 
-test('a gateway has as much memory for new objects, and one thread of V8’s own, wherever it is started', () => {
+test('a gateway has as much memory for new objects wherever it is started, and V8 one thread of its own', () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const unit = (name: string) => readFileSync(`examples/systemd/tallygate-${name}.service`, 'utf8')
   const options = ['--max-semi-space-size=16', '--v8-pool-size=1']
   expect(compose.services.gateway?.command).toEqual(expect.arrayContaining(options))
-  const started = `${options.join(' ')} src/gateway`
-  expect(readFileSync('examples/systemd/tallygate-gateway.service', 'utf8')).toContain(started)
-  expect(JSON.parse(readFileSync('package.json', 'utf8')).scripts.gateway).toContain(started)
+  for (const start of [unit('gateway'), scripts.gateway])
+    expect(start).toContain(`${options.join(' ')} src/gateway`)
+  expect(compose.services.worker?.command).toContain('--v8-pool-size=1')
+  for (const start of [unit('worker'), scripts.worker]) expect(start).toContain('--v8-pool-size=1 workers/main')
 })
 
 test('the allocator gives memory back wherever a gateway or a worker is started', () => {
