@@ -36,28 +36,32 @@ export interface ConnectionDrainer {
   begin(): Promise<void>
 }
 
+/** A client's connection. */
+interface Connection {
+  /** Answers under way: several if its client sends requests without waiting. */
+  answers: number
+  /** When it may be closed without one, by the monotonic clock. */
+  idleUntilMs: number
+}
+
 export function openConnectionDrainer(server: Server): ConnectionDrainer {
   let draining = false
   let idleChecks = 0
-  /** When each connection may be closed, by the monotonic clock. */
-  const idle = new Map<Socket, number>()
+  const connections = new Map<Socket, Connection>()
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    idle.set(socket, performance.now() + UNUSED_MS)
-    socket.once('close', () => idle.delete(socket))
+    connections.set(socket, { answers: 0, idleUntilMs: performance.now() + UNUSED_MS })
+    socket.once('close', () => connections.delete(socket))
   })
-  /** How many answers are under way on a connection: several if its client sends requests without waiting. */
-  const answers = new WeakMap<Socket, number>()
   // One listener for all answers: it runs for every call.
   function onAnswered(this: ServerResponse): void {
-    const { socket } = this.req
-    const left = (answers.get(socket) ?? 1) - 1
-    answers.set(socket, left)
-    if (left === 0 && !socket.destroyed) idle.set(socket, performance.now() + REUSE_MS)
+    const connection = connections.get(this.req.socket)
+    if (connection === undefined) return
+    connection.answers -= 1
+    connection.idleUntilMs = performance.now() + REUSE_MS
   }
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request
-    idle.delete(socket)
-    answers.set(socket, (answers.get(socket) ?? 0) + 1)
+    const connection = connections.get(request.socket)
+    if (connection !== undefined) connection.answers += 1
     response.on('close', onAnswered)
     if (!draining) return
     if (!/\/(healthz|readyz)$/.test(request.url ?? '')) idleChecks = 0
@@ -65,17 +69,19 @@ export function openConnectionDrainer(server: Server): ConnectionDrainer {
   }
   server.prependListener('request', onRequest)
   server.prependListener('checkExpectation', onRequest)
-  server.prependListener('upgrade', (request: IncomingMessage) => idle.delete(request.socket))
+  server.prependListener('upgrade', (request: IncomingMessage) => connections.delete(request.socket))
   return {
     async begin() {
       draining = true
       idleChecks = 0
       const beganMs = performance.now()
-      const isDone = () => idleChecks >= IDLE_CHECKS && idle.size === 0
+      const isUsed = ({ answers }: Connection) => answers > 0
+      const isDone = () => idleChecks >= IDLE_CHECKS && [...connections.values()].every(isUsed)
       for (; !isDone() && performance.now() - beganMs < LONGEST_MS; idleChecks += 1)
         await delay(CHECK_EVERY_MS)
       const closeIdle = () => {
-        for (const [socket, atMs] of idle) if (performance.now() >= atMs) socket.destroy()
+        for (const [socket, { answers, idleUntilMs }] of connections)
+          if (answers === 0 && performance.now() >= idleUntilMs) socket.destroy()
       }
       closeIdle()
       // Some answers that were under way had promised to keep their connection: these are closed once they
