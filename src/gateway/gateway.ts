@@ -14,6 +14,7 @@ import Fastify, {
 } from 'fastify'
 import { answerClientError } from '../http/answer-client-error.ts'
 import { sendError } from '../http/answer-error.ts'
+import { connectionsOf } from '../http/client-connections.ts'
 import { DirectRequest } from '../http/direct-request.ts'
 import { health, type Readiness } from '../http/health.ts'
 import { NO_SCHEMAS } from '../http/no-schemas.ts'
@@ -118,17 +119,19 @@ function createServer(tls: GatewayOptions['tls'], handler: RequestListener): Htt
     // Node would answer without a body; the stage `checkHost` says what is wrong.
     requireHostHeader: false,
     // RFC 6455, 4.1: any other upgrade request is treated as the plain request it would be without the
-    // header.
-    shouldUpgradeCallback: ({ method, headers }: IncomingMessage) =>
+    // header. So is one that does not wait for the answers before it, which its session would be written among.
+    shouldUpgradeCallback: ({ method, headers, socket }: IncomingMessage) =>
+      connectionsOf(server).get(socket)?.answers === 0 &&
       method === 'GET' &&
       headers.upgrade?.toLowerCase() === 'websocket' &&
       (headers['content-length'] ?? '0') === '0' &&
       headers['transfer-encoding'] === undefined,
   }
-  const server =
+  const server: HttpServer =
     tls === null
       ? createHttpServer(limits, handler)
       : createHttpsServer({ ...limits, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler)
+  connectionsOf(server)
   // RFC 9110, 10.1.1: an unknown expectation may be ignored; Node would answer 417 without a body.
   return server.on('checkExpectation', handler)
 }

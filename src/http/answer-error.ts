@@ -29,7 +29,7 @@ export function writeError(
   detail: ErrorDetail & { readonly callId?: string } = {},
 ): void {
   if (response.destroyed || response.headersSent) {
-    response.destroy()
+    cutAnswer(response)
     return
   }
   const body = JSON.stringify(errorBody(shape, code, detail))
@@ -39,6 +39,15 @@ export function writeError(
   if (isBodyUnread(response.req)) headers.push('connection', 'close')
   response.writeHead(ERRORS[code].status, headers)
   response.end(body)
+}
+
+/**
+ * Closes the connection behind what was written of an answer. Those before it on the same connection come first: until
+ * then it has no connection that Node would close.
+ */
+export function cutAnswer(response: ServerResponse): void {
+  if (response.socket !== null || response.destroyed) response.destroy()
+  else response.once('socket', () => setImmediate(() => response.destroy()))
 }
 
 /** The headers of an error: those of its JSON body, then its own. Name, value, name, value, ... */

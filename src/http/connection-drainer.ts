@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Server as TlsServer } from 'node:tls'
+import { type ClientConnection, connectionsOf } from './client-connections.ts'
 
 /**
  * Counted in checks without a request, and not in time: during a long turn of the event loop, time passes in
@@ -36,52 +35,30 @@ export interface ConnectionDrainer {
   begin(): Promise<void>
 }
 
-/** A client's connection. */
-interface Connection {
-  /** Answers under way: several if its client sends requests without waiting. */
-  answers: number
-  /** When it may be closed without one, by the monotonic clock. */
-  idleUntilMs: number
-}
-
 export function openConnectionDrainer(server: Server): ConnectionDrainer {
   let draining = false
   let idleChecks = 0
-  const connections = new Map<Socket, Connection>()
-  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    connections.set(socket, { answers: 0, idleUntilMs: performance.now() + UNUSED_MS })
-    socket.once('close', () => connections.delete(socket))
-  })
-  // One listener for all answers: it runs for every call.
-  function onAnswered(this: ServerResponse): void {
-    const connection = connections.get(this.req.socket)
-    if (connection === undefined) return
-    connection.answers -= 1
-    connection.idleUntilMs = performance.now() + REUSE_MS
-  }
+  const connections = connectionsOf(server)
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-    const connection = connections.get(request.socket)
-    if (connection !== undefined) connection.answers += 1
-    response.on('close', onAnswered)
     if (!draining) return
     if (!/\/(healthz|readyz)$/.test(request.url ?? '')) idleChecks = 0
     response.shouldKeepAlive = false
   }
   server.prependListener('request', onRequest)
   server.prependListener('checkExpectation', onRequest)
-  server.prependListener('upgrade', (request: IncomingMessage) => connections.delete(request.socket))
   return {
     async begin() {
       draining = true
       idleChecks = 0
       const beganMs = performance.now()
-      const isUsed = ({ answers }: Connection) => answers > 0
-      const isDone = () => idleChecks >= IDLE_CHECKS && [...connections.values()].every(isUsed)
+      const isBusy = ({ answers }: ClientConnection) => answers > 0
+      const isDone = () => idleChecks >= IDLE_CHECKS && [...connections.values()].every(isBusy)
       for (; !isDone() && performance.now() - beganMs < LONGEST_MS; idleChecks += 1)
         await delay(CHECK_EVERY_MS)
       const closeIdle = () => {
-        for (const [socket, { answers, idleUntilMs }] of connections)
-          if (answers === 0 && performance.now() >= idleUntilMs) socket.destroy()
+        for (const [socket, { answers, idleSinceMs, isUsed }] of connections)
+          if (answers === 0 && performance.now() - idleSinceMs >= (isUsed ? REUSE_MS : UNUSED_MS))
+            socket.destroy()
       }
       closeIdle()
       // Some answers that were under way had promised to keep their connection: these are closed once they

@@ -14,15 +14,18 @@ export interface BodySink {
  * entries in the queue of ticks and as many listeners, for a body that nearly always comes in one piece.
  */
 export class DirectRequest extends IncomingMessage {
-  /** Node's own, for requests of which it knows that no body comes: the stream is over, and nobody is told. */
-  declare _dumpAndCloseReadable: () => void
+  /**
+   * Node's own since 24.12, for requests of which it knows that no body comes: the stream is over, and nobody is told.
+   */
+  declare _dumpAndCloseReadable: (() => void) | undefined
   #sink: BodySink | null = null
 
   /**
    * The body goes to `sink`, and its `end` or `close` is the last call; both come while the parser runs. False: some of
-   * it has come before, and the request must be read as a stream.
+   * it has come before, or Node is another one, and the request must be read as a stream.
    */
   readInto(sink: BodySink): boolean {
+    if (this._dumpAndCloseReadable === undefined) return false
     if (this.complete || this.destroyed || this.readableLength > 0 || this.readableFlowing !== null)
       return false
     this.#sink = sink
@@ -41,7 +44,7 @@ export class DirectRequest extends IncomingMessage {
     if (sink === null) return super.push(chunk)
     if (chunk === null) {
       this.#sink = null
-      this._dumpAndCloseReadable()
+      this._dumpAndCloseReadable?.()
       sink.end()
     } else {
       sink.take(chunk)

@@ -140,6 +140,19 @@ test('what is not wanted any more is dropped, and the connection carries the nex
   expect(calls.map(({ events }) => events)).toEqual([['too much'], ['small', 'end']])
 })
 
+test('a Node that does not end such a request by itself reads it as a stream', async () => {
+  const came: string[] = []
+  const { client } = await serve((request) => {
+    Object.assign(request, { _dumpAndCloseReadable: undefined })
+    expect(request.readInto(new Pieces())).toBe(false)
+    request.on('data', (data: Buffer) => came.push(data.toString()))
+    request.on('end', () => came.push('end'))
+  })
+  client.write(post('whole'))
+  await until(async () => (came.includes('end') ? true : null), { timeoutMs: 5_000 })
+  expect(came).toEqual(['whole', 'end'])
+})
+
 test.each([
   ['some of the body', post('half', 8), 'half'],
   ['all of it', post('whole'), 'whole'],

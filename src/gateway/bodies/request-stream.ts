@@ -72,12 +72,16 @@ class Upload implements BodySink {
     const room = this.#room
     room.arrived()
     const first = this.#first
-    if (first !== null && this.#others === null) {
-      this.#done(first, room)
+    const others = this.#others
+    const done = this.#done
+    // The room is held for as long as the call has the body, and what it ends is this.
+    this.#first = null
+    this.#others = null
+    if (first !== null && others === null) {
+      done(first, room)
       return
     }
-    const chunks = first === null ? [] : [first, ...(this.#others ?? [])]
-    const done = this.#done
+    const chunks = first === null ? [] : [first, ...(others ?? [])]
     if (this.#bytes <= WHOLE_BYTES) done(Buffer.concat(chunks, this.#bytes), room)
     else joinInSlices(this.#clientId, chunks, (body) => done(body, room))
   }

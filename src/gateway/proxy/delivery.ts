@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { cutAnswer } from '../../http/answer-error.ts'
 import { ChunkWriter } from '../../http/chunk-writer.ts'
 import type { AnswerController, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
@@ -144,7 +145,7 @@ export class Delivery implements HoldableDelivery {
     if (this.#clientGone || response.destroyed) return
     if (ledgerError !== null) {
       // Without a record the client must not have a whole answer: it is cut, and the caller may try again.
-      response.destroy()
+      cutAnswer(response)
       return
     }
     if (upstreamError !== null) {
@@ -219,7 +220,7 @@ export class Delivery implements HoldableDelivery {
   /** The client gets what came, and sees that it is not the whole. */
   #cut(): void {
     const response = this.#response
-    if (this.#held.length === 0) response.destroy()
-    else response.write(Buffer.concat(this.#held), () => response.destroy())
+    if (this.#held.length > 0) response.write(Buffer.concat(this.#held), () => response.destroy())
+    else cutAnswer(response)
   }
 }

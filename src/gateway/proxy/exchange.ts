@@ -1,4 +1,5 @@
 import type { CallRecord, Outcome } from '../../call/call-record.ts'
+import { cutAnswer } from '../../http/answer-error.ts'
 import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import type { HeldLimits } from '../limits/doors/held-limits.ts'
 import type { CallResult } from '../recording/call-result.ts'
@@ -189,7 +190,7 @@ export class Exchange implements AnswerHandler {
       this.#delivery.finish(upstreamError, ledgerError)
     } catch (error) {
       this.#services.observer.callFailed(this.#context.call, error)
-      this.#context.response.destroy()
+      cutAnswer(this.#context.response)
     } finally {
       this.#context.onEnd()
     }
