@@ -15,7 +15,7 @@ export interface BodySink {
  */
 export class DirectRequest extends IncomingMessage {
   /**
-   * Node's own since 24.12, for requests of which it knows that no body comes: the stream is over, and nobody is told.
+   * Node's own since 24.12, for requests of which it knows that no body comes: the stream is over, without an event.
    */
   declare _dumpAndCloseReadable: (() => void) | undefined
   #sink: BodySink | null = null

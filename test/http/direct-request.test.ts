@@ -64,11 +64,11 @@ function post(body: string, announced = body.length): string {
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, PIECES_MS))
 
-test('a body comes in its pieces, then its end, and nobody is told of a stream', async () => {
-  const told: MockInstance[] = []
+test('a body comes in its pieces, then its end, without an event of a stream', async () => {
+  const spies: MockInstance[] = []
   const pieces = new Pieces()
   const { client, answers } = await serve((request, response) => {
-    told.push(vi.spyOn(request, 'emit'))
+    spies.push(vi.spyOn(request, 'emit'))
     expect(request.readInto(pieces)).toBe(true)
     void until(async () => (pieces.events.includes('end') ? true : null), { timeoutMs: 5_000 }).then(() =>
       response.end('done'),
@@ -80,7 +80,7 @@ test('a body comes in its pieces, then its end, and nobody is told of a stream',
   await until(async () => (answers().endsWith('done') ? true : null), { timeoutMs: 5_000 })
   await pause()
   expect(pieces.events).toEqual(['one', 'two', 'end'])
-  expect(told[0]).not.toHaveBeenCalled()
+  expect(spies[0]).not.toHaveBeenCalled()
 })
 
 test('one connection carries many calls, sent one after the other or at once', async () => {

@@ -266,7 +266,9 @@ test('the image has what it runs, runs node itself, and not as root', () => {
     for (const file of filesIn(command)) expect(copied).toContain(inProject(file).split('/')[0])
   }
   expect(dockerfile).toMatch(/^USER node$/m)
-  expect(dockerfile).toMatch(/^CMD \["node", "--max-semi-space-size=16", "--v8-pool-size=1", "src\/gateway\/server\.ts"\]$/m)
+  expect(dockerfile).toMatch(
+    /^CMD \["node", "--max-semi-space-size=16", "--v8-pool-size=1", "src\/gateway\/server\.ts"\]$/m,
+  )
   const scripts = [...dockerfile.matchAll(/\/app\/(deploy\/\S+\.sh)/g)].map(([, script]) => script ?? '')
   expect(scripts).toHaveLength(2)
   for (const script of scripts) accessSync(script, constants.X_OK)
@@ -297,7 +299,8 @@ test('a gateway has as much memory for new objects wherever it is started, and V
   for (const start of [unit('gateway'), scripts.gateway])
     expect(start).toContain(`${options.join(' ')} src/gateway`)
   expect(compose.services.worker?.command).toContain('--v8-pool-size=1')
-  for (const start of [unit('worker'), scripts.worker]) expect(start).toContain('--v8-pool-size=1 workers/main')
+  for (const start of [unit('worker'), scripts.worker])
+    expect(start).toContain('--v8-pool-size=1 workers/main')
 })
 
 test('the allocator gives memory back wherever a gateway or a worker is started', () => {
