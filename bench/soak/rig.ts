@@ -100,7 +100,12 @@ export async function startSoakRig({ processes, workers, shards }: SoakRigOption
     childProcess({
       name: `worker ${number}`,
       script: 'workers/main.ts',
-      env: { ...env, NODE_OPTIONS: '', MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '262144' },
+      env: {
+        ...env,
+        NODE_OPTIONS: '--v8-pool-size=1',
+        MALLOC_ARENA_MAX: '1',
+        MALLOC_TRIM_THRESHOLD_: '262144',
+      },
       logFile: join(folder, `worker-${number}.log`),
       isReady: async () => true,
     }),
