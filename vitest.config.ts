@@ -1,12 +1,25 @@
 import { defineConfig } from 'vitest/config'
+import { DEFAULTS, findTestFiles, pathsOf } from './test/support/suites.ts'
 
+const files = findTestFiles().filter(({ isLong }) => !isLong)
+
+/**
+ * `npm test`. Files share a process and what it has loaded, which halves their cost; a file that mocks a module, or says
+ * `@alone`, gets a process of its own.
+ */
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    ...DEFAULTS,
     globalSetup: ['test/support/servers/global-setup.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 120_000,
-    pool: 'forks',
-    maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: { name: 'alone', include: pathsOf(files, ({ isAlone }) => isAlone) },
+      },
+      {
+        extends: true,
+        test: { name: 'shared', isolate: false, include: pathsOf(files, ({ isAlone }) => !isAlone) },
+      },
+    ],
   },
 })

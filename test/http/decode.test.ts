@@ -1,4 +1,4 @@
-// @long: bodies that decode to more than the limit.
+// @seconds: bodies that decode to more than the limit.
 import { randomBytes } from 'node:crypto'
 import {
   brotliCompressSync,

@@ -1,4 +1,4 @@
-// @long: documents of 20 MB.
+// @seconds: documents of 20 MB.
 import { expect, test } from 'vitest'
 import { scanInSlices, scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
 import type { RequestScan } from '../../src/gateway/bodies/request-scan.ts'

@@ -1,4 +1,4 @@
-// @long: random bytes for 6 s, and streams without an end.
+// @seconds: random bytes for 6 s, and streams without an end.
 import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/providers/registry.ts'
 import { anthropicResponses } from '../fixtures/anthropic.ts'

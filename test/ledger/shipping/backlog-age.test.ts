@@ -1,4 +1,4 @@
-// @long: a backlog of a day.
+// @seconds: a backlog of a day.
 import { expect, test } from 'vitest'
 import { BacklogAge } from '../../../src/ledger/shipping/backlog-age.ts'
 

@@ -1,4 +1,4 @@
-// @long: a hundred random histories of prices.
+// @seconds: a hundred random histories of prices.
 import { expect, test } from 'vitest'
 import { decimalText } from '../../../src/domain/decimal.ts'
 import type { CatalogEntries } from '../../../src/pricing/catalog/catalog-entries.ts'

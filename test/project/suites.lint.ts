@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { findUnitTests } from '../support/unit-tests.ts'
+import { findTestFiles, pathsOf } from '../support/suites.ts'
 
 test('tests that need no server and no program are found by what they import', () => {
-  const found = findUnitTests()
+  const found = pathsOf(findTestFiles(), ({ isUnit }) => isUnit)
   expect(found).toContain('test/model/model.test.ts')
   expect(found).toContain('test/pricing/price.test.ts')
   expect(found).not.toContain('test/rollup/roll-up.test.ts') // a database, through a file that it imports
   expect(found).not.toContain('test/project/dev.test.ts') // a program of its own
-  expect(found).not.toContain('test/providers/fuzz.test.ts') // says that it is long
+  expect(found).not.toContain('test/providers/fuzz.test.ts') // says that it takes seconds
 })

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { dirname, join } from 'node:path'
+
+/** What a test imports when it needs more than this process: the run's servers, or a program of its own. */
+const NEEDS_MORE =
+  /import \{[^}]*\binject\b[^}]*\} from 'vitest'|from 'node:(?:child_process|cluster|https?|net|tls)'/
+
+/** The first line of a file that burns seconds of CPU, with the reason behind it: too long for `npm run test:unit`. */
+const SECONDS = /^\/\/ @seconds\b/
+
+/** The first line of a file whose work is minutes, with the reason behind it. */
+const LONG = /^\/\/ @long\b/
+
+/** The first line of a file that needs a process of its own; a mocked module needs one whatever the file says. */
+const ALONE = /^\/\/ @alone\b|^vi\.mock\(/m
+
+/** A file that asks how much it should do: it does more of it in `npm run test:long`. */
+const SCALED = /from '[./]*support\/rounds\.ts'/
+
+const RELATIVE_IMPORT = /^(?:import|export)[^'"]*?from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm
+
+/** A test file and the suites that it belongs to, by what stands in it. */
+export interface TestFile {
+  /** From the project's root. */
+  readonly path: string
+  /** It runs in `npm run test:unit`. */
+  readonly isUnit: boolean
+  /** It runs in `npm run test:long` alone. */
+  readonly isLong: boolean
+  /** It runs in `npm test`, and in `npm run test:long` with more rounds. */
+  readonly isScaled: boolean
+  readonly isAlone: boolean
+}
+
+/** Every `*.test.ts`. A new file belongs to its suites by itself. */
+export function findTestFiles(): readonly TestFile[] {
+  const known = new Map<string, boolean>()
+  const needsMore = (file: string): boolean => {
+    const before = known.get(file)
+    if (before !== undefined) return before
+    known.set(file, false) // of files that import each other, one is still being looked at
+    const text = readFileSync(file, 'utf8')
+    const imported = [...text.matchAll(RELATIVE_IMPORT)].map((match) =>
+      join(dirname(file), match[1] ?? match[2] ?? ''),
+    )
+    const answer =
+      NEEDS_MORE.test(text) || imported.some((path) => path.startsWith('test/') && needsMore(path))
+    known.set(file, answer)
+    return answer
+  }
+  return readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join('test', name))
+    .sort()
+    .map((path) => {
+      const text = readFileSync(path, 'utf8')
+      return {
+        path,
+        isUnit: !needsMore(path) && !SECONDS.test(text) && !LONG.test(text),
+        isLong: LONG.test(text),
+        isScaled: SCALED.test(text),
+        isAlone: ALONE.test(text),
+      }
+    })
+}
+
+/** Paths of the files that `belongs` accepts. */
+export function pathsOf(files: readonly TestFile[], belongs: (file: TestFile) => boolean): string[] {
+  return files.filter(belongs).map(({ path }) => path)
+}
+
+/** What all suites of `npm test` share. */
+export const DEFAULTS = {
+  // The end of a test that hangs. No test measures by it: a busy machine is slow, not wrong.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  expect: { poll: { timeout: 20_000, interval: 20 } },
+  pool: 'forks',
+  maxWorkers: availableParallelism(),
+} as const
