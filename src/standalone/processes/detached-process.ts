@@ -8,7 +8,7 @@ export interface Command {
   readonly args: readonly string[]
   /** Numeric user and group to run as; absent: ours. */
   readonly account?: { readonly uid: number; readonly gid: number }
-  /** Absent: only the PATH. Our `PGPORT`, `LC_ALL` or `LD_LIBRARY_PATH` must not influence a server. */
+  /** Absent: the bare one. Our `PGPORT`, `LC_ALL` or `LD_LIBRARY_PATH` must not influence a server. */
   readonly env?: NodeJS.ProcessEnv
 }
 
@@ -18,6 +18,11 @@ export interface DetachedOptions {
   readonly logFile: string
   /** Opens a channel whose end tells the process that we are gone. For our own Node processes only. */
   readonly withChannel?: boolean
+}
+
+/** The PATH, English and UTC. */
+export function bareEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH ?? '', LANG: 'C', TZ: 'UTC' }
 }
 
 /** A process in a session of its own, so that a Ctrl-C in our terminal does not reach it. */
@@ -49,7 +54,7 @@ export async function startDetached(command: Command, options: DetachedOptions):
   }
   const child = spawn(command.file, command.args, {
     cwd: options.cwd,
-    env: command.env ?? { PATH: process.env.PATH ?? '', LANG: 'C', TZ: 'UTC' },
+    env: command.env ?? bareEnvironment(),
     stdio: ['ignore', log, log, ...(options.withChannel ? (['ipc'] as const) : [])],
     detached: true,
     ...command.account,

@@ -1,17 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
-import type { Command } from '../processes/detached-process.ts'
-import { installRedis, waysToInstall } from './redis-install.ts'
-
-/** A way to run Redis on this machine. */
-export interface RedisProgram {
-  /** Named in progress lines: `redis-server 7.0.15`. */
-  readonly name: string
-  /** The configuration file's text for a server on this loopback port. */
-  configure(lines: readonly string[], port: number): string
-  command(configFile: string, port: number): Command
-}
+import { delimiter, dirname } from 'node:path'
+import { BREW_COMMAND, hasBrew, installWithBrew } from './redis-install.ts'
+import { findInstalled, findUnpacked, type RedisProgram } from './redis-local.ts'
+import { canUnpack, UNPACKED_REDIS, unpackRedis } from './redis-unpack.ts'
 
 /** Output and prompts while a program is searched for. */
 export interface Dialogue {
@@ -23,29 +14,38 @@ export interface Dialogue {
   ask(prompt: string): Promise<boolean>
 }
 
-/** BullMQ 6 asks for 6.2 at least; Valkey began at 7.2. */
-const OLDEST = [6, 2] as const
-const NAMES = ['redis-server', 'valkey-server'] as const
 /** Where package managers install servers; the PATH of an ordinary user may lack it. */
 const USUAL_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/opt/valkey/bin']
 
+/** Where Redis is looked for on this machine. */
+export interface RedisPlaces {
+  /** Folders of programs. */
+  readonly folders: readonly string[]
+  /** The folder that it is unpacked into. */
+  readonly unpacked: string
+}
+
 /**
- * Finds Redis: on the PATH, else by the system's package manager, else a Docker engine.
+ * Finds Redis: on the PATH, else unpacked beside the project, else by Homebrew, else a Docker engine.
  *
- * @param folders where an installed server is looked for
  * @throws Error saying what to install, when there is no way
  */
 export async function findRedisProgram(
   dialogue: Dialogue,
-  folders: readonly string[] = serverFolders(),
+  places: RedisPlaces = usualPlaces(),
 ): Promise<RedisProgram> {
-  const installed = findInstalled(folders)
-  if (installed !== null) return installed
-  for (const way of waysToInstall()) {
-    if (!(await dialogue.ask(`Redis is not installed. Install it now with "${way.shown}"?`))) continue
-    dialogue.say(`installing Redis: ${way.shown}`)
-    const problem = await installRedis(way)
-    const program = findInstalled(folders)
+  const present = findInstalled(places.folders) ?? findUnpacked(places.unpacked)
+  if (present !== null) return present
+  if (canUnpack()) {
+    dialogue.say('unpacking Redis beside the project, from the packages of this system')
+    const unpacked = await unpack(places.unpacked)
+    if (typeof unpacked !== 'string') return unpacked
+    dialogue.say(`that did not work: ${unpacked}`)
+  }
+  if (hasBrew() && (await dialogue.ask(`Redis is not installed. Install it now with "${BREW_COMMAND}"?`))) {
+    dialogue.say(`installing Redis: ${BREW_COMMAND}`)
+    const problem = await installWithBrew()
+    const program = findInstalled(places.folders)
     if (program !== null) return program
     dialogue.say(`that did not work: ${problem ?? 'no redis-server afterwards'}`)
   }
@@ -64,39 +64,29 @@ export async function findRedisProgram(
   )
 }
 
-function serverFolders(): string[] {
-  return [...(process.env.PATH ?? '').split(delimiter).filter(Boolean), ...USUAL_FOLDERS]
+/**
+ * Unpacks Redis where this is the way that `findRedisProgram` would take, so that a start needs no network later.
+ *
+ * @returns one line on what was done, or null where nothing was
+ */
+export async function unpackRedisAhead(places: RedisPlaces = usualPlaces()): Promise<string | null> {
+  if ((findInstalled(places.folders) ?? findUnpacked(places.unpacked)) !== null || !canUnpack()) return null
+  const unpacked = await unpack(places.unpacked)
+  return typeof unpacked === 'string'
+    ? `Redis could not be unpacked beside the project, npm start will try again: ${unpacked}`
+    : `${unpacked.name} is unpacked beside the project, in ${places.unpacked}`
 }
 
-/** The first server that is new enough. */
-function findInstalled(folders: readonly string[]): RedisProgram | null {
-  for (const name of NAMES) {
-    for (const folder of folders) {
-      const file = join(folder, name)
-      if (!isExecutable(file)) continue
-      const version = versionOf(file)
-      if (version !== null) return installedProgram(file, `${name} ${version}`)
-    }
-  }
-  return null
+function usualPlaces(): RedisPlaces {
+  const folders = [...(process.env.PATH ?? '').split(delimiter).filter(Boolean), ...USUAL_FOLDERS]
+  return { folders, unpacked: UNPACKED_REDIS }
 }
 
-function installedProgram(file: string, name: string): RedisProgram {
-  return {
-    name,
-    configure: (lines, port) =>
-      [...lines, 'bind 127.0.0.1', `port ${port}`, 'protected-mode yes', 'dir .', ''].join('\n'),
-    command: (configFile) => ({ file, args: [configFile] }),
-  }
-}
-
-/** The version, or null where it is too old or does not run. */
-function versionOf(file: string): string | null {
-  const { stdout, status } = spawnSync(file, ['--version'], { encoding: 'utf8' })
-  const [, version, major, minor] = (status === 0 && /v=((\d+)\.(\d+)[\d.]*)/.exec(stdout)) || []
-  if (version === undefined) return null
-  const isNewEnough = Number(major) > OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) >= OLDEST[1])
-  return isNewEnough ? version : null
+/** The program, or why there is none. */
+async function unpack(folder: string): Promise<RedisProgram | string> {
+  const problem = await unpackRedis(folder)
+  if (problem !== null) return problem
+  return findUnpacked(folder) ?? 'the Redis of these packages is older than 6.2, or does not run here'
 }
 
 /**
@@ -129,14 +119,5 @@ function findDocker(): RedisProgram | null {
       ],
       env: process.env, // where the engine is
     }),
-  }
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
   }
 }

@@ -20,6 +20,9 @@ function folderOf(name: string, programs: Readonly<Record<string, string>>): str
   return folder
 }
 
+/** Nothing is unpacked there yet. */
+const placesOf = (...folders: string[]) => ({ folders, unpacked: join(folders[0] ?? root, 'unpacked') })
+
 function dialogue(answer: boolean): Dialogue & { readonly asked: string[]; readonly said: string[] } {
   const [asked, said]: [string[], string[]] = [[], []]
   return {
@@ -38,7 +41,7 @@ const redis = (version: string) => `echo "Redis server v=${version} sha=00000000
 test('a redis-server on the PATH is taken without asking', async () => {
   const folder = folderOf('redis', { 'redis-server': redis('7.0.15') })
   const talk = dialogue(false)
-  const program = await findRedisProgram(talk, [folder])
+  const program = await findRedisProgram(talk, placesOf(folder))
   expect(program.name).toBe('redis-server 7.0.15')
   expect(program.command('/x/redis.conf', 7)).toEqual({
     file: join(folder, 'redis-server'),
@@ -50,7 +53,7 @@ test('a redis-server on the PATH is taken without asking', async () => {
 test('one that is too old for the queues is passed over, a valkey-server is as good', async () => {
   const old = folderOf('old', { 'redis-server': redis('6.0.16') })
   const valkey = folderOf('valkey', { 'valkey-server': 'echo "Valkey server v=8.0.1 sha=0:0 bits=64"' })
-  expect((await findRedisProgram(dialogue(false), [old, valkey])).name).toBe('valkey-server 8.0.1')
+  expect((await findRedisProgram(dialogue(false), placesOf(old, valkey))).name).toBe('valkey-server 8.0.1')
 })
 
 test('a user who does not want it installed gets Docker, where an engine answers', async () => {
@@ -61,7 +64,7 @@ test('a user who does not want it installed gets Docker, where an engine answers
   })
   vi.stubEnv('PATH', folder)
   const talk = dialogue(false)
-  const program = await findRedisProgram(talk, [folder])
+  const program = await findRedisProgram(talk, placesOf(folder))
   expect(talk.asked.at(-1)).toBe('Redis is not installed. Install it now with "brew install redis"?')
   expect(program.name).toBe('redis:7 in Docker')
   expect(program.configure(['requirepass x'], 4711)).toContain('port 6379')
@@ -73,7 +76,7 @@ test('a container left behind on the folder is removed before another writes the
     docker: `echo "$*" >> ${log}; case $1 in info) echo 28.0;; ps) echo left-one;; esac`,
   })
   vi.stubEnv('PATH', folder)
-  const program = await findRedisProgram(dialogue(false), [folder])
+  const program = await findRedisProgram(dialogue(false), placesOf(folder))
   writeFileSync(log, '')
   const { file, args } = program.command('/data folder/redis.conf', 4711)
   execFileSync(file, args)
@@ -95,7 +98,7 @@ test('where nothing works, the error says what to install, and what was tried', 
   })
   vi.stubEnv('PATH', folder)
   const talk = dialogue(true)
-  await expect(findRedisProgram(talk, [folder])).rejects.toThrow(
+  await expect(findRedisProgram(talk, placesOf(folder))).rejects.toThrow(
     /apt-get install redis-server[\s\S]*brew install redis[\s\S]*REDIS_URL/,
   )
   expect(talk.said).toEqual(['installing Redis: brew install redis', 'that did not work: Error: no network'])
