@@ -39,7 +39,10 @@ test('the lockfile has the optional packages of every platform, so that it insta
 
 test('the lockfile says of the project what npm install writes, so that a fresh clone stays as it is', () => {
   const { name, version, license, dependencies, optionalDependencies, devDependencies, engines } = manifest
-  const written = { name, version, license, dependencies, optionalDependencies, devDependencies, engines }
+  const written = {
+    ...{ name, version, license, dependencies, optionalDependencies, devDependencies, engines },
+    hasInstallScript: true,
+  }
   expect(lock.packages['']).toEqual(written)
 })
 
