@@ -73,9 +73,10 @@ async function downloadPackages(work: string, into: string): Promise<string | nu
   const lists = join(work, 'lists')
   mkdirSync(join(lists, 'partial'), { recursive: true })
   const fresh = [...options, '-o', `Dir::State::lists=${lists}`]
-  const updated = await run('apt-get', [...fresh, 'update'])
+  // One unreachable source of several fails the update; where it was the one with Redis, that is what went wrong.
+  const updated = await run('apt-get', [...fresh, '-o', 'APT::Update::Error-Mode=any', 'update'])
+  for (const name of readdirSync(into)) rmSync(join(into, name)) // of older versions
   const problem = await download(fresh, into)
-  // One unreachable source of several fails the update, and says more than the missing package that follows from it.
   return problem !== null && 'problem' in updated ? updated.problem : problem
 }
 
@@ -150,8 +151,9 @@ async function run(file: string, args: readonly string[], cwd?: string): Promise
     child.once('error', (error) => resolve({ problem: error.message }))
     child.once('close', (code, signal) => {
       if (code === 0) return resolve({ said })
-      const last = complained.trim().split('\n').at(-1)
-      resolve({ problem: last || `${file} ended with ${signal ?? `exit code ${code}`}` })
+      const lines = complained.trim().split('\n')
+      const why = lines.find((line) => line.startsWith('E: ')) ?? lines.at(-1) // what follows the first is its consequence
+      resolve({ problem: why || `${file} ended with ${signal ?? `exit code ${code}`}` })
     })
   })
 }
