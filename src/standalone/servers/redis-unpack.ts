@@ -28,12 +28,13 @@ export function canUnpack(): boolean {
  * Downloads the Redis of the system's own packages and unpacks it into a folder, with the libraries that this system
  * lacks. It needs no rights, installs nothing, and starts no daemon. apt checks signatures and architecture as ever.
  *
- * @param folder made or replaced in one step, so that a killed run leaves none that is half there
+ * @param folder what is in it does not run; it appears in one step, so that a killed run leaves none that is half there
  * @returns what went wrong, or null
  */
 export async function unpackRedis(folder: string): Promise<string | null> {
   let work: string
   try {
+    rmSync(folder, { recursive: true, force: true })
     mkdirSync(dirname(folder), { recursive: true })
     work = mkdtempSync(join(dirname(folder), 'redis-'))
   } catch (error) {
@@ -49,7 +50,7 @@ export async function unpackRedis(folder: string): Promise<string | null> {
       const outcome = await run('dpkg-deb', ['-x', join(packages, name), tree])
       if ('problem' in outcome) return outcome.problem
     }
-    putInPlace(tree, folder, join(work, 'before'))
+    putInPlace(tree, folder)
     return null
   } catch (error) {
     return String(error)
@@ -115,21 +116,13 @@ function aptOptions(work: string): string[] {
   ]
 }
 
-/** Two may do this at once: the one who comes second replaces what the first put there, which is the same. */
-function putInPlace(tree: string, folder: string, before: string): void {
-  for (let tries = 3; ; tries--) {
-    try {
-      renameSync(folder, before)
-      rmSync(before, { recursive: true })
-    } catch {
-      // There was none.
-    }
-    try {
-      renameSync(tree, folder)
-      return
-    } catch (error) {
-      if (tries === 0) throw error
-    }
+/** Two may unpack at once: the one who comes second finds what the first put there, which is the same. */
+function putInPlace(tree: string, folder: string): void {
+  try {
+    renameSync(tree, folder)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
   }
 }
 
