@@ -12,20 +12,23 @@ import { findRedisProgram } from '../../../src/standalone/servers/redis-program.
 export interface Machine {
   readonly nodeVersion: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** How long a server that is given may take to answer. */
+  readonly answerMs: number
   findRedis(): Promise<unknown>
   findPostgres(): Promise<unknown>
   findPort(): Promise<unknown>
-  /** In the folder for temporary files, which has the servers' data. */
+  /** In the folder for temporary files, which has the data of servers. */
   freeBytes(): Promise<number>
 }
 
 const OLDEST_NODE = 24
 const NEEDED_BYTES = 2 * 1024 ** 3
-const ANSWER_MS = 5_000
 
-const thisMachine: Machine = {
+/** The one that the tests run on. */
+export const thisMachine: Machine = {
   nodeVersion: process.versions.node,
   env: process.env,
+  answerMs: 5_000,
   findRedis: () =>
     findRedisProgram({
       say: (line) => console.error(line),
@@ -65,9 +68,9 @@ function checkNode({ nodeVersion }: Machine): string | null {
   return `Node.js ${nodeVersion} is older than ${OLDEST_NODE}: run the tests with npm test, or run "npm rebuild node --ignore-scripts=false" where npm blocks install scripts.`
 }
 
-async function checkRedis({ env, findRedis }: Machine): Promise<string | null> {
+async function checkRedis({ env, answerMs, findRedis }: Machine): Promise<string | null> {
   const url = env.TEST_REDIS_URL
-  if (url) return await whyUnusable('TEST_REDIS_URL', url, pingRedis)
+  if (url) return await whyUnusable('TEST_REDIS_URL', url, () => pingRedis(url, answerMs))
   const isThere = await findRedis().then(
     () => true,
     () => false, // `findRedis` itself says what it tried
@@ -76,9 +79,9 @@ async function checkRedis({ env, findRedis }: Machine): Promise<string | null> {
   return 'Redis 6.2 or newer is missing: install redis-server or valkey-server, start Docker, or set TEST_REDIS_URL.'
 }
 
-async function checkPostgres({ env, findPostgres }: Machine): Promise<string | null> {
+async function checkPostgres({ env, answerMs, findPostgres }: Machine): Promise<string | null> {
   const url = env.TEST_DATABASE_URL
-  if (url) return await whyUnusable('TEST_DATABASE_URL', url, queryPostgres)
+  if (url) return await whyUnusable('TEST_DATABASE_URL', url, () => queryPostgres(url, answerMs))
   const isThere = await findPostgres().then(
     () => true,
     () => false,
@@ -101,13 +104,9 @@ async function checkPorts({ findPort }: Machine): Promise<string | null> {
   )
 }
 
-async function whyUnusable(
-  variable: string,
-  url: string,
-  ask: (url: string) => Promise<void>,
-): Promise<string | null> {
+async function whyUnusable(variable: string, url: string, ask: () => Promise<void>): Promise<string | null> {
   try {
-    await ask(url)
+    await ask()
     return null
   } catch (error) {
     const why = error instanceof Error && error.message !== '' ? error.message : String(error)
@@ -115,10 +114,10 @@ async function whyUnusable(
   }
 }
 
-async function pingRedis(url: string): Promise<void> {
+async function pingRedis(url: string, answerMs: number): Promise<void> {
   const redis = new Redis(url, {
     ...{ lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null },
-    ...{ connectTimeout: ANSWER_MS, commandTimeout: ANSWER_MS },
+    ...{ connectTimeout: answerMs, commandTimeout: answerMs },
   })
   let why: Error | null = null
   redis.on('error', (error) => {
@@ -134,11 +133,11 @@ async function pingRedis(url: string): Promise<void> {
   }
 }
 
-async function queryPostgres(url: string): Promise<void> {
+async function queryPostgres(url: string, answerMs: number): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: ANSWER_MS,
-    query_timeout: ANSWER_MS,
+    connectionTimeoutMillis: answerMs,
+    query_timeout: answerMs,
   })
   client.on('error', () => {}) // a connection that breaks fails the query too
   try {
