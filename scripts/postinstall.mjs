@@ -1,5 +1,5 @@
 // After `npm install`: Redis is unpacked while there is a network, so that a start needs none. Plain JavaScript, and it
-// never fails: an older Node.js is told by `npm start`, and what is missing by whoever needs it.
+// never fails: `npm start` and `npm test` themselves say what is missing, an older Node.js included.
 import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { findProblems, type Machine, thisMachine } from '../support/servers/preflight.ts'
+import { findProblems, type Host, thisHost } from '../support/servers/preflight.ts'
 import { startPrivatePostgres, startPrivateRedis } from '../support/servers/servers.ts'
 
 const missing = async () => {
@@ -10,7 +10,7 @@ const missing = async () => {
 }
 
 /** A machine that has everything. */
-const whole: Machine = {
+const whole: Host = {
   nodeVersion: '24.0.0',
   env: {},
   answerMs: 5_000,
@@ -22,11 +22,11 @@ const whole: Machine = {
 
 test('a machine that has everything has no problems, and this is one', async () => {
   expect(await findProblems(whole)).toEqual([])
-  expect(await findProblems(thisMachine)).toEqual([])
+  expect(await findProblems(thisHost)).toEqual([])
   expect(await findProblems({ ...whole, env: { TEST_REDIS_URL: '', TEST_DATABASE_URL: '' } })).toEqual([])
 })
 
-test.each<[string, Partial<Machine>, string]>([
+test.each<[string, Partial<Host>, string]>([
   [
     'a Node.js that is too old',
     { nodeVersion: '22.12.0' },

@@ -23,15 +23,15 @@ import {
  * knows of it where its lists are, and writes down how it was called.
  */
 const APT_GET = `
-printf '%s\\n' "$*" >> "$MACHINE/calls"
+printf '%s\\n' "$*" >> "$HOST_FOLDER/calls"
 case " $* " in
   *' --version '*) exit 0 ;;
-  *' update '*) [ -e "$MACHINE/offline" ] && { echo "E: Failed to fetch http://deb/InRelease  Temporary failure" >&2; echo "E: Some index files failed" >&2; exit 100; }
-    : > "$MACHINE/fetched"; exit 0 ;;
+  *' update '*) [ -e "$HOST_FOLDER/offline" ] && { echo "E: Failed to fetch http://deb/InRelease  Temporary failure" >&2; echo "E: Some index files failed" >&2; exit 100; }
+    : > "$HOST_FOLDER/fetched"; exit 0 ;;
 esac
-if [ ! -e "$MACHINE/lists" ]; then
+if [ ! -e "$HOST_FOLDER/lists" ]; then
   case "$*" in *Dir::State::lists=*) ;; *) echo "E: Unable to locate package redis-server" >&2; exit 100 ;; esac
-  [ -e "$MACHINE/fetched" ] || { echo "E: Unable to locate package redis-server" >&2; exit 100; }
+  [ -e "$HOST_FOLDER/fetched" ] || { echo "E: Unable to locate package redis-server" >&2; exit 100; }
 fi
 case " $* " in
   *' --print-uris '*)
@@ -41,11 +41,11 @@ case " $* " in
   *' download '*)
     while [ "$1" != download ]; do shift; done
     shift
-    for name; do cp "$MACHINE/archive/$name" "./$name.deb" || exit 100; done ;;
+    for name; do cp "$HOST_FOLDER/archive/$name" "./$name.deb" || exit 100; done ;;
 esac
 `
 
-let machine: string
+let host: string
 let places: RedisPlaces
 let said: string[]
 
@@ -71,32 +71,32 @@ chmod 755 usr/bin/redis-server`
 }
 
 beforeEach(() => {
-  machine = mkdtempSync(join(tmpdir(), 'tallygate-test-unpack-'))
+  host = mkdtempSync(join(tmpdir(), 'tallygate-test-unpack-'))
   said = []
-  places = { folders: [join(machine, 'bin')], unpacked: join(machine, 'project/.cache/redis') }
-  write(join(machine, 'bin/apt-get'), `#!/bin/sh\n${APT_GET}`)
+  places = { folders: [join(host, 'bin')], unpacked: join(host, 'project/.cache/redis') }
+  write(join(host, 'bin/apt-get'), `#!/bin/sh\n${APT_GET}`)
   write(
-    join(machine, 'bin/dpkg-deb'),
+    join(host, 'bin/dpkg-deb'),
     '#!/bin/sh\n[ "$1" = -x ] || exit 0\nmkdir -p "$3" && cd "$3" && . "$2"\n',
   )
-  write(join(machine, 'bin/dpkg-query'), '#!/bin/sh\nprintf "libssl3 installed\\nliblzf1 config-files\\n"\n')
+  write(join(host, 'bin/dpkg-query'), '#!/bin/sh\nprintf "libssl3 installed\\nliblzf1 config-files\\n"\n')
   for (const tool of ['sh', 'cp', 'cat', 'mkdir', 'chmod'])
-    execFileSync('ln', ['-s', `/bin/${tool}`, join(machine, 'bin', tool)])
-  const archive = (name: string, script: string) => write(join(machine, 'archive', name), script)
+    execFileSync('ln', ['-s', `/bin/${tool}`, join(host, 'bin', tool)])
+  const archive = (name: string, script: string) => write(join(host, 'archive', name), script)
   archive('redis-server', ':')
   archive('redis-tools', serverOf('7.0.15'))
   archive('liblzf1', 'mkdir -p usr/lib/any-linux; : > usr/lib/any-linux/liblzf.so.1')
-  write(join(machine, 'lists'), '')
-  vi.stubEnv('MACHINE', machine)
-  vi.stubEnv('PATH', join(machine, 'bin'))
+  write(join(host, 'lists'), '')
+  vi.stubEnv('HOST_FOLDER', host)
+  vi.stubEnv('PATH', join(host, 'bin'))
 })
 afterEach(() => {
   vi.unstubAllEnvs()
-  rmSync(machine, { recursive: true, force: true })
+  rmSync(host, { recursive: true, force: true })
 })
 
-const calls = () => readFileSync(join(machine, 'calls'), 'utf8')
-const goOffline = () => rmSync(join(machine, 'archive'), { recursive: true })
+const calls = () => readFileSync(join(host, 'calls'), 'utf8')
+const goOffline = () => rmSync(join(host, 'archive'), { recursive: true })
 
 test('without a redis-server it comes from the system’s packages, and runs with the libraries that are missing here', async () => {
   const program = await findRedisProgram(dialogue, places)
@@ -114,7 +114,7 @@ test('only libraries that the system lacks are taken, and never a second C libra
 })
 
 test('nothing of the system is changed: no installation, no rights, and all that was downloaded is gone', async () => {
-  write(join(machine, 'bin/sudo'), '#!/bin/sh\nprintf sudo >> "$MACHINE/calls"\n')
+  write(join(host, 'bin/sudo'), '#!/bin/sh\nprintf sudo >> "$HOST_FOLDER/calls"\n')
   await findRedisProgram(dialogue, places)
   const lines = calls()
     .split('\n')
@@ -132,7 +132,7 @@ test('root keeps apt from changing to its own user, who cannot reach every proje
   getuid.mockReturnValue(0)
   await findRedisProgram(dialogue, places)
   expect(calls()).toContain('APT::Sandbox::User=root')
-  rmSync(join(machine, 'calls'))
+  rmSync(join(host, 'calls'))
   rmSync(places.unpacked, { recursive: true })
   getuid.mockReturnValue(1000)
   await findRedisProgram(dialogue, places)
@@ -141,7 +141,7 @@ test('root keeps apt from changing to its own user, who cannot reach every proje
 })
 
 test('a system without package lists, as containers are, gets private ones', async () => {
-  rmSync(join(machine, 'lists'))
+  rmSync(join(host, 'lists'))
   expect((await findRedisProgram(dialogue, places)).name).toBe('redis-server 7.0.15')
   expect(calls()).toMatch(/Dir::State::lists=\S+project\/\.cache\/redis-\S+ .*update$/m)
   expect(readdirSync(dirname(places.unpacked))).toEqual(['redis'])
@@ -152,11 +152,11 @@ test('once unpacked it needs no network, and apt is not asked again', async () =
     `redis-server 7.0.15 is unpacked beside the project, in ${places.unpacked}`,
   )
   goOffline()
-  rmSync(join(machine, 'calls'))
+  rmSync(join(host, 'calls'))
   expect(await unpackRedisAhead(places)).toBeNull()
   expect((await findRedisProgram(dialogue, places)).name).toBe('redis-server 7.0.15')
   expect(said).toEqual([])
-  expect(existsSync(join(machine, 'calls'))).toBe(false)
+  expect(existsSync(join(host, 'calls'))).toBe(false)
 })
 
 test('one that no longer runs here is replaced: node_modules may come from another system', async () => {
@@ -175,8 +175,8 @@ test('two that unpack at once both get it', async () => {
 })
 
 test('without a network the reason is said, and after npm install that a start tries again', async () => {
-  rmSync(join(machine, 'lists'))
-  write(join(machine, 'offline'), '')
+  rmSync(join(host, 'lists'))
+  write(join(host, 'offline'), '')
   const why = 'E: Failed to fetch http://deb/InRelease  Temporary failure'
   expect(await unpackRedisAhead(places)).toBe(
     `Redis could not be unpacked beside the project, npm start will try again: ${why}`,
@@ -186,8 +186,8 @@ test('without a network the reason is said, and after npm install that a start t
   expect(readdirSync(dirname(places.unpacked))).toEqual([])
 })
 
-test('packages with a Redis that is too old for the queues are no way', async () => {
-  write(join(machine, 'archive/redis-tools'), serverOf('6.0.16'))
+test('packages with a Redis that is too old for the queues are refused', async () => {
+  write(join(host, 'archive/redis-tools'), serverOf('6.0.16'))
   await expect(findRedisProgram(dialogue, places)).rejects.toThrow(/needs Redis 6\.2 or newer/)
   expect(said.at(-1)).toBe(
     'that did not work: the Redis of these packages is older than 6.2, or does not run here',
@@ -195,29 +195,29 @@ test('packages with a Redis that is too old for the queues are no way', async ()
 })
 
 test('a folder that may not be written is said to be so', async () => {
-  write(join(machine, 'project'), 'a file')
+  write(join(host, 'project'), 'a file')
   await expect(findRedisProgram(dialogue, places)).rejects.toThrow(/needs Redis 6\.2 or newer/)
   expect(said.at(-1)).toMatch(/^that did not work: Error: (ENOTDIR|EEXIST)/)
 })
 
-/** What `npm install` runs, with an environment of this test's machine. */
+/** What `npm install` runs, with an environment of this test's host. */
 function runPostinstall(program: string, version = process.versions.node) {
   const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
   return spawnSync(
     process.execPath,
     ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, program],
     {
-      env: { PATH: join(machine, 'bin'), MACHINE: machine },
+      env: { PATH: join(host, 'bin'), HOST_FOLDER: host },
       encoding: 'utf8',
     },
   )
 }
 
 test('npm install says nothing where a redis-server is on the PATH, and asks no package manager', () => {
-  write(join(machine, 'bin/redis-server'), '#!/bin/sh\necho "Redis server v=7.0.15 sha=0:0"\n')
+  write(join(host, 'bin/redis-server'), '#!/bin/sh\necho "Redis server v=7.0.15 sha=0:0"\n')
   const { status, stdout, stderr } = runPostinstall('scripts/postinstall.mjs')
   expect([status, stdout, stderr]).toEqual([0, '', ''])
-  expect(existsSync(join(machine, 'calls'))).toBe(false)
+  expect(existsSync(join(host, 'calls'))).toBe(false)
 })
 
 test('npm install never fails: not on an old Node.js, not as a dependency, not without the project’s files', () => {
@@ -226,12 +226,12 @@ test('npm install never fails: not on an old Node.js, not as a dependency, not w
   const old = runPostinstall('scripts/postinstall.mjs', '20.1.0')
   expect([old.status, old.stdout, old.stderr]).toEqual([0, '', ''])
 
-  const dependency = join(machine, 'node_modules/tallygate/scripts/postinstall.mjs')
+  const dependency = join(host, 'node_modules/tallygate/scripts/postinstall.mjs')
   write(dependency, readFileSync('scripts/postinstall.mjs', 'utf8'))
   const asDependency = runPostinstall(dependency)
   expect([asDependency.status, asDependency.stdout, asDependency.stderr]).toEqual([0, '', ''])
 
-  const alone = join(machine, 'alone/scripts/postinstall.mjs')
+  const alone = join(host, 'alone/scripts/postinstall.mjs')
   write(alone, readFileSync('scripts/postinstall.mjs', 'utf8'))
   const incomplete = runPostinstall(alone)
   expect([incomplete.status, incomplete.stderr]).toEqual([0, ''])
@@ -239,10 +239,10 @@ test('npm install never fails: not on an old Node.js, not as a dependency, not w
 
   const path = `${dirname(process.execPath)}:/usr/bin:/bin`
   const nothing = spawnSync('/bin/sh', ['-c', postinstall], {
-    cwd: machine,
+    cwd: host,
     env: { PATH: path },
     encoding: 'utf8',
   })
   expect([nothing.status, nothing.stdout, nothing.stderr]).toEqual([0, '', ''])
-  expect(existsSync(join(machine, 'calls'))).toBe(false)
+  expect(existsSync(join(host, 'calls'))).toBe(false)
 })

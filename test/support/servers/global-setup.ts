@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { makeTemplate } from './database.ts'
-import { checkMachine } from './preflight.ts'
+import { checkHost } from './preflight.ts'
 import { startPrivatePostgres, startPrivateRedis } from './servers.ts'
 
 declare module 'vitest' {
@@ -30,7 +30,7 @@ interface Server {
  * a Docker engine answers, else private local ones. What was started here ends with the run, also with a kill -9 of it.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  await checkMachine()
+  await checkHost()
   const [postgres, redis] = await Promise.all([choosePostgres(), chooseRedis()])
   const template = await makeTemplate(postgres.url)
   project.provide('databaseUrl', postgres.url)

@@ -9,7 +9,7 @@ import { findPrograms } from '../../../src/standalone/servers/postgres-programs.
 import { findRedisProgram } from '../../../src/standalone/servers/redis-program.ts'
 
 /** What the tests find on a machine. Each function throws where there is none. */
-export interface Machine {
+export interface Host {
   readonly nodeVersion: string
   readonly env: Readonly<Record<string, string | undefined>>
   /** How long a server that is given may take to answer. */
@@ -26,7 +26,7 @@ const OLDEST_NODE = 24
 const NEEDED_BYTES = 2 * 1024 ** 3
 
 /** The one that the tests run on. */
-export const thisMachine: Machine = {
+export const thisHost: Host = {
   nodeVersion: process.versions.node,
   env: process.env,
   answerMs: 5_000,
@@ -50,26 +50,26 @@ export const thisMachine: Machine = {
  * Ends the run before its first test where this machine lacks something, and says all of it. Without this every test
  * that needs it would fail, each with an error of its own.
  */
-export async function checkMachine(machine = thisMachine): Promise<void> {
-  const problems = await findProblems(machine)
+export async function checkHost(host = thisHost): Promise<void> {
+  const problems = await findProblems(host)
   if (problems.length === 0) return
   console.error(['The tests cannot run on this machine:', ...problems.map((one) => `- ${one}`)].join('\n'))
   process.exit(1)
 }
 
 /** One sentence for each thing that is missing. */
-export async function findProblems(machine: Machine): Promise<string[]> {
+export async function findProblems(host: Host): Promise<string[]> {
   const checks = [checkNode, checkRedis, checkPostgres, checkDisk, checkPorts]
-  const problems = await Promise.all(checks.map((check) => check(machine)))
+  const problems = await Promise.all(checks.map((check) => check(host)))
   return problems.filter((problem) => problem !== null)
 }
 
-function checkNode({ nodeVersion }: Machine): string | null {
+function checkNode({ nodeVersion }: Host): string | null {
   if (Number(nodeVersion.split('.')[0]) >= OLDEST_NODE) return null
   return `Node.js ${nodeVersion} is older than ${OLDEST_NODE}: run the tests with npm test, or run "npm rebuild node --ignore-scripts=false" where npm blocks install scripts.`
 }
 
-async function checkRedis({ env, answerMs, findRedis }: Machine): Promise<string | null> {
+async function checkRedis({ env, answerMs, findRedis }: Host): Promise<string | null> {
   const url = env.TEST_REDIS_URL
   if (url) return await whyUnusable('TEST_REDIS_URL', url, () => pingRedis(url, answerMs))
   const isThere = await findRedis().then(
@@ -80,7 +80,7 @@ async function checkRedis({ env, answerMs, findRedis }: Machine): Promise<string
   return 'Redis 6.2 or newer is missing: install redis-server or valkey-server, start Docker, or set TEST_REDIS_URL.'
 }
 
-async function checkPostgres({ env, answerMs, findPostgres }: Machine): Promise<string | null> {
+async function checkPostgres({ env, answerMs, findPostgres }: Host): Promise<string | null> {
   const url = env.TEST_DATABASE_URL
   if (url) return await whyUnusable('TEST_DATABASE_URL', url, () => queryPostgres(url, answerMs))
   const isThere = await findPostgres().then(
@@ -91,14 +91,14 @@ async function checkPostgres({ env, answerMs, findPostgres }: Machine): Promise<
   return `PostgreSQL for ${process.platform} on ${process.arch} is missing or does not run: run npm install again without --omit=optional, or set TEST_DATABASE_URL.`
 }
 
-async function checkDisk({ freeBytes }: Machine): Promise<string | null> {
+async function checkDisk({ freeBytes }: Host): Promise<string | null> {
   const free = await freeBytes()
   if (free >= NEEDED_BYTES) return null
   const shown = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`
   return `${tmpdir()} has ${shown(free)} of free space, and the tests need ${shown(NEEDED_BYTES)}: make room there, or set TMPDIR to another folder.`
 }
 
-async function checkPorts({ findPort }: Machine): Promise<string | null> {
+async function checkPorts({ findPort }: Host): Promise<string | null> {
   return await findPort().then(
     () => null,
     (error: Error) => `The tests need free ports on 127.0.0.1: ${error.message}.`,
