@@ -1,43 +1,36 @@
 import { describe, expect, test } from 'vitest'
-import { anthropicResponses } from '../../fixtures/anthropic.ts'
-import { bedrockResponses } from '../../fixtures/bedrock.ts'
-import { googleResponses } from '../../fixtures/google.ts'
-import { googleToolResponses } from '../../fixtures/google-tools.ts'
-import { groqToolResponses } from '../../fixtures/groq-tools.ts'
-import { type MadeResponse, wholeObservation } from '../../fixtures/made-response.ts'
-import { nativeResponses } from '../../fixtures/native.ts'
-import { usageOtherwiseNamed, usageTakenBack } from '../../fixtures/odd-usage.ts'
-import { openAiChatResponses } from '../../fixtures/openai-chat.ts'
-import { openAiMediaResponses } from '../../fixtures/openai-media.ts'
-import { openAiResponsesResponses } from '../../fixtures/openai-responses.ts'
-import { responsesToolResponses } from '../../fixtures/responses-tools.ts'
-import { serverToolResponses } from '../../fixtures/server-tools.ts'
+import {
+  comparedPart,
+  type MadeResponse,
+  requestFor,
+  wholeObservation,
+} from '../../fixtures/made-response.ts'
+import { MADE_BY_PROMISE } from '../../fixtures/made-responses.ts'
+import { madeSessions } from '../../fixtures/sessions.ts'
 import { dialectOf } from './dialect-of.ts'
 import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
 
 const CUT_EVERYWHERE_BYTES = 8192
 
 function exchangeOf(made: MadeResponse): Exchange {
-  const method = made.method ?? 'POST'
-  const dialect = dialectOf(made.provider, method, made.path)
+  const dialect = dialectOf(made.provider, made.method ?? 'POST', made.path)
   if (dialect === null) throw new Error(`nothing is metered at ${made.provider} ${made.path}`)
   return {
     id: made.oddity,
     dialect,
-    request: { method, path: made.path, model: null, stream: null },
+    request: requestFor(made, dialect),
     head: { status: made.status ?? 200, headers: made.headers ?? {} },
     body: Buffer.from(made.body),
   }
 }
 
 /** The provider's oddities, read as they should be, at every split. */
-function readsAsExpected(responses: readonly MadeResponse[]): void {
+describe.each(MADE_BY_PROMISE)('%s', (_promise, responses) => {
   for (const made of responses) {
     test(`${made.provider} ${made.path}: ${made.oddity}`, () => {
       const exchange = exchangeOf(made)
       const whole = readWhole(exchange)
-      const { raw: _, answerId: _id, madeAtMs: _made, ...read } = whole
-      expect(read).toEqual(wholeObservation(made.expected))
+      expect(comparedPart(whole)).toEqual(wholeObservation(made.expected))
       if (exchange.body.length < 100_000) {
         const { last, peeked } = readBytes(exchange)
         expect(last).toEqual(whole)
@@ -48,47 +41,23 @@ function readsAsExpected(responses: readonly MadeResponse[]): void {
       expect(cuts.filter((at) => !sameReading(readCutAt(exchange, at), whole))).toEqual([])
     })
   }
-}
-
-describe('chat completions and completions are read as they should be', () => {
-  readsAsExpected(openAiChatResponses)
 })
 
-describe('of a usage that says nothing, the one before it counts', () => {
-  readsAsExpected(usageTakenBack)
-})
-
-describe("counts under another format's names, or not all of them, are read", () => {
-  readsAsExpected(usageOtherwiseNamed)
-})
-
-describe('responses are read as they should be', () => {
-  readsAsExpected(openAiResponsesResponses)
-})
-
-describe('the provider’s own tools and rare classes of tokens are read as they should be', () => {
-  readsAsExpected(responsesToolResponses)
-  readsAsExpected(serverToolResponses)
-  readsAsExpected(googleToolResponses)
-  readsAsExpected(groqToolResponses)
-})
-
-describe('messages are read as they should be', () => {
-  readsAsExpected(anthropicResponses)
-})
-
-describe('embeddings, rankings, images, sound, pages and batches are read as they should be', () => {
-  readsAsExpected(openAiMediaResponses)
-})
-
-describe('Google’s answers are read as they should be', () => {
-  readsAsExpected(googleResponses)
-})
-
-describe('Bedrock’s answers are read as they should be', () => {
-  readsAsExpected(bedrockResponses)
-})
-
-describe('servers’ own formats are read as they should be', () => {
-  readsAsExpected(nativeResponses)
+describe('sessions are read as they should be', () => {
+  test.each(
+    madeSessions.map((made) => [`${made.provider} ${made.path}: ${made.oddity}`, made] as const),
+  )('%s', (_name, { provider, path, said, messages, expected }) => {
+    const dialect = dialectOf(provider, 'GET', path)
+    const reader = dialect?.createMessageReader?.({ method: 'GET', path, model: null, stream: null })
+    if (!dialect || !reader) throw new Error(`${provider} ${path} is no session`)
+    for (const message of messages) {
+      const lent = Buffer.from(JSON.stringify(message))
+      reader.message(lent)
+      lent.fill(0x21)
+    }
+    const named = dialect.modelInMessage?.(Buffer.from(JSON.stringify(said))) ?? null
+    const { model, ...read } = comparedPart(reader.peek())
+    expect({ ...read, model: model ?? named }).toEqual(wholeObservation(expected))
+    expect(reader.underWay).toBe(false)
+  })
 })
