@@ -1,23 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { z } from 'zod'
 import { NO_USAGE, type TokenUsage, type UsageSource } from '../../../src/call/usage.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
-import { anthropicResponses } from '../../fixtures/anthropic.ts'
-import { bedrockResponses } from '../../fixtures/bedrock.ts'
-import { googleResponses } from '../../fixtures/google.ts'
-import { googleToolResponses } from '../../fixtures/google-tools.ts'
-import { groqToolResponses } from '../../fixtures/groq-tools.ts'
-import type { MadeResponse } from '../../fixtures/made-response.ts'
-import { nativeResponses } from '../../fixtures/native.ts'
-import { usageOtherwiseNamed, usageTakenBack } from '../../fixtures/odd-usage.ts'
-import { openAiChatResponses } from '../../fixtures/openai-chat.ts'
-import { openAiMediaResponses } from '../../fixtures/openai-media.ts'
-import { openAiResponsesResponses } from '../../fixtures/openai-responses.ts'
-import { responsesToolResponses } from '../../fixtures/responses-tools.ts'
-import { serverToolResponses } from '../../fixtures/server-tools.ts'
-import { loadRecordings, type Recording } from '../../providers/recordings/recordings.ts'
-
-const FOLDER = new URL('../../../../shared/recordings/', import.meta.url)
+import type { MadeResponse, MadeSession } from '../../fixtures/made-response.ts'
+import { madeResponses } from '../../fixtures/made-responses.ts'
+import { madeSessions } from '../../fixtures/sessions.ts'
+import { dialectOf } from '../../providers/recordings/dialect-of.ts'
+import { expectedUsage, loadRecordings, type Recording } from '../../providers/recordings/recordings.ts'
 
 /** One exchange to be played through the gateway: what the client sends, what the upstream answers, what is recorded of it. */
 export interface ReplayCase {
@@ -46,63 +33,31 @@ export interface ReplayExpectation {
   readonly sources: readonly UsageSource[]
 }
 
-const rawShape = z.object({
-  request_body: z.record(z.string(), z.unknown()).nullish(),
-  chunk_lengths: z.array(z.number()).nullish(),
-})
-
 /** Headers that frame the message: the replaying server writes its own. */
 const FRAMING = new Set(['transfer-encoding', 'content-length', 'connection', 'keep-alive'])
 
-/** Counts that a recording's expectation leaves out although the provider's own usage object has them. */
-const REPORTED_BEYOND_EXPECTATION: Readonly<Record<string, Partial<TokenUsage>>> = {
-  'openai-audio-transcriptions-stream-02-crlf-usage-on-content-chunk': { audioInputTokens: 37 },
-  'azure-openai-realtime-stream-01-cached-audio-in': { cacheReadImageTokens: 0 },
-  'openai-realtime-stream-02-cached': { cacheReadImageTokens: 0 },
-  'vertex-generateContent-sync-03-cached-reasoning': { cacheReadImageTokens: 1223 },
-}
-
-/** The recordings beside the project; none where that folder does not exist. */
+/** The recordings in `RECORDINGS_DIR`; none where that is not set. */
 export function recordedCases(): readonly ReplayCase[] {
-  return existsSync(FOLDER) ? loadRecordings().map(recordedCase) : []
+  return loadRecordings().map(recordedCase)
 }
 
 function recordedCase(recording: Recording): ReplayCase {
-  const { id, provider, meta } = recording
-  const folder = new URL(`${id}/`, FOLDER)
-  const raw = rawShape.parse(JSON.parse(readFileSync(new URL('meta.json', folder), 'utf8')))
+  const { id, provider, meta, sent } = recording
   const { expected } = meta
   return {
     id,
     provider,
     method: meta.method,
     pathAndQuery: meta.path,
-    request: meta.method === 'GET' ? null : requestOf(raw.request_body ?? {}, meta),
+    request: meta.method === 'GET' ? null : requestOf(meta.request_body ?? {}, meta),
     status: meta.status,
     headers: withoutFraming(meta.headers),
-    body: readFileSync(new URL('response.body', folder)),
-    writeBytes: raw.chunk_lengths ?? null,
+    body: sent,
+    writeBytes: meta.chunk_lengths ?? null,
     webSocket: meta.wire === 'websocket-jsonl',
     expected: {
       model: expected.model,
-      usage: {
-        inputTokens: expected.input_tokens,
-        outputTokens: expected.output_tokens,
-        cacheReadTokens: expected.cached_input_tokens,
-        cacheWriteTokens: expected.cache_write_tokens,
-        cacheWrite5mTokens: expected.cache_write_5m_tokens,
-        cacheWrite1hTokens: expected.cache_write_1h_tokens,
-        reasoningTokens: expected.reasoning_tokens,
-        audioInputTokens: expected.input_audio_tokens,
-        audioOutputTokens: expected.output_audio_tokens,
-        imageInputTokens: expected.input_image_tokens,
-        imageOutputTokens: expected.output_image_tokens,
-        cacheReadAudioTokens: expected.cached_audio_tokens,
-        cacheWrite12hTokens: null,
-        cacheReadImageTokens: null,
-        videoInputTokens: null,
-        ...REPORTED_BEYOND_EXPECTATION[id],
-      },
+      usage: expectedUsage(recording),
       sources: expected.usage_present ? ['reported', 'invalid'] : ['none', 'estimated'],
     },
   }
@@ -122,46 +77,58 @@ function requestOf(
   }
 }
 
-/** The responses that the project's own fixtures describe. */
+/** What the project's own fixtures describe. */
 export function madeCases(): readonly ReplayCase[] {
-  const responses = [
-    ...openAiChatResponses,
-    ...openAiResponsesResponses,
-    ...openAiMediaResponses,
-    ...anthropicResponses,
-    ...googleResponses,
-    ...bedrockResponses,
-    ...nativeResponses,
-    ...usageTakenBack,
-    ...usageOtherwiseNamed,
-    ...responsesToolResponses,
-    ...serverToolResponses,
-    ...googleToolResponses,
-    ...groqToolResponses,
-  ]
-  return responses.map(madeCase)
+  return [...madeResponses.map(madeCase), ...madeSessions.map(madeSessionCase)]
 }
 
 function madeCase(made: MadeResponse, number: number): ReplayCase {
   const { method = 'POST', path, provider, status = 200, expected, oddity } = made
-  const source = expected.usageSource ?? (expected.usage === undefined ? 'none' : 'reported')
   return {
     id: `${provider} ${path}: ${oddity}`,
     provider,
     method,
     pathAndQuery: path,
-    request: method === 'GET' ? null : {},
+    request: method === 'GET' ? null : (made.request ?? askedFor(made)),
     status,
     headers: withoutFraming(made.headers ?? {}),
     body: withOwnResponseId(made, number),
     writeBytes: null,
     webSocket: false,
-    expected: {
-      model: expected.model ?? null,
-      usage: { ...NO_USAGE, ...expected.usage },
-      // What a whole answer did not report is estimated where it has text.
-      sources: source === 'none' || source === 'partial' ? [source, 'estimated'] : [source],
-    },
+    expected: expectationOf(expected),
+  }
+}
+
+/** A client of a stream asks for its usage, where that is to be asked for. */
+function askedFor({ provider, path, headers }: MadeResponse): ReplayCase['request'] {
+  const isStream = `${headers?.['content-type']}`.startsWith('text/event-stream')
+  const asks = isStream && dialectOf(provider, 'POST', path)?.takesIncludeUsage === true
+  return asks ? { stream: true, stream_options: { include_usage: true } } : {}
+}
+
+function madeSessionCase({ provider, path, oddity, messages, expected }: MadeSession): ReplayCase {
+  return {
+    id: `${provider} ${path}: ${oddity}`,
+    provider,
+    method: 'GET',
+    pathAndQuery: path,
+    request: null,
+    status: 101,
+    headers: {},
+    body: Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join('')),
+    writeBytes: null,
+    webSocket: true,
+    expected: expectationOf(expected),
+  }
+}
+
+function expectationOf({ model, usage, usageSource }: MadeResponse['expected']): ReplayExpectation {
+  const source = usageSource ?? (usage === undefined ? 'none' : 'reported')
+  return {
+    model: model ?? null,
+    usage: { ...NO_USAGE, ...usage },
+    // What a whole answer did not report is estimated where it has text.
+    sources: source === 'none' || source === 'partial' ? [source, 'estimated'] : [source],
   }
 }
 
