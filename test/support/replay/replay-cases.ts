@@ -22,6 +22,10 @@ export interface ReplayCase {
   readonly writeBytes: readonly number[] | null
   /** One message a line, over a WebSocket. */
   readonly webSocket: boolean
+  /** The client's first message, which the upstream waits for; `null`: none. */
+  readonly said: string | null
+  /** The answer is a page of objects, of which a client gets its own. */
+  readonly listsObjects: boolean
   readonly expected: ReplayExpectation
 }
 
@@ -55,6 +59,8 @@ function recordedCase(recording: Recording): ReplayCase {
     body: sent,
     writeBytes: meta.chunk_lengths ?? null,
     webSocket: meta.wire === 'websocket-jsonl',
+    said: null,
+    listsObjects: false,
     expected: {
       model: expected.model,
       usage: expectedUsage(recording),
@@ -95,6 +101,8 @@ function madeCase(made: MadeResponse, number: number): ReplayCase {
     body: withOwnResponseId(made, number),
     writeBytes: null,
     webSocket: false,
+    said: null,
+    listsObjects: dialectOf(provider, method, path)?.name.endsWith('-list') === true,
     expected: expectationOf(expected),
   }
 }
@@ -106,7 +114,7 @@ function askedFor({ provider, path, headers }: MadeResponse): ReplayCase['reques
   return asks ? { stream: true, stream_options: { include_usage: true } } : {}
 }
 
-function madeSessionCase({ provider, path, oddity, messages, expected }: MadeSession): ReplayCase {
+function madeSessionCase({ provider, path, oddity, said, messages, expected }: MadeSession): ReplayCase {
   return {
     id: `${provider} ${path}: ${oddity}`,
     provider,
@@ -118,6 +126,8 @@ function madeSessionCase({ provider, path, oddity, messages, expected }: MadeSes
     body: Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join('')),
     writeBytes: null,
     webSocket: true,
+    said: JSON.stringify(said),
+    listsObjects: false,
     expected: expectationOf(expected),
   }
 }

@@ -63,7 +63,7 @@ async function replayRequest(
 async function replaySession(
   baseUrl: string,
   headers: Readonly<Record<string, string>>,
-  { pathAndQuery }: ReplayCase,
+  { pathAndQuery, said }: ReplayCase,
 ): Promise<Replayed> {
   const { promise, resolve, reject } = Promise.withResolvers<Replayed>()
   const session = new WebSocket(baseUrl.replace(/^http/, 'ws') + pathAndQuery, { headers })
@@ -71,6 +71,9 @@ async function replaySession(
   let callId = ''
   session.on('upgrade', (response) => {
     callId = `${response.headers['x-tallygate-call-id']}`
+  })
+  session.on('open', () => {
+    if (said !== null) session.send(said)
   })
   session.on('message', (bytes) => messages.push(`${bytes.toString()}\n`))
   session.on('close', () =>

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
@@ -38,7 +39,8 @@ export async function startReplayUpstream(cases: readonly ReplayCase[]): Promise
       socket.destroy()
       return
     }
-    sockets.handleUpgrade(request, socket, head, (session) => {
+    sockets.handleUpgrade(request, socket, head, async (session) => {
+      if (found.said !== null) await once(session, 'message')
       for (const message of messagesOf(found)) session.send(message)
       session.close(1000)
     })
