@@ -1,23 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { UpstreamError } from '../../../src/http/client/upstream-error.ts'
-import type { Provider } from '../../../src/providers/registry.ts'
-import { anthropicResponses } from '../../fixtures/anthropic.ts'
-import { bedrockResponses } from '../../fixtures/bedrock.ts'
-import { googleResponses } from '../../fixtures/google.ts'
-import { googleToolResponses } from '../../fixtures/google-tools.ts'
-import { groqToolResponses } from '../../fixtures/groq-tools.ts'
-import { nativeResponses } from '../../fixtures/native.ts'
-import { usageOtherwiseNamed, usageTakenBack } from '../../fixtures/odd-usage.ts'
-import { openAiChatResponses } from '../../fixtures/openai-chat.ts'
-import { openAiMediaResponses } from '../../fixtures/openai-media.ts'
-import { openAiResponsesResponses } from '../../fixtures/openai-responses.ts'
-import { responsesToolResponses } from '../../fixtures/responses-tools.ts'
-import { serverToolResponses } from '../../fixtures/server-tools.ts'
-import { dialectOf } from '../../providers/recordings/dialect-of.ts'
-import { loadRecordings } from '../../providers/recordings/recordings.ts'
+import { requestFor } from '../../fixtures/made-response.ts'
+import { madeResponses } from '../../fixtures/made-responses.ts'
 import { clock, digestOf } from './call-world.ts'
+import { answer, answerLine, SSE } from './digests.ts'
 import { type Answer, driveAnswer, type Way } from './drive-answer.ts'
 
 // What calls leave in the journal and with their clients, byte for byte, however the gateway's parts are cut. A change of
@@ -32,24 +19,7 @@ afterAll(() => {
   vi.restoreAllMocks()
 })
 
-const ASKED = Buffer.from('{"model":"m","messages":[{"role":"user","content":"hi there"}]}')
-const SSE = { 'content-type': 'text/event-stream; charset=utf-8' }
 const JSON_TYPE = { 'content-type': 'application/json' }
-
-function answer(provider: Provider, path: string, fields: Partial<Answer> & { body: Buffer }): Answer {
-  const method = fields.method ?? 'POST'
-  return {
-    provider,
-    method,
-    path,
-    dialect: dialectOf(provider, method, path),
-    model: 'gpt-4o-mini',
-    status: 200,
-    headers: SSE,
-    requestBody: ASKED,
-    ...fields,
-  }
-}
 
 const sse = (...events: readonly object[]) =>
   Buffer.from(`${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')}data: [DONE]\n\n`)
@@ -249,73 +219,17 @@ test('answers leave the records they always left', async () => {
   await expect(text.join('\n')).toMatchFileSnapshot('answers.golden.txt')
 }, 60_000)
 
-const WAYS: readonly [name: string, Way][] = [
-  ['whole', { pieceBytes: 1 << 20, announced: true }],
-  ['streamed', { pieceBytes: 97 }],
-  ['broken', { pieceBytes: 97, cut: 'breaks', cutAt: 0.6 }],
-  ['left', { pieceBytes: 97, cut: 'leaves', cutAt: 0.6 }],
-  ['left late', { pieceBytes: 97, cut: 'leaves', cutAt: 0.9, goesOn: true }],
-]
-
-/** A line for each answer, with a digest of all that each way left. */
-async function digests(answers: readonly (readonly [name: string, Answer])[]): Promise<string> {
-  const lines: string[] = []
-  for (const [name, answered] of answers) {
-    const large = Math.max(97, Math.ceil(answered.body.length / 200))
-    const found: string[] = []
-    for (const [way, how] of WAYS) {
-      const left = await driveAnswer(answered, { ...how, pieceBytes: Math.max(how.pieceBytes, large) })
-      found.push(`${way} ${digestOf(left).slice(0, 12)}`)
-    }
-    lines.push(`${name}: ${found.join(', ')}`)
-  }
-  return `${lines.join('\n')}\n`
-}
-
-const MADE = [
-  anthropicResponses,
-  bedrockResponses,
-  googleResponses,
-  googleToolResponses,
-  groqToolResponses,
-  nativeResponses,
-  usageOtherwiseNamed,
-  usageTakenBack,
-  openAiChatResponses,
-  openAiMediaResponses,
-  openAiResponsesResponses,
-  responsesToolResponses,
-  serverToolResponses,
-].flat()
-
 test('made answers leave the records they always left, in five ways', async () => {
-  const made = MADE.map((made) => {
-    const method = made.method ?? 'POST'
+  const lines: string[] = []
+  for (const made of madeResponses) {
+    const { provider, path, method = 'POST', status = 200, oddity } = made
     const headers = Object.fromEntries(
       Object.entries(made.headers ?? {}).map(([name, value]) => [name, `${value}`]),
     )
     const body = Buffer.from(made.body)
-    const { provider, path, status = 200 } = made
-    const fields = { method, model: null, headers, body, status }
-    return [`${provider} ${path}: ${made.oddity}`, answer(provider, path, fields)] as const
-  })
-  // A fixture of a later provider has not always left a record: its `expected` says what it should leave.
-  const golden = readFileSync(new URL('made-answers.golden.txt', import.meta.url), 'utf8').split('\n')
-  const answers = made.filter(([name]) => golden.some((line) => line.startsWith(`${name}: whole `)))
-  await expect(await digests(answers)).toMatchFileSnapshot('made-answers.golden.txt')
+    const played = answer(provider, path, { method, model: null, headers, body, status })
+    const request = made.request && played.dialect ? requestFor(made, played.dialect) : {}
+    lines.push(await answerLine(`${provider} ${path}: ${oddity}`, { ...played, ...request }))
+  }
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('made-answers.golden.txt')
 }, 120_000)
-
-const recordings = loadRecordings().filter(({ meta }) => meta.wire !== 'websocket-jsonl')
-
-test.skipIf(recordings.length === 0)(
-  'recorded answers leave the records they always left, in five ways',
-  async () => {
-    const answers = recordings.map(({ id, provider, path, headers, body, meta }) => {
-      const { method, status } = meta
-      const model = meta.request_model ?? null
-      return [id, answer(provider, path, { method, model, headers, body, status })] as const
-    })
-    await expect(await digests(answers)).toMatchFileSnapshot('recorded-answers.golden.txt')
-  },
-  120_000,
-)

@@ -4,6 +4,7 @@ import type { OpenCall } from '../../../src/call/call-record.ts'
 import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import type { AnswerController } from '../../../src/http/client/answer-handler.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
+import type { JsonObject } from '../../../src/providers/reading/json-value.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
 
@@ -14,6 +15,8 @@ export interface Answer {
   readonly path: string
   readonly dialect: Dialect | null
   readonly model: string | null
+  /** What the dialect wants to know of the request; left out: it was not read. */
+  readonly fields?: JsonObject | null
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
@@ -87,7 +90,7 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
   const requestBody = answer.requestBody ?? null
   const exchange = new Exchange(world, {
     call,
-    request: { method, path, model, stream: null },
+    request: { method, path, model, stream: null, ...(answer.fields ? { fields: answer.fields } : {}) },
     client: { clientName: 'Client of the call' },
     arrivedAt: clock.now,
     dialect,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { loadRecordings } from '../../providers/recordings/recordings.ts'
+import { madeSessions } from '../../fixtures/sessions.ts'
 import { clock, digestOf } from './call-world.ts'
+import { sessionLines } from './digests.ts'
 import { driveSession, type PlayedSession } from './drive-session.ts'
 
 // As `answers.test.ts`, of sessions.
@@ -113,27 +114,12 @@ test('sessions leave the records they always left', async () => {
   await expect(text.join('\n')).toMatchFileSnapshot('sessions.golden.txt')
 }, 60_000)
 
-const recordings = loadRecordings().filter(({ meta }) => meta.wire === 'websocket-jsonl')
-
-test.skipIf(recordings.length === 0)(
-  'recorded sessions leave the records they always left, however they end',
-  async () => {
-    const lines: string[] = []
-    for (const { id, provider, path, body } of recordings) {
-      const messages = body
-        .toString('utf8')
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => Buffer.from(line))
-      for (const end of ['upstream ends', 'upstream breaks', 'client breaks', 'we end'] as const) {
-        for (const share of [0.3, 0.7, 1]) {
-          const cut = Math.floor(messages.length * share)
-          const played = { provider, path, model: null, messages, said: SAID, cut, end, goesOn: share < 0.5 }
-          lines.push(`${id}, ${end} behind ${cut}: ${digestOf(await driveSession(played))}`)
-        }
-      }
-    }
-    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('recorded-sessions.golden.txt')
-  },
-  120_000,
-)
+test('made sessions leave the records they always left, however they end', async () => {
+  const lines: string[] = []
+  for (const { provider, path, oddity, said, messages } of madeSessions) {
+    const asBytes = (message: object) => Buffer.from(JSON.stringify(message))
+    const played = { provider, path, said: asBytes(said), messages: messages.map(asBytes) }
+    lines.push(...(await sessionLines(`${provider} ${path}: ${oddity}`, played)))
+  }
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('made-sessions.golden.txt')
+}, 120_000)
