@@ -228,6 +228,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       upstreams: reloadable.table,
       pathPolicy: reloadable.pathPolicy,
       objects,
+      unattended,
       limits: limits.admission,
       refused: limits.refused,
       now: Date.now,

@@ -112,6 +112,8 @@ export interface Dialect {
   readonly tokenizerFamily?: TokenizerFamily
   /** Reasoning may stay hidden in its WebSocket sessions, so what passed of one is not all that was generated. */
   readonly hidesReasoningInSessions?: true
+  /** Answers pass as they are generated, unless the request says otherwise. */
+  readonly streamsByDefault?: true
   /** Counts in the middle of a stream have the hidden thoughts in them. */
   readonly runningUsageHasThoughts?: true
   /** Servers of this format know `stream_options`, so `include_usage: always` may set it here. */

@@ -11,6 +11,7 @@ import { checkPath } from './stages/path.ts'
 import { checkFragment, checkHost } from './stages/request.ts'
 import { routeByHead, routeByModel } from './stages/route.ts'
 import { readTarget, refuseOwnOperation } from './stages/target.ts'
+import { checkUnattended } from './stages/unattended.ts'
 
 /**
  * The stages that every call passes, by HTTP or by WebSocket, in the order in which they run. The first stage
@@ -51,6 +52,8 @@ export function buildStages(): Stages {
       routeByHead,
       // Before the body is read: a call to a refused path does not wait for its upload.
       checkPath,
+      // Before the body is read: a call that is not made does not wait for its upload.
+      checkUnattended,
       // Last before the body: the dialect of the route says how to read it.
       planBody,
     ],

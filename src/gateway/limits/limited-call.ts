@@ -10,6 +10,12 @@ export interface ExpectedUse {
   readonly isPriced: boolean
 }
 
+/** The most that a call is taken to use, where neither its request nor its answer says how much that is. */
+export interface UpperUse {
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
 /**
  * In place of a model's name: the call may run whichever model, so the limits of all models hold for it. Else a body
  * that names two would be a way around those of the one that runs.

@@ -5,7 +5,8 @@ import { cleanModel } from '../../domain/clean-text.ts'
 import type { AnswerHandler } from '../../http/client/answer-handler.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Objects } from '../../objects/objects.ts'
-import type { Admission } from '../admission/admission.ts'
+import type { Admission, AdmissionOptions } from '../admission/admission.ts'
+import { NOTHING_ASKED } from '../bodies/asked/asked-size.ts'
 import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
 import { streamedBody } from '../forms/upload.ts'
 import { askUpstream } from './ask-upstream.ts'
@@ -22,6 +23,7 @@ const KEPT_BODY_BYTES = 32 * 1024 * 1024
 export interface DispatchOptions {
   readonly services: CallServices
   readonly objects: Objects
+  readonly admission: Pick<AdmissionOptions, 'limits'>
 }
 
 /** Sends a call upstream that stands in the journal; from here on, `Exchange` brings it to its end. */
@@ -33,7 +35,7 @@ export function dispatch(
 ): void {
   const { request, route, body, method } = admission
   const { upstream, dialect } = route
-  const call = buildExchange(options.services, admission, response, open)
+  const call = buildExchange(options, admission, response, open)
   // The call keeps what it needs of the body: the rest is free once it was sent.
   admission.body = UNREAD_BODY
   response.on('close', () => {
@@ -82,13 +84,15 @@ export function dispatch(
 }
 
 function buildExchange(
-  services: CallServices,
+  { services, admission: { limits } }: DispatchOptions,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
 ): Exchange {
   const { body, method, route } = admission
   const { plain, scan } = body
+  const asked = scan?.asked ?? NOTHING_ASKED
+  const requestBytes = plain?.length ?? 0
   return new Exchange(services, {
     call: open,
     request: {
@@ -102,7 +106,9 @@ function buildExchange(
     arrivedAt: admission.arrivedAt,
     dialect: route.dialect,
     requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
-    requestBytes: plain?.length ?? 0,
+    requestBytes,
+    upperUse:
+      limits === null ? null : () => limits.upperUse(admission, open.requestedModel, asked, requestBytes),
     response,
     stripUsageEvent: body.isEdited,
     limits: admission.limits,

@@ -3,8 +3,17 @@ import type { CallCharge, ExpectedUse, LimitRefusal, Reservation } from '../limi
 
 /** Learns from what calls used how much calls like them may use. */
 export interface ExpectedUses {
-  learn(clientId: string, expected: ExpectedUse, record: CallRecord): void
+  learn(expected: ExpectedUse, record: CallRecord, prompt: LearntPrompt): void
 }
+
+/** What can be said of a call's prompt once its record is made. */
+export interface LearntPrompt {
+  /** Whether the request's bytes determine it, for what `model` runs beside the one asked for. */
+  showsPrompt(model: string | null): boolean
+}
+
+/** Of what is not one request: its bytes determine nothing. */
+const HIDDEN_PROMPT: LearntPrompt = { showsPrompt: () => false }
 
 const NO_CHARGES: readonly CallCharge[] = []
 
@@ -35,10 +44,11 @@ export class HeldLimits {
    * the record is in no journal (yet). Its cost comes with the totals, if ever, and `release` gives all back.
    *
    * @param jobPico What a job reserves from now on that the call has made: pico-USD.
+   * @param prompt Asked only if something is learned from the call.
    */
-  recorded(record: CallRecord, sequence: number, jobPico = 0n): void {
+  recorded(record: CallRecord, sequence: number, jobPico = 0n, prompt: LearntPrompt = HIDDEN_PROMPT): void {
     if (sequence > 0) this.#reservation.settle(chargesOf(record), sequence, jobPico)
-    this.#uses.learn(record.clientId, this.#expected, record)
+    this.#uses.learn(this.#expected, record, prompt)
   }
 
   release(): void {

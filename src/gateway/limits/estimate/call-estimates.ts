@@ -5,7 +5,9 @@ import type { Catalog } from '../../../pricing/catalog/catalog.ts'
 import type { Dialect } from '../../../providers/dialect.ts'
 import type { Admission } from '../../admission/admission.ts'
 import { type AskedSize, NOTHING_ASKED } from '../../bodies/asked/asked-size.ts'
-import type { ExpectedUse } from '../limited-call.ts'
+import { showsItsPrompt } from '../../estimation/shown-prompt.ts'
+import type { LearntPrompt } from '../doors/held-limits.ts'
+import type { ExpectedUse, UpperUse } from '../limited-call.ts'
 import { answersAsked, outputBound, promptSize, tierFor } from './call-size.ts'
 import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
 import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
@@ -38,12 +40,16 @@ export class CallEstimate implements ExpectedUse {
   }
 
   /** Only calls that were served and have a cost teach anything. */
-  learn({ costPico, usage }: Pick<CallRecord, 'costPico' | 'usage'>): void {
+  learn(
+    { costPico, usage, reportedModel }: Pick<CallRecord, 'costPico' | 'usage' | 'reportedModel'>,
+    prompt: LearntPrompt,
+  ): void {
     if (this.#subject === null || costPico === null || costPico === '0') return
     const outputTokens = usage.outputTokens ?? 0
     const inputTokens = usage.inputTokens ?? 0
     const estimated = { pico: this.#plainPico, promptTokens: this.#promptTokens }
-    this.#subject.open().add({ outputTokens, inputTokens, costPico: Number(costPico) }, estimated)
+    const learned = this.#subject.open(prompt.showsPrompt(reportedModel))
+    learned.add({ outputTokens, inputTokens, costPico: Number(costPico) }, estimated)
   }
 }
 
@@ -80,17 +86,35 @@ export class CallEstimates {
     if (model === null) return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
+    const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
     const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
-    const output = this.#outputOf(dialect, asked, subject.known)
+    const output = this.#outputOf(dialect, asked, learned)
     const tier = tierFor(rates, textTokens + media)
     const plainPico =
       tier === null ? 0 : tier.request + textTokens * tier.input + media * tier.media + output * tier.output
-    return build(plainPico, textTokens + media, output, admission, rates, subject)
+    return build(plainPico, textTokens + media, output, admission, rates, subject, learned)
+  }
+
+  /**
+   * The tokens that {@link estimateCall} reckons with, of a call whose use nobody told. What such calls cost above their
+   * prices of tokens counts as more prompt.
+   */
+  upperUse(admission: Admission, named: string | null, asked: AskedSize, bytes: number): UpperUse {
+    const { dialect } = admission.route
+    const rates = named === null ? ANY_MODEL : this.#ratesOf(admission, named, tierAsked(asked))
+    const learned =
+      named === null ? null : this.#learned.subject(admission.caller.clientId, named).find(() => false)
+    const { textTokens, mediaTokens } = promptSize(bytes, asked, rates)
+    const excess = learned === null ? 1 : Math.max(learned.excess, learned.promptExcess)
+    return {
+      inputTokens: Math.ceil((textTokens + mediaTokens) * excess),
+      outputTokens: dialect === null ? 0 : this.#outputOf(dialect, asked, learned),
+    }
   }
 
   /** As {@link CallEstimate.learn}, of one that {@link estimateCall} gave. */
-  learn(_clientId: string, expected: ExpectedUse, record: CallRecord): void {
-    if (expected instanceof CallEstimate) expected.learn(record)
+  learn(expected: ExpectedUse, record: CallRecord, prompt: LearntPrompt): void {
+    if (expected instanceof CallEstimate) expected.learn(record, prompt)
   }
 
   #outputOf(dialect: Dialect, asked: AskedSize, learned: LearnedUse | null): number {
@@ -113,6 +137,7 @@ export class CallEstimates {
     if (model === null) return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, requested.serviceTier ?? tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
+    const learned = subject.find(() => showsItsPrompt(admission.body.plain, [model]))
     const bytes = bodyBytes(admission)
     const isForm = admission.body.plain === null
     const prompt = promptSize(isForm ? 0 : bytes, asked, rates)
@@ -121,7 +146,7 @@ export class CallEstimates {
     const size = { bytes, promptTokens, answers: answersAsked(asked) }
     const isByToken = tier === null || tier.output > 0
     const media = mediaTokens(dialect.medium, size)
-    const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, subject.known)) : 0
+    const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, learned)) : 0
     const heard = tier === null || tier.media > 0 ? (media?.heard ?? 0) : 0
     const plainPico =
       tier === null
@@ -131,7 +156,7 @@ export class CallEstimates {
           (prompt.mediaTokens + heard) * tier.media +
           made * tier.output +
           unitsCost(tier, requested.units, size)
-    return build(plainPico, promptTokens + heard, made, admission, rates, subject)
+    return build(plainPico, promptTokens + heard, made, admission, rates, subject, learned)
   }
 
   #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
@@ -161,8 +186,8 @@ function build(
   admission: Admission,
   rates: ModelRates,
   subject: LearnedSubject,
+  learned: LearnedUse | null,
 ): CallEstimate {
-  const learned = subject.known
   // Without a price of our own, what the upstream said that the others cost is all there is to go by.
   const pico =
     learned === null ? plainPico : plainPico === 0 ? 2 * learned.costPico : plainPico * learned.excess
