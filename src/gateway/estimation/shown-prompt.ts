@@ -125,7 +125,9 @@ const PROMPTS = new Map<string, Known>([
 const REQUEST = new Map<string, Known>([
   ...PROMPTS,
   ...any(...SETTINGS),
-  ...['system', 'systemInstruction', 'system_instruction'].map((name) => [name, MESSAGE] as const),
+  ...['system', 'systemInstruction', 'system_instruction'].map(
+    (name) => [name, new Map([...PART, ['parts', PART], ...plain('role')])] as const,
+  ),
   ...plain('instructions', 'preamble', 'suffix'),
   ['documents', new Map(plain('text', 'title', 'id'))],
   ['tools', TOOLS],

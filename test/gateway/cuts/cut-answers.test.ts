@@ -170,6 +170,7 @@ function proxy(number: string, response: ServerResponse): void {
     dialect: answer.dialect,
     requestBody: REQUEST,
     requestBytes: REQUEST.length,
+    upperUse: null,
     response,
     stripUsageEvent: false,
     limits: null,

@@ -167,6 +167,7 @@ beforeAll(async () => {
         upstreams,
         pathPolicy: { permits: () => true },
         objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
+        unattended: options.unattended,
         limits: null,
         refused: () => {},
         findCaller: (key) => ({

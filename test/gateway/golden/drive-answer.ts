@@ -93,6 +93,7 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
     dialect,
     requestBody,
     requestBytes: requestBody?.length ?? 0,
+    upperUse: null,
     response,
     stripUsageEvent: way.stripUsageEvent === true,
     limits: null,

@@ -316,12 +316,15 @@ describe('what earlier calls turned out to use', () => {
   const used = (outputTokens: number, costPico: bigint | null) => ({
     usage: { ...NO_USAGE, outputTokens },
     costPico: costPico === null ? null : `${costPico}`,
+    reportedModel: null,
   })
+  const SHOWN = { showsPrompt: () => true }
+  const HIDDEN = { showsPrompt: () => false }
 
   test('long answers make the next ones longer, of this client and model alone, and no bound is passed', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(asking))
-    first.learn(used(10_000, first.pico))
+    first.learn(used(10_000, first.pico), SHOWN)
     expect(estimates.estimateCall(admitted(asking)).tokens).toBe(first.tokens - 4_096 + 20_000)
     expect(estimates.estimateCall(admitted({ ...asking, client: 'other' })).tokens).toBe(first.tokens)
     expect(estimates.estimateCall(admitted(bounded)).pico).toBe(open().estimateCall(admitted(bounded)).pico)
@@ -330,26 +333,47 @@ describe('what earlier calls turned out to use', () => {
   test('a call that cost more than its estimate raises the next one, until they cost less again', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(bounded))
-    first.learn(used(100, 3n * first.pico))
+    first.learn(used(100, 3n * first.pico), SHOWN)
     const raised = estimates.estimateCall(admitted(bounded))
     expect(Number(raised.pico) / Number(first.pico)).toBeCloseTo(3, 6)
-    for (let call = 0; call < 60; call++) first.learn(used(10, first.pico / 4n))
+    for (let call = 0; call < 60; call++) first.learn(used(10, first.pico / 4n), SHOWN)
     const lowered = estimates.estimateCall(admitted(bounded))
     expect(Number(lowered.pico) / Number(first.pico)).toBeCloseTo(1, 2)
+  })
+
+  test.each([
+    { tools: [{ type: 'web_search' }] },
+    { previous_response_id: 'resp_1' },
+    { input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.test/b.pdf' }] }] },
+  ])('what a call with %j cost above its estimate is believed of such calls alone', (more) => {
+    const estimates = open()
+    const plain = { path: '/v1/responses', body: { model: 'gpt-4.1', input: 'Hi', max_output_tokens: 50 } }
+    const searching = { ...plain, body: { ...plain.body, ...more } }
+    const before = estimates.estimateCall(admitted(plain))
+    const first = estimates.estimateCall(admitted(searching))
+    first.learn(used(10_000, 45n * first.pico), HIDDEN)
+    expect(estimates.estimateCall(admitted(plain))).toMatchObject({
+      pico: before.pico,
+      tokens: before.tokens,
+    })
+    const raised = estimates.estimateCall(admitted(searching))
+    expect(Number(raised.pico) / Number(first.pico)).toBeCloseTo(45, 6)
+    before.learn(used(10_000, 9n * before.pico), SHOWN)
+    expect(estimates.estimateCall(admitted(searching)).pico).toBe(raised.pico)
   })
 
   test('a prompt that is longer than its body shows makes the next one count as long', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(bounded))
-    first.learn({ usage: { ...NO_USAGE, inputTokens: 9_000, outputTokens: 100 }, costPico: '1' })
+    first.learn({ ...used(100, 1n), usage: { ...NO_USAGE, inputTokens: 9_000, outputTokens: 100 } }, SHOWN)
     expect(estimates.estimateCall(admitted(bounded)).tokens).toBeGreaterThanOrEqual(9_100)
   })
 
   test('calls without a cost, and without a price, teach nothing of prices', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(bounded))
-    first.learn(used(50_000, null))
-    first.learn(used(50_000, 0n))
+    first.learn(used(50_000, null), SHOWN)
+    first.learn(used(50_000, 0n), SHOWN)
     expect(estimates.estimateCall(admitted(bounded)).pico).toBe(first.pico)
   })
 
@@ -358,7 +382,7 @@ describe('what earlier calls turned out to use', () => {
     const estimates = open(SETTINGS, catalog)
     const body = { model: 'unlisted', messages: HELLO }
     const call = admitted({ provider: 'openrouter', path: '/api/v1/chat/completions', body })
-    estimates.estimateCall(call).learn(used(100, 5_000_000n))
+    estimates.estimateCall(call).learn(used(100, 5_000_000n), SHOWN)
     expect(estimates.estimateCall(call).pico).toBe(10_000_000n)
   })
 })

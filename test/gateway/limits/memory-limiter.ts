@@ -14,7 +14,8 @@ export type Settled = readonly [sequence: number, charges: readonly CallCharge[]
 /** Limits that expect the same of every call. */
 export function limitsOf(limiter: Limiter, expected: Partial<ExpectedUse> = {}): AdmissionLimits {
   const use = { pico: 1_000n, tokens: 100, isPriced: true, ...expected }
-  return { limiter, expectedUse: () => use, learn: () => {} }
+  const upper = { inputTokens: use.tokens, outputTokens: use.tokens }
+  return { limiter, expectedUse: () => use, upperUse: () => upper, learn: () => {} }
 }
 
 const NO_RATES: RateHeaders = { requests: null, tokens: null }
