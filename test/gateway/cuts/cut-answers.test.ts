@@ -15,6 +15,8 @@ import { loadRecordings } from '../../providers/recordings/recordings.ts'
 import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-options.ts'
 
 const CUTS = 1000
+/** Longer than `impatient` waits for usage. */
+const SILENT_MS = 60
 const REQUEST = Buffer.from('{"messages":[{"role":"user","content":"hi"}]}')
 
 /** An answer that reasons, and what its provider says of it. */
@@ -108,7 +110,7 @@ interface Visit {
 const visits = new Map<string, Visit>()
 /** Where the upstream goes on there is time for it; where it does not, none is lost. */
 const patient: LooseOptions = createLooseOptions()
-const impatient: LooseOptions = createLooseOptions({ usageMs: 20, answerMs: 20 })
+const impatient: LooseOptions = createLooseOptions({ usageMs: 20 })
 const full: LooseOptions = createLooseOptions({ maxPerClient: 0 })
 let upstream: Server
 let gateway: Server
@@ -145,6 +147,8 @@ async function send(number: string, response: ServerResponse): Promise<void> {
   response.write(answer.body.subarray(0, cut))
   await clientLeft.promise
   if (goesOn && !response.destroyed) response.end(answer.body.subarray(cut))
+  // Nothing more comes, and the connection ends some time later.
+  if (!goesOn) setTimeout(() => response.destroy(), SILENT_MS)
 }
 
 function proxy(number: string, response: ServerResponse): void {
@@ -254,21 +258,36 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
 test.each([
   ['o3', true],
   ['gpt-4o-mini', false],
-])('a client whose calls take all its places: %s is cancelled at once, and what it hides is booked by its time', async (model, hides) => {
+])('a client whose calls take all its places: %s is cut only where its bytes tell what it cost', async (model, hides) => {
   const answer = makeAnswer(model, hides)
   const clientLeft = Promise.withResolvers<void>()
   const cut = answer.endsAt - 60
-  visits.set(model, { answer, cut, goesOn: false, options: full, clientLeft })
-  const startedAt = performance.now()
+  visits.set(model, { answer, cut, goesOn: hides, options: full, clientLeft })
   await visitAndLeave(model, cut)
   await until(() => full.records.has(model))
-  const seconds = (performance.now() - startedAt) / 1000
   const record = full.records.get(model)
-  expect(record).toMatchObject({ outcome: 'client_aborted', usageSource: 'estimated' })
   const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
   const delivered = await estimateTextTokens(text, model, answer.dialect)
-  const output = record?.usage.outputTokens ?? 0
-  if (hides) expect(output).toBeLessThanOrEqual(Math.max(delivered, Math.ceil(seconds * 200)))
-  if (hides) expect(output).toBeGreaterThanOrEqual(delivered)
-  else expect(output).toBe(delivered)
+  expect(record).toMatchObject({
+    outcome: 'client_aborted',
+    usageSource: hides ? 'reported' : 'estimated',
+    usage: { outputTokens: hides ? answer.outputTokens : delivered },
+  })
+})
+
+test('what an upstream broke off that was read on is booked by its time, if that is more than was delivered', async () => {
+  const answer = makeAnswer('o3', true)
+  const clientLeft = Promise.withResolvers<void>()
+  const cut = answer.endsAt - 60
+  visits.set('broken', { answer, cut, goesOn: false, options: full, clientLeft })
+  const startedAt = performance.now()
+  await visitAndLeave('broken', cut)
+  await until(() => full.records.has('broken'))
+  const seconds = (performance.now() - startedAt) / 1000
+  const record = full.records.get('broken')
+  expect(record).toMatchObject({ outcome: 'client_aborted', usageSource: 'estimated' })
+  const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
+  const delivered = await estimateTextTokens(text, 'o3', answer.dialect)
+  expect(record?.usage.outputTokens).toBeLessThanOrEqual(Math.max(delivered, Math.ceil(seconds * 200)))
+  expect(record?.usage.outputTokens).toBeGreaterThanOrEqual(delivered)
 })

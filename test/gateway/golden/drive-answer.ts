@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import type { AnswerController } from '../../../src/http/client/answer-handler.ts'
+import { UpstreamError } from '../../../src/http/client/upstream-error.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
@@ -40,6 +41,9 @@ export interface Way {
   /** The model is named while the call is on its way. */
   readonly named?: string
 }
+
+/** Real milliseconds: longer than any call is kept that the gateway gives up by itself. */
+const SILENT_MS = 400
 
 /** The client's side: keeps what was written, and never says anything. */
 class Wire extends Socket {
@@ -147,8 +151,11 @@ async function play(
       }
       leave()
       if (way.goesOn !== true) {
-        // The upstream is silent until the call is given up.
-        await soon(() => controller.aborted)
+        // The upstream is silent until the call is given up, or its own time is over.
+        const silentUntil = Date.now() + SILENT_MS
+        await soon(() => controller.aborted || Date.now() > silentUntil)
+        if (!controller.aborted)
+          exchange.onResponseError(controller, new UpstreamError('body_timeout', 'silent for too long'))
         return
       }
     }
