@@ -42,8 +42,9 @@ export interface Way {
   readonly named?: string
 }
 
-/** Real milliseconds: longer than any call is kept that the gateway gives up by itself. */
-const SILENT_MS = 400
+/** Real milliseconds that the upstream is silent: longer than the gateway waits by itself, for a coded answer or another. */
+const SILENT_CODED_MS = 400
+const SILENT_MS = 40
 
 /** The client's side: keeps what was written, and never says anything. */
 class Wire extends Socket {
@@ -152,7 +153,7 @@ async function play(
       leave()
       if (way.goesOn !== true) {
         // The upstream is silent until the call is given up, or its own time is over.
-        const silentUntil = Date.now() + SILENT_MS
+        const silentUntil = Date.now() + ('content-encoding' in headers ? SILENT_CODED_MS : SILENT_MS)
         await soon(() => controller.aborted || Date.now() > silentUntil)
         if (!controller.aborted)
           exchange.onResponseError(controller, new UpstreamError('body_timeout', 'silent for too long'))
