@@ -196,7 +196,6 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)
-
   const unattended = new Unattended()
   const objects = new Objects(
     new ObjectIndex({

@@ -36,7 +36,7 @@ export function holdsOnly(
   return end !== NOT_KNOWN && spaceEnd(body, end) === body.length
 }
 
-/** In place of the offset behind a value: it has what is not known, or is no JSON. */
+/** In place of the offset behind a value: it has what is not known, or is not JSON. */
 const NOT_KNOWN = -1
 
 function valueEnd(body: Buffer, start: number, known: Known, depth: number): number {
@@ -103,7 +103,7 @@ function objectEnd(
 /** Longer ones are not known. */
 const MAX_NAME_BYTES = 64
 
-/** As it is written; '' for one that has escapes or is too long, which is no name. */
+/** As it is written; '' for one that has escapes or is too long, which is not a name. */
 function nameAt(body: Buffer, start: number, end: number): string {
   if (end - start > MAX_NAME_BYTES || body.subarray(start, end).includes(BACKSLASH)) return ''
   return body.toString('latin1', start, end)

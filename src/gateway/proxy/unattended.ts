@@ -2,7 +2,7 @@
 export interface UnattendedLimits {
   /** For an answer whose generated part has passed: its usage follows at once, unless the upstream pauses. */
   readonly usageMs: number
-  /** For sessions, and on paths that nobody knows: some of them never end by themselves. */
+  /** For sessions, and answers on unknown paths: some of them never end by themselves. */
   readonly answerMs: number
   /** For all of them once the process stops: their records must be written before its supervisor kills it. */
   readonly stoppingMs: number

@@ -170,7 +170,7 @@ export class ObservedAnswer implements Estimates {
     return isCountedUpstreamOnly(this.#context, this.#soFar())
   }
 
-  /** The answer ends here although nobody but its client wanted that, or its upstream has failed. */
+  /** The answer ends here because its client has left, whichever side cut it. */
   cut(): void {
     this.#isCutUncounted = this.isCountedUpstreamOnly()
   }

@@ -288,7 +288,7 @@ function post(path: string, body: object, who = client): Promise<Response> {
   })
 }
 
-test('sixty searches that are left at their last word spend a hard budget once', async () => {
+test('sixty searches that are left with all of their text spend a hard budget once', async () => {
   await budget(500_000_000_000n)
   const request = { model: 'gpt-4.1', input: 'hi', stream: true, max_output_tokens: 100, ...SEARCH }
   let served = 0
@@ -325,7 +325,7 @@ test('sixty searches that are left at their last word spend a hard budget once',
   expect((await post(RESPONSES.path, request)).status).toBe(429)
 })
 
-test('150 calls that are left at once are all read on; new ones of their client are refused until they end, and nobody else', async () => {
+test('150 calls that are left at once are all read on; new ones of their client are refused until they end, and those of no other', async () => {
   const request = { model: 'gpt-5', stream: true, messages: user('hi') }
   const text = JSON.stringify(request)
   const sockets = Array.from({ length: 150 }, () => {

@@ -101,8 +101,12 @@ function recordedAnswers(): readonly Answer[] {
 interface Visit {
   readonly answer: Answer
   readonly cut: number
+  /** In place of one whose bytes determine its prompt. */
+  readonly request?: Buffer
   /** The upstream sends the rest although no client takes it. */
   readonly goesOn: boolean
+  /** What it does before that, longer than the gateway waits for usage. */
+  readonly pauseMs?: number
   readonly options: LooseOptions
   readonly clientLeft: PromiseWithResolvers<void>
 }
@@ -141,11 +145,12 @@ afterAll(async () => {
 async function send(number: string, response: ServerResponse): Promise<void> {
   const visit = visits.get(number)
   if (visit === undefined) throw new RangeError(`no visit ${number}`)
-  const { answer, cut, goesOn, clientLeft } = visit
+  const { answer, cut, goesOn, pauseMs, clientLeft } = visit
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.flushHeaders()
   response.write(answer.body.subarray(0, cut))
   await clientLeft.promise
+  if (pauseMs !== undefined) await new Promise((resolve) => setTimeout(resolve, pauseMs))
   if (goesOn && !response.destroyed) response.end(answer.body.subarray(cut))
   // Nothing more comes, and the connection ends some time later.
   if (!goesOn) setTimeout(() => response.destroy(), SILENT_MS)
@@ -172,8 +177,8 @@ function proxy(number: string, response: ServerResponse): void {
     client: { clientName: 'client' },
     arrivedAt: performance.now(),
     dialect: answer.dialect,
-    requestBody: REQUEST,
-    requestBytes: REQUEST.length,
+    requestBody: visit.request ?? REQUEST,
+    requestBytes: (visit.request ?? REQUEST).length,
     upperUse: null,
     response,
     stripUsageEvent: false,
@@ -273,6 +278,27 @@ test.each([
     usageSource: hides ? 'reported' : 'estimated',
     usage: { outputTokens: hides ? answer.outputTokens : delivered },
   })
+})
+
+test('a search is read to its end, however long the text takes that comes behind the search', async () => {
+  const answer = makeAnswer('gpt-4o-mini', false)
+  const request = Buffer.from('{"messages":[],"tools":[{"type":"web_search"}]}')
+  const clientLeft = Promise.withResolvers<void>()
+  // Behind its end too: what was seen of it says nothing.
+  for (const cut of [answer.endsAt - 60, answer.endsAt]) {
+    const number = `search ${cut}`.replace(' ', '-')
+    visits.set(number, {
+      ...{ answer, cut, request, goesOn: true, pauseMs: 3 * SILENT_MS },
+      ...{ options: impatient, clientLeft },
+    })
+    await visitAndLeave(number, cut)
+    await until(() => impatient.records.has(number))
+    expect(impatient.records.get(number)).toMatchObject({
+      outcome: 'client_aborted',
+      usageSource: 'reported',
+      usage: { inputTokens: 1000, outputTokens: 20_000 },
+    })
+  }
 })
 
 test('what an upstream broke off that was read on is booked by its time, if that is more than was delivered', async () => {

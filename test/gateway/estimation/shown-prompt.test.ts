@@ -150,7 +150,7 @@ test('a body that was not read, or is too long to be looked at in one turn, is i
   expect(shows(chat({ messages: [user('a'.repeat(300_000))] }))).toBe(false)
 })
 
-test('the longest body that is looked at holds nobody up', () => {
+test('the longest body that is looked at takes milliseconds', () => {
   const deepest = JSON.stringify(chat({ metadata: 0 })).replace(
     '"metadata":0',
     `"metadata":${'['.repeat(120_000)}${']'.repeat(120_000)}`,

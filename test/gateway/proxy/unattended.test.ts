@@ -19,7 +19,7 @@ test('a client of which too many calls go on gets no new ones until some have en
   expect(unattended.isFull('a')).toBe(true)
 })
 
-test('ten clients that use all places keep nobody else from one, and only those above their share wait', () => {
+test('ten clients that use all places keep no other client from one, and only those above their share wait', () => {
   const unattended = new Unattended({ maxInAll: 1_000, maxPerClient: 100, minPerClient: 10 })
   const releases = Array.from({ length: 10 }, (_, client) => goOn(unattended, `client ${client}`, 100))
   expect(unattended.isFull('client 0')).toBe(true)

@@ -96,7 +96,7 @@ export class CallEstimates {
   }
 
   /**
-   * The tokens that {@link estimateCall} reckons with, of a call whose use nobody told. What such calls cost above their
+   * The tokens that {@link estimateCall} reckons with, of a call whose use was not reported. What such calls cost above their
    * prices of tokens counts as more prompt.
    */
   upperUse(admission: Admission, named: string | null, asked: AskedSize, bytes: number): UpperUse {
