@@ -39,17 +39,18 @@ export function reportsNoTokens(dialect: Dialect): boolean {
  */
 export function isCountedUpstreamOnly(asking: AskingCall, answer: AnswerSoFar): boolean {
   const { dialect } = asking
-  const { status, contentType, reader } = answer
+  const { status, reader } = answer
   // Free: there is nothing to count.
   if (dialect === null || dialect.isFree === true) return false
   if (dialect.billsUnits === true) return reportsMore(answer)
   // A refusal, or an answer that cannot be read, has nothing to wait for.
   if (status !== null && (status < 200 || status >= 300 || reader === null)) return false
-  if (reportsNoTokens(dialect)) return status === null || contentType.startsWith('text/event-stream')
+  if (reportsNoTokens(dialect)) return true
   const observed = reader?.peek()
-  if (observed?.usageSource === 'reported') return false
+  // Even behind usage: a tool that the provider runs may go on, and more be reported.
   if (!showsItsPrompt(asking.requestBody, modelsOf(asking, observed))) return true
-  return dialect.generatesNothing !== true && (!streams(asking, answer) || mayHideOutput(asking, answer))
+  if (dialect.generatesNothing === true || observed?.usageSource === 'reported') return false
+  return !streams(asking, answer) || mayHideOutput(asking, answer)
 }
 
 /** Whether more may have been generated than the answer shows. */
