@@ -108,7 +108,9 @@ function buildExchange(
     requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
     requestBytes,
     upperUse:
-      limits === null ? null : () => limits.upperUse(admission, open.requestedModel, asked, requestBytes),
+      limits === null || route.dialect?.responseUse === 'fetched'
+        ? null
+        : () => limits.upperUse(admission, open.requestedModel, asked, requestBytes),
     response,
     stripUsageEvent: body.isEdited,
     limits: admission.limits,

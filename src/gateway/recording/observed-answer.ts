@@ -149,7 +149,9 @@ export class ObservedAnswer implements Estimates {
     const input =
       reported ?? (await estimateInput(call.clientId, dialect, requestBody, requestBytes, request.model))
     const upper = this.#upperUse()
-    return upper === null || this.showsPrompt(null) ? input : Math.max(input ?? 0, upper.inputTokens)
+    return upper === null || this.showsPrompt(this.#reader?.peek().model ?? null)
+      ? input
+      : Math.max(input ?? 0, upper.inputTokens)
   }
 
   async estimateOutput(): Promise<number | null> {

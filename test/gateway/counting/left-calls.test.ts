@@ -273,6 +273,32 @@ test('a hang-up on an unknown path before its answer has no cost, not a cost of 
   })
 })
 
+test('a fetch that its client left and its upstream broke off is not booked like a call that runs a model', async () => {
+  const stored = {
+    object: 'response',
+    id: `resp_${client.id}`,
+    model: 'gpt-4.1',
+    status: 'completed',
+    usage: { input_tokens: 10, output_tokens: 20, total_tokens: 30 },
+  }
+  const made = post(RESPONSES.path, { model: 'gpt-4.1', input: 'hi' })
+  await expect.poll(() => waiting.length).toBe(1)
+  json(waiting[0] as ServerResponse, 200, stored)
+  expect((await made).status).toBe(200)
+  const socket = dial(stack.url)
+  socket.write(requestText(`${RESPONSES.path}/${stored.id}`, [`Authorization: Bearer ${client.key}`]))
+  await expect.poll(() => waiting.length).toBe(2)
+  waiting[1]?.writeHead(200, { 'content-type': 'application/json' }).write('{"id":')
+  await leaveAt(socket, '{"id":')
+  await goingOn(1)
+  waiting[1]?.destroy()
+  await stack.usageOf(client, 2)
+  const row = (await stack.calls(client))[1]
+  expect(row).toMatchObject({ outcome: 'client_aborted', cost_pico: null, input_tokens: null })
+  // Less than an answer without a bound is expected to have.
+  expect(Number(row?.output_tokens)).toBeLessThan(4_096)
+})
+
 async function budget(amount: bigint): Promise<void> {
   const scope = { clientId: client.id, keyId: null, model: null }
   await setLimits(stack.pool, scope, [{ kind: 'budget', per: 'day', isSoft: false, amount }], 'test')

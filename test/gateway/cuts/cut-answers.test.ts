@@ -19,6 +19,21 @@ const CUTS = 1000
 const SILENT_MS = 60
 const REQUEST = Buffer.from('{"messages":[{"role":"user","content":"hi"}]}')
 
+/** Requests whose bytes are not all of their prompts. */
+const ORDERS = [
+  '"tools":[{"type":"web_search"}]',
+  '"tools":[{"name":"a","input_schema":{}},{"type":"code_execution_20250825","name":"b"}]',
+  '"tools":[{"google_search":{}}]',
+  '"previous_response_id":"resp_1"',
+  '"conversation":"conv_1"',
+  '"cachedContent":"cachedContents/1"',
+  '"prediction":{"type":"content","content":"a"}',
+  '"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a.test"}}]}]',
+  '"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-1"}]}]',
+  '"prompt":{"id":"pmpt_1"}',
+  '"t\\u006fols":[{"type":"function"}]',
+].map((member) => Buffer.from(`{"messages":[{"role":"user","content":"hi"}],${member}}`))
+
 /** An answer that reasons, and what its provider says of it. */
 interface Answer {
   readonly id: string
@@ -222,9 +237,13 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     const from = index % 3 === 0 ? answer.endsAt : 0
     const cut = from + Math.floor(random() * (answer.body.length - from))
     const goesOn = random() < 0.7
+    const order = random() < 0.4 ? ORDERS[Math.floor(random() * ORDERS.length)] : undefined
     const number = `${index}`
     const options = goesOn ? patient : impatient
-    visits.set(number, { answer, cut, goesOn, options, clientLeft: Promise.withResolvers() })
+    visits.set(number, {
+      ...{ answer, cut, goesOn, options, clientLeft: Promise.withResolvers() },
+      ...(order === undefined ? {} : { request: order }),
+    })
     await visitAndLeave(number, cut)
     await until(() => options.records.has(number))
     const record = options.records.get(number)
@@ -245,6 +264,7 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     if (goesOn && isBehindTheEnd && source !== 'reported') problem('the usage behind the end is not exact')
     const reportsThoughts = answer.provider === 'gemini' && cut > answer.body.indexOf('}\r\n\r\n')
     if (answer.hides && !reportsThoughts && counted === 0) problem('hidden and free')
+    if (goesOn && order !== undefined && source !== 'reported') problem('ordered more and not read on')
     if (goesOn && answer.hides && !reportsThoughts && source !== 'reported') problem('hidden and not read on')
   }
   const turns = Array.from({ length: CUTS }, (_, index) => index)
