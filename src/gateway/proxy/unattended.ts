@@ -70,7 +70,7 @@ export class Unattended {
     const ofClient = this.#byClient.get(clientId) ?? 0
     if (ofClient >= maxPerClient) return true
     if (this.#entries.size < maxInAll) return false
-    return ofClient >= Math.max(minPerClient, maxInAll / this.#byClient.size)
+    return ofClient > Math.max(minPerClient, maxInAll / this.#byClient.size)
   }
 
   /** Resolves when none is left. */

@@ -429,3 +429,33 @@ test('one honest search has no plain call refused beside thirty others, far belo
     })
   expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(Array(30).fill(200))
 })
+
+test('clients that leave a thousand long answers at once are charged for each, and none of them is refused another', async () => {
+  const request = { model: 'gpt-4.1', input: 'hi', stream: true, ...SEARCH }
+  const text = JSON.stringify(request)
+  const leavers = [client]
+  while (leavers.length < 20) leavers.push(await stack.addClient(`left ${number} ${leavers.length}`))
+  const sockets: Socket[] = []
+  for (let round = 0; round < 50; round += 1) {
+    for (const who of leavers) {
+      const socket = dial(stack.url)
+      socket.write(requestText(RESPONSES.path, headersFor(who, text), 'POST', text))
+      sockets.push(socket)
+    }
+    await expect.poll(() => waiting.length).toBe(sockets.length)
+  }
+  for (const socket of sockets) socket.destroy()
+  await goingOn(1_000)
+  const connections = () =>
+    new Promise<number>((resolve) => upstream.server.getConnections((_error, count) => resolve(count)))
+  expect(await connections()).toBeLessThan(1_050)
+  const answering = leavers.map((who) => post(RESPONSES.path, request, who))
+  await expect.poll(() => waiting.length).toBe(1_020)
+  for (const answer of waiting) answer.writeHead(200, SSE).end(RESPONSES.end(30_000, 60))
+  expect((await Promise.all(answering)).map(({ status }) => status)).toEqual(Array(20).fill(200))
+  await goingOn(0)
+  for (const who of leavers) {
+    const usage = await stack.usageOf(who, 51)
+    expect([usage.input_tokens, usage.output_tokens]).toEqual([51 * 30_000, 51 * 60])
+  }
+})

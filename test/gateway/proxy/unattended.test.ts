@@ -35,6 +35,8 @@ test('where many clients share the places, none is refused for a few calls', () 
   for (let client = 0; client < 1_000; client += 1) goOn(unattended, `client ${client}`, 1)
   expect(unattended.isFull('client 0')).toBe(false)
   goOn(unattended, 'client 0', 9)
+  expect(unattended.isFull('client 0')).toBe(false)
+  goOn(unattended, 'client 0', 1)
   expect(unattended.isFull('client 0')).toBe(true)
 })
 
