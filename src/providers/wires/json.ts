@@ -1,29 +1,31 @@
 import { asBuffer } from './elements.ts'
 import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  MEANING,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SCALAR as SCALAR_BYTE,
+} from './json-bytes.ts'
+import { MAX_TOLD_BYTES, MAX_WALKED_DEPTH, type OnText, type PathWalk, placeOfKey } from './json-paths.ts'
+import {
   type Extracted,
+  type Frame,
   MAX_DOCUMENT_BYTES,
   MAX_ELEMENTS,
-  type MembersProjection,
-  memberNamed,
-  type ProjectedMember,
+  memberOfKey,
   type Projection,
 } from './json-projection.ts'
-import { StringEnd, TextCapture } from './json-text.ts'
+import { isDelimiter, isSpace, parsed, StringEnd, TextCapture } from './json-text.ts'
 import { readPlainJson } from './plain-json.ts'
 
 export { compileProjection, type Extracted, type Projection, type ProjectionSpec } from './json-projection.ts'
 
 /** A character of a key takes up to six bytes when it is written as an escape. */
 const ESCAPE_BYTES = 6
-
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 
 const VALUE = 0
 const STRING = 1
@@ -35,14 +37,6 @@ const KEY = 6
 const KEY_STRING = 7
 const AFTER_KEY = 8
 const DONE = 9
-
-/** One object or array on the way to wanted values. */
-interface Frame {
-  readonly members: Record<string, unknown> | null
-  readonly elements: unknown[] | null
-  readonly projection: Projection
-  key: string
-}
 
 /** Scans one whole document. */
 export function scanJson(chunk: Uint8Array, projection: Projection): Extracted {
@@ -68,7 +62,7 @@ export class JsonScanner {
   #root: unknown
   #state = VALUE
   /** Plan of the value that comes next; `null`: not wanted. */
-  #projection: Projection | null
+  #projection: Projection | PathWalk | null
   /** Depth inside a container that is passed over as a whole. */
   #depth = 0
   #capturing = false
@@ -82,11 +76,22 @@ export class JsonScanner {
   #passedBytes = 0
   /** Where a value began whose length is wanted; -1: none. */
   #lengthFrom = -1
+  readonly #onText: OnText | null
+  #isMalformed = false
 
-  /** @param isStrict notices keys that stand there twice, which servers read differently. */
-  constructor(projection: Projection, isStrict = false) {
+  /**
+   * @param isStrict notices keys that stand there twice, which servers read differently.
+   * @param onText gets the texts of a `PathWalk`, all of a member that stands there twice.
+   */
+  constructor(projection: Projection | PathWalk, isStrict = false, onText: OnText | null = null) {
     this.#projection = projection
     this.#isStrict = isStrict
+    this.#onText = onText
+  }
+
+  /** Of a walk: what passed so far is not JSON, or is nested too deeply. */
+  get isMalformed(): boolean {
+    return this.#isMalformed
   }
 
   /** A strict scan met a wanted key twice in one object: what it means depends on who reads it. */
@@ -134,7 +139,9 @@ export class JsonScanner {
           break
         }
         case SCALAR: {
-          while (at < length && !isDelimiter(bytes[at] ?? 0)) at += 1
+          for (; at < length && !isDelimiter(bytes[at] ?? 0); at += 1) {
+            if (MEANING[bytes[at] ?? 0] !== SCALAR_BYTE) this.#doubt()
+          }
           if (at < length) this.#finish(bytes, from, at)
           break
         }
@@ -142,7 +149,8 @@ export class JsonScanner {
           const byte = bytes[at] ?? 0
           at += 1
           if (byte === COMMA) this.#next()
-          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close()
+          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close(byte)
+          else if (!isSpace(byte)) this.#doubt()
           break
         }
         case KEY: {
@@ -150,7 +158,8 @@ export class JsonScanner {
           at += 1
           from = at
           if (byte === QUOTE) this.#beginKey()
-          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close()
+          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close(byte)
+          else if (!isSpace(byte)) this.#doubt()
           break
         }
         case KEY_STRING: {
@@ -161,10 +170,13 @@ export class JsonScanner {
         }
         case AFTER_KEY: {
           if (bytes[at] === COLON) this.#state = VALUE
+          else if (!isSpace(bytes[at] ?? 0)) this.#doubt()
           at += 1
           break
         }
         default:
+          while (at < length && isSpace(bytes[at] ?? 0)) at += 1
+          if (at < length) this.#doubt()
           return
       }
     }
@@ -180,20 +192,24 @@ export class JsonScanner {
   /** Looks at a byte where a value may begin; gives where to go on. */
   #beginValue(byte: number, at: number): number {
     const projection = this.#projection
+    const isWalked = projection?.kind === 'walk'
     if (isSpace(byte) || byte === COMMA || this.#isByteOrderMark(byte)) return at + 1
     if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
-      this.#close()
+      this.#close(byte)
       return at + 1
     }
-    if (byte === OPEN_BRACE && projection?.kind === 'members') {
+    if (byte === OPEN_BRACE && (isWalked || projection?.kind === 'members')) {
       this.#open({ members: {}, elements: null, projection, key: '' })
       return at + 1
     }
-    if (byte === OPEN_BRACKET && projection?.kind === 'elements') {
+    if (byte === OPEN_BRACKET && (isWalked || projection?.kind === 'elements')) {
       this.#open({ members: null, elements: [], projection, key: '' })
       return at + 1
     }
-    if (projection?.kind === 'keep') {
+    if (isWalked) {
+      this.#capturing = byte === QUOTE && projection.tags.length > 0
+      if (this.#capturing) this.#capture.begin(MAX_TOLD_BYTES)
+    } else if (projection?.kind === 'keep') {
       this.#capturing = true
       const left = MAX_DOCUMENT_BYTES - this.#documentBytes
       this.#capture.begin(Math.min(left, projection.maxBytes))
@@ -210,27 +226,35 @@ export class JsonScanner {
     return at + 1
   }
 
+  /** Servers that are lenient would read what follows in different ways. */
+  #doubt(): void {
+    if (this.#onText !== null) this.#isMalformed = true
+  }
+
   #isByteOrderMark(byte: number): boolean {
     return this.#frames.length === 0 && (byte === 0xef || byte === 0xbb || byte === 0xbf)
   }
 
   #open(frame: Frame): void {
-    this.#keep(frame.members ?? frame.elements)
+    if (frame.projection.kind !== 'walk') this.#keep(frame.members ?? frame.elements)
+    else if (this.#frames.length === MAX_WALKED_DEPTH) this.#doubt()
     this.#frames.push(frame)
     if (frame.projection.kind === 'members' && frame.projection.members.length === 0) this.revision += 1
     this.#next()
   }
 
-  #close(): void {
-    this.#frames.pop()
+  #close(byte: number): void {
+    const frame = this.#frames.pop()
+    if ((frame?.members !== null) !== (byte === CLOSE_BRACE)) this.#doubt()
     this.#state = this.#frames.length === 0 ? DONE : AFTER
   }
 
   /** Before the next member or element of the innermost frame. */
   #next(): void {
-    const projection = this.#frames.at(-1)?.projection
-    if (projection?.kind === 'elements') {
-      this.#projection = projection.element
+    const frame = this.#frames.at(-1)
+    const projection = frame?.projection
+    if (projection !== undefined && frame?.members === null) {
+      this.#projection = projection.kind === 'elements' ? projection.element : projection
       this.#state = VALUE
     } else {
       this.#state = KEY
@@ -263,7 +287,8 @@ export class JsonScanner {
   #beginKey(): void {
     const projection = this.#frames.at(-1)?.projection
     this.#capturing = true
-    this.#capture.begin(projection?.kind === 'members' ? projection.longestKey * ESCAPE_BYTES : 0)
+    const longest = projection !== undefined && 'longestKey' in projection ? projection.longestKey : 0
+    this.#capture.begin(longest * ESCAPE_BYTES)
     this.#state = KEY_STRING
   }
 
@@ -271,30 +296,33 @@ export class JsonScanner {
     const frame = this.#frames.at(-1)
     this.#capturing = false
     this.#state = AFTER_KEY
+    if (frame?.projection.kind === 'walk') {
+      const walk = placeOfKey(frame.projection, bytes, from, to, this.#capture)
+      if (walk === 'malformed') this.#doubt()
+      else this.#projection = walk
+      return
+    }
     const wanted =
-      frame?.projection.kind === 'members' ? this.#projectedKey(frame.projection, bytes, from, to) : null
+      frame?.projection.kind === 'members'
+        ? memberOfKey(frame.projection, bytes, from, to, this.#capture)
+        : null
     this.#projection = wanted?.projection ?? null
     if (frame !== undefined && wanted !== null) frame.key = wanted.key
   }
 
-  #projectedKey(
-    projection: MembersProjection,
-    bytes: Buffer,
-    from: number,
-    to: number,
-  ): ProjectedMember | null {
-    // Nearly every key stands whole and unescaped in one chunk and is compared without being decoded.
-    const isWhole = from > 0
-    const plain = isWhole ? memberNamed(projection, bytes, from, to) : null
-    if (plain !== null || (isWhole && !includesBackslash(bytes, from, to))) return plain
+  #tell(walk: PathWalk, bytes: Buffer, from: number, to: number): void {
     const text = this.#capture.finish(bytes, from, to)
-    const key = text === null ? null : parsed(`"${text}"`)
-    return projection.members.find((member) => member.key === key) ?? null
+    const value = text === null ? null : parsed(text)
+    if (value === undefined) this.#doubt()
+    else if (value === null || typeof value === 'string') this.#onText?.(walk, value)
   }
 
   /** A value that is not a frame has ended. */
   #finish(bytes: Buffer, from: number, to: number): void {
-    if (this.#capturing) {
+    if (this.#projection?.kind === 'walk') {
+      if (this.#capturing) this.#tell(this.#projection, bytes, from, to)
+      this.#capturing = false
+    } else if (this.#capturing) {
       this.#capturing = false
       const text = this.#capture.finish(bytes, from, to)
       const value = text === null ? true : parsed(text)
@@ -319,25 +347,4 @@ export class JsonScanner {
     const kind = this.#projection?.kind
     if (value !== null && (kind === 'keep' || kind === 'length')) this.revision += 1
   }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function includesBackslash(bytes: Buffer, from: number, to: number): boolean {
-  for (let at = from; at < to; at += 1) if (bytes[at] === BACKSLASH) return true
-  return false
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
-}
-
-function isDelimiter(byte: number): boolean {
-  return byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || isSpace(byte)
 }
