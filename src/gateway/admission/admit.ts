@@ -6,6 +6,7 @@ import { readCredential } from './stages/credential.ts'
 import { checkLedger } from './stages/ledger.ts'
 import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
+import { checkReach, readNames } from './stages/names.ts'
 import { checkObjects } from './stages/objects.ts'
 import { checkPath } from './stages/path.ts'
 import { checkFragment, checkHost } from './stages/request.ts'
@@ -62,7 +63,11 @@ export function buildStages(): Stages {
       routeByModel,
       // Again, for calls whose upstream was unknown until now; the others pass at once.
       checkPath,
-      // After the route: its dialect knows where a call names its model.
+      // After the route: whether names matter depends on the upstream.
+      readNames,
+      // After the names: what a body reads may be all of the account.
+      checkReach,
+      // After the route and the names: they say where a call names its models.
       checkModel,
       // Behind the others: this one may have to wait for a store.
       checkObjects,

@@ -53,11 +53,13 @@ export function scanJson(chunk: Uint8Array, projection: Projection): Extracted {
  * A tokenizer that reads one JSON document as it passes, in any pieces, and keeps only wanted values. Strings
  * are skipped without decoding, so that megabytes of base64 cost a native search; keys are compared as a parser
  * would see them, so that only a value at its right path counts and no text that looks like one. Malformed input
- * never throws: what was well formed before it is kept. After the document's end everything is ignored.
+ * never throws: what was well formed before it is kept.
  */
 export class JsonScanner {
   /** Goes up with every wanted value found that is not `null`. */
   revision = 0
+  /** Of a walk: what passed so far is not JSON, or is nested too deeply. */
+  isMalformed = false
   #raw: string | null = null
   #root: unknown
   #state = VALUE
@@ -77,7 +79,6 @@ export class JsonScanner {
   /** Where a value began whose length is wanted; -1: none. */
   #lengthFrom = -1
   readonly #onText: OnText | null
-  #isMalformed = false
 
   /**
    * @param isStrict notices keys that stand there twice, which servers read differently.
@@ -87,11 +88,6 @@ export class JsonScanner {
     this.#projection = projection
     this.#isStrict = isStrict
     this.#onText = onText
-  }
-
-  /** Of a walk: what passed so far is not JSON, or is nested too deeply. */
-  get isMalformed(): boolean {
-    return this.#isMalformed
   }
 
   /** A strict scan met a wanted key twice in one object: what it means depends on who reads it. */
@@ -108,7 +104,8 @@ export class JsonScanner {
     return this.#state === DONE
   }
 
-  push(chunk: Uint8Array): void {
+  /** @returns How much was read: less than all where something follows the document's end. */
+  push(chunk: Uint8Array): number {
     const bytes = asBuffer(chunk)
     const length = bytes.length
     let at = 0
@@ -177,11 +174,12 @@ export class JsonScanner {
         default:
           while (at < length && isSpace(bytes[at] ?? 0)) at += 1
           if (at < length) this.#doubt()
-          return
+          return at
       }
     }
     if (this.#capturing) this.#capture.add(bytes, from, length)
     this.#passedBytes += length
+    return length
   }
 
   /** The input has ended: a bare number or word at its very end is a value now. */
@@ -228,7 +226,7 @@ export class JsonScanner {
 
   /** Servers that are lenient would read what follows in different ways. */
   #doubt(): void {
-    if (this.#onText !== null) this.#isMalformed = true
+    if (this.#onText !== null) this.isMalformed = true
   }
 
   #isByteOrderMark(byte: number): boolean {
