@@ -91,6 +91,8 @@ export class Admission {
   body: CallBody = UNREAD_BODY
   /** Objects and models that the body names beside its own model. Known after `readNames`. */
   names: BodyNames = NO_NAMES
+  /** Servers could read other names in it. */
+  isBodyInDoubt = false
   /** What the call holds of its client's limits; `null`: none holds for it. */
   limits: HeldLimits | null = null
   /** What its answer says of the client's rates; `null`: nothing. */

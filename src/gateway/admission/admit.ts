@@ -65,10 +65,10 @@ export function buildStages(): Stages {
       checkPath,
       // After the route: whether names matter depends on the upstream.
       readNames,
-      // After the names: what a body reads may be all of the account.
-      checkReach,
       // After the route and the names: they say where a call names its models.
       checkModel,
+      // After the models, which are refused to a key whatever else there is: a body may read all of the account.
+      checkReach,
       // Behind the others: this one may have to wait for a store.
       checkObjects,
       // Last of all: what another stage refuses must take nothing of its client's limits. So it is also the limits on

@@ -91,11 +91,18 @@ export function isWide(body: Buffer): boolean {
   return start.includes(0) && (start.includes(OPEN_BRACE) || start.includes(OPEN_BRACKET))
 }
 
-/** Whether the table names nothing in such a body, by what is known of it without a walk. */
+/** Whether such a body names nothing, however a server reads it, by what is known without a walk. */
 function isPlain({ hints }: NamedPaths, body: Buffer, top: TopLevel | null): boolean {
-  if (hints === null || top === null || !top.readable || top.duplicateModel || top.namesOtherModels)
+  if (hints === null || top === null || top.duplicateModel || top.namesOtherModels) return false
+  if (top.model !== null && TUNED_MODEL.test(top.model)) return false
+  // What is not JSON gets its error from the upstream, unless a server could read a name in it.
+  if (
+    !top.readable &&
+    (body.length > PIECE_BYTES || isWide(body) || TUNED_MODEL.test(body.toString('latin1')))
+  ) {
     return false
-  return (top.model === null || !TUNED_MODEL.test(top.model)) && !hints.mayName(body)
+  }
+  return !hints.mayName(body)
 }
 
 /** Collects the names of JSON documents that come in pieces. */

@@ -21,18 +21,20 @@ export function readNames(admission: Admission): CallRefusal | null | Promise<Ca
     : keepNames(admission, found)
 }
 
-/** Refuses a call that reads the whole account, unless the path rules allow its path by name. */
+/** Refuses a body that could name anything, and a call that reads the whole account, unless the path rules allow its path by name. */
 export function checkReach(
   admission: Admission,
   { pathPolicy }: Pick<AdmissionOptions, 'pathPolicy'>,
 ): CallRefusal | null {
   const { names, route, caller, method } = admission
+  if (admission.isBodyInDoubt) return UNREADABLE
   if (!names.readsWholeAccount || route.upstream.objects === 'shared') return null
   return pathPolicy.allowsByName(caller, method, route) ? null : READS_ACCOUNT
 }
 
-function keepNames(admission: Admission, names: NamesFound): CallRefusal | null {
-  if (names === 'unreadable') return UNREADABLE
-  admission.names = names
+function keepNames(admission: Admission, names: NamesFound): null {
+  // What a key may not use is said first.
+  if (names === 'unreadable') admission.isBodyInDoubt = true
+  else admission.names = names
   return null
 }
