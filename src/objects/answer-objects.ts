@@ -71,7 +71,7 @@ export class AnswerReader {
 
   /** @param seeksContainers reads a stream to its end. */
   constructor(seeksContainers = false) {
-    this.#containers = seeksContainers ? new TextNames(ANSWER_WALK) : null
+    this.#containers = seeksContainers ? new TextNames(ANSWER_WALK, false) : null
     this.#containers?.begin(true)
   }
 

@@ -40,7 +40,7 @@ export function guardUpload(upload: Readable, guarded: GuardedUpload, judge: Jud
 /** Bytes go on once the owners of all that they name are known, so that no server gets the whole of a refused upload. */
 class UploadGuard extends Transform {
   readonly #judge: JudgeIds
-  readonly #file = new TextNames(LINE_WALK)
+  readonly #file = new TextNames(LINE_WALK, true)
   readonly #fields: FormNames
   readonly #form: MultipartFields | null
 

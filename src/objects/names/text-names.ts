@@ -15,11 +15,16 @@ type State = 'start' | 'between' | 'document' | 'broken' | 'other'
  */
 export class TextNames {
   readonly #names: NameCollector
+  readonly #isLines: boolean
   #state: State = 'start'
   #isUnreadable = false
 
-  /** @param walk where each text names what is wanted. */
-  constructor(walk: NameWalk) {
+  /**
+   * @param walk where each text names what is wanted.
+   * @param isLines a text that goes on behind a line's end is a broken one.
+   */
+  constructor(walk: NameWalk, isLines: boolean) {
+    this.#isLines = isLines
     this.#names = new NameCollector(walk)
   }
 
@@ -65,7 +70,7 @@ export class TextNames {
   }
 
   #read(chunk: Buffer, from: number): number {
-    const feed = chunk.indexOf(LINE_FEED, from)
+    const feed = this.#isLines ? chunk.indexOf(LINE_FEED, from) : -1
     const end = feed === -1 ? chunk.length : feed
     const read = from + this.#names.push(chunk.subarray(from, end))
     if (this.#names.isDone) {
