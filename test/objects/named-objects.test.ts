@@ -292,7 +292,6 @@ describe('a key with a list of models', () => {
     ['/v1/evals', (model: string) => ({ testing_criteria: [{ type: 'score_model', model }] })],
     ['/v1/evals', (model: string) => ({ testing_criteria: [{ type: 'multi', graders: { a: { model } } }] })],
     ['/v1/assistants', (model: string) => ({ model })],
-    ['/v1/fine_tuning/jobs', (model: string) => ({ model })],
   ])('uses no other model at %s by %o', async (path, body) => {
     const limited = await stack.addClient(`limited-${++made}`, { models: ['gpt-4o-mini'] })
     const { status, error } = await ask(limited, 'POST', path, body('gpt-5'))
