@@ -11,7 +11,10 @@ const OWN = 'file-Own1234567890'
 
 /** What a name that looks like an id's means in the references, where it is no object that a client makes. */
 const NO_OBJECT: readonly (readonly [name: RegExp, why: string])[] = [
-  [/(?:^|\.)(?:call|tool_call|(?:custom_)?tool_use|caller|approval_request|tool)_id$/, 'a part of the same answer'],
+  [
+    /(?:^|\.)(?:call|tool_call|(?:custom_)?tool_use|caller|approval_request|tool)_id$/,
+    'a part of the same answer',
+  ],
   [/(?:^|\.)(?:request|turn|field|tab|download|custom|part)_ids?$/, 'a part of the same request or session'],
   [/safety_checks\.id$|(?:messages|tool_calls)(?:\.content)?\.id$/, 'a part of an earlier answer'],
   [/messages\.audio\.id$|previous_message_id$/, 'an answer, of which only the provider knows'],

@@ -122,7 +122,7 @@ describe('the file of a batch that is uploaded', () => {
     expect((await ask(beta, 'POST', '/v1/files', upload(wide)())).status).toBe(400)
   })
 
-  test('that is no form is read too', async () => {
+  test('without a form around it is read too', async () => {
     await isOwners('/v1/files', () => line({ file_id: file }), { 'content-type': 'application/jsonl' })
   })
 
@@ -142,7 +142,7 @@ describe('the file of a batch that is uploaded', () => {
     }
   })
 
-  test('in parts is refused, unless it is no batch’s', async () => {
+  test('in parts is refused, unless it is for another purpose', async () => {
     const upload = (purpose: string) => ({ purpose, filename: 'x', bytes: 1, mime_type: 'text/jsonl' })
     const refused = await ask(beta, 'POST', '/v1/uploads', upload('batch'))
     expect([refused.status, refused.error]).toEqual([403, 'path_not_allowed'])

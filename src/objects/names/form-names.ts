@@ -1,8 +1,8 @@
-import { walkToName } from '../../providers/wires/json-paths.ts'
+import { walkToName } from '../../providers/wires/plans/json-paths.ts'
 import { NameCollector } from './body-names.ts'
 import { type NameWalk, namedPaths } from './name-paths.ts'
 
-/** A value that is longer is no id. */
+/** A longer value is not an id. */
 const MAX_FIELD_BYTES = 16_384
 
 /** The ids in the fields of one form, as if they stood in a JSON body: `video[id]` as `{"video": {"id": …}}`. */

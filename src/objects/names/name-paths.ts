@@ -1,5 +1,5 @@
 // Where request bodies name objects and models, by endpoint: the one table, made from the providers' references.
-import { compilePaths, type PathWalk, type WantedPath } from '../../providers/wires/json-paths.ts'
+import { compilePaths, type PathWalk, type WantedPath } from '../../providers/wires/plans/json-paths.ts'
 import { readObjectPath } from '../object-path.ts'
 import { NameHints } from './name-hints.ts'
 

@@ -6,7 +6,7 @@ import type { NameWalk } from './name-paths.ts'
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
-/** Where the reading of a file stands. `other`: it is no JSON, one text a line or not. */
+/** Where the reading of a file stands. `other`: it is not JSON. */
 type State = 'start' | 'between' | 'document' | 'broken' | 'other'
 
 /**

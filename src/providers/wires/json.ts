@@ -10,19 +10,29 @@ import {
   QUOTE,
   SCALAR as SCALAR_BYTE,
 } from './json-bytes.ts'
-import { MAX_TOLD_BYTES, MAX_WALKED_DEPTH, type OnText, type PathWalk, placeOfKey } from './json-paths.ts'
+import { isDelimiter, isSpace, parsed, StringEnd, TextCapture } from './json-text.ts'
+import {
+  MAX_TEXT_BYTES,
+  MAX_WALKED_DEPTH,
+  type OnText,
+  type PathWalk,
+  placeOfKey,
+} from './plans/json-paths.ts'
 import {
   type Extracted,
-  type Frame,
   MAX_DOCUMENT_BYTES,
   MAX_ELEMENTS,
   memberOfKey,
   type Projection,
-} from './json-projection.ts'
-import { isDelimiter, isSpace, parsed, StringEnd, TextCapture } from './json-text.ts'
-import { readPlainJson } from './plain-json.ts'
+  type ScanFrame,
+} from './plans/json-projection.ts'
 
-export { compileProjection, type Extracted, type Projection, type ProjectionSpec } from './json-projection.ts'
+export {
+  compileProjection,
+  type Extracted,
+  type Projection,
+  type ProjectionSpec,
+} from './plans/json-projection.ts'
 
 /** A character of a key takes up to six bytes when it is written as an escape. */
 const ESCAPE_BYTES = 6
@@ -37,17 +47,6 @@ const KEY = 6
 const KEY_STRING = 7
 const AFTER_KEY = 8
 const DONE = 9
-
-/** Scans one whole document. */
-export function scanJson(chunk: Uint8Array, projection: Projection): Extracted {
-  const bytes = asBuffer(chunk)
-  const plain = readPlainJson(bytes, projection)
-  if (plain !== null) return plain.extracted
-  const scanner = new JsonScanner(projection)
-  scanner.push(bytes)
-  scanner.end()
-  return scanner.extracted
-}
 
 /**
  * A tokenizer that reads one JSON document as it passes, in any pieces, and keeps only wanted values. Strings
@@ -69,7 +68,7 @@ export class JsonScanner {
   #depth = 0
   #capturing = false
   #documentBytes = 0
-  readonly #frames: Frame[] = []
+  readonly #frames: ScanFrame[] = []
   readonly #stringEnd = new StringEnd()
   readonly #capture = new TextCapture()
   readonly #isStrict: boolean
@@ -206,7 +205,7 @@ export class JsonScanner {
     }
     if (isWalked) {
       this.#capturing = byte === QUOTE && projection.tags.length > 0
-      if (this.#capturing) this.#capture.begin(MAX_TOLD_BYTES)
+      if (this.#capturing) this.#capture.begin(MAX_TEXT_BYTES)
     } else if (projection?.kind === 'keep') {
       this.#capturing = true
       const left = MAX_DOCUMENT_BYTES - this.#documentBytes
@@ -233,7 +232,7 @@ export class JsonScanner {
     return this.#frames.length === 0 && (byte === 0xef || byte === 0xbb || byte === 0xbf)
   }
 
-  #open(frame: Frame): void {
+  #open(frame: ScanFrame): void {
     if (frame.projection.kind !== 'walk') this.#keep(frame.members ?? frame.elements)
     else if (this.#frames.length === MAX_WALKED_DEPTH) this.#doubt()
     this.#frames.push(frame)
@@ -308,7 +307,7 @@ export class JsonScanner {
     if (frame !== undefined && wanted !== null) frame.key = wanted.key
   }
 
-  #tell(walk: PathWalk, bytes: Buffer, from: number, to: number): void {
+  #passOn(walk: PathWalk, bytes: Buffer, from: number, to: number): void {
     const text = this.#capture.finish(bytes, from, to)
     const value = text === null ? null : parsed(text)
     if (value === undefined) this.#doubt()
@@ -318,7 +317,7 @@ export class JsonScanner {
   /** A value that is not a frame has ended. */
   #finish(bytes: Buffer, from: number, to: number): void {
     if (this.#projection?.kind === 'walk') {
-      if (this.#capturing) this.#tell(this.#projection, bytes, from, to)
+      if (this.#capturing) this.#passOn(this.#projection, bytes, from, to)
       this.#capturing = false
     } else if (this.#capturing) {
       this.#capturing = false

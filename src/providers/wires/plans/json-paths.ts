@@ -1,6 +1,6 @@
-// Texts of a JSON document by their paths, told as the document passes: nothing of it is built or kept.
+// Texts of a JSON document by their paths, as the document passes: nothing of it is built or kept.
 
-import { isPlainKey, parsed, type TextCapture } from './json-text.ts'
+import { isPlainKey, parsed, type TextCapture } from '../json-text.ts'
 
 /** A path whose text is wanted, such as `tools.container` or `**.file_id`. Arrays on the way do not count. */
 export interface WantedPath<Tag extends string> {
@@ -33,11 +33,11 @@ export interface WalkedMember<Tag extends string> {
 /** Values nested deeper are refused: servers end there too, and a frame for each level takes memory. */
 export const MAX_WALKED_DEPTH = 512
 
-/** A text at a wanted place; `null`: one too long to be told. */
+/** A text at a wanted place; `null`: it is too long. */
 export type OnText = (walk: PathWalk, text: string | null) => void
 
-/** Longest text that is told, in bytes as it is written. */
-export const MAX_TOLD_BYTES = 16_384
+/** Longest text that is passed on, in bytes as it is written. */
+export const MAX_TEXT_BYTES = 16_384
 
 /** Letters fold, as in Go's `encoding/json`, which takes `File_ID` for `file_id`. */
 const FOLDED = new Uint8Array(256).map((_, byte) => (byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte))

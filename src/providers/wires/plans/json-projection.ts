@@ -1,5 +1,5 @@
+import { includesBackslash, parsed, type TextCapture } from '../json-text.ts'
 import type { PathWalk } from './json-paths.ts'
-import { includesBackslash, parsed, type TextCapture } from './json-text.ts'
 
 /**
  * What to keep of a JSON document, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
@@ -56,7 +56,7 @@ export interface ProjectedMember {
 }
 
 /** One object or array on the way to wanted values. */
-export interface Frame {
+export interface ScanFrame {
   readonly members: Record<string, unknown> | null
   readonly elements: unknown[] | null
   readonly projection: Projection | PathWalk
