@@ -14,7 +14,7 @@ import type { AnswerObjects } from './answer-objects.ts'
 import { filterList } from './lists/list-filter.ts'
 import { ListedAnswer } from './lists/listed-answer.ts'
 import { isTunedModel } from './names/body-names.ts'
-import { namesNothing } from './names/name-paths.ts'
+import { namedPaths } from './names/name-paths.ts'
 import type { ObjectIndex, ObjectOwner, Owners } from './object-index.ts'
 import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
 import {
@@ -90,7 +90,7 @@ export class Objects {
     if (upstream.objects === 'shared') return 'nothing'
     const path = readObjectPath(canonicalPath)
     if (path.collection === 'file' || path.collection === 'upload' || isPartOfFile(path)) return 'file'
-    return namesNothing(canonicalPath) ? 'nothing' : 'fields'
+    return namedPaths(canonicalPath).isKnown ? 'fields' : 'nothing'
   }
 
   /**

@@ -31,7 +31,7 @@ const MAX_NAMES = 2_048
 /** What is short or has spaces is none; `auto` and its like stand where ids may. */
 const MAY_BE_ID = /^[\w.:/~%@+=?&-]{5,}$/
 /** Models that a job left, by OpenAI's, Mistral's and Google's names; others are named like those of their makers. */
-const TUNED_MODEL = /(?:^|[/:])ft[:-]|tuned/i
+const TUNED_MODEL = /(?:^|[/:])ft[:-]|(?:^|\/)tunedmodels\//i
 
 export function isTunedModel(model: string): boolean {
   return TUNED_MODEL.test(model)
@@ -44,12 +44,14 @@ const PIECE_BYTES = 64 * 1024
  * What `body` names, at once for nearly every body, in slices for long ones.
  *
  * @param top `null`: not scanned.
+ * @param isWanted asked before each slice; false ends the walk.
  */
 export function namesInBody(
   canonicalPath: string,
   body: Buffer,
   top: TopLevel | null,
   clientId: string,
+  isWanted: () => boolean = () => true,
 ): NamesFound | Promise<NamesFound> {
   if (body.length === 0) return NO_NAMES
   const paths = namedPaths(canonicalPath)
@@ -62,6 +64,10 @@ export function namesInBody(
   return new Promise((resolve) => {
     let at = 0
     slicedWork.run(clientId, (deadline) => {
+      if (!isWanted()) {
+        resolve('unreadable')
+        return true
+      }
       do {
         const piece = body.subarray(at, characterEnd(body, Math.min(body.length, at + PIECE_BYTES)))
         names.push(piece)
@@ -98,7 +104,7 @@ function isPlain({ hints }: NamedPaths, body: Buffer, top: TopLevel | null): boo
   // What is not JSON gets its error from the upstream, unless a server could read a name in it.
   if (
     !top.readable &&
-    (body.length > PIECE_BYTES || isWide(body) || TUNED_MODEL.test(body.toString('latin1')))
+    (body.length > PIECE_BYTES || isWide(body) || /ft[:-]|tuned/i.test(body.toString('latin1')))
   ) {
     return false
   }

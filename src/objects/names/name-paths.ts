@@ -197,11 +197,6 @@ export function namedPaths(canonicalPath: string): NamedPaths {
   return found
 }
 
-/** Whether nothing that is sent there names an object, as what is spoken or embedded. */
-export function namesNothing(canonicalPath: string): boolean {
-  return NOTHING.test(canonicalPath.toLowerCase())
-}
-
 /** What a line of an uploaded file names. */
 export const LINE_WALK: NameWalk = pathsOf(LINE).walk
 

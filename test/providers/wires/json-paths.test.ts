@@ -10,7 +10,7 @@ const WALK = compilePaths([
 ])
 
 /** What is passed on of `text` in pieces of this many bytes; `null`: it is malformed or cut. */
-function told(text: string, bytes = 1_000_000): readonly string[] | null {
+function textsIn(text: string, bytes = 1_000_000): readonly string[] | null {
   const found: string[] = []
   const scanner = new JsonScanner(WALK, false, ({ tags }, value) => {
     found.push(`${tags.join('+')} ${value}`)
@@ -38,7 +38,7 @@ test.each([
   ['"text"', []],
   ['[]', []],
 ] as const)('of %s the texts at the paths are passed on: %j', (text, expected) => {
-  for (const bytes of [1, 2, 3, 5, 1_000_000]) expect(told(text, bytes)).toEqual(expected)
+  for (const bytes of [1, 2, 3, 5, 1_000_000]) expect(textsIn(text, bytes)).toEqual(expected)
 })
 
 test.each([
@@ -58,5 +58,5 @@ test.each([
   '['.repeat(600),
   '',
 ])('what servers could read in two ways is malformed, in any pieces: %s', (text) => {
-  for (const bytes of [1, 3, 1_000_000]) expect(told(text, bytes)).toBeNull()
+  for (const bytes of [1, 3, 1_000_000]) expect(textsIn(text, bytes)).toBeNull()
 })

@@ -15,7 +15,13 @@ const READS_ACCOUNT: CallRefusal = {
 export function readNames(admission: Admission): CallRefusal | null | Promise<CallRefusal | null> {
   const { body, route, caller } = admission
   if (body.plain === null || (route.upstream.objects === 'shared' && caller.models === null)) return null
-  const found = namesInBody(route.target.canonicalPath, body.plain, body.scan, caller.clientId)
+  const found = namesInBody(
+    route.target.canonicalPath,
+    body.plain,
+    body.scan,
+    caller.clientId,
+    () => !admission.client.destroyed,
+  )
   return found instanceof Promise
     ? found.then((names) => keepNames(admission, names))
     : keepNames(admission, found)
