@@ -1,7 +1,7 @@
 import type { Observation } from '../call/observation.ts'
 import type { ResponseUse } from '../call/response-use.ts'
 import type { JsonObject } from './reading/json-value.ts'
-import type { Projection } from './wires/json-projection.ts'
+import type { Projection } from './wires/plans/json-projection.ts'
 
 /** What the gateway knows of the request when the response begins. */
 export interface RequestContext {

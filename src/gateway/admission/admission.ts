@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Caller, CallerLookup } from '../../call/caller.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { CallRefusal } from '../../http/errors.ts'
+import { type BodyNames, NO_NAMES } from '../../objects/names/body-names.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { AskedSize } from '../bodies/asked/asked-size.ts'
 import { type ReadableBody, UNREAD } from '../bodies/body-reading.ts'
@@ -93,6 +94,10 @@ export class Admission {
   modelDecides = false
   bodyReading: ReadableBody = UNREAD
   body: CallBody = UNREAD_BODY
+  /** Objects and models that the body names beside its own model. Known after `readNames`. */
+  names: BodyNames = NO_NAMES
+  /** Servers could read other names in it. */
+  isBodyInDoubt = false
   /** What the call holds of its client's limits; `null`: none holds for it. */
   limits: HeldLimits | null = null
   /** What its answer says of the client's rates; `null`: nothing. */

@@ -6,6 +6,7 @@ import { readCredential } from './stages/credential.ts'
 import { checkLedger } from './stages/ledger.ts'
 import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
+import { checkReach, readNames } from './stages/names.ts'
 import { checkObjects } from './stages/objects.ts'
 import { checkPath } from './stages/path.ts'
 import { checkFragment, checkHost } from './stages/request.ts'
@@ -65,8 +66,12 @@ export function buildStages(): Stages {
       routeByModel,
       // Again, for calls whose upstream was unknown until now; the others pass at once.
       checkPath,
-      // After the route: its dialect knows where a call names its model.
+      // After the route: whether names matter depends on the upstream.
+      readNames,
+      // After the route and the names: they say where a call names its models.
       checkModel,
+      // After the models, which are refused to a key whatever else there is: a body may read all of the account.
+      checkReach,
       // Behind the others: this one may have to wait for a store.
       checkObjects,
       // Last of all: what another stage refuses must take nothing of its client's limits. So it is also the limits on

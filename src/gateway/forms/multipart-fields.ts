@@ -8,6 +8,13 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const DASHES = Buffer.from('--')
 const EMPTY = Buffer.alloc(0)
 
+/** Gets a form's parts as they pass. Bytes of a part come in order, and are only lent. */
+export interface PartSink {
+  begin(part: PartHead): void
+  bytes(bytes: Buffer): void
+  end(): void
+}
+
 /** Where the reading of a form stands. `broken`: at a place where servers could read on differently. */
 type State = 'start' | 'delimited' | 'head' | 'content' | 'epilogue' | 'broken'
 
@@ -31,8 +38,11 @@ export class MultipartFields {
   #namesOtherModels = false
   #sawFile = false
 
+  readonly #sink: PartSink | null
+
   /** @param boundary as `content-type` has it, without dashes. */
-  constructor(boundary: string) {
+  constructor(boundary: string, sink: PartSink | null = null) {
+    this.#sink = sink
     this.#delimiter = Buffer.from(`--${boundary}`, 'latin1')
   }
 
@@ -131,6 +141,7 @@ export class MultipartFields {
     this.#part = part
     this.#value = []
     this.#valueBytes = 0
+    this.#sink?.begin(part)
     if (part.isFile) this.#sawFile = true
     const name = part.name.toLowerCase()
     // Some servers take `model[]` and similar names for lists.
@@ -160,6 +171,7 @@ export class MultipartFields {
   }
 
   #take(bytes: Buffer): void {
+    this.#sink?.bytes(bytes)
     if (this.#part.name !== 'model' && this.#part.name !== 'stream') return
     if (bytes.length === 0) return
     this.#valueBytes += bytes.length
@@ -167,6 +179,7 @@ export class MultipartFields {
   }
 
   #endValue(): void {
+    this.#sink?.end()
     const { name } = this.#part
     if (name !== 'model' && name !== 'stream') return
     const value = this.#valueBytes > MAX_VALUE_BYTES ? null : Buffer.concat(this.#value).toString('utf8')

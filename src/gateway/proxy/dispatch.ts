@@ -3,12 +3,17 @@ import type { Readable } from 'node:stream'
 import type { OpenCall } from '../../call/call-record.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { AnswerHandler } from '../../http/client/answer-handler.ts'
+import { GatewayError } from '../../http/errors.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
+import { refuseUpload } from '../admission/stages/objects.ts'
 import { NOTHING_ASKED } from '../bodies/asked/asked-size.ts'
 import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
+import { formBoundary } from '../forms/form-boundary.ts'
+import type { FormUpload } from '../forms/form-upload.ts'
 import { streamedBody } from '../forms/upload.ts'
+import { guardUpload } from '../forms/upload-guard.ts'
 import { askUpstream } from './ask-upstream.ts'
 import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
@@ -64,7 +69,7 @@ export function dispatch(
     isPlain: body.isEdited,
   }
   try {
-    const toSend = body.sent === null ? uploadOf(call, admission, body) : sentBody(body.sent)
+    const toSend = body.sent === null ? uploadOf(options, call, admission, body.form) : sentBody(body.sent)
     // The length of one that goes out as a whole is written with it.
     const isWhole = Buffer.isBuffer(toSend) && toSend.length > 0
     upstream.pool.dispatch(
@@ -124,13 +129,44 @@ function headersOf(request: IncomingMessage, options: HeaderOptions, contentLeng
 }
 
 /** A body that goes upstream as it comes; `null`: there is none. */
-function uploadOf(call: Exchange, admission: Admission, { form }: CallBody): Readable | null {
-  if (form === null) return streamedBody(admission.request)
+function uploadOf(
+  options: DispatchOptions,
+  call: Exchange,
+  admission: Admission,
+  form: FormUpload | null,
+): Readable | null {
+  const upload = form === null ? streamedBody(admission.request) : formOf(call, admission, form)
+  return upload === null ? null : guarded(options, admission, upload)
+}
+
+function formOf(call: Exchange, admission: Admission, form: FormUpload): Readable {
   return form.body((model) => {
     call.nameModel(cleanModel(admission.route.modelInPath ?? model))
     // Where the call depends on its model, a form that names another one later is cut.
     return !admission.modelDecides
   })
+}
+
+/** An upload that may name objects is read as it passes. */
+function guarded({ objects }: DispatchOptions, admission: Admission, upload: Readable): Readable {
+  const { route, caller, request } = admission
+  const { canonicalPath } = route.target
+  const reading = objects.readsUpload(route.upstream, canonicalPath)
+  if (reading === 'nothing') return upload
+  const type = request.headers['content-type'] ?? ''
+  const boundary = formBoundary(type)
+  if (isCoded(request) || (boundary === null && /^\s*multipart\/form-data/i.test(type))) {
+    throw new GatewayError('invalid_request', { message: 'Send the form uncoded, and with one boundary.' })
+  }
+  const isFile = reading === 'file'
+  if (boundary === null && !isFile) return upload
+  return guardUpload(upload, { canonicalPath, boundary, isFile }, (ids) =>
+    refuseUpload(objects, route, caller.clientId, ids),
+  )
+}
+
+function isCoded({ headers }: IncomingMessage): boolean {
+  return !/^\s*(?:identity)?\s*$/i.test(headers['content-encoding'] ?? '')
 }
 
 /** A body that was read, on its way upstream. */

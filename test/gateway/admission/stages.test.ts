@@ -51,7 +51,10 @@ test('stages run in this order', async () => {
     ],
     [
       'model',
-      ['requireModelFirst', 'routeByModel', 'checkPath', 'checkModel', 'checkObjects', 'checkLimits'],
+      [
+        ...['requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel', 'checkReach'],
+        ...['checkObjects', 'checkLimits'],
+      ],
     ],
   ])
 })
@@ -163,7 +166,9 @@ describe('refusals', () => {
       (name) => !tried.has(name),
     )
     // Own operations have routes over HTTP, a handshake has no body, and routeByModel never refuses.
-    expect(others).toEqual(['refuseOwnOperation', 'planBody', 'requireModelFirst', 'routeByModel'])
+    expect(others).toEqual([
+      ...['refuseOwnOperation', 'planBody', 'requireModelFirst', 'routeByModel', 'readNames', 'checkReach'],
+    ])
   })
 })
 

@@ -165,7 +165,7 @@ beforeAll(async () => {
         }),
         ledger: options.ledger,
         upstreams,
-        pathPolicy: { permits: () => true },
+        pathPolicy: { permits: () => true, allowsByName: () => true },
         objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
         unattended: options.unattended,
         limits: null,
