@@ -53,13 +53,14 @@ const CLIENT_LIMIT = object(
     per: { enum: ['day', 'week', 'month', 'total'], description: 'Of a budget, in UTC.' },
     soft: { type: 'boolean', description: 'A budget that is only watched.' },
     limit_usd: { type: 'number', description: 'Of a budget.' },
-    spent_usd: { type: 'number', description: 'By calls of its period, as cost_usd counts them.' },
+    spent_usd: { type: 'number', description: 'By calls of its period, as cost_usd counts them, and charged_usd.' },
+    charged_usd: { type: 'number', description: 'Reserved by calls whose cost is not known.' },
     left_usd: { type: 'number', minimum: 0, description: 'What is left of a budget.' },
     from: time('When the period of a budget began.'),
     until: nullableText('When the period of a budget ends; null: never.'),
   },
   [
-    ...['limit', 'remaining', 'reset_seconds', 'per', 'soft', 'limit_usd', 'spent_usd', 'left_usd'],
+    ...['limit', 'remaining', 'reset_seconds', 'per', 'soft', 'limit_usd', 'spent_usd', 'charged_usd', 'left_usd'],
     ...['from', 'until'],
   ],
 )
