@@ -194,7 +194,7 @@ test('nothing was spent where nothing was ever used', async () => {
   ])
 })
 
-test('jobs reserve beside what is spent, by day, key and model, until they are settled, deleted or old', async () => {
+test('jobs reserve beside what is spent, by day, key and model, and are charged once they are deleted or old', async () => {
   const now = Date.now()
   const today = new Date(now).toISOString().slice(0, 10)
   await ledger.pool.query('truncate tallygate.objects')
@@ -232,7 +232,14 @@ test('jobs reserve beside what is spent, by day, key and model, until they are s
     { ...all, clientId: 'cli_c' },
   ]
   const read = async () => (await selectSpent(ledger.pool, accounts, [producer])).jobsPico
+  const charged = async () => {
+    const { spentPico, chargedPico } = await selectSpent(ledger.pool, accounts, [producer])
+    expect(spentPico).toEqual(chargedPico)
+    return chargedPico
+  }
   expect(await read()).toEqual([15n, 5n, 10n, 5n, 5n, 0n, 0n])
+  // One that has told nothing for 25 hours is charged what it had reserved.
+  expect(await charged()).toEqual([5n, 0n, 5n, 0n, 0n, 5n, 0n])
   // Its results stand in files that were not fetched.
   await add([end({}, { id: 'f_1', kind: 'file', is: 'created', job: false, leftBy: 'b_1' })])
   expect(await read()).toEqual([15n, 5n, 10n, 5n, 5n, 0n, 0n])
@@ -240,6 +247,7 @@ test('jobs reserve beside what is spent, by day, key and model, until they are s
   expect(await read()).toEqual([10n, 0n, 5n, 0n, 5n, 0n, 0n])
   await add([end({ is: 'deleted', job: false })])
   expect(await read()).toEqual([5n, 0n, 0n, 0n, 5n, 0n, 0n])
+  expect(await charged()).toEqual([10n, 0n, 10n, 0n, 0n, 5n, 0n])
   await add([aRecord({ responseId: 'b_3', responseUse: 'fetched', method: 'GET', arrivedAtMs: now })])
   expect(await read()).toEqual([0n, 0n, 0n, 0n, 5n, 0n, 0n])
 })
@@ -247,6 +255,7 @@ test('jobs reserve beside what is spent, by day, key and model, until they are s
 test('no accounts and no producers are an empty answer', async () => {
   expect(await selectSpent(ledger.pool, [], [])).toEqual({
     spentPico: [],
+    chargedPico: [],
     jobsPico: [],
     committedOffsets: new Map(),
   })
