@@ -24,7 +24,10 @@ beforeAll(async () => {
   ledger = await openLedgerDatabase(0)
 })
 afterAll(() => ledger.drop())
-beforeEach(() => emptyUsage(ledger.pool))
+beforeEach(async () => {
+  await emptyUsage(ledger.pool)
+  await ledger.pool.query('truncate tallygate.budget_charges')
+})
 
 async function add(records: readonly CallRecord[], producer = newProducer()): Promise<string> {
   await ledger.rollUp(
@@ -54,14 +57,16 @@ const record = fc
       'claude:latest',
     ),
     costPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 20n })),
+    charged: fc.option(fc.bigInt({ min: 1n, max: 10n ** 20n })),
   })
-  .map(({ day, key, costPico, ...rest }) =>
+  .map(({ day, key, costPico, charged, ...rest }) =>
     aRecord({
       ...rest,
       arrivedAtMs: Date.parse(`${day}T12:00:00Z`),
       keyId: `key_${rest.clientId}_${key}`,
       priceId: costPico === null ? null : 'price',
       costPico: costPico === null ? null : `${costPico}`,
+      ...(costPico !== null || charged === null ? {} : { chargedPico: `${charged}` }),
     }),
   )
 
@@ -103,10 +108,12 @@ const account: fc.Arbitrary<SpendAccount> = fc
     toDay: other === null || one < other ? other : one,
   }))
 
-/** From the rows of `daily_usage` alone. */
+/** From the rows of `daily_usage` and of `budget_charges` alone. */
 async function spentByRows({ clientId, keyId, model, fromDay, toDay }: SpendAccount): Promise<bigint> {
   const { rows } = await ledger.pool.query<{ model: string; pico: string }>(
-    `select model, cost_pico + adjusted_pico as pico from tallygate.daily_usage
+    `select model, pico from (
+       select client_id, key_id, day, model, cost_pico + adjusted_pico as pico from tallygate.daily_usage union all
+       select client_id, key_id, day, model, unpriced_pico + without_figures_pico from tallygate.budget_charges) u
      where client_id = $1 and ($2::text is null or key_id = $2) and day between $3 and coalesce($4, 'infinity'::date)`,
     [clientId, keyId, fromDay, toDay],
   )
@@ -192,6 +199,36 @@ test('nothing was spent where nothing was ever used', async () => {
     0n,
     0n,
   ])
+})
+
+test('a call without a cost charges what it had reserved, until a repricing gives it one', async () => {
+  const call = (changes: Partial<CallRecord>) =>
+    aRecord({ arrivedAtMs: noon('2026-02-03'), priceId: null, costPico: null, chargedPico: '100', ...changes })
+  const all = { clientId: 'cli_a', keyId: null, model: null, fromDay: '2026-02-03', toDay: null }
+  const read = async () => {
+    const { spentPico, chargedPico } = await selectSpent(ledger.pool, [all], [])
+    return [spentPico[0], chargedPico[0]]
+  }
+  await add([
+    call({ unpricedReason: 'no_price' }),
+    call({ unpricedReason: 'no_price', chargedPico: '301' }),
+    call({ unpricedReason: 'no_figures', usageSource: 'none', chargedPico: '20' }),
+    call({ unpricedReason: 'invalid_usage', usageSource: 'invalid', chargedPico: '3' }),
+    call({ unpricedReason: 'no_price', chargedPico: undefined, model: 'another' }),
+    call({ costPico: '7', priceId: 'p', chargedPico: '900' }),
+  ])
+  expect(await read()).toEqual([431n, 424n])
+  const price = async (calls: number, pico: bigint) =>
+    await ledger.pool.query(
+      `update tallygate.daily_usage set priced_later = coalesce(priced_later, 0) + $1, adjusted_pico = adjusted_pico + $2
+       where model <> 'another' and price_id = ''`,
+      [calls, `${pico}`],
+    )
+  await price(1, 5n)
+  // Half of 401, rounded up with what has no figures.
+  expect(await read()).toEqual([7n + 5n + 224n, 224n])
+  await price(1, 5n)
+  expect(await read()).toEqual([7n + 10n + 23n, 23n])
 })
 
 test('jobs reserve beside what is spent, by day, key and model, and are charged once they are deleted or old', async () => {

@@ -158,7 +158,7 @@ describe('a hard budget is charged for a served call without a cost', () => {
     expect(await askTimes(4, TEN_CENTS)).toEqual([400, 400, 400, 400])
     upstream.answer((_request, response) => json(response, 500, { error: { message: 'no' } }))
     expect(await askTimes(4, TEN_CENTS)).toEqual([500, 500, 500, 500])
-    upstream.answer((_request, response) => response.destroy())
+    upstream.answer((_request, response) => void response.destroy())
     expect(await askTimes(4, TEN_CENTS)).toEqual([502, 502, 502, 502])
     upstream.answer(chatAnswer)
     expect(await askTimes(4, TEN_CENTS)).toEqual([200, 200, 200, 200])
