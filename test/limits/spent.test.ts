@@ -203,7 +203,13 @@ test('nothing was spent where nothing was ever used', async () => {
 
 test('a call without a cost charges what it had reserved, until a repricing gives it one', async () => {
   const call = (changes: Partial<CallRecord>) =>
-    aRecord({ arrivedAtMs: noon('2026-02-03'), priceId: null, costPico: null, chargedPico: '100', ...changes })
+    aRecord({
+      arrivedAtMs: noon('2026-02-03'),
+      priceId: null,
+      costPico: null,
+      chargedPico: '100',
+      ...changes,
+    })
   const all = { clientId: 'cli_a', keyId: null, model: null, fromDay: '2026-02-03', toDay: null }
   const read = async () => {
     const { spentPico, chargedPico } = await selectSpent(ledger.pool, [all], [])

@@ -14,6 +14,20 @@ export function memberKey(body: Buffer, start: number, end: number): string {
   return text.includes('\\') ? (parsedString(body, start - 1, end + 1) ?? '') : text
 }
 
+const PLAIN = /^[a-z0-9_]*$/
+
+/**
+ * A key as Go's encoding/json compares it, which takes `Max_Tokens` for `max_tokens`: without regard to case, and with the
+ * long s and the Kelvin sign as the letters that they fold to. Keys come as latin-1, or whole where they had escapes.
+ */
+export function foldName(key: string): string {
+  if (PLAIN.test(key)) return key
+  return key
+    .toLowerCase()
+    .replace(/\u017f|\u00e5\u00bf/g, 's')
+    .replace(/\u00e2\u0084\u00aa/g, 'k')
+}
+
 /** A model's name; `null`: the value is not a string, or is too long. */
 export function modelText(body: Buffer, start: number, end: number): string | null {
   return end - start > MAX_MODEL_BYTES ? null : parsedString(body, start, end)

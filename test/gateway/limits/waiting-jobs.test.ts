@@ -123,7 +123,12 @@ test('a job that was deleted before it told its use is charged what it reserved'
   for (let jobs = 0; jobs < 2; jobs += 1) {
     // What is left after the first is less than a job reserves: the second runs alone, once it is known.
     let id = ''
-    await expect.poll(async () => ({ id } = await submit()).status, { timeout: 30_000 }).toBe(200)
+    const submitted = async () => {
+      const { status, id: made } = await submit()
+      id = made
+      return status
+    }
+    await expect.poll(submitted, { timeout: 30_000 }).toBe(200)
     await (await ask('DELETE', `/v1/batches/${id}`)).arrayBuffer()
     const charged = async () => (await shown())[0]?.charged_usd
     await expect.poll(charged, { timeout: 30_000 }).toBe(1 + jobs)

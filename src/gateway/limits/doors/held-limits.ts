@@ -48,7 +48,12 @@ export class HeldLimits {
   /** What it used and cost is not known, so it keeps what it had taken. */
   #chargeWithoutCost(record: CallRecord, { pico }: KeptReserve): CallCharge {
     const { tokens, cachedTokens } = usedBy(record)
-    return { model: record.model, costPico: pico, tokens: Math.max(tokens, this.#expected.tokens), cachedTokens }
+    return {
+      model: record.model,
+      costPico: pico,
+      tokens: Math.max(tokens, this.#expected.tokens),
+      cachedTokens,
+    }
   }
 
   release(): void {
