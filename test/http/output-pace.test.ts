@@ -31,7 +31,7 @@ test('who waits no longer is not called, and an idle pace has no timer', () => {
   const pace = new OutputPace()
   const goOn = vi.fn()
   expect(pace.spend(SLICE, goOn)).toBe(false)
-  pace.forget(goOn)
+  pace.drop(goOn)
   vi.advanceTimersByTime(1_000)
   expect(goOn).not.toHaveBeenCalled()
   expect(vi.getTimerCount()).toBe(0)

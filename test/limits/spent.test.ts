@@ -281,7 +281,7 @@ test('jobs reserve beside what is spent, by day, key and model, and are charged 
     return chargedPico
   }
   expect(await read()).toEqual([15n, 5n, 10n, 5n, 5n, 0n, 0n])
-  // One that has told nothing for 25 hours is charged what it had reserved.
+  // One that has reported nothing for 25 hours is charged what it had reserved.
   expect(await charged()).toEqual([5n, 0n, 5n, 0n, 0n, 5n, 0n])
   // Its results stand in files that were not fetched.
   await add([end({}, { id: 'f_1', kind: 'file', is: 'created', job: false, leftBy: 'b_1' })])

@@ -242,7 +242,7 @@ class InflatingDecoder implements BodyDecoder {
     waitingBytesInAll -= this.#waitingBytes
     this.#waitingBytes = 0
     this.#done = () => {}
-    pace.forget(this.#goOn)
+    pace.drop(this.#goOn)
     for (const inflater of this.#inflaters) inflater.destroy()
   }
 }

@@ -28,7 +28,7 @@ export class OutputPace {
   }
 
   /** Its decoder waits no longer. */
-  forget(goOn: () => void): void {
+  drop(goOn: () => void): void {
     this.#waiting.delete(goOn)
   }
 

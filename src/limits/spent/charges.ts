@@ -7,11 +7,11 @@ import { isRowOf, KEY_COLUMNS, KEY_RECORD, keyOf, keyRowOf, keyText, ROW_KEY } f
 
 /**
  * A job whose use is not known reserves for so long, and is charged after that: providers give a batch 24 hours. One that
- * was deleted before it told its use is charged at once, else to delete it would be a way around the budget.
+ * was deleted before it reported its use is charged at once, else to delete it would be a way around the budget.
  */
 const JOB_RESERVE_HOURS = 25
 
-/** The condition that a row `o` of `objects` is a job that reserved something and has not told what it used. */
+/** The condition that a row `o` of `objects` is a job that reserved something and has not reported what it used. */
 export const IS_UNTOLD_JOB = 'o.job and o.settled_at is null and o.reserved_pico is not null'
 
 /** Of these, the condition that the job is still waited for. */
@@ -59,7 +59,7 @@ export async function addCharges(session: PostgresSession, calls: readonly Count
   )
 }
 
-/** Its use alone is counted where a call's job told it, so it charges no more. */
+/** What a call reported of another's job had reserved nothing. */
 function chargeOf({ costPico, chargedPico, settlement }: CountedCall): bigint {
   return costPico === null && chargedPico !== undefined && settlement === undefined ? BigInt(chargedPico) : 0n
 }

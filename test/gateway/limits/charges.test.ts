@@ -95,7 +95,7 @@ describe('a hard budget is charged for a served call without a cost', () => {
     ['whose figures are impossible', impossible, '/v1/chat/completions', TEN_CENTS],
     ['that a model without a price answered', byAnotherModel, '/v1/chat/completions', TEN_CENTS],
     [
-      'that told no figures',
+      'that reported no figures',
       withoutUsage,
       '/v1/images/generations',
       { model: 'gpt-image-1', prompt: 'a cat', n: 1 },

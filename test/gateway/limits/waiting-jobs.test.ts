@@ -118,7 +118,7 @@ test.each([
   60_000,
 )
 
-test('a job that was deleted before it told its use is charged what it reserved', async () => {
+test('a job that was deleted before it reported its use is charged what it reserved', async () => {
   await setBudget(1.5)
   for (let jobs = 0; jobs < 2; jobs += 1) {
     // What is left after the first is less than a job reserves: the second runs alone, once it is known.
