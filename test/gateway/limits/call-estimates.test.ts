@@ -171,6 +171,12 @@ describe('what a call may generate', () => {
     }
   })
 
+  test('a cheaper tier in other letters beside it changes nothing', () => {
+    const rest = '"service_tier":"priority","max_tokens":9,"model":"gpt-4o"'
+    const plain = estimate({ path: CHAT, body: `{"xervice_Tier":"flex",${rest}}` })
+    expect(estimate({ path: CHAT, body: `{"Service_Tier":"flex",${rest}}` }).pico).toBe(plain.pico)
+  })
+
   test('elements of prompts are counted in a pass that builds nothing, whatever their number', () => {
     const body = Buffer.from(`{"prompt":[${'"a",'.repeat(4_000_000)}"a"],"model":"gpt-4o-mini"}`)
     const before = process.memoryUsage().heapUsed

@@ -1,6 +1,6 @@
 import { ANSWER_COUNTS, type AnswerCounts } from '../../../providers/answer-counts.ts'
 import { LONG_BYTES, ObjectWalk } from '../../../providers/wires/object-walk.ts'
-import { foldName, memberKey, modelText } from '../scanned-values.ts'
+import { foldName, isFolded, memberKey, modelText } from '../scanned-values.ts'
 import { inlineKindAt } from './inline-media.ts'
 
 const QUOTE = 0x22
@@ -19,9 +19,14 @@ const UNSAID = -1
 const UNBOUND = -2
 
 /** What a key at the top level, or among settings, says. */
-type Ask = 'maxTokens' | 'maxOutputTokens' | 'settings' | 'tier' | 'speed' | 'tools'
+type Ask = 'maxTokens' | 'maxOutputTokens' | 'settings' | 'tier' | 'speed' | 'tools' | 'number' | 'array'
 
-const ASKS: ReadonlyMap<string, Ask> = new Map([
+const ROWS: readonly AnswerCounts[] = Object.values(ANSWER_COUNTS)
+const NUMBERS: ReadonlySet<string> = new Set(ROWS.flatMap(({ numbers = [] }) => numbers))
+
+const ASKS: ReadonlyMap<string, Ask> = new Map<string, Ask>([
+  ...[...NUMBERS].map((name): [string, Ask] => [name, 'number']),
+  ...ROWS.flatMap(({ arrays = [] }) => arrays.map((name): [string, Ask] => [name, 'array'])),
   // OpenAI's, and those of everyone who speaks its formats; Anthropic's, old and new; llama.cpp's; Llama's on Bedrock.
   ['max_tokens', 'maxTokens'],
   ['max_completion_tokens', 'maxTokens'],
@@ -55,10 +60,6 @@ const SETTINGS: ReadonlySet<string> = new Set([
 
 const FOLDED_ASKS: ReadonlyMap<string, Ask> = new Map([...ASKS].map(([key, ask]) => [foldName(key), ask]))
 const FOLDED_SETTINGS: ReadonlySet<string> = new Set([...SETTINGS].map(foldName))
-
-const ROWS: readonly AnswerCounts[] = Object.values(ANSWER_COUNTS)
-const NUMBERS: ReadonlySet<string> = new Set(ROWS.flatMap(({ numbers = [] }) => numbers))
-const ARRAYS: ReadonlySet<string> = new Set(ROWS.flatMap(({ arrays = [] }) => arrays))
 
 /**
  * What a request says of its size, so far as it decides what its call may cost. Of what it says twice, the larger
@@ -100,13 +101,17 @@ export class AskedSize {
    */
   take(body: Buffer, key: string, start: number, end: number, elements = 0): void {
     if (end - start > LONG_BYTES && body[start] === QUOTE) this.takeLongString(body, start + 1, end - 1)
-    const name = foldName(key)
-    if (NUMBERS.has(name)) this.#count(name, countAt(body, start, end))
-    else if (ARRAYS.has(name)) this.#count(name, body[start] === OPEN_BRACKET ? elements : 0)
-    const ask = FOLDED_ASKS.get(name)
+    const exact = ASKS.get(key)
+    const ask = exact ?? (isFolded(key) ? undefined : FOLDED_ASKS.get(foldName(key)))
     if (ask === undefined) return
-    const isExact = ASKS.has(key)
+    const isExact = exact !== undefined
     switch (ask) {
+      case 'number':
+        this.#count(foldName(key), countAt(body, start, end))
+        return
+      case 'array':
+        if (body[start] === OPEN_BRACKET) this.#count(foldName(key), elements)
+        return
       case 'maxTokens':
         if (isExact) this.maxTokens = largerBound(this.maxTokens, sizeAt(body, start, end))
         else this.otherMaxTokens = largerBound(this.otherMaxTokens, sizeAt(body, start, end))
@@ -119,13 +124,14 @@ export class AskedSize {
         this.#takeSettings(body, start, end, isExact)
         return
       case 'tier':
-        this.serviceTier ??= modelText(body, start, end)
+        // In other letters it might be a cheaper one that the server passes over.
+        if (isExact) this.serviceTier ??= modelText(body, start, end)
         return
       case 'speed':
-        this.speed ??= modelText(body, start, end)
+        if (isExact) this.speed ??= modelText(body, start, end)
         return
       case 'tools':
-        this.hasTools = end - start > 2
+        this.hasTools ||= end - start > 2
         return
       default:
         ask satisfies never
