@@ -118,11 +118,13 @@ function headersOf(request: IncomingMessage, options: HeaderOptions, contentLeng
 /** A body that goes upstream as it comes; `null`: there is none. */
 function uploadOf(call: Exchange, admission: Admission, { form }: CallBody): Readable | null {
   if (form === null) return streamedBody(admission.request)
-  return form.body((model) => {
+  const onModel = (model: string | null) => {
     call.nameModel(cleanModel(admission.route.modelInPath ?? model))
     // Where the call depends on its model, a form that names another one later is cut.
     return !admission.modelDecides
-  })
+  }
+  // Limits have let pass what was known before the file.
+  return form.body(onModel, () => admission.limits === null)
 }
 
 /** A body that was read, on its way upstream. */

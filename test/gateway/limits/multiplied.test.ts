@@ -64,6 +64,26 @@ function served(
   servedTokens += usage.prompt_tokens + usage.completion_tokens
 }
 
+/** Draws as many pictures as the last `n` of the form says. */
+const drawing: UpstreamHandler = (request, response) => {
+  const asked = [...request.body.toString('latin1').matchAll(/name="n"\r\n\r\n(\d+)/g)].at(-1)?.[1]
+  const data = Array.from({ length: Number(asked ?? 1) }, () => ({ url: 'https://pictures' }))
+  servedUsd += 0.02 * data.length
+  json(response, 200, { created: 1, data })
+}
+
+/** A form with these fields around a picture of 200 kB. */
+async function edit(before: Record<string, string>, behind: Record<string, string>): Promise<number> {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(before)) form.append(name, value)
+  form.append('image', new Blob([Buffer.alloc(200_000, 7)]), 'a.png')
+  for (const [name, value] of Object.entries(behind)) form.append(name, value)
+  const headers = { authorization: `Bearer ${client.key}` }
+  const answer = await fetch(`${stack.url}/v1/images/edits`, { method: 'POST', headers, body: form })
+  await answer.arrayBuffer()
+  return answer.status
+}
+
 async function ask(path: string, body: object): Promise<number> {
   const answer = await fetch(stack.url + path, {
     method: 'POST',
@@ -140,3 +160,28 @@ test.each(Object.entries(CODINGS))(
   },
   60_000,
 )
+
+test.each([
+  ['before', { model: 'dall-e-2', n: '10' }, {}],
+  ['behind', { model: 'dall-e-2' }, { n: '10' }],
+])(
+  'ten pictures are reserved that a form asks for %s its file',
+  async (_place, before, behind) => {
+    upstream.answer(drawing)
+    await budget(0.5)
+    const statuses = await Promise.all(Array.from({ length: 30 }, () => edit(before, behind)))
+    expect(new Set(statuses)).toEqual(new Set([200, 429]))
+    expect(servedUsd).toBeGreaterThan(0.3)
+    expect(servedUsd).toBeLessThanOrEqual(0.7 + 1e-9)
+  },
+  60_000,
+)
+
+test('a form that asks for more behind its file than before it goes no further under a budget', async () => {
+  upstream.answer(drawing)
+  expect(await edit({ model: 'dall-e-2', n: '1' }, { n: '9' })).toBe(200)
+  await budget(5)
+  expect(await edit({ model: 'dall-e-2', n: '1' }, { n: '9' })).toBe(400)
+  expect(await edit({ model: 'dall-e-2', n: '2' }, { n: '1' })).toBe(200)
+  expect(await edit({ model: 'dall-e-2' }, { n: '11' })).toBe(400)
+}, 60_000)

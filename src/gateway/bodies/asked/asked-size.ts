@@ -61,6 +61,11 @@ const SETTINGS: ReadonlySet<string> = new Set([
 const FOLDED_ASKS: ReadonlyMap<string, Ask> = new Map([...ASKS].map(([key, ask]) => [foldName(key), ask]))
 const FOLDED_SETTINGS: ReadonlySet<string> = new Set([...SETTINGS].map(foldName))
 
+/** Whether the key, as {@link foldName} gives it, says how many answers are asked for. */
+export function saysNumber(name: string): boolean {
+  return NUMBERS.has(name)
+}
+
 /**
  * What a request says of its size, so far as it decides what its call may cost. Of what it says twice, the larger
  * counts. Bounds of tokens are below 0 where it sets none, or leaves one in doubt.
@@ -74,6 +79,8 @@ export class AskedSize {
   settingsMaxTokens = UNSAID
   /** The largest bound under any of these names in other letters. */
   otherMaxTokens = UNSAID
+  /** How many answers what has not come yet of a form may ask for; 0: it is known what it asks. */
+  mayAsk = 0
   /** By folded names of `ANSWER_COUNTS`; `null`: none of them is there. */
   #counts: Map<string, number> | null = null
   /** As written. */
@@ -88,6 +95,14 @@ export class AskedSize {
   documents = 0
   soundBytes = 0
   opaqueBytes = 0
+
+  /** The largest number of answers that is asked for; 0: none is. */
+  get largestNumber(): number {
+    let largest = 0
+    for (const name of this.#counts?.keys() ?? [])
+      if (NUMBERS.has(name)) largest = Math.max(largest, this.countOf(name))
+    return largest
+  }
 
   /** What the request says under a name of `ANSWER_COUNTS`: a number, or how many elements an array has; 0: nothing. */
   countOf(name: string): number {
@@ -183,7 +198,7 @@ export class AskedSize {
   }
 }
 
-/** What is known of a body that is not read, or of a form. */
+/** What is known of a body that is not read. */
 export const NOTHING_ASKED: AskedSize = new AskedSize()
 
 /** The larger of two bounds, where no bound is the largest: a body that says both is read one way or the other. */

@@ -50,7 +50,7 @@ export function promptSize(bytes: number, asked: AskedSize, rates: ModelRates): 
 /** How many answers the request asks for: as many to each of its prompts. */
 export function answersAsked({ answers }: Dialect, asked: AskedSize): number {
   if (answers === undefined) return 1
-  let toEach = 1
+  let toEach = answers.numbers === undefined ? 1 : Math.max(1, asked.mayAsk)
   let prompts = 0
   for (const name of answers.numbers ?? []) toEach = Math.max(toEach, asked.countOf(name))
   for (const name of answers.arrays ?? []) prompts += asked.countOf(name)
