@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
 import { reprice } from '../../../src/corrections/reprice.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { orderTo } from '../../corrections/repricing-order.ts'
@@ -89,6 +91,17 @@ const byAnotherModel: UpstreamHandler = (_request, response) =>
     usage: { prompt_tokens: 1_000, completion_tokens: 10_000, total_tokens: 11_000 },
   })
 
+function responseDone(id: string, outputTokens: number): string {
+  const usage = {
+    total_tokens: 1_000 + outputTokens,
+    input_tokens: 1_000,
+    output_tokens: outputTokens,
+    input_token_details: { text_tokens: 1_000 },
+    output_token_details: { audio_tokens: outputTokens },
+  }
+  return JSON.stringify({ type: 'response.done', response: { id, status: 'completed', usage } })
+}
+
 describe('a hard budget is charged for a served call without a cost', () => {
   test.each<[string, UpstreamHandler, string, object]>([
     ['whose answer cannot be decoded', undecodable, '/v1/chat/completions', TEN_CENTS],
@@ -144,6 +157,32 @@ describe('a hard budget is charged for a served call without a cost', () => {
     expect(await shown()).toMatchObject([{ spent_usd: 0.042, charged_usd: 0, left_usd: 0.108 }])
     await expect.poll(() => ask(TEN_CENTS), { timeout: 15_000, interval: 200 }).toBe(200)
   }, 60_000)
+
+  test('a session that reported something impossible: what it had cost by then', async () => {
+    const sockets = new WebSocketServer({ noServer: true })
+    upstream.server.once('upgrade', (request, socket, head) =>
+      sockets.handleUpgrade(request, socket, head, (accepted) => {
+        const session = { type: 'realtime', model: 'gpt-4o-realtime-preview' }
+        accepted.send(JSON.stringify({ type: 'session.created', session }))
+        accepted.send(responseDone('resp_1', 5_000))
+        accepted.send(responseDone('resp_2', -1))
+        accepted.close()
+      }),
+    )
+    await budget(5)
+    const session = new WebSocket(
+      `${stack.url.replace('http', 'ws')}/v1/realtime?model=gpt-4o-realtime-preview`,
+      {
+        headers: { authorization: `Bearer ${client.key}` },
+      },
+    )
+    await once(session, 'close')
+    await stack.usageOf(client, 1)
+    expect(await stack.calls(client)).toMatchObject([{ cost_pico: null, unpriced_reason: 'invalid_usage' }])
+    const [limit] = await shown()
+    // 5,000 tokens of sound at 80 USD a million.
+    expect(Number(limit?.charged_usd)).toBeGreaterThanOrEqual(0.4)
+  })
 
   test('while a path that is not read is refused before that', async () => {
     upstream.answer(withoutUsage)
