@@ -237,6 +237,40 @@ test('a call without a cost charges what it had reserved, until a repricing give
   expect(await read()).toEqual([7n + 10n + 23n, 23n])
 })
 
+test('a charge counts once, however often its record comes, and by the model and key that budgets are of', async () => {
+  const record = aRecord({
+    arrivedAtMs: noon('2026-02-03'),
+    keyId: 'key_b',
+    priceId: null,
+    costPico: null,
+    unpricedReason: 'no_figures',
+    chargedPico: '100',
+  })
+  const producer = await add([record])
+  await add([record], producer)
+  const all = {
+    clientId: record.clientId,
+    keyId: null,
+    model: null,
+    fromDay: '2026-02-03',
+    toDay: '2026-02-03',
+  }
+  const { chargedPico } = await selectSpent(
+    ledger.pool,
+    [
+      all,
+      { ...all, keyId: 'key_b' },
+      { ...all, keyId: 'key_c', formerKeys: ['key_b'] },
+      { ...all, model: 'gpt-4o' },
+      { ...all, keyId: 'key_a' },
+      { ...all, model: 'gpt-4o-mini' },
+      { ...all, fromDay: '2026-02-04', toDay: null },
+    ],
+    [],
+  )
+  expect(chargedPico).toEqual([100n, 100n, 100n, 100n, 0n, 0n, 0n])
+})
+
 test('jobs reserve beside what is spent, by day, key and model, and are charged once they are deleted or old', async () => {
   const now = Date.now()
   const today = new Date(now).toISOString().slice(0, 10)
