@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import type { ObjectEvent } from '../../src/call/object-event.ts'
+import { NO_USAGE } from '../../src/call/usage.ts'
 import { addCredit } from '../../src/corrections/credit.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
 import { coversModel } from '../../src/limits/covers-model.ts'
@@ -269,6 +270,34 @@ test('a charge counts once, however often its record comes, and by the model and
     [],
   )
   expect(chargedPico).toEqual([100n, 100n, 100n, 100n, 0n, 0n, 0n])
+})
+
+test('a job that was seen to end without figures is charged until a fetch reports some, a batch without files is not', async () => {
+  const now = Date.now()
+  const today = new Date(now).toISOString().slice(0, 10)
+  await ledger.pool.query('truncate tallygate.objects')
+  const of = (id: string, kind: 'batch' | 'response', is: 'created' | 'ended', costPico: string | null) =>
+    aRecord({
+      arrivedAtMs: now,
+      priceId: null,
+      costPico,
+      unpricedReason: costPico === null ? 'billed_later' : undefined,
+      usageSource: 'none',
+      usage: NO_USAGE,
+      objects: [{ id, kind, is, job: true, reservedPico: is === 'created' ? '5' : undefined }],
+    })
+  const all = { clientId: 'cli_a', keyId: null, model: null, fromDay: today, toDay: null }
+  const read = async () => {
+    const { jobsPico, chargedPico } = await selectSpent(ledger.pool, [all], [])
+    return [jobsPico[0], chargedPico[0]]
+  }
+  await add([of('b_1', 'batch', 'created', null), of('r_1', 'response', 'created', null)])
+  expect(await read()).toEqual([10n, 0n])
+  await add([of('b_1', 'batch', 'ended', '0'), of('r_1', 'response', 'ended', '0')])
+  expect(await read()).toEqual([0n, 5n])
+  const fetched = { responseId: 'r_1', responseUse: 'fetched', method: 'GET', arrivedAtMs: now } as const
+  await add([aRecord({ ...fetched, path: '/v1/responses/r_1' })])
+  expect(await read()).toEqual([0n, 0n])
 })
 
 test('jobs reserve beside what is spent, by day, key and model, and are charged once they are deleted or old', async () => {

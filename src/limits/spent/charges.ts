@@ -11,11 +11,15 @@ import { isRowOf, KEY_COLUMNS, KEY_RECORD, keyOf, keyRowOf, keyText, ROW_KEY } f
  */
 const JOB_RESERVE_HOURS = 25
 
-/** The condition that a row `o` of `objects` is a job that reserved something and has not reported what it used. */
-export const IS_UNTOLD_JOB = 'o.job and o.settled_at is null and o.reserved_pico is not null'
+/**
+ * The condition that a row `o` of `objects` is a job that reserved something and has not reported what it used. One whose
+ * end was seen may have used something all the same, but for batches: what these used stands in files, and there were none.
+ */
+export const IS_UNTOLD_JOB = `o.job and o.reserved_pico is not null
+  and (o.settled_at is null or (o.unpriced_as is not null and o.kind <> 'batch'))`
 
 /** Of these, the condition that the job is still waited for. */
-export const IS_WAITING_JOB = `(o.deleted_at is null and o.created_at >= now() - interval '${JOB_RESERVE_HOURS} hours')`
+export const IS_WAITING_JOB = `(o.settled_at is null and o.deleted_at is null and o.created_at >= now() - interval '${JOB_RESERVE_HOURS} hours')`
 
 /**
  * What the calls of a row `c` of `budget_charges` are charged now, as a column `pico` of `left`. Of calls with figures a

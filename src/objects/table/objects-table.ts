@@ -202,7 +202,7 @@ export async function pruneObjects(session: PostgresSession, shortDays: number):
          select ctid from ${SCHEMA}.objects
          where ((kind in ('response', 'interaction', 'completion') and created_at < now() - make_interval(days => $1))
            or deleted_at < now() - make_interval(days => $1))
-           and not (job and settled_at is null and reserved_pico is not null)
+           and not (job and reserved_pico is not null and (settled_at is null or unpriced_as is not null))
          limit $2))`,
       [shortDays, DELETE_AT_A_TIME],
     )

@@ -17,7 +17,7 @@ create table budget_charges (
 create unique index on budget_charges (day, daily_key_hash(client_id, key_id, model, upstream, price_id));
 create index on budget_charges (client_id, day);
 
--- Jobs that were deleted before they told what they used are charged as well.
+-- Jobs that ended or were deleted before they reported what they used are charged as well.
 drop index objects_reserving;
 create index objects_reserving on objects (client_id, created_at)
-  where job and settled_at is null and reserved_pico is not null;
+  where job and reserved_pico is not null and (settled_at is null or unpriced_as is not null);
