@@ -1,5 +1,6 @@
 import type { Observation } from '../call/observation.ts'
 import type { ResponseUse } from '../call/response-use.ts'
+import type { AnswerCounts } from './answer-counts.ts'
 import type { JsonObject } from './reading/json-value.ts'
 import type { Projection } from './wires/plans/json-projection.ts'
 
@@ -104,6 +105,8 @@ export interface Dialect {
   readonly generatesNothing?: true
   /** Where its servers look for the most that an answer may have; absent: `max_tokens` and its later name. */
   readonly outputBound?: OutputBound
+  /** What multiplies its answer; absent: a request has one, whatever it says. */
+  readonly answers?: AnswerCounts
   /** What it makes or reads beside text, where models may be paid for it by the token; absent: nothing. */
   readonly medium?: Medium
   /** Its prompts go through a chat template, even where the request has no list of messages. */

@@ -1,3 +1,5 @@
+import { AskedSize, saysNumber } from '../bodies/asked/asked-size.ts'
+import { foldName } from '../bodies/scanned-values.ts'
 import { type PartHead, readPartHead } from './part-head.ts'
 
 /** No model has a longer name. */
@@ -37,6 +39,8 @@ export class MultipartFields {
   #stream: string | null = null
   #namesOtherModels = false
   #sawFile = false
+  /** How many answers the form asks for, so far. */
+  readonly asked = new AskedSize()
 
   readonly #sink: PartSink | null
 
@@ -172,7 +176,7 @@ export class MultipartFields {
 
   #take(bytes: Buffer): void {
     this.#sink?.bytes(bytes)
-    if (this.#part.name !== 'model' && this.#part.name !== 'stream') return
+    if (!isKept(this.#part)) return
     if (bytes.length === 0) return
     this.#valueBytes += bytes.length
     if (this.#valueBytes <= MAX_VALUE_BYTES) this.#value.push(Buffer.from(bytes))
@@ -180,11 +184,13 @@ export class MultipartFields {
 
   #endValue(): void {
     this.#sink?.end()
+    if (!isKept(this.#part)) return
     const { name } = this.#part
-    if (name !== 'model' && name !== 'stream') return
-    const value = this.#valueBytes > MAX_VALUE_BYTES ? null : Buffer.concat(this.#value).toString('utf8')
+    const bytes = Buffer.concat(this.#value)
+    const value = this.#valueBytes > MAX_VALUE_BYTES ? null : bytes.toString('utf8')
     if (name === 'model') this.#model = value
-    else this.#stream = value
+    else if (name === 'stream') this.#stream = value
+    else this.asked.take(bytes, foldName(name), 0, bytes.length)
   }
 
   /** Copied, since the chunk that holds these bytes belongs to the stream. */
@@ -198,6 +204,10 @@ export class MultipartFields {
     this.#rest = EMPTY
     return null
   }
+}
+
+function isKept({ name, isFile }: PartHead): boolean {
+  return name === 'model' || name === 'stream' || (!isFile && saysNumber(foldName(name)))
 }
 
 function isSpace(byte: number): boolean {

@@ -57,6 +57,8 @@ export interface LimitRefusal {
 
 /** What an admitted call holds of its client's limits, until it ends. */
 export interface Reservation {
+  /** What it holds of budgets now: pico-USD. */
+  readonly reservedPico: bigint
   /**
    * A session goes on, and has cost `costPico` so far: at least that is reserved from now on, however much is
    * left. Not `null`: a hard budget is spent, sessions included, and this one has to end.

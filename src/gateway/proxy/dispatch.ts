@@ -140,11 +140,13 @@ function uploadOf(
 }
 
 function formOf(call: Exchange, admission: Admission, form: FormUpload): Readable {
-  return form.body((model) => {
+  const onModel = (model: string | null) => {
     call.nameModel(cleanModel(admission.route.modelInPath ?? model))
     // Where the call depends on its model, a form that names another one later is cut.
     return !admission.modelDecides
-  })
+  }
+  // Limits have let pass what was known before the file.
+  return form.body(onModel, () => admission.limits === null)
 }
 
 /** An upload that may name objects is read as it passes. */

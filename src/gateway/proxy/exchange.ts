@@ -175,8 +175,8 @@ export class Exchange implements AnswerHandler {
     const { limits } = this.#context
     this.#services.ledger.close(
       record,
-      (ledgerError, sequence, jobPico) => {
-        limits?.recorded(record, sequence, jobPico, this.#answer)
+      (ledgerError, sequence, kept) => {
+        limits?.recorded(record, sequence, kept, this.#answer)
         this.#services.observer.callEnded(record)
         this.#finish(upstreamError, ledgerError)
       },

@@ -87,6 +87,9 @@ export class MemoryLimiter implements Limiter {
     let state: 'held' | 'settled' | 'released' = 'held'
     this.reservedPico += held
     return {
+      get reservedPico() {
+        return held
+      },
       progress: (costPico) => {
         if (state !== 'held') throw new Error(`a call makes progress that is ${state}`)
         this.progressed.push(costPico)

@@ -8,7 +8,7 @@ import { type AskedSize, NOTHING_ASKED } from '../../bodies/asked/asked-size.ts'
 import { showsItsPrompt } from '../../estimation/shown-prompt.ts'
 import type { LearntPrompt } from '../doors/held-limits.ts'
 import type { ExpectedUse, UpperUse } from '../limited-call.ts'
-import { answersAsked, outputBound, promptSize, tierFor } from './call-size.ts'
+import { answersAsked, MAX_TOKENS, outputBound, promptSize, tierFor } from './call-size.ts'
 import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
 import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
 import { KnownRates, type ModelRates } from './model-rates.ts'
@@ -83,7 +83,8 @@ export class CallEstimates {
     if (dialect.countsTokens === false && route.reading === 'metered') {
       return this.#estimateMedia(admission, dialect, asked, model)
     }
-    if (model === null) return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, asked), false, 0, null)
+    if (model === null)
+      return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
@@ -120,9 +121,10 @@ export class CallEstimates {
   #outputOf(dialect: Dialect, asked: AskedSize, learned: LearnedUse | null): number {
     if (dialect.generatesNothing === true) return 0
     const bound = outputBound(dialect, asked)
-    const answers = answersAsked(asked)
+    const answers = answersAsked(dialect, asked)
     if (bound >= 0) return bound * answers
-    const usual = this.#settings.defaultOutputTokens * answers
+    const usual =
+      Math.max(this.#settings.defaultOutputTokens, Math.min(asked.otherMaxTokens, MAX_TOKENS)) * answers
     return learned === null ? usual : Math.max(usual, Math.ceil(2 * learned.outputTokens))
   }
 
@@ -134,7 +136,8 @@ export class CallEstimates {
   ): CallEstimate {
     const requested = requestedUnits(admission, named)
     const model = requested.model ?? named
-    if (model === null) return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, asked), false, 0, null)
+    if (model === null)
+      return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, requested.serviceTier ?? tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(admission.body.plain, [model]))
@@ -143,7 +146,7 @@ export class CallEstimates {
     const prompt = promptSize(isForm ? 0 : bytes, asked, rates)
     const promptTokens = prompt.textTokens + prompt.mediaTokens
     const tier = tierFor(rates, promptTokens)
-    const size = { bytes, promptTokens, answers: answersAsked(asked) }
+    const size = { bytes, promptTokens, answers: answersAsked(dialect, asked) }
     const isByToken = tier === null || tier.output > 0
     const media = mediaTokens(dialect.medium, size)
     const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, learned)) : 0
@@ -165,9 +168,9 @@ export class CallEstimates {
     return this.#rates.find({ provider, upstream, clientId, clientName, model, serviceTier }, arrivedAtMs)
   }
 
-  #tokensOfAny(admission: Admission, asked: AskedSize): number {
+  #tokensOfAny(admission: Admission, dialect: Dialect, asked: AskedSize): number {
     const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, ANY_MODEL)
-    return textTokens + media + this.#settings.defaultOutputTokens
+    return textTokens + media + this.#outputOf(dialect, asked, null)
   }
 }
 
