@@ -12,6 +12,7 @@ import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { emptyUsage } from '../usage/summaries/empty-usage.ts'
 import { addAccount, addBudget, addSpending } from './budget-usage.ts'
 
@@ -34,10 +35,14 @@ beforeAll(async () => {
 beforeEach(() => receive())
 afterEach(async () => {
   await emptyUsage(pool)
-  await pool.query(
-    `truncate tallygate.alerts, tallygate.alert_deliveries, tallygate.alert_receivers,
-       tallygate.alert_receiver_changes, tallygate.limits, tallygate.limit_changes`,
-  )
+  await emptyTables(pool, [
+    'alerts',
+    'alert_deliveries',
+    'alert_receivers',
+    'alert_receiver_changes',
+    'limits',
+    'limit_changes',
+  ])
 })
 afterAll(async () => {
   await pool.end()

@@ -13,6 +13,7 @@ import { closeMonth } from '../../src/usage/summaries/close-month.ts'
 import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { emptyUsage } from '../usage/summaries/empty-usage.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
@@ -27,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   await emptyUsage(ledger.pool)
-  await ledger.pool.query('truncate tallygate.budget_charges')
+  await emptyTables(ledger.pool, ['budget_charges'])
 })
 
 async function add(records: readonly CallRecord[], producer = newProducer()): Promise<string> {
@@ -275,7 +276,7 @@ test('a charge counts once, however often its record comes, and by the model and
 test('a job that was seen to end without figures is charged until a fetch reports some, a batch without files is not', async () => {
   const now = Date.now()
   const today = new Date(now).toISOString().slice(0, 10)
-  await ledger.pool.query('truncate tallygate.objects')
+  await emptyTables(ledger.pool, ['objects'])
   const of = (id: string, kind: 'batch' | 'response', is: 'created' | 'ended', costPico: string | null) =>
     aRecord({
       arrivedAtMs: now,
@@ -303,7 +304,7 @@ test('a job that was seen to end without figures is charged until a fetch report
 test('jobs reserve beside what is spent, by day, key and model, and are charged once they are deleted or old', async () => {
   const now = Date.now()
   const today = new Date(now).toISOString().slice(0, 10)
-  await ledger.pool.query('truncate tallygate.objects')
+  await emptyTables(ledger.pool, ['objects'])
   const job = (id: string, changes: Partial<CallRecord> = {}, reservedPico: string | null = '5') =>
     aRecord({
       arrivedAtMs: now,
