@@ -13,12 +13,13 @@ import { closeMonth } from '../../src/usage/summaries/close-month.ts'
 import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import { rounds } from '../support/rounds.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { emptyUsage } from '../usage/summaries/empty-usage.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
 const SEED = Number(process.env.SPENT_SEED ?? 4_711)
-const RUNS = Number(process.env.SPENT_RUNS ?? 12)
+const RUNS = rounds({ short: 4, long: 12 })
 
 let ledger: LedgerDatabase
 

@@ -7,6 +7,7 @@ import { createDrain, type Drain } from '../../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../../src/rollup/drain/gap-check.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { rounds } from '../support/rounds.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
@@ -14,7 +15,7 @@ import { append, aRecord, newProducer, quiet } from './records.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
 const SEED = Number(process.env.LEDGER_SEED ?? 20_261)
-const RUNS = Number(process.env.LEDGER_RUNS ?? 25)
+const RUNS = rounds({ short: 6, long: 25 })
 const WORKERS = 3
 
 let ledger: LedgerDatabase

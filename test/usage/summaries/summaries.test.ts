@@ -17,13 +17,14 @@ import { selectSummaryDifferences } from '../../../src/usage/summaries/summary-d
 import { selectUnpricedUse } from '../../../src/usage/unpriced-use.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../../rollup/records.ts'
+import { rounds } from '../../support/rounds.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { emptyUsage } from './empty-usage.ts'
 import { selectPlainUsage } from './plain-usage.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
 const SEED = Number(process.env.SUMMARIES_SEED ?? 4_711)
-const RUNS = Number(process.env.SUMMARIES_RUNS ?? 12)
+const RUNS = rounds({ short: 4, long: 12 })
 
 let ledger: LedgerDatabase
 
