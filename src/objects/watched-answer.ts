@@ -7,11 +7,17 @@ import { type AnswerObjects, AnswerReader } from './answer-objects.ts'
 export class WatchedAnswer implements AnswerHandler {
   readonly #next: AnswerHandler
   readonly #onObjects: (objects: AnswerObjects, isWhole: boolean) => void
+  readonly #seeksContainers: boolean
   #reader: AnswerReader | null = null
   #decoder: BodyDecoder | null = null
 
-  constructor(next: AnswerHandler, onObjects: (objects: AnswerObjects, isWhole: boolean) => void) {
+  constructor(
+    next: AnswerHandler,
+    onObjects: (objects: AnswerObjects, isWhole: boolean) => void,
+    seeksContainers = false,
+  ) {
     this.#next = next
+    this.#seeksContainers = seeksContainers
     this.#onObjects = onObjects
   }
 
@@ -26,7 +32,7 @@ export class WatchedAnswer implements AnswerHandler {
     message: string,
   ): void {
     if (status >= 200 && status < 300) {
-      const reader = new AnswerReader()
+      const reader = new AnswerReader(this.#seeksContainers)
       this.#reader = reader
       const encoding = headers['content-encoding']
       if (encoding !== undefined && encoding !== 'identity') {

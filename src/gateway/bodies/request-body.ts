@@ -88,7 +88,8 @@ class BodyScan {
     this.#walk = new ObjectWalk(
       bomEnd(body),
       MAX_MEMBERS,
-      (keyStart, keyEnd, start, end) => this.#take(memberKey(body, keyStart, keyEnd), start, end),
+      (keyStart, keyEnd, start, end, elements) =>
+        this.#take(memberKey(body, keyStart, keyEnd), start, end, elements),
       (start, end) => this.#found.asked.takeLongString(body, start, end),
     )
   }
@@ -114,7 +115,7 @@ class BodyScan {
     return found
   }
 
-  #take(key: string, start: number, end: number): void {
+  #take(key: string, start: number, end: number, elements: number): void {
     const found = this.#found
     switch (key) {
       case 'model':
@@ -139,7 +140,7 @@ class BodyScan {
         return
       default:
         if (key.length === 5 && key.toLowerCase() === 'model') this.#models++
-        found.asked.take(this.#body, key, start, end)
+        found.asked.take(this.#body, key, start, end, elements)
     }
   }
 }
