@@ -58,7 +58,7 @@ export const IS_TE = 8
 export const IS_LENGTH = 16
 export const IS_CODING = 32
 export const IS_TYPE = 64
-/** Asks for a coding of the answer, or for a part of it: chosen bytes, or chosen members (Google). */
+/** Asks for a coding of the answer or of a session's frames, or for a part: chosen bytes, or members (Google). */
 export const ASKS_OTHER_ANSWER = 128
 export const IS_SUBPROTOCOL = 256
 export const IS_CALL_ID = 512
@@ -75,6 +75,7 @@ const MEANINGS: ReadonlyMap<string, number> = new Map([
   ['if-range', ASKS_OTHER_ANSWER],
   ['range', ASKS_OTHER_ANSWER],
   ['x-goog-fieldmask', ASKS_OTHER_ANSWER],
+  ['sec-websocket-extensions', ASKS_OTHER_ANSWER],
   ['sec-websocket-protocol', IS_SUBPROTOCOL],
   [CALL_ID_HEADER, IS_CALL_ID],
 ])
