@@ -56,12 +56,10 @@ export class ClientMessages {
     const { readClientMessage, setupNamesModel } = this.#dialect
     if (this.#isRefused || readClientMessage === undefined) return
     const { model, isAmbiguous, asks } = readClientMessage(bytes)
-    if (setupNamesModel === true) {
-      if (isAmbiguous) return this.#refuse('says something twice')
-      if (model === null && this.#model === null) return this.#refuse('names no model')
-      if (model !== null && this.#model !== null && model !== this.#model) {
-        return this.#refuse('names another model')
-      }
+    const wrong = setupNamesModel === true ? this.#wrongWith(model, isAmbiguous) : null
+    if (wrong !== null) {
+      this.#refuse(wrong)
+      return
     }
     if (model !== null && this.#model === null) {
       this.#model = model
@@ -69,6 +67,13 @@ export class ClientMessages {
     }
     this.#holds = false
     if (asks) this.#events.onAsked()
+  }
+
+  /** What is wrong with a message that may name the only model of its session; `null`: nothing. */
+  #wrongWith(model: string | null, isAmbiguous: boolean): string | null {
+    if (isAmbiguous) return 'says something twice'
+    if (model === null) return this.#model === null ? 'names no model' : null
+    return this.#model === null || this.#model === model ? null : 'names another model'
   }
 
   #refuse(what: string): void {

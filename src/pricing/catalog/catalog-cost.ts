@@ -71,11 +71,7 @@ export interface PartCost {
  * keeps it from being priced later as if one model had served it; one beside a session's own model is a gap, as is what
  * could not be read. `rest`: units that belong to no part; without a price they are a gap.
  */
-export function addUp(
-  parts: readonly PartCost[],
-  rest: PartCost | null,
-  call: CallToPrice,
-): PriceOfCall {
+export function addUp(parts: readonly PartCost[], rest: PartCost | null, call: CallToPrice): PriceOfCall {
   const priced: LinearCost[] = []
   const gaps = new Set<RateClass>()
   let missing: Unpriced | null = null

@@ -8,7 +8,15 @@ import { bundledCatalog } from '../sources/catalog-sources.ts'
 import { boundTiers, keepTier } from './bounded-tiers.ts'
 import { CatalogCache } from './catalog-cache.ts'
 import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
-import { addUp, hasUse, type PartCost, priceUse, restOfUnits, takeReported, type Use } from './catalog-cost.ts'
+import {
+  addUp,
+  hasUse,
+  type PartCost,
+  priceUse,
+  restOfUnits,
+  takeReported,
+  type Use,
+} from './catalog-cost.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'

@@ -5,9 +5,9 @@ import { observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createSessionSum } from '../reading/session-sum.ts'
 import { compileProjection, scanJson } from '../wires/json.ts'
+import { responsesUsage } from './openai-usage.ts'
 import { bytesPerSecond, DEFAULT_BYTES_PER_SECOND, soundSeconds } from './realtime-sound.ts'
 import { createTranscriptions } from './realtime-transcriptions.ts'
-import { responsesUsage } from './openai-usage.ts'
 
 const TRANSCRIPTION = { model: 'value' } as const
 const SOUND = { type: 'value', rate: 'value' } as const

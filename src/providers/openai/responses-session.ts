@@ -43,7 +43,9 @@ export function createSessionReader(overrides: OpenAiOverrides): MessageReader {
       serviceTier = observed.serviceTier ?? serviceTier
       failed ||= observed.failed
       if (observed.usageSource === 'none') return
-      sum.add({ ...observed, invalid: observed.usageSource === 'invalid', units: undefined })
+      const { usage, parts, totalMismatch } = observed
+      const invalid = observed.usageSource === 'invalid'
+      sum.add({ model, usage, parts, totalMismatch, invalid, raw: observed.raw })
       contextTokens = (observed.usage.inputTokens ?? 0) + (observed.usage.outputTokens ?? 0)
       units = addUnits(units, observed.units)
       current = new ResponsesAccumulator(overrides)

@@ -236,8 +236,9 @@ async function visitAndLeave(key: string): Promise<void> {
     } else got += bytes.length
   })
   const upstreamSide = await cutOff.promise
-  // An empty message, masked: something was said.
-  socket.write(Buffer.concat([Buffer.from([0x81, 0x8c, 0, 0, 0, 0]), Buffer.from('{"a":"bcde"}')]))
+  // Masked: something was said, which in a session of Live has to be its setup.
+  const said = Buffer.from(session.provider === 'gemini' ? '{"setup":{"model":"models/m"}}' : '{"a":"bcde"}')
+  socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | said.length, 0, 0, 0, 0]), said]))
   await until(() => head.includes('\r\n\r\n') && got >= cut)
   if (way === 'client ends') socket.end()
   else if (way === 'client breaks off') socket.destroy()

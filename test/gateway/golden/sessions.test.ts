@@ -15,6 +15,8 @@ afterAll(() => {
 })
 
 const SAID = Buffer.from('{"type":"response.create","response":{"instructions":"say something"}}')
+/** Without it nothing goes upstream. */
+const SETUP = Buffer.from('{"setup":{"model":"models/gemini-live-2.5-flash-preview"}}')
 
 function spoken(): readonly Buffer[] {
   const usage = (input: number, output: number) => ({
@@ -126,9 +128,10 @@ test.skipIf(recordings.length === 0)(
         .filter((line) => line !== '')
         .map((line) => Buffer.from(line))
       for (const end of ['upstream ends', 'upstream breaks', 'client breaks', 'we end'] as const) {
+        const said = provider === 'gemini' ? SETUP : SAID
         for (const share of [0.3, 0.7, 1]) {
           const cut = Math.floor(messages.length * share)
-          const played = { provider, path, model: null, messages, said: SAID, cut, end, goesOn: share < 0.5 }
+          const played = { provider, path, model: null, messages, said, cut, end, goesOn: share < 0.5 }
           lines.push(`${id}, ${end} behind ${cut}: ${digestOf(await driveSession(played))}`)
         }
       }
