@@ -67,6 +67,9 @@ const extraShape = z.object({
   web_search_requests: z.number().optional(),
   audio_seconds: z.number().optional(),
   usage_info: z.object({ pages_processed: z.number() }).optional(),
+  input_transcription_usage: z
+    .array(z.object({ input_tokens: z.number(), output_tokens: z.number() }))
+    .optional(),
 })
 
 function checkExtra({ provider, meta }: Recording, { reportedCostPico, units }: Observation): void {
@@ -81,10 +84,26 @@ function checkExtra({ provider, meta }: Recording, { reportedCostPico, units }: 
 function check(recording: Recording, observation: Observation): void {
   const { expected } = recording.meta
   const reported = REPORTED_BEYOND_EXPECTATION[recording.id] ?? {}
-  expect(observation.usage).toEqual({ ...expectedCounts(expected), ...reported })
+  const transcribed = extraShape.parse(recording.meta.extra ?? {}).input_transcription_usage
+  // Another model's tokens: the expectation has the session's own alone.
+  const own = transcribed === undefined ? observation.usage : ownUsageOf(observation)
+  expect(own).toEqual({ ...expectedCounts(expected), ...reported })
+  if (transcribed !== undefined) {
+    const beside = observation.parts?.filter(({ isBeside }) => isBeside === true) ?? []
+    expect(
+      beside.map(({ usage: { inputTokens: input_tokens, outputTokens: output_tokens } }) => ({
+        input_tokens,
+        output_tokens,
+      })),
+    ).toEqual(transcribed.map(({ input_tokens, output_tokens }) => ({ input_tokens, output_tokens })))
+  }
   checkExtra(recording, observation)
   expect(observation.usageSource === 'none').toBe(!expected.usage_present)
   if (expected.model !== null) expect(observation.model ?? modelInPath(recording)).toBe(expected.model)
+}
+
+function ownUsageOf({ usage, parts, model }: Observation): Observation['usage'] {
+  return parts === null ? usage : (parts.find((part) => part.model === model)?.usage ?? usage)
 }
 
 function modelInPath({ provider, meta, path }: Recording): string | null {
