@@ -16,7 +16,9 @@ const upstream = createServer((request, response) => {
   request.resume()
   response.end('{"data":[]}')
 })
-const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: true })
+/** It answers as many pings as come. */
+const LIMITS = { maxPendingAutoPongs: 100_000 }
+const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: true, ...LIMITS })
 let folder: string
 let stack: TestStack
 let client: TestClient
@@ -318,7 +320,7 @@ describe('the first message of a Live session', () => {
     const text = JSON.stringify({ setup: { systemInstruction: instruction, model: dear } })
     session.client.send(text.slice(0, 100), { fin: false })
     session.client.send(text.slice(100), { fin: true })
-    await expect.poll(() => session.heard).toEqual([text])
+    await expect.poll(() => session.heard.map((one) => one === text)).toEqual([true])
     send(session.upstream, turn)
     await once(session.client, 'message')
     session.client.close()
