@@ -42,7 +42,11 @@ export function createSessionReader(overrides: OpenAiOverrides): MessageReader {
       model = observed.model ?? model
       serviceTier = observed.serviceTier ?? serviceTier
       failed ||= observed.failed
-      if (observed.usageSource === 'none') return
+      if (observed.usageSource === 'none') {
+        // It is about no response, and the next error is told from it.
+        if (event?.type === 'error' && !current.isRunning) current = new ResponsesAccumulator(overrides)
+        return
+      }
       const { usage, parts, totalMismatch } = observed
       const invalid = observed.usageSource === 'invalid'
       sum.add({ model, usage, parts, totalMismatch, invalid, raw: observed.raw })

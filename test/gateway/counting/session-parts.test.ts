@@ -394,13 +394,15 @@ describe('frames of a metered session', () => {
     const frames = Buffer.concat(Array.from({ length: 60 }, () => [head, bomb]).flat())
     upstream.removeAllListeners('upgrade')
     let received = 0
-    upstream.on('upgrade', (_request, socket) => {
+    upstream.on('upgrade', (request, socket) => {
       socket.on('error', () => {})
       socket.on('data', (bytes: Buffer) => {
         received += bytes.length
       })
+      const asked = request.headers['sec-websocket-extensions']
+      const extensions = asked === undefined ? '' : `Sec-WebSocket-Extensions: ${asked}\r\n`
       socket.write(
-        'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n',
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n${extensions}\r\n`,
       )
     })
     const bombers = await Promise.all(
