@@ -233,7 +233,7 @@ describe('a realtime session', () => {
     ])
   })
 
-  test('a message that nobody could read is a gap, and ends a response; alone it makes the session invalid', () => {
+  test('a message that could not be read is a gap, and ends a response; alone it makes the session invalid', () => {
     const session = open()
     send(session, created)
     session.unread()

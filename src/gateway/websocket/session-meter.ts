@@ -77,7 +77,7 @@ export class SessionMeter {
     if (lost === this.#lost && blind === this.#wasBlind) return
     this.#wasBlind = blind
     for (; this.#lost < lost; this.#lost += 1) this.#options.reader.unread()
-    this.#tell()
+    this.#report()
   }
 
   /** The client's next bytes, which are taken for the prompt of a response to come. Borrowed. */
@@ -151,7 +151,7 @@ export class SessionMeter {
         // Sound has no text in it, and would fill the sample.
         if (reader.soundTokens === soundBefore) this.#sample?.push(bytes)
       }
-      this.#tell()
+      this.#report()
     } catch (error) {
       this.#failed = true
       onFailed(error)
@@ -159,7 +159,7 @@ export class SessionMeter {
   }
 
   /** There may be more to see than before. */
-  #tell(): void {
+  #report(): void {
     const { reader, onNews } = this.#options
     if (reader.revision === this.#revision && !this.#wasBlind) return
     this.#revision = reader.revision

@@ -43,7 +43,7 @@ export function createSessionReader(overrides: OpenAiOverrides): MessageReader {
       serviceTier = observed.serviceTier ?? serviceTier
       failed ||= observed.failed
       if (observed.usageSource === 'none') {
-        // It is about no response, and the next error is told from it.
+        // It is about no response; the next error is another one.
         if (event?.type === 'error' && !current.isRunning) current = new ResponsesAccumulator(overrides)
         return
       }

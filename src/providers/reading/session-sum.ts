@@ -26,7 +26,7 @@ export interface SessionUse extends UsagePart {
 /** Usage added up over one session, by model. An impossible count costs the response that reported it, not the others. */
 export interface SessionSum {
   add(use: SessionUse): void
-  /** `model` was used, and nobody knows how much. */
+  /** `model` was used, and how much is not known. */
   unread(model: string | null, isBeside?: true): void
   /**
    * What the sum says. `units` are those of parts; a session's other units belong to none.
@@ -40,7 +40,7 @@ export interface SessionSum {
   ): Pick<Observation, 'usageSource' | 'usage' | 'units' | 'raw' | 'totalMismatch' | 'parts'>
 }
 
-/** Models told apart; of further ones, nobody knows the price. */
+/** Models that are kept apart; further ones have no price. */
 const MAX_PARTS = 32
 
 export function createSessionSum(): SessionSum {
@@ -107,7 +107,7 @@ function keyOf({ model, isBeside, isUnread }: UsagePart): string {
   return JSON.stringify([model, isBeside === true, isUnread === true])
 }
 
-/** Whether nothing but a session's own model is in it, so that it need not be told apart. */
+/** Whether nothing but a session's own model is in it, so that no parts are needed. */
 function isPlain({ model, isBeside, isUnread }: UsagePart, own: string | null): boolean {
   return model === own && isBeside !== true && isUnread !== true
 }

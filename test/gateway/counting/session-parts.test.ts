@@ -369,7 +369,7 @@ describe('frames of a metered session', () => {
     expect(await record()).toMatchObject({ cost_pico: `${RESPONSE_PICO}` })
   })
 
-  test('an upstream that answers an extension nobody asked for has failed the handshake', async () => {
+  test('an upstream that answers an extension unasked has failed the handshake', async () => {
     upstream.removeAllListeners('upgrade')
     upstream.on('upgrade', (_request, socket) =>
       socket.write(

@@ -5,7 +5,7 @@ import type { Dialect } from '../../../src/providers/dialect.ts'
 import { geminiLive } from '../../../src/providers/google/gemini-live.ts'
 import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
 import { openAiResponses } from '../../../src/providers/openai/openai-responses.ts'
-import { realtime } from '../../../src/providers/openai/realtime.ts'
+import { realtime } from '../../../src/providers/openai/realtime/realtime.ts'
 
 const TEXT = 0x81
 const PING = 0x89
@@ -85,7 +85,7 @@ const twice = (text: string) => frame(TEXT, Buffer.from(text))
 test.each([
   ['no setup', [message({ realtimeInput: {} })]],
   ['no model', [message({ setup: {} })]],
-  ['a model that is no text', [message({ setup: { model: { deep: 1 } } })]],
+  ['a model that is not a text', [message({ setup: { model: { deep: 1 } } })]],
   ['no object', [message([])]],
   ['no JSON', [frame(TEXT, randomBytes(300))]],
   ['two members model', [twice('{"setup":{"model":"models/cheap","model":"models/dear"}}')]],
@@ -110,7 +110,7 @@ test.each([
   ['realtime', realtime, { type: 'response.create' }, 1],
   ['realtime, sound', realtime, { type: 'input_audio_buffer.append', audio: 'AAAA' }, 0],
   ['responses', openAiResponses(USAGE_IF_ASKED), { type: 'response.create', input: 'x' }, 1],
-])('%s: what asks for a response is told from what does not', (_, dialect, said, asked) => {
+])('%s: what asks for a response counts, and nothing else', (_, dialect, said, asked) => {
   expect(readAll(dialect, [message(said)]).asked).toBe(asked)
 })
 

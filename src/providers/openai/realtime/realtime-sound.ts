@@ -1,4 +1,4 @@
-import { type JsonObject, textIn } from '../reading/json-value.ts'
+import { type JsonObject, textIn } from '../../reading/json-value.ts'
 
 const BASE64_BYTES_PER_BYTE = 4 / 3
 const DEFAULT_SAMPLES_PER_SECOND = 24_000

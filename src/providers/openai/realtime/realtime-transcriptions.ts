@@ -1,9 +1,9 @@
-import type { UsagePart } from '../../call/observation.ts'
-import { NO_USAGE } from '../../call/usage.ts'
-import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
-import { unitsOf } from '../reading/billed-units.ts'
-import { type JsonObject, member, textIn } from '../reading/json-value.ts'
-import { compileProjection, scanJson } from '../wires/json.ts'
+import type { UsagePart } from '../../../call/observation.ts'
+import { NO_USAGE } from '../../../call/usage.ts'
+import { UNKNOWN_MODEL } from '../../../domain/model-name.ts'
+import { unitsOf } from '../../reading/billed-units.ts'
+import { type JsonObject, member, textIn } from '../../reading/json-value.ts'
+import { compileProjection, scanJson } from '../../wires/json.ts'
 import { bytesPerSecond, DEFAULT_BYTES_PER_SECOND, soundSeconds } from './realtime-sound.ts'
 
 /** Whose work a transcription is. */
@@ -39,7 +39,7 @@ interface Item extends Transcriber {
   textBytes: number
 }
 
-/** Items told apart; further ones are one. */
+/** Items that are kept apart; further ones are one. */
 const MAX_ITEMS = 1_000
 const DELTA = compileProjection({ delta: 'value' })
 /** https://platform.openai.com/docs/guides/realtime-costs: sound that is heard is a token for every 100 ms. */
