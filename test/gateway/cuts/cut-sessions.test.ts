@@ -91,6 +91,25 @@ function madeSession(): Played {
   return play('made', 'openai', '/v1/realtime', messages)
 }
 
+/** Sound of a client's that is written down, in a session that does nothing else; each usage tells far more. */
+function transcribedSession(): Played {
+  const event = 'conversation.item.input_audio_transcription'
+  const item = (item_id: string) => [
+    { type: 'input_audio_buffer.committed', item_id },
+    ...['One', ' two', ' three', ' four'].map((delta) => ({ type: `${event}.delta`, item_id, delta })),
+    {
+      type: `${event}.completed`,
+      item_id,
+      usage: { type: 'tokens', input_tokens: 5_000, output_tokens: 900 },
+    },
+  ]
+  const transcription = { model: 'gpt-4o-transcribe' }
+  const session = { type: 'transcription', audio: { input: { transcription } } }
+  const events = [{ type: 'session.created', session }, ...item('a'), ...item('b'), ...item('c')]
+  const messages = events.map((one) => Buffer.from(JSON.stringify(one)))
+  return play('transcribed', 'openai', '/v1/realtime', messages)
+}
+
 function recordedSessions(): readonly Played[] {
   return loadRecordings()
     .filter(({ meta }) => meta.wire === 'websocket-jsonl')
@@ -299,7 +318,7 @@ function sumsAfter(session: Played, from: number): readonly number[] {
 
 test(`${CUTS} cuts of realtime sessions, five ways: never less than was delivered, exact where the usage comes`, async () => {
   const random = seededRandom(11)
-  const sessions = [madeSession(), ...recordedSessions()]
+  const sessions = [madeSession(), transcribedSession(), ...recordedSessions()]
   const wrong: object[] = []
   let underWay = 0
   let readOn = 0
