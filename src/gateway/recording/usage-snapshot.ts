@@ -70,8 +70,9 @@ function partsOrNull(value: unknown): readonly UsagePart[] | null {
   for (const part of value) {
     if (!isObject(part) || !isObject(part.usage)) return null
     const { model, usage, units } = part
+    if (model !== null && typeof model !== 'string') return null
     parts.push({
-      model: textOrNull(model),
+      model,
       usage: countsBy(TOKEN_CLASSES, (name) => numberOrNull(usage[name])),
       units: isObject(units) ? countsBy(BILLED_UNITS, (name) => numberOrNull(units[name])) : undefined,
       isBeside: part.isBeside === true ? true : undefined,
