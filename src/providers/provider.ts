@@ -53,6 +53,7 @@ export interface HostedProvider extends ProviderFields {
   readonly reportsCost?: true
   /** Most of its models reason without showing it: a model whose name says nothing is taken for one of those. */
   readonly hidesReasoning?: true
+  readonly isAnyServer?: never
 }
 
 /**
@@ -61,6 +62,8 @@ export interface HostedProvider extends ProviderFields {
  */
 export interface OwnServer extends ProviderFields {
   readonly hosts: readonly []
+  /** It may be any such server, or have any behind it: what is refused at one of them is refused here. */
+  readonly isAnyServer?: true
   readonly catalog: null
   readonly reportsCost?: never
   readonly hidesReasoning?: never
