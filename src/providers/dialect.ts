@@ -1,5 +1,6 @@
 import type { Observation } from '../call/observation.ts'
 import type { ResponseUse } from '../call/response-use.ts'
+import type { AnswerForm } from './answer-form.ts'
 import type { JsonObject } from './reading/json-value.ts'
 import type { Projection } from './wires/json-projection.ts'
 
@@ -94,6 +95,8 @@ export interface Dialect {
   readonly requestProjection?: Projection
   /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
   readonly takesIncludeUsage: boolean
+  /** What changes the form of its answers; absent: nothing that is known. */
+  readonly answerForm?: AnswerForm
   /** Error shape the gateway's own refusals take on this path. */
   readonly errorShape: 'openai' | 'anthropic'
   /** `false`: it is not billed by tokens that a tokenizer could count, so none are estimated where it reports none. */

@@ -1,3 +1,4 @@
+import type { AnswerForm } from './answer-form.ts'
 import type { CatalogLists } from './catalog-lists.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { OpenAiOverrides } from './openai/openai-overrides.ts'
@@ -29,6 +30,8 @@ interface ProviderFields {
   readonly endpoints: readonly Endpoint[]
   /** How usage in OpenAI's formats differs here from OpenAI's own. */
   readonly openAi: OpenAiOverrides
+  /** What changes the form of answers on all of its paths; absent: nothing that is known. */
+  readonly answerForm?: AnswerForm
   /** Headers of requests that the gateway makes for itself; absent: none. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** Path and query of the list of models; absent: `/v1/models`. */

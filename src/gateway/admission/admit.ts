@@ -1,5 +1,6 @@
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions, Moment, Stages } from './admission.ts'
+import { checkAnswerForm } from './stages/answer-form.ts'
 import { planBody, requireModelFirst } from './stages/body.ts'
 import { findCaller } from './stages/caller.ts'
 import { readCredential } from './stages/credential.ts'
@@ -64,6 +65,8 @@ export function buildStages(): Stages {
       checkPath,
       // After the route: its dialect knows where a call names its model.
       checkModel,
+      // After the route: its provider and dialect know what changes the form of an answer.
+      checkAnswerForm,
       // Behind the others: this one may have to wait for a store.
       checkObjects,
       // Last of all: what another stage refuses must take nothing of its client's limits. So it is also the limits on

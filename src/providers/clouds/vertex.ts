@@ -1,4 +1,5 @@
 import { endpoint } from '../endpoint.ts'
+import { GOOGLE_ANSWER_FORM } from '../google/google-answer-form.ts'
 import { GEMINI_ENDPOINTS, VERTEX_PARTNER_ENDPOINTS } from '../google/google-endpoints.ts'
 import { VERTEX_OVERRIDES } from '../google/google-overrides.ts'
 import { bareGoogleName } from '../google/google-path.ts'
@@ -22,6 +23,7 @@ export const vertex: HostedProvider = {
     ...VERTEX_PARTNER_ENDPOINTS,
     endpoint('POST', /\/rankingConfigs\/[^/]+:rank$/, vertexRanking),
   ],
+  answerForm: GOOGLE_ANSWER_FORM,
   hidesReasoning: true,
   freePaths: GOOGLE_FREE,
   refusedPaths: [GOOGLE_REFUSED],

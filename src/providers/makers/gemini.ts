@@ -1,3 +1,4 @@
+import { GOOGLE_ANSWER_FORM } from '../google/google-answer-form.ts'
 import { GEMINI_ENDPOINTS } from '../google/google-endpoints.ts'
 import { GOOGLE_OVERRIDES } from '../google/google-overrides.ts'
 import { bareGoogleName } from '../google/google-path.ts'
@@ -18,6 +19,7 @@ export const gemini: HostedProvider = {
   },
   openAi: GOOGLE_OVERRIDES,
   endpoints: GEMINI_ENDPOINTS,
+  answerForm: GOOGLE_ANSWER_FORM,
   hidesReasoning: true,
   freePaths: GOOGLE_FREE,
   billedApartPaths: [

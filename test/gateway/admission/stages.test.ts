@@ -45,7 +45,15 @@ test('stages run in this order', async () => {
     ['head', ['readTarget', 'refuseOwnOperation', 'checkLedger', 'routeByHead', 'checkPath', 'planBody']],
     [
       'model',
-      ['requireModelFirst', 'routeByModel', 'checkPath', 'checkModel', 'checkObjects', 'checkLimits'],
+      [
+        'requireModelFirst',
+        'routeByModel',
+        'checkPath',
+        'checkModel',
+        'checkAnswerForm',
+        'checkObjects',
+        'checkLimits',
+      ],
     ],
   ])
 })
@@ -97,7 +105,16 @@ test.each(
 describe('refusals', () => {
   /** Their refusals are counted, as they know whose call it is. */
   const WITH_CLIENT = [
-    ...['readTarget', 'checkLedger', 'routeByHead', 'checkPath', 'checkModel', 'checkObjects', 'checkLimits'],
+    ...[
+      'readTarget',
+      'checkLedger',
+      'routeByHead',
+      'checkPath',
+      'checkModel',
+      'checkAnswerForm',
+      'checkObjects',
+      'checkLimits',
+    ],
     'openCall',
   ]
   const INVALID = [400, 'invalid_request_error', null] as const
@@ -122,6 +139,7 @@ describe('refusals', () => {
       { target: '/gw/v1/other', key: 'restricted', body: '{"model":"gpt-4o"}' },
       [403, 'permission_error', 'model_not_allowed'],
     ],
+    ['checkAnswerForm', { target: '/gw/google/v1beta/models/x:countTokens?%66ields=a' }, INVALID],
     ['checkObjects', { target: `/gw/v1/responses/${OTHERS_RESPONSE}` }, [404, 'invalid_request_error', null]],
     ['checkLimits', { key: 'limited' }, [429, 'rate_limit_error', 'rate_limit_exceeded']],
     ['openCall', {}, [503, 'service_unavailable', 'metering_unavailable'], 'fails'],

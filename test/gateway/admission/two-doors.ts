@@ -171,7 +171,8 @@ function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
     account: ['open', 'other'],
     pool,
   }
-  return [open, { ...open, name: 'other', pathPrefix: '/other' }]
+  const google: Upstream = { ...open, name: 'google', provider: 'gemini', pathPrefix: '/google' }
+  return [open, { ...open, name: 'other', pathPrefix: '/other' }, google]
 }
 
 function findCaller(key: string): CallerLookup | Promise<CallerLookup> {

@@ -3,6 +3,7 @@ import type { AnswerRates } from '../../limits/doors/rate-headers.ts'
 import {
   ASKS_OTHER_ANSWER,
   ENDS_HERE,
+  IS_ACCEPT,
   IS_CALL_ID,
   IS_CODING,
   IS_LENGTH,
@@ -39,6 +40,9 @@ export interface RequestHeaderOptions extends HeaderOptions {
  */
 const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 
+/** Google answers in protocol buffers where a client accepts them, and nothing here reads those. */
+const UNREADABLE_TYPE = /proto/i
+
 /** The client's headers as they go upstream, with `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
   const { host, credential, askIdentity, contentLength, isPlain } = options
@@ -58,6 +62,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
       if ((meaning & IS_LENGTH) !== 0 && contentLength !== null) continue
       if ((meaning & IS_CODING) !== 0 && isPlain === true) continue
       if ((meaning & ASKS_OTHER_ANSWER) !== 0 && askIdentity) continue
+      if ((meaning & IS_ACCEPT) !== 0 && askIdentity && UNREADABLE_TYPE.test(value)) continue
       if ((meaning & IS_TYPE) !== 0) {
         // The gateway read the body by the first one, and a server may go by the last.
         if (hasType) continue
