@@ -7,8 +7,8 @@ import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import type { CallContext } from '../recording/call-context.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { answerFailure } from './answer-failure.ts'
-import { announcedLength, isPlainEventStream, trailersOf, writableReason } from './answer-parts.ts'
-import { forwardableResponseHeaders } from './headers/headers.ts'
+import { announcedLength, isPlainEventStream, writableReason } from './answer-parts.ts'
+import { forwardableResponseHeaders, forwardableTrailers } from './headers/headers.ts'
 import { UsageEventFilter } from './usage-event-filter.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
@@ -127,7 +127,10 @@ export class Delivery implements HoldableDelivery {
 
   /** The upstream ended the answer as it should. */
   endBody(trailers: AnswerHeaders | null): void {
-    this.#trailers = trailersOf(trailers)
+    if (trailers !== null) {
+      const headers = this.#controller?.rawHeaders ?? []
+      this.#trailers = forwardableTrailers(trailers, headers, this.#context.rates)
+    }
     if (this.#filter !== null && !this.#clientGone) this.#held.push(...this.#filter.end())
   }
 

@@ -1,3 +1,4 @@
+import type { AnswerHeaders } from '../../../http/client/answer-handler.ts'
 import { entryOf, type Provider } from '../../../providers/registry.ts'
 import type { AnswerRates } from '../../limits/doors/rate-headers.ts'
 import {
@@ -42,6 +43,8 @@ const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 
 /** Google answers in protocol buffers where a client accepts them, and nothing here reads those. */
 const UNREADABLE_TYPE = /proto/i
+
+const ALLOW_ORIGIN = 'access-control-allow-origin'
 
 /** The client's headers as they go upstream, with `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
@@ -95,26 +98,46 @@ export function forwardableResponseHeaders(
   dropContentLength: boolean,
   rates: AnswerRates | null,
 ): string[] {
-  const connectionNamed = namedByConnection(headers)
+  const forwarded = forClient(headers, namedByConnection(headers), dropContentLength, rates)
+  if (rates === null) return forwarded
+  const isForBrowsers = forwarded.some((text, i) => i % 2 === 0 && text.toLowerCase() === ALLOW_ORIGIN)
+  for (const name of Object.keys(rates)) forwarded.push(name, rates[name] ?? '')
+  // A page sees only headers that an answer to it names. Several such lines are one list.
+  if (isForBrowsers) forwarded.push('access-control-expose-headers', Object.keys(rates).join(', '))
+  return forwarded
+}
+
+/** The upstream's trailers as they go to the client: without what is dropped of `headers`, those of the same answer. */
+export function forwardableTrailers(
+  trailers: AnswerHeaders | null,
+  headers: RawHeaders,
+  rates: AnswerRates | null,
+): [name: string, value: string][] {
+  if (trailers === null) return []
+  const raw = Object.entries(trailers).flatMap(([name, value]) => [name, String(value)])
+  const forwarded = forClient(raw, namedByConnection(headers), true, rates)
+  return Array.from({ length: forwarded.length / 2 }, (_, i) => [
+    forwarded[2 * i] ?? '',
+    forwarded[2 * i + 1] ?? '',
+  ])
+}
+
+function forClient(
+  fields: RawHeaders,
+  connectionNamed: ReadonlySet<string> | null,
+  dropContentLength: boolean,
+  rates: AnswerRates | null,
+): string[] {
   const forwarded: string[] = []
-  let isForBrowsers = false
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i] ?? ''
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i] ?? ''
     const meaning = meaningOf(name)
     if ((meaning & (ENDS_HERE | IS_CALL_ID)) !== 0) continue
     if ((meaning & IS_LENGTH) !== 0 && dropContentLength) continue
     if (connectionNamed?.has(name.toLowerCase()) === true) continue
-    if (rates !== null) {
-      const lowerCase = name.toLowerCase()
-      if (Object.hasOwn(rates, lowerCase)) continue
-      if (lowerCase === 'access-control-allow-origin') isForBrowsers = true
-    }
-    forwarded.push(name, headers[i + 1] ?? '')
+    if (rates !== null && Object.hasOwn(rates, name.toLowerCase())) continue
+    forwarded.push(name, fields[i + 1] ?? '')
   }
-  if (rates === null) return forwarded
-  for (const name of Object.keys(rates)) forwarded.push(name, rates[name] ?? '')
-  // A page sees only headers that an answer to it names. Several such lines are one list.
-  if (isForBrowsers) forwarded.push('access-control-expose-headers', Object.keys(rates).join(', '))
   return forwarded
 }
 
