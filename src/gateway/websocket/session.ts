@@ -162,7 +162,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
       this.#streams.separate()
       client.destroy()
     } else if (!isClosed) {
-      upstream.end()
+      this.#streams.endUpstream()
     } else {
       upstream.destroy()
       // Once the upstream has ended the session, the client's closing is only the echo.
