@@ -20,6 +20,7 @@ import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
 import { type ObjectPath, readObjectPath } from './object-path.ts'
 import { hasEnded, hasFailed, isRunning } from './object-status.ts'
 import { idsInQuery } from './query-ids.ts'
+import { isUploadPath, uploadIdsIn } from './upload-sessions.ts'
 import { WatchedAnswer } from './watched-answer.ts'
 
 /** An upstream, as far as its objects are concerned. */
@@ -94,10 +95,10 @@ export class Objects {
     if (upstream.objects === 'shared') return 'pass'
     const path = readObjectPath(canonicalPath)
     let ids = path.names.length === 0 ? NONE : this.#idsIn(path, upstream, clientId)
-    if (method !== 'POST' && pathAndQuery.includes('?')) {
+    if (pathAndQuery.includes('?') && (method !== 'POST' || isUploadPath(canonicalPath))) {
       const inQuery = idsInQuery(pathAndQuery)
       if (inQuery === null) return 'unreadable'
-      if (inQuery.length > 0) ids = [...ids, ...inQuery]
+      if (inQuery.length > 0) ids = [...ids, ...inQuery.map((id) => cleanText(id, MAX_OBJECT_ID_BYTES))]
     }
     if (method === 'DELETE') {
       // All of a collection, with what is others'.
@@ -131,7 +132,9 @@ export class Objects {
   concerns(method: string, canonicalPath: string, body: Buffer | null): boolean {
     const { names, collection, verb } = readObjectPath(canonicalPath)
     if (collection === 'completion' && method === 'POST') return body === null || isKept(body)
-    return collection !== null || names.length > 0 || MAKES_OPERATION.test(verb)
+    return (
+      collection !== null || names.length > 0 || MAKES_OPERATION.test(verb) || isUploadPath(canonicalPath)
+    )
   }
 
   /** `handler`, or one around it that reads what the answer says of objects, or takes out of it what is others'. */
@@ -139,10 +142,10 @@ export class Objects {
     const path = readObjectPath(call.canonicalPath)
     switch (call.method) {
       case 'POST':
-        return this.#watchMaking(handler, call, path)
+        return this.#watchMaking(this.#watchUpload(handler, call), call, path)
       case 'PUT':
       case 'PATCH':
-        return this.#watchList(this.#watchMaking(handler, call, path), call, path)
+        return this.#watchList(this.#watchMaking(this.#watchUpload(handler, call), call, path), call, path)
       case 'DELETE':
         return this.#watchDeletion(handler, call, path)
       case 'HEAD':
@@ -220,6 +223,15 @@ export class Objects {
     } catch (cause) {
       throw new GatewayError('storage_unavailable', { cause })
     }
+  }
+
+  /** Google's uploads are begun by one call, and their bytes come with another. */
+  #watchUpload(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
+    if (!isUploadPath(call.canonicalPath)) return handler
+    return new WatchedAnswer(handler, (_objects, _isWhole, headers) => {
+      for (const id of uploadIdsIn(headers))
+        this.#record(call, { id, kind: 'upload', is: 'created', job: false })
+    })
   }
 
   #watchMaking(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {

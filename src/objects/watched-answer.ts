@@ -3,14 +3,17 @@ import type { AnswerController, AnswerHandler, AnswerHeaders } from '../http/cli
 import { type BodyDecoder, createDecoder } from '../http/codings/decode.ts'
 import { type AnswerObjects, AnswerReader } from './answer-objects.ts'
 
+type OnObjects = (objects: AnswerObjects, isWhole: boolean, headers: AnswerHeaders) => void
+
 /** Calls back once, before `next` hears of the end: only for answers with a status of success. */
 export class WatchedAnswer implements AnswerHandler {
   readonly #next: AnswerHandler
-  readonly #onObjects: (objects: AnswerObjects, isWhole: boolean) => void
+  readonly #onObjects: OnObjects
+  #headers: AnswerHeaders = {}
   #reader: AnswerReader | null = null
   #decoder: BodyDecoder | null = null
 
-  constructor(next: AnswerHandler, onObjects: (objects: AnswerObjects, isWhole: boolean) => void) {
+  constructor(next: AnswerHandler, onObjects: OnObjects) {
     this.#next = next
     this.#onObjects = onObjects
   }
@@ -28,6 +31,7 @@ export class WatchedAnswer implements AnswerHandler {
     if (status >= 200 && status < 300) {
       const reader = new AnswerReader()
       this.#reader = reader
+      this.#headers = headers
       const encoding = headers['content-encoding']
       if (encoding !== undefined && encoding !== 'identity') {
         this.#decoder = createDecoder(String(encoding), (decoded) => reader.push(decoded))
@@ -64,6 +68,6 @@ export class WatchedAnswer implements AnswerHandler {
   #notify(isWhole: boolean): void {
     const reader = this.#reader
     this.#reader = null
-    if (reader !== null) this.#onObjects(reader.objects, isWhole)
+    if (reader !== null) this.#onObjects(reader.objects, isWhole, this.#headers)
   }
 }

@@ -2,6 +2,7 @@ import type { AnswerForm } from './answer-form.ts'
 import type { CatalogLists } from './catalog-lists.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { OpenAiOverrides } from './openai/openai-overrides.ts'
+import type { OwnAddresses } from './own-addresses.ts'
 import type { PathGroup } from './paths/path-group.ts'
 
 /** The header in which a provider takes our API key. */
@@ -32,6 +33,8 @@ interface ProviderFields {
   readonly openAi: OpenAiOverrides
   /** What changes the form of answers on all of its paths; absent: nothing that is known. */
   readonly answerForm?: AnswerForm
+  /** Where its answers hold addresses of its own; absent: in `location` and `content-location` alone. */
+  readonly ownAddresses?: OwnAddresses
   /** Headers of requests that the gateway makes for itself; absent: none. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** Path and query of the list of models; absent: `/v1/models`. */

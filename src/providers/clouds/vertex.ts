@@ -4,6 +4,7 @@ import { GEMINI_ENDPOINTS, VERTEX_PARTNER_ENDPOINTS } from '../google/google-end
 import { VERTEX_OVERRIDES } from '../google/google-overrides.ts'
 import { bareGoogleName } from '../google/google-path.ts'
 import { vertexRanking } from '../google/vertex-ranking.ts'
+import { GOOGLE_ADDRESSES } from '../own-addresses.ts'
 import { GOOGLE_FREE } from '../paths/free-paths.ts'
 import { GOOGLE_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
@@ -25,6 +26,7 @@ export const vertex: HostedProvider = {
   ],
   answerForm: GOOGLE_ANSWER_FORM,
   hidesReasoning: true,
+  ownAddresses: GOOGLE_ADDRESSES,
   freePaths: GOOGLE_FREE,
   refusedPaths: [GOOGLE_REFUSED],
 }

@@ -1,6 +1,7 @@
 import { BEHIND_GATEWAYS } from '../behind-gateways.ts'
 import { VIDEO_ENDPOINTS } from '../openai/openai-endpoints.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { ANTHROPIC_ADDRESSES } from '../own-addresses.ts'
 import { ANTHROPIC_BATCHES_FREE, COUNTS_TOKENS, GOOGLE_FREE, OPENAI_FREE } from '../paths/free-paths.ts'
 import { ADMIN, ORGANIZATION_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
@@ -13,6 +14,7 @@ export const liteLlmProxy: OwnServer = {
   catalog: null,
   openAi: USAGE_IF_ASKED,
   endpoints: [...VIDEO_ENDPOINTS, ...BEHIND_GATEWAYS],
+  ownAddresses: ANTHROPIC_ADDRESSES,
   freePaths: [
     { patterns: ['POST /utils/token_counter'], why: COUNTS_TOKENS },
     ...GOOGLE_FREE,

@@ -166,6 +166,8 @@ function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
     credential: null,
     models: null,
     pathPrefix: null,
+    mountedAt: '',
+    publicUrl: null,
     includeUsage: 'auto',
     objects: 'owned',
     account: ['open', 'other'],

@@ -140,6 +140,8 @@ beforeAll(async () => {
     credential: null,
     models: null,
     pathPrefix: null,
+    mountedAt: '',
+    publicUrl: null,
     includeUsage: 'auto',
     objects: 'shared',
     account: [provider],

@@ -1,3 +1,4 @@
+import { ADDRESS_HEADERS } from '../../../providers/own-addresses.ts'
 import { entryOf, PROVIDERS } from '../../../providers/registry.ts'
 
 /**
@@ -63,6 +64,8 @@ export const ASKS_OTHER_ANSWER = 128
 export const IS_SUBPROTOCOL = 256
 export const IS_CALL_ID = 512
 export const IS_ACCEPT = 1024
+/** Of an answer: it may hold an address of the upstream's own. */
+export const IS_ADDRESS = 2048
 /** What becomes of it, or of other headers, depends on its value, even where it ends here itself. */
 export const READS_VALUE = IS_CONNECTION | IS_TE
 
@@ -70,6 +73,9 @@ const MEANINGS: ReadonlyMap<string, number> = new Map([
   ...PROVIDERS.flatMap((provider) => entryOf(provider).answerForm?.headers ?? []).map(
     (name) => [name, ASKS_OTHER_ANSWER] as const,
   ),
+  ...PROVIDERS.flatMap((provider) => entryOf(provider).ownAddresses?.headers ?? [])
+    .concat(ADDRESS_HEADERS)
+    .map((name) => [name, IS_ADDRESS] as const),
   ['connection', IS_CONNECTION],
   ['te', IS_TE],
   ['content-length', IS_LENGTH],

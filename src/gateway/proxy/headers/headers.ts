@@ -1,10 +1,12 @@
 import type { AnswerHeaders } from '../../../http/client/answer-handler.ts'
 import { entryOf, type Provider } from '../../../providers/registry.ts'
 import type { AnswerRates } from '../../limits/doors/rate-headers.ts'
+import type { MapAddress } from '../own-addresses.ts'
 import {
   ASKS_OTHER_ANSWER,
   ENDS_HERE,
   IS_ACCEPT,
+  IS_ADDRESS,
   IS_CALL_ID,
   IS_CODING,
   IS_LENGTH,
@@ -44,6 +46,7 @@ const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 /** Google answers in protocol buffers where a client accepts them, and nothing here reads those. */
 const UNREADABLE_TYPE = /proto/i
 
+const AS_IT_IS: MapAddress = (address) => address
 const ALLOW_ORIGIN = 'access-control-allow-origin'
 
 /** The client's headers as they go upstream, with `host` first and our credential last. */
@@ -92,13 +95,15 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
  *
  * @param dropContentLength The body may get shorter on its way.
  * @param rates Stand in place of the upstream's of these names.
+ * @param mapAddress Gives what stands in place of an address of the upstream's own.
  */
 export function forwardableResponseHeaders(
   headers: RawHeaders,
   dropContentLength: boolean,
   rates: AnswerRates | null,
+  mapAddress: MapAddress = AS_IT_IS,
 ): string[] {
-  const forwarded = forClient(headers, namedByConnection(headers), dropContentLength, rates)
+  const forwarded = forClient(headers, namedByConnection(headers), dropContentLength, rates, mapAddress)
   if (rates === null) return forwarded
   const isForBrowsers = forwarded.some((text, i) => i % 2 === 0 && text.toLowerCase() === ALLOW_ORIGIN)
   for (const name of Object.keys(rates)) forwarded.push(name, rates[name] ?? '')
@@ -115,7 +120,7 @@ export function forwardableTrailers(
 ): [name: string, value: string][] {
   if (trailers === null) return []
   const raw = Object.entries(trailers).flatMap(([name, value]) => [name, String(value)])
-  const forwarded = forClient(raw, namedByConnection(headers), true, rates)
+  const forwarded = forClient(raw, namedByConnection(headers), true, rates, AS_IT_IS)
   return Array.from({ length: forwarded.length / 2 }, (_, i) => [
     forwarded[2 * i] ?? '',
     forwarded[2 * i + 1] ?? '',
@@ -127,6 +132,7 @@ function forClient(
   connectionNamed: ReadonlySet<string> | null,
   dropContentLength: boolean,
   rates: AnswerRates | null,
+  mapAddress: MapAddress,
 ): string[] {
   const forwarded: string[] = []
   for (let i = 0; i + 1 < fields.length; i += 2) {
@@ -136,7 +142,8 @@ function forClient(
     if ((meaning & IS_LENGTH) !== 0 && dropContentLength) continue
     if (connectionNamed?.has(name.toLowerCase()) === true) continue
     if (rates !== null && Object.hasOwn(rates, name.toLowerCase())) continue
-    forwarded.push(name, fields[i + 1] ?? '')
+    const value = fields[i + 1] ?? ''
+    forwarded.push(name, (meaning & IS_ADDRESS) === 0 ? value : mapAddress(value))
   }
   return forwarded
 }
