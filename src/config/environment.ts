@@ -86,7 +86,7 @@ export const ENVIRONMENT = [
   {
     name: 'ON_CLIENT_ABORT',
     meaning:
-      '`cancel` the upstream call where what was delivered can be counted, or `drain` every one to its end',
+      '`cancel` the upstream call of a client that left where its bytes tell what it cost, or `drain` every one to its end',
     default: 'cancel',
   },
   { name: 'GATEWAY_PROCESSES', meaning: 'processes sharing the port', default: '1' },

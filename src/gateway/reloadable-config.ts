@@ -55,6 +55,7 @@ export class ReloadableConfig {
   readonly table: UpstreamTable = tableOf(() => this.#now.table)
   readonly pathPolicy: PathPolicy = {
     permits: (caller, method, hasBody, route) => this.#now.pathPolicy.permits(caller, method, hasBody, route),
+    allowsByName: (caller, method, route) => this.#now.pathPolicy.allowsByName(caller, method, route),
   }
   readonly pricing: QuotingPricing = pricingOf(() => this.#now.pricing)
 

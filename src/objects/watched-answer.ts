@@ -9,12 +9,14 @@ type OnObjects = (objects: AnswerObjects, isWhole: boolean, headers: AnswerHeade
 export class WatchedAnswer implements AnswerHandler {
   readonly #next: AnswerHandler
   readonly #onObjects: OnObjects
+  readonly #seeksContainers: boolean
   #headers: AnswerHeaders = {}
   #reader: AnswerReader | null = null
   #decoder: BodyDecoder | null = null
 
-  constructor(next: AnswerHandler, onObjects: OnObjects) {
+  constructor(next: AnswerHandler, onObjects: OnObjects, seeksContainers = false) {
     this.#next = next
+    this.#seeksContainers = seeksContainers
     this.#onObjects = onObjects
   }
 
@@ -29,7 +31,7 @@ export class WatchedAnswer implements AnswerHandler {
     message: string,
   ): void {
     if (status >= 200 && status < 300) {
-      const reader = new AnswerReader()
+      const reader = new AnswerReader(this.#seeksContainers)
       this.#reader = reader
       this.#headers = headers
       const encoding = headers['content-encoding']

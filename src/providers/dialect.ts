@@ -1,8 +1,9 @@
 import type { Observation } from '../call/observation.ts'
 import type { ResponseUse } from '../call/response-use.ts'
+import type { AnswerCounts } from './answer-counts.ts'
 import type { AnswerForm } from './answer-form.ts'
 import type { JsonObject } from './reading/json-value.ts'
-import type { Projection } from './wires/json-projection.ts'
+import type { Projection } from './wires/plans/json-projection.ts'
 
 /** What the gateway knows of the request when the response begins. */
 export interface RequestContext {
@@ -107,6 +108,8 @@ export interface Dialect {
   readonly generatesNothing?: true
   /** Where its servers look for the most that an answer may have; absent: `max_tokens` and its later name. */
   readonly outputBound?: OutputBound
+  /** What multiplies its answer; absent: a request has one, whatever it says. */
+  readonly answers?: AnswerCounts
   /** What it makes or reads beside text, where models may be paid for it by the token; absent: nothing. */
   readonly medium?: Medium
   /** Its prompts go through a chat template, even where the request has no list of messages. */
@@ -115,6 +118,8 @@ export interface Dialect {
   readonly tokenizerFamily?: TokenizerFamily
   /** Reasoning may stay hidden in its WebSocket sessions, so what passed of one is not all that was generated. */
   readonly hidesReasoningInSessions?: true
+  /** Answers pass as they are generated, unless the request says otherwise. */
+  readonly streamsByDefault?: true
   /** Counts in the middle of a stream have the hidden thoughts in them. */
   readonly runningUsageHasThoughts?: true
   /** Servers of this format know `stream_options`, so `include_usage: always` may set it here. */

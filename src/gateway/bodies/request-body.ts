@@ -91,7 +91,8 @@ class BodyScan {
     this.#walk = new ObjectWalk(
       bomEnd(body),
       MAX_MEMBERS,
-      (keyStart, keyEnd, start, end) => this.#take(memberKey(body, keyStart, keyEnd), start, end),
+      (keyStart, keyEnd, start, end, elements) =>
+        this.#take(memberKey(body, keyStart, keyEnd), start, end, elements),
       (start, end) => this.#found.asked.takeLongString(body, start, end),
     )
   }
@@ -117,7 +118,7 @@ class BodyScan {
     return found
   }
 
-  #take(key: string, start: number, end: number): void {
+  #take(key: string, start: number, end: number, elements: number): void {
     const found = this.#found
     switch (key) {
       case 'model':
@@ -143,7 +144,7 @@ class BodyScan {
       default:
         if (key.length === 5 && key.toLowerCase() === 'model') this.#models++
         if (STREAM_IN_OTHER_LETTERS.test(key)) found.duplicateStream = true
-        found.asked.take(this.#body, key, start, end)
+        found.asked.take(this.#body, key, start, end, elements)
     }
   }
 

@@ -39,6 +39,7 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
     dialect,
     requestBody: null,
     requestBytes: 0,
+    upperUse: null,
     response,
     stripUsageEvent: false,
     limits: admission.limits,

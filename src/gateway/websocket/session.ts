@@ -183,10 +183,9 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     const meter = this.#meter
     if (meter === null || !meter.underWay) return false
     const { unattended } = this.#options.services
-    const { answerMs, usageMs } = unattended.limits
-    const maxMs = meter.mayHide ? answerMs : usageMs
-    this.#releaseUnattended = unattended.admit(this.#call.clientId, maxMs, () => this.#finish())
-    return this.#releaseUnattended !== null
+    const { answerMs } = unattended.limits
+    this.#releaseUnattended = unattended.admit(this.#call.clientId, answerMs, () => this.#finish())
+    return true
   }
 
   /** The session waits for nothing more. */

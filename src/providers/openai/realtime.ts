@@ -6,7 +6,8 @@ import { createBodyReader } from '../reading/body-reader.ts'
 import { observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUsageSum } from '../reading/usage-sum.ts'
-import { compileProjection, scanJson } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
+import { scanJson } from '../wires/scan-json.ts'
 import { responsesUsage } from './openai-usage.ts'
 
 /**

@@ -104,6 +104,7 @@ export async function openTwoDoors(
         byKey: [],
       }),
       objects,
+      unattended: loose.unattended,
       limits,
       refused: (clientId, reason) => refused.push(`${clientId} ${reason}`),
       now: Date.now,

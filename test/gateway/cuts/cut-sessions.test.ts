@@ -119,7 +119,7 @@ interface Visit {
 let visit: Visit
 /** Where the upstream goes on there is time for it; where it does not, none is lost. */
 const patient = createLooseOptions()
-const impatient = createLooseOptions({ usageMs: 20 })
+const impatient = createLooseOptions({ answerMs: 20 })
 let upstream: Server
 const gateways = new Map<LooseOptions, Server>()
 const revokers: ((keyId: string) => void)[] = []
@@ -167,8 +167,9 @@ beforeAll(async () => {
         }),
         ledger: options.ledger,
         upstreams,
-        pathPolicy: { permits: () => true },
+        pathPolicy: { permits: () => true, allowsByName: () => true },
         objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
+        unattended: options.unattended,
         limits: null,
         refused: () => {},
         findCaller: (key) => ({
