@@ -7,7 +7,7 @@ export default defineConfig({
     ...DEFAULTS,
     include: pathsOf(findTestFiles(), ({ isUnit }) => isUnit),
     isolate: false,
-    // Random and exhaustive tests are shorter here than in `npm test`, so that all of it takes under 30 s.
-    env: { ORACLE_CALLS: '5000', CUT_BYTES: '256', CUT_PLACES: '25', MODEL_SCHEDULES: '200' },
+    // Exhaustive tests are shorter here than in `npm test`, so that all of it takes under 30 s.
+    env: { CUT_PLACES: '25', MODEL_SCHEDULES: '200' },
   },
 })

@@ -82,7 +82,8 @@ export async function measureStage(limits: readonly Limit[], calls: number): Pro
   const admission: AdmissionLimits = {
     limiter: engine,
     expectedUse: (call) => estimates.estimateCall(call),
-    learn: (clientId, expected, record) => estimates.learn(clientId, expected, record),
+    upperUse: (call, model, asked, bytes) => estimates.upperUse(call, model, asked, bytes),
+    learn: (expected, record, prompt) => estimates.learn(expected, record, prompt),
   }
   const call = admitted({
     path: '/v1/chat/completions',

@@ -85,6 +85,11 @@ export interface CallRecord extends OpenCall, CallUse {
   readonly answerId?: string | undefined
   /** Whether the call made that response or fetched it; only beside a `responseId`. */
   readonly responseUse?: ResponseUse | undefined
+  /**
+   * What budgets are charged for it while its cost is not known: what it had reserved, integer pico-USD in decimal,
+   * above 0. Absent where there is a cost, where a job of the call reserves on, and where limits did not hold.
+   */
+  readonly chargedPico?: string | undefined
   /** A success status, but the body carried an error. */
   readonly failedInBody: boolean
   /** What the call did to objects that the upstream keeps; absent where it did nothing to any. */

@@ -101,6 +101,8 @@ export const RECORD_FIELDS = {
   // In `response_id` too, where the call has no `responseId`.
   answerId: { part: 'call', form: 'text', absent: 'undefined', column: null },
   responseUse: { part: 'call', form: 'word', absent: 'undefined', column: null, words: RESPONSE_USES },
+  // In `budget_charges`, summed up.
+  chargedPico: { part: 'call', form: 'pico', absent: 'undefined', column: null },
   failedInBody: { part: 'call', form: 'flag', absent: 'false', column: 'failed_in_body' },
   // In `objects`.
   objects: { part: 'call', form: 'list', absent: 'undefined', column: null },

@@ -11,6 +11,11 @@ export const ENVIRONMENT = [
   { name: 'HOST', meaning: 'address to listen on; 127.0.0.1 for `npm start`', default: '0.0.0.0' },
   { name: 'PORT', meaning: 'port to listen on', default: '8080' },
   { name: 'BASE_PATH', meaning: 'path prefix of the base URL, such as `/llm`', default: null },
+  {
+    name: 'PUBLIC_URL',
+    meaning: "base URL in addresses that stand in place of the upstream's; unset: as the client wrote it",
+    default: null,
+  },
   { name: 'TLS_CERT_FILE', meaning: 'certificate chain in PEM; serve HTTPS', default: null },
   { name: 'TLS_KEY_FILE', meaning: 'private key in PEM; serve HTTPS', default: null },
   {
@@ -81,7 +86,7 @@ export const ENVIRONMENT = [
   {
     name: 'ON_CLIENT_ABORT',
     meaning:
-      '`cancel` the upstream call where what was delivered can be counted, or `drain` every one to its end',
+      '`cancel` the upstream call of a client that left where its bytes tell what it cost, or `drain` every one to its end',
     default: 'cancel',
   },
   { name: 'GATEWAY_PROCESSES', meaning: 'processes sharing the port', default: '1' },

@@ -72,7 +72,8 @@ export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<
     admission: {
       limiter,
       expectedUse: (admission) => estimates.estimateCall(admission),
-      learn: (clientId, expected, record) => estimates.learn(clientId, expected, record),
+      upperUse: (admission, model, asked, bytes) => estimates.upperUse(admission, model, asked, bytes),
+      learn: (expected, record, prompt) => estimates.learn(expected, record, prompt),
     },
     refused: (clientId, reason) => refusals.count(clientId, reason),
     refusals: () => refusals.totals,

@@ -55,6 +55,7 @@ export class ReloadableConfig {
   readonly table: UpstreamTable = tableOf(() => this.#now.table)
   readonly pathPolicy: PathPolicy = {
     permits: (caller, method, hasBody, route) => this.#now.pathPolicy.permits(caller, method, hasBody, route),
+    allowsByName: (caller, method, route) => this.#now.pathPolicy.allowsByName(caller, method, route),
   }
   readonly pricing: QuotingPricing = pricingOf(() => this.#now.pricing)
 
@@ -220,6 +221,8 @@ function openUpstreams(config: GatewayConfig): readonly Upstream[] {
     includeUsage: upstream.includeUsage,
     objects: upstream.objects,
     account: config.upstreams.flatMap(({ name, origin }) => (origin === upstream.origin ? [name] : [])),
+    mountedAt: config.basePath,
+    publicUrl: config.publicUrl,
     pool: openPool(upstream.origin, limits),
   }))
 }

@@ -196,7 +196,6 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)
-
   const unattended = new Unattended()
   const objects = new Objects(
     new ObjectIndex({
@@ -228,6 +227,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       upstreams: reloadable.table,
       pathPolicy: reloadable.pathPolicy,
       objects,
+      unattended,
       limits: limits.admission,
       refused: limits.refused,
       now: Date.now,

@@ -87,6 +87,13 @@ export const ERRORS = {
     code: 'rate_limit_exceeded',
     message: 'A limit of this client is reached for now. Try again after the time in the retry-after header.',
   },
+  concurrency: {
+    status: 429,
+    type: 'rate_limit_error',
+    code: 'concurrency',
+    message:
+      'Too many calls that this client left run on. Try again when some of them have ended: none of them is cut.',
+  },
   budget_exceeded: {
     status: 429,
     type: 'rate_limit_error',

@@ -55,6 +55,7 @@ export async function answerLimits(
       soft: isSoft,
       limit_usd: picoToUsdNumber(amount),
       spent_usd: picoToUsdNumber(spent.pico),
+      charged_usd: picoToUsdNumber(spent.chargedPico),
       left_usd: picoToUsdNumber(left > 0n ? left : 0n),
       from: `${fromDay}T00:00:00.000Z`,
       until: toDay === null ? null : `${addDays(toDay, 1)}T00:00:00.000Z`,

@@ -26,13 +26,21 @@ export function renderTerms(limit: Limit) {
   }
 }
 
+/** What was spent of a budget in a period. */
+export interface SpentOfLimit {
+  readonly pico: bigint
+  /** Of that, what calls are charged whose cost is not known. */
+  readonly chargedPico: bigint
+  readonly period: PeriodDays
+}
+
 /** A limit with the client it is shown for, and what was spent of it. */
 export interface ShownLimit {
   readonly limit: Limit
   /** The name of the client that the limit is of; `null`: a default. */
   readonly client: string | null
   /** Of a budget in its period of now, by one client; else `null`. */
-  readonly spent: { readonly pico: bigint; readonly period: PeriodDays } | null
+  readonly spent: SpentOfLimit | null
 }
 
 /** A limit as it stands, as JSON; the same on the command line and over HTTP. A raise that is over is none. */
@@ -45,6 +53,7 @@ export function renderLimit({ limit, client, spent }: ShownLimit, nowMs: number)
     client,
     ...renderTerms(isRaised ? limit : { ...limit, raise: null }),
     spent_usd: spent === null ? null : picoToUsdText(spent.pico),
+    charged_usd: spent === null ? null : picoToUsdText(spent.chargedPico),
     left_usd: left === null ? null : picoToUsdText(left > 0n ? left : 0n),
     period_from: spent?.period.fromDay ?? null,
     period_to: spent?.period.toDay ?? null,

@@ -106,12 +106,22 @@ export async function showLimits(
     })
   }
   const spentPico: bigint[] = []
-  for (let from = 0; from < accounts.length; from += ACCOUNTS)
-    spentPico.push(...(await selectSpent(pool, accounts.slice(from, from + ACCOUNTS), [])).spentPico)
+  const chargedPico: bigint[] = []
+  for (let from = 0; from < accounts.length; from += ACCOUNTS) {
+    const read = await selectSpent(pool, accounts.slice(from, from + ACCOUNTS), [])
+    spentPico.push(...read.spentPico)
+    chargedPico.push(...read.chargedPico)
+  }
   return limits.map(({ limit, client }) => {
     const account = periods.get(limit)
     const spent =
-      account === undefined ? null : { pico: spentPico[account.index] ?? 0n, period: account.period }
+      account === undefined
+        ? null
+        : {
+            pico: spentPico[account.index] ?? 0n,
+            chargedPico: chargedPico[account.index] ?? 0n,
+            period: account.period,
+          }
     return { limit, client, spent }
   })
 }

@@ -2,7 +2,10 @@
 
 import type { ObjectKind } from '../call/object-event.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../providers/reading/json-value.ts'
+import { asBuffer } from '../providers/wires/elements.ts'
 import { compileProjection, JsonScanner } from '../providers/wires/json.ts'
+import { ANSWER_WALK } from './names/name-paths.ts'
+import { TextNames } from './names/text-names.ts'
 import { namesIn, type ObjectName } from './object-path.ts'
 import { statusOf } from './object-status.ts'
 
@@ -54,6 +57,8 @@ export interface AnswerObjects {
   readonly left: readonly ObjectName[]
   /** As written, in lower case; '' where none is. */
   readonly status: string
+  /** Ids of containers in which tools ran; none where they were not looked for. */
+  readonly containers: readonly string[]
 }
 
 /** Reads an answer as it passes: a JSON document to its end, a stream to the end of its first event. */
@@ -62,8 +67,16 @@ export class AnswerReader {
   #kind: 'unknown' | 'json' | 'stream' | 'over' = 'unknown'
   #held = ''
   #inEvent = false
+  readonly #containers: TextNames | null
+
+  /** @param seeksContainers reads a stream to its end. */
+  constructor(seeksContainers = false) {
+    this.#containers = seeksContainers ? new TextNames(ANSWER_WALK, false) : null
+    this.#containers?.begin(true)
+  }
 
   push(chunk: Uint8Array): void {
+    this.#containers?.push(asBuffer(chunk))
     if (this.#kind === 'over') return
     if (this.#kind === 'unknown') {
       const first = Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, 64))
@@ -85,6 +98,7 @@ export class AnswerReader {
         inner === whole ? namesOf(kind, whole) : [...namesOf(kind, whole), ...namesOf(kind, inner)],
       left: leftBy(whole),
       status: statusOf(inner) || statusOf(whole),
+      containers: this.#containers?.takeIds() ?? [],
     }
   }
 

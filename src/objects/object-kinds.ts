@@ -33,6 +33,7 @@ export const COLLECTIONS: readonly Collection[] = [
   { segments: ['interactions'], kind: 'interaction' },
   { segments: ['tunedmodels'], kind: 'tuned_model' },
   { segments: ['filesearchstores'], kind: 'file_search_store' },
+  { segments: ['corpora'], kind: 'file_search_store' },
   { segments: ['operations'], kind: 'operation' },
   { segments: ['batchpredictionjobs'], kind: 'batch' },
   // Mistral's.

@@ -5,21 +5,32 @@ import {
   MAX_OBJECT_EVENTS,
   MAX_OBJECT_ID_BYTES,
   type ObjectEvent,
-  type ObjectKind,
 } from '../call/object-event.ts'
 import { cleanText } from '../domain/clean-text.ts'
 import type { AnswerHandler } from '../http/client/answer-handler.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
-import { type BodyIds, idsInBody } from './body-ids.ts'
 import { filterList } from './lists/list-filter.ts'
 import { ListedAnswer } from './lists/listed-answer.ts'
+import { isTunedModel } from './names/body-names.ts'
+import { namedPaths } from './names/name-paths.ts'
 import type { ObjectIndex, ObjectOwner, Owners } from './object-index.ts'
 import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
+import {
+  isJob,
+  isKept,
+  isPartOfFile,
+  kindMade,
+  MAKES_OPERATION,
+  MAX_SEARCHED_BYTES,
+  makesContainer,
+  takesForms,
+} from './object-makers.ts'
 import { type ObjectPath, readObjectPath } from './object-path.ts'
-import { hasEnded, hasFailed, isRunning } from './object-status.ts'
+import { hasEnded, hasFailed } from './object-status.ts'
 import { idsInQuery } from './query-ids.ts'
+import { isUploadPath, uploadIdsIn } from './upload-sessions.ts'
 import { WatchedAnswer } from './watched-answer.ts'
 
 /** An upstream, as far as its objects are concerned. */
@@ -53,14 +64,7 @@ export interface ObjectCall {
 }
 
 const NONE: readonly string[] = []
-const FORM_KINDS: ReadonlySet<ObjectKind> = new Set(['container', 'file', 'skill', 'upload', 'video'])
-/** Methods of Google's models whose answers are operations or batches. */
-const MAKES_OPERATION =
-  /^(?:batchgeneratecontent|asyncbatchembedcontent|predictlongrunning|uploadtofilesearchstore|importfile)$/
 const MODEL_PATH = /\/models\/(.+)$/i
-const MAX_SEARCHED_BYTES = 1024 * 1024
-const STORES = Buffer.from('"store"')
-const DEFERS = Buffer.from('"deferred"')
 
 /** The objects of all upstreams: one for a process. */
 export class Objects {
@@ -79,38 +83,45 @@ export class Objects {
     if (/^multipart\//i.test(contentType) && takesForms(path)) return false
     if (path.names.length === 0 && path.collection === null) return MAKES_OPERATION.test(path.verb)
     // The file itself, of any type and size.
-    return path.names.length > 0 || (path.collection !== 'file' && path.collection !== 'upload')
+    return path.names.length > 0 ? !isPartOfFile(path) : path.collection !== 'file'
   }
 
-  /** Whether the client may send this call. At once where nothing of it names an object, or all is known. */
+  /** What of an upload that streams names objects: its fields, or also the lines of its file. */
+  readsUpload(upstream: ObjectUpstream, canonicalPath: string): 'nothing' | 'fields' | 'file' {
+    if (upstream.objects === 'shared') return 'nothing'
+    const path = readObjectPath(canonicalPath)
+    if (path.collection === 'file' || path.collection === 'upload' || isPartOfFile(path)) return 'file'
+    return namedPaths(canonicalPath).isKnown ? 'fields' : 'nothing'
+  }
+
+  /**
+   * Whether the client may send this call. At once where nothing of it names an object, or all is known.
+   *
+   * @param inBody the ids that its body names.
+   */
   judge(
     upstream: ObjectUpstream,
     method: string,
     canonicalPath: string,
     pathAndQuery: string,
     clientId: string,
-    body: Buffer | null,
+    inBody: readonly string[],
   ): Verdict | Promise<Verdict> {
     if (upstream.objects === 'shared') return 'pass'
     const path = readObjectPath(canonicalPath)
     let ids = path.names.length === 0 ? NONE : this.#idsIn(path, upstream, clientId)
-    if (method !== 'POST' && pathAndQuery.includes('?')) {
+    if (pathAndQuery.includes('?') && (method !== 'POST' || isUploadPath(canonicalPath))) {
       const inQuery = idsInQuery(pathAndQuery)
       if (inQuery === null) return 'unreadable'
-      if (inQuery.length > 0) ids = [...ids, ...inQuery]
+      if (inQuery.length > 0) ids = [...ids, ...inQuery.map((id) => cleanText(id, MAX_OBJECT_ID_BYTES))]
     }
-    if (method === 'DELETE') {
-      // All of a collection, with what is others'.
-      if (path.collection !== null && path.names.length === 0) return 'hidden'
-      // Tuned models alone can be deleted; elsewhere a model's name has no owner.
-      const model = MODEL_PATH.exec(canonicalPath)?.[1]
-      if (model !== undefined) ids = [...ids, model]
-    }
-    if (body === null) return this.#judgeIds(upstream, clientId, ids)
-    const inBody = idsInBody(path, body)
-    return inBody instanceof Promise
-      ? inBody.then((found) => this.#judgeBody(upstream, clientId, ids, found))
-      : this.#judgeBody(upstream, clientId, ids, inBody)
+    // All of a collection, with what is others'.
+    if (method === 'DELETE' && path.collection !== null && path.names.length === 0) return 'hidden'
+    const model = MODEL_PATH.exec(canonicalPath)?.[1]
+    // Tuned models alone have an owner, and can be deleted.
+    if (model !== undefined && (method === 'DELETE' || isTunedModel(model))) ids = [...ids, model]
+    if (inBody.length > 0) ids = [...ids, ...inBody.flatMap(readings)]
+    return this.#judgeIds(upstream, clientId, ids)
   }
 
   /** As {@link judge}, of a WebSocket handshake: an upstream that answers it as a GET would show its list as it is. */
@@ -124,14 +135,26 @@ export class Objects {
     // The one with sessions of its own, and without a list.
     const isList = collection !== null && collection !== 'response'
     if (isList && upstream.objects === 'owned') return 'hidden'
-    return this.judge(upstream, 'GET', canonicalPath, pathAndQuery, clientId, null)
+    return this.judge(upstream, 'GET', canonicalPath, pathAndQuery, clientId, NONE)
+  }
+
+  /** Whether the client may use all of `ids`: those in an upload, as it passes. */
+  judgeUpload(
+    upstream: ObjectUpstream,
+    clientId: string,
+    ids: readonly string[],
+  ): Verdict | Promise<Verdict> {
+    return this.#judgeIds(upstream, clientId, ids.flatMap(readings))
   }
 
   /** Whether the answer of such a call may say something of objects: what to ask of every call before `watch`. */
   concerns(method: string, canonicalPath: string, body: Buffer | null): boolean {
     const { names, collection, verb } = readObjectPath(canonicalPath)
     if (collection === 'completion' && method === 'POST') return body === null || isKept(body)
-    return collection !== null || names.length > 0 || MAKES_OPERATION.test(verb)
+    if (verb === 'messages' && method === 'POST' && names.length === 0) return makesContainer(body)
+    return (
+      collection !== null || names.length > 0 || MAKES_OPERATION.test(verb) || isUploadPath(canonicalPath)
+    )
   }
 
   /** `handler`, or one around it that reads what the answer says of objects, or takes out of it what is others'. */
@@ -139,10 +162,10 @@ export class Objects {
     const path = readObjectPath(call.canonicalPath)
     switch (call.method) {
       case 'POST':
-        return this.#watchMaking(handler, call, path)
+        return this.#watchMaking(this.#watchUpload(handler, call), call, path)
       case 'PUT':
       case 'PATCH':
-        return this.#watchList(this.#watchMaking(handler, call, path), call, path)
+        return this.#watchList(this.#watchMaking(this.#watchUpload(handler, call), call, path), call, path)
       case 'DELETE':
         return this.#watchDeletion(handler, call, path)
       case 'HEAD':
@@ -161,20 +184,6 @@ export class Objects {
     if (events === undefined) return null
     this.#events.delete(callId)
     return events
-  }
-
-  #judgeBody(
-    upstream: ObjectUpstream,
-    clientId: string,
-    ids: readonly string[],
-    inBody: BodyIds,
-  ): Verdict | Promise<Verdict> {
-    if (inBody === 'unreadable') return 'unreadable'
-    return this.#judgeIds(
-      upstream,
-      clientId,
-      inBody.length === 0 ? ids : [...ids, ...inBody.flatMap(readings)],
-    )
   }
 
   #judgeIds(upstream: ObjectUpstream, clientId: string, ids: readonly string[]): Verdict | Promise<Verdict> {
@@ -222,15 +231,36 @@ export class Objects {
     }
   }
 
+  /** Google's uploads are begun by one call, and their bytes come with another. */
+  #watchUpload(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
+    if (!isUploadPath(call.canonicalPath)) return handler
+    return new WatchedAnswer(handler, (_objects, _isWhole, headers) => {
+      for (const id of uploadIdsIn(headers))
+        this.#record(call, { id, kind: 'upload', is: 'created', job: false })
+    })
+  }
+
   #watchMaking(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {
     const { names, verb } = path
     const kind = kindMade(call, path)
-    if (kind !== null) {
-      return new WatchedAnswer(handler, (objects) => {
-        for (const name of objects.names(kind)) {
-          this.#record(call, { ...name, is: 'created', job: isJob(kind, name.kind, path, objects) })
-        }
-      })
+    const seeksContainers = (kind === 'response' || verb === 'messages') && makesContainer(call.body)
+    if (kind !== null || seeksContainers) {
+      return new WatchedAnswer(
+        handler,
+        (objects) => {
+          if (kind !== null)
+            for (const name of objects.names(kind)) {
+              this.#record(call, { ...name, is: 'created', job: isJob(kind, name.kind, path, objects) })
+            }
+          for (const id of objects.containers) {
+            // One that the call named stays whose it was.
+            if (call.body === null || !call.body.subarray(0, MAX_SEARCHED_BYTES).includes(id)) {
+              this.#record(call, { id, kind: 'container', is: 'created', job: false })
+            }
+          }
+        },
+        seeksContainers,
+      )
     }
     return verb === 'cancel' && names.length > 0 ? this.#watchJob(handler, call, path) : handler
   }
@@ -276,45 +306,6 @@ export class Objects {
     events.push({ id: kept, ...event })
     this.#events.set(call.callId, events)
   }
-}
-
-/** What a POST makes; `null`: nothing that is an object of its own. */
-function kindMade({ method, body }: ObjectCall, { names, collection, verb }: ObjectPath): ObjectKind | null {
-  if (method !== 'POST' && collection !== 'file' && collection !== 'upload') return null
-  if (names.length > 0) {
-    if (verb === 'complete' && names[0]?.kind === 'upload') return 'file'
-    if (isEvalRun(names, verb)) return 'eval'
-    return verb === 'remix' && names[0]?.kind === 'video' ? 'video' : null
-  }
-  if (collection === null) return MAKES_OPERATION.test(verb) ? 'operation' : null
-  if (collection === 'completion') {
-    return body === null || isKept(body) ? collection : null
-  }
-  return verb === 'completions' && collection === 'agent' ? null : collection
-}
-
-/** A run of an eval goes on after it is begun; an eval itself does nothing. */
-function isEvalRun(names: ObjectPath['names'], verb: string): boolean {
-  return names.length === 1 && names[0]?.kind === 'eval' && verb === 'runs'
-}
-
-/** Whether what a call made runs on after it. An operation of Google's is a batch where its name says so. */
-function isJob(made: ObjectKind, named: ObjectKind, path: ObjectPath, objects: AnswerObjects): boolean {
-  if (JOBS.has(made)) return JOBS.has(named)
-  if (named !== made) return false
-  return isEvalRun(path.names, path.verb) || (JOBS_WHEN_RUNNING.has(made) && isRunning(objects.status))
-}
-
-/** Whether a form with a file may be what is sent there. */
-function takesForms({ names, collection }: ObjectPath): boolean {
-  const kind = names.at(-1)?.kind ?? collection
-  return kind === null || FORM_KINDS.has(kind)
-}
-
-/** Completions are kept only where that is asked for. */
-function isKept(body: Buffer): boolean {
-  // Searching a long one takes more of a turn than reading its answer.
-  return body.length > MAX_SEARCHED_BYTES || body.includes(STORES) || body.includes(DEFERS)
 }
 
 function verdictOn(owners: Owners, clientId: string): Verdict {

@@ -1,11 +1,12 @@
-// Puts what a call made of objects into its record, so that both reach Postgres by the same exactly-once way.
+// Puts into a call's record what it made of objects and what budgets hold on for it, so that all of it reaches Postgres by
+// the same exactly-once way.
 import type { CallLedger } from '../call/call-ledger.ts'
 import type { CallRecord } from '../call/call-record.ts'
 import type { ObjectEvent } from '../call/object-event.ts'
 import { readObjectPath } from './object-path.ts'
 import type { Objects } from './objects.ts'
 
-/** `ledger`, whose records say what their calls made of objects. */
+/** `ledger`, whose records say what their calls made of objects and what budgets hold on for them. */
 export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger {
   return {
     get canTakeCalls() {
@@ -16,13 +17,14 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
     saveSnapshotNow: (call, snapshot, onWritten) => ledger.saveSnapshotNow(call, snapshot, onWritten),
     close(record, onWritten, reservedPico = 0n) {
       const events = objects.take(record.callId)
-      if (events === null) {
-        ledger.close(record, onWritten)
-        return
-      }
-      const job = reservedPico > 0n && hasNoCost(record) ? events.findIndex(isMadeJob) : -1
-      if (job < 0) {
-        ledger.close({ ...record, objects: events }, onWritten)
+      const job = reservedPico > 0n && hasNoCost(record) ? (events ?? []).findIndex(isMadeJob) : -1
+      if (events === null || job < 0) {
+        const ended = events === null ? record : { ...record, objects: events }
+        if (reservedPico <= 0n || record.costPico !== null) ledger.close(ended, onWritten)
+        else
+          ledger.close({ ...ended, chargedPico: `${reservedPico}` }, (error, sequence) =>
+            onWritten(error, sequence, { pico: reservedPico, by: 'call' }),
+          )
         return
       }
       // One of them stands for the call.
@@ -30,7 +32,7 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
         at === job ? { ...event, reservedPico: `${reservedPico}` } : event,
       )
       ledger.close({ ...record, objects: reserving }, (error, sequence) =>
-        onWritten(error, sequence, reservedPico),
+        onWritten(error, sequence, { pico: reservedPico, by: 'job' }),
       )
     },
     discard(call) {

@@ -1,7 +1,9 @@
 import type { Observation, UsagePart } from '../call/observation.ts'
 import type { ResponseUse } from '../call/response-use.ts'
+import type { AnswerCounts } from './answer-counts.ts'
+import type { AnswerForm } from './answer-form.ts'
 import type { JsonObject } from './reading/json-value.ts'
-import type { Projection } from './wires/json-projection.ts'
+import type { Projection } from './wires/plans/json-projection.ts'
 
 /** What the gateway knows of the request when the response begins. */
 export interface RequestContext {
@@ -114,6 +116,8 @@ export interface Dialect {
   readonly requestProjection?: Projection
   /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
   readonly takesIncludeUsage: boolean
+  /** What changes the form of its answers; absent: nothing that is known. */
+  readonly answerForm?: AnswerForm
   /** Error shape the gateway's own refusals take on this path. */
   readonly errorShape: 'openai' | 'anthropic'
   /** `false`: it is not billed by tokens that a tokenizer could count, so none are estimated where it reports none. */
@@ -124,6 +128,8 @@ export interface Dialect {
   readonly generatesNothing?: true
   /** Where its servers look for the most that an answer may have; absent: `max_tokens` and its later name. */
   readonly outputBound?: OutputBound
+  /** What multiplies its answer; absent: a request has one, whatever it says. */
+  readonly answers?: AnswerCounts
   /** What it makes or reads beside text, where models may be paid for it by the token; absent: nothing. */
   readonly medium?: Medium
   /** Its prompts go through a chat template, even where the request has no list of messages. */
@@ -132,6 +138,8 @@ export interface Dialect {
   readonly tokenizerFamily?: TokenizerFamily
   /** Reasoning may stay hidden in its WebSocket sessions, so what passed of one is not all that was generated. */
   readonly hidesReasoningInSessions?: true
+  /** Answers pass as they are generated, unless the request says otherwise. */
+  readonly streamsByDefault?: true
   /** Counts in the middle of a stream have the hidden thoughts in them. */
   readonly runningUsageHasThoughts?: true
   /** Servers of this format know `stream_options`, so `include_usage: always` may set it here. */

@@ -10,6 +10,7 @@ import { testReceiver } from '../../src/limits/alerts/test-receiver.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { startReceiver, status, type TestReceiver } from './receiver.ts'
 
 let database: TestDatabase
@@ -31,9 +32,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await receiver.stop()
-  await pool.query(
-    `truncate tallygate.alerts, tallygate.alert_deliveries, tallygate.alert_receivers, tallygate.alert_receiver_changes`,
-  )
+  await emptyTables(pool, ['alerts', 'alert_deliveries', 'alert_receivers', 'alert_receiver_changes'])
 })
 afterAll(async () => {
   await pool.end()

@@ -12,6 +12,7 @@ import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { emptyUsage } from '../usage/summaries/empty-usage.ts'
 import { addAccount, addBudget, addSpending } from './budget-usage.ts'
 
@@ -34,10 +35,14 @@ beforeAll(async () => {
 beforeEach(() => receive())
 afterEach(async () => {
   await emptyUsage(pool)
-  await pool.query(
-    `truncate tallygate.alerts, tallygate.alert_deliveries, tallygate.alert_receivers,
-       tallygate.alert_receiver_changes, tallygate.limits, tallygate.limit_changes`,
-  )
+  await emptyTables(pool, [
+    'alerts',
+    'alert_deliveries',
+    'alert_receivers',
+    'alert_receiver_changes',
+    'limits',
+    'limit_changes',
+  ])
 })
 afterAll(async () => {
   await pool.end()
@@ -206,6 +211,25 @@ test('what was spent of any budget is what its answers about usage say, over sum
   await addSpending(
     pool,
     rows(60).map((row) => ({ ...row, day: addDays(TODAY, -random(40)) })),
+  )
+  const charges = Array.from({ length: 60 }, () => {
+    const client = pick(clients)
+    const key = `${client}-${1 + random(2)}`
+    return { client, key, model: pick(models), day: addDays(TODAY, -random(60)), pico: random(900_000) }
+  })
+  await pool.query(
+    `insert into tallygate.budget_charges
+     select client, day, key, model, 'u', '', sum(pico), 3
+     from json_to_recordset($1) r (client text, day date, key text, model text, pico numeric) group by 1, 2, 3, 4`,
+    [JSON.stringify(charges)],
+  )
+  await pool.query(
+    `insert into tallygate.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, path, model, created_at,
+       job, reserved_pico, deleted_at)
+     select 'u', 'b' || n, 'b' || n, 'batch', 'acme', 'acme-' || n % 3, gen_random_uuid(), '/v1/batches',
+       case when n % 2 = 0 then 'gpt-4o' end, $1::date - n * interval '3 hours', true, n, case when n % 5 = 0 then now() end
+     from generate_series(1, 60) n`,
+    [TODAY],
   )
   const closed = await pool.query(`select count(*)::int as months from tallygate.summarised_months`)
   expect(closed.rows[0].months).toBeGreaterThan(0)

@@ -20,6 +20,7 @@ import { openPostgres, type Postgres } from '../../src/store/connection/postgres
 import { recordGatewayJournal } from '../../src/store/ledger/gateway-journals.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 
 let database: TestDatabase
 let pool: Postgres
@@ -34,7 +35,7 @@ beforeAll(async () => {
     log: quiet,
   })
 })
-afterEach(() => pool.query('truncate tallygate.gateway_journals'))
+afterEach(() => emptyTables(pool, ['gateway_journals']))
 afterAll(async () => {
   await pool.end()
   await database.drop()

@@ -21,6 +21,7 @@ import {
 import { openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { json, run } from './command-line.ts'
 
@@ -443,7 +444,7 @@ test('whether calls reach Kafka is reported where a worker has sent any, with wh
     detail: expect.stringContaining('no worker sends calls to Kafka: 7 wait, the oldest since'),
     mend: expect.stringContaining('CALLS_KAFKA_BROKERS'),
   })
-  await pool.query('truncate tallygate.call_outbox')
+  await emptyTables(pool, ['call_outbox'])
   await measureOutbox(pool)
   expect(await runChecks('kafka')).toMatchObject({
     state: 'ok',

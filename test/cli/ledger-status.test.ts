@@ -15,6 +15,7 @@ import {
   newProducer,
   quiet,
 } from '../rollup/records.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 import { json, run } from './command-line.ts'
 
@@ -38,10 +39,16 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   producer = newProducer()
-  await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.ledger_gaps,
-       tallygate.dead_letters, tallygate.responses_seen, tallygate.streams, tallygate.prices`,
-  )
+  await emptyTables(ledger.pool, [
+    'daily_usage',
+    'call_rows',
+    'producers',
+    'ledger_gaps',
+    'dead_letters',
+    'responses_seen',
+    'streams',
+    'prices',
+  ])
 })
 
 test('the status says how far each producer is counted, what waits, and what its journal takes', async () => {

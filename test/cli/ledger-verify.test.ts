@@ -8,6 +8,7 @@ import { verify } from '../../workers/verify.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { json, run } from './command-line.ts'
 
 const TODAY = holdClockAtNoon()
@@ -21,10 +22,18 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 beforeEach(async () => {
-  await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers, tallygate.prices, tallygate.adjustments,
-       tallygate.adjustment_entries, tallygate.repricing_rules, tallygate.ledger_gaps, tallygate.dead_letters cascade`,
-  )
+  await emptyTables(ledger.pool, [
+    'daily_usage',
+    'daily_latency',
+    'call_rows',
+    'producers',
+    'prices',
+    'adjustments',
+    'adjustment_entries',
+    'repricing_rules',
+    'ledger_gaps',
+    'dead_letters',
+  ])
 })
 
 const catalog = buildCatalog()

@@ -44,6 +44,7 @@ const limitShape = z.strictObject({
   cached: z.enum(['count', 'ignore']).nullable(),
   unpriced: z.enum(['allow', 'refuse']).nullable(),
   spent_usd: z.string().nullable(),
+  charged_usd: z.string().nullable(),
   left_usd: z.string().nullable(),
   period_from: z.iso.date().nullable(),
   period_to: z.iso.date().nullable(),
@@ -74,6 +75,7 @@ test('several limits are set at once and shown as they stand, always in the same
   ])
   expect(standing[0]).toMatchObject({
     spent_usd: '0',
+    charged_usd: '0',
     left_usd: '10.5',
     period_from: today(),
     period_to: today(),

@@ -8,6 +8,7 @@ import { splitDay } from '../../src/usage/calls/day-parts.ts'
 import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 
 const TODAY = utcDayOf(Date.now())
 const DAY = addDays(TODAY, -2)
@@ -22,11 +23,18 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 beforeEach(async () => {
-  await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers, tallygate.prices,
-       tallygate.adjustments, tallygate.adjustment_entries, tallygate.verified_days, tallygate.summarised_days,
-       tallygate.summarised_months cascade`,
-  )
+  await emptyTables(ledger.pool, [
+    'daily_usage',
+    'daily_latency',
+    'call_rows',
+    'producers',
+    'prices',
+    'adjustments',
+    'adjustment_entries',
+    'verified_days',
+    'summarised_days',
+    'summarised_months',
+  ])
 })
 
 /** Calls of many clients and models on `DAY`. */

@@ -1,3 +1,4 @@
+// @long: thirteen faults, one after the other.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'

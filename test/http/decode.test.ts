@@ -240,6 +240,8 @@ describe('what cannot be read', () => {
   })
 })
 
+const BOMBS = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
+
 describe('bombs', () => {
   const zeros = Buffer.alloc(80 * 1024 * 1024)
 
@@ -248,10 +250,53 @@ describe('bombs', () => {
     ['br', brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } })],
     ['zstd', zstdCompressSync(zeros)],
     ['gzip, gzip', gzipSync(gzipSync(zeros))],
-  ])('%s: decoding stops at a ratio of 200', async (codings, body) => {
+  ])('%s: decoding stops at 64 MiB', async (codings, body) => {
     const { result, bytes } = await decode(codings, inPieces(body, 1000))
     expect(result).toBe('unreadable')
-    expect(bytes.length).toBeLessThanOrEqual(Math.max(1024 * 1024, body.length * 200))
+    expect(bytes.length).toBeLessThanOrEqual(64 * 1024 * 1024)
+  })
+
+  test.each([
+    'gzip',
+    'deflate',
+    'br',
+    'zstd',
+  ] as const)('%s: ten at once are decoded at a pace, and little is kept', async (coding) => {
+    const body = BOMBS[coding](zeros)
+    const usual = 10 * Math.max(1024 * 1024, body.length * 200)
+    const begun = performance.now()
+    const before = process.memoryUsage().rss
+    let given = 0
+    let over = 0
+    const decoders = Array.from({ length: 10 }, () => {
+      const decoder = createDecoder(coding, (decoded) => {
+        given += decoded.length
+        // 64 MiB a second, and a chunk of each that was under way.
+        over = Math.max(over, given - usual - (performance.now() - begun) * 65_536)
+      })
+      for (const piece of inPieces(body, 1000)) decoder.push(piece)
+      return decoder
+    })
+    await expect.poll(() => given).toBeGreaterThan(usual + 10 * 1024 * 1024)
+    expect(process.memoryUsage().rss - before).toBeLessThan(150e6)
+    for (const decoder of decoders) decoder.destroy()
+    expect(over).toBeLessThan(2 * 1024 * 1024)
+  })
+
+  test.each([
+    'gzip',
+    'deflate',
+    'br',
+    'zstd',
+  ] as const)('%s: 16,000 tokens of spaces are read to their last byte', async (coding) => {
+    const answer = Buffer.from(
+      JSON.stringify({ content: ' '.repeat(16_000 * 128), usage: { completion_tokens: 16_000 } }),
+    )
+    const body = BOMBS[coding](answer)
+    expect(answer.length / body.length).toBeGreaterThan(500)
+    const { result, bytes } = await decode(coding, inPieces(body, 100))
+    expect(result).toBe('complete')
+    expect(bytes.equals(answer)).toBe(true)
   })
 
   test('decoding stops at 64 MiB whatever the ratio', async () => {

@@ -6,6 +6,7 @@ import { setLimits } from '../../src/limits/table/change-limits.ts'
 import { removeLimits } from '../../src/limits/table/remove-limits.ts'
 import { quiet } from '../rollup/records.ts'
 import { heldMemory } from '../support/memory.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 import { budget, type LimitDatabase, openLimitDatabase, requestsAMinute, scopeOf } from './limit-database.ts'
 
@@ -179,5 +180,5 @@ test('20,000 limits are read page by page, held in a few megabytes, and changed 
     expect(directory.of('cli_many77').map(({ amount }) => amount)).toEqual([1_000_077n, 5n]),
   )
   expect(queries.mock.calls.filter(([text]) => String(text).includes('order by l.id'))).toEqual([])
-  await database.pool.query('truncate tallygate.limits cascade')
+  await emptyTables(database.pool, ['limits'])
 }, 60_000)

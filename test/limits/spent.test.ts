@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import type { ObjectEvent } from '../../src/call/object-event.ts'
+import { NO_USAGE } from '../../src/call/usage.ts'
 import { addCredit } from '../../src/corrections/credit.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
 import { coversModel } from '../../src/limits/covers-model.ts'
@@ -12,11 +13,13 @@ import { closeMonth } from '../../src/usage/summaries/close-month.ts'
 import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import { rounds } from '../support/rounds.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { emptyUsage } from '../usage/summaries/empty-usage.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
 const SEED = Number(process.env.SPENT_SEED ?? 4_711)
-const RUNS = Number(process.env.SPENT_RUNS ?? 12)
+const RUNS = rounds({ short: 4, long: 12 })
 
 let ledger: LedgerDatabase
 
@@ -24,7 +27,10 @@ beforeAll(async () => {
   ledger = await openLedgerDatabase(0)
 })
 afterAll(() => ledger.drop())
-beforeEach(() => emptyUsage(ledger.pool))
+beforeEach(async () => {
+  await emptyUsage(ledger.pool)
+  await emptyTables(ledger.pool, ['budget_charges'])
+})
 
 async function add(records: readonly CallRecord[], producer = newProducer()): Promise<string> {
   await ledger.rollUp(
@@ -54,14 +60,16 @@ const record = fc
       'claude:latest',
     ),
     costPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 20n })),
+    charged: fc.option(fc.bigInt({ min: 1n, max: 10n ** 20n })),
   })
-  .map(({ day, key, costPico, ...rest }) =>
+  .map(({ day, key, costPico, charged, ...rest }) =>
     aRecord({
       ...rest,
       arrivedAtMs: Date.parse(`${day}T12:00:00Z`),
       keyId: `key_${rest.clientId}_${key}`,
       priceId: costPico === null ? null : 'price',
       costPico: costPico === null ? null : `${costPico}`,
+      ...(costPico !== null || charged === null ? {} : { chargedPico: `${charged}` }),
     }),
   )
 
@@ -103,10 +111,12 @@ const account: fc.Arbitrary<SpendAccount> = fc
     toDay: other === null || one < other ? other : one,
   }))
 
-/** From the rows of `daily_usage` alone. */
+/** From the rows of `daily_usage` and of `budget_charges` alone. */
 async function spentByRows({ clientId, keyId, model, fromDay, toDay }: SpendAccount): Promise<bigint> {
   const { rows } = await ledger.pool.query<{ model: string; pico: string }>(
-    `select model, cost_pico + adjusted_pico as pico from tallygate.daily_usage
+    `select model, pico from (
+       select client_id, key_id, day, model, cost_pico + adjusted_pico as pico from tallygate.daily_usage union all
+       select client_id, key_id, day, model, unpriced_pico + without_figures_pico from tallygate.budget_charges) u
      where client_id = $1 and ($2::text is null or key_id = $2) and day between $3 and coalesce($4, 'infinity'::date)`,
     [clientId, keyId, fromDay, toDay],
   )
@@ -194,10 +204,108 @@ test('nothing was spent where nothing was ever used', async () => {
   ])
 })
 
-test('jobs reserve beside what is spent, by day, key and model, until they are settled, deleted or old', async () => {
+test('a call without a cost charges what it had reserved, until a repricing gives it one', async () => {
+  const call = (changes: Partial<CallRecord>) =>
+    aRecord({
+      arrivedAtMs: noon('2026-02-03'),
+      priceId: null,
+      costPico: null,
+      chargedPico: '100',
+      ...changes,
+    })
+  const all = { clientId: 'cli_a', keyId: null, model: null, fromDay: '2026-02-03', toDay: null }
+  const read = async () => {
+    const { spentPico, chargedPico } = await selectSpent(ledger.pool, [all], [])
+    return [spentPico[0], chargedPico[0]]
+  }
+  await add([
+    call({ unpricedReason: 'no_price' }),
+    call({ unpricedReason: 'no_price', chargedPico: '301' }),
+    call({ unpricedReason: 'no_figures', usageSource: 'none', chargedPico: '20' }),
+    call({ unpricedReason: 'invalid_usage', usageSource: 'invalid', chargedPico: '3' }),
+    call({ unpricedReason: 'no_price', chargedPico: undefined, model: 'another' }),
+    call({ costPico: '7', priceId: 'p', chargedPico: '900' }),
+  ])
+  expect(await read()).toEqual([431n, 424n])
+  const price = async (calls: number, pico: bigint) =>
+    await ledger.pool.query(
+      `update tallygate.daily_usage set priced_later = coalesce(priced_later, 0) + $1, adjusted_pico = adjusted_pico + $2
+       where model <> 'another' and price_id = ''`,
+      [calls, `${pico}`],
+    )
+  await price(1, 5n)
+  // Half of 401, rounded up with what has no figures.
+  expect(await read()).toEqual([7n + 5n + 224n, 224n])
+  await price(1, 5n)
+  expect(await read()).toEqual([7n + 10n + 23n, 23n])
+})
+
+test('a charge counts once, however often its record comes, and by the model and key that budgets are of', async () => {
+  const record = aRecord({
+    arrivedAtMs: noon('2026-02-03'),
+    keyId: 'key_b',
+    priceId: null,
+    costPico: null,
+    unpricedReason: 'no_figures',
+    chargedPico: '100',
+  })
+  const producer = await add([record])
+  await add([record], producer)
+  const all = {
+    clientId: record.clientId,
+    keyId: null,
+    model: null,
+    fromDay: '2026-02-03',
+    toDay: '2026-02-03',
+  }
+  const { chargedPico } = await selectSpent(
+    ledger.pool,
+    [
+      all,
+      { ...all, keyId: 'key_b' },
+      { ...all, keyId: 'key_c', formerKeys: ['key_b'] },
+      { ...all, model: 'gpt-4o' },
+      { ...all, keyId: 'key_a' },
+      { ...all, model: 'gpt-4o-mini' },
+      { ...all, fromDay: '2026-02-04', toDay: null },
+    ],
+    [],
+  )
+  expect(chargedPico).toEqual([100n, 100n, 100n, 100n, 0n, 0n, 0n])
+})
+
+test('a job that was seen to end without figures is charged until a fetch reports some, a batch without files is not', async () => {
   const now = Date.now()
   const today = new Date(now).toISOString().slice(0, 10)
-  await ledger.pool.query('truncate tallygate.objects')
+  await emptyTables(ledger.pool, ['objects'])
+  const of = (id: string, kind: 'batch' | 'response', is: 'created' | 'ended', costPico: string | null) =>
+    aRecord({
+      arrivedAtMs: now,
+      priceId: null,
+      costPico,
+      unpricedReason: costPico === null ? 'billed_later' : undefined,
+      usageSource: 'none',
+      usage: NO_USAGE,
+      objects: [{ id, kind, is, job: true, reservedPico: is === 'created' ? '5' : undefined }],
+    })
+  const all = { clientId: 'cli_a', keyId: null, model: null, fromDay: today, toDay: null }
+  const read = async () => {
+    const { jobsPico, chargedPico } = await selectSpent(ledger.pool, [all], [])
+    return [jobsPico[0], chargedPico[0]]
+  }
+  await add([of('b_1', 'batch', 'created', null), of('r_1', 'response', 'created', null)])
+  expect(await read()).toEqual([10n, 0n])
+  await add([of('b_1', 'batch', 'ended', '0'), of('r_1', 'response', 'ended', '0')])
+  expect(await read()).toEqual([0n, 5n])
+  const fetched = { responseId: 'r_1', responseUse: 'fetched', method: 'GET', arrivedAtMs: now } as const
+  await add([aRecord({ ...fetched, path: '/v1/responses/r_1' })])
+  expect(await read()).toEqual([0n, 0n])
+})
+
+test('jobs reserve beside what is spent, by day, key and model, and are charged once they are deleted or old', async () => {
+  const now = Date.now()
+  const today = new Date(now).toISOString().slice(0, 10)
+  await emptyTables(ledger.pool, ['objects'])
   const job = (id: string, changes: Partial<CallRecord> = {}, reservedPico: string | null = '5') =>
     aRecord({
       arrivedAtMs: now,
@@ -232,7 +340,14 @@ test('jobs reserve beside what is spent, by day, key and model, until they are s
     { ...all, clientId: 'cli_c' },
   ]
   const read = async () => (await selectSpent(ledger.pool, accounts, [producer])).jobsPico
+  const charged = async () => {
+    const { spentPico, chargedPico } = await selectSpent(ledger.pool, accounts, [producer])
+    expect(spentPico).toEqual(chargedPico)
+    return chargedPico
+  }
   expect(await read()).toEqual([15n, 5n, 10n, 5n, 5n, 0n, 0n])
+  // One that has reported nothing for 25 hours is charged what it had reserved.
+  expect(await charged()).toEqual([5n, 0n, 5n, 0n, 0n, 5n, 0n])
   // Its results stand in files that were not fetched.
   await add([end({}, { id: 'f_1', kind: 'file', is: 'created', job: false, leftBy: 'b_1' })])
   expect(await read()).toEqual([15n, 5n, 10n, 5n, 5n, 0n, 0n])
@@ -240,6 +355,7 @@ test('jobs reserve beside what is spent, by day, key and model, until they are s
   expect(await read()).toEqual([10n, 0n, 5n, 0n, 5n, 0n, 0n])
   await add([end({ is: 'deleted', job: false })])
   expect(await read()).toEqual([5n, 0n, 0n, 0n, 5n, 0n, 0n])
+  expect(await charged()).toEqual([10n, 0n, 10n, 0n, 0n, 5n, 0n])
   await add([aRecord({ responseId: 'b_3', responseUse: 'fetched', method: 'GET', arrivedAtMs: now })])
   expect(await read()).toEqual([0n, 0n, 0n, 0n, 5n, 0n, 0n])
 })
@@ -247,6 +363,7 @@ test('jobs reserve beside what is spent, by day, key and model, until they are s
 test('no accounts and no producers are an empty answer', async () => {
   expect(await selectSpent(ledger.pool, [], [])).toEqual({
     spentPico: [],
+    chargedPico: [],
     jobsPico: [],
     committedOffsets: new Map(),
   })

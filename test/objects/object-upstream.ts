@@ -89,6 +89,7 @@ export async function startObjectUpstream(): Promise<ObjectUpstream> {
         `data: ${JSON.stringify({ id: 'chatcmpl-1', model: 'gpt-4o-mini', choices: [], usage })}\n\ndata: [DONE]\n\n`,
       )
     }
+    if (path === '/v1/messages') return message(response, body)
     if (collection === undefined) return answer(response, 200, { id: 'chatcmpl-1', choices: [] })
     const [id = '', ...sub] = rest.slice(collection.length + 1).split('/')
     if (request.method === 'POST' && id === '') return create(response, collection, body)
@@ -137,6 +138,30 @@ export async function startObjectUpstream(): Promise<ObjectUpstream> {
       )
     }
     return answer(response, 200, document)
+  }
+
+  /** One of Anthropic's, whose tools ran in a container that only the answer names. */
+  const message = (response: ServerResponse, body: Buffer): unknown => {
+    made += 1
+    const ran = body.includes('code_execution')
+      ? { container: { id: `container_Nr${made}xyz`, expires_at: 'x' } }
+      : {}
+    const usage = { input_tokens: 3, output_tokens: 2 }
+    const start = { id: `msg_${made}`, type: 'message', model: 'claude-haiku-4-5', usage }
+    if (parse(body).stream !== true) return answer(response, 200, { ...start, ...ran })
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const event of [
+      { type: 'message_start', message: start },
+      {
+        type: 'content_block_delta',
+        delta: { type: 'text_delta', text: '{"container":{"id":"container_said"}}' },
+      },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', ...ran }, usage },
+      { type: 'message_stop' },
+    ]) {
+      response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    }
+    return response.end()
   }
 
   const list = (response: ServerResponse, collection: string, url: URL) => {
@@ -229,6 +254,9 @@ function endOf({ collection, document }: StoredObject): Record<string, unknown> 
   }
   if (collection === 'responses' && document.background === true) {
     return { status: 'completed', model: 'gpt-4o-mini', usage: usageOf(100, 50) }
+  }
+  if (collection === 'fine_tuning/jobs') {
+    return { status: 'succeeded', fine_tuned_model: `ft:gpt-4o-mini:acme::${String(document.id).slice(-6)}` }
   }
   if (collection === 'messages/batches') return { processing_status: 'ended' }
   return collection === 'videos' ? { status: 'completed' } : {}

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { objectsOfInterrupted } from '../../src/objects/record-objects.ts'
+import type { CallLedger, KeptReserve } from '../../src/call/call-ledger.ts'
+import type { CallRecord } from '../../src/call/call-record.ts'
+import type { ObjectEvent } from '../../src/call/object-event.ts'
+import type { Objects } from '../../src/objects/objects.ts'
+import { objectsOfInterrupted, recordObjects } from '../../src/objects/record-objects.ts'
 import { aRecord } from '../rollup/records.ts'
 
 test.each([
@@ -11,4 +15,59 @@ test.each([
   ['POST', '/v1/responses', null, null],
 ] as const)('a crash-cut %s %s that reported the id %s made %j', (method, path, responseId, events) => {
   expect(objectsOfInterrupted(aRecord({ method, path, responseId, outcome: 'interrupted' }))).toEqual(events)
+})
+
+const JOB: ObjectEvent = { id: 'batch_1', kind: 'batch', is: 'created', job: true }
+const FILE: ObjectEvent = { id: 'file_1', kind: 'file', is: 'created', job: false }
+
+test.each<
+  [
+    string,
+    Partial<CallRecord>,
+    readonly ObjectEvent[] | null,
+    bigint,
+    Partial<CallRecord>,
+    KeptReserve | undefined,
+  ]
+>([
+  ['without a cost', { costPico: null }, null, 5n, { chargedPico: '5' }, { pico: 5n, by: 'call' }],
+  [
+    'without a cost that made a file',
+    { costPico: null },
+    [FILE],
+    5n,
+    { chargedPico: '5', objects: [FILE] },
+    { pico: 5n, by: 'call' },
+  ],
+  [
+    'without a cost that made a job',
+    { costPico: null },
+    [JOB],
+    5n,
+    { objects: [{ ...JOB, reservedPico: '5' }] },
+    { pico: 5n, by: 'job' },
+  ],
+  ['that reserved nothing', { costPico: null }, null, 0n, {}, undefined],
+  ['with a cost', { costPico: '7' }, [FILE], 5n, { objects: [FILE] }, undefined],
+  ['that used nothing', { costPico: '0' }, null, 5n, {}, undefined],
+])('the record of a call %s says what budgets hold on', (_name, changes, events, reserved, added, expected) => {
+  const record = aRecord(changes)
+  let written: CallRecord | undefined
+  let kept: KeptReserve | undefined
+  const ledger: Pick<CallLedger, 'close'> = {
+    close(closed, onWritten) {
+      written = closed
+      onWritten(null, 1)
+    },
+  }
+  const objects: Pick<Objects, 'take'> = { take: () => events }
+  recordObjects(ledger as CallLedger, objects as Objects).close(
+    record,
+    (_error, _sequence, holding) => {
+      kept = holding
+    },
+    reserved,
+  )
+  expect(written).toEqual({ ...record, ...added })
+  expect(kept).toEqual(expected)
 })

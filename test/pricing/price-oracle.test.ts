@@ -7,6 +7,7 @@ import { isLinear, type LinearPrice } from '../../src/pricing/price.ts'
 import { costOfSums, type UsageSums } from '../../src/pricing/price-cost.ts'
 import { parseMarkups } from '../../src/pricing/price-markups.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
+import { rounds } from '../support/rounds.ts'
 import {
   type Deal,
   type Heap,
@@ -18,7 +19,7 @@ import {
   SORTS,
 } from './price-oracle.ts'
 
-const CALLS = Number(process.env.ORACLE_CALLS ?? 1_000_000)
+const CALLS = rounds({ short: 50_000, long: 1_000_000 })
 
 /** Ours, and the catalog's: providers whose models have their names in the catalog as they come. */
 const PROVIDERS = {

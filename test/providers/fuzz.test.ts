@@ -9,12 +9,13 @@ import { openAiChatResponses } from '../fixtures/openai-chat.ts'
 import { openAiMediaResponses } from '../fixtures/openai-media.ts'
 import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
 import { heldMemory } from '../support/memory.ts'
+import { rounds } from '../support/rounds.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 import { seededRandom } from './recordings/judge.ts'
 import { loadRecordings } from './recordings/recordings.ts'
 
 /** `FUZZ_SECONDS` makes it run longer, with a seed of its own each time (`FUZZ_SEED` repeats one). */
-const SECONDS = Number(process.env.FUZZ_SECONDS ?? 6)
+const SECONDS = Number(process.env.FUZZ_SECONDS ?? rounds({ short: 2, long: 30 }))
 const SEED = Number(
   process.env.FUZZ_SEED ?? (process.env.FUZZ_SECONDS === undefined ? 20_261_121 : Date.now()),
 )
@@ -249,7 +250,8 @@ describe('readers under hostile bytes', () => {
       const chunk = Buffer.from(again)
       for (const reader of readers) reader.push(Buffer.from(first))
       const before = heapBytes()
-      for (const reader of readers) for (let sent = 0; sent < 8e6; sent += chunk.length) reader.push(chunk)
+      for (const reader of readers)
+        for (let sent = 0; sent < rounds({ short: 2e6, long: 8e6 }); sent += chunk.length) reader.push(chunk)
       const kept = (heapBytes() - before) / readers.length
       for (const reader of readers) reader.peek()
       expect(kept).toBeLessThan(400_000)

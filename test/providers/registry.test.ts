@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { providerOfHost } from '../../src/config/yaml/provider-hosts.ts'
+import { foldName } from '../../src/gateway/bodies/scanned-values.ts'
 import { credentialHeader, forwardableRequestHeaders } from '../../src/gateway/proxy/headers/headers.ts'
 import { catalogPlaces } from '../../src/pricing/catalog/catalog-providers.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
+import { ANSWER_COUNTS, type AnswerCounts } from '../../src/providers/answer-counts.ts'
 import type { Dialect, OutputBound } from '../../src/providers/dialect.ts'
 import { endpointsOf } from '../../src/providers/dialects.ts'
 import { genericUsage } from '../../src/providers/generic/generic-usage.ts'
@@ -157,6 +159,65 @@ test('an answer’s bound is looked for where its servers do', () => {
   for (const [place, names] of Object.entries(BOUNDS))
     expect(namesWhere(({ outputBound }) => outputBound === place)).toEqual(names)
   expect([genericUsage.outputBound, deferredWork.outputBound]).toEqual(['unknown', 'unknown'])
+})
+
+/** What multiplies their answers decides what a call reserves. */
+const MULTIPLIED: Readonly<Record<keyof typeof ANSWER_COUNTS, readonly string[]>> = {
+  chat: ['openai.chat-completions', 'vertex.mistral-chat', 'vertex.partner-chat'],
+  completions: ['openai.completions'],
+  llamaCpp: ['llamacpp.completion'],
+  tgi: ['tgi.generate'],
+  gemini: ['gemini.generate-content', 'gemini.interactions'],
+  alibaba: ['alibaba.generation'],
+  cloudflareRun: ['cloudflare.run'],
+  bedrockInvoke: ['bedrock.invoke'],
+  bedrockImages: ['bedrock.images'],
+  openAiImages: ['openai.images'],
+  imagen: ['vertex.images'],
+  veo: ['google.videos'],
+  azureVideos: ['azure.video-jobs'],
+}
+
+/** One request, one answer, by the references of their providers, or nothing that is generated. */
+const ONE_ANSWER = [
+  ...['anthropic.complete', 'anthropic.messages', 'vertex.anthropic-messages'],
+  ...['bedrock.converse', 'cohere.chat', 'lmstudio.chat', 'ollama.chat', 'openai.responses'],
+  // Sessions reserve more as they go on.
+  ...['gemini.live', 'openai.realtime'],
+  // Films and speech by their own length.
+  ...[
+    'bedrock.async-invoke',
+    'openai.videos',
+    'xai.videos',
+    'openai.audio-speech',
+    'elevenlabs.audio-speech',
+  ],
+  ...['openai.audio-transcriptions', 'fireworks.workflows', 'mistral.ocr'],
+  // Nothing is generated: all that they are billed for is in the request.
+  ...['cohere.embed', 'gemini.embed-content', 'ollama.embed', 'openai.embeddings', 'voyage.embeddings'],
+  ...['vertex.predict', 'cohere.rerank', 'bedrock.rerank', 'bedrock.rerank-invoke', 'openai.rerank'],
+  ...['vertex.ranking', 'gemini.cached-contents', 'openai.containers', 'openai.vector-store-search'],
+  ...['perplexity.search'],
+  // What they begin is not known here, and reserves as a job does.
+  ...['perplexity.async-chat', 'passes-by'],
+]
+
+test('of every metered endpoint it is said what multiplies its answer, or that nothing does', () => {
+  for (const [row, names] of Object.entries(MULTIPLIED)) {
+    const counts = ANSWER_COUNTS[row as keyof typeof ANSWER_COUNTS]
+    expect(namesWhere(({ answers }) => answers === counts)).toEqual(names)
+  }
+  const metered = namesWhere(({ responseUse, isFree }) => responseUse !== 'fetched' && isFree !== true)
+  const said = [...Object.values(MULTIPLIED).flat(), ...ONE_ANSWER]
+  expect(metered.filter((name) => !said.includes(name))).toEqual([])
+  expect(said.filter((name) => !metered.includes(name))).toEqual([])
+  expect(namesWhere(({ name, answers }) => answers !== undefined && ONE_ANSWER.includes(name))).toEqual([])
+})
+
+test('what multiplies an answer is written as requests are compared with it', () => {
+  const rows: readonly AnswerCounts[] = Object.values(ANSWER_COUNTS)
+  const names = rows.flatMap(({ numbers = [], arrays = [] }) => [...numbers, ...arrays])
+  expect(names.filter((name) => name !== foldName(name))).toEqual([])
 })
 
 test('pictures, speech and recordings are three media', () => {

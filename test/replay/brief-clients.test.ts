@@ -34,7 +34,9 @@ async function comeAndGo(stayMs: number): Promise<void> {
   })
   request.on('error', () => {})
   request.on('close', resolve)
-  request.end(JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello there.' }] }))
+  // One that does not stream would be read on.
+  const messages = [{ role: 'user', content: 'Hello there.' }]
+  request.end(JSON.stringify({ model: 'gpt-4o', stream: true, messages }))
   await delay(stayMs)
   request.destroy()
   await promise

@@ -8,6 +8,7 @@ import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import { lockCorrections, lockDays } from '../../src/store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../../src/store/connection/postgres.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from './records.ts'
 
@@ -23,10 +24,16 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 beforeEach(() =>
-  ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers,
-       tallygate.adjustments, tallygate.adjustment_entries, tallygate.objects, tallygate.responses_seen cascade`,
-  ),
+  emptyTables(ledger.pool, [
+    'daily_usage',
+    'daily_latency',
+    'call_rows',
+    'producers',
+    'adjustments',
+    'adjustment_entries',
+    'objects',
+    'responses_seen',
+  ]),
 )
 
 const order = (day: UtcDay) => ({ day, who: 'op', why: 'test' })
@@ -305,5 +312,5 @@ test('what writes rows of a day deletes the markers of its summaries, and of no 
     await write()
     expect(await closed()).toEqual(['2001-01-01', '2001-01-01', TODAY])
   }
-  await ledger.pool.query('truncate tallygate.summarised_days, tallygate.summarised_months')
+  await emptyTables(ledger.pool, ['summarised_days', 'summarised_months'])
 })

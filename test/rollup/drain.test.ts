@@ -6,6 +6,7 @@ import { createDrain, type Drain } from '../../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../../src/rollup/drain/gap-check.ts'
 import type { RolledUp, RollUp } from '../../src/rollup/rolled-up.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { append, aRecord, newProducer, quiet } from './records.ts'
@@ -36,9 +37,7 @@ afterAll(async () => {
   await ledger.drop()
 })
 beforeEach(async () => {
-  await ledger.pool.query(
-    'truncate tallygate.daily_usage, tallygate.call_rows, tallygate.ledger_gaps, tallygate.dead_letters',
-  )
+  await emptyTables(ledger.pool, ['daily_usage', 'call_rows', 'ledger_gaps', 'dead_letters'])
   stream = `${keys.prefix}calls:${streamNumber++}`
   producer = newProducer()
 })

@@ -7,13 +7,15 @@ import { createDrain, type Drain } from '../../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../../src/rollup/drain/gap-check.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { rounds } from '../support/rounds.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { append, aRecord, newProducer, quiet } from './records.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
 const SEED = Number(process.env.LEDGER_SEED ?? 20_261)
-const RUNS = Number(process.env.LEDGER_RUNS ?? 25)
+const RUNS = rounds({ short: 6, long: 25 })
 const WORKERS = 3
 
 let ledger: LedgerDatabase
@@ -109,7 +111,7 @@ interface Producer {
 test(`over ${RUNS} random schedules with three producers and workers the totals equal what the producers wrote`, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-      await admin.query('truncate tallygate.daily_usage, tallygate.call_rows')
+      await emptyTables(admin, ['daily_usage', 'call_rows'])
       const stream = `${keys.prefix}calls:${streamNumber++}`
       const producers = [0, 1, 2].map(
         (number): Producer => ({

@@ -3,6 +3,7 @@ import type { CallRecord } from '../../src/call/call-record.ts'
 import type { ObjectEvent } from '../../src/call/object-event.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import { pruneObjects } from '../../src/objects/table/objects-table.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from './records.ts'
 
@@ -13,10 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 beforeEach(async () => {
-  await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.responses_seen,
-       tallygate.objects`,
-  )
+  await emptyTables(ledger.pool, ['daily_usage', 'call_rows', 'producers', 'responses_seen', 'objects'])
 })
 
 const event = (id: string, is: ObjectEvent['is'] = 'created', job = true): ObjectEvent => ({

@@ -4,6 +4,7 @@ import { NO_USAGE } from '../../src/call/usage.ts'
 import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { aCandidate, aForeignEntry, aGapMarker, aRecord, newProducer, quiet } from './records.ts'
 
@@ -17,10 +18,16 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   producer = newProducer()
-  await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.ledger_gaps,
-       tallygate.dead_letters, tallygate.responses_seen, tallygate.response_collisions, tallygate.prices`,
-  )
+  await emptyTables(ledger.pool, [
+    'daily_usage',
+    'call_rows',
+    'producers',
+    'ledger_gaps',
+    'dead_letters',
+    'responses_seen',
+    'response_collisions',
+    'prices',
+  ])
 })
 
 const run = (first: number, last: number) =>

@@ -16,6 +16,7 @@ import type { RollUp } from '../../src/rollup/rolled-up.ts'
 import { inTransaction, type Postgres } from '../../src/store/connection/postgres.ts'
 import { pruneResponses } from '../../src/usage/calls/responses.ts'
 import { selectUnpricedUse } from '../../src/usage/unpriced-use.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from './records.ts'
 
@@ -49,11 +50,18 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 beforeEach(async () => {
-  await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers, tallygate.responses_seen,
-       tallygate.objects, tallygate.adjustments, tallygate.adjustment_entries, tallygate.repricing_rules,
-       tallygate.prices`,
-  )
+  await emptyTables(ledger.pool, [
+    'daily_usage',
+    'daily_latency',
+    'call_rows',
+    'producers',
+    'responses_seen',
+    'objects',
+    'adjustments',
+    'adjustment_entries',
+    'repricing_rules',
+    'prices',
+  ])
 })
 
 /** The call that submits a job: unpriced until the job tells what it used. */

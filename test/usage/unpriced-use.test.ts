@@ -11,6 +11,7 @@ import { selectUnpricedUse } from '../../src/usage/unpriced-use.ts'
 import { run } from '../cli/command-line.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../rollup/records.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 
 const TODAY = utcDayOf(Date.now())
 /** A day whose single calls are kept, and one whose are not: within the year that the command line asks for. */
@@ -25,9 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 beforeEach(async () => {
-  await ledger.pool.query(
-    'truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.responses_seen',
-  )
+  await emptyTables(ledger.pool, ['daily_usage', 'call_rows', 'producers', 'responses_seen'])
 })
 
 async function add(...records: CallRecord[]): Promise<void> {

@@ -9,6 +9,7 @@ import { openRedis, type Redis } from '../../src/store/connection/redis.ts'
 import { registerStream } from '../../src/store/ledger/streams.ts'
 import { startWorkers, type Workers } from '../../workers/workers.ts'
 import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
 import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 
 const PREFIX = 'test:'
@@ -42,7 +43,7 @@ afterAll(async () => {
 beforeEach(async () => {
   producer = newProducer()
   sent = 0
-  await pool.query('truncate tallygate.daily_usage, tallygate.call_rows')
+  await emptyTables(pool, ['daily_usage', 'call_rows'])
 })
 afterEach(async () => {
   await Promise.all(running.map((workers) => workers.close()))

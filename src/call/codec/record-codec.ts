@@ -56,6 +56,7 @@ export function serialiseRecord(record: CallRecord, openText: string | null = nu
   if (record.responseId !== null) text += `,"responseId":${quote(record.responseId)}`
   if (record.answerId !== undefined) text += `,"answerId":${quote(record.answerId)}`
   if (record.responseUse !== undefined) text += `,"responseUse":"${record.responseUse}"`
+  if (record.chargedPico !== undefined) text += `,"chargedPico":"${record.chargedPico}"`
   if (record.failedInBody) text += ',"failedInBody":true'
   if (record.objects !== undefined)
     text += `,"objects":[${record.objects.map(serialiseObjectEvent).join(',')}]`
@@ -168,6 +169,7 @@ function recordFrom(open: Required<OpenCall>, json: JsonFields): Required<CallRe
     responseId: textOrNull(json.responseId),
     answerId: textOrAbsent(json.answerId),
     responseUse: json.responseUse === undefined ? undefined : wordFrom(RESPONSE_USES, json.responseUse),
+    chargedPico: picoOrAbsent(json.chargedPico),
     failedInBody: flagFrom(json.failedInBody),
     objects: json.objects === undefined ? undefined : objectEventsFrom(json.objects),
     jobs: json.jobs === undefined ? undefined : jobsFrom(open, json.jobs),

@@ -2,14 +2,16 @@ import type { IncomingMessage } from 'node:http'
 import type { Caller, CallerLookup } from '../../call/caller.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { CallRefusal } from '../../http/errors.ts'
+import { type BodyNames, NO_NAMES } from '../../objects/names/body-names.ts'
 import type { Objects } from '../../objects/objects.ts'
+import type { AskedSize } from '../bodies/asked/asked-size.ts'
 import { type ReadableBody, UNREAD } from '../bodies/body-reading.ts'
 import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
 import { announcesBody } from '../forms/upload.ts'
 import type { AnsweredClient } from '../limits/doors/await-limits.ts'
 import type { ExpectedUses, HeldLimits } from '../limits/doors/held-limits.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
-import type { ExpectedUse } from '../limits/limited-call.ts'
+import type { ExpectedUse, UpperUse } from '../limits/limited-call.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { CallTarget } from '../routing/call-target.ts'
 import { modelInQuery, type Route } from '../routing/route.ts'
@@ -32,6 +34,8 @@ export interface AdmissionLimits extends ExpectedUses {
   readonly limiter: Limiter
   /** Of a call that runs a model, or may. */
   expectedUse(admission: Admission): ExpectedUse
+  /** The same in tokens, later, of one whose body is gone by then: what it asked for, and its bytes. */
+  upperUse(admission: Admission, model: string | null, asked: AskedSize, bytes: number): UpperUse
 }
 
 /** What the stages of a process decide by. */
@@ -46,6 +50,8 @@ export interface AdmissionOptions {
   readonly upstreams: UpstreamTable
   readonly pathPolicy: PathPolicy
   readonly objects: Objects
+  /** Calls that go on without their clients. */
+  readonly unattended: { isFull(clientId: string): boolean }
   /** `null`: nothing is limited. */
   readonly limits: AdmissionLimits | null
   /** A known client's call was refused, whichever stage did it. */
@@ -88,6 +94,10 @@ export class Admission {
   modelDecides = false
   bodyReading: ReadableBody = UNREAD
   body: CallBody = UNREAD_BODY
+  /** Objects and models that the body names beside its own model. Known after `readNames`. */
+  names: BodyNames = NO_NAMES
+  /** Servers could read other names in it. */
+  isBodyInDoubt = false
   /** What the call holds of its client's limits; `null`: none holds for it. */
   limits: HeldLimits | null = null
   /** What its answer says of the client's rates; `null`: nothing. */

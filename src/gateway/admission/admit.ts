@@ -1,16 +1,19 @@
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions, Moment, Stages } from './admission.ts'
+import { checkAnswerForm } from './stages/answer-form.ts'
 import { planBody, requireModelFirst } from './stages/body.ts'
 import { findCaller } from './stages/caller.ts'
 import { readCredential } from './stages/credential.ts'
 import { checkLedger } from './stages/ledger.ts'
 import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
+import { checkReach, readNames } from './stages/names.ts'
 import { checkObjects } from './stages/objects.ts'
 import { checkPath } from './stages/path.ts'
 import { checkFragment, checkHost } from './stages/request.ts'
 import { routeByHead, routeByModel } from './stages/route.ts'
 import { readTarget, refuseOwnOperation } from './stages/target.ts'
+import { checkUnattended } from './stages/unattended.ts'
 
 /**
  * The stages that every call passes, by HTTP or by WebSocket, in the order in which they run. The first stage
@@ -51,6 +54,8 @@ export function buildStages(): Stages {
       routeByHead,
       // Before the body is read: a call to a refused path does not wait for its upload.
       checkPath,
+      // Before the body is read: a call that is not made does not wait for its upload.
+      checkUnattended,
       // Last before the body: the dialect of the route says how to read it.
       planBody,
     ],
@@ -62,8 +67,14 @@ export function buildStages(): Stages {
       routeByModel,
       // Again, for calls whose upstream was unknown until now; the others pass at once.
       checkPath,
-      // After the route: its dialect knows where a call names its model.
+      // After the route: whether names matter depends on the upstream.
+      readNames,
+      // After the route and the names: they say where a call names its models.
       checkModel,
+      // After the route: its provider and dialect know what changes the form of an answer.
+      checkAnswerForm,
+      // After the models, which are refused to a key whatever else there is: a body may read all of the account.
+      checkReach,
       // Behind the others: this one may have to wait for a store.
       checkObjects,
       // Last of all: what another stage refuses must take nothing of its client's limits. So it is also the limits on

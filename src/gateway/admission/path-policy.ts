@@ -9,6 +9,8 @@ import { refusedEndpoint } from './refused-endpoints.ts'
 export interface PathPolicy {
   /** @param method In upper case. */
   permits(caller: Caller, method: string, hasBody: boolean, route: Route): boolean
+  /** Whether rules allow the path, not only pass it because none mentions it. */
+  allowsByName(caller: Caller, method: string, route: Route): boolean
 }
 
 export interface PathPolicyRules {
@@ -48,13 +50,28 @@ export function buildPathPolicy(rules: PathPolicyRules): PathPolicy {
     return found
   }
 
+  const scopesOf = (caller: Caller, { upstream }: Route) => [
+    ofKey(caller),
+    byUpstream.get(upstream.name) ?? null,
+    all,
+  ]
+
   return {
-    permits(caller, method, hasBody, { upstream, target, reading }) {
+    allowsByName(caller, method, route) {
+      const path = route.target.canonicalPath
+      for (const scope of scopesOf(caller, route)) {
+        const verdict = scope === null ? null : verdictOf(scope, method, method !== 'POST', path)
+        if (verdict !== null) return verdict
+      }
+      return false
+    },
+    permits(caller, method, hasBody, route) {
+      const { upstream, target, reading } = route
       const path = target.canonicalPath
       // Many routers take any method for a path: a request that may change something is judged as a POST,
       // too.
       const alsoPost = method !== 'POST' && (hasBody || !READS.has(method))
-      const scopes = [ofKey(caller), byUpstream.get(upstream.name) ?? null, all]
+      const scopes = scopesOf(caller, route)
       for (const scope of scopes) {
         const verdict = scope === null ? null : verdictOf(scope, method, alsoPost, path)
         if (verdict !== null) return verdict

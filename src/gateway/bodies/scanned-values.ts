@@ -14,6 +14,27 @@ export function memberKey(body: Buffer, start: number, end: number): string {
   return text.includes('\\') ? (parsedString(body, start - 1, end + 1) ?? '') : text
 }
 
+/** Whether the key is as {@link foldName} would give it, by its bytes: nearly every key is. */
+export function isFolded(key: string): boolean {
+  for (let at = 0; at < key.length; at++) {
+    const byte = key.charCodeAt(at)
+    if (byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a)) return false
+  }
+  return true
+}
+
+/**
+ * A key as Go's encoding/json compares it, which takes `Max_Tokens` for `max_tokens`: without regard to case, and with the
+ * long s and the Kelvin sign as the letters that they fold to. Keys come as latin-1, or whole where they had escapes.
+ */
+export function foldName(key: string): string {
+  if (isFolded(key)) return key
+  return key
+    .toLowerCase()
+    .replace(/\u017f|\u00e5\u00bf/g, 's')
+    .replace(/\u00e2\u0084\u00aa/g, 'k')
+}
+
 /** A model's name; `null`: the value is not a string, or is too long. */
 export function modelText(body: Buffer, start: number, end: number): string | null {
   return end - start > MAX_MODEL_BYTES ? null : parsedString(body, start, end)
@@ -41,10 +62,4 @@ export function literalAt(body: Buffer, start: number, end: number): Literal {
     default:
       return 'other'
   }
-}
-
-/** `null`: the value is neither `true` nor `false`. */
-export function booleanAt(body: Buffer, start: number, end: number): boolean | null {
-  const value = literalAt(body, start, end)
-  return value === 'other' ? null : value
 }

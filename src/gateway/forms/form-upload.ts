@@ -1,16 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 import { setReadIdleTimeout } from '../../http/socket-timeouts.ts'
-import { NOTHING_ASKED } from '../bodies/asked/asked-size.ts'
 import type { RequestScan } from '../bodies/request-scan.ts'
 import { MultipartFields } from './multipart-fields.ts'
 import { pipeUpload } from './upload.ts'
 
-/** The upload was cut: the call depends on its model, and the form leaves in doubt which one it is. */
+/** The upload was cut: the form leaves in doubt which model it is for, or asks for more than was taken of limits. */
 export class FormInDoubt extends Error {}
 
 /** How much of a form is held while its fields are read. */
 const HELD_BYTES = 64 * 1024
+/** More answers than this no provider gives to a form. */
+const MOST_ANSWERS = 10
 
 /** A form whose first fields were read. Its rest waits in the connection. */
 export class FormUpload {
@@ -34,17 +35,20 @@ export class FormUpload {
 
   /** The fields so far, as if they stood in a JSON body. */
   get scan(): RequestScan {
-    const { readable, model, duplicateModel, namesOtherModels, stream } = this.#fields
+    const { readable, model, duplicateModel, namesOtherModels, stream, asked, isOver } = this.#fields
+    const isKnown = asked.largestNumber > 0 || (readable && (this.isWhole || isOver))
+    asked.mayAsk = isKnown ? 0 : MOST_ANSWERS
     return {
       readable,
       model,
       duplicateModel,
       namesOtherModels,
       stream,
+      hasOddStream: false,
       duplicateStream: false,
       streamEnd: -1,
       streamOptions: null,
-      asked: NOTHING_ASKED,
+      asked,
     }
   }
 
@@ -54,9 +58,10 @@ export class FormUpload {
    * @param onModel called when the form names another model than was known, or leaves in doubt which. The
    *   upload goes on only if this returns `true`. It is asked before those bytes go on, so that no server
    *   gets the whole form.
+   * @param onMore the same where the form asks for more answers than could be known.
    */
-  body(onModel: (model: string | null) => boolean): Readable {
-    const reading = new ReadingTransform(this.#fields, onModel)
+  body(onModel: (model: string | null) => boolean, onMore: () => boolean): Readable {
+    const reading = new ReadingTransform(this.#fields, onModel, onMore)
     for (const chunk of this.#held) reading.passed(chunk)
     if (this.isWhole) {
       reading.end()
@@ -106,13 +111,17 @@ export function readFormStart(
 class ReadingTransform extends Transform {
   readonly #fields: MultipartFields
   readonly #onModel: (model: string | null) => boolean
+  readonly #onMore: () => boolean
+  readonly #answers: number
   #model: string | null
 
-  constructor(fields: MultipartFields, onModel: (model: string | null) => boolean) {
+  constructor(fields: MultipartFields, onModel: (model: string | null) => boolean, onMore: () => boolean) {
     super()
     this.#fields = fields
     this.#model = fields.model
+    this.#answers = fields.asked.largestNumber || MOST_ANSWERS
     this.#onModel = onModel
+    this.#onMore = onMore
   }
 
   /** A chunk that has been read already. */
@@ -129,6 +138,10 @@ class ReadingTransform extends Transform {
         done(new FormInDoubt('the form leaves in doubt which model it is for'))
         return
       }
+    }
+    if (this.#fields.asked.largestNumber > this.#answers && !this.#onMore()) {
+      done(new FormInDoubt('the form asks for more answers than before its file'))
+      return
     }
     done(null, chunk)
   }

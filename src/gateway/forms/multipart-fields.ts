@@ -1,3 +1,5 @@
+import { AskedSize, saysNumber } from '../bodies/asked/asked-size.ts'
+import { foldName } from '../bodies/scanned-values.ts'
 import { type PartHead, readPartHead } from './part-head.ts'
 
 /** No model has a longer name. */
@@ -7,6 +9,13 @@ const CRLF = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const DASHES = Buffer.from('--')
 const EMPTY = Buffer.alloc(0)
+
+/** Gets a form's parts as they pass. Bytes of a part come in order, and are only lent. */
+export interface PartSink {
+  begin(part: PartHead): void
+  bytes(bytes: Buffer): void
+  end(): void
+}
 
 /** Where the reading of a form stands. `broken`: at a place where servers could read on differently. */
 type State = 'start' | 'delimited' | 'head' | 'content' | 'epilogue' | 'broken'
@@ -30,9 +39,14 @@ export class MultipartFields {
   #stream: string | null = null
   #namesOtherModels = false
   #sawFile = false
+  /** How many answers the form asks for, so far. */
+  readonly asked = new AskedSize()
+
+  readonly #sink: PartSink | null
 
   /** @param boundary as `content-type` has it, without dashes. */
-  constructor(boundary: string) {
+  constructor(boundary: string, sink: PartSink | null = null) {
+    this.#sink = sink
     this.#delimiter = Buffer.from(`--${boundary}`, 'latin1')
   }
 
@@ -131,6 +145,7 @@ export class MultipartFields {
     this.#part = part
     this.#value = []
     this.#valueBytes = 0
+    this.#sink?.begin(part)
     if (part.isFile) this.#sawFile = true
     const name = part.name.toLowerCase()
     // Some servers take `model[]` and similar names for lists.
@@ -160,18 +175,22 @@ export class MultipartFields {
   }
 
   #take(bytes: Buffer): void {
-    if (this.#part.name !== 'model' && this.#part.name !== 'stream') return
+    this.#sink?.bytes(bytes)
+    if (!isKept(this.#part)) return
     if (bytes.length === 0) return
     this.#valueBytes += bytes.length
     if (this.#valueBytes <= MAX_VALUE_BYTES) this.#value.push(Buffer.from(bytes))
   }
 
   #endValue(): void {
+    this.#sink?.end()
+    if (!isKept(this.#part)) return
     const { name } = this.#part
-    if (name !== 'model' && name !== 'stream') return
-    const value = this.#valueBytes > MAX_VALUE_BYTES ? null : Buffer.concat(this.#value).toString('utf8')
+    const bytes = Buffer.concat(this.#value)
+    const value = this.#valueBytes > MAX_VALUE_BYTES ? null : bytes.toString('utf8')
     if (name === 'model') this.#model = value
-    else this.#stream = value
+    else if (name === 'stream') this.#stream = value
+    else this.asked.take(bytes, foldName(name), 0, bytes.length)
   }
 
   /** Copied, since the chunk that holds these bytes belongs to the stream. */
@@ -185,6 +204,10 @@ export class MultipartFields {
     this.#rest = EMPTY
     return null
   }
+}
+
+function isKept({ name, isFile }: PartHead): boolean {
+  return name === 'model' || name === 'stream' || (!isFile && saysNumber(foldName(name)))
 }
 
 function isSpace(byte: number): boolean {

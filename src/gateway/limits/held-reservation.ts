@@ -84,6 +84,10 @@ export class HeldReservation implements Reservation {
     if (pico > 0n) for (let at = 0; at < accounts.length; at += 1) accounts[at]?.reserve(pico)
   }
 
+  get reservedPico(): bigint {
+    return this.#pico
+  }
+
   progress(costPico: bigint): LimitRefusal | null {
     if (this.#isReleased || this.#isSettled) return null
     const cost = picoOf(costPico)

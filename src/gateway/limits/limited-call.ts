@@ -10,6 +10,12 @@ export interface ExpectedUse {
   readonly isPriced: boolean
 }
 
+/** The most that a call is taken to use, where neither its request nor its answer says how much that is. */
+export interface UpperUse {
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
 /**
  * In place of a model's name: the call may run whichever model, so the limits of all models hold for it. Else a body
  * that names two would be a way around those of the one that runs.
@@ -51,6 +57,8 @@ export interface LimitRefusal {
 
 /** What an admitted call holds of its client's limits, until it ends. */
 export interface Reservation {
+  /** What it holds of budgets now: pico-USD. */
+  readonly reservedPico: bigint
   /**
    * A session goes on, and has cost `costPico` so far: at least that is reserved from now on, however much is
    * left. Not `null`: a hard budget is spent, sessions included, and this one has to end.

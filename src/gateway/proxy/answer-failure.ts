@@ -15,7 +15,10 @@ export function answerFailure(
   error: Error,
 ): void {
   const shape = dialect?.errorShape ?? errorShapeOf(request.path)
-  writeError(response, shape, errorCodeOf(error), { callId: call.callId, headers: rates ?? undefined })
+  const detail =
+    error instanceof GatewayError ? { body: error.detail.body, message: error.detail.message } : {}
+  const headers = rates ?? undefined
+  writeError(response, shape, errorCodeOf(error), { ...detail, callId: call.callId, headers })
 }
 
 function errorCodeOf(error: Error): ErrorName {

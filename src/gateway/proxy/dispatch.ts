@@ -3,16 +3,25 @@ import type { Readable } from 'node:stream'
 import type { OpenCall } from '../../call/call-record.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { AnswerHandler } from '../../http/client/answer-handler.ts'
+import { GatewayError } from '../../http/errors.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Objects } from '../../objects/objects.ts'
-import type { Admission } from '../admission/admission.ts'
-import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
+import { findAddressMembers } from '../../providers/address-members.ts'
+import type { Admission, AdmissionOptions } from '../admission/admission.ts'
+import { refuseUpload } from '../admission/stages/objects.ts'
+import { withUploadTicket } from '../admission/upload-ticket.ts'
+import { NOTHING_ASKED } from '../bodies/asked/asked-size.ts'
+import { UNREAD_BODY } from '../bodies/call-body.ts'
+import { formBoundary } from '../forms/form-boundary.ts'
+import type { FormUpload } from '../forms/form-upload.ts'
 import { streamedBody } from '../forms/upload.ts'
+import { guardUpload } from '../forms/upload-guard.ts'
 import { askUpstream } from './ask-upstream.ts'
 import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
 import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
 import { repeatedHeadFields } from './headers/repeated-head.ts'
+import { addressMapper, type MapAddress, mapMembers } from './own-addresses.ts'
 
 /**
  * Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated.
@@ -22,6 +31,7 @@ const KEPT_BODY_BYTES = 32 * 1024 * 1024
 export interface DispatchOptions {
   readonly services: CallServices
   readonly objects: Objects
+  readonly admission: Pick<AdmissionOptions, 'config' | 'limits'>
 }
 
 /** Sends a call upstream that stands in the journal; from here on, `Exchange` brings it to its end. */
@@ -33,7 +43,13 @@ export function dispatch(
 ): void {
   const { request, route, body, method } = admission
   const { upstream, dialect } = route
-  const call = buildExchange(options.services, admission, response, open)
+  const { keyPepper } = options.admission.config
+  const mapAddress = addressMapper(upstream, request, (uploaded) =>
+    withUploadTicket(uploaded, admission.key ?? '', { peppers: keyPepper, nowMs: admission.arrivedAtMs }),
+  )
+  const call = buildExchange(options, admission, response, open, mapAddress)
+  const addresses = findAddressMembers(upstream.provider, method, route.target.canonicalPath)
+  const reader = mapMembers(call, addresses, mapAddress, admission.hasBody)
   // The call keeps what it needs of the body: the rest is free once it was sent.
   admission.body = UNREAD_BODY
   response.on('close', () => {
@@ -42,7 +58,7 @@ export function dispatch(
   // By itself: what keeps the call's closures would otherwise keep its body.
   const sentBytes = body.sent?.length ?? null
   const handler: AnswerHandler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
-    ? options.objects.watch(call, {
+    ? options.objects.watch(reader, {
         callId: open.callId,
         owner: admission.caller,
         upstream,
@@ -52,7 +68,7 @@ export function dispatch(
         body: body.plain,
         fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, sentBytes), next),
       })
-    : call
+    : reader
   const headerOptions = {
     host: upstream.host,
     // A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8).
@@ -62,7 +78,7 @@ export function dispatch(
     isPlain: body.isEdited,
   }
   try {
-    const toSend = body.sent === null ? uploadOf(call, admission, body) : sentBody(body.sent)
+    const toSend = body.sent === null ? uploadOf(options, call, admission, body.form) : sentBody(body.sent)
     // The length of one that goes out as a whole is written with it.
     const isWhole = Buffer.isBuffer(toSend) && toSend.length > 0
     upstream.pool.dispatch(
@@ -82,13 +98,16 @@ export function dispatch(
 }
 
 function buildExchange(
-  services: CallServices,
+  { services, admission: { limits } }: DispatchOptions,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
+  mapAddress: MapAddress,
 ): Exchange {
   const { body, method, route } = admission
   const { plain, scan } = body
+  const asked = scan?.asked ?? NOTHING_ASKED
+  const requestBytes = plain?.length ?? 0
   return new Exchange(services, {
     call: open,
     request: {
@@ -102,11 +121,16 @@ function buildExchange(
     arrivedAt: admission.arrivedAt,
     dialect: route.dialect,
     requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
-    requestBytes: plain?.length ?? 0,
+    requestBytes,
+    upperUse:
+      limits === null || route.dialect?.responseUse === 'fetched'
+        ? null
+        : () => limits.upperUse(admission, open.requestedModel, asked, requestBytes),
     response,
     stripUsageEvent: body.isEdited,
     limits: admission.limits,
     rates: admission.rates,
+    mapAddress,
     onEnd: () => admission.release(),
   })
 }
@@ -116,13 +140,46 @@ function headersOf(request: IncomingMessage, options: HeaderOptions, contentLeng
 }
 
 /** A body that goes upstream as it comes; `null`: there is none. */
-function uploadOf(call: Exchange, admission: Admission, { form }: CallBody): Readable | null {
-  if (form === null) return streamedBody(admission.request)
-  return form.body((model) => {
+function uploadOf(
+  options: DispatchOptions,
+  call: Exchange,
+  admission: Admission,
+  form: FormUpload | null,
+): Readable | null {
+  const upload = form === null ? streamedBody(admission.request) : formOf(call, admission, form)
+  return upload === null ? null : guarded(options, admission, upload)
+}
+
+function formOf(call: Exchange, admission: Admission, form: FormUpload): Readable {
+  const onModel = (model: string | null) => {
     call.nameModel(cleanModel(admission.route.modelInPath ?? model))
     // Where the call depends on its model, a form that names another one later is cut.
     return !admission.modelDecides
-  })
+  }
+  // Limits have let pass what was known before the file.
+  return form.body(onModel, () => admission.limits === null)
+}
+
+/** An upload that may name objects is read as it passes. */
+function guarded({ objects }: DispatchOptions, admission: Admission, upload: Readable): Readable {
+  const { route, caller, request } = admission
+  const { canonicalPath } = route.target
+  const reading = objects.readsUpload(route.upstream, canonicalPath)
+  if (reading === 'nothing') return upload
+  const type = request.headers['content-type'] ?? ''
+  const boundary = formBoundary(type)
+  if (isCoded(request) || (boundary === null && /^\s*multipart\/form-data/i.test(type))) {
+    throw new GatewayError('invalid_request', { message: 'Send the form uncoded, and with one boundary.' })
+  }
+  const isFile = reading === 'file'
+  if (boundary === null && !isFile) return upload
+  return guardUpload(upload, { canonicalPath, boundary, isFile }, (ids) =>
+    refuseUpload(objects, route, caller.clientId, ids),
+  )
+}
+
+function isCoded({ headers }: IncomingMessage): boolean {
+  return !/^\s*(?:identity)?\s*$/i.test(headers['content-encoding'] ?? '')
 }
 
 /** A body that was read, on its way upstream. */

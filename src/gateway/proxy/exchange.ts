@@ -66,24 +66,23 @@ export class Exchange implements AnswerHandler {
     const answer = this.#answer
     const { onClientAbort, unattended } = this.#services
     const { usageMs, answerMs } = unattended.limits
-    if (onClientAbort === 'drain' || answer.isCountedUpstreamOnly()) this.#readOn(answerMs)
+    const { dialect } = this.#context
+    if (onClientAbort === 'drain' || answer.isCountedUpstreamOnly())
+      this.#readOn(dialect?.isGeneric === true ? answerMs : null)
     else if (answer.hasGenerated()) this.#readOn(usageMs)
     else if (!answer.isCoded) this.#cancel()
     else this.#readOn(DECODING_MS, () => (answer.hasGenerated() ? this.#readOn(usageMs) : this.#cancel()))
   }
 
-  /** Goes on without the client, for what the upstream still has to report; then `giveUp`. */
-  #readOn(ms: number, giveUp = () => this.#cancel()): void {
+  /** Goes on without the client, for what the upstream still has to report; after `ms`, if any, `giveUp`. */
+  #readOn(ms: number | null, giveUp = () => this.#cancel()): void {
     const { clientId } = this.#context.call
     this.#releaseUnattended = this.#services.unattended.admit(clientId, ms, giveUp)
-    if (this.#releaseUnattended === null) this.#cancel()
-    else this.#controller?.resume()
+    this.#controller?.resume()
   }
 
   #cancel(): void {
-    if (this.#ended) return
-    this.#answer.cut()
-    this.#controller?.abort(new Error('client left'))
+    if (!this.#ended) this.#controller?.abort(new Error('client left'))
   }
 
   onRequestStart(controller: AnswerController): void {
@@ -130,6 +129,7 @@ export class Exchange implements AnswerHandler {
       return
     }
     this.#delivery.breakOff()
+    if (clientGone) this.#answer.cut()
     this.#end(clientGone ? 'client_aborted' : 'upstream_error', error)
   }
 
@@ -175,8 +175,8 @@ export class Exchange implements AnswerHandler {
     const { limits } = this.#context
     this.#services.ledger.close(
       record,
-      (ledgerError, sequence, jobPico) => {
-        limits?.recorded(record, sequence, jobPico)
+      (ledgerError, sequence, kept) => {
+        limits?.recorded(record, sequence, kept, this.#answer)
         this.#services.observer.callEnded(record)
         this.#finish(upstreamError, ledgerError)
       },

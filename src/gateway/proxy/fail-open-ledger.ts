@@ -31,7 +31,7 @@ export function failOpenLedger(ledger: CallLedger, onUnmetered: (record: CallRec
     close(record, onWritten, reservedPico) {
       const isUnmetered = unmetered.delete(record.callId)
       if (!isUnmetered || ledger.canTakeCalls) {
-        ledger.close(record, (_error, sequence, jobPico) => onWritten(null, sequence, jobPico), reservedPico)
+        ledger.close(record, (_error, sequence, kept) => onWritten(null, sequence, kept), reservedPico)
         return
       }
       onUnmetered(record)

@@ -1,18 +1,17 @@
-/** How many calls go on without their client, and for how long. */
+/** How many calls go on without their client before new ones are refused, and for how long they go on. */
 export interface UnattendedLimits {
   /** For an answer whose generated part has passed: its usage follows at once, unless the upstream pauses. */
   readonly usageMs: number
-  /**
-   * For an answer whose tokens only the upstream can count: the longest reasoning known. Silence ends it
-   * sooner.
-   */
+  /** For sessions, and answers on unknown paths: some of them never end by themselves. */
   readonly answerMs: number
   /** For all of them once the process stops: their records must be written before its supervisor kills it. */
   readonly stoppingMs: number
-  /** Each holds an upstream connection and some 100 KiB. */
+  /** Each holds an upstream connection and some 100 KiB. Above it, clients with more than their share are refused. */
   readonly maxInAll: number
   /** So that one client cannot take the places of all. */
   readonly maxPerClient: number
+  /** What a client may have at any time, however many others have some. */
+  readonly minPerClient: number
 }
 
 export const UNATTENDED_LIMITS: UnattendedLimits = {
@@ -21,12 +20,13 @@ export const UNATTENDED_LIMITS: UnattendedLimits = {
   stoppingMs: 2_000,
   maxInAll: 1_000,
   maxPerClient: 100,
+  minPerClient: 10,
 }
 
 interface Entry {
   readonly clientId: string
   readonly stop: () => void
-  timer: NodeJS.Timeout
+  timer: NodeJS.Timeout | null
 }
 
 /**
@@ -48,17 +48,29 @@ export class Unattended {
   }
 
   /**
-   * Lets a call of `clientId` go on for `ms` at most; then `stop` is called, once.
-   * @returns call it when the call has ended by itself; `null`: too many go on already
+   * Lets a call of `clientId` go on for `ms` at most; then `stop` is called, once. However many there are: what was
+   * begun is paid for, and ending it would only hide how much.
+   *
+   * @param ms `null`: until it ends by itself, or its upstream is silent for too long
+   * @returns call it when the call has ended by itself
    */
-  admit(clientId: string, ms: number, stop: () => void): (() => void) | null {
-    const ofClient = this.#byClient.get(clientId) ?? 0
-    if (ofClient >= this.limits.maxPerClient || this.#entries.size >= this.limits.maxInAll) return null
-    const allowedMs = this.#isStopping ? Math.min(ms, this.limits.stoppingMs) : ms
-    const entry: Entry = { clientId, stop, timer: setTimeout(() => this.#stop(entry), allowedMs) }
+  admit(clientId: string, ms: number | null, stop: () => void): () => void {
+    const { stoppingMs } = this.limits
+    const allowedMs = this.#isStopping ? Math.min(ms ?? stoppingMs, stoppingMs) : ms
+    const entry: Entry = { clientId, stop, timer: null }
+    if (allowedMs !== null) entry.timer = setTimeout(() => this.#stop(entry), allowedMs)
     this.#entries.add(entry)
-    this.#byClient.set(clientId, ofClient + 1)
+    this.#byClient.set(clientId, (this.#byClient.get(clientId) ?? 0) + 1)
     return () => this.#delete(entry)
+  }
+
+  /** Whether so many calls of the client go on that it gets no new ones. */
+  isFull(clientId: string): boolean {
+    const { maxPerClient, minPerClient, maxInAll } = this.limits
+    const ofClient = this.#byClient.get(clientId) ?? 0
+    if (ofClient >= maxPerClient) return true
+    if (this.#entries.size < maxInAll) return false
+    return ofClient > Math.max(minPerClient, maxInAll / this.#byClient.size)
   }
 
   /** Resolves when none is left. */
@@ -74,7 +86,7 @@ export class Unattended {
   beginStop(): void {
     this.#isStopping = true
     for (const entry of this.#entries) {
-      clearTimeout(entry.timer)
+      if (entry.timer !== null) clearTimeout(entry.timer)
       entry.timer = setTimeout(() => this.#stop(entry), this.limits.stoppingMs)
     }
   }
@@ -86,7 +98,7 @@ export class Unattended {
 
   #delete(entry: Entry): void {
     if (!this.#entries.delete(entry)) return
-    clearTimeout(entry.timer)
+    if (entry.timer !== null) clearTimeout(entry.timer)
     const left = (this.#byClient.get(entry.clientId) ?? 1) - 1
     if (left === 0) this.#byClient.delete(entry.clientId)
     else this.#byClient.set(entry.clientId, left)

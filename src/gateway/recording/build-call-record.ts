@@ -27,7 +27,7 @@ const MAX_PICO = 10n ** 38n
  * Every field, those too that may be absent: a new one does not compile until it has a source. What is known before
  * the call goes upstream has its source in `buildOpenCall`.
  */
-type BuiltRecord = Required<OpenCall> & Required<Omit<CallRecord, 'objects' | keyof OpenCall>>
+type BuiltRecord = Required<OpenCall> & Required<Omit<CallRecord, 'objects' | 'chargedPico' | keyof OpenCall>>
 
 /**
  * Prices a call and makes its record. Whatever the client and the upstream wrote, the record can be stored:

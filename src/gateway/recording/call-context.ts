@@ -1,5 +1,6 @@
 import type { OpenCall } from '../../call/call-record.ts'
 import type { Dialect, RequestContext } from '../../providers/dialect.ts'
+import type { UpperUse } from '../limits/limited-call.ts'
 import type { NamedClient } from './call-result.ts'
 
 /** What is known of a call before its answer begins. */
@@ -16,4 +17,6 @@ export interface CallContext {
   readonly requestBody: Buffer | null
   /** Length of the request's body where it was read, also where it was too long to be kept; else 0. */
   readonly requestBytes: number
+  /** What limits take it to use at most; `null`: no one estimates that. */
+  readonly upperUse: (() => UpperUse) | null
 }

@@ -10,8 +10,12 @@ export interface NamedClient {
 
 /** Token counts by our own tokenizer, for what the upstream did not report. */
 export interface Estimates {
-  /** Prompt tokens; `null`: this endpoint has none to count. */
-  estimateInput(): Promise<number | null>
+  /**
+   * Prompt tokens; `null`: this endpoint has none to count.
+   *
+   * @param reported what the upstream has said of them so far, which stands unless more may have come
+   */
+  estimateInput(reported: number | null): Promise<number | null>
   /** Tokens of what was delivered; `null`: it could not be read. */
   estimateOutput(): Promise<number | null>
 }

@@ -21,7 +21,7 @@ export async function finalizeWithEstimate(result: CallResult, pricing: Pricing)
   const { estimates } = result
   const observed = result.observation ?? NOTHING_OBSERVED
   const [input, output] = await Promise.all([
-    observed.usage.inputTokens ?? estimates?.estimateInput() ?? null,
+    estimates?.estimateInput(observed.usage.inputTokens) ?? observed.usage.inputTokens,
     estimates?.estimateOutput() ?? 0,
   ])
   if (output === null) return finalizeUnreadable(result, input, pricing)
@@ -32,7 +32,7 @@ export async function finalizeWithEstimate(result: CallResult, pricing: Pricing)
   // Running counts (vLLM's continuous usage) may be ahead of an estimate; the first ones of Anthropic's are
   // behind it.
   const reportedOutput = observed.usage.outputTokens ?? 0
-  const isEstimated = output > reportedOutput || observed.usage.inputTokens === null
+  const isEstimated = output > reportedOutput || observed.usage.inputTokens !== input || input === null
   const usage: TokenUsage = {
     ...observed.usage,
     inputTokens: input,

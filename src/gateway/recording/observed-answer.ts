@@ -5,9 +5,16 @@ import { type BodyDecoder, createDecoder } from '../../http/codings/decode.ts'
 import { mayBeCoded } from '../../http/codings/sniff-coding.ts'
 import type { ResponseHead, UsageReader } from '../../providers/dialect.ts'
 import { answerHasEnded } from '../estimation/answer-end.ts'
+import {
+  type AnswerSoFar,
+  isCountedUpstreamOnly,
+  mayHideOutput,
+  reportsNoTokens,
+} from '../estimation/determined-use.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from '../estimation/estimate.ts'
-import { isCountedUpstreamOnly, reportsNoTokens } from '../estimation/hidden-output.ts'
+import { showsItsPrompt } from '../estimation/shown-prompt.ts'
 import { unseenTokens } from '../estimation/unseen-output.ts'
+import type { UpperUse } from '../limits/limited-call.ts'
 import type { CallContext } from './call-context.ts'
 import type { Estimates } from './call-result.ts'
 import { type HoldableDelivery, SnapshotSaver } from './snapshot-saver.ts'
@@ -35,8 +42,8 @@ export class ObservedAnswer implements Estimates {
   #ended = false
   /** The upstream ended the answer by itself: what it has not reported by then, it never will. */
   #isWhole = false
-  /** The gateway cut an answer that may hold tokens which were never delivered. */
-  #isCutUnseen = false
+  /** It was cut while only the upstream could tell what it uses. */
+  #isCutUncounted = false
   /** From the request's arrival to the answer's end. */
   #tookMs = 0
 
@@ -136,17 +143,23 @@ export class ObservedAnswer implements Estimates {
     return dialect === null || dialect.isFree === true || reportsNoTokens(dialect) ? null : this
   }
 
-  estimateInput(): Promise<number | null> {
+  async estimateInput(reported: number | null): Promise<number | null> {
     const { call, dialect, requestBody, requestBytes, request } = this.#context
-    if (dialect === null) return Promise.resolve(null)
-    return estimateInput(call.clientId, dialect, requestBody, requestBytes, request.model)
+    if (dialect === null) return reported
+    const input =
+      reported ?? (await estimateInput(call.clientId, dialect, requestBody, requestBytes, request.model))
+    const upper = this.#upperUse()
+    return upper === null || this.showsPrompt(this.#reader?.peek().model ?? null)
+      ? input
+      : Math.max(input ?? 0, upper.inputTokens)
   }
 
   async estimateOutput(): Promise<number | null> {
     if (this.#unreadable) return null
-    const isUnseen = this.#isCutUnseen || this.#endedUnreported()
+    const isUnseen = (this.#isCutUncounted || this.#endedUnreported()) && this.#mayHide()
     const delivered = (await this.#sample?.estimateOutput(this.#context.request.model)) ?? 0
-    return isUnseen ? Math.max(unseenTokens(this.#tookMs), delivered) : delivered
+    const unseen = isUnseen ? unseenTokens(this.#tookMs) : 0
+    return Math.max(delivered, unseen, this.#upperUse()?.outputTokens ?? 0)
   }
 
   /** Whether the generated part of the answer has passed. */
@@ -154,25 +167,44 @@ export class ObservedAnswer implements Estimates {
     return this.#sample !== null && answerHasEnded(this.#sample.kept(), this.#contentType)
   }
 
-  /** Whether tokens may have been generated that what was delivered does not show. */
+  /** Whether only the upstream can tell what the call uses. */
   isCountedUpstreamOnly(): boolean {
-    return isCountedUpstreamOnly(this.#context, {
+    return isCountedUpstreamOnly(this.#context, this.#soFar())
+  }
+
+  /** The answer ends here because its client has left, whichever side cut it. */
+  cut(): void {
+    this.#isCutUncounted = this.isCountedUpstreamOnly()
+  }
+
+  /** Whether the request's bytes determine the prompt. */
+  showsPrompt(model: string | null): boolean {
+    const { requestBody, request } = this.#context
+    return showsItsPrompt(requestBody, [request.model, model])
+  }
+
+  #soFar(): AnswerSoFar {
+    return {
       status: this.#status,
       contentType: this.#contentType,
       reader: this.#reader,
       sample: this.#sample,
-    })
+    }
   }
 
-  /** The gateway cuts the answer here. */
-  cut(): void {
-    this.#isCutUnseen = this.isCountedUpstreamOnly()
+  /** What a call is booked with at least whose use was not to be known; `null`: it is not such a call. */
+  #upperUse(): UpperUse | null {
+    return this.#isCutUncounted ? (this.#context.upperUse?.() ?? null) : null
   }
 
-  /** Whether the answer has ended well without its usage, of a model whose answers do not show all of it. */
+  #mayHide(): boolean {
+    return mayHideOutput(this.#context, this.#soFar())
+  }
+
+  /** Whether the answer has ended well without its usage. */
   #endedUnreported(): boolean {
     if (!this.#isWhole || this.#bytes === 0) return false
-    return this.#reader?.peek().failed !== true && this.isCountedUpstreamOnly()
+    return this.#reader?.peek().failed !== true
   }
 
   #hasReported(): boolean {

@@ -80,7 +80,7 @@ function priceByReportedCost(
 function priceWithoutFigures(result: CallResult, observed: Observation): PricedCall {
   const { status, endpoint, isUnsaid } = result
   if (isUnsaid === true) return NOTHING_TO_PRICE
-  if (isCutUnanswered(result)) return NO_FIGURES
+  if (isCutUnanswered(result)) return endpoint.metering === 'unknown' ? NO_READER : NO_FIGURES
   // A session on a path that is free to GET may have served anything.
   if (status === SWITCHING_PROTOCOLS) return endpoint.metering === 'metered' ? NO_FIGURES : NO_READER
   if (status === null || status < 200 || status >= 300 || observed.failed) return NOTHING_TO_PRICE
@@ -90,12 +90,10 @@ function priceWithoutFigures(result: CallResult, observed: Observation): PricedC
   return endpoint.metering === 'unknown' ? NO_READER : NO_FIGURES
 }
 
-/**
- * Its client left when the upstream had the request and had not answered, and no tokens are to be estimated.
- */
-function isCutUnanswered({ status, outcome, endpoint, estimates }: CallResult): boolean {
-  const isMetered = endpoint.metering === 'metered' && endpoint.responseUse === 'created'
-  return status === null && outcome === 'client_aborted' && isMetered && estimates === null
+/** Its client left when the upstream had the request and had not answered: it may have done the work. */
+function isCutUnanswered({ status, outcome, endpoint }: CallResult): boolean {
+  const mayCost = endpoint.metering !== 'free' && endpoint.responseUse === 'created'
+  return status === null && outcome === 'client_aborted' && mayCost
 }
 
 /**

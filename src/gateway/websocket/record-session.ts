@@ -40,11 +40,15 @@ export function recordSession(
     isUnsaid,
   }
   const write = (record: CallRecord) =>
-    ledger.close(record, (_error, sequence) => {
-      limits?.recorded(record, sequence)
-      observer.callEnded(record)
-      onWritten()
-    })
+    ledger.close(
+      record,
+      (_error, sequence, kept) => {
+        limits?.recorded(record, sequence, kept)
+        observer.callEnded(record)
+        onWritten()
+      },
+      limits?.reservedPico,
+    )
   if (meter === null || !meter.underWay || result.observation?.usageSource === 'invalid') {
     write(finalizeCall(result, pricing))
     return

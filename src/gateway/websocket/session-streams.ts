@@ -139,13 +139,20 @@ export class SessionStreams {
     destroyAfterGrace(this.client)
   }
 
+  /** Passes on that the client has ended its side. An upstream that does not answer that is cut. */
+  endUpstream(): void {
+    const upstream = this.#upstream
+    if (upstream === null) return
+    upstream.end()
+    this.#cutSoon(upstream)
+  }
+
   /** Tells the upstream that the session is over, and closes both sides. */
   finish(): void {
     const upstream = this.#upstream
     if (upstream === null) return
     if (!this.#clientClosed && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
-    upstream.end()
-    this.#cutSoon(upstream)
+    this.endUpstream()
   }
 
   /** What still comes from either side is dropped, so that the end of the connection is seen behind it. */

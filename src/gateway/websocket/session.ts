@@ -176,7 +176,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
       this.#streams.separate()
       client.destroy()
     } else if (!isClosed) {
-      upstream.end()
+      this.#streams.endUpstream()
     } else {
       upstream.destroy()
       // Once the upstream has ended the session, the client's closing is only the echo.
@@ -197,10 +197,9 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     const meter = this.#meter
     if (meter === null || !meter.underWay) return false
     const { unattended } = this.#options.services
-    const { answerMs, usageMs } = unattended.limits
-    const maxMs = meter.mayHide ? answerMs : usageMs
-    this.#releaseUnattended = unattended.admit(this.#call.clientId, maxMs, () => this.#finish())
-    return this.#releaseUnattended !== null
+    const { answerMs } = unattended.limits
+    this.#releaseUnattended = unattended.admit(this.#call.clientId, answerMs, () => this.#finish())
+    return true
   }
 
   /** The session waits for nothing more. */

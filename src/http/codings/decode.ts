@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream'
 import { inflaterOf, type OpenInflater } from './codings.ts'
+import { OutputPace } from './output-pace.ts'
 import { SNIFFED_BYTES, sniffCoding } from './sniff-coding.ts'
 
 /** Decodes a copy of a compressed body for its reader. The client's bytes never wait for it. */
@@ -23,10 +24,14 @@ export type DecodedSink = (decoded: Uint8Array) => void
 
 /** More than any answer with usage has. */
 const MAX_DECODED_BYTES = 64 * 1024 * 1024
-/** Decoded bytes for each encoded byte: text has 5 or 10, long white space 70. */
-const MAX_RATIO = 200
+/** Decoded bytes for each encoded byte: text has 5 or 10, long white space 70. What is more is decoded at a pace. */
+const USUAL_RATIO = 200
 /** Below this size the ratio is meaningless, and the body harmless. */
-const RATIO_FREE_BYTES = 1024 * 1024
+const USUAL_BYTES = 1024 * 1024
+/** Thousands of answers of white space come at once, or none is meant to be read. */
+const MAX_HELD_BACK_MS = 10_000
+/** Encoded bytes that may wait for a decoder that is held back. */
+const MAX_HELD_BACK_BYTES = 1024 * 1024
 /**
  * Encoded bytes that may wait for one decoder, and for all of the process. A nearby upstream sends faster
  * than zlib's threads decode, and the client waits for neither. More bytes make the body unreadable:
@@ -43,6 +48,7 @@ const MIN_PIECE_BYTES = 256
 const NO_BYTES: Uint8Array = new Uint8Array(0)
 
 let waitingBytesInAll = 0
+const pace = new OutputPace()
 
 /**
  * Opens a decoder for a body whose `content-encoding` is `codings`: gzip, x-gzip, deflate, br, zstd,
@@ -69,6 +75,10 @@ class InflatingDecoder implements BodyDecoder {
   #done: (result: DecodeResult) => void = () => {}
   #encodedBytes = 0
   #waitingBytes = 0
+  /** How long the pace has held it back, and since when it does now. */
+  #heldBackMs = 0
+  #heldBackSinceMs: number | null = null
+  readonly #goOn = () => this.#resume()
 
   constructor(codings: string, sink: DecodedSink) {
     this.#sink = sink
@@ -158,9 +168,11 @@ class InflatingDecoder implements BodyDecoder {
     inflater.on('data', (decoded: Buffer) => {
       if (this.#isOver) return
       decodedBytes += decoded.length
-      if (decodedBytes > this.#limitBytes()) this.#finish('unreadable')
-      else if (isLast) this.#give(decoded)
-      else if (this.#inflaters.length === index + 1) this.#openNext(index + 1, decoded)
+      if (decodedBytes > MAX_DECODED_BYTES) this.#finish('unreadable')
+      else if (isLast) {
+        this.#give(decoded)
+        if (decodedBytes > this.#usualBytes()) this.#holdBack(decoded.length)
+      } else if (this.#inflaters.length === index + 1) this.#openNext(index + 1, decoded)
     })
     inflater.on('end', () => {
       // An inflater without output leaves the next one closed, and the body empty.
@@ -176,8 +188,23 @@ class InflatingDecoder implements BodyDecoder {
     this.#inflaters[index - 1]?.pipe(next)
   }
 
-  #limitBytes(): number {
-    return Math.min(MAX_DECODED_BYTES, Math.max(RATIO_FREE_BYTES, this.#encodedBytes * MAX_RATIO))
+  #usualBytes(): number {
+    return Math.max(USUAL_BYTES, this.#encodedBytes * USUAL_RATIO)
+  }
+
+  /** Waits until it may give more. What is decoded meanwhile is a chunk or two. */
+  #holdBack(bytes: number): void {
+    if (this.#isOver || pace.spend(bytes, this.#goOn)) return
+    this.#heldBackSinceMs = performance.now()
+    this.#inflaters.at(-1)?.pause()
+  }
+
+  #resume(): void {
+    if (this.#isOver || this.#heldBackSinceMs === null) return
+    this.#heldBackMs += performance.now() - this.#heldBackSinceMs
+    this.#heldBackSinceMs = null
+    if (this.#heldBackMs > MAX_HELD_BACK_MS) this.#finish('unreadable')
+    else this.#inflaters.at(-1)?.resume()
   }
 
   #give(decoded: Uint8Array): void {
@@ -189,7 +216,8 @@ class InflatingDecoder implements BodyDecoder {
   }
 
   #takeWaiting(bytes: number): boolean {
-    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) return false
+    const most = this.#heldBackSinceMs === null ? MAX_WAITING_BYTES : MAX_HELD_BACK_BYTES
+    if (this.#waitingBytes + bytes > most) return false
     if (waitingBytesInAll + bytes > MAX_WAITING_BYTES_IN_ALL) return false
     this.#waitingBytes += bytes
     waitingBytesInAll += bytes
@@ -214,6 +242,7 @@ class InflatingDecoder implements BodyDecoder {
     waitingBytesInAll -= this.#waitingBytes
     this.#waitingBytes = 0
     this.#done = () => {}
+    pace.drop(this.#goOn)
     for (const inflater of this.#inflaters) inflater.destroy()
   }
 }

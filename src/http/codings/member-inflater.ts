@@ -54,6 +54,12 @@ export class MemberInflater extends Transform {
     done(error)
   }
 
+  /** There is room again. */
+  override _read(size: number): void {
+    this.#inflater.resume()
+    super._read(size)
+  }
+
   #proceed(): void {
     const done = this.#done
     this.#done = null
@@ -86,7 +92,8 @@ export class MemberInflater extends Transform {
     const decodedBefore = this.#decodedBytes
     inflater.on('data', (decoded: Buffer) => {
       this.#decodedBytes += decoded.length
-      this.push(decoded)
+      // Else all that a few bytes stand for would be kept here while the reader waits.
+      if (!this.push(decoded)) inflater.pause()
     })
     inflater.on('error', (error) => {
       const isNone = this.#decodedBytes === decodedBefore || isUnknownFrame(error)

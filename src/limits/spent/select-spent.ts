@@ -18,8 +18,12 @@ export interface SpendAccount {
 
 /** What was spent, as of one moment. */
 export interface SpentSnapshot {
-  /** Integer pico-USD, corrections included, in the order of the accounts; below 0 after a large credit. */
+  /**
+   * Integer pico-USD, corrections and `chargedPico` included, in the order of the accounts; below 0 after a large credit.
+   */
   readonly spentPico: readonly bigint[]
+  /** Of these, what calls and jobs are charged whose cost is not known: what they had reserved. */
+  readonly chargedPico: readonly bigint[]
   /** What jobs that wait for their cost reserve, in the same order; in no `spentPico`. */
   readonly jobsPico: readonly bigint[]
   /** The last record of each producer that is in these sums; a producer without a row yet is absent. */
@@ -30,7 +34,7 @@ const STATEMENTS = new Map<string, string>()
 
 /**
  * The exact cost of many accounts and the committed offsets of producers, by one statement and so of one snapshot.
- * It equals what `GET /v1/usage` says of the same days.
+ * It equals what `GET /v1/usage` says of the same days, but for what calls without a cost are charged.
  *
  * @throws When Postgres is away: never a wrong number.
  */
@@ -54,14 +58,24 @@ export async function selectSpent(
     values,
   )
   const spentPico = accounts.map(() => 0n)
+  const chargedPico = accounts.map(() => 0n)
   const jobsPico = accounts.map(() => 0n)
   const committedOffsets = new Map<string, number>()
   for (const { name, value, kind } of rows) {
     if (kind === 'offset') committedOffsets.set(name, Number(value))
-    else if (kind === 'jobs') jobsPico[Number(name) - 1] = BigInt(value)
-    else spentPico[Number(name) - 1] = BigInt(value)
+    else if (kind === 'jobs') add(jobsPico, name, value)
+    else {
+      add(spentPico, name, value)
+      if (kind === 'charged') add(chargedPico, name, value)
+    }
   }
-  return { spentPico, jobsPico, committedOffsets }
+  return { spentPico, chargedPico, jobsPico, committedOffsets }
+}
+
+/** @param place of an account, from 1. */
+function add(amounts: bigint[], place: string, pico: string): void {
+  const at = Number(place) - 1
+  amounts[at] = (amounts[at] ?? 0n) + BigInt(pico)
 }
 
 /** With the parts that these accounts need, built once. */

@@ -3,9 +3,13 @@ import type { DimensionField } from '../../usage/dimensions.ts'
 import { SUMMARY_COLUMNS } from '../../usage/summaries/summary-columns.ts'
 import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
 import { coversModelInSql } from '../covers-model.ts'
+import { CHARGES_LEFT, IS_UNTOLD_JOB, IS_WAITING_JOB } from './charges.ts'
 
-/** What a row of the statement is: the cost of an account, what its jobs reserve, or a committed offset. */
-export type SpentKind = 'spent' | 'jobs' | 'offset'
+/**
+ * What a row of the statement is: the cost of an account's calls, what those without a cost are charged, what its jobs
+ * reserve, or a committed offset.
+ */
+export type SpentKind = 'spent' | 'charged' | 'jobs' | 'offset'
 
 /** Whether an account is of one key, and whether of some models: by these its rows lie in other tables. */
 export interface AccountShape {
@@ -19,9 +23,6 @@ export const ACCOUNT_SHAPES: readonly AccountShape[] = [
   { ofKey: false, ofModel: true },
   { ofKey: true, ofModel: true },
 ]
-
-/** A job reserves for at most so long after its call: providers give a batch 24 hours. */
-const JOB_RESERVE_HOURS = 25
 
 /** What a row of `daily_usage` adds to the cost that `GET /v1/usage` shows, and the column of its sums. */
 const COST = SUMMARY_COLUMNS.filter(({ field }) => field === 'costPico')
@@ -89,22 +90,34 @@ where a.key_ids is ${ofKey ? 'not' : ''} null and a.model is ${ofModel ? 'not' :
 }
 
 /**
- * What waiting jobs of the accounts reserve, by the day and the model of the calls that made them. A job that named no
- * model may run any. None reserves for longer than a provider works on a batch: what became of it is not known then.
+ * What jobs of the accounts reserve or are charged whose use is not known, by the day and the model of the calls that
+ * made them. A job that named no model may run any.
  */
 const JOBS = `
-select a.place::text as name, sum(o.reserved_pico)::text as value, 'jobs' as kind
+select a.place::text as name, sum(o.reserved_pico)::text as value,
+  case when ${IS_WAITING_JOB} then 'jobs' else 'charged' end as kind
 from accounts a
 join unnest($5::date[], $6::date[]) with ordinality p (from_day, to_day, period) using (period)
 join ${SCHEMA}.objects o on o.client_id = a.client_id and (a.key_ids is null or o.key_id = any(a.key_ids))
   and (a.model is null or o.model is null or ${coversModelInSql('a.model', 'o.model')})
-  and o.created_at >= greatest(p.from_day::timestamp at time zone 'UTC', now() - interval '${JOB_RESERVE_HOURS} hours')
+  and o.created_at >= p.from_day::timestamp at time zone 'UTC'
   and o.created_at < coalesce((p.to_day + 1)::timestamp at time zone 'UTC', 'infinity')
-where o.job and o.settled_at is null and o.deleted_at is null and o.reserved_pico is not null
-group by a.place`
+where ${IS_UNTOLD_JOB}
+group by 1, 3`
+
+/** What calls of the accounts are charged that have no cost. */
+const CHARGES = `
+select a.place::text as name, ceil(sum(charge.pico))::text as value, 'charged' as kind
+from accounts a
+join unnest($5::date[], $6::date[]) with ordinality p (from_day, to_day, period) using (period)
+join ${SCHEMA}.budget_charges c on c.client_id = a.client_id and (a.key_ids is null or c.key_id = any(a.key_ids))
+  and (a.model is null or ${coversModelInSql('a.model', 'c.model')})
+  and c.day between p.from_day and coalesce(p.to_day, 'infinity')
+cross join ${CHARGES_LEFT}
+group by 1`
 
 /**
- * One statement for accounts of these shapes, beside the committed offsets. Its parameters are the accounts' clients,
+ * One statement for accounts of these shapes, beside the committed offsets; an account may have several rows of a kind. Its parameters are the accounts' clients,
  * keys (of each in one text, with commas), models and numbers of periods from 1; the periods' first and last days; and the producers.
  */
 export function buildSpentStatement(shapes: readonly AccountShape[]): string {
@@ -115,5 +128,5 @@ with accounts as materialized (
   select client_id, string_to_array(keys, ',') as key_ids, model, period, place
   from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) with ordinality
     a (client_id, keys, model, period, place)),${COVER}
-${[...shapes.map(spentOf), JOBS, offsets].join('\nunion all\n')}`
+${[...shapes.map(spentOf), JOBS, CHARGES, offsets].join('\nunion all\n')}`
 }

@@ -190,7 +190,7 @@ const DELETE_AT_A_TIME = 10_000
 
 /**
  * Deletes responses, interactions and kept completions made more than `shortDays` ago, and what was deleted
- * that long ago. All else is kept until it is deleted.
+ * that long ago. All else is kept until it is deleted, and jobs that budgets are charged for until they tell their use.
  *
  * @returns How many.
  */
@@ -200,8 +200,9 @@ export async function pruneObjects(session: PostgresSession, shortDays: number):
     const { rowCount } = await session.query(
       `delete from ${SCHEMA}.objects where ctid = any(array(
          select ctid from ${SCHEMA}.objects
-         where (kind in ('response', 'interaction', 'completion') and created_at < now() - make_interval(days => $1))
-           or deleted_at < now() - make_interval(days => $1)
+         where ((kind in ('response', 'interaction', 'completion') and created_at < now() - make_interval(days => $1))
+           or deleted_at < now() - make_interval(days => $1))
+           and not (job and reserved_pico is not null and (settled_at is null or unpriced_as is not null))
          limit $2))`,
       [shortDays, DELETE_AT_A_TIME],
     )

@@ -57,6 +57,7 @@ export const LIMIT_SCHEMAS: Readonly<Record<string, Schema>> = {
     client: nullableText('The name of the client; null: the default of all that have none like it.'),
     ...TERMS,
     spent_usd: nullableText('Of a budget: spent in its period of now; null: of no client.'),
+    charged_usd: nullableText('Of spent_usd: reserved by calls whose cost is not known.'),
     left_usd: nullableText('What is left of it, 0 at least, a raise included.'),
     period_from: { ...DAY, description: 'The first UTC day of the period.' },
     period_to: { ...DAY, description: 'Its last one; null: it has none.' },

@@ -1,5 +1,6 @@
 import type { Observation } from '../../call/observation.ts'
 import { NO_UNITS } from '../../call/usage.ts'
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import { createAnthropicAccumulator } from '../anthropic/anthropic-messages.ts'
 import type { Dialect, ResponseHead } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
@@ -30,6 +31,7 @@ import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
  */
 export const bedrockInvoke: Dialect = {
   name: 'bedrock.invoke',
+  answers: ANSWER_COUNTS.bedrockInvoke,
   outputBound: 'settings_or_root',
   readsRequest: true,
   takesIncludeUsage: false,

@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { searchUnitsOf, secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/error-in-body.ts'
@@ -16,6 +17,7 @@ const TOKENS_A_DOCUMENT = 512
  */
 export const bedrockImages: Dialect = requestDialect({
   name: 'bedrock.images',
+  answers: ANSWER_COUNTS.bedrockImages,
   medium: 'pictures',
   fields: {
     images: ['length'],

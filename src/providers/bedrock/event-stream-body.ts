@@ -4,8 +4,8 @@ import { answerIdIn, answerIdInHead, projectionWithAnswerId } from '../reading/a
 import type { BodyFormat } from '../reading/body-format.ts'
 import { objectIn } from '../reading/json-value.ts'
 import { createEventStreamReader, type EventMessage } from '../wires/eventstream.ts'
-import { scanJson } from '../wires/json.ts'
 import { mayContainUsage } from '../wires/prefilter.ts'
+import { scanJson } from '../wires/scan-json.ts'
 
 /**
  * Reads an AWS event stream whose messages carry JSON. An exception in it, under a success status, is a failure,

@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
@@ -20,6 +21,7 @@ const INTERACTION = {
  */
 export const geminiInteractions: Dialect = jsonDialect({
   name: 'gemini.interactions',
+  answers: ANSWER_COUNTS.gemini,
   outputBound: 'settings',
   isChat: true,
   tokenizerFamily: 'gemini',

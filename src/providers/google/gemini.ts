@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
@@ -20,6 +21,7 @@ const USAGE_OR_GROUNDING = ['usageMetadata', 'error', 'groundingMetadata']
  */
 export const geminiGenerateContent: Dialect = jsonDialect({
   name: 'gemini.generate-content',
+  answers: ANSWER_COUNTS.gemini,
   outputBound: 'settings',
   isChat: true,
   tokenizerFamily: 'gemini',

@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { unitsIn } from '../reading/billed-units.ts'
 import { addCounts, countUsage, parseCount } from '../reading/counts.ts'
@@ -36,6 +37,7 @@ export const vertexPredict: Dialect = jsonDialect({
 export const vertexImages: Dialect = {
   ...vertexPredict,
   name: 'vertex.images',
+  answers: ANSWER_COUNTS.imagen,
   medium: 'pictures',
   countsTokens: false,
   billsUnits: true,

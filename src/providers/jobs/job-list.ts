@@ -4,7 +4,7 @@ import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, objectsIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
-import type { ProjectionSpec } from '../wires/json-projection.ts'
+import type { ProjectionSpec } from '../wires/plans/json-projection.ts'
 import { observeJobs } from './job-sums.ts'
 
 /** How one job is written, by itself and in a list. */

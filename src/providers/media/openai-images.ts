@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { deploymentIn } from '../endpoint.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
@@ -24,6 +25,7 @@ const PREFILTER = ['usage', 'error']
 export function openAiImages(overrides: OpenAiOverrides, takesForm: boolean): Dialect {
   return requestDialect({
     name: 'openai.images',
+    answers: ANSWER_COUNTS.openAiImages,
     medium: 'pictures',
     takesForm,
     fields: FIELDS,

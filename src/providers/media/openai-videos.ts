@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { deploymentIn } from '../endpoint.ts'
 import { secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
@@ -61,6 +62,7 @@ function tierOfSize(value: unknown): string | null {
  */
 export const azureVideoJobs: Dialect = requestDialect({
   name: 'azure.video-jobs',
+  answers: ANSWER_COUNTS.azureVideos,
   takesForm: true,
   fields: {
     id: 'value',

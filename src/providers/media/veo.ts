@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { googleModelInPath } from '../google/google-path.ts'
 import { secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
@@ -17,6 +18,7 @@ const VEO_MS = 8_000
  */
 export const veo: Dialect = requestDialect({
   name: 'google.videos',
+  answers: ANSWER_COUNTS.veo,
   fields: { name: 'value', error: 'value' },
   prefilter: PREFILTER,
   modelInPath: googleModelInPath,

@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS, type AnswerCounts } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { deploymentIn } from '../endpoint.ts'
 import { COMPOUND, EXECUTED } from '../others/groq-compound.ts'
@@ -27,17 +28,18 @@ const COMPOUND_FORMAT: UsageFormat = {
  * Source: OpenAI's API reference, "Chat" and "Streaming"; differences of providers: {@link OpenAiOverrides}.
  */
 export function openAiChat(overrides: OpenAiOverrides): Dialect {
-  return { ...chatDialect('openai.chat-completions', overrides), isChat: true }
+  return { ...chatDialect('openai.chat-completions', ANSWER_COUNTS.chat, overrides), isChat: true }
 }
 
 /** Legacy completions: usage as in chat, without details. Source: OpenAI's API reference, "Completions". */
 export function openAiCompletions(overrides: OpenAiOverrides): Dialect {
-  return chatDialect('openai.completions', overrides)
+  return chatDialect('openai.completions', ANSWER_COUNTS.completions, overrides)
 }
 
-function chatDialect(name: string, overrides: OpenAiOverrides): Dialect {
+function chatDialect(name: string, answers: AnswerCounts, overrides: OpenAiOverrides): Dialect {
   return jsonDialect({
     name,
+    answers,
     ...(overrides.isCompound === true ? COMPOUND_FORMAT : CHAT_FORMAT),
     createAccumulator: () => new ChatAccumulator(overrides),
     takesIncludeUsage: overrides.takesIncludeUsage,

@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { responsesUsage } from '../openai/openai-usage.ts'
@@ -12,6 +13,7 @@ import { arrayIn, member, objectIn, objectsIn, textIn } from '../reading/json-va
  */
 export const alibabaGeneration: Dialect = jsonDialect({
   name: 'alibaba.generation',
+  answers: ANSWER_COUNTS.alibaba,
   outputBound: 'settings',
   fields: {
     usage: 'usage',

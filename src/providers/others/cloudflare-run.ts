@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
@@ -21,6 +22,7 @@ export function cloudflareRun(overrides: OpenAiOverrides): Dialect {
   }
   return jsonDialect({
     name: 'cloudflare.run',
+    answers: ANSWER_COUNTS.cloudflareRun,
     // Some models that edit pictures.
     takesForm: true,
     fields: { usage: 'usage', error: 'value', result: { usage: 'usage' } },

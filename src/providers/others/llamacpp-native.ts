@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
 import { bodyFormat } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
@@ -30,6 +31,7 @@ const FORMAT = bodyFormat({
  */
 export const llamaCppCompletion: Dialect = {
   name: 'llamacpp.completion',
+  answers: ANSWER_COUNTS.llamaCpp,
   readsRequest: true,
   takesIncludeUsage: false,
   errorShape: 'openai',

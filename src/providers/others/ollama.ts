@@ -54,6 +54,7 @@ function dialect(name: string, read: (document: JsonObject) => UsageUpdate): Dia
   const lines = bodyFormat({ ...document, isLines: true })
   return {
     ...jsonDialect({ name, ...document, textOf }),
+    streamsByDefault: true,
     createReader: (request, head) => createBodyReader(head, request.stream === false ? whole : lines),
   }
 }

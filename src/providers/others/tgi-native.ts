@@ -1,3 +1,4 @@
+import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect, ResponseHead } from '../dialect.ts'
 import { bodyFormat } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
@@ -21,6 +22,7 @@ const FORMAT = bodyFormat({
  */
 export const tgiGenerate: Dialect = {
   name: 'tgi.generate',
+  answers: ANSWER_COUNTS.tgi,
   outputBound: 'settings',
   readsRequest: true,
   takesIncludeUsage: false,

@@ -1,5 +1,5 @@
 import type { ResponseHead } from '../dialect.ts'
-import { compileProjection, type Projection, projectMembers } from '../wires/json-projection.ts'
+import { compileProjection, type Projection, projectMembers } from '../wires/plans/json-projection.ts'
 import { member, objectIn, textIn } from './json-value.ts'
 
 /**

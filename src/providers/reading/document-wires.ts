@@ -1,7 +1,8 @@
 import type { ResponseHead, UsageReader } from '../dialect.ts'
 import type { ElementSink } from '../wires/elements.ts'
-import { type Extracted, JsonScanner, type Projection, scanJson } from '../wires/json.ts'
+import { type Extracted, JsonScanner, type Projection } from '../wires/json.ts'
 import type { Prefilter } from '../wires/prefilter.ts'
+import { scanJson } from '../wires/scan-json.ts'
 import type { RepeatSink, Repeats } from '../wires/shapes/repeats.ts'
 import { SseSplitter } from '../wires/sse.ts'
 

@@ -4,11 +4,14 @@ const TAB = 0x09
 const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
-const QUOTE = 0x22
-const COMMA = 0x2c
-const OPEN_BRACE = 0x7b
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
+export const QUOTE = 0x22
+export const COMMA = 0x2c
+export const COLON = 0x3a
+export const OPEN_BRACE = 0x7b
+export const OPEN_BRACKET = 0x5b
+export const BACKSLASH = 0x5c
+export const CLOSE_BRACE = 0x7d
+export const CLOSE_BRACKET = 0x5d
 
 /** Strings are first looked at byte by byte: calling the native search costs as much as some fifty such steps. */
 const NEAR_BYTES = 48

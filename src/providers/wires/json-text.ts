@@ -1,5 +1,5 @@
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, QUOTE } from './json-bytes.ts'
+
 /** Up to here a string's end is sought byte by byte; beyond, a native search is cheaper. */
 const SHORT_STRING = 48
 /** Pieces of one text before they are joined: a buffer object outweighs a byte by far. */
@@ -73,4 +73,35 @@ export class TextCapture {
     if (this.#chunks.length === 0) return bytes.toString('utf8', from, to)
     return Buffer.concat([...this.#chunks, bytes.subarray(from, to)]).toString()
   }
+}
+
+/** `undefined` when `text` is not JSON. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export function includesBackslash(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) if (bytes[at] === BACKSLASH) return true
+  return false
+}
+
+/** ASCII, and nothing escaped. */
+export function isPlainKey(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at] ?? 0
+    if (byte === BACKSLASH || byte >= 0x80) return false
+  }
+  return true
+}
+
+export function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+export function isDelimiter(byte: number): boolean {
+  return byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || isSpace(byte)
 }

@@ -1,29 +1,41 @@
 import { asBuffer } from './elements.ts'
 import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  MEANING,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SCALAR as SCALAR_BYTE,
+} from './json-bytes.ts'
+import { isDelimiter, isSpace, parsed, StringEnd, TextCapture } from './json-text.ts'
+import {
+  MAX_TEXT_BYTES,
+  MAX_WALKED_DEPTH,
+  type OnText,
+  type PathWalk,
+  placeOfKey,
+} from './plans/json-paths.ts'
+import {
   type Extracted,
   MAX_DOCUMENT_BYTES,
   MAX_ELEMENTS,
-  type MembersProjection,
-  memberNamed,
-  type ProjectedMember,
+  memberOfKey,
   type Projection,
-} from './json-projection.ts'
-import { StringEnd, TextCapture } from './json-text.ts'
-import { readPlainJson } from './plain-json.ts'
+  type ScanFrame,
+} from './plans/json-projection.ts'
 
-export { compileProjection, type Extracted, type Projection, type ProjectionSpec } from './json-projection.ts'
+export {
+  compileProjection,
+  type Extracted,
+  type Projection,
+  type ProjectionSpec,
+} from './plans/json-projection.ts'
 
 /** A character of a key takes up to six bytes when it is written as an escape. */
 const ESCAPE_BYTES = 6
-
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 
 const VALUE = 0
 const STRING = 1
@@ -36,44 +48,27 @@ const KEY_STRING = 7
 const AFTER_KEY = 8
 const DONE = 9
 
-/** One object or array on the way to wanted values. */
-interface Frame {
-  readonly members: Record<string, unknown> | null
-  readonly elements: unknown[] | null
-  readonly projection: Projection
-  key: string
-}
-
-/** Scans one whole document. */
-export function scanJson(chunk: Uint8Array, projection: Projection): Extracted {
-  const bytes = asBuffer(chunk)
-  const plain = readPlainJson(bytes, projection)
-  if (plain !== null) return plain.extracted
-  const scanner = new JsonScanner(projection)
-  scanner.push(bytes)
-  scanner.end()
-  return scanner.extracted
-}
-
 /**
  * A tokenizer that reads one JSON document as it passes, in any pieces, and keeps only wanted values. Strings
  * are skipped without decoding, so that megabytes of base64 cost a native search; keys are compared as a parser
  * would see them, so that only a value at its right path counts and no text that looks like one. Malformed input
- * never throws: what was well formed before it is kept. After the document's end everything is ignored.
+ * never throws: what was well formed before it is kept.
  */
 export class JsonScanner {
   /** Goes up with every wanted value found that is not `null`. */
   revision = 0
+  /** Of a walk: what passed so far is not JSON, or is nested too deeply. */
+  isMalformed = false
   #raw: string | null = null
   #root: unknown
   #state = VALUE
   /** Plan of the value that comes next; `null`: not wanted. */
-  #projection: Projection | null
+  #projection: Projection | PathWalk | null
   /** Depth inside a container that is passed over as a whole. */
   #depth = 0
   #capturing = false
   #documentBytes = 0
-  readonly #frames: Frame[] = []
+  readonly #frames: ScanFrame[] = []
   readonly #stringEnd = new StringEnd()
   readonly #capture = new TextCapture()
   readonly #isStrict: boolean
@@ -82,11 +77,16 @@ export class JsonScanner {
   #passedBytes = 0
   /** Where a value began whose length is wanted; -1: none. */
   #lengthFrom = -1
+  readonly #onText: OnText | null
 
-  /** @param isStrict notices keys that stand there twice, which servers read differently. */
-  constructor(projection: Projection, isStrict = false) {
+  /**
+   * @param isStrict notices keys that stand there twice, which servers read differently.
+   * @param onText gets the texts of a `PathWalk`, all of a member that stands there twice.
+   */
+  constructor(projection: Projection | PathWalk, isStrict = false, onText: OnText | null = null) {
     this.#projection = projection
     this.#isStrict = isStrict
+    this.#onText = onText
   }
 
   /** A strict scan met a wanted key twice in one object: what it means depends on who reads it. */
@@ -103,7 +103,8 @@ export class JsonScanner {
     return this.#state === DONE
   }
 
-  push(chunk: Uint8Array): void {
+  /** @returns How much was read: less than all where something follows the document's end. */
+  push(chunk: Uint8Array): number {
     const bytes = asBuffer(chunk)
     const length = bytes.length
     let at = 0
@@ -134,7 +135,9 @@ export class JsonScanner {
           break
         }
         case SCALAR: {
-          while (at < length && !isDelimiter(bytes[at] ?? 0)) at += 1
+          for (; at < length && !isDelimiter(bytes[at] ?? 0); at += 1) {
+            if (MEANING[bytes[at] ?? 0] !== SCALAR_BYTE) this.#doubt()
+          }
           if (at < length) this.#finish(bytes, from, at)
           break
         }
@@ -142,7 +145,8 @@ export class JsonScanner {
           const byte = bytes[at] ?? 0
           at += 1
           if (byte === COMMA) this.#next()
-          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close()
+          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close(byte)
+          else if (!isSpace(byte)) this.#doubt()
           break
         }
         case KEY: {
@@ -150,7 +154,8 @@ export class JsonScanner {
           at += 1
           from = at
           if (byte === QUOTE) this.#beginKey()
-          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close()
+          else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) this.#close(byte)
+          else if (!isSpace(byte)) this.#doubt()
           break
         }
         case KEY_STRING: {
@@ -161,15 +166,19 @@ export class JsonScanner {
         }
         case AFTER_KEY: {
           if (bytes[at] === COLON) this.#state = VALUE
+          else if (!isSpace(bytes[at] ?? 0)) this.#doubt()
           at += 1
           break
         }
         default:
-          return
+          while (at < length && isSpace(bytes[at] ?? 0)) at += 1
+          if (at < length) this.#doubt()
+          return at
       }
     }
     if (this.#capturing) this.#capture.add(bytes, from, length)
     this.#passedBytes += length
+    return length
   }
 
   /** The input has ended: a bare number or word at its very end is a value now. */
@@ -180,20 +189,24 @@ export class JsonScanner {
   /** Looks at a byte where a value may begin; gives where to go on. */
   #beginValue(byte: number, at: number): number {
     const projection = this.#projection
+    const isWalked = projection?.kind === 'walk'
     if (isSpace(byte) || byte === COMMA || this.#isByteOrderMark(byte)) return at + 1
     if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
-      this.#close()
+      this.#close(byte)
       return at + 1
     }
-    if (byte === OPEN_BRACE && projection?.kind === 'members') {
+    if (byte === OPEN_BRACE && (isWalked || projection?.kind === 'members')) {
       this.#open({ members: {}, elements: null, projection, key: '' })
       return at + 1
     }
-    if (byte === OPEN_BRACKET && projection?.kind === 'elements') {
+    if (byte === OPEN_BRACKET && (isWalked || projection?.kind === 'elements')) {
       this.#open({ members: null, elements: [], projection, key: '' })
       return at + 1
     }
-    if (projection?.kind === 'keep') {
+    if (isWalked) {
+      this.#capturing = byte === QUOTE && projection.tags.length > 0
+      if (this.#capturing) this.#capture.begin(MAX_TEXT_BYTES)
+    } else if (projection?.kind === 'keep') {
       this.#capturing = true
       const left = MAX_DOCUMENT_BYTES - this.#documentBytes
       this.#capture.begin(Math.min(left, projection.maxBytes))
@@ -210,27 +223,35 @@ export class JsonScanner {
     return at + 1
   }
 
+  /** Servers that are lenient would read what follows in different ways. */
+  #doubt(): void {
+    if (this.#onText !== null) this.isMalformed = true
+  }
+
   #isByteOrderMark(byte: number): boolean {
     return this.#frames.length === 0 && (byte === 0xef || byte === 0xbb || byte === 0xbf)
   }
 
-  #open(frame: Frame): void {
-    this.#keep(frame.members ?? frame.elements)
+  #open(frame: ScanFrame): void {
+    if (frame.projection.kind !== 'walk') this.#keep(frame.members ?? frame.elements)
+    else if (this.#frames.length === MAX_WALKED_DEPTH) this.#doubt()
     this.#frames.push(frame)
     if (frame.projection.kind === 'members' && frame.projection.members.length === 0) this.revision += 1
     this.#next()
   }
 
-  #close(): void {
-    this.#frames.pop()
+  #close(byte: number): void {
+    const frame = this.#frames.pop()
+    if ((frame?.members !== null) !== (byte === CLOSE_BRACE)) this.#doubt()
     this.#state = this.#frames.length === 0 ? DONE : AFTER
   }
 
   /** Before the next member or element of the innermost frame. */
   #next(): void {
-    const projection = this.#frames.at(-1)?.projection
-    if (projection?.kind === 'elements') {
-      this.#projection = projection.element
+    const frame = this.#frames.at(-1)
+    const projection = frame?.projection
+    if (projection !== undefined && frame?.members === null) {
+      this.#projection = projection.kind === 'elements' ? projection.element : projection
       this.#state = VALUE
     } else {
       this.#state = KEY
@@ -263,7 +284,8 @@ export class JsonScanner {
   #beginKey(): void {
     const projection = this.#frames.at(-1)?.projection
     this.#capturing = true
-    this.#capture.begin(projection?.kind === 'members' ? projection.longestKey * ESCAPE_BYTES : 0)
+    const longest = projection !== undefined && 'longestKey' in projection ? projection.longestKey : 0
+    this.#capture.begin(longest * ESCAPE_BYTES)
     this.#state = KEY_STRING
   }
 
@@ -271,30 +293,33 @@ export class JsonScanner {
     const frame = this.#frames.at(-1)
     this.#capturing = false
     this.#state = AFTER_KEY
+    if (frame?.projection.kind === 'walk') {
+      const walk = placeOfKey(frame.projection, bytes, from, to, this.#capture)
+      if (walk === 'malformed') this.#doubt()
+      else this.#projection = walk
+      return
+    }
     const wanted =
-      frame?.projection.kind === 'members' ? this.#projectedKey(frame.projection, bytes, from, to) : null
+      frame?.projection.kind === 'members'
+        ? memberOfKey(frame.projection, bytes, from, to, this.#capture)
+        : null
     this.#projection = wanted?.projection ?? null
     if (frame !== undefined && wanted !== null) frame.key = wanted.key
   }
 
-  #projectedKey(
-    projection: MembersProjection,
-    bytes: Buffer,
-    from: number,
-    to: number,
-  ): ProjectedMember | null {
-    // Nearly every key stands whole and unescaped in one chunk and is compared without being decoded.
-    const isWhole = from > 0
-    const plain = isWhole ? memberNamed(projection, bytes, from, to) : null
-    if (plain !== null || (isWhole && !includesBackslash(bytes, from, to))) return plain
+  #passOn(walk: PathWalk, bytes: Buffer, from: number, to: number): void {
     const text = this.#capture.finish(bytes, from, to)
-    const key = text === null ? null : parsed(`"${text}"`)
-    return projection.members.find((member) => member.key === key) ?? null
+    const value = text === null ? null : parsed(text)
+    if (value === undefined) this.#doubt()
+    else if (value === null || typeof value === 'string') this.#onText?.(walk, value)
   }
 
   /** A value that is not a frame has ended. */
   #finish(bytes: Buffer, from: number, to: number): void {
-    if (this.#capturing) {
+    if (this.#projection?.kind === 'walk') {
+      if (this.#capturing) this.#passOn(this.#projection, bytes, from, to)
+      this.#capturing = false
+    } else if (this.#capturing) {
       this.#capturing = false
       const text = this.#capture.finish(bytes, from, to)
       const value = text === null ? true : parsed(text)
@@ -319,25 +344,4 @@ export class JsonScanner {
     const kind = this.#projection?.kind
     if (value !== null && (kind === 'keep' || kind === 'length')) this.revision += 1
   }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function includesBackslash(bytes: Buffer, from: number, to: number): boolean {
-  for (let at = from; at < to; at += 1) if (bytes[at] === BACKSLASH) return true
-  return false
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
-}
-
-function isDelimiter(byte: number): boolean {
-  return byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || isSpace(byte)
 }

@@ -25,9 +25,15 @@ const MALFORMED = 12
 
 /**
  * One member of an object, as offsets into the body: the key without its quotes, the value with everything.
- * Ends are exclusive.
+ * Ends are exclusive. `elements`: of an array its strings, arrays and objects, numbers and the like left out.
  */
-export type OnMember = (keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) => void
+export type OnMember = (
+  keyStart: number,
+  keyEnd: number,
+  valueStart: number,
+  valueEnd: number,
+  elements: number,
+) => void
 
 /** The inside of a string that stands in a nested value and is longer than {@link LONG_BYTES}, without its quotes. */
 export type OnLongString = (start: number, end: number) => void
@@ -51,6 +57,7 @@ export class ObjectWalk {
   #keyStart = 0
   #keyEnd = 0
   #valueStart = 0
+  #elements = 0
   #stringStart = 0
 
   /** @param start where the object begins, or white space before it. */
@@ -152,6 +159,7 @@ export class ObjectWalk {
 
   #openValue(byte: number): void {
     this.#valueStart = this.#at
+    this.#elements = 0
     if (byte === QUOTE) {
       this.#expect(true, STRING_END)
     } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
@@ -179,11 +187,13 @@ export class ObjectWalk {
   #walkNested(window: Buffer): void {
     const meanings = MEANING
     let depth = this.#depth
+    let elements = this.#elements
     let at = this.#at
     for (; at < window.length; at++) {
       const meaning = meanings[window[at] ?? 0] ?? FOREIGN
       if (meaning < OPENING) continue
       if (meaning === QUOTING) {
+        if (depth === 1) elements++
         const quote = stringEnd(window, at + 1)
         if (quote < 0) {
           this.#stringStart = at + 1
@@ -194,11 +204,13 @@ export class ObjectWalk {
         if (quote - at > LONG_BYTES) this.#onLongString?.(at + 1, quote)
         at = quote
       } else if (meaning === OPENING) {
+        if (depth === 1) elements++
         depth++
       } else if (meaning === CLOSING) {
         depth--
         if (depth > 0) continue
         this.#at = at + 1
+        this.#elements = elements
         this.#endValue()
         return
       } else {
@@ -208,6 +220,7 @@ export class ObjectWalk {
     }
     this.#at = at
     this.#depth = depth
+    this.#elements = elements
   }
 
   #endNestedString(window: Buffer): void {
@@ -221,7 +234,7 @@ export class ObjectWalk {
     this.#next = COMMA_OR_END
     this.#members += 1
     if (this.hasTooManyMembers) this.#next = MALFORMED
-    else this.#onMember(this.#keyStart, this.#keyEnd, this.#valueStart, this.#at)
+    else this.#onMember(this.#keyStart, this.#keyEnd, this.#valueStart, this.#at, this.#elements)
   }
 
   /** Goes to the quote that ends the string, or as far as there is none. */

@@ -5,7 +5,7 @@ import {
   type MembersProjection,
   type ProjectedMember,
   type Projection,
-} from './json-projection.ts'
+} from './plans/json-projection.ts'
 
 const TAB = 0x09
 const LF = 0x0a

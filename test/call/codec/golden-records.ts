@@ -249,4 +249,10 @@ export const GOLDEN_RECORDS: Readonly<Record<string, CallRecord>> = {
     unpricedReason: 'billed_later',
     objects: [{ id: 'batch_1', kind: 'batch', is: 'created', job: true, reservedPico: '1000000000000' }],
   },
+  'charged in place of a cost': {
+    ...SPARSE,
+    status: 200,
+    unpricedReason: 'no_figures',
+    chargedPico: '100000000000',
+  },
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Environment } from '../../../src/config/config.ts'
 import { findCurrentSource } from '../../../src/pricing/refresh/price-catalogs.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { json, run } from '../command-line.ts'
 
 let ledger: LedgerDatabase
@@ -23,7 +24,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   env = { DATABASE_URL: ledger.url, TALLYGATE_DATA_DIR: join(folder, 'data') }
-  await ledger.pool.query('truncate tallygate.price_catalogs, tallygate.current_price_catalogs')
+  await emptyTables(ledger.pool, ['price_catalogs', 'current_price_catalogs'])
 })
 
 /** LiteLLM's form. */

@@ -9,6 +9,7 @@ import { findCurrentPriceCatalog } from '../../../src/pricing/refresh/price-cata
 import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { type PriceServer, startPriceServer } from '../../pricing/refresh/price-server.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { json, run } from '../command-line.ts'
 
 let ledger: LedgerDatabase
@@ -35,7 +36,7 @@ beforeEach(async () => {
     TALLYGATE_CONFIG: config,
     TALLYGATE_DATA_DIR: join(folder, 'data'),
   }
-  await ledger.pool.query('truncate tallygate.price_catalogs, tallygate.current_price_catalogs')
+  await emptyTables(ledger.pool, ['price_catalogs', 'current_price_catalogs'])
 })
 
 interface Model {

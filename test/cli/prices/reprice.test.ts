@@ -9,6 +9,7 @@ import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { json, run } from '../command-line.ts'
 
 /** When calls arrived, where a test does not say otherwise: those of one file are all of one day, whatever the hour. */
@@ -39,10 +40,18 @@ beforeEach(async () => {
     TALLYGATE_DATA_DIR: folder,
   }
   await writePrices([])
-  await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.producers,
-       tallygate.prices, tallygate.adjustments, tallygate.adjustment_entries, tallygate.repricing_rules, tallygate.catalogs, tallygate.clients cascade`,
-  )
+  await emptyTables(ledger.pool, [
+    'daily_usage',
+    'daily_latency',
+    'call_rows',
+    'producers',
+    'prices',
+    'adjustments',
+    'adjustment_entries',
+    'repricing_rules',
+    'catalogs',
+    'clients',
+  ])
 })
 
 async function writePrices(lines: readonly string[], others: readonly string[] = []): Promise<void> {
@@ -110,9 +119,7 @@ test('calls that reported no figures stay without a cost, with single calls and 
   const silent = (unpricedReason: string) =>
     unpriced({ usageSource: 'none', usage: NO_USAGE, usageRaw: null, unpricedReason })
   for (const keepsCalls of [true, false]) {
-    await ledger.pool.query(
-      'truncate tallygate.daily_usage, tallygate.call_rows, tallygate.adjustment_entries',
-    )
+    await emptyTables(ledger.pool, ['daily_usage', 'call_rows', 'adjustment_entries'])
     await count(
       unpriced({ unpricedReason: 'no_price' }),
       silent('no_reader'),
@@ -120,7 +127,7 @@ test('calls that reported no figures stay without a cost, with single calls and 
       silent('billed_later'),
       unpriced({ unpricedReason: 'no_price' }),
     )
-    if (!keepsCalls) await ledger.pool.query('truncate tallygate.call_rows')
+    if (!keepsCalls) await emptyTables(ledger.pool, ['call_rows'])
     await writePrices(["{ model: our-model, input: '1', output: '1' }"])
     await json(env, 'prices', 'reprice', '--model', 'our-model', '--since', TODAY)
     expect(await sums()).toMatchObject({ unpriced: 5, pricedLater: 2, adjusted: 2n * 120n * 1_000_000n })
@@ -129,7 +136,7 @@ test('calls that reported no figures stay without a cost, with single calls and 
     expect(left.map(({ reason }) => reason).sort()).toEqual(
       keepsCalls ? ['billed_later', 'no_figures', 'no_reader'] : [null],
     )
-    await ledger.pool.query('truncate tallygate.repricing_rules, tallygate.adjustments cascade')
+    await emptyTables(ledger.pool, ['repricing_rules', 'adjustments'])
   }
 })
 
@@ -183,14 +190,19 @@ test('what jobs used is priced again, with single calls and without, and what is
     })
   const each = 100n * 1_000_000n + 20n * 3_000_000n
   for (const keepsCalls of [true, false]) {
-    await ledger.pool.query(
-      `truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows, tallygate.adjustments,
-         tallygate.repricing_rules, tallygate.responses_seen, tallygate.objects cascade`,
-    )
+    await emptyTables(ledger.pool, [
+      'daily_usage',
+      'daily_latency',
+      'call_rows',
+      'adjustments',
+      'repricing_rules',
+      'responses_seen',
+      'objects',
+    ])
     await count(submitting('batch_1'), submitting('batch_2'), submitting('batch_3'))
     await count(reporting('batch_1'), reporting('batch_2'))
     expect(await sums()).toMatchObject({ unpriced: 3, adjusted: 0n })
-    if (!keepsCalls) await ledger.pool.query('truncate tallygate.call_rows')
+    if (!keepsCalls) await emptyTables(ledger.pool, ['call_rows'])
     await writePrices(["{ model: our-model, input: '1', output: '3' }"])
     await json(env, 'prices', 'reprice', '--model', 'our-model', '--since', TODAY)
     expect(await sums()).toMatchObject({ unpriced: 3, pricedLater: 2, adjusted: 2n * each })

@@ -42,10 +42,19 @@ test('stages run in this order', async () => {
   expect(names).toEqual([
     ['arrival', ['checkFragment', 'checkHost']],
     ['caller', ['readCredential', 'findCaller']],
-    ['head', ['readTarget', 'refuseOwnOperation', 'checkLedger', 'routeByHead', 'checkPath', 'planBody']],
+    [
+      'head',
+      [
+        ...['readTarget', 'refuseOwnOperation', 'checkLedger', 'routeByHead', 'checkPath', 'checkUnattended'],
+        'planBody',
+      ],
+    ],
     [
       'model',
-      ['requireModelFirst', 'routeByModel', 'checkPath', 'checkModel', 'checkObjects', 'checkLimits'],
+      [
+        ...['requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel', 'checkAnswerForm'],
+        ...['checkReach', 'checkObjects', 'checkLimits'],
+      ],
     ],
   ])
 })
@@ -97,8 +106,8 @@ test.each(
 describe('refusals', () => {
   /** Their refusals are counted, as they know whose call it is. */
   const WITH_CLIENT = [
-    ...['readTarget', 'checkLedger', 'routeByHead', 'checkPath', 'checkModel', 'checkObjects', 'checkLimits'],
-    'openCall',
+    ...['readTarget', 'checkLedger', 'routeByHead', 'checkPath', 'checkUnattended', 'checkModel'],
+    ...['checkAnswerForm', 'checkObjects', 'checkLimits', 'openCall'],
   ]
   const INVALID = [400, 'invalid_request_error', null] as const
   type Refused = readonly [status: number, type: string, code: string | null]
@@ -117,11 +126,13 @@ describe('refusals', () => {
     ['checkLedger', {}, [503, 'service_unavailable', 'metering_unavailable'], 'full'],
     ['routeByHead', { target: '/gw/Other/v1/chat/completions' }, INVALID],
     ['checkPath', { target: '/gw/v1/denied', body: '{}' }, [403, 'permission_error', 'path_not_allowed']],
+    ['checkUnattended', {}, [429, 'rate_limit_error', 'concurrency']],
     [
       'checkModel',
       { target: '/gw/v1/other', key: 'restricted', body: '{"model":"gpt-4o"}' },
       [403, 'permission_error', 'model_not_allowed'],
     ],
+    ['checkAnswerForm', { target: '/gw/google/v1beta/models/x:countTokens?%66ields=a' }, INVALID],
     ['checkObjects', { target: `/gw/v1/responses/${OTHERS_RESPONSE}` }, [404, 'invalid_request_error', null]],
     ['checkLimits', { key: 'limited' }, [429, 'rate_limit_error', 'rate_limit_exceeded']],
     ['openCall', {}, [503, 'service_unavailable', 'metering_unavailable'], 'fails'],
@@ -133,6 +144,9 @@ describe('refusals', () => {
     limiter.refusal = TOO_MANY
     doors = await openTwoDoors(STAGES, {}, limitsOf(limiter))
     doors.journal = journal ?? 'works'
+    const { maxPerClient } = doors.unattended.limits
+    if (stage === 'checkUnattended')
+      for (let call = 0; call < maxPerClient; call += 1) doors.unattended.admit('c', null, () => {})
     const [http, webSocket] = await Promise.all(
       DOORS.map(async (door) => said(await doors.knock(door, { ...EMBED, ...request }))),
     )
@@ -153,7 +167,9 @@ describe('refusals', () => {
       (name) => !tried.has(name),
     )
     // Own operations have routes over HTTP, a handshake has no body, and routeByModel never refuses.
-    expect(others).toEqual(['refuseOwnOperation', 'planBody', 'requireModelFirst', 'routeByModel'])
+    expect(others).toEqual([
+      ...['refuseOwnOperation', 'planBody', 'requireModelFirst', 'routeByModel', 'readNames', 'checkReach'],
+    ])
   })
 })
 

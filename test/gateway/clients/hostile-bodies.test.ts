@@ -79,7 +79,10 @@ async function during(
   contentType: string,
 ): Promise<Waits & { readonly statuses: readonly number[] }> {
   let waits: Waits = { p99: Number.POSITIVE_INFINITY, idleP99: 0 }
-  const order = { url: gateway.url + path, key: noisy.key, contentType, body: { ...body, bytes: 98_000_000 } }
+  // Whole units: half of one would be no JSON.
+  const bytes =
+    body.start.length + body.end.length + body.unit.length * Math.floor(98_000_000 / body.unit.length)
+  const order = { url: gateway.url + path, key: noisy.key, contentType, body: { ...body, bytes } }
   const statuses = await noise.during(order, async () => {
     waits = await waitsOfListing()
   })
@@ -89,8 +92,7 @@ async function during(
 const START = '{"model":"gpt-4o-mini"'
 
 test.each([
-  // A body that hides the names of members hides whose objects they name.
-  ['keys with escapes', 400, { start: START, unit: ',"\\u0061":1', end: '}' }],
+  ['keys with escapes', 200, { start: START, unit: ',"\\u0061":1', end: '}' }],
   ['keys', 200, { start: START, unit: ',"a":1', end: '}' }],
   ['empty arrays', 200, { start: `${START},"x":[`, unit: '[],', end: '[]]}' }],
   ['text', 200, { start: `${START},"messages":[{"role":"user","content":"`, unit: 'words ', end: '"}]}' }],
@@ -104,7 +106,7 @@ test.each([
   async (_, expected, body) => {
     const { statuses, p99, idleP99 } = await during(body, '/v1/chat/completions', 'application/json')
     expect(statuses.length).toBeGreaterThan(0)
-    expect(statuses.every((status) => status === expected)).toBe(true)
+    expect([...new Set(statuses)]).toEqual([expected])
     expect(p99).toBeLessThan(MAX_P99_MS + 3 * idleP99)
   },
   120_000,

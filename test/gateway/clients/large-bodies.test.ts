@@ -4,12 +4,15 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { heldMemory } from '../../support/memory.ts'
+import { rounds } from '../../support/rounds.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { dial, requestText } from '../raw-http.ts'
 
 const MIB = 1024 * 1024
 /** The pieces in the hands of client, gateway and upstream, all in this process: some 1 MiB, and room for a slow day. */
 const FLAT_BYTES = 8 * MIB
+/** Of a large form or answer. */
+const MIBS = rounds({ short: 40, long: 100 })
 
 let answer: (incoming: IncomingMessage, response: ServerResponse) => void
 const server = createServer((incoming, response) => {
@@ -50,8 +53,8 @@ const FORM_START =
   '--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
 
 test.each([
-  ['an upload', 300, '/v1/files', 'application/octet-stream', ''],
-  ['a form', 100, '/v1/audio/transcriptions', 'multipart/form-data; boundary=x', FORM_START],
+  ['an upload', rounds({ short: 60, long: 300 }), '/v1/files', 'application/octet-stream', ''],
+  ['a form', MIBS, '/v1/audio/transcriptions', 'multipart/form-data; boundary=x', FORM_START],
 ])(
   '%s of %i MB streams through with flat memory, untouched',
   async (_what, pieces, path, type, start) => {
@@ -90,11 +93,11 @@ test.each([
 )
 
 test.each([
-  ['of announced length', { 'content-length': 100 * MIB }, '/v1/files/x/content'],
+  ['of announced length', { 'content-length': MIBS * MIB }, '/v1/files/x/content'],
   ['without a length', {}, '/v1/files/x/content'],
   ['on a metered path', { 'content-type': 'application/json' }, '/v1/chat/completions'],
 ])(
-  'an answer of 100 MB %s passes with flat memory, untouched',
+  `an answer of ${MIBS} MB %s passes with flat memory, untouched`,
   async (_what, headers, path) => {
     const before = (await stack.usage(client)).requests
     const piece = Buffer.alloc(MIB, '{"answer": ')
@@ -103,7 +106,7 @@ test.each([
     answer = async (incoming, response) => {
       incoming.resume()
       response.writeHead(200, headers)
-      for (let n = 0; n < 100; n += 1) {
+      for (let n = 0; n < MIBS; n += 1) {
         const own = Buffer.from(piece)
         sent.update(own)
         if (!response.write(own)) await once(response, 'drain')
@@ -121,7 +124,7 @@ test.each([
       received.update(chunk)
       watermark.passed(chunk.length)
     }
-    expect(watermark.held).toHaveLength(10)
+    expect(watermark.held).toHaveLength(MIBS / 10)
     expect(Math.max(...watermark.held)).toBeLessThan(FLAT_BYTES)
     expect(received.digest('hex')).toBe(sent.digest('hex'))
     await stack.usageOf(client, before + 1)

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type * as BodyBudgets from '../../../src/gateway/bodies/body-budget.ts'
+import { rounds } from '../../support/rounds.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { dial, requestText } from '../raw-http.ts'
@@ -71,9 +72,9 @@ async function post(client: TestClient, padding: number): Promise<number> {
   return answer.status
 }
 
-test.each([
-  2, 10, 50,
-])("%i clients that trickle bodies: another's small calls get through, a large one too, and the uploads end", async (count) => {
+test.each(
+  rounds({ short: [10], long: [2, 10, 50] }),
+)("%i clients that trickle bodies: another's small calls get through, a large one too, and the uploads end", async (count) => {
   const other = await stack.addClient(`other than ${count}`)
   const clients = await Promise.all(
     Array.from({ length: count }, (_, n) => stack.addClient(`slow ${n} of ${count}`)),

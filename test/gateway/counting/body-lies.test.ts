@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startStack, type TestStack } from '../../support/servers/stack.ts'
@@ -7,15 +10,26 @@ import { exchange, parseResponse, requestText } from '../raw-http.ts'
 
 let upstream: TestUpstream
 let stack: TestStack
+/** Where clients share their objects, a body that could name any goes on. */
+let shared: TestStack
+let folder: string
 let number = 0
 
 beforeAll(async () => {
   upstream = await startUpstream(lenientChat)
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-lies-'))
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(
+    file,
+    `upstreams: [{ name: o, url: '${upstream.url}', provider: openai, objects: shared }]\n`,
+  )
   stack = await startStack(upstream.url)
+  shared = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file } })
 })
 
 afterAll(async () => {
-  await stack?.stop()
+  await Promise.all([stack?.stop(), shared?.stop()])
+  await rm(folder, { recursive: true })
   await upstream?.close()
 })
 
@@ -40,23 +54,24 @@ async function send(
   body: Buffer,
   framing?: string,
   method = 'POST',
+  through = stack,
 ): Promise<Row> {
   number += 1
-  const client = await stack.addClient(`liar ${number}`)
+  const client = await through.addClient(`liar ${number}`)
   const lines = [
     `Authorization: Bearer ${client.key}`,
     ...headers,
     framing ?? `Content-Length: ${body.length}`,
   ]
   const head = requestText('/v1/chat/completions', lines, method)
-  const { bytes } = await exchange(stack.url, Buffer.concat([Buffer.from(head, 'latin1'), body]))
+  const { bytes } = await exchange(through.url, Buffer.concat([Buffer.from(head, 'latin1'), body]))
   const answer = parseResponse(bytes.subarray(bytes.indexOf(CONTINUE) === 0 ? CONTINUE.length : 0))
   if (answer.status !== 200) {
     const error: unknown = JSON.parse(answer.body.toString())
     return { status: answer.status, error, call: undefined }
   }
-  await stack.usageOf(client, 1)
-  const [call] = await stack.calls(client)
+  await through.usageOf(client, 1)
+  const [call] = await through.calls(client)
   return { status: 200, error: null, call }
 }
 
@@ -164,17 +179,30 @@ test.each<Lie>([
   ],
   ['stream_options that are not an object', [JSON_TYPE], withMember('"stream_options":[]')],
   ['model twice and "stream": 1', [JSON_TYPE], Buffer.from(TEXT.replace('true', '1,"model":"gpt-4o-mini"'))],
+])('%s hides nothing: the call is refused', async (_name, headers, body) => {
+  const before = upstream.requests.length
+  const { status, error } = await send(headers, body)
+  expect([status, error]).toMatchObject([400, { error: { type: 'invalid_request_error' } }])
+  expect(upstream.requests).toHaveLength(before)
+})
+
+test.each<Lie>([
   [
-    'an array of 500,100 numbers and "stream": 1',
+    'model twice and a trailing comma',
     [JSON_TYPE],
-    Buffer.from(TEXT.replace('true', `1,"z":[0${',0'.repeat(500_100)}]`)),
+    Buffer.from(TEXT.replace(/\}$/, ',"model":"gpt-4o-mini",}')),
+  ],
+  [
+    'an array of 500,100 numbers and a trailing comma',
+    [JSON_TYPE],
+    Buffer.from(TEXT.replace(/\}$/, `,"z":[0${',0'.repeat(500_100)}],}`)),
   ],
   ['a comment', [JSON_TYPE], Buffer.from(`/* */${TEXT}`)],
   ['a trailing comma', [JSON_TYPE], Buffer.from(TEXT.replace(/\}$/, ',}'))],
   ['junk behind it', [JSON_TYPE], Buffer.from(`${TEXT}junk`)],
   ['UTF-32', [JSON_TYPE], utf32(TEXT)],
 ])('%s hides nothing: the call is estimated, and never lower than one token in twenty', async (_name, headers, body) => {
-  const { status, error, call } = await send(headers, body)
+  const { status, error, call } = await send(headers, body, undefined, 'POST', shared)
   expect([status, error]).toEqual([200, null])
   expect(call).toMatchObject({ usage_source: 'estimated' })
   expect(Number(call?.input_tokens)).toBeGreaterThan(TRUE_INPUT * 0.95)
@@ -183,6 +211,10 @@ test.each<Lie>([
   )
   expect(Math.abs(Number(call?.output_tokens) - TRUE_OUTPUT)).toBeLessThanOrEqual(1)
   expect(Number(call?.cost_pico)).toBeGreaterThan(TRUE_COST * 0.95)
+})
+
+test('UTF-32 is refused where it could name what another client made', async () => {
+  expect((await send([JSON_TYPE], utf32(TEXT))).status).toBe(400)
 })
 
 const UNSUPPORTED = { error: { type: 'invalid_request_error', code: 'unsupported_encoding' } }

@@ -15,7 +15,24 @@ import { loadRecordings } from '../../providers/recordings/recordings.ts'
 import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-options.ts'
 
 const CUTS = 1000
+/** Longer than `impatient` waits for usage. */
+const SILENT_MS = 60
 const REQUEST = Buffer.from('{"messages":[{"role":"user","content":"hi"}]}')
+
+/** Requests whose bytes are not all of their prompts. */
+const ORDERS = [
+  '"tools":[{"type":"web_search"}]',
+  '"tools":[{"name":"a","input_schema":{}},{"type":"code_execution_20250825","name":"b"}]',
+  '"tools":[{"google_search":{}}]',
+  '"previous_response_id":"resp_1"',
+  '"conversation":"conv_1"',
+  '"cachedContent":"cachedContents/1"',
+  '"prediction":{"type":"content","content":"a"}',
+  '"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://a.test"}}]}]',
+  '"input":[{"role":"user","content":[{"type":"input_file","file_id":"file-1"}]}]',
+  '"prompt":{"id":"pmpt_1"}',
+  '"t\\u006fols":[{"type":"function"}]',
+].map((member) => Buffer.from(`{"messages":[{"role":"user","content":"hi"}],${member}}`))
 
 /** An answer that reasons, and what its provider says of it. */
 interface Answer {
@@ -99,8 +116,12 @@ function recordedAnswers(): readonly Answer[] {
 interface Visit {
   readonly answer: Answer
   readonly cut: number
+  /** In place of one whose bytes determine its prompt. */
+  readonly request?: Buffer
   /** The upstream sends the rest although no client takes it. */
   readonly goesOn: boolean
+  /** What it does before that, longer than the gateway waits for usage. */
+  readonly pauseMs?: number
   readonly options: LooseOptions
   readonly clientLeft: PromiseWithResolvers<void>
 }
@@ -108,7 +129,7 @@ interface Visit {
 const visits = new Map<string, Visit>()
 /** Where the upstream goes on there is time for it; where it does not, none is lost. */
 const patient: LooseOptions = createLooseOptions()
-const impatient: LooseOptions = createLooseOptions({ usageMs: 20, answerMs: 20 })
+const impatient: LooseOptions = createLooseOptions({ usageMs: 20 })
 const full: LooseOptions = createLooseOptions({ maxPerClient: 0 })
 let upstream: Server
 let gateway: Server
@@ -139,12 +160,15 @@ afterAll(async () => {
 async function send(number: string, response: ServerResponse): Promise<void> {
   const visit = visits.get(number)
   if (visit === undefined) throw new RangeError(`no visit ${number}`)
-  const { answer, cut, goesOn, clientLeft } = visit
+  const { answer, cut, goesOn, pauseMs, clientLeft } = visit
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.flushHeaders()
   response.write(answer.body.subarray(0, cut))
   await clientLeft.promise
+  if (pauseMs !== undefined) await new Promise((resolve) => setTimeout(resolve, pauseMs))
   if (goesOn && !response.destroyed) response.end(answer.body.subarray(cut))
+  // Nothing more comes, and the connection ends some time later.
+  if (!goesOn) setTimeout(() => response.destroy(), SILENT_MS)
 }
 
 function proxy(number: string, response: ServerResponse): void {
@@ -168,8 +192,9 @@ function proxy(number: string, response: ServerResponse): void {
     client: { clientName: 'client' },
     arrivedAt: performance.now(),
     dialect: answer.dialect,
-    requestBody: REQUEST,
-    requestBytes: REQUEST.length,
+    requestBody: visit.request ?? REQUEST,
+    requestBytes: (visit.request ?? REQUEST).length,
+    upperUse: null,
     response,
     stripUsageEvent: false,
     limits: null,
@@ -212,9 +237,13 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     const from = index % 3 === 0 ? answer.endsAt : 0
     const cut = from + Math.floor(random() * (answer.body.length - from))
     const goesOn = random() < 0.7
+    const order = random() < 0.4 ? ORDERS[Math.floor(random() * ORDERS.length)] : undefined
     const number = `${index}`
     const options = goesOn ? patient : impatient
-    visits.set(number, { answer, cut, goesOn, options, clientLeft: Promise.withResolvers() })
+    visits.set(number, {
+      ...{ answer, cut, goesOn, options, clientLeft: Promise.withResolvers() },
+      ...(order === undefined ? {} : { request: order }),
+    })
     await visitAndLeave(number, cut)
     await until(() => options.records.has(number))
     const record = options.records.get(number)
@@ -235,6 +264,7 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
     if (goesOn && isBehindTheEnd && source !== 'reported') problem('the usage behind the end is not exact')
     const reportsThoughts = answer.provider === 'gemini' && cut > answer.body.indexOf('}\r\n\r\n')
     if (answer.hides && !reportsThoughts && counted === 0) problem('hidden and free')
+    if (goesOn && order !== undefined && source !== 'reported') problem('ordered more and not read on')
     if (goesOn && answer.hides && !reportsThoughts && source !== 'reported') problem('hidden and not read on')
   }
   const turns = Array.from({ length: CUTS }, (_, index) => index)
@@ -253,21 +283,57 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
 test.each([
   ['o3', true],
   ['gpt-4o-mini', false],
-])('a client whose calls take all its places: %s is cancelled at once, and what it hides is booked by its time', async (model, hides) => {
+])('a client whose calls take all its places: %s is cut only where its bytes tell what it cost', async (model, hides) => {
   const answer = makeAnswer(model, hides)
   const clientLeft = Promise.withResolvers<void>()
   const cut = answer.endsAt - 60
-  visits.set(model, { answer, cut, goesOn: false, options: full, clientLeft })
-  const startedAt = performance.now()
+  visits.set(model, { answer, cut, goesOn: hides, options: full, clientLeft })
   await visitAndLeave(model, cut)
   await until(() => full.records.has(model))
-  const seconds = (performance.now() - startedAt) / 1000
   const record = full.records.get(model)
-  expect(record).toMatchObject({ outcome: 'client_aborted', usageSource: 'estimated' })
   const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
   const delivered = await estimateTextTokens(text, model, answer.dialect)
-  const output = record?.usage.outputTokens ?? 0
-  if (hides) expect(output).toBeLessThanOrEqual(Math.max(delivered, Math.ceil(seconds * 200)))
-  if (hides) expect(output).toBeGreaterThanOrEqual(delivered)
-  else expect(output).toBe(delivered)
+  expect(record).toMatchObject({
+    outcome: 'client_aborted',
+    usageSource: hides ? 'reported' : 'estimated',
+    usage: { outputTokens: hides ? answer.outputTokens : delivered },
+  })
+})
+
+test('a search is read to its end, however long the text takes that comes behind the search', async () => {
+  const answer = makeAnswer('gpt-4o-mini', false)
+  const request = Buffer.from('{"messages":[],"tools":[{"type":"web_search"}]}')
+  const clientLeft = Promise.withResolvers<void>()
+  // Behind its end too: what was seen of it says nothing.
+  for (const cut of [answer.endsAt - 60, answer.endsAt]) {
+    const number = `search ${cut}`.replace(' ', '-')
+    visits.set(number, {
+      ...{ answer, cut, request, goesOn: true, pauseMs: 3 * SILENT_MS },
+      ...{ options: impatient, clientLeft },
+    })
+    await visitAndLeave(number, cut)
+    await until(() => impatient.records.has(number))
+    expect(impatient.records.get(number)).toMatchObject({
+      outcome: 'client_aborted',
+      usageSource: 'reported',
+      usage: { inputTokens: 1000, outputTokens: 20_000 },
+    })
+  }
+})
+
+test('what an upstream broke off that was read on is booked by its time, if that is more than was delivered', async () => {
+  const answer = makeAnswer('o3', true)
+  const clientLeft = Promise.withResolvers<void>()
+  const cut = answer.endsAt - 60
+  visits.set('broken', { answer, cut, goesOn: false, options: full, clientLeft })
+  const startedAt = performance.now()
+  await visitAndLeave('broken', cut)
+  await until(() => full.records.has('broken'))
+  const seconds = (performance.now() - startedAt) / 1000
+  const record = full.records.get('broken')
+  expect(record).toMatchObject({ outcome: 'client_aborted', usageSource: 'estimated' })
+  const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
+  const delivered = await estimateTextTokens(text, 'o3', answer.dialect)
+  expect(record?.usage.outputTokens).toBeLessThanOrEqual(Math.max(delivered, Math.ceil(seconds * 200)))
+  expect(record?.usage.outputTokens).toBeGreaterThanOrEqual(delivered)
 })

@@ -138,7 +138,7 @@ interface Visit {
 let visit: Visit
 /** Where the upstream goes on there is time for it; where it does not, none is lost. */
 const patient = createLooseOptions()
-const impatient = createLooseOptions({ usageMs: 20 })
+const impatient = createLooseOptions({ answerMs: 20 })
 let upstream: Server
 const gateways = new Map<LooseOptions, Server>()
 const revokers: ((keyId: string) => void)[] = []
@@ -159,6 +159,8 @@ beforeAll(async () => {
     credential: null,
     models: null,
     pathPrefix: null,
+    mountedAt: '',
+    publicUrl: null,
     includeUsage: 'auto',
     objects: 'shared',
     account: [provider],
@@ -184,8 +186,9 @@ beforeAll(async () => {
         }),
         ledger: options.ledger,
         upstreams,
-        pathPolicy: { permits: () => true },
+        pathPolicy: { permits: () => true, allowsByName: () => true },
         objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
+        unattended: options.unattended,
         limits: null,
         refused: () => {},
         findCaller: (key) => ({

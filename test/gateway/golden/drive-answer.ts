@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import type { AnswerController } from '../../../src/http/client/answer-handler.ts'
+import { UpstreamError } from '../../../src/http/client/upstream-error.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
@@ -40,6 +41,10 @@ export interface Way {
   /** The model is named while the call is on its way. */
   readonly named?: string
 }
+
+/** Real milliseconds that the upstream is silent: longer than the gateway waits by itself, for a coded answer or another. */
+const SILENT_CODED_MS = 400
+const SILENT_MS = 40
 
 /** The client's side: keeps what was written, and never says anything. */
 class Wire extends Socket {
@@ -93,6 +98,7 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
     dialect,
     requestBody,
     requestBytes: requestBody?.length ?? 0,
+    upperUse: null,
     response,
     stripUsageEvent: way.stripUsageEvent === true,
     limits: null,
@@ -146,8 +152,11 @@ async function play(
       }
       leave()
       if (way.goesOn !== true) {
-        // The upstream is silent until the call is given up.
-        await soon(() => controller.aborted)
+        // The upstream is silent until the call is given up, or its own time is over.
+        const silentUntil = Date.now() + ('content-encoding' in headers ? SILENT_CODED_MS : SILENT_MS)
+        await soon(() => controller.aborted || Date.now() > silentUntil)
+        if (!controller.aborted)
+          exchange.onResponseError(controller, new UpstreamError('body_timeout', 'silent for too long'))
         return
       }
     }

@@ -54,6 +54,137 @@ describe('what a call may generate', () => {
     }
   })
 
+  const COMPLETIONS = '/v1/completions'
+  const prompts = (count: number) => Array.from({ length: count }, (_, at) => `Say ${at}`)
+  const both = (more: string) => `{"model":"gpt-4o-mini","max_tokens":1,${more},"messages":[]}`
+  const tens: [name: string, Asking, tokens: number][] = [
+    ['prompts', { path: COMPLETIONS, body: mini({ prompt: prompts(200), max_tokens: 256 }) }, 51_200],
+    ['prompts, and n', { path: COMPLETIONS, body: mini({ prompt: prompts(3), max_tokens: 10, n: 4 }) }, 120],
+    [
+      'prompts, and best_of',
+      { path: COMPLETIONS, body: mini({ prompt: ['a', 'b'], max_tokens: 10, best_of: 5 }) },
+      100,
+    ],
+    [
+      'prompts of tokens',
+      { path: COMPLETIONS, body: mini({ prompt: [[1, 2], [3], [4]], max_tokens: 10 }) },
+      30,
+    ],
+    ['one prompt of tokens', { path: COMPLETIONS, body: mini({ prompt: [1, 2, 3], max_tokens: 10 }) }, 10],
+    ['one prompt', { path: COMPLETIONS, body: mini({ prompt: 'a', max_tokens: 10 }) }, 10],
+    [
+      'prompts in other letters',
+      { path: COMPLETIONS, body: mini({ Prompt: ['a', 'b'], max_tokens: 10 }) },
+      20,
+    ],
+    [
+      'more prompts than anyone sends',
+      { path: COMPLETIONS, body: mini({ prompt: prompts(20_000), max_tokens: 1 }) },
+      20_000,
+    ],
+    [
+      'prompts of a chat, which are none',
+      { path: CHAT, body: mini({ prompt: ['a', 'b'], max_tokens: 10 }) },
+      10,
+    ],
+    ['n in other letters', { path: CHAT, body: mini({ N: 3, max_tokens: 10 }) }, 30],
+    ['n with a long fraction', { path: CHAT, body: both(`"n":7.${'0'.repeat(60)}`) }, 7],
+    ['n as text', { path: CHAT, body: mini({ n: '4', max_tokens: 10 }) }, 40],
+    [
+      'inputs of TGI',
+      {
+        provider: 'tgi',
+        path: '/generate',
+        body: { inputs: ['a', 'b'], parameters: { max_new_tokens: 10, best_of: 2 } },
+      },
+      40,
+    ],
+    [
+      'prompts of llama.cpp',
+      { provider: 'llamacpp', path: '/completion', body: { prompt: ['a', 'b'], n_predict: 10 } },
+      20,
+    ],
+    [
+      'requests of Workers AI',
+      {
+        provider: 'cloudflare',
+        path: '/client/v4/accounts/a/ai/run/@cf/meta/llama',
+        body: { requests: [{}, {}, {}], max_tokens: 10 },
+      },
+      30,
+    ],
+    [
+      'n of Alibaba',
+      {
+        provider: 'alibaba',
+        path: '/api/v1/services/aigc/text-generation/generation',
+        body: { model: 'qwen', parameters: { n: 3, max_tokens: 10 } },
+      },
+      30,
+    ],
+    // Go takes names whatever the case of their letters, and the last of two.
+    ['a bound in other letters beside it', { path: CHAT, body: both('"Max_Tokens":4000') }, 4_000],
+    ['a bound in escaped letters', { path: CHAT, body: both('"\\u004dax_tokens":4000') }, 4_000],
+    ['a bound with a long s', { path: CHAT, body: both('"max_token\u017f":4000') }, 4_000],
+    ['a bound with the sign of Kelvin', { path: CHAT, body: both('"max_to\u212aens":4000') }, 4_000],
+    ['no bound in other letters beside it', { path: CHAT, body: both('"Max_Tokens":0') }, 4_096],
+    ['a smaller bound in other letters', { path: CHAT, body: mini({ max_tokens: 10, MAX_TOKENS: 1 }) }, 10],
+    [
+      'a bound in other letters alone, which most pass over',
+      { path: CHAT, body: mini({ MAX_TOKENS: 1 }) },
+      4_096,
+    ],
+    ['a large one alone', { path: CHAT, body: mini({ MAX_TOKENS: 9_000 }) }, 9_000],
+    [
+      'settings in other letters',
+      {
+        provider: 'ollama',
+        path: '/api/chat',
+        body: { model: 'l', options: { num_predict: 1 }, Options: { Num_Predict: 900 } },
+      },
+      900,
+    ],
+  ]
+
+  test.each(tens)('%s: what multiplies or raises an answer counts', (_name, asking, tokens) => {
+    const { body = '' } = asking
+    const length = Buffer.byteLength(typeof body === 'string' ? body : JSON.stringify(body))
+    expect(estimate(asking).tokens).toBe(Math.ceil(length / 2) + 16 + tokens)
+  })
+
+  test('pictures of Titan, Imagen and OpenAI by their number', () => {
+    const pictures: [Asking, (count: number) => object][] = [
+      [{ path: '/v1/images/generations' }, (n) => ({ model: 'dall-e-3', prompt: 'a cat', n })],
+      [
+        { provider: 'bedrock', path: '/model/amazon.nova-canvas-v1:0/invoke' },
+        (numberOfImages) => ({ taskType: 'TEXT_IMAGE', imageGenerationConfig: { numberOfImages } }),
+      ],
+      [
+        { provider: 'gemini', path: '/v1beta/models/imagen-4.0-generate-001:predict' },
+        (sampleCount) => ({ instances: [{ prompt: 'a cat' }], parameters: { sampleCount } }),
+      ],
+    ]
+    for (const [asking, bodyOf] of pictures) {
+      const [one, four] = [1, 4].map((count) => Number(estimate({ ...asking, body: bodyOf(count) }).pico))
+      expect(one).toBeGreaterThan(0)
+      expect(four).toBeCloseTo(4 * (one ?? 0), -6)
+    }
+  })
+
+  test('a cheaper tier in other letters beside it changes nothing', () => {
+    const rest = '"service_tier":"priority","max_tokens":9,"model":"gpt-4o"'
+    const plain = estimate({ path: CHAT, body: `{"xervice_Tier":"flex",${rest}}` })
+    expect(estimate({ path: CHAT, body: `{"Service_Tier":"flex",${rest}}` }).pico).toBe(plain.pico)
+  })
+
+  test('elements of prompts are counted in a pass that builds nothing, whatever their number', () => {
+    const body = Buffer.from(`{"prompt":[${'"a",'.repeat(4_000_000)}"a"],"model":"gpt-4o-mini"}`)
+    const before = process.memoryUsage().heapUsed
+    const { asked } = scanRequestBody(body)
+    expect(asked.countOf('prompt')).toBe(4_000_001)
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(20e6)
+  })
+
   const others: [name: string, bounded: Asking, tokens: number][] = [
     [
       'Responses',
@@ -316,12 +447,15 @@ describe('what earlier calls turned out to use', () => {
   const used = (outputTokens: number, costPico: bigint | null) => ({
     usage: { ...NO_USAGE, outputTokens },
     costPico: costPico === null ? null : `${costPico}`,
+    reportedModel: null,
   })
+  const SHOWN = { showsPrompt: () => true }
+  const HIDDEN = { showsPrompt: () => false }
 
   test('long answers make the next ones longer, of this client and model alone, and no bound is passed', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(asking))
-    first.learn(used(10_000, first.pico))
+    first.learn(used(10_000, first.pico), SHOWN)
     expect(estimates.estimateCall(admitted(asking)).tokens).toBe(first.tokens - 4_096 + 20_000)
     expect(estimates.estimateCall(admitted({ ...asking, client: 'other' })).tokens).toBe(first.tokens)
     expect(estimates.estimateCall(admitted(bounded)).pico).toBe(open().estimateCall(admitted(bounded)).pico)
@@ -330,26 +464,47 @@ describe('what earlier calls turned out to use', () => {
   test('a call that cost more than its estimate raises the next one, until they cost less again', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(bounded))
-    first.learn(used(100, 3n * first.pico))
+    first.learn(used(100, 3n * first.pico), SHOWN)
     const raised = estimates.estimateCall(admitted(bounded))
     expect(Number(raised.pico) / Number(first.pico)).toBeCloseTo(3, 6)
-    for (let call = 0; call < 60; call++) first.learn(used(10, first.pico / 4n))
+    for (let call = 0; call < 60; call++) first.learn(used(10, first.pico / 4n), SHOWN)
     const lowered = estimates.estimateCall(admitted(bounded))
     expect(Number(lowered.pico) / Number(first.pico)).toBeCloseTo(1, 2)
+  })
+
+  test.each([
+    { tools: [{ type: 'web_search' }] },
+    { previous_response_id: 'resp_1' },
+    { input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.test/b.pdf' }] }] },
+  ])('what a call with %j cost above its estimate is believed of such calls alone', (more) => {
+    const estimates = open()
+    const plain = { path: '/v1/responses', body: { model: 'gpt-4.1', input: 'Hi', max_output_tokens: 50 } }
+    const searching = { ...plain, body: { ...plain.body, ...more } }
+    const before = estimates.estimateCall(admitted(plain))
+    const first = estimates.estimateCall(admitted(searching))
+    first.learn(used(10_000, 45n * first.pico), HIDDEN)
+    expect(estimates.estimateCall(admitted(plain))).toMatchObject({
+      pico: before.pico,
+      tokens: before.tokens,
+    })
+    const raised = estimates.estimateCall(admitted(searching))
+    expect(Number(raised.pico) / Number(first.pico)).toBeCloseTo(45, 6)
+    before.learn(used(10_000, 9n * before.pico), SHOWN)
+    expect(estimates.estimateCall(admitted(searching)).pico).toBe(raised.pico)
   })
 
   test('a prompt that is longer than its body shows makes the next one count as long', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(bounded))
-    first.learn({ usage: { ...NO_USAGE, inputTokens: 9_000, outputTokens: 100 }, costPico: '1' })
+    first.learn({ ...used(100, 1n), usage: { ...NO_USAGE, inputTokens: 9_000, outputTokens: 100 } }, SHOWN)
     expect(estimates.estimateCall(admitted(bounded)).tokens).toBeGreaterThanOrEqual(9_100)
   })
 
   test('calls without a cost, and without a price, teach nothing of prices', () => {
     const estimates = open()
     const first = estimates.estimateCall(admitted(bounded))
-    first.learn(used(50_000, null))
-    first.learn(used(50_000, 0n))
+    first.learn(used(50_000, null), SHOWN)
+    first.learn(used(50_000, 0n), SHOWN)
     expect(estimates.estimateCall(admitted(bounded)).pico).toBe(first.pico)
   })
 
@@ -358,7 +513,7 @@ describe('what earlier calls turned out to use', () => {
     const estimates = open(SETTINGS, catalog)
     const body = { model: 'unlisted', messages: HELLO }
     const call = admitted({ provider: 'openrouter', path: '/api/v1/chat/completions', body })
-    estimates.estimateCall(call).learn(used(100, 5_000_000n))
+    estimates.estimateCall(call).learn(used(100, 5_000_000n), SHOWN)
     expect(estimates.estimateCall(call).pico).toBe(10_000_000n)
   })
 })

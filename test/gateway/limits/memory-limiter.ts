@@ -14,7 +14,8 @@ export type Settled = readonly [sequence: number, charges: readonly CallCharge[]
 /** Limits that expect the same of every call. */
 export function limitsOf(limiter: Limiter, expected: Partial<ExpectedUse> = {}): AdmissionLimits {
   const use = { pico: 1_000n, tokens: 100, isPriced: true, ...expected }
-  return { limiter, expectedUse: () => use, learn: () => {} }
+  const upper = { inputTokens: use.tokens, outputTokens: use.tokens }
+  return { limiter, expectedUse: () => use, upperUse: () => upper, learn: () => {} }
 }
 
 const NO_RATES: RateHeaders = { requests: null, tokens: null }
@@ -86,6 +87,9 @@ export class MemoryLimiter implements Limiter {
     let state: 'held' | 'settled' | 'released' = 'held'
     this.reservedPico += held
     return {
+      get reservedPico() {
+        return held
+      },
       progress: (costPico) => {
         if (state !== 'held') throw new Error(`a call makes progress that is ${state}`)
         this.progressed.push(costPico)

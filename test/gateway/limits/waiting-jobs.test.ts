@@ -103,7 +103,6 @@ test.each([
       usage: { input_tokens: 100, output_tokens: 20, total_tokens: 120 },
     },
   ],
-  ['was deleted', null],
 ])(
   'a job that %s holds nothing any more',
   async (_, document) => {
@@ -111,13 +110,34 @@ test.each([
     const { id } = await submit()
     expect((await submit()).status).toBe(429)
     answers.set(`/v1/batches/${id}`, { id, object: 'batch', ...document })
-    const ended = await ask(document === null ? 'DELETE' : 'GET', `/v1/batches/${id}`)
+    const ended = await ask('GET', `/v1/batches/${id}`)
     expect(ended.status).toBe(200)
     await ended.arrayBuffer()
     await expect.poll(async () => (await submit()).status, { timeout: 30_000, interval: 500 }).toBe(200)
   },
   60_000,
 )
+
+test('a job that was deleted before it reported its use is charged what it reserved', async () => {
+  await setBudget(1.5)
+  for (let jobs = 0; jobs < 2; jobs += 1) {
+    // What is left after the first is less than a job reserves: the second runs alone, once it is known.
+    let id = ''
+    const submitted = async () => {
+      const { status, id: made } = await submit()
+      id = made
+      return status
+    }
+    await expect.poll(submitted, { timeout: 30_000 }).toBe(200)
+    await (await ask('DELETE', `/v1/batches/${id}`)).arrayBuffer()
+    const charged = async () => (await shown())[0]?.charged_usd
+    await expect.poll(charged, { timeout: 30_000 }).toBe(1 + jobs)
+  }
+  await expect
+    .poll(async () => (await submit()).error, { timeout: 30_000, interval: 500 })
+    .toMatchObject({ code: 'budget_exceeded' })
+  expect(await shown()).toMatchObject([{ spent_usd: 2, charged_usd: 2, left_usd: 0 }])
+}, 60_000)
 
 test('a response in the background reserves what it may cost', async () => {
   await setBudget(1)

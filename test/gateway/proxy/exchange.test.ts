@@ -51,6 +51,7 @@ test('a call whose client leaves while the connection upstream is being made is 
       dialect: null,
       requestBody: null,
       requestBytes: 0,
+      upperUse: null,
       response,
       stripUsageEvent: false,
       limits: null,

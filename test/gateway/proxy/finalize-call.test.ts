@@ -109,6 +109,8 @@ test('a call cut before its answer, of which no tokens can be estimated, is unpr
     observation: null,
   } as const
   expect(finalizeCall(cut, pricing)).toMatchObject({ costPico: null, unpricedReason: 'no_figures' })
+  const unread = { ...cut, endpoint: { metering: 'unknown', responseUse: 'created' } } as const
+  expect(finalizeCall(unread, pricing)).toMatchObject({ costPico: null, unpricedReason: 'no_reader' })
   const fetch = { ...cut, endpoint: { metering: 'metered', responseUse: 'fetched' } } as const
   expect(finalizeCall(fetch, pricing)).toMatchObject({ costPico: '0', unpricedReason: undefined })
   expect(finalizeCall({ ...cut, outcome: 'upstream_error' }, pricing)).toMatchObject({ costPico: '0' })

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { seededRandom } from '../../providers/recordings/judge.ts'
+import { rounds } from '../../support/rounds.ts'
 import { cut, damage, makeAnswer } from './made-answers.ts'
 import { askNode } from './node-oracle.ts'
 import { type Parsed, parse } from './parsed.ts'
 
 /** `FUZZED_ANSWERS=200000 FUZZ_SEED=2 npx vitest run ...` for more. */
-const ANSWERS = Number(process.env.FUZZED_ANSWERS ?? 4_000)
+const ANSWERS = Number(process.env.FUZZED_ANSWERS ?? rounds({ short: 1_500, long: 20_000 }))
 const SEED = Number(process.env.FUZZ_SEED ?? 1)
 
 /** Refused here and taken by Node: a coding that is not undone, an empty line first, odd signs in an extension, 101, a trailer like a frame. */

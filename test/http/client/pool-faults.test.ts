@@ -5,10 +5,11 @@ import { expect, test } from 'vitest'
 import type { AnswerController } from '../../../src/http/client/answer-handler.ts'
 import { ConnectionPool } from '../../../src/http/client/connection-pool.ts'
 import { seededRandom } from '../../providers/recordings/judge.ts'
+import { rounds } from '../../support/rounds.ts'
 import { send, type TakenAnswer } from './taken-answer.ts'
 import { startUpstreamServer } from './upstream-server.ts'
 
-const REQUESTS = Number(process.env.FAULTY_REQUESTS ?? 3_000)
+const REQUESTS = rounds({ short: 1_000, long: 3_000 })
 const AT_A_TIME = 40
 
 const random = seededRandom(Number(process.env.FAULT_SEED ?? 1))

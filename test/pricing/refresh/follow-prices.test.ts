@@ -10,6 +10,7 @@ import { judgePrices, putJudged } from '../../../src/pricing/refresh/take-prices
 import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { changedBundle } from './changed-bundle.ts'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')
@@ -39,7 +40,7 @@ afterAll(async () => {
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'tallygate-test-kept-'))
   lines = []
-  await pool.query('truncate tallygate.price_catalogs, tallygate.current_price_catalogs')
+  await emptyTables(pool, ['price_catalogs', 'current_price_catalogs'])
 })
 afterEach(async () => {
   await Promise.all(following.splice(0).map((one) => one.stop()))

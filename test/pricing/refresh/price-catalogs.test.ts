@@ -12,6 +12,7 @@ import { priceCatalogSource, sha256Of } from '../../../src/pricing/sources/price
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { quiet } from '../../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 
 let database: TestDatabase
 let pool: Postgres
@@ -30,10 +31,7 @@ afterAll(async () => {
   await database.drop()
 })
 beforeEach(async () => {
-  await pool.query(
-    `truncate tallygate.price_catalogs, tallygate.current_price_catalogs, tallygate.prices,
-     tallygate.price_configurations cascade`,
-  )
+  await emptyTables(pool, ['price_catalogs', 'current_price_catalogs', 'prices', 'price_configurations'])
 })
 
 /** As fetched so many days after the first of March. */

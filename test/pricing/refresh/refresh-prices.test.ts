@@ -8,6 +8,7 @@ import { BUNDLED_SOURCE, bundledText } from '../../../src/pricing/sources/catalo
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { quiet } from '../../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { changedBundle } from './changed-bundle.ts'
 import { type PriceServer, startPriceServer } from './price-server.ts'
 
@@ -30,9 +31,7 @@ afterAll(async () => {
   await database.drop()
 })
 beforeEach(async () => {
-  await pool.query(
-    'truncate tallygate.price_catalogs, tallygate.current_price_catalogs, tallygate.price_refreshes',
-  )
+  await emptyTables(pool, ['price_catalogs', 'current_price_catalogs', 'price_refreshes'])
 })
 
 const refresh = (nowMs = NOW) => refreshPrices({ pool, url: server.url, now: () => nowMs, limits: LIMITS })

@@ -1,11 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  compileProjection,
-  JsonScanner,
-  type ProjectionSpec,
-  scanJson,
-} from '../../../src/providers/wires/json.ts'
+import { compileProjection, JsonScanner, type ProjectionSpec } from '../../../src/providers/wires/json.ts'
+import { scanJson } from '../../../src/providers/wires/scan-json.ts'
 
 const SPEC = {
   model: 'value',

@@ -8,13 +8,14 @@ import { addCalls } from '../../../src/usage/calls/add-calls.ts'
 import { OTHER_MODELS_TOTAL } from '../../../src/usage/total-by-day.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aRecord } from '../../rollup/records.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 
 let ledger: LedgerDatabase
 beforeAll(async () => {
   ledger = await openLedgerDatabase()
 })
 afterAll(() => ledger.drop())
-beforeEach(() => ledger.pool.query('truncate tallygate.call_rows, tallygate.call_kinds'))
+beforeEach(() => emptyTables(ledger.pool, ['call_rows', 'call_kinds']))
 
 const add = (records: readonly CallRecord[]) =>
   inTransaction(ledger.pool, (session) => addCalls(session, records))

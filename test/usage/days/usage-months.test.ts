@@ -3,6 +3,7 @@ import { inTransaction } from '../../../src/store/connection/postgres.ts'
 import { addUsageMonths, ensureUsageMonths } from '../../../src/usage/days/usage-months.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 
 let ledger: LedgerDatabase
 
@@ -10,9 +11,7 @@ beforeAll(async () => {
   ledger = await openLedgerDatabase()
 })
 afterAll(() => ledger.drop())
-beforeEach(() =>
-  ledger.pool.query('truncate tallygate.daily_usage, tallygate.daily_latency, tallygate.call_rows'),
-)
+beforeEach(() => emptyTables(ledger.pool, ['daily_usage', 'daily_latency', 'call_rows']))
 
 async function rollUpOn(days: readonly string[], shard = 'test:calls') {
   const producer = newProducer()

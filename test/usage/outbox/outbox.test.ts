@@ -20,6 +20,7 @@ import {
 import { addPages, deletePages, selectPages, truncateOutbox } from '../../../src/usage/outbox/outbox-table.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aForeignEntry, aRecord, newProducer, quiet } from '../../rollup/records.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 
 const STREAM = 'test:calls'
 const UNLIMITED = 2 ** 40
@@ -32,11 +33,18 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   producer = newProducer()
-  await ledger.pool.query(
-    `truncate tallygate.daily_usage, tallygate.call_rows, tallygate.producers, tallygate.ledger_gaps,
-       tallygate.dead_letters, tallygate.responses_seen, tallygate.objects, tallygate.call_outbox,
-       tallygate.call_outbox_state, tallygate.call_outbox_skipped`,
-  )
+  await emptyTables(ledger.pool, [
+    'daily_usage',
+    'call_rows',
+    'producers',
+    'ledger_gaps',
+    'dead_letters',
+    'responses_seen',
+    'objects',
+    'call_outbox',
+    'call_outbox_state',
+    'call_outbox_skipped',
+  ])
 })
 
 function rollUpInto(options: Partial<OutboxOptions> = {}, retentionDays = 35) {

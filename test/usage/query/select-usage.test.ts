@@ -3,6 +3,7 @@ import type { CallRecord } from '../../../src/call/call-record.ts'
 import { type GroupedScope, selectUsageSummary } from '../../../src/usage/query/select-usage.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 
 let ledger: LedgerDatabase
 
@@ -15,7 +16,7 @@ beforeAll(async () => {
   )
 })
 afterAll(() => ledger.drop())
-beforeEach(() => ledger.pool.query('truncate tallygate.daily_usage'))
+beforeEach(() => emptyTables(ledger.pool, ['daily_usage']))
 
 async function add(...records: CallRecord[]): Promise<void> {
   const producer = newProducer()

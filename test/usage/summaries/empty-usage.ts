@@ -1,5 +1,6 @@
 import type { Postgres } from '../../../src/store/connection/postgres.ts'
 import { SUMMARY_TABLES } from '../../../src/usage/summaries/summary-tables.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 
 /** Empties the totals and all that is derived from them. */
 export async function emptyUsage(pool: Postgres): Promise<void> {
@@ -12,5 +13,5 @@ export async function emptyUsage(pool: Postgres): Promise<void> {
     'adjustment_entries',
     ...SUMMARY_TABLES.flatMap(({ days, months }) => [days ?? [], months].flat()),
   ]
-  await pool.query(`truncate ${tables.map((table) => `tallygate.${table}`).join(', ')}`)
+  await emptyTables(pool, tables)
 }

@@ -11,6 +11,7 @@ import { selectSummarised } from '../../../src/usage/summaries/summarised.ts'
 import { selectSummaryDifferences } from '../../../src/usage/summaries/summary-differences.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { emptyUsage } from './empty-usage.ts'
 import { selectPlainUsage } from './plain-usage.ts'
 
@@ -124,7 +125,7 @@ test('a day that is written while it is summed up stays open', async () => {
 
 test('a month of which a day is written while it is summed up stays open', async () => {
   await summarise(ledger.pool, 60_000)
-  await ledger.pool.query('truncate tallygate.summarised_months')
+  await emptyTables(ledger.pool, ['summarised_months'])
   const pool = interrupted(
     (text) => text.startsWith('insert into tallygate.usage_months_by_model '),
     async () => {

@@ -17,12 +17,14 @@ import { selectSummaryDifferences } from '../../../src/usage/summaries/summary-d
 import { selectUnpricedUse } from '../../../src/usage/unpriced-use.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../../rollup/records.ts'
+import { rounds } from '../../support/rounds.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { emptyUsage } from './empty-usage.ts'
 import { selectPlainUsage } from './plain-usage.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
 const SEED = Number(process.env.SUMMARIES_SEED ?? 4_711)
-const RUNS = Number(process.env.SUMMARIES_RUNS ?? 12)
+const RUNS = rounds({ short: 4, long: 12 })
 
 let ledger: LedgerDatabase
 
@@ -289,7 +291,7 @@ test('a day that a release without rows of unpriced calls has summed up is open 
   const before = await selectUnpricedUse(ledger.pool, day)
   expect(before.map(({ calls }) => calls)).toEqual([1n])
   // As that release leaves it.
-  await ledger.pool.query('truncate tallygate.usage_days_unpriced')
+  await emptyTables(ledger.pool, ['usage_days_unpriced'])
   await ledger.pool.query('update tallygate.summarised_days set unpriced_rows = null where day = $1', [day])
   expect(await selectUnpricedUse(ledger.pool, day)).toEqual(before)
   expect((await summarise(ledger.pool, 60_000)).days).toEqual([day])
@@ -308,7 +310,7 @@ test('what has no cost, the models in use and all requests are the same from sum
       fc.integer({ min: 0, max: 40 }),
       async (drawn, days) => {
         await emptyUsage(kept.pool)
-        await kept.pool.query('truncate tallygate.call_rows')
+        await emptyTables(kept.pool, ['call_rows'])
         const producer = newProducer()
         const records = drawn.map(([record, arrivedAtMs]) => ({
           ...record,
@@ -339,7 +341,7 @@ test('what has no cost, the models in use and all requests are the same from sum
           ),
         ])
         const afterwards = await ask()
-        await kept.pool.query('truncate tallygate.summarised_days, tallygate.summarised_months')
+        await emptyTables(kept.pool, ['summarised_days', 'summarised_months'])
         expect(await ask()).toEqual(afterwards)
       },
     ),

@@ -11,6 +11,7 @@ import type { EventBroker } from '../../../workers/kafka/event-broker.ts'
 import { kafkaProblemOf } from '../../../workers/kafka/kafka-broker.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../../rollup/records.ts'
+import { emptyTables } from '../../support/servers/empty-tables.ts'
 
 /** Stands in for Kafka: what it has, and what goes wrong with it. */
 class FakeKafka {
@@ -72,9 +73,7 @@ beforeEach(async () => {
   senders = []
   producer = newProducer()
   sequence = 0
-  await ledger.pool.query(
-    'truncate tallygate.call_outbox, tallygate.call_outbox_state, tallygate.call_outbox_skipped',
-  )
+  await emptyTables(ledger.pool, ['call_outbox', 'call_outbox_state', 'call_outbox_skipped'])
 })
 afterEach(() => Promise.all(senders.map((sender) => sender.close())))
 

@@ -25,6 +25,9 @@ export function checkModel(admission: Admission): CallRefusal | null {
  */
 function mayUseModel(models: readonly string[], admission: Admission): boolean {
   const { reading, isFetch, dialect } = admission.route
+  // Also where the call runs none of them itself: those of tools, graders and assistants.
+  if (!admission.names.models.every((model) => matchesModel(models, model.replace(/^(?:.*\/)?models\//, ''))))
+    return false
   const modelInPath = findModelInPath(admission)
   if (modelInPath !== null && !matchesModel(models, modelInPath)) return false
   if (reading !== 'free' && !isFetch) {

@@ -12,17 +12,29 @@ export function checkObjects(
   admission: Admission,
   { objects }: Pick<AdmissionOptions, 'objects'>,
 ): CallRefusal | null | Promise<CallRefusal | null> {
-  const { route, caller, method, body } = admission
+  const { route, caller, method, names } = admission
   const { canonicalPath, pathAndQuery } = route.target
   const verdict = admission.webSocket
     ? objects.judgeHandshake(route.upstream, canonicalPath, pathAndQuery, caller.clientId)
-    : objects.judge(route.upstream, method, canonicalPath, pathAndQuery, caller.clientId, body.plain)
+    : objects.judge(route.upstream, method, canonicalPath, pathAndQuery, caller.clientId, names.ids)
   if (verdict === 'pass') return null
   if (typeof verdict === 'string') return refusalFor(verdict, route)
   return verdict.then(
     (found) => refusalFor(found, route),
     () => OWNERS_UNAVAILABLE,
   )
+}
+
+/** As {@link checkObjects}, of the ids that an upload was seen to name. */
+export function refuseUpload(
+  objects: AdmissionOptions['objects'],
+  route: Route,
+  clientId: string,
+  ids: readonly string[],
+): CallRefusal | null | Promise<CallRefusal | null> {
+  const verdict = objects.judgeUpload(route.upstream, clientId, ids)
+  if (!(verdict instanceof Promise)) return refusalFor(verdict, route)
+  return verdict.then((found) => refusalFor(found, route))
 }
 
 function refusalFor(verdict: Verdict, { upstream, target }: Route): CallRefusal | null {

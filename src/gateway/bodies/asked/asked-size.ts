@@ -1,24 +1,32 @@
+import { ANSWER_COUNTS, type AnswerCounts } from '../../../providers/answer-counts.ts'
 import { LONG_BYTES, ObjectWalk } from '../../../providers/wires/object-walk.ts'
-import { memberKey, modelText } from '../scanned-values.ts'
+import { foldName, isFolded, memberKey, modelText } from '../scanned-values.ts'
 import { inlineKindAt } from './inline-media.ts'
 
 const QUOTE = 0x22
 const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
 
 /** Longer settings are not looked into: a schema of the answer may stand among them. */
 const MAX_SETTINGS_BYTES = 64 * 1024
 const MAX_SETTINGS = 1_000
 /** No number of tokens is longer. */
 const MAX_NUMBER_BYTES = 16
+const MAX_COUNT_BYTES = 1_024
 
 /** Below every bound that a request can set. */
 const UNSAID = -1
 const UNBOUND = -2
 
 /** What a key at the top level, or among settings, says. */
-type Ask = 'maxTokens' | 'maxOutputTokens' | 'choices' | 'settings' | 'tier' | 'speed' | 'tools'
+type Ask = 'maxTokens' | 'maxOutputTokens' | 'settings' | 'tier' | 'speed' | 'tools' | 'number' | 'array'
 
-const ASKS: ReadonlyMap<string, Ask> = new Map([
+const ROWS: readonly AnswerCounts[] = Object.values(ANSWER_COUNTS)
+const NUMBERS: ReadonlySet<string> = new Set(ROWS.flatMap(({ numbers = [] }) => numbers))
+
+const ASKS: ReadonlyMap<string, Ask> = new Map<string, Ask>([
+  ...[...NUMBERS].map((name): [string, Ask] => [name, 'number']),
+  ...ROWS.flatMap(({ arrays = [] }) => arrays.map((name): [string, Ask] => [name, 'array'])),
   // OpenAI's, and those of everyone who speaks its formats; Anthropic's, old and new; llama.cpp's; Llama's on Bedrock.
   ['max_tokens', 'maxTokens'],
   ['max_completion_tokens', 'maxTokens'],
@@ -26,8 +34,6 @@ const ASKS: ReadonlyMap<string, Ask> = new Map([
   ['n_predict', 'maxTokens'],
   ['max_gen_len', 'maxTokens'],
   ['max_output_tokens', 'maxOutputTokens'],
-  ['n', 'choices'],
-  ['best_of', 'choices'],
   // Gemini's, Ollama's, Bedrock's, TGI's and Vertex's, Titan's.
   ['generationConfig', 'settings'],
   ['generation_config', 'settings'],
@@ -35,25 +41,30 @@ const ASKS: ReadonlyMap<string, Ask> = new Map([
   ['inferenceConfig', 'settings'],
   ['parameters', 'settings'],
   ['textGenerationConfig', 'settings'],
+  ['imageGenerationConfig', 'settings'],
   ['service_tier', 'tier'],
   ['speed', 'speed'],
   ['tools', 'tools'],
 ])
 
-const SETTINGS: ReadonlyMap<string, 'tokens' | 'choices'> = new Map([
-  ['maxOutputTokens', 'tokens'],
-  ['max_output_tokens', 'tokens'],
-  ['num_predict', 'tokens'],
-  ['maxTokens', 'tokens'],
-  ['max_new_tokens', 'tokens'],
-  ['max_tokens', 'tokens'],
-  ['maxTokenCount', 'tokens'],
-  ['candidateCount', 'choices'],
-  ['candidate_count', 'choices'],
-  ['sampleCount', 'choices'],
-  ['numberOfImages', 'choices'],
-  ['numberOfVideos', 'choices'],
+/** Bounds of tokens among settings. */
+const SETTINGS: ReadonlySet<string> = new Set([
+  'maxOutputTokens',
+  'max_output_tokens',
+  'num_predict',
+  'maxTokens',
+  'max_new_tokens',
+  'max_tokens',
+  'maxTokenCount',
 ])
+
+const FOLDED_ASKS: ReadonlyMap<string, Ask> = new Map([...ASKS].map(([key, ask]) => [foldName(key), ask]))
+const FOLDED_SETTINGS: ReadonlySet<string> = new Set([...SETTINGS].map(foldName))
+
+/** Whether the key, as {@link foldName} gives it, says how many answers are asked for. */
+export function saysNumber(name: string): boolean {
+  return NUMBERS.has(name)
+}
 
 /**
  * What a request says of its size, so far as it decides what its call may cost. Of what it says twice, the larger
@@ -66,8 +77,12 @@ export class AskedSize {
   maxOutputTokens = UNSAID
   /** The same in `generationConfig` and other places for settings. */
   settingsMaxTokens = UNSAID
-  /** How many answers: `n`, `candidateCount`, pictures. At least 1. */
-  choices = 1
+  /** The largest bound under any of these names in other letters. */
+  otherMaxTokens = UNSAID
+  /** How many answers what has not come yet of a form may ask for; 0: it is known what it asks. */
+  mayAsk = 0
+  /** By folded names of `ANSWER_COUNTS`; `null`: none of them is there. */
+  #counts: Map<string, number> | null = null
   /** As written. */
   serviceTier: string | null = null
   /** Anthropic's `speed`, as written. */
@@ -81,32 +96,57 @@ export class AskedSize {
   soundBytes = 0
   opaqueBytes = 0
 
-  /** Takes a member of the body's top level. */
-  take(body: Buffer, key: string, start: number, end: number): void {
+  /** The largest number of answers that is asked for; 0: none is. */
+  get largestNumber(): number {
+    let largest = 0
+    for (const name of this.#counts?.keys() ?? [])
+      if (NUMBERS.has(name)) largest = Math.max(largest, this.countOf(name))
+    return largest
+  }
+
+  /** What the request says under a name of `ANSWER_COUNTS`: a number, or how many elements an array has; 0: nothing. */
+  countOf(name: string): number {
+    return this.#counts?.get(name) ?? 0
+  }
+
+  /**
+   * Takes a member of the body's top level.
+   *
+   * @param elements how many the array has that is its value.
+   */
+  take(body: Buffer, key: string, start: number, end: number, elements = 0): void {
     if (end - start > LONG_BYTES && body[start] === QUOTE) this.takeLongString(body, start + 1, end - 1)
-    const ask = ASKS.get(key)
+    const exact = ASKS.get(key)
+    const ask = exact ?? (isFolded(key) ? undefined : FOLDED_ASKS.get(foldName(key)))
     if (ask === undefined) return
+    const isExact = exact !== undefined
     switch (ask) {
+      case 'number':
+        this.#count(foldName(key), countAt(body, start, end))
+        return
+      case 'array':
+        if (body[start] === OPEN_BRACKET) this.#count(foldName(key), elements)
+        return
       case 'maxTokens':
-        this.maxTokens = larger(this.maxTokens, sizeAt(body, start, end))
+        if (isExact) this.maxTokens = largerBound(this.maxTokens, sizeAt(body, start, end))
+        else this.otherMaxTokens = largerBound(this.otherMaxTokens, sizeAt(body, start, end))
         return
       case 'maxOutputTokens':
-        this.maxOutputTokens = larger(this.maxOutputTokens, sizeAt(body, start, end))
-        return
-      case 'choices':
-        this.choices = Math.max(this.choices, sizeAt(body, start, end))
+        if (isExact) this.maxOutputTokens = largerBound(this.maxOutputTokens, sizeAt(body, start, end))
+        else this.otherMaxTokens = largerBound(this.otherMaxTokens, sizeAt(body, start, end))
         return
       case 'settings':
-        this.#takeSettings(body, start, end)
+        this.#takeSettings(body, start, end, isExact)
         return
       case 'tier':
-        this.serviceTier ??= modelText(body, start, end)
+        // In other letters it might be a cheaper one that the server passes over.
+        if (isExact) this.serviceTier ??= modelText(body, start, end)
         return
       case 'speed':
-        this.speed ??= modelText(body, start, end)
+        if (isExact) this.speed ??= modelText(body, start, end)
         return
       case 'tools':
-        this.hasTools = end - start > 2
+        this.hasTools ||= end - start > 2
         return
       default:
         ask satisfies never
@@ -138,24 +178,31 @@ export class AskedSize {
     }
   }
 
-  #takeSettings(body: Buffer, start: number, end: number): void {
+  #takeSettings(body: Buffer, start: number, end: number, areExact: boolean): void {
     if (body[start] !== OPEN_BRACE || end - start > MAX_SETTINGS_BYTES) return
     const walk = new ObjectWalk(start, MAX_SETTINGS, (keyStart, keyEnd, valueStart, valueEnd) => {
-      const ask = SETTINGS.get(memberKey(body, keyStart, keyEnd))
-      if (ask === undefined) return
+      const key = memberKey(body, keyStart, keyEnd)
+      const name = foldName(key)
+      if (NUMBERS.has(name)) this.#count(name, countAt(body, valueStart, valueEnd))
+      if (!FOLDED_SETTINGS.has(name)) return
       const size = sizeAt(body, valueStart, valueEnd)
-      if (ask === 'tokens') this.settingsMaxTokens = larger(this.settingsMaxTokens, size)
-      else this.choices = Math.max(this.choices, size)
+      if (areExact && SETTINGS.has(key)) this.settingsMaxTokens = largerBound(this.settingsMaxTokens, size)
+      else this.otherMaxTokens = largerBound(this.otherMaxTokens, size)
     })
     walk.advance(body.subarray(0, end))
   }
+
+  #count(name: string, count: number): void {
+    this.#counts ??= new Map()
+    this.#counts.set(name, Math.max(this.countOf(name), count))
+  }
 }
 
-/** What is known of a body that is not read, or of a form. */
+/** What is known of a body that is not read. */
 export const NOTHING_ASKED: AskedSize = new AskedSize()
 
 /** The larger of two bounds, where no bound is the largest: a body that says both is read one way or the other. */
-function larger(known: number, size: number): number {
+export function largerBound(known: number, size: number): number {
   return known === UNBOUND || size === UNBOUND ? UNBOUND : Math.max(known, size)
 }
 
@@ -170,6 +217,13 @@ function sizeAt(body: Buffer, start: number, end: number): number {
     size = size * 10 + digit
   }
   return size > 0 ? size : UNBOUND
+}
+
+/** How many are asked for; 0: it does not say. Its length is not bounded as that of tokens is: zeros may follow a point. */
+function countAt(body: Buffer, start: number, end: number): number {
+  const size = end - start > MAX_NUMBER_BYTES ? UNBOUND : sizeAt(body, start, end)
+  if (size > 0) return size
+  return Math.max(0, writtenSize(body.toString('latin1', start, Math.min(end, start + MAX_COUNT_BYTES))))
 }
 
 /** Some servers take numbers as text, and others fractions. */

@@ -1,10 +1,20 @@
+import type { KeptReserve } from '../../../call/call-ledger.ts'
 import type { CallRecord } from '../../../call/call-record.ts'
 import type { CallCharge, ExpectedUse, LimitRefusal, Reservation } from '../limited-call.ts'
 
 /** Learns from what calls used how much calls like them may use. */
 export interface ExpectedUses {
-  learn(clientId: string, expected: ExpectedUse, record: CallRecord): void
+  learn(expected: ExpectedUse, record: CallRecord, prompt: LearntPrompt): void
 }
+
+/** What can be said of a call's prompt once its record is made. */
+export interface LearntPrompt {
+  /** Whether the request's bytes determine it, for what `model` runs beside the one asked for. */
+  showsPrompt(model: string | null): boolean
+}
+
+/** Of what is not one request: its bytes determine nothing. */
+const HIDDEN_PROMPT: LearntPrompt = { showsPrompt: () => false }
 
 const NO_CHARGES: readonly CallCharge[] = []
 
@@ -25,20 +35,40 @@ export class HeldLimits {
     return this.#reservation.progress(costPico)
   }
 
-  /** What the call may cost, as it was estimated: pico-USD. */
+  /** What the call holds of budgets: as it was estimated, and what a session has cost beyond that. Pico-USD. */
   get reservedPico(): bigint {
-    return this.#expected.pico
+    return this.#reservation.reservedPico
   }
 
   /**
    * The call's record is in the journal: what it used counts in place of what was reserved. Without a number
    * the record is in no journal (yet). Its cost comes with the totals, if ever, and `release` gives all back.
    *
-   * @param jobPico What a job reserves from now on that the call has made: pico-USD.
+   * @param kept What is held on, as the cost of the call, or of a job that it made, is not known.
+   * @param prompt Asked only if something is learned from the call.
    */
-  recorded(record: CallRecord, sequence: number, jobPico = 0n): void {
-    if (sequence > 0) this.#reservation.settle(chargesOf(record), sequence, jobPico)
-    this.#uses.learn(record.clientId, this.#expected, record)
+  recorded(
+    record: CallRecord,
+    sequence: number,
+    kept: KeptReserve | null = null,
+    prompt: LearntPrompt = HIDDEN_PROMPT,
+  ): void {
+    if (sequence > 0) {
+      const charges = kept?.by === 'call' ? [this.#chargeWithoutCost(record, kept)] : chargesOf(record)
+      this.#reservation.settle(charges, sequence, kept?.by === 'job' ? kept.pico : 0n)
+    }
+    this.#uses.learn(this.#expected, record, prompt)
+  }
+
+  /** What it used and cost is not known, so it keeps what it had taken. */
+  #chargeWithoutCost(record: CallRecord, { pico }: KeptReserve): CallCharge {
+    const { tokens, cachedTokens } = usedBy(record)
+    return {
+      model: record.model,
+      costPico: pico,
+      tokens: Math.max(tokens, this.#expected.tokens),
+      cachedTokens,
+    }
   }
 
   release(): void {
@@ -50,10 +80,16 @@ export class HeldLimits {
  * What a record adds to the totals for sure. A fetched response counts only the first time, and so do jobs that an
  * answer lists: only Postgres knows whether this is the first. To charge them here would refuse a client that polls.
  */
-function chargesOf({ responseUse, responseId, model, costPico, usage }: CallRecord): readonly CallCharge[] {
+function chargesOf(record: CallRecord): readonly CallCharge[] {
+  const { responseUse, responseId, model, costPico } = record
   if (responseUse === 'fetched' && responseId !== null) return NO_CHARGES
-  const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
+  const used = usedBy(record)
   const cost = costPico === null ? 0n : BigInt(costPico)
-  if (tokens === 0 && cost === 0n) return NO_CHARGES
-  return [{ model, costPico: cost, tokens, cachedTokens: usage.cacheReadTokens ?? 0 }]
+  if (used.tokens === 0 && cost === 0n) return NO_CHARGES
+  return [{ model, costPico: cost, ...used }]
+}
+
+function usedBy({ usage }: CallRecord): Pick<CallCharge, 'tokens' | 'cachedTokens'> {
+  const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
+  return { tokens, cachedTokens: usage.cacheReadTokens ?? 0 }
 }

@@ -5,8 +5,10 @@ import type { Catalog } from '../../../pricing/catalog/catalog.ts'
 import type { Dialect } from '../../../providers/dialect.ts'
 import type { Admission } from '../../admission/admission.ts'
 import { type AskedSize, NOTHING_ASKED } from '../../bodies/asked/asked-size.ts'
-import type { ExpectedUse } from '../limited-call.ts'
-import { answersAsked, outputBound, promptSize, tierFor } from './call-size.ts'
+import { showsItsPrompt } from '../../estimation/shown-prompt.ts'
+import type { LearntPrompt } from '../doors/held-limits.ts'
+import type { ExpectedUse, UpperUse } from '../limited-call.ts'
+import { answersAsked, MAX_TOKENS, outputBound, promptSize, tierFor } from './call-size.ts'
 import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
 import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
 import { KnownRates, type ModelRates } from './model-rates.ts'
@@ -38,12 +40,16 @@ export class CallEstimate implements ExpectedUse {
   }
 
   /** Only calls that were served and have a cost teach anything. */
-  learn({ costPico, usage }: Pick<CallRecord, 'costPico' | 'usage'>): void {
+  learn(
+    { costPico, usage, reportedModel }: Pick<CallRecord, 'costPico' | 'usage' | 'reportedModel'>,
+    prompt: LearntPrompt,
+  ): void {
     if (this.#subject === null || costPico === null || costPico === '0') return
     const outputTokens = usage.outputTokens ?? 0
     const inputTokens = usage.inputTokens ?? 0
     const estimated = { pico: this.#plainPico, promptTokens: this.#promptTokens }
-    this.#subject.open().add({ outputTokens, inputTokens, costPico: Number(costPico) }, estimated)
+    const learned = this.#subject.open(prompt.showsPrompt(reportedModel))
+    learned.add({ outputTokens, inputTokens, costPico: Number(costPico) }, estimated)
   }
 }
 
@@ -77,28 +83,48 @@ export class CallEstimates {
     if (dialect.countsTokens === false && route.reading === 'metered') {
       return this.#estimateMedia(admission, dialect, asked, model)
     }
-    if (model === null) return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, asked), false, 0, null)
+    if (model === null)
+      return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
+    const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
     const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
-    const output = this.#outputOf(dialect, asked, subject.known)
+    const output = this.#outputOf(dialect, asked, learned)
     const tier = tierFor(rates, textTokens + media)
     const plainPico =
       tier === null ? 0 : tier.request + textTokens * tier.input + media * tier.media + output * tier.output
-    return build(plainPico, textTokens + media, output, admission, rates, subject)
+    return build(plainPico, textTokens + media, output, admission, rates, subject, learned)
+  }
+
+  /**
+   * The tokens that {@link estimateCall} reckons with, of a call whose use was not reported. What such calls cost above their
+   * prices of tokens counts as more prompt.
+   */
+  upperUse(admission: Admission, named: string | null, asked: AskedSize, bytes: number): UpperUse {
+    const { dialect } = admission.route
+    const rates = named === null ? ANY_MODEL : this.#ratesOf(admission, named, tierAsked(asked))
+    const learned =
+      named === null ? null : this.#learned.subject(admission.caller.clientId, named).find(() => false)
+    const { textTokens, mediaTokens } = promptSize(bytes, asked, rates)
+    const excess = learned === null ? 1 : Math.max(learned.excess, learned.promptExcess)
+    return {
+      inputTokens: Math.ceil((textTokens + mediaTokens) * excess),
+      outputTokens: dialect === null ? 0 : this.#outputOf(dialect, asked, learned),
+    }
   }
 
   /** As {@link CallEstimate.learn}, of one that {@link estimateCall} gave. */
-  learn(_clientId: string, expected: ExpectedUse, record: CallRecord): void {
-    if (expected instanceof CallEstimate) expected.learn(record)
+  learn(expected: ExpectedUse, record: CallRecord, prompt: LearntPrompt): void {
+    if (expected instanceof CallEstimate) expected.learn(record, prompt)
   }
 
   #outputOf(dialect: Dialect, asked: AskedSize, learned: LearnedUse | null): number {
     if (dialect.generatesNothing === true) return 0
     const bound = outputBound(dialect, asked)
-    const answers = answersAsked(asked)
+    const answers = answersAsked(dialect, asked)
     if (bound >= 0) return bound * answers
-    const usual = this.#settings.defaultOutputTokens * answers
+    const usual =
+      Math.max(this.#settings.defaultOutputTokens, Math.min(asked.otherMaxTokens, MAX_TOKENS)) * answers
     return learned === null ? usual : Math.max(usual, Math.ceil(2 * learned.outputTokens))
   }
 
@@ -110,18 +136,20 @@ export class CallEstimates {
   ): CallEstimate {
     const requested = requestedUnits(admission, named)
     const model = requested.model ?? named
-    if (model === null) return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, asked), false, 0, null)
+    if (model === null)
+      return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
     const rates = this.#ratesOf(admission, model, requested.serviceTier ?? tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
+    const learned = subject.find(() => showsItsPrompt(admission.body.plain, [model]))
     const bytes = bodyBytes(admission)
     const isForm = admission.body.plain === null
     const prompt = promptSize(isForm ? 0 : bytes, asked, rates)
     const promptTokens = prompt.textTokens + prompt.mediaTokens
     const tier = tierFor(rates, promptTokens)
-    const size = { bytes, promptTokens, answers: answersAsked(asked) }
+    const size = { bytes, promptTokens, answers: answersAsked(dialect, asked) }
     const isByToken = tier === null || tier.output > 0
     const media = mediaTokens(dialect.medium, size)
-    const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, subject.known)) : 0
+    const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, learned)) : 0
     const heard = tier === null || tier.media > 0 ? (media?.heard ?? 0) : 0
     const plainPico =
       tier === null
@@ -131,7 +159,7 @@ export class CallEstimates {
           (prompt.mediaTokens + heard) * tier.media +
           made * tier.output +
           unitsCost(tier, requested.units, size)
-    return build(plainPico, promptTokens + heard, made, admission, rates, subject)
+    return build(plainPico, promptTokens + heard, made, admission, rates, subject, learned)
   }
 
   #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
@@ -140,9 +168,9 @@ export class CallEstimates {
     return this.#rates.find({ provider, upstream, clientId, clientName, model, serviceTier }, arrivedAtMs)
   }
 
-  #tokensOfAny(admission: Admission, asked: AskedSize): number {
+  #tokensOfAny(admission: Admission, dialect: Dialect, asked: AskedSize): number {
     const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, ANY_MODEL)
-    return textTokens + media + this.#settings.defaultOutputTokens
+    return textTokens + media + this.#outputOf(dialect, asked, null)
   }
 }
 
@@ -161,8 +189,8 @@ function build(
   admission: Admission,
   rates: ModelRates,
   subject: LearnedSubject,
+  learned: LearnedUse | null,
 ): CallEstimate {
-  const learned = subject.known
   // Without a price of our own, what the upstream said that the others cost is all there is to go by.
   const pico =
     learned === null ? plainPico : plainPico === 0 ? 2 * learned.costPico : plainPico * learned.excess

@@ -1,5 +1,5 @@
 import type { Dialect, OutputBound } from '../../../providers/dialect.ts'
-import type { AskedSize } from '../../bodies/asked/asked-size.ts'
+import { type AskedSize, largerBound } from '../../bodies/asked/asked-size.ts'
 import type { ModelRates, RatesOfTier } from './model-rates.ts'
 
 /**
@@ -16,9 +16,9 @@ const MIN_DOCUMENT_TOKENS = 3_000
 const MAX_DOCUMENT_TOKENS = 200_000
 const SOUND_BYTES_PER_TOKEN = 128
 const OPAQUE_BYTES_PER_TOKEN = 4
-/** No request is served that asks for more. */
+/** No request is served that asks for more to one prompt. */
 const MAX_ANSWERS = 1_000
-const MAX_TOKENS = 10_000_000
+export const MAX_TOKENS = 10_000_000
 
 /** The most that a prompt may have, by its body. */
 export interface PromptSize {
@@ -47,17 +47,24 @@ export function promptSize(bytes: number, asked: AskedSize, rates: ModelRates): 
   return { textTokens, mediaTokens: Math.ceil(mediaTokens) }
 }
 
-/** How many answers the request asks for. */
-export function answersAsked({ choices }: AskedSize): number {
-  return Math.min(choices, MAX_ANSWERS)
+/** How many answers the request asks for: as many to each of its prompts. */
+export function answersAsked({ answers }: Dialect, asked: AskedSize): number {
+  if (answers === undefined) return 1
+  let toEach = answers.numbers === undefined ? 1 : Math.max(1, asked.mayAsk)
+  let prompts = 0
+  for (const name of answers.numbers ?? []) toEach = Math.max(toEach, asked.countOf(name))
+  for (const name of answers.arrays ?? []) prompts += asked.countOf(name)
+  return Math.min(toEach, MAX_ANSWERS) * Math.max(1, prompts)
 }
 
 /**
  * The most that one answer may have, as the request says it where servers of `dialect` look; below 0: it does not. Another
- * provider's name for it sets none here: most servers pass over what they do not know.
+ * provider's name for it sets none here: most servers pass over what they do not know. A name in other letters
+ * (`Max_Tokens`) raises a bound and sets none: only servers written in Go know it, and these take the last of both.
  */
 export function outputBound(dialect: Dialect, asked: AskedSize): number {
-  return Math.min(boundIn(dialect.outputBound, asked), MAX_TOKENS)
+  const bound = boundIn(dialect.outputBound, asked)
+  return bound < 0 ? bound : Math.min(largerBound(bound, asked.otherMaxTokens), MAX_TOKENS)
 }
 
 function boundIn(

@@ -42,24 +42,37 @@ export class LearnedUse {
   }
 }
 
-/** A client and a model, of which calls may have taught something. */
+/**
+ * A client and a model, of which calls may have taught something: apart from each other those whose requests determine
+ * their prompts, and those to which the provider adds what it finds or keeps.
+ */
 export class LearnedSubject {
-  /** As of when it was asked; `null`: nothing yet. */
-  readonly known: LearnedUse | null
   readonly #uses: LearnedUses
   readonly #key: string
 
-  constructor(uses: LearnedUses, key: string, known: LearnedUse | null) {
+  constructor(uses: LearnedUses, key: string) {
     this.#uses = uses
     this.#key = key
-    this.known = known
   }
 
-  /** What is known of it now, or begins to be. */
-  open(): LearnedUse {
-    return this.#uses.open(this.#key)
+  /**
+   * What its calls have taught; `null`: nothing yet.
+   *
+   * @param showsPrompt asked only if it matters
+   */
+  find(showsPrompt: () => boolean): LearnedUse | null {
+    const hidden = this.#uses.find(this.#key + HIDDEN)
+    return hidden === null || showsPrompt() ? this.#uses.find(this.#key) : hidden
+  }
+
+  /** What is known now of such calls, or begins to be. */
+  open(showsPrompt: boolean): LearnedUse {
+    return this.#uses.open(showsPrompt ? this.#key : this.#key + HIDDEN)
   }
 }
+
+/** Behind the keys of calls whose prompts their requests do not determine. */
+const HIDDEN = '\nhidden'
 
 /** What all clients' calls taught in this process. */
 export class LearnedUses {
@@ -67,13 +80,17 @@ export class LearnedUses {
   #old = new Map<string, LearnedUse>()
 
   subject(clientId: string, model: string): LearnedSubject {
-    const key = `${clientId}\n${model}`
-    return new LearnedSubject(this, key, this.#young.get(key) ?? this.#old.get(key) ?? null)
+    return new LearnedSubject(this, `${clientId}\n${model}`)
+  }
+
+  /** @param key of a subject. */
+  find(key: string): LearnedUse | null {
+    return this.#young.get(key) ?? this.#old.get(key) ?? null
   }
 
   /** @param key of a subject. */
   open(key: string): LearnedUse {
-    const known = this.#young.get(key) ?? this.#old.get(key) ?? new LearnedUse()
+    const known = this.find(key) ?? new LearnedUse()
     if (this.#young.size >= MAX_KEPT) {
       this.#old = this.#young
       this.#young = new Map()

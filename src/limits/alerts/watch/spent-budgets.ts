@@ -2,6 +2,7 @@ import { SCHEMA } from '../../../store/connection/schema.ts'
 import { isClosed } from '../../../usage/summaries/summarised.ts'
 import { findSummaryTables } from '../../../usage/summaries/summary-tables.ts'
 import { coversModelInSql } from '../../covers-model.ts'
+import { CHARGES_LEFT, IS_UNTOLD_JOB, IS_WAITING_JOB } from '../../spent/charges.ts'
 import { ACCOUNT_SHAPES, type AccountShape, COST_COLUMN, COST_OF_ROW } from '../../spent/spent-statement.ts'
 
 const MONTH_OF_DAY = `date_trunc('month', u.day::timestamp)::date`
@@ -74,9 +75,20 @@ closed_month as materialized (
 closed_day as materialized (
   select day from ${SCHEMA}.summarised_days s
   where ${isClosed('s')} and day >= (select min(from_day) from budget)),
-part as (${allParts()}),
+charged as (
+  select c.client_id, c.key_id, c.model, c.day, charge.pico from ${SCHEMA}.budget_charges c cross join ${CHARGES_LEFT}
+  where c.day >= (select min(from_day) from budget)
+  union all
+  select o.client_id, o.key_id, o.model, (o.created_at at time zone 'UTC')::date, o.reserved_pico
+  from ${SCHEMA}.objects o where ${IS_UNTOLD_JOB} and not ${IS_WAITING_JOB}),
+part as (
+  ${allParts()}
+  union all
+  select b.id, u.client_id, u.pico from budget b join charged u on coalesce(b.client_id, u.client_id) = u.client_id
+    and (b.key_id is null or b.key_id = u.key_id or u.key_id = any(b.former_keys))
+    and (b.model is null or u.model is null or ${coversModelInSql('b.model', 'u.model')}) and ${IN_PERIOD}),
 spent as (
-  select p.id, p.client_id, sum(p.pico) as pico from part p join budget b on b.id = p.id
+  select p.id, p.client_id, ceil(sum(p.pico)) as pico from part p join budget b on b.id = p.id
   where b.client_id is not null or not exists (
     select from ${SCHEMA}.limits own
     where own.client_id = p.client_id and own.key_id is null and own.kind = 'budget' and own.removed_at is null

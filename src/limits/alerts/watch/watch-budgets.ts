@@ -49,7 +49,7 @@ interface ReachedRow {
 
 /**
  * The thresholds of budgets that are reached in the periods in which `day` lies and that receivers still are to
- * learn. What was spent is what is counted by now, corrections included, as in answers about usage.
+ * learn. What was spent is what is counted by now, corrections and what calls without a cost are charged included.
  */
 export async function findReachedThresholds(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
   const week = budgetPeriodOf('week', null, day)

@@ -3,7 +3,8 @@ import { NO_USAGE } from '../../../call/usage.ts'
 import { UNKNOWN_MODEL } from '../../../domain/model-name.ts'
 import { unitsOf } from '../../reading/billed-units.ts'
 import { type JsonObject, member, textIn } from '../../reading/json-value.ts'
-import { compileProjection, scanJson } from '../../wires/json.ts'
+import { compileProjection } from '../../wires/json.ts'
+import { scanJson } from '../../wires/scan-json.ts'
 import { bytesPerSecond, DEFAULT_BYTES_PER_SECOND, soundSeconds } from './realtime-sound.ts'
 
 /** Whose work a transcription is. */

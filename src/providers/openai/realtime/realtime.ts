@@ -2,7 +2,8 @@ import type { Dialect } from '../../dialect.ts'
 import { bodyFormat } from '../../reading/body-format.ts'
 import { createBodyReader } from '../../reading/body-reader.ts'
 import { member, objectIn, textIn } from '../../reading/json-value.ts'
-import { compileProjection, scanJson } from '../../wires/json.ts'
+import { compileProjection } from '../../wires/json.ts'
+import { scanJson } from '../../wires/scan-json.ts'
 import { createRealtimeReader, REALTIME_FIELDS } from './realtime-session.ts'
 
 /**

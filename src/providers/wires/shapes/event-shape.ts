@@ -1,4 +1,4 @@
-import type { Projection } from '../json-projection.ts'
+import type { Projection } from '../plans/json-projection.ts'
 
 const LF = 0x0a
 const POINT = 0x2e

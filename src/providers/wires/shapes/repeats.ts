@@ -1,4 +1,4 @@
-import type { Projection } from '../json-projection.ts'
+import type { Projection } from '../plans/json-projection.ts'
 import { type EventShape, shapeOf } from './event-shape.ts'
 
 /**

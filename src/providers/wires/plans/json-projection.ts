@@ -1,3 +1,6 @@
+import { includesBackslash, parsed, type TextCapture } from '../json-text.ts'
+import type { PathWalk } from './json-paths.ts'
+
 /**
  * What to keep of a JSON document, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
  * text, `'text'` a longer value, `'length'` only how many bytes it takes as it is written. An object goes into the
@@ -52,6 +55,14 @@ export interface ProjectedMember {
   readonly latest: { text: string }
 }
 
+/** One object or array on the way to wanted values. */
+export interface ScanFrame {
+  readonly members: Record<string, unknown> | null
+  readonly elements: unknown[] | null
+  readonly projection: Projection | PathWalk
+  key: string
+}
+
 export function compileProjection(spec: ProjectionSpec): Projection {
   if (spec === 'length') return { kind: 'length' }
   if (spec === 'value') return { kind: 'keep', isUsage: false, maxBytes: MAX_VALUE_BYTES }
@@ -82,8 +93,27 @@ function isElements(spec: ProjectionSpec): spec is readonly [ProjectionSpec] {
   return Array.isArray(spec)
 }
 
+/**
+ * The wanted member whose key ends in `bytes`; it began there at `from`, or in the chunks before when that is 0.
+ * Nearly every key stands whole and unescaped in one chunk, and is compared without being decoded.
+ */
+export function memberOfKey(
+  projection: MembersProjection,
+  bytes: Buffer,
+  from: number,
+  to: number,
+  capture: TextCapture,
+): ProjectedMember | null {
+  const isWhole = from > 0
+  const plain = isWhole ? memberNamed(projection, bytes, from, to) : null
+  if (plain !== null || (isWhole && !includesBackslash(bytes, from, to))) return plain
+  const text = capture.finish(bytes, from, to)
+  const key = text === null ? null : parsed(`"${text}"`)
+  return projection.members.find((member) => member.key === key) ?? null
+}
+
 /** The wanted member whose key stands unescaped in `bytes` from `from` to `to`; `null`: none does. */
-export function memberNamed(
+function memberNamed(
   { byLength }: MembersProjection,
   bytes: Buffer,
   from: number,

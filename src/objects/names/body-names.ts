@@ -1,0 +1,202 @@
+// What a request's body names: the ids of objects, models beside its own, and whether it reads the whole account.
+import { isUtf8 } from 'node:buffer'
+import { slicedWork } from '../../lib/sliced-work.ts'
+import { JsonScanner } from '../../providers/wires/json.ts'
+import { OPEN_BRACE, OPEN_BRACKET } from '../../providers/wires/json-bytes.ts'
+import { SPEAKING_ID } from '../object-kinds.ts'
+import { type NamedPaths, type NameTag, type NameWalk, namedPaths, readsWholeAccount } from './name-paths.ts'
+
+export interface BodyNames {
+  readonly ids: readonly string[]
+  readonly models: readonly string[]
+  /** It reads what other clients made without naming it. */
+  readonly readsWholeAccount: boolean
+}
+
+/** What a scan of the body's top level knows already. */
+export interface TopLevel {
+  readonly readable: boolean
+  readonly model: string | null
+  readonly duplicateModel: boolean
+  readonly namesOtherModels: boolean
+}
+
+/** `unreadable`: servers could read it differently, or it names more than anybody needs. */
+export type NamesFound = BodyNames | 'unreadable'
+
+export const NO_NAMES: BodyNames = { ids: [], models: [], readsWholeAccount: false }
+
+/** Ids or models of one body; a store takes some hundred files at once. */
+const MAX_NAMES = 2_048
+/** What is short or has spaces is none; `auto` and its like stand where ids may. */
+const MAY_BE_ID = /^[\w.:/~%@+=?&-]{5,}$/
+/** Models that a job left, by OpenAI's, Mistral's and Google's names; others are named like those of their makers. */
+const TUNED_MODEL = /(?:^|[/:])ft[:-]|(?:^|\/)tunedmodels\//i
+
+export function isTunedModel(model: string): boolean {
+  return TUNED_MODEL.test(model)
+}
+
+/** Walked in one piece up to this: 0.3 ms at worst. */
+const PIECE_BYTES = 64 * 1024
+
+/**
+ * What `body` names, at once for nearly every body, in slices for long ones.
+ *
+ * @param top `null`: not scanned.
+ * @param isWanted asked before each slice; false ends the walk.
+ */
+export function namesInBody(
+  canonicalPath: string,
+  body: Buffer,
+  top: TopLevel | null,
+  clientId: string,
+  isWanted: () => boolean = () => true,
+): NamesFound | Promise<NamesFound> {
+  if (body.length === 0) return NO_NAMES
+  const paths = namedPaths(canonicalPath)
+  if (isPlain(paths, body, top)) return NO_NAMES
+  const names = new NameCollector(paths.walk)
+  if (body.length <= PIECE_BYTES) {
+    names.push(body)
+    return !names.isUnreadable && names.isDone && isUtf8(body) ? names.found : unreadable(paths, body, names)
+  }
+  return new Promise((resolve) => {
+    let at = 0
+    slicedWork.run(clientId, (deadline) => {
+      if (!isWanted()) {
+        resolve('unreadable')
+        return true
+      }
+      do {
+        const piece = body.subarray(at, characterEnd(body, Math.min(body.length, at + PIECE_BYTES)))
+        names.push(piece)
+        at += piece.length
+        if (names.isUnreadable || !isUtf8(piece)) {
+          resolve(unreadable(paths, body, names))
+          return true
+        }
+        if (at >= body.length) {
+          resolve(names.isDone ? names.found : unreadable(paths, body, names))
+          return true
+        }
+      } while (performance.now() < deadline)
+      return false
+    })
+  })
+}
+
+/** Endpoints of which nothing is known take anything: sound, pictures. What stands in front of the fault counts. */
+function unreadable({ isKnown }: NamedPaths, body: Buffer, names: NameCollector): NamesFound {
+  return isKnown || isWide(body) ? 'unreadable' : names.found
+}
+
+/** Whether this is JSON in UTF-16 or UTF-32, which some servers read. */
+export function isWide(body: Buffer): boolean {
+  const start = body.subarray(0, 8)
+  return start.includes(0) && (start.includes(OPEN_BRACE) || start.includes(OPEN_BRACKET))
+}
+
+/** Whether such a body names nothing, however a server reads it, by what is known without a walk. */
+function isPlain({ hints }: NamedPaths, body: Buffer, top: TopLevel | null): boolean {
+  if (hints === null || top === null || top.duplicateModel || top.namesOtherModels) return false
+  if (top.model !== null && TUNED_MODEL.test(top.model)) return false
+  // What is not JSON gets its error from the upstream, unless a server could read a name in it.
+  if (
+    !top.readable &&
+    (body.length > PIECE_BYTES || isWide(body) || /ft[:-]|tuned/i.test(body.toString('latin1')))
+  ) {
+    return false
+  }
+  return !hints.mayName(body)
+}
+
+/** Collects the names of JSON documents that come in pieces. */
+export class NameCollector {
+  readonly #walk: NameWalk
+  #scanner: JsonScanner
+  #ids = new Set<string>()
+  readonly #models = new Set<string>()
+  #readsWholeAccount = false
+
+  constructor(walk: NameWalk) {
+    this.#walk = walk
+    this.#scanner = this.#scannerOfNext()
+  }
+
+  /** The document has ended. */
+  get isDone(): boolean {
+    return this.#scanner.done
+  }
+
+  /** What has come of the document is not JSON. */
+  get isMalformed(): boolean {
+    return this.#scanner.isMalformed
+  }
+
+  /** It is not JSON, or names too much. */
+  get isUnreadable(): boolean {
+    return this.#scanner.isMalformed || this.#ids.size > MAX_NAMES || this.#models.size > MAX_NAMES
+  }
+
+  /** @returns How much of it belongs to the document. */
+  push(piece: Buffer): number {
+    return this.#scanner.push(piece)
+  }
+
+  /** Another document begins. */
+  restart(): void {
+    this.#scanner = this.#scannerOfNext()
+  }
+
+  /** What was found so far. */
+  get found(): BodyNames {
+    return { ids: [...this.#ids], models: [...this.#models], readsWholeAccount: this.#readsWholeAccount }
+  }
+
+  /** The ids that were found since this was asked last. */
+  takeIds(): readonly string[] {
+    if (this.#ids.size === 0) return NO_NAMES.ids
+    const ids = [...this.#ids]
+    this.#ids = new Set()
+    return ids
+  }
+
+  /** A text that is known to stand at `place`: the field of a form. */
+  take(place: NameWalk, text: string): void {
+    for (const tag of place.tags) this.#take(tag, text)
+  }
+
+  #scannerOfNext(): JsonScanner {
+    return new JsonScanner(this.#walk, false, (place, text) => {
+      if (text !== null) this.take(place as NameWalk, text)
+    })
+  }
+
+  #take(tag: NameTag, text: string): void {
+    switch (tag) {
+      case 'id':
+        if (MAY_BE_ID.test(text)) this.#ids.add(text)
+        return
+      case 'item':
+        if (SPEAKING_ID.test(text)) this.#ids.add(text)
+        return
+      case 'model':
+        this.#models.add(text)
+        if (TUNED_MODEL.test(text)) this.#ids.add(text)
+        return
+      case 'tuned':
+        if (TUNED_MODEL.test(text)) this.#ids.add(text)
+        return
+      default:
+        if (readsWholeAccount(tag, text)) this.#readsWholeAccount = true
+    }
+  }
+}
+
+/** Where the character ends that stands around `at`. */
+function characterEnd(body: Buffer, at: number): number {
+  let end = at
+  while (end < at + 3 && ((body[end] ?? 0) & 0xc0) === 0x80) end += 1
+  return end
+}

@@ -1,0 +1,235 @@
+// Where request bodies name objects and models, by endpoint: the one table, made from the providers' references.
+import { compilePaths, type PathWalk, type WantedPath } from '../../providers/wires/plans/json-paths.ts'
+import { readObjectPath } from '../object-path.ts'
+import { NameHints } from './name-hints.ts'
+
+/**
+ * `id`: of an object. `item`: of a part of a response or conversation, which has no owner, where an object's id fits.
+ * `model`: a model that the call runs, or lets run later. `tuned`: one that is checked elsewhere, and may have an owner.
+ * The others are types of what is read: see `WHOLE_ACCOUNT`.
+ */
+export type NameTag = 'id' | 'item' | 'model' | 'tuned' | 'data_source' | 'eval_source' | 'upload_purpose'
+
+export type NameWalk = PathWalk<NameTag>
+
+/** How one endpoint's bodies name what they use. */
+export interface NamedPaths {
+  readonly walk: NameWalk
+  /** Bodies without any are not walked; `null`: every body is. */
+  readonly hints: NameHints | null
+  /** The endpoint takes JSON, so what is not is refused. */
+  readonly isKnown: boolean
+}
+
+interface Endpoint {
+  /** Of a canonical path in lower case. */
+  readonly path: RegExp
+  /** Members that hold ids wherever they stand. Where every body is walked, also in Google's spelling: `fileId`. */
+  readonly ids: readonly string[]
+  /** Members whose names mean an id only at these paths. */
+  readonly at?: readonly string[]
+  readonly items?: readonly string[]
+  readonly models?: readonly string[]
+  readonly types?: readonly WantedPath<NameTag>[]
+  /**
+   * Every name of `ids` holds one of these, in lower case, and without k and s: two letters beyond ASCII fold into
+   * them. A body without any is not walked. Absent: every body is.
+   */
+  readonly stems?: readonly string[]
+}
+
+const FILES = ['file_id', 'file_ids'] as const
+const RESPONSES = [
+  ...FILES,
+  'previous_response_id',
+  'comparison_response_id',
+  'conversation',
+  'conversation_id',
+  'vector_store_id',
+  'vector_store_ids',
+  'container',
+  'container_id',
+  'skill_id',
+  'library_ids',
+] as const
+const MESSAGES = [...FILES, 'container', 'skill_id'] as const
+const GOOGLES = [
+  'file_uri',
+  'cached_content',
+  'file_search_store_names',
+  'file_name',
+  'operation_name',
+  'previous_interaction_id',
+  'tuned_model',
+] as const
+/** Where a body is short, or nothing is known of its endpoint. */
+const ALL = [
+  ...RESPONSES,
+  ...GOOGLES,
+  'input_file_id',
+  'input_file_ids',
+  'input_files',
+  'output_file_id',
+  'training_file',
+  'training_files',
+  'validation_file',
+  'validation_files',
+  'response_id',
+  'batch_id',
+  'upload_id',
+  'video_id',
+  'thread_id',
+  'assistant_id',
+  'agent',
+  'agents',
+  'agent_id',
+  'predefined_agents',
+  'eval_id',
+  'eval_ids',
+  'run_id',
+  'session_id',
+  'session_ids',
+  'session_thread_id',
+  'environment_id',
+  'memory_store_id',
+  'dataset_id',
+  'message_batch_id',
+] as const
+
+const NOTHING = /\/(?:embeddings|moderations|rerank|audio\/[\w/]+|tokenize|detokenize)$/
+/** The first that fits is meant; `ENDPOINT_OF_ALL` where none does. */
+const ENDPOINTS: readonly Endpoint[] = [
+  { path: NOTHING, ids: [] },
+  { path: /\/agents\/completions$/, ids: [...FILES, 'agent_id'], models: ['model'] },
+  // Google's own endpoint of that name takes `extra_body: {google: {cached_content}}`.
+  { path: /\/completions$/, ids: [...FILES, 'cached_content'], stems: ['file_id', 'cached_content'] },
+  { path: /\/messages(?:\/count_tokens)?$/, ids: MESSAGES, stems: ['file_id', 'ill_id', '"conta'] },
+  { path: /\/messages\/batches$/, ids: MESSAGES, models: ['requests.params.model'] },
+  {
+    path: /\/responses(?:\/input_tokens|\/compact)?$/,
+    ids: RESPONSES,
+    items: ['input.id'],
+    models: ['model', 'tools.model'],
+  },
+  { path: /\/conversations(?:\/[^/]+(?:\/items)?)?$/, ids: ALL, items: ['items.id'], models: ['model'] },
+  { path: /:(?:stream)?generatecontent$|:count(?:text|message)?tokens$/, ids: GOOGLES },
+  { path: /:generateanswer$/, ids: GOOGLES, at: ['semantic_retriever.source', 'semanticRetriever.source'] },
+  { path: /\/interactions$/, ids: [...ALL, 'uri'], models: ['model'] },
+  {
+    path: /\/evals\/[^/]+\/runs$/,
+    ids: ALL,
+    at: ['data_source.source'],
+    models: ['data_source.**.model'],
+    types: [{ path: 'data_source.source.type', tag: 'data_source' }],
+  },
+  {
+    path: /\/evals$/,
+    ids: ALL,
+    models: ['testing_criteria.**.model', 'data_source_config.**.model'],
+    types: [{ path: 'data_source_config.type', tag: 'eval_source' }],
+  },
+  { path: /\/fine_tuning\/jobs$/, ids: ALL, models: ['model', 'method.**.model'] },
+  { path: /\/graders\/\w+$/, ids: ALL, models: ['grader.**.model'] },
+  { path: /\/threads\/runs$/, ids: ALL, models: ['model', 'assistant.model'] },
+  { path: /\/videos(?:\/.+)?$/, ids: ALL, at: ['input_reference', 'video', 'characters'], models: ['model'] },
+  { path: /\/images\/[\w]+$/, ids: FILES, models: ['model'] },
+  { path: /\/uploads$/, ids: ALL, types: [{ path: 'purpose', tag: 'upload_purpose' }] },
+]
+const ENDPOINT_OF_OBJECTS: Endpoint = { path: /$/, ids: ALL, models: ['model', 'model.id'] }
+const ENDPOINT_OF_ALL: Endpoint = { path: /$/, ids: ALL, models: ['model', 'model.id'] }
+
+/** Lines of a batch's file: `body` of OpenAI's and Mistral's, `request` of Google's, for any endpoint of theirs. */
+const LINE: Endpoint = {
+  path: /$/,
+  ids: ALL,
+  at: ['body.input_reference', 'body.video'],
+  items: ['body.input.id'],
+  models: ['body.model', 'body.tools.model'],
+}
+
+/** Containers that tools made for a call, in answers and in their events: Anthropic's, then OpenAI's. */
+const ANSWER: Endpoint = {
+  path: /$/,
+  ids: [],
+  models: [],
+  at: [
+    'container',
+    'message.container',
+    'delta.container',
+    'output.container_id',
+    'item.container_id',
+    'response.output.container_id',
+  ],
+}
+
+const TYPES_THAT_READ_IDS: Readonly<Record<string, ReadonlySet<string>>> = {
+  data_source: new Set(['file_content', 'file_id']),
+  eval_source: new Set(['custom']),
+}
+
+/**
+ * Whether a type at a `NameTag`'s path means what the whole account has: stored completions, logs and responses of all
+ * clients; or a batch's file in parts, whose lines are not seen whole.
+ */
+export function readsWholeAccount(tag: NameTag, value: string): boolean {
+  if (tag === 'upload_purpose') return value === 'batch'
+  return TYPES_THAT_READ_IDS[tag]?.has(value) === false
+}
+
+/** What keeps objects takes JSON, whatever else of it is known. */
+function elsewhere(canonicalPath: string): Endpoint {
+  const { names, collection } = readObjectPath(canonicalPath)
+  return names.length > 0 || collection !== null ? ENDPOINT_OF_OBJECTS : ENDPOINT_OF_ALL
+}
+
+const compiled = new Map<Endpoint, NamedPaths>()
+const known = new Map<string, NamedPaths>()
+const MAX_KNOWN = 2_000
+
+/** What bodies of this path name. @param canonicalPath As `canonicalPath` gives it. */
+export function namedPaths(canonicalPath: string): NamedPaths {
+  const before = known.get(canonicalPath)
+  if (before !== undefined) return before
+  const path = canonicalPath.toLowerCase()
+  const found = pathsOf(ENDPOINTS.find((endpoint) => endpoint.path.test(path)) ?? elsewhere(canonicalPath))
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(canonicalPath, found)
+  return found
+}
+
+/** What a line of an uploaded file names. */
+export const LINE_WALK: NameWalk = pathsOf(LINE).walk
+
+/** What an answer names that its call has made beside itself. */
+export const ANSWER_WALK: NameWalk = pathsOf(ANSWER).walk
+
+function pathsOf(endpoint: Endpoint): NamedPaths {
+  let paths = compiled.get(endpoint)
+  if (paths === undefined) {
+    const { ids, at = [], items = [], models = ['model'], types = [], stems = null } = endpoint
+    const wanted: WantedPath<NameTag>[] = [
+      ...(stems === null ? ids.flatMap(spellings) : ids).map((name) => ({
+        path: `**.${name}`,
+        tag: 'id' as const,
+        inner: 'id',
+      })),
+      ...at.map((path) => ({ path, tag: 'id' as const, inner: 'id' })),
+      ...items.map((path) => ({ path, tag: 'item' as const })),
+      ...models.map((path) => ({ path, tag: stems === null ? ('model' as const) : ('tuned' as const) })),
+      ...types,
+    ]
+    const parts = ids.length === 0 ? [] : stems
+    paths = {
+      walk: compilePaths(wanted),
+      hints: parts === null ? null : new NameHints(parts),
+      isKnown: endpoint !== ENDPOINT_OF_ALL && ids.length > 0,
+    }
+    compiled.set(endpoint, paths)
+  }
+  return paths
+}
+
+/** As it is written, and as Google's JSON takes it too: without `_`. Case does not count. */
+function spellings(name: string): readonly string[] {
+  return name.includes('_') ? [name, name.replaceAll('_', '')] : [name]
+}

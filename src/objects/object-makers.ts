@@ -1,0 +1,82 @@
+// Which calls make objects, and of what kind.
+import type { ObjectKind } from '../call/object-event.ts'
+import type { AnswerObjects } from './answer-objects.ts'
+import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
+import type { ObjectPath } from './object-path.ts'
+import { isRunning } from './object-status.ts'
+
+/** A call that may make one. */
+interface MakingCall {
+  readonly method: string
+  /** `null`: not read. */
+  readonly body: Buffer | null
+}
+
+const FORM_KINDS: ReadonlySet<ObjectKind> = new Set(['container', 'file', 'skill', 'upload', 'video'])
+/** Methods of Google's models whose answers are operations or batches. */
+export const MAKES_OPERATION =
+  /^(?:batchgeneratecontent|asyncbatchembedcontent|predictlongrunning|uploadtofilesearchstore|importfile)$/
+/** Of a body that is searched in one turn. */
+export const MAX_SEARCHED_BYTES = 1024 * 1024
+const STORES = Buffer.from('"store"')
+/** A container that is named, the date in the type of a tool of Anthropic's, OpenAI's tools that run programs. */
+const CONTAINER_SIGNS = ['"container', '_202', 'code_interpreter', '"shell'].map((sign) => Buffer.from(sign))
+const DEFERS = Buffer.from('"deferred"')
+
+/** What a POST makes; `null`: nothing that is an object of its own. */
+export function kindMade(
+  { method, body }: MakingCall,
+  { names, collection, verb }: ObjectPath,
+): ObjectKind | null {
+  if (method !== 'POST' && collection !== 'file' && collection !== 'upload') return null
+  if (names.length > 0) {
+    if (verb === 'complete' && names[0]?.kind === 'upload') return 'file'
+    if (isEvalRun(names, verb)) return 'eval'
+    return verb === 'remix' && names[0]?.kind === 'video' ? 'video' : null
+  }
+  if (collection === null) return MAKES_OPERATION.test(verb) ? 'operation' : null
+  if (collection === 'completion') {
+    return body === null || isKept(body) ? collection : null
+  }
+  return verb === 'completions' && collection === 'agent' ? null : collection
+}
+
+/** A run of an eval goes on after it is begun; an eval itself does nothing. */
+function isEvalRun(names: ObjectPath['names'], verb: string): boolean {
+  return names.length === 1 && names[0]?.kind === 'eval' && verb === 'runs'
+}
+
+/** Whether what a call made runs on after it. An operation of Google's is a batch where its name says so. */
+export function isJob(
+  made: ObjectKind,
+  named: ObjectKind,
+  path: ObjectPath,
+  objects: AnswerObjects,
+): boolean {
+  if (JOBS.has(made)) return JOBS.has(named)
+  if (named !== made) return false
+  return isEvalRun(path.names, path.verb) || (JOBS_WHEN_RUNNING.has(made) && isRunning(objects.status))
+}
+
+/** Parts of an upload, or a file that is added to a container or skill. */
+export function isPartOfFile({ names, verb }: ObjectPath): boolean {
+  return names.at(-1)?.kind === 'upload' && verb === 'parts'
+}
+
+/** Whether a form with a file may be what is sent there. */
+export function takesForms({ names, collection }: ObjectPath): boolean {
+  const kind = names.at(-1)?.kind ?? collection
+  return kind === null || FORM_KINDS.has(kind)
+}
+
+/** Completions are kept only where that is asked for. */
+export function isKept(body: Buffer): boolean {
+  // Searching a long one takes more of a turn than reading its answer.
+  return body.length > MAX_SEARCHED_BYTES || body.includes(STORES) || body.includes(DEFERS)
+}
+
+/** Whether tools that the provider runs may make a container for it: `code_execution_20250825`, `code_interpreter`. */
+export function makesContainer(body: Buffer | null): boolean {
+  if (body === null || body.length > MAX_SEARCHED_BYTES) return true
+  return CONTAINER_SIGNS.some((sign) => body.includes(sign))
+}

@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { asUtf8 } from '../../src/gateway/bodies/body-text.ts'
+import { scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
+import { namesInBody } from '../../src/objects/names/body-names.ts'
+import { ObjectIndex } from '../../src/objects/object-index.ts'
+import { Objects } from '../../src/objects/objects.ts'
+
+const THEIRS = 'file-Theirs1234567'
+const OWN = 'file-Own1234567890'
+
+/** What a name that looks like an id's means in the references, where it is no object that a client makes. */
+const NO_OBJECT: readonly (readonly [name: RegExp, why: string])[] = [
+  [
+    /(?:^|\.)(?:call|tool_call|(?:custom_)?tool_use|caller|approval_request|tool)_id$/,
+    'a part of the same answer',
+  ],
+  [/(?:^|\.)(?:request|turn|field|tab|download|custom|part)_ids?$/, 'a part of the same request or session'],
+  [/safety_checks\.id$|(?:messages|tool_calls)(?:\.content)?\.id$/, 'a part of an earlier answer'],
+  [/messages\.audio\.id$|previous_message_id$/, 'an answer, of which only the provider knows'],
+  [
+    /(?:user|client|workspace|user_profile|vault|credential|tunnel)_ids?$/,
+    "the operator's: refused by default",
+  ],
+  [/(?:prompt|workflow|voice)\.id$|environment_template_id$/, "the operator's, made elsewhere"],
+  [
+    /citations\.source$|content\.source$|^testing_criteria\.source$|grader(?:s)?\.source$/,
+    'a text or its address',
+  ],
+  [/^model\.id$/, 'a model'],
+  [/^requests\.chunk\.name$/, 'what the object is called'],
+  [/^input\.id$|(?:external|reference)_id$/, 'a name that the client gives'],
+]
+/** Where such a name does mean an object. */
+const OBJECTS_ALL_THE_SAME = /^(?:POST \/v1\/responses|POST \/v1\/responses\/\w+) input\.id$/
+
+const index = new ObjectIndex({ selectOwners: async () => [] })
+index.add('o', THEIRS, { clientId: 'acme', keyId: 'k' })
+const objects = new Objects(index)
+const upstream = { name: 'o', provider: 'openai', objects: 'owned', account: ['o'] } as const
+
+async function verdictOn(path: string, body: Buffer): Promise<string> {
+  const plain = asUtf8(body)
+  const names = await namesInBody(path, plain, scanRequestBody(plain), 'beta')
+  if (names === 'unreadable') return names
+  return await objects.judge(upstream, 'POST', '/v1/nothing', '/v1/nothing', 'beta', names.ids)
+}
+
+interface Style {
+  readonly key?: (name: string) => string
+  readonly value?: (id: string) => string
+  /** Around the members of each object; `member` is the one that leads to the id. */
+  readonly object?: (member: string, depth: number) => string
+  readonly bytes?: (text: string) => Buffer
+}
+
+function write(path: string, { key = JSON.stringify, value = JSON.stringify, object, bytes }: Style): Buffer {
+  const names = path.split('.')
+  const inside = (depth: number): string => {
+    const name = names[depth]
+    if (name === undefined) return value(THEIRS)
+    const member = `${key(name)}:${inside(depth + 1)}`
+    return object?.(member, depth) ?? `{${member}}`
+  }
+  const text = inside(0)
+  return bytes?.(text) ?? Buffer.from(text)
+}
+
+const escaped = (text: string, hex: (code: string) => string = (code) => code) =>
+  `"${[...text].map((letter) => `\\u${hex(letter.charCodeAt(0).toString(16).padStart(4, '0'))}`).join('')}"`
+const SPACES = ' \t\r\n'.repeat(300)
+
+function utf32(text: string, littleEndian: boolean): Buffer {
+  const bytes = Buffer.alloc(text.length * 4)
+  for (let at = 0; at < text.length; at += 1) {
+    if (littleEndian) bytes.writeUInt32LE(text.charCodeAt(at), at * 4)
+    else bytes.writeUInt32BE(text.charCodeAt(at), at * 4)
+  }
+  return bytes
+}
+
+const STYLES: Readonly<Record<string, Style>> = {
+  compact: {},
+  pretty: { bytes: (text) => Buffer.from(JSON.stringify(JSON.parse(text), null, 2)) },
+  'many spaces': {
+    key: (name) => `${SPACES}${JSON.stringify(name)}${SPACES}`,
+    value: (id) => `${SPACES}"${id}"${SPACES}`,
+  },
+  'names in escapes': { key: (name) => escaped(name) },
+  'values in escapes': { value: (id) => escaped(id) },
+  'upper case in escapes': {
+    key: (name) => escaped(name, (code) => code.toUpperCase()),
+    value: (id) => escaped(id, (code) => code.toUpperCase()),
+  },
+  'other case of names': { key: (name) => JSON.stringify(name.toUpperCase()) },
+  'doubled, the other first': { object: (member) => `{${member},${member.replace(THEIRS, OWN)}}` },
+  'doubled, the other last': { object: (member) => `{${member.replace(THEIRS, OWN)},${member}}` },
+  'null, numbers and decoys first': {
+    object: (member) =>
+      `{"object":"id","x":{"y":["id",{"id":null}]},${member.replace(/:[\s\S]*/, ':null')},${member}}`,
+  },
+  'arrays with null': {
+    value: (id) => `[null,7,[],["${OWN}",["${id}"]]]`,
+    object: (member) => `[null,{${member}}]`,
+  },
+  'a byte order mark': { bytes: (text) => Buffer.from(`\ufeff${text}`) },
+  'UTF-16': { bytes: (text) => Buffer.from(text, 'utf16le') },
+  'UTF-16, big end first, marked': { bytes: (text) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16() },
+  'UTF-32': { bytes: (text) => utf32(text, true) },
+  'UTF-32, big end first': { bytes: (text) => utf32(text, false) },
+  'behind 1 MB': {
+    object: (member, depth) => `{${depth === 0 ? `"x":"${'x'.repeat(1e6)}",` : ''}${member}}`,
+  },
+}
+
+function pathsOf(file: string): readonly (readonly [endpoint: string, path: string])[] {
+  return readFileSync(`test/api-references/${file}-ids.txt`, 'utf8')
+    .trim()
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const [, endpoint = '', path = ''] = line.replaceAll('{id}', 'abc').split(' ')
+      const isNone = NO_OBJECT.some(([name]) => name.test(path)) && !OBJECTS_ALL_THE_SAME.test(line)
+      return isNone ? [] : [[endpoint, path] as const]
+    })
+}
+
+describe.each([
+  'openai',
+  'anthropic',
+  'gemini',
+  'mistral',
+])('where the reference of %s names an id', (file) => {
+  const paths = pathsOf(file)
+
+  test.each(
+    Object.entries(STYLES),
+  )(`another client’s is refused at each place in ${file}, in: %s`, async (_name, style) => {
+    expect(paths.length).toBeGreaterThan(10)
+    const passed: string[] = []
+    for (const [endpoint, path] of paths) {
+      const verdict = await verdictOn(endpoint, write(path, style))
+      if (verdict !== 'hidden' && verdict !== 'unreadable') passed.push(`${endpoint} ${path}`)
+    }
+    expect(passed).toEqual([])
+  })
+
+  test(`the client’s own id and none at all pass at each place in ${file}`, async () => {
+    const refused: string[] = []
+    for (const [endpoint, path] of paths) {
+      for (const value of [`"${OWN}"`, 'null', '[]', '{}']) {
+        const verdict = await verdictOn(endpoint, write(path, { value: () => value }))
+        if (verdict !== 'pass') refused.push(`${endpoint} ${path} ${value}`)
+      }
+    }
+    expect(refused).toEqual([])
+  })
+})
