@@ -126,7 +126,7 @@ describe('a realtime session', () => {
     send(session, created, done({ input_tokens: 5, output_tokens: 2 }))
     const { usage, raw, parts, usageSource, model } = session.peek()
     expect({ usageSource, model }).toEqual({ usageSource: 'reported', model: 'gpt-realtime' })
-    expect(usage).toMatchObject({ inputTokens: 57, outputTokens: 20 })
+    expect(usage).toMatchObject({ inputTokens: 5, outputTokens: 2 })
     expect(JSON.parse(raw ?? '')).toEqual([IN_TOKENS, IN_TOKENS, { input_tokens: 5, output_tokens: 2 }])
     expect(parts).toEqual([
       {
@@ -265,7 +265,7 @@ describe('a realtime session', () => {
       send(session, committed(`open ${at}`))
     }
     const { usage, parts } = session.peek()
-    expect(usage.inputTokens).toBe(3_000 * 26)
+    expect(usage.inputTokens).toBeNull()
     expect(parts?.length).toBeLessThan(40)
     expect(parts?.reduce((sum, part) => sum + (part.usage.inputTokens ?? 0), 0)).toBe(3_000 * 26)
     expect(session.unfinished.length).toBeLessThan(1_100)

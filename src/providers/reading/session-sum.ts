@@ -67,7 +67,8 @@ export function createSessionSum(): SessionSum {
       // Of an odd one the totals stand, where they are possible: they are not less than what is known.
       const { inputTokens, outputTokens } = whole === null ? NO_USAGE : part.usage
       const usage = isOdd ? { ...NO_USAGE, inputTokens, outputTokens } : part.usage
-      sum.add({ usage, invalid: false }, totalMismatch, raw)
+      // The tokens of a session are those of the model that answers; others' are in its parts, and in its cost.
+      sum.add({ usage: part.isBeside ? NO_USAGE : usage, invalid: false }, totalMismatch, raw)
       total = sumUsage([total, usage])
       if (within === null || isOdd) addPart({ ...part, usage })
       else for (const one of within) addPart(one.model === part.model ? one : { ...one, isBeside: true })
@@ -97,7 +98,7 @@ export function withParts(observed: Observation, more: readonly UsagePart[]): Ob
   const isOwn = parts === null && more.every((part) => isPlain(part, model))
   return {
     ...observed,
-    usage: sumUsage([usage, ...more.map((part) => part.usage)]),
+    usage: sumUsage([usage, ...more.filter((part) => part.isBeside !== true).map((part) => part.usage)]),
     units: addUnits(units, unitsOfParts(more)),
     parts: isOwn ? null : [...(parts ?? [{ model, usage }]), ...more],
   }
